@@ -1,0 +1,11 @@
+# Writes OUT: every file of FILES as a C string, in a table { name, text } ended by NULLs.
+set(text "/* made from compiler/lua by embed.cmake */\n#include <stddef.h>\n")
+set(table "")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(APPEND text "static const char ${name}_lua[] = {${bytes}0};\n")
+  string(APPEND table "    { \"${name}\", ${name}_lua },\n")
+endforeach()
+file(WRITE ${OUT} "${text}\nextern const struct { const char *name, *text; } lua_library[];\nconst struct { const char *name, *text; } lua_library[] = {\n${table}    { NULL, NULL }\n};\n")

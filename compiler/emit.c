@@ -1,0 +1,381 @@
+/* emit.c: what every emitter leans on: statements with indentation, lines under 100 columns, names, expressions. */
+#include "emit.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 99, INDENT = 4 };
+
+/* ------------------------------------------------------------------ statements */
+
+static char *vtext(const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *s = alloc((size_t)n + 1);
+    vsnprintf(s, (size_t)n + 1, fmt, args);
+    return s;
+}
+
+static void put_line(Writer *w, const char *text)
+{
+    say(&w->text, "%*s%s\n", w->depth * INDENT, "", text);
+    w->block[w->depth].children++;
+}
+
+void line(Writer *w, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    put_line(w, vtext(fmt, args));
+    va_end(args);
+}
+
+/* The brace is put in by close_block, once the number of statements is known. */
+void open_block(Writer *w, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    put_line(w, vtext(fmt, args));
+    va_end(args);
+    w->depth++;
+    must(w->depth < COUNT_OF(w->block));
+    w->block[w->depth].at = w->text.n - 1;
+    w->block[w->depth].children = 0;
+}
+
+void close_block(Writer *w)
+{
+    size_t at = w->block[w->depth].at;
+    bool braces = w->block[w->depth].children != 1 || w->depth == 1;
+    w->depth--;
+    if (!braces) return;
+    const char *brace = w->depth ? " {" : "\n{";
+    size_t n = strlen(brace);
+    char *rest = copy_string(w->text.at + at);
+    w->text.n = at;
+    say(&w->text, "%s%s", brace, rest);
+    say(&w->text, "%*s}\n", w->depth * INDENT, "");
+    for (int d = w->depth; d > 0; d--) must(w->block[d].at < at + n);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/* Where to break a line of more than `room` columns: the last shallow space; 0: nowhere. */
+static size_t breaking_point(const char *s, size_t start, size_t room)
+{
+    size_t best = 0;
+    int depth = 0, least = 1 << 20;
+    for (size_t i = 0; s[i] && i < room; i++) {
+        if (strchr("([{", s[i])) depth++;
+        if (strchr(")]}", s[i])) depth--;
+        if (s[i] != ' ' || i <= start || i < room / 3) continue;
+        bool after = strchr(",;=?:", s[i - 1]) != NULL || (s[i - 1] == '{');
+        bool operator = strchr("+-*/<>=&|^?:", s[i - 1]) && i >= 2 && s[i - 2] == ' ';
+        if (!after && !operator) continue;
+        if (depth <= least) least = depth, best = i;
+    }
+    if (best) return best;
+    for (size_t i = start + 1; s[i] && i < room; i++)
+        if (s[i] == ' ') best = i;
+    return best;
+}
+
+static void say_line(Text *t, const char *s)
+{
+    size_t indent = strspn(s, " "), room = COLUMNS;
+    const char *rest = s;
+    size_t start = indent;
+    while (strlen(rest) > room) {
+        size_t at = breaking_point(rest, start, room + 1);
+        if (!at) break;
+        say_bytes(t, rest, at);
+        say(t, "\n%*s", (int)indent + 2 * INDENT, "");
+        rest += at + 1;
+        room = COLUMNS - indent - 2 * INDENT;
+        start = 0;
+    }
+    say(t, "%s\n", rest);
+}
+
+void say_wrapped(Text *t, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        say_line(t, copy_bytes_as_string(text, n));
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* A double space in the text is kept, a newline starts a line. */
+void say_comment(Text *t, int indent, const char *text)
+{
+    int room = COLUMNS - indent - 3, used = 0;
+    say(t, "%*s/*", indent, "");
+    while (*text) {
+        size_t n = strcspn(text, " \n");
+        bool newline = *text == '\n';
+        if (newline || used + 1 + (int)n > room - 3) {
+            say(t, "\n%*s *", indent, "");
+            used = 0;
+            if (newline) {
+                text++;
+                continue;
+            }
+        }
+        if (n) say(t, " %.*s", (int)n, text);
+        else say(t, " ");
+        used += (int)n + 1;
+        text += n;
+        if (*text == ' ') text++;
+    }
+    say(t, " */\n");
+}
+
+/* ------------------------------------------------------------------ names */
+
+bool name_taken(const Names *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (same(s->at[i], name)) return true;
+    return false;
+}
+
+const char *new_name(Names *s, const char *wish)
+{
+    const char *name = wish;
+    for (int k = 2; name_taken(s, name); k++) name = format("%s%s%d", wish, strlen(wish) > 1 ? "_" : "", k);
+    push(s, name);
+    return name;
+}
+
+static bool reserved(const char *word)
+{
+    static const char *const words[] = {
+        "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+        "false", "float", "for", "goto", "if", "inline", "int", "long", "main", "register", "restrict", "return", "short",
+        "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "union", "unsigned", "void", "volatile",
+        "while"};
+    for (int i = 0; i < COUNT_OF(words); i++)
+        if (same(words[i], word)) return true;
+    return false;
+}
+
+char *identifier(const char *words)
+{
+    Text t = {0};
+    for (const char *s = words; *s; s++) {
+        if (!t.n && isdigit((unsigned char)*s)) say(&t, "_");
+        say(&t, "%c", isalnum((unsigned char)*s) ? *s : '_');
+    }
+    if (!t.n || reserved(t.at)) say(&t, "_");
+    return t.at;
+}
+
+char *upper(const char *word)
+{
+    char *s = copy_string(word);
+    s[0] = (char)toupper((unsigned char)s[0]);
+    return s;
+}
+
+const char *c_type(DType t) { return (const char *[]){"bool", "int", "float", "double"}[t]; }
+const char *type_suffix(DType t) { return (const char *[]){"i32", "i32", "f32", "f64"}[t]; }
+
+/* ------------------------------------------------------------------ expressions */
+
+char *within(Expr e, Binding least)
+{
+    return e.binding < least ? format("(%s)", e.text) : copy_string(e.text);
+}
+
+/* The fewest digits that read back as the same number. */
+static char *digits(double x, bool single)
+{
+    char *s = NULL;
+    for (int n = 1; n <= 17; n++) {
+        s = format("%.*g", n, x);
+        if (single ? strtof(s, NULL) == (float)x : strtod(s, NULL) == x) break;
+    }
+    return s;
+}
+
+Expr literal(double x, DType t, bool brief)
+{
+    if (t == BOOL) return (Expr){x != 0 ? "true" : "false", PRIMARY};
+    if (t == I32 && x == -2147483648.0) return (Expr){"(-2147483647 - 1)", PRIMARY};
+    if (t == I32) return (Expr){format("%lld", (long long)x), x < 0 ? UNARY : PRIMARY};
+    if (isnan(x)) return (Expr){"NAN", PRIMARY};
+    if (isinf(x)) return (Expr){x < 0 ? "-INFINITY" : "INFINITY", x < 0 ? UNARY : PRIMARY};
+    Binding binding = signbit(x) ? UNARY : PRIMARY;
+    bool whole = x == floor(x) && fabs(x) < 1e6 && !(x == 0 && signbit(x));
+    if (whole && brief) return (Expr){format("%.0f", x), binding};
+    char *s = whole ? format("%.0f", x) : digits(t == F32 ? (double)(float)x : x, t == F32);
+    bool real = strpbrk(s, ".e") != NULL;
+    return (Expr){format("%s%s%s", s, real ? "" : ".0", t == F32 ? "f" : ""), binding};
+}
+
+/* How the operators of ops.def bind, and what their operands must bind at least.  Where gcc and clang warn about a mix,
+ * more than C asks for. */
+static const struct Operator { const char *text; Binding binding, left, right; } operators[] = {
+    {"?", TERNARY, LOGIC_OR, LOGIC_OR},  {"||", LOGIC_OR, EQUAL, EQUAL}, {"&&", LOGIC_AND, LOGIC_AND, EQUAL},
+    {"^", BIT_XOR, UNARY, UNARY},        {"&", BIT_AND, UNARY, UNARY},   {"==", EQUAL, PLUS, PLUS},
+    {"!=", EQUAL, PLUS, PLUS},           {"<=", LESS, PLUS, PLUS},       {"<", LESS, PLUS, PLUS},
+    {"+", PLUS, PLUS, TIMES},            {"-", PLUS, PLUS, TIMES},       {"*", TIMES, TIMES, UNARY},
+    {"/", TIMES, TIMES, UNARY},
+};
+
+/* The operator of an element text: capital words are calls, a leading sign or cast is unary. */
+static struct Operator operator_of(const char *text)
+{
+    if (isupper((unsigned char)*text)) return (struct Operator){"", PRIMARY, 0, 0};
+    if (strchr("-!(", *text)) return (struct Operator){"", UNARY, PRIMARY, PRIMARY};
+    for (int i = 0; i < COUNT_OF(operators); i++)
+        if (strstr(text, format(" %s ", operators[i].text))) return operators[i];
+    return (struct Operator){"", PRIMARY, PRIMARY, PRIMARY};
+}
+
+/* The word of an element text in the spelling of a type: EXP -> exp_f32. */
+static char *spelled(const char *word, size_t n, DType t)
+{
+    char *s = copy_bytes_as_string(word, n);
+    if (same(s, "INFINITY")) return s;
+    for (char *c = s; *c; c++) *c = (char)tolower((unsigned char)*c);
+    return format("%s_%s", s, type_suffix(t));
+}
+
+/* The text with identifiers a … e and r replaced. */
+static char *filled_in(const char *text, const Expr *in, const char *running, DType word_type, DType cast_type)
+{
+    struct Operator op = operator_of(text);
+    Text t = {0};
+    for (const char *s = text; *s;) {
+        size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        if (!n) {
+            say_bytes(&t, s++, 1);
+        } else if (n > 1) {
+            say(&t, "%s", spelled(s, n, word_type));
+        } else if (*s == 'T') {
+            say(&t, "%s", c_type(cast_type));
+        } else if (*s == 'r') {
+            say(&t, "%s", running);
+        } else {
+            bool first = *s == 'a';
+            say(&t, "%s", within(in[*s - 'a'], first ? op.left : op.right));
+        }
+        s += n;
+    }
+    return t.at;
+}
+
+Expr apply(const Node *n, const Expr *in)
+{
+    const char *text = op_info[n->op].text;
+    bool of_inputs = same(op_info[n->op].class, "CMP") || n->op == OP_philox;
+    DType word_type = of_inputs ? n->in[0]->dtype : n->dtype;
+    if (n->op == OP_cast && n->in[0]->dtype == n->dtype) return in[0];
+    if (n->op == OP_cast && n->dtype == BOOL) text = "a != 0";
+    char *s = filled_in(text, in, "", word_type, n->dtype);
+    if (s[0] == '-' && s[1] == '-') s = format("-(%s)", s + 1);
+    return (Expr){s, operator_of(text).binding};
+}
+
+char *reduction_step(const Node *n, const char *running, Expr value)
+{
+    if (n->op == OP_sum) return format("%s += %s", running, value.text);
+    return format("%s = %s", running, filled_in(op_info[n->op].text, &value, running, n->dtype, n->dtype));
+}
+
+bool absorbed(const Node *n) { return op_info[n->op].kind == MOVE && n->nin == 1; }
+
+/* ------------------------------------------------------------------ sizes with the user's names */
+
+static VEC(struct Size { const char *name, *key; int64_t value; }) sizes;
+
+static void add_size(const char *key, int64_t value)
+{
+    char *name = identifier(key);
+    for (char *c = name; *c; c++) *c = (char)toupper((unsigned char)*c);
+    for (int i = 0; i < sizes.n; i++)
+        if (same(sizes.at[i].name, name)) return;
+    push(&sizes, ((struct Size){name, key, value}));
+}
+
+void set_sizes(const Desc *d)
+{
+    sizes.n = 0;
+    for (int i = 0; i < d->knobs.n; i++) {
+        char *end;
+        long long value = strtoll(d->knobs.at[i].value, &end, 10);
+        if (!*end && value > 1) add_size(d->knobs.at[i].name, value);
+    }
+    if (d->batch > 1) add_size("batch", d->batch);
+    if (d->seq > 1) add_size("seq", d->seq);
+    if (d->vocab > 1) add_size("vocab", d->vocab);
+}
+
+void say_sizes(Text *t)
+{
+    if (!sizes.n) return;
+    say(t, "enum {\n");
+    for (int i = 0; i < sizes.n; i++) {
+        char *item = format("%s = %lld,", sizes.at[i].name, (long long)sizes.at[i].value);
+        say(t, "    %s\n", item);
+    }
+    say(t, "};\n");
+}
+
+/* The one name with this value; two make it unclear which is meant. */
+static const char *name_of_size(int64_t n, bool leading)
+{
+    const char *found = NULL;
+    for (int i = 0; i < sizes.n; i++) {
+        if (sizes.at[i].value != n || (!leading && starts_with(sizes.at[i].key, "batch"))) continue;
+        if (found) return NULL;
+        found = sizes.at[i].name;
+    }
+    return found;
+}
+
+static const char *name_of_multiple(int64_t n)
+{
+    static const char *const widths[] = {"width", "hidden", "dim", "channels"};
+    for (int w = 0; w < COUNT_OF(widths); w++)
+        for (int i = 0; i < sizes.n; i++)
+            for (int k = 2; k <= 4; k++)
+                if (same(sizes.at[i].key, widths[w]) && sizes.at[i].value > 8 && sizes.at[i].value * k == n)
+                    return format("%d * %s", k, sizes.at[i].name);
+    return NULL;
+}
+
+const char *extent_text(int64_t n, bool leading)
+{
+    const char *name = n > 4 || leading ? name_of_size(n, leading) : NULL;
+    if (!name) name = name_of_multiple(n);
+    return name ? name : format("%lld", (long long)n);
+}
+
+const char *size_text(int64_t n) { return extent_text(n, false); }
+
+const char *product_text(int n, const int64_t *dim, bool leading)
+{
+    Text t = {0};
+    for (int i = 0; i < n; i++)
+        if (dim[i] != 1) say(&t, "%s%s", t.n ? " * " : "", extent_text(dim[i], leading && !t.n));
+    if (!t.n) say(&t, "1");
+    return t.at;
+}
+
+const char *grouped(int64_t n)
+{
+    char *s = format("%lld", (long long)n);
+    size_t digits = strlen(s);
+    Text t = {0};
+    for (size_t i = 0; i < digits; i++) say(&t, "%s%c", i && (digits - i) % 3 == 0 && s[i - 1] != '-' ? "," : "", s[i]);
+    return t.at;
+}

@@ -1,0 +1,132 @@
+/* emit_function.c: one C function a kernel; kernels with the same text share it. */
+#include "emit.h"
+
+#include <string.h>
+
+static VEC(struct Printed { const char *canonical, *name; }) printed;
+static Names taken;             /* of the file: functions, and what the entries call their buffers */
+static Text functions;
+
+/* Words of the headers that a kernel must not be called. */
+static const char *const library[] = {
+    "abs", "acos", "asin", "atan", "cbrt", "ceil", "cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "exp2", "fabs",
+    "floor", "fma", "fmax", "fmin", "fmod", "gamma", "index", "rindex", "isnan", "isinf", "j0", "j1", "jn", "log", "log1p", "log2",
+    "logb", "memcpy", "memset", "memmove", "nan", "pow", "remainder", "rint", "round", "signbit", "sin", "sincos",
+    "sinh", "sqrt", "strlen", "tan", "tanh", "tgamma", "trunc", "y0", "y1", "yn", "PARALLEL", "LANES", "RESTRICT"};
+
+void start_functions(const Module *m)
+{
+    printed.n = 0;
+    taken.n = 0;
+    functions = (Text){0};
+    for (int i = 0; i < COUNT_OF(library); i++) push(&taken, library[i]);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        push(&taken, identifier(format("%s_%s", m->desc->model, p->graph->name)));
+        for (int k = 0; k < p->buffers.n; k++)
+            if (p->buffers.at[k]->home == WORK) push(&taken, identifier(p->buffers.at[k]->name));
+    }
+}
+
+/* ------------------------------------------------------------------ head and call */
+
+/* Outputs, inputs, single numbers; each in the order of first use. */
+static int rank_of(const Arg *a) { return a->written ? 0 : a->by_value ? 2 : 1; }
+
+static void in_order(const Function *f, int *order)
+{
+    int n = 0;
+    for (int rank = 0; rank < 3; rank++)
+        for (int i = 0; i < f->args.n; i++)
+            if (rank_of(&f->args.at[i]) == rank) order[n++] = i;
+}
+
+static char *declaration(const Arg *a)
+{
+    const char *type = c_type(a->buffer->dtype), *constant = a->written ? "" : "const ";
+    if (a->by_value) return format("%s %s", type, a->name);
+    if (a->flat || a->dims <= 1) return format("%s%s *RESTRICT %s", constant, type, a->name);
+    Text t = {0};
+    say(&t, "%s%s (*RESTRICT %s)", constant, type, a->name);
+    for (int k = 1; k < a->dims; k++) {
+        const int *first = a->first + k;
+        say(&t, "[%s]", product_text(first[1] - first[0], a->buffer->shape.dim + first[0], false));
+    }
+    return t.at;
+}
+
+static char *head_text(const Function *f, const int *order, const char *name)
+{
+    Text t = {0};
+    say(&t, "static void %s(", name);
+    for (int i = 0; i < f->args.n; i++) say(&t, "%s%s", i ? ", " : "", declaration(&f->args.at[order[i]]));
+    for (int i = 0; i < f->loops.n; i++) say(&t, "%sint %s", i || f->args.n ? ", " : "", f->loop_names.at[i]);
+    say(&t, "%s)", f->args.n + f->loops.n ? "" : "void");
+    return t.at;
+}
+
+static char *call_of(const Function *f, const int *order, const char *name)
+{
+    Text t = {0};
+    say(&t, "%s(", name);
+    for (int i = 0; i < f->args.n; i++) say(&t, "%s%s", i ? ", " : "", argument(&f->args.at[order[i]]));
+    for (int i = 0; i < f->loops.n; i++) say(&t, "%s%s", i || f->args.n ? ", " : "", loop_letter(f->loops.at[i]));
+    say(&t, ");");
+    return t.at;
+}
+
+/* ------------------------------------------------------------------ one kernel */
+
+static Function *make(const Kernel *k)
+{
+    Function *f = NEW(Function);
+    if (k->kind == ROWS) emit_rows(f, k);
+    else emit_index(f, k);
+    return f;
+}
+
+static const char *shared_function(const char *canonical)
+{
+    for (int i = 0; i < printed.n; i++)
+        if (same(printed.at[i].canonical, canonical)) return printed.at[i].name;
+    return NULL;
+}
+
+static char *remark(const Kernel *k)
+{
+    Text t = {0};
+    say(&t, "%s", k->formula && *k->formula ? k->formula : k->name);
+    if (k->where.file) say(&t, "      %s:%d", k->where.file, k->where.line);
+    if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
+    if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
+    return t.at;
+}
+
+char *call_text(const Kernel *k)
+{
+    Function *f = make(k);
+    int *order = NEW_ARRAY(int, f->args.n + 1);
+    in_order(f, order);
+    anonymous = true;
+    Function *plain = make(k);
+    anonymous = false;
+    char *canonical = format("%s%s", head_text(plain, order, ""), plain->w.text.at);
+    const char *name = shared_function(canonical);
+    if (!name) {
+        const char *wish = identifier(k->name);
+        if (name_taken(&taken, wish) && !name_taken(&taken, format("make_%s", wish)) && !shared_function(wish)) {
+            bool function = false;
+            for (int i = 0; i < printed.n; i++) function |= same(printed.at[i].name, wish);
+            if (!function) wish = format("make_%s", wish);
+        }
+        name = new_name(&taken, wish);
+        push(&printed, ((struct Printed){canonical, name}));
+        say_comment(&functions, 0, remark(k));
+        say_wrapped(&functions, head_text(f, order, name));
+        say_wrapped(&functions, f->w.text.at + strspn(f->w.text.at, "\n"));
+        say(&functions, "\n");
+    }
+    return call_of(f, order, name);
+}
+
+void say_functions(Text *t) { say_bytes(t, functions.at ? functions.at : "", functions.n); }

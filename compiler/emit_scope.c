@@ -1,0 +1,89 @@
+/* emit_scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
+#include "emit.h"
+
+static struct {
+    VEC(struct Named { const Buffer *buffer; const char *name; bool noted; }) buffers;
+    VEC(struct Lettered { const Loop *loop; const char *letter; }) loops;
+    bool homes[TABLES + 1];
+} scope;
+
+bool anonymous;
+
+/* The outputs' buffers are made in the order of the entry's values. */
+static const char *output_name(const Program *p, const Buffer *b)
+{
+    int which = 0;
+    for (int i = 0; i < p->buffers.n && p->buffers.at[i] != b; i++) which += p->buffers.at[i]->home == OUTPUTS;
+    for (int i = 0; i < p->graph->outs.n; i++)
+        if (p->graph->outs.at[i].kind == OUT_VALUE && which-- == 0) return identifier(p->graph->outs.at[i].name);
+    return identifier(b->name);
+}
+
+static const char *letter_of(const Loop *l, const Names *outer)
+{
+    char first[2] = {l->name && *l->name ? l->name[0] : 'i', 0};
+    Names taken = {0};
+    for (int i = 0; i < outer->n; i++) push(&taken, outer->at[i]);
+    return new_name(&taken, copy_string(first));
+}
+
+static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
+{
+    for (int i = 0; i < n; i++) {
+        if (kernels[i]->kind != REPEAT) continue;
+        Names inner = {0};
+        for (int k = 0; k < outer->n; k++) push(&inner, outer->at[k]);
+        const char *letter = letter_of(kernels[i]->loop, outer);
+        push(&inner, letter);
+        push(&scope.loops, ((struct Lettered){kernels[i]->loop, letter}));
+        name_loops((const Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, &inner);
+    }
+}
+
+void enter_scope(const Module *m, const Program *p)
+{
+    (void)m;
+    scope.buffers.n = scope.loops.n = 0;
+    for (int h = 0; h <= TABLES; h++) scope.homes[h] = false;
+    Names none = {0}, taken = {0};
+    name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
+    static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c"};
+    for (int i = 0; i < COUNT_OF(own); i++) push(&taken, own[i]);
+    for (int i = 0; i < scope.loops.n; i++)
+        if (!name_taken(&taken, scope.loops.at[i].letter)) push(&taken, scope.loops.at[i].letter);
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        const char *name = NULL;
+        if (b->home == WORK) name = new_name(&taken, identifier(b->name));
+        else if (b->home == OUTPUTS) name = output_name(p, b);
+        else if (b->home == INPUTS || b->home == STATES) name = identifier(b->value->name);
+        else if (b->home == TABLES) name = table_name(b->value);
+        else name = identifier(b->param->name);
+        push(&scope.buffers, ((struct Named){b, name, false}));
+    }
+}
+
+static struct Named *named(const Buffer *b)
+{
+    for (int i = 0; i < scope.buffers.n; i++)
+        if (scope.buffers.at[i].buffer == b) return &scope.buffers.at[i];
+    die("buffer %s is not among its program's", b->name);
+}
+
+const char *buffer_name(const Buffer *b) { return named(b)->name; }
+
+void note_place(const Buffer *b)
+{
+    named(b)->noted = true;
+    scope.homes[b->home] = true;
+}
+
+bool place_noted(const Buffer *b) { return named(b)->noted; }
+bool home_noted(Home h) { return scope.homes[h]; }
+
+const char *loop_letter(const Loop *l)
+{
+    for (int i = 0; i < scope.loops.n; i++)
+        if (scope.loops.at[i].loop == l) return scope.loops.at[i].letter;
+    die("the iteration of a loop is asked for outside of it: %s", l->name ? l->name : "");
+}

@@ -1,0 +1,136 @@
+/* front_loop.c: opens and closes the loops that nn.stack, nn.map and nn.scan are made of. */
+#include "front.h"
+
+bool loop_is_open(const Loop *l)
+{
+    if (trace.graph && l == trace.graph->micro) return true;
+    for (int i = 0; i < trace.open.n; i++)
+        if (trace.open.at[i] == l) return true;
+    return false;
+}
+
+static Loop *loop_at(lua_State *L, int arg)
+{
+    Loop *l = lua_touserdata(L, arg);
+    must(l && loop_is_open(l));
+    return l;
+}
+
+/* l = core.loop(name, trip, reverse, copies): copies: parameters made inside are [trip, …] */
+static int open_call(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    int64_t trip = integer_at(L, 2, "the number of iterations");
+    if (trip < 1) user_error(L, "the number of iterations must be 1 or more, and this is %lld", (long long)trip);
+    here = place(L);
+    Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
+    push(&trace.open, l);
+    if (lua_toboolean(L, 4)) push(&trace.copies, l);
+    lua_pushlightuserdata(L, l);
+    return 1;
+}
+
+static int index_call(lua_State *L)
+{
+    push_tensor(L, loop_at(L, 1)->index, NOWHERE, NOWHERE, NULL);
+    return 1;
+}
+
+static int carry_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    const Tensor *t = tensor_at(L, 2, "a carried value");
+    here = place(L);
+    push_like(L, loop_carry(l, t->node), t);
+    return 1;
+}
+
+static Factor inside(Factor f)
+{
+    if (f.axis == 0) return NOWHERE;
+    if (f.axis > 0) f.axis--;
+    return f;
+}
+
+static Factor stacked(Factor f)
+{
+    if (f.axis >= 0) f.axis++;
+    return f;
+}
+
+/* x = core.loop_x(l, stacked): this iteration's slice along axis 0 */
+static int x_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    const Tensor *t = tensor_at(L, 2, "a stacked value");
+    here = place(L);
+    push_tensor(L, loop_x(l, t->node), inside(t->batch), inside(t->time), t->mixed);
+    return 1;
+}
+
+/* core.next(l, k, value, doing): checked against what the carry began with */
+static int next_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    int k = (int)luaL_checkinteger(L, 2);
+    const char *doing = luaL_checkstring(L, 4);
+    if (!is_tensor(L, 3)) user_error(L, "%s: the function must return the carried value, and it returns %s", doing, lua_text(L, 3));
+    const Tensor *t = tensor_at(L, 3, doing);
+    const Node *arg = l->carries.at[k].arg;
+    if (!same_shape(arg->shape, t->node->shape) || arg->dtype != t->node->dtype)
+        user_error(L, "%s: the carried value must keep its shape and type\n    begins as  %s %s\n    returned   %s %s", doing,
+                   dtype_name(arg->dtype), extent_text(t, arg->shape), dtype_name(t->node->dtype), tensor_text(t));
+    loop_next(l, k, t->node);
+    return 0;
+}
+
+static int close_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    must(trace.open.at[trace.open.n - 1] == l);
+    here = place(L);
+    loop_close(l);
+    for (int i = 0; i < trace.states.n; i++) {
+        struct New_state *s = &trace.states.at[i];
+        if (s->depth != trace.open.n) continue;
+        s->node = loop_stack(l, s->node);
+        s->depth--;
+    }
+    trace.open.n--;
+    if (trace.copies.n && trace.copies.at[trace.copies.n - 1] == l) trace.copies.n--;
+    lua_pushlightuserdata(L, l);
+    return 1;
+}
+
+/* y = core.result(l, k, like): the last value of carry k; like: the tensor given to core.next */
+static int result_call(lua_State *L)
+{
+    const Tensor *like = is_tensor(L, 3);
+    here = place(L);
+    push_like(L, loop_result(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2)), like);
+    return 1;
+}
+
+static bool depends_on(const Node *n, const Loop *l) { return n->in_loop == l; }
+
+/* ys = core.stacked(l, value): [trip, …] of a body value, after closing */
+static int stacked_call(lua_State *L)
+{
+    Loop *l = lua_touserdata(L, 1);
+    const Tensor *t = is_tensor(L, 2);
+    here = place(L);
+    if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
+    Node *n = t->node;
+    if (depends_on(n, l)) n = loop_stack(l, n);
+    else {                      /* the same in each iteration */
+        Shape s = {.rank = n->shape.rank + 1, .dim = {l->trip}};
+        for (int i = 0; i < n->shape.rank; i++) s.dim[i + 1] = n->shape.dim[i];
+        n = broadcast(n, s);
+    }
+    push_tensor(L, n, stacked(t->batch), stacked(t->time), t->mixed);
+    return 1;
+}
+
+const luaL_Reg loop_functions[] = {
+    {"loop", open_call}, {"index", index_call}, {"carry", carry_call}, {"loop_x", x_call}, {"next", next_call},
+    {"close", close_call}, {"result", result_call}, {"stacked", stacked_call}, {NULL, NULL}};

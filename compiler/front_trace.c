@@ -1,0 +1,245 @@
+/* front_trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode. */
+#include "front.h"
+
+#include <string.h>
+
+Trace trace;
+
+/* ------------------------------------------------------------------ inputs */
+
+static bool is_csv(void) { return trace.desc->recipe.csv_target != NULL; }
+
+static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where where)
+{
+    for (int i = 0; i < trace.desc->inputs.n; i++)
+        if (same(trace.desc->inputs.at[i].name, name)) return;
+    push(&trace.desc->inputs, ((Tensor_spec){name, t, s, role, where}));
+}
+
+/* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
+static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
+{
+    here = place(L);
+    spec_of(name, role, t, s, here);
+    Node *n;
+    if (trace.graph->micro) {
+        Shape all = {.rank = s.rank + 1, .dim = {trace.graph->micro->trip}};
+        for (int i = 0; i < s.rank; i++) all.dim[i + 1] = s.dim[i];
+        n = loop_x(trace.graph->micro, input_node(name, t, all));
+    } else n = input_node(name, t, s);
+    push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
+}
+
+/* input.tokens … */
+static int input_field(lua_State *L)
+{
+    static const char *const text[] = {"tokens", "targets"}, *const csv[] = {"features", "targets"};
+    const char *name = luaL_checkstring(L, 2);
+    int64_t features = 0;
+    knob_integer("features", &features);
+    Shape tokens = {2, {trace.batch, trace.time}}, row = {1, {trace.batch}}, table = {2, {trace.batch, features}};
+    if (!is_csv() && same(name, "tokens")) push_data(L, "tokens", LATHE_TOKENS, I32, tokens, true);
+    else if (!is_csv() && same(name, "targets")) push_data(L, "targets", LATHE_TARGETS, I32, tokens, true);
+    else if (is_csv() && same(name, "features")) push_data(L, "features", LATHE_FEATURES, F32, table, false);
+    else if (is_csv() && same(name, "targets")) push_data(L, "targets", LATHE_TARGETS, I32, row, false);
+    else user_error(L, "there is no input.%s%s", name, advice(name, is_csv() ? csv : text, 2));
+    return 1;
+}
+
+static void push_input(lua_State *L)
+{
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushcfunction(L, input_field);
+    lua_setfield(L, -2, "__index");
+    lua_pushliteral(L, "protected");
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+}
+
+static int64_t extent_knob(const char *name, bool needed)
+{
+    int64_t n = 0;
+    if (!knob_integer(name, &n) && !needed) return 0;
+    if (n < 1)
+        err(place_of_key(trace.desc->file, "config"), "config needs `%s`, a positive integer (data of this kind has it)", name);
+    return n;
+}
+
+static void read_extents(Desc *d)
+{
+    d->batch = extent_knob("batch", true);
+    d->seq = extent_knob("seq", !is_csv());
+    d->vocab = extent_knob("vocab", !is_csv());
+    if (is_csv()) extent_knob("features", true);
+}
+
+/* ------------------------------------------------------------------ one entry */
+
+static Graph *new_graph(const char *name)
+{
+    Graph *g = NEW(Graph);
+    g->name = name;
+    g->training = same(name, "train");
+    g->wants_grads = same(name, "train") || same(name, "grad");
+    return g;
+}
+
+static void begin_trace(Graph *g)
+{
+    Desc *d = trace.desc;
+    trace.graph = g;
+    trace.number++;
+    trace.decode = same(g->name, "decode");
+    trace.batch = trace.decode ? 1 : d->batch;
+    trace.time = trace.decode ? 1 : d->seq;
+    trace.site = trace.time_aware = 0;
+    trace.open.n = trace.copies.n = trace.states.n = 0;
+    phase_now = 0;
+    recompute_now = false;
+    if (same(g->name, "train") && d->recipe.accumulate > 1) g->micro = loop_open("micro", d->recipe.accumulate, false);
+    params_new_trace();
+}
+
+/* forward's line, for what it returns */
+static Where forward_place(lua_State *L, int model)
+{
+    lua_Debug ar;
+    lua_getfield(L, model, "forward");
+    lua_getinfo(L, ">S", &ar);
+    return (Where){trace.desc->file, ar.linedefined, NULL};
+}
+
+static void check_loss(lua_State *L, int model)
+{
+    const Tensor *t = is_tensor(L, -2);
+    Where w = forward_place(L, model);
+    if (!t) err(w, "forward must return the loss, a tensor, and then a table of named outputs; it returns %s", lua_text(L, -2));
+    if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
+        err(t->node->where, "the loss must be a real scalar, and it is %s %s; x:mean() makes one", dtype_name(t->node->dtype), tensor_text(t));
+    if (!lua_isnil(L, -1) && (!lua_istable(L, -1) || is_tensor(L, -1)))
+        err(w, "forward's second result is a table of named outputs like { logits = … }; it returns %s", lua_text(L, -1));
+}
+
+static bool reaches_targets(Node *n)
+{
+    Nodes all = {0};
+    nodes_at(NULL, &n, 1, &all);
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i]->op == OP_input && same(all.at[i]->name, "targets")) return true;
+    return false;
+}
+
+static bool wanted(const Graph *g, const Tensor *t)
+{
+    bool scalar_value = t->node->shape.rank == 0;
+    if (same(g->name, "grad")) return true;
+    if (same(g->name, "decode")) return !scalar_value && !reaches_targets(t->node);
+    return scalar_value && is_real(t->node->dtype);
+}
+
+/* What decode would give must not depend on other times; asked of the entry before it. */
+static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
+{
+    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
+    lua_getfield(L, model, "decode");
+    bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (out || reaches_targets(t->node)) return;
+    err(t->mixed->where, "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
+        "  nn.attention with causal = true, nn.scan and nn.positions can; or opt out with `decode = false`", t->mixed->why, name);
+}
+
+/* Named outputs, by name; the table is at the top. */
+static void collect_outputs(lua_State *L, int model)
+{
+    const char **names;
+    int n;
+    keys_of(L, -1, &names, &n);
+    for (int i = 0; i < n; i++) {
+        lua_getfield(L, -1, names[i]);
+        const Tensor *t = is_tensor(L, -1);
+        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
+        if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
+        note_mixing(L, model, names[i], t);
+        if (wanted(trace.graph, t)) push(&trace.graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
+        lua_pop(L, 1);
+    }
+}
+
+static void call_forward(lua_State *L, int model, int c)
+{
+    lua_getfield(L, model, "forward");
+    lua_pushvalue(L, c);
+    push_input(L);
+    call_lua(L, 2, 2);
+}
+
+static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
+{
+    Graph *g = new_graph(name);
+    begin_trace(g);
+    call_forward(L, model, c);
+    check_loss(L, model);
+    if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
+    if (lua_istable(L, -1)) collect_outputs(L, model);
+    for (int i = 0; trace.decode && i < trace.states.n; i++)
+        push(&g->outs, ((Output){OUT_STATE, trace.states.at[i].name, trace.states.at[i].node}));
+    lua_pop(L, 2);
+    trace.graph = NULL;
+    trace.decode = false;
+    return g;
+}
+
+/* decode needs text, an output that is no scalar, and no word against it. */
+static bool wants_decode(lua_State *L, int model, const Graph *grad)
+{
+    lua_getfield(L, model, "decode");
+    bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1), any = false;
+    lua_pop(L, 1);
+    for (int i = 1; i < grad->outs.n; i++)
+        any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(grad->outs.at[i].node);
+    return !out && any && !is_csv();
+}
+
+void trace_entries(lua_State *L, int model)
+{
+    Desc *d = trace.desc;
+    int c = lua_gettop(L);
+    read_extents(d);
+    params_forget();
+    push(&d->graphs, trace_entry(L, model, c, "train"));
+    Graph *grad = trace_entry(L, model, c, "grad");
+    push(&d->graphs, grad);
+    push(&d->graphs, trace_entry(L, model, c, "eval"));
+    if (wants_decode(L, model, grad)) push(&d->graphs, trace_entry(L, model, c, "decode"));
+}
+
+/* ------------------------------------------------------------------ front */
+
+static const char *model_name(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file, *dot = strrchr(base, '.');
+    return copy_bytes_as_string(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+}
+
+Desc *front(const Options *o)
+{
+    Desc *d = NEW(Desc);
+    memset(&trace, 0, sizeof trace);
+    trace.desc = d;
+    trace.path = "";
+    d->file = o->model_file;
+    d->model = model_name(o->model_file);
+    lua_State *L = sandbox_open(o);
+    run_description(L, o->model_file);
+    int model = lua_gettop(L);
+    check_model_keys(L, model);
+    read_config(L, model, o);
+    read_recipe(L, model);
+    trace_entries(L, model);
+    d->source_hash = source_hash();
+    sandbox_close(L);
+    here = (Where){0};
+    return d;
+}

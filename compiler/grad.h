@@ -1,0 +1,56 @@
+/* grad.h: what the files of differentiation share: levels, forward values, contributions. */
+#ifndef GRAD_H
+#define GRAD_H
+
+#include "lathe.h"
+
+/* Node -> pointer; never iterated, so that nothing depends on addresses. */
+typedef struct Table {
+    const Node **key;
+    void **value;
+    int n, cap;
+} Table;
+void **table_at(Table *t, const Node *key); /* the value's slot, NULL at first */
+void *table_get(const Table *t, const Node *key);
+
+typedef struct Grad { /* facts about the forward graph */
+    Table order;      /* loop's index -> Nodes *: its body, inputs first */
+    Table active;     /* nodes that a parameter reaches along differentiable inputs */
+    Table reached;    /* active nodes that the loss depends on along differentiable inputs */
+    Table regions;    /* memo of region_ends() */
+} Grad;
+
+/* Where gradients are being made: beside the loss (the base), or in the reversed loop of some forward loop. */
+typedef struct Level {
+    struct Level *up; /* the level around it; NULL at the base */
+    Grad *all;
+    Loop *forward;       /* whose body is differentiated (or copied); NULL at the base */
+    Loop *backward;      /* its reversed loop (or its copy) */
+    struct Level *copy;  /* forward under recompute: the level of its copy, which gives the saved values */
+    bool replayed;       /* forward or a loop around it has a copy */
+    bool copying;        /* this level is such a copy: carries stay carries, nothing is saved */
+    Table values;        /* forward node -> what stands for it here */
+    Table contributions; /* forward node -> Nodes *: parts of its gradient in the order of making */
+    Nodes outside;       /* nodes outside `forward` that have contributions, in the order of the first */
+    Nodes picks;         /* loop results with contributions, until their loop's turn */
+    VEC(struct Level *) copies;
+} Level;
+
+/* pass_grad.c */
+bool grad_active(const Level *lv, const Node *v);
+void contribute(Level *lv, Node *v, Node *part);
+Node *gradient(Level *lv, Node *v); /* the sum of the parts, or NULL */
+void differentiate(Level *lv, const Nodes *body);
+void differentiate_node(Level *lv, Node *n, Node *g);
+Nodes *body_of(Grad *all, Loop *l);
+
+/* grad_ops.c: what n's gradient g contributes to the inputs of n; false: not one of theirs */
+bool grad_op(Level *lv, Node *n, Node *g);
+Node *sum_of(const Nodes *parts);
+
+/* grad_loop.c */
+Node *value(Level *lv, Node *v); /* what stands for the forward node v at this level */
+void grad_loop(Level *lv, Node *node);
+bool region_ends(Table *memo, const Node *v); /* not under recompute, but made from costly values that are: worth saving */
+
+#endif

@@ -1,0 +1,438 @@
+/* graph_eval.c: the interpreter: gives every node its meaning, slowly and plainly, in double precision.
+ *
+ * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its iterations.
+ * A value lies in the slot of its node's id.  Those of a body live for one iteration.  I32 wraps around as the hardware's does. */
+#include "graph_eval.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ memory */
+
+/* Blocks of 2^k words, chained by k when they are free. */
+typedef union Block {
+    struct { union Block *next; int64_t size; } head;
+    double align[2];
+} Block;
+static Block *spare[64];
+
+void *take(int64_t n)
+{
+    int k = 0;
+    while (((int64_t)1 << k) < n) k++;
+    Block *b = spare[k];
+    if (b) spare[k] = b->head.next;
+    else b = alloc(sizeof *b + sizeof(double) * ((size_t)1 << k));
+    b->head.size = k;
+    return b + 1;
+}
+
+void give(void *words)
+{
+    Block *b = (Block *)words - 1;
+    b->head.next = spare[b->head.size];
+    spare[b->head.size] = b;
+}
+
+/* ------------------------------------------------------------------ one element */
+
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]}, k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];
+        uint32_t next[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k0, (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k1, (uint32_t)p};
+        memcpy(c, next, sizeof c);
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    memcpy(out, c, sizeof c);
+}
+
+static uint32_t word(double x) { return (uint32_t)(int64_t)x; }
+static int64_t wrapped(int64_t x) { return (int32_t)(uint32_t)(uint64_t)x; }
+
+static double philox_word(double seed, double step, double site, double row, double index)
+{
+    uint32_t counter[] = {word(index) / 4, word(row), word(step), 0}, key[] = {word(seed), word(site)}, out[4];
+    philox4x32(counter, key, out);
+    return (double)(int32_t)out[word(index) % 4];
+}
+
+static int64_t floor_div(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_div(a, b) * b; }
+
+/* The words of ops.def; a NaN goes through MAX and MIN. */
+#define ABS(x)                ((x) < 0 ? -(x) : (x) + 0)
+#define SIGN(x)               ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
+#define EXP                   exp
+#define EXPM1                 expm1
+#define LOG                   log
+#define SQRT                  sqrt
+#define RSQRT(x)              (1 / sqrt(x))
+#define SIN                   sin
+#define COS                   cos
+#define TANH                  tanh
+#define ERF                   erf
+#define FLOOR                 floor
+#define POW                   pow
+#define MAX(x, y)             ((x) >= (y) || (x) != (x) ? (x) : (y))
+#define MIN(x, y)             ((x) <= (y) || (x) != (x) ? (x) : (y))
+#define IDIV                  floor_div
+#define MOD                   floor_mod
+#define ULT(x, y)             (word(x) < word(y))
+#define PHILOX                philox_word
+#define U01(x)                ((word(x) >> 8) / 16777216.0)
+
+/* Each map as a function of reals, and those that take integers as one of (64-bit) integers too. */
+typedef double real;
+typedef double T;               /* cast: fit() does the rest */
+#define REALS(name, text) \
+    static real real_##name(real a, real b, real c, real d, real e) \
+    { \
+        (void)a, (void)b, (void)c, (void)d, (void)e; \
+        return text; \
+    }
+#define INTEGERS(name, text) \
+    static int64_t int_##name(int64_t a, int64_t b) \
+    { \
+        (void)a, (void)b; \
+        return text; \
+    }
+#define DEFINE_REAL(name, text) REALS(name, text)
+#define DEFINE_NUM(name, text)  REALS(name, text) INTEGERS(name, text)
+#define DEFINE_INT(name, text)  INTEGERS(name, text)
+#define MAP1(name, class, text, da, domain, doc)     DEFINE_##class(name, (text))
+#define MAP2(name, class, text, da, db, domain, doc) DEFINE_##class(name, (text))
+#define CMP2(name, text, doc)                        REALS(name, (text))
+#define LOGIC1(name, text, doc)                      REALS(name, (text))
+#define LOGIC2(name, text, doc)                      REALS(name, (text))
+#define MAPX(name, arity, text, doc)                 REALS(name, (text))
+#include "ops_default.h"
+#include "ops.def"
+
+static real (*const real_map[OPS])(real, real, real, real, real) = {
+#define ENTRY_REAL(name) [OP_##name] = real_##name,
+#define ENTRY_NUM(name)  [OP_##name] = real_##name,
+#define ENTRY_INT(name)
+#define MAP1(name, class, text, da, domain, doc)     ENTRY_##class(name)
+#define MAP2(name, class, text, da, db, domain, doc) ENTRY_##class(name)
+#define CMP2(name, text, doc)                        [OP_##name] = real_##name,
+#define LOGIC1(name, text, doc)                      [OP_##name] = real_##name,
+#define LOGIC2(name, text, doc)                      [OP_##name] = real_##name,
+#define MAPX(name, arity, text, doc)                 [OP_##name] = real_##name,
+#include "ops_default.h"
+#include "ops.def"
+};
+
+static int64_t (*const int_map[OPS])(int64_t, int64_t) = {
+#undef ENTRY_REAL
+#undef ENTRY_NUM
+#undef ENTRY_INT
+#define ENTRY_REAL(name)
+#define ENTRY_NUM(name) [OP_##name] = int_##name,
+#define ENTRY_INT(name) [OP_##name] = int_##name,
+#define MAP1(name, class, text, da, domain, doc)     ENTRY_##class(name)
+#define MAP2(name, class, text, da, db, domain, doc) ENTRY_##class(name)
+#include "ops_default.h"
+#include "ops.def"
+};
+
+/* x as a value of dtype t: reals are cut towards zero, out of range as x86 does; bools are 0 or 1. */
+static double fit(DType t, double x)
+{
+    if (t == BOOL) return x != 0;
+    if (t != I32) return x;
+    return x > -2147483649.0 && x < 2147483648.0 ? trunc(x) : -2147483648.0;
+}
+
+double eval_element(Op op, DType operands, DType result, const double *in)
+{
+    int arity = op_info[op].arity;
+    if (operands == I32 && int_map[op])
+        return (double)wrapped(int_map[op]((int64_t)in[0], arity > 1 ? (int64_t)in[1] : 0));
+    double x[5] = {0};
+    for (int i = 0; i < arity; i++) x[i] = in[i];
+    return fit(result, real_map[op](x[0], x[1], x[2], x[3], x[4]));
+}
+
+static double reduce_step(Op op, double r, double a)
+{
+    switch (op) {
+#define RED(name, start, step, doc) case OP_##name: return step;
+#include "ops_default.h"
+#include "ops.def"
+    default: die("%s is no reduction", op_info[op].name);
+    }
+}
+
+static double reduce_start(Op op)
+{
+    switch (op) {
+#define RED(name, start, step, doc) case OP_##name: return start;
+#include "ops_default.h"
+#include "ops.def"
+    default: die("%s is no reduction", op_info[op].name);
+    }
+}
+
+/* ------------------------------------------------------------------ whole tensors */
+
+static void eval_map(const Node *n, const Value *in, Value *out)
+{
+    int64_t count = elements(n->shape);
+    for (int64_t i = 0; i < count; i++) {
+        double x[5];
+        for (int k = 0; k < n->nin; k++) x[k] = in[k].at[i];
+        out->at[i] = eval_element(n->op, n->in[0]->dtype, n->dtype, x);
+    }
+}
+
+/* Elements are taken in their order in memory. */
+static void eval_reduce(const Node *n, const Value *in, Value *out)
+{
+    int64_t count = elements(n->shape);
+    for (int64_t i = 0; i < count; i++) out->at[i] = reduce_start(n->op);
+    for (Walk w = walk(in->shape); w.i < w.n; step(&w)) {
+        int64_t to[MAXRANK];
+        int rank = 0;
+        for (int k = 0, gone = 0; k < in->shape.rank; k++)
+            if (gone < n->nints && n->ints[gone] == k) gone++;
+            else to[rank++] = w.at[k];
+        double *r = &out->at[offset_at(n->shape, to)];
+        *r = reduce_step(n->op, *r, in->at[w.i]);
+        if (n->dtype == I32 && isfinite(*r)) *r = (double)wrapped((int64_t)*r);
+    }
+}
+
+static void eval_leaf(const Node *n, Value *out)
+{
+    if (n->op == OP_iota) {
+        for (Walk w = walk(n->shape); w.i < w.n; step(&w)) out->at[w.i] = (double)w.at[n->ints[0]];
+        return;
+    }
+    must(n->op == OP_constant);
+    if (n->data) memcpy(out->at, n->data, sizeof(double) * (size_t)elements(n->shape));
+    else out->at[0] = n->value;
+}
+
+/* ------------------------------------------------------------------ values of nodes */
+
+typedef struct Slot {
+    Value v;
+    Value *several;             /* loop: final carries, then stacks; topk: values and ids */
+    int nseveral;
+    bool owned;                 /* v.at goes back to take()'s store */
+} Slot;
+
+typedef struct Eval {
+    Slot *slot;                 /* by id */
+    VEC(struct Body { const Loop *loop; Nodes order; }) bodies;     /* of each loop, found once */
+    Feed feed;
+    void *user;
+} Eval;
+
+static Value fresh(Shape s) { return (Value){.shape = s, .at = take(elements(s))}; }
+
+static Value copied(Value v)
+{
+    Value c = fresh(v.shape);
+    memcpy(c.at, v.at, sizeof(double) * (size_t)elements(v.shape));
+    return c;
+}
+
+static void forget(Slot *s)
+{
+    if (s->owned) give(s->v.at);
+    for (int i = 0; i < s->nseveral; i++) give(s->several[i].at);
+    if (s->several) give(s->several);
+    *s = (Slot){0};
+}
+
+static void several(Slot *s, int n)
+{
+    s->several = take(n * (int64_t)(sizeof(Value) / sizeof(double)));
+    s->nseveral = n;
+}
+
+static Value value_of(const Eval *e, const Node *n)
+{
+    Slot *s = &e->slot[n->id];
+    if (!s->v.at) die("%s (node %d) has no value where it is used", op_info[n->op].name, n->id);
+    return s->v;
+}
+
+static void run_loop(Eval *e, const Node *n);
+
+static void eval_topk_slot(Eval *e, const Node *n)
+{
+    Slot *s = &e->slot[n->id];
+    Shape shape = n->in[0]->shape;
+    shape.dim[n->ints[0]] = n->ints[1];
+    several(s, 2);
+    s->several[0] = fresh(shape);
+    s->several[1] = fresh(shape);
+    Value x = value_of(e, n->in[0]);
+    eval_topk(n, &x, &s->several[0], &s->several[1]);
+}
+
+static Value picked(const Eval *e, const Node *n)
+{
+    const Node *from = n->in[0];
+    int which = (int)n->ints[1];
+    if (from->op == OP_topk) which = (int)n->ints[0];
+    else if (n->ints[0] == PICK_STACK) which += from->loop->carries.n;
+    return e->slot[from->id].several[which];
+}
+
+static void eval_op(const Node *n, const Value *in, Value *out)
+{
+    switch (op_info[n->op].kind) {
+    case MAP: eval_map(n, in, out); break;
+    case REDUCE: eval_reduce(n, in, out); break;
+    case LEAF: eval_leaf(n, out); break;
+    case MOVE: eval_move(n, in, out); break;
+    case DOT: eval_dot(n, in, out); break;
+    case INDEX: eval_index(n, in, out); break;
+    case LOOP: die("%s is evaluated elsewhere", op_info[n->op].name);
+    }
+}
+
+static void eval_node(Eval *e, const Node *n)
+{
+    Slot *s = &e->slot[n->id];
+    switch (n->op) {
+    case OP_loop_arg: return;                   /* set by run_loop */
+    case OP_loop: run_loop(e, n); return;
+    case OP_topk: eval_topk_slot(e, n); return;
+    case OP_pick: s->v = picked(e, n); return;
+    case OP_input:
+    case OP_parameter:
+    case OP_state:
+        s->v = e->feed(e->user, n);
+        if (!s->v.at || !same_shape(s->v.shape, n->shape)) die("%s was fed with another shape or nothing", n->name);
+        return;
+    default: break;
+    }
+    Value *in = NEW_ARRAY(Value, n->nin);
+    for (int i = 0; i < n->nin; i++) in[i] = value_of(e, n->in[i]);
+    s->v = fresh(n->shape);
+    s->owned = true;
+    eval_op(n, in, &s->v);
+}
+
+/* ------------------------------------------------------------------ loops */
+
+static const Nodes *body_order(Eval *e, const Loop *l)
+{
+    for (int i = 0; i < e->bodies.n; i++)
+        if (e->bodies.at[i].loop == l) return &e->bodies.at[i].order;
+    Nodes roots = {0}, order = {0};
+    loop_roots(l, &roots);
+    nodes_at((Loop *)l, roots.at, roots.n, &order);
+    push(&e->bodies, ((struct Body){l, order}));
+    return &e->bodies.at[e->bodies.n - 1].order;
+}
+
+static void set(Eval *e, const Node *arg, Value v, bool owned)
+{
+    forget(&e->slot[arg->id]);
+    e->slot[arg->id].v = v;
+    e->slot[arg->id].owned = owned;
+}
+
+static Value row(Value stack, int64_t i, Shape s) { return (Value){.shape = s, .at = stack.at + i * elements(s)}; }
+
+static void start_iteration(Eval *e, const Loop *l, int64_t i)
+{
+    set(e, l->index, fresh((Shape){0}), true);
+    e->slot[l->index->id].v.at[0] = (double)i;
+    for (int k = 0; k < l->xs.n; k++) {
+        Node *arg = l->xs.at[k].arg;
+        set(e, arg, row(value_of(e, l->xs.at[k].outer), i, arg->shape), false);
+    }
+}
+
+/* All new carries are taken before any old one goes. */
+static void end_iteration(Eval *e, const Loop *l, const Nodes *order, int64_t i, Value *carry, const Value *stack)
+{
+    for (int k = 0; k < l->ys.n; k++) {
+        Value v = value_of(e, l->ys.at[k]);
+        memcpy(row(stack[k], i, v.shape).at, v.at, sizeof(double) * (size_t)elements(v.shape));
+    }
+    for (int k = 0; k < l->carries.n; k++) carry[k] = copied(value_of(e, l->carries.at[k].next));
+    for (int k = 0; k < l->carries.n; k++) set(e, l->carries.at[k].arg, carry[k], true);
+    for (int k = 0; k < order->n; k++)
+        if (order->at[k]->op != OP_loop_arg) forget(&e->slot[order->at[k]->id]);
+}
+
+static void run_loop(Eval *e, const Node *n)
+{
+    const Loop *l = n->loop;
+    const Nodes order = *body_order(e, l);
+    int ncarries = l->carries.n;
+    Slot *s = &e->slot[n->id];
+    several(s, ncarries + l->ys.n);
+    for (int k = 0; k < ncarries; k++) set(e, l->carries.at[k].arg, copied(value_of(e, l->carries.at[k].init)), true);
+    for (int k = 0; k < l->ys.n; k++) {
+        Shape shape = l->ys.at[k]->shape, whole = {.rank = shape.rank + 1, .dim = {l->trip}};
+        memcpy(whole.dim + 1, shape.dim, sizeof *shape.dim * (size_t)shape.rank);
+        s->several[ncarries + k] = fresh(whole);
+    }
+    for (int64_t t = 0; t < l->trip; t++) {
+        int64_t i = l->reverse ? l->trip - 1 - t : t;
+        start_iteration(e, l, i);
+        for (int k = 0; k < order.n; k++) eval_node(e, order.at[k]);
+        end_iteration(e, l, &order, i, s->several, s->several + ncarries);
+    }
+    for (int k = 0; k < ncarries; k++) {        /* the results take over the carries' memory */
+        e->slot[l->carries.at[k].arg->id].owned = false;
+        forget(&e->slot[l->carries.at[k].arg->id]);
+    }
+    forget(&e->slot[l->index->id]);
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+static void eval_level(Eval *e, Loop *level, const Nodes *roots, Nodes *order)
+{
+    order->n = 0;
+    nodes_at(level, roots->at, roots->n, order);
+    for (int i = 0; i < order->n; i++) eval_node(e, order->at[i]);
+}
+
+/* Outputs inside the open loop over micro-batches are the mean over its iterations. */
+static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
+{
+    Nodes order = {0};
+    for (int64_t i = 0; i < g->micro->trip; i++) {
+        start_iteration(e, g->micro, i);
+        eval_level(e, g->micro, roots, &order);
+        for (int k = 0; k < g->outs.n; k++) {
+            Value v = value_of(e, g->outs.at[k].node);
+            if (g->outs.at[k].node->in_loop != g->micro) continue;
+            for (int64_t j = 0; j < elements(v.shape); j++) outs[k].at[j] += v.at[j] / (double)g->micro->trip;
+        }
+        for (int k = 0; k < order.n; k++)
+            if (order.at[k]->op != OP_loop_arg) forget(&e->slot[order.at[k]->id]);
+    }
+}
+
+void eval_graph(const Graph *g, Feed feed, void *user, Value *outs)
+{
+    int64_t nslots = node_count(), words = nslots * (int64_t)(sizeof(Slot) / sizeof(double));
+    Eval e = {.slot = take(words), .feed = feed, .user = user};
+    memset(e.slot, 0, sizeof(Slot) * (size_t)nslots);
+    Nodes roots = {0}, order = {0};
+    graph_roots(g, &roots);
+    for (int k = 0; g->micro && k < g->micro->xs.n; k++) push(&roots, g->micro->xs.at[k].outer);
+    eval_level(&e, NULL, &roots, &order);
+    for (int k = 0; k < g->outs.n; k++) {
+        const Node *n = g->outs.at[k].node;
+        outs[k] = (Value){.shape = n->shape, .at = NEW_ARRAY(double, elements(n->shape))};
+        if (!n->in_loop) memcpy(outs[k].at, value_of(&e, n).at, sizeof(double) * (size_t)elements(n->shape));
+    }
+    if (g->micro) eval_micro(&e, g, &roots, outs);
+    for (int64_t i = 0; i < nslots; i++) forget(&e.slot[i]);
+    give(e.slot);
+}

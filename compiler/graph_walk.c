@@ -1,0 +1,198 @@
+/* graph_walk.c: visits graphs in order, and copies them with some nodes replaced. */
+#include "lathe.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ sets of nodes, by id */
+
+typedef struct Marks { uint64_t *bits; int n; } Marks;
+
+static bool mark(Marks *m, const Node *n)
+{
+    if (n->id / 64 >= m->n) {
+        int bigger = (n->id / 64 + 1) * 2;
+        uint64_t *bits = NEW_ARRAY(uint64_t, bigger);
+        if (m->n) memcpy(bits, m->bits, sizeof *bits * (size_t)m->n);
+        m->bits = bits;
+        m->n = bigger;
+    }
+    uint64_t bit = (uint64_t)1 << n->id % 64;
+    bool first = !(m->bits[n->id / 64] & bit);
+    m->bits[n->id / 64] |= bit;
+    return first;
+}
+
+/* The i-th node that n needs: inputs; for a loop initial values, stacks and what its body must compute.  NULL: no more. */
+static Node *need(const Node *n, int i)
+{
+    if (n->op != OP_loop) return i < n->nin ? n->in[i] : NULL;
+    const Loop *l = n->loop;
+    if (i < l->carries.n) return l->carries.at[i].init;
+    i -= l->carries.n;
+    if (i < l->xs.n) return l->xs.at[i].outer;
+    i -= l->xs.n;
+    if (i < l->carries.n) return l->carries.at[i].next;
+    i -= l->carries.n;
+    return i < l->ys.n ? l->ys.at[i] : NULL;
+}
+
+/* Depth first, without recursion: descriptions may be long chains. */
+static void visit(Loop *level, bool all, Node *root, Marks *seen, Nodes *out)
+{
+    VEC(struct Frame { Node *n; int next; }) stack = {0};
+    if (mark(seen, root)) push(&stack, ((struct Frame){root, 0}));
+    while (stack.n) {
+        struct Frame *f = &stack.at[stack.n - 1];
+        Node *child = need(f->n, f->next++);
+        if (child) {
+            if ((all || loop_inside(child->in_loop, level)) && mark(seen, child))
+                push(&stack, ((struct Frame){child, 0}));
+            continue;
+        }
+        if (all || f->n->in_loop == level) push(out, f->n);
+        stack.n--;
+    }
+}
+
+void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out)
+{
+    Marks seen = {0};
+    for (int i = 0; i < nroots; i++)
+        if (loop_inside(roots[i]->in_loop, level)) visit(level, false, roots[i], &seen, out);
+}
+
+void loop_roots(const Loop *l, Nodes *out)
+{
+    for (int k = 0; k < l->carries.n; k++) push(out, l->carries.at[k].next);
+    for (int k = 0; k < l->ys.n; k++) push(out, l->ys.at[k]);
+}
+
+void graph_roots(const Graph *g, Nodes *out)
+{
+    for (int i = 0; i < g->outs.n; i++) push(out, g->outs.at[i].node);
+}
+
+int count_nodes(const Graph *g)
+{
+    Nodes roots = {0}, all = {0};
+    Marks seen = {0};
+    graph_roots(g, &roots);
+    for (int i = 0; i < roots.n; i++) visit(NULL, true, roots.at[i], &seen, &all);
+    return all.n;
+}
+
+/* ------------------------------------------------------------------ copying with replacements */
+
+static Node **done_slot(Rewrite *r, const Node *old)
+{
+    if (r->done.n * 2 >= r->done.cap) {
+        int cap = r->done.cap ? r->done.cap * 2 : 256;
+        Node **key = NEW_ARRAY(Node *, cap), **value = NEW_ARRAY(Node *, cap);
+        for (int i = 0; i < r->done.cap; i++) {
+            if (!r->done.key[i]) continue;
+            unsigned h = (unsigned)r->done.key[i]->id * 2654435761u;
+            while (key[h & (unsigned)(cap - 1)]) h++;
+            key[h & (unsigned)(cap - 1)] = r->done.key[i];
+            value[h & (unsigned)(cap - 1)] = r->done.value[i];
+        }
+        r->done.key = key;
+        r->done.value = value;
+        r->done.cap = cap;
+    }
+    unsigned h = (unsigned)old->id * 2654435761u, mask = (unsigned)(r->done.cap - 1);
+    while (r->done.key[h & mask] && r->done.key[h & mask] != old) h++;
+    if (!r->done.key[h & mask]) {
+        r->done.key[h & mask] = (Node *)old;
+        r->done.n++;
+    }
+    return &r->done.value[h & mask];
+}
+
+Node *remade(const Node *old, Node *const *in)
+{
+    if (old->op == OP_pick && in[0] != old->in[0]) return pick(in[0], (int)old->ints[0], (int)old->ints[1]);
+    Node key = *old;
+    key.in = (Node **)in;
+    return intern(key);
+}
+
+static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
+{
+    *done_slot(r, old->index) = new->index;
+    for (int k = 0; k < old->carries.n; k++)
+        *done_slot(r, old->carries.at[k].arg) = loop_carry(new, rewritten(r, old->carries.at[k].init));
+    for (int k = 0; k < old->xs.n; k++) {
+        Node *arg = loop_x(new, rewritten(r, old->xs.at[k].outer));
+        *done_slot(r, old->xs.at[k].arg) = arg;
+    }
+    for (int k = 0; k < old->carries.n; k++)
+        if (old->carries.at[k].next) loop_next(new, k, rewritten(r, old->carries.at[k].next));
+}
+
+static Node *rewritten_loop(Rewrite *r, Node *old)
+{
+    Loop *new = loop_open(old->loop->name, old->loop->trip, old->loop->reverse);
+    rewrite_loop_body(r, old->loop, new);
+    Where was = here;
+    int phase = phase_now;
+    here = old->where;
+    phase_now = old->phase;
+    Node *n = loop_close(new);
+    here = was;
+    phase_now = phase;
+    return n;
+}
+
+/* Stacks are copied when they are picked, so that unused ones go. */
+static Node *rewritten_pick(Rewrite *r, const Node *old, Loop *new)
+{
+    int which = (int)old->ints[1];
+    if (old->ints[0] == PICK_CARRY) return loop_result(new, which);
+    Node *value = rewritten(r, old->in[0]->loop->ys.at[which]);
+    int had = new->ys.n;
+    Node *stack = loop_stack(new, value);
+    if (new->ys.n != had) loop_close(new);
+    return stack;
+}
+
+static Node *rewritten_op(Rewrite *r, Node *old, Node **in)
+{
+    Where was = here;
+    int phase = phase_now;
+    bool recompute = recompute_now;
+    here = old->where;
+    phase_now = old->phase;
+    recompute_now = old->recompute;
+    Node *n = r->node ? r->node(r, old, in) : NULL;
+    if (!n) n = remade(old, in);
+    here = was;
+    phase_now = phase;
+    recompute_now = recompute;
+    return n;
+}
+
+Node *rewritten(Rewrite *r, Node *old)
+{
+    if (*done_slot(r, old)) return *done_slot(r, old);
+    Node *new = r->before ? r->before(r, old) : NULL;
+    if (!new && old->op == OP_loop) {
+        new = rewritten_loop(r, old);
+    } else if (!new) {
+        Node **in = NEW_ARRAY(Node *, old->nin + 1);
+        for (int i = 0; i < old->nin; i++) in[i] = rewritten(r, old->in[i]);
+        must(old->op != OP_loop_arg);           /* those of copied loops are done; others need `before` */
+        bool of_loop = old->op == OP_pick && in[0]->op == OP_loop && old->in[0]->op == OP_loop;
+        new = of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
+    }
+    return *done_slot(r, old) = new;
+}
+
+void rewrite_graph(Rewrite *r, Graph *g)
+{
+    if (g->micro) {
+        Loop *new = loop_open(g->micro->name, g->micro->trip, g->micro->reverse);
+        rewrite_loop_body(r, g->micro, new);
+        g->micro = new;
+    }
+    for (int i = 0; i < g->outs.n; i++) g->outs.at[i].node = rewritten(r, g->outs.at[i].node);
+}

@@ -1,0 +1,141 @@
+/* kernel_text.c: the kernels of a program as text, for dumps and golden tests; and what must hold of them. */
+#include "lathe.h"
+
+static void say_view(Text *t, const View *v)
+{
+    if (!v->buffer) say(t, "index");
+    else say(t, "%s", v->buffer->name);
+    say(t, "(%lld", (long long)v->base);
+    for (int i = 0; i < v->nover; i++) say(t, " + %lld*%s", (long long)v->over[i].stride, v->over[i].loop->name);
+    for (int i = 0; i < v->shape.rank; i++) say(t, " + %lld*i%d", (long long)v->stride[i], i);
+    say(t, ")");
+    for (int i = 0; v->guarded && i < v->shape.rank; i++)
+        if (v->low[i] > 0 || v->high[i] < v->shape.dim[i])
+            say(t, " if %lld <= i%d < %lld", (long long)v->low[i], i, (long long)v->high[i]);
+}
+
+static void say_operands(Text *t, int depth, const char *what, const Operands *o)
+{
+    for (int i = 0; i < o->n; i++) {
+        say(t, "%*s%s %s %s ", depth, "", what, op_info[o->at[i].node->op].name, shape_text(o->at[i].node->shape));
+        say_view(t, &o->at[i].view);
+        say(t, "%s\n", o->at[i].add ? " add" : "");
+    }
+}
+
+static void say_nodes(Text *t, int depth, const char *what, const Nodes *nodes)
+{
+    if (!nodes->n) return;
+    say(t, "%*s%s:", depth, "", what);
+    for (int i = 0; i < nodes->n; i++) say(t, " %s", op_info[nodes->at[i]->op].name);
+    say(t, "\n");
+}
+
+static void say_rows(Text *t, int depth, const Kernel *k)
+{
+    say_operands(t, depth, "load", &k->loads);
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *f = &k->phases.at[p];
+        say(t, "%*sphase %d\n", depth, "", p);
+        say_nodes(t, depth + 2, "row", &f->row);
+        say_nodes(t, depth + 2, "each", &f->each);
+        say_nodes(t, depth + 2, "sums", &f->sums);
+        say_nodes(t, depth + 2, "columns", &f->columns);
+        say_operands(t, depth + 2, "store", &f->stores);
+        say_operands(t, depth + 2, "row store", &f->row_stores);
+        say_operands(t, depth + 2, "column store", &f->column_stores);
+    }
+    say_nodes(t, depth, "kept", &k->kept);
+}
+
+static void say_gemm(Text *t, int depth, const Kernel *k)
+{
+    say(t, "%*sM %lld N %lld K %lld", depth, "", (long long)k->gemm.M, (long long)k->gemm.N, (long long)k->gemm.K);
+    for (int i = 0; i < k->gemm.nbatch; i++) say(t, " x %lld", (long long)k->gemm.batch[i]);
+    say(t, "\n%*sc ", depth, "");
+    say_view(t, &k->gemm.c.view);
+    say(t, "%s= a ", k->gemm.c.add ? " +" : " ");
+    say_view(t, &k->gemm.a.view);
+    say(t, " . b ");
+    say_view(t, &k->gemm.b.view);
+    say(t, "\n");
+}
+
+static const char *const kind_name[] = {"rows", "gemm", "gather", "scatter", "overwrite", "argmax", "cumsum", "topk", "copy", "repeat"};
+
+static void say_kernel(Text *t, int depth, const Kernel *k)
+{
+    say(t, "%*s%d %s %s", depth, "", k->step, kind_name[k->kind], k->name);
+    if (k->kind == ROWS) say(t, " over %s", shape_text(k->space));
+    if (k->kind == REPEAT) say(t, " %lld%s", (long long)k->loop->trip, k->loop->reverse ? " backwards" : "");
+    say(t, "\n");
+    if (k->kind == ROWS) say_rows(t, depth + 4, k);
+    if (k->kind == GEMM) say_gemm(t, depth + 4, k);
+    say_operands(t, depth + 4, "read", &k->reads);
+    say_operands(t, depth + 4, "write", &k->writes);
+    for (int i = 0; i < k->body.n; i++) say_kernel(t, depth + 2, k->body.at[i]);
+}
+
+void print_kernels(Text *t, const Program *p)
+{
+    say(t, "program %s\n", p->graph->name);
+    for (int i = 0; i < p->kernels.n; i++) say_kernel(t, 2, p->kernels.at[i]);
+}
+
+/* ------------------------------------------------------------------ checks */
+
+/* Every element that the view names lies in its buffer. */
+static void check_view(const View *v, const Kernel *k, const char *stage)
+{
+    if (!v->buffer) return;
+    int64_t low = v->base, high = v->base;
+    for (int i = 0; i < v->nover; i++) {
+        int64_t far = v->over[i].stride * (v->over[i].loop->trip - 1);
+        low += min64(far, 0);
+        high += max64(far, 0);
+    }
+    for (int i = 0; i < v->shape.rank; i++) {
+        if (v->high[i] <= v->low[i]) return;                    /* shows nothing */
+        low += min64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
+        high += max64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
+    }
+    int64_t last = 0;
+    for (int i = 0; i < v->buffer->shape.rank; i++) last += (v->buffer->shape.dim[i] - 1) * v->buffer->stride[i];
+    if (low < 0 || high > last) {
+        Text t = {0};
+        say_kernel(&t, 0, k);
+        die("after %s: a view of %s [%lld] reaches %lld … %lld\n%s", stage, v->buffer->name, (long long)last + 1,
+            (long long)low, (long long)high, t.at);
+    }
+}
+
+static void check_operands(const Operands *o, const Kernel *k, const char *stage)
+{
+    for (int i = 0; i < o->n; i++) check_view(&o->at[i].view, k, stage);
+}
+
+static void check_kernel(const Kernel *k, const char *stage)
+{
+    check_operands(&k->loads, k, stage);
+    check_operands(&k->reads, k, stage);
+    check_operands(&k->writes, k, stage);
+    for (int p = 0; p < k->phases.n; p++) {
+        check_operands(&k->phases.at[p].stores, k, stage);
+        check_operands(&k->phases.at[p].row_stores, k, stage);
+        check_operands(&k->phases.at[p].column_stores, k, stage);
+    }
+    for (int i = 0; i < k->body.n; i++) check_kernel(k->body.at[i], stage);
+}
+
+void check_program(const Program *p, const char *stage)
+{
+    for (int i = 0; i < p->kernels.n; i++) check_kernel(p->kernels.at[i], stage);
+    for (int i = 0; i < p->buffers.n; i++)
+        for (int j = 0; j < i; j++) {
+            const Buffer *a = p->buffers.at[i], *b = p->buffers.at[j];
+            if (a->home != WORK || b->home != WORK || a->first < 0 || b->first < 0 || p->work_bytes == 0) continue;
+            bool meet = a->first <= b->last && b->first <= a->last;
+            if (meet && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !a->in_place_of && !b->in_place_of)
+                die("after %s: %s and %s live together at the same bytes", stage, a->name, b->name);
+        }
+}

@@ -1,0 +1,419 @@
+/* lathe.h: what the compiler's files share, in reading order: graph, description, kernels, target, prototypes by file. */
+#ifndef LATHE_H
+#define LATHE_H
+
+#include "util.h"
+#include "../runtime/lathe_model.h"
+
+/* ------------------------------------------------------------------ graph: what is computed */
+
+enum { MAXRANK = 8 };
+
+typedef enum DType { BOOL, I32, F32, F64, DTYPES } DType;      /* a traced graph knows F32; pass_precision makes F64 */
+
+typedef struct Shape {
+    int rank;
+    int64_t dim[MAXRANK];
+} Shape;
+
+typedef enum Op {
+#define MAP1(name, ...) OP_##name,
+#define MAP2(name, ...) OP_##name,
+#define CMP2(name, ...) OP_##name,
+#define LOGIC1(name, ...) OP_##name,
+#define LOGIC2(name, ...) OP_##name,
+#define MAPX(name, ...) OP_##name,
+#define RED(name, ...) OP_##name,
+#define OWN(name, ...) OP_##name,
+#include "ops_default.h"
+#include "ops.def"
+    OPS
+} Op;
+
+typedef enum OpKind { MAP, REDUCE, LEAF, MOVE, DOT, INDEX, LOOP } OpKind;
+
+typedef struct OpInfo {
+    const char *name;
+    OpKind kind;
+    int arity;                  /* -1: any number */
+    const char *text;           /* MAP: one element; REDUCE: the step */
+    const char *start;          /* REDUCE: the first running value */
+    const char *class;          /* MAP: "REAL", "NUM", "INT"; "CMP", "LOGIC", "" for the mixed ones */
+    const char *domain;         /* MAP: where property tests draw inputs */
+    const char *ints;           /* what node->ints mean */
+    const char *doc;
+} OpInfo;
+extern const OpInfo op_info[OPS];
+
+typedef struct Node Node;
+typedef struct Loop Loop;
+typedef struct Param Param;
+typedef VEC(Node *) Nodes;
+
+/* One operation.  Equal nodes are the same pointer: everything above the line is the key. */
+struct Node {
+    Op op;
+    DType dtype;
+    Shape shape;
+    int nin, nints;
+    Node **in;
+    int64_t *ints;              /* see ops.def */
+    double value;               /* constant: its value (shape of rank 0) */
+    const double *data;         /* constant array: its elements in order */
+    const char *name;           /* input, parameter, state */
+    Loop *loop;                 /* loop, loop_arg */
+    int phase;                  /* 0 forward; 1 backward and what is recomputed for it, so that it is not merged back */
+    /* ---- not part of the key; the first maker wins */
+    int id;                     /* order of making: an input's is smaller, but for loop bodies and late loop outputs */
+    Loop *in_loop;              /* the innermost loop whose arguments it reaches; NULL at the top */
+    Where where;
+    bool recompute;             /* made inside nn.checkpoint: never saved for backward */
+};
+
+/* loop_arg ints[0], pick ints[0] */
+enum { ARG_INDEX, ARG_CARRY, ARG_X };
+enum { PICK_CARRY, PICK_STACK };
+
+/* The body of a loop node.  A body node is any node that reaches one of the loop's arguments; what reaches none is
+ * outside by construction (invariant).  Iteration i = 0 … trip-1, or trip-1 … 0 if reverse; ARG_INDEX yields i,
+ * ARG_X k yields xs[k].outer[i], result PICK_STACK k holds at [i] the value of ys[k].  Loops are not interned; xs,
+ * carries and ys may be appended while tracing and differentiating. */
+struct Loop {
+    int id;                     /* an inner loop's is larger than an outer one's */
+    int64_t trip;
+    bool reverse;
+    const char *name;           /* what it runs over, for index names: "layer", "time", "micro", "copy" */
+    Loop *parent;               /* innermost loop that the loop node itself depends on; set by loop_close */
+    Node *index;                /* ARG_INDEX, i32 [] */
+    VEC(struct Carry { Node *init, *arg, *next; }) carries;
+    VEC(struct Stacked { Node *outer, *arg; }) xs;      /* outer [trip, …] */
+    Nodes ys;                   /* body values stacked */
+    Node *node;                 /* the loop node; its results are pick()ed */
+};
+
+typedef enum OutKind { OUT_VALUE, OUT_GRAD, OUT_STATE } OutKind;
+
+typedef struct Output {
+    OutKind kind;
+    const char *name;           /* value: "loss", "logits"; grad: the parameter's; state: the state's */
+    Node *node;
+} Output;
+
+/* One entry: what is wanted, and thereby what is computed. */
+typedef struct Graph {
+    const char *name;           /* train, grad, eval, decode */
+    bool training;              /* dropout on */
+    bool wants_grads;           /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
+    Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
+    VEC(Output) outs;           /* outs.at[0] is the loss where there is one */
+} Graph;
+
+/* ------------------------------------------------------------------ description: what the Lua file says */
+
+struct Param {
+    const char *name;           /* layer path and own name: "layer.attn.qkv.weight" */
+    const char *export_name;    /* "h.%d.attn.c_attn.weight": one %d for each leading loop axis */
+    int loops;                  /* leading axes that are copies made by nn.stack / nn.map */
+    Shape shape;                /* with the loop axes */
+    Lathe_init init;
+    double init_a, init_b;      /* see Lathe_init */
+    bool decay;                 /* weight decay applies */
+    Where where;
+    /* set by pass_plan: */
+    int64_t offset;             /* elements, in each of the flat arrays */
+    int64_t stride[MAXRANK];    /* elements */
+};
+
+typedef struct Tensor_spec {    /* an input or a state */
+    const char *name;
+    DType dtype;
+    Shape shape;
+    Lathe_role role;
+    Where where;
+} Tensor_spec;
+
+typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */
+
+typedef struct Desc {
+    const char *file, *model, *config;      /* models/gpt.lua, gpt, char */
+    VEC(Knob) knobs;
+    VEC(Param *) params;                    /* in order of first use */
+    VEC(Tensor_spec) inputs;                /* of all entries, by name */
+    VEC(Tensor_spec) states;                /* of decode */
+    VEC(Graph *) graphs;                    /* train, [grad], eval, [decode] */
+    Lathe_recipe recipe;                    /* train = {…} and data = {…} */
+    int64_t batch, seq, vocab;              /* 0 where it has none */
+    uint64_t source_hash;                   /* of every Lua file read and every override */
+} Desc;
+
+/* ------------------------------------------------------------------ kernels: how it is computed */
+
+typedef enum Home { PARAMETERS, GRADIENTS, STATES, INPUTS, OUTPUTS, WORK, TABLES } Home;   /* TABLES: constant arrays */
+
+/* A value's place: an array of known size. */
+typedef struct Buffer {
+    const char *name;           /* a C identifier made of the layer path and op, unique in its entry */
+    Home home;
+    DType dtype;                /* storage */
+    Shape shape;                /* of the whole array: a loop's stack has its slots in front */
+    int64_t stride[MAXRANK];    /* elements; contiguous but for parameters and gradients in a struct layer[L] */
+    int64_t bytes;
+    int64_t offset;             /* bytes; WORK: into the arena, by pass_plan */
+    Loop *level;                /* the loop in whose body it belongs (made anew each iteration); NULL: the top */
+    int first, last;            /* WORK: steps (Kernel.step) between which it must be kept, inclusive */
+    Node *value;                /* what it holds first; its where and path name it in the plan */
+    Param *param;               /* PARAMETERS, GRADIENTS */
+    struct Buffer *in_place_of; /* shares that buffer's bytes (same offset); NULL: its own */
+} Buffer;
+
+/* How a kernel addresses a value of some shape: element (i0, i1, …) of it is element
+ *     base + Σ stride[k] · i_k + Σ over loops (stride · iteration)      of the buffer,
+ * and zero wherever some low[k] <= i_k < high[k] fails (guarded).  buffer NULL (loads of ROWS): the value is that sum
+ * itself, which is how an iota or a loop's index is read. */
+typedef struct View {
+    Buffer *buffer;
+    Shape shape;
+    int64_t base;
+    int64_t stride[MAXRANK];
+    bool guarded;
+    int64_t low[MAXRANK], high[MAXRANK];
+    int nover;
+    struct { Loop *loop; int64_t stride; } over[MAXRANK];
+} View;
+
+typedef enum KernelKind { ROWS, GEMM, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, COPY, REPEAT } KernelKind;
+
+/* A value a kernel reads or writes.  view.buffer NULL (loads only): nothing is read, the i32 value is the affine expression
+ * itself: an iota along some axis (stride 1 there), or the iteration number of a loop (view.over). */
+typedef struct Operand {
+    Node *node;                 /* what the reader names as its input; it may be a move of the value in the buffer */
+    View view;                  /* ROWS: over the kernel's space (see Kernel); others: of the node's own shape */
+    bool once_a_row;            /* ROWS: the view ignores the inner axis (its stride there is 0, the value per row) */
+    bool add;                   /* store: add to what is there */
+} Operand;
+
+typedef VEC(Operand) Operands;
+
+/* One sweep over the inner axis, for each row.  Order inside a row: `row` nodes, then the sweep computing `each` nodes,
+ * storing, and feeding `sums`; the sums are complete after the sweep and may be used by later phases.
+ * A node may stand in `each` of several phases: it is then recomputed.  How an input of a node is found: among this
+ * phase's `each`, `row` of this and earlier phases, `sums` of earlier phases, the loads; a filled constant is itself; a
+ * move that is none of these stands for its own input (the space has absorbed it). */
+typedef struct Phase {
+    Nodes row;                  /* values per row (of the shape without the inner axis), in order */
+    Nodes each;                 /* values per element, in order */
+    Nodes sums;                 /* reductions over the inner axis, fed with in[0] */
+    Nodes columns;              /* reductions over all row axes, fed with in[0] */
+    Operands stores;            /* in the sweep, when the value is made; each node is in `each`, or in loads (a copy), or a constant */
+    Operands row_stores;        /* after the sweep: nodes of `row` or `sums` */
+    Operands column_stores;     /* after the last row, from the partials, block after block; views over [inner] */
+} Phase;
+
+typedef struct Kernel {
+    KernelKind kind;
+    const char *name;           /* C identifier: what it does to what: bias_gelu, layernorm_back */
+    const char *formula;        /* for the comment above: "act = gelu(pre + b)" */
+    Where where;
+    Loop *in_loop;
+    int step;                   /* position in the order in which kernels run, bodies once */
+    double flops, bytes;        /* per execution */
+
+    /* ROWS: space = row axes, then the inner axis (extent 1 if there is none).  All views in it are over this space. */
+    Shape space;
+    const char *axis[MAXRANK];  /* a letter or short word for each axis of space, from the layer's axis names */
+    VEC(Phase) phases;          /* an input of a node is: a constant (is_filled) · computed in this kernel, perhaps seen through
+                                   moves (only at its own element or row) · else in loads, found by the input node itself */
+    Operands loads;
+    Nodes kept;                 /* costly `each` values needed by several phases: the first that lists one also stores it in
+                                   a local array over the inner axis, from which later phases (which do not list it) read */
+    int64_t block;              /* rows in a block of column partials; 0: no columns */
+    VEC(Buffer *) partials;     /* one [blocks][inner] for each column reduction, phase by phase */
+
+    /* GEMM: c[batch…][M][N] (+)= a[batch…][M][K] · b[batch…][K][N], strides in elements */
+    struct Gemm {
+        Operand a, b, c;
+        int nbatch;
+        int64_t batch[MAXRANK], a_batch[MAXRANK], b_batch[MAXRANK], c_batch[MAXRANK];   /* extents, strides */
+        int64_t M, N, K;
+        int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
+    } gemm;
+
+    /* the index kinds and COPY: operands in the order of the op's inputs, then results; node->ints say the rest */
+    Node *node;
+    Operands reads, writes;
+
+    /* REPEAT */
+    Loop *loop;
+    VEC(struct Kernel *) body;
+} Kernel;
+
+typedef VEC(Kernel *) Kernels;
+
+typedef struct Program {        /* a lowered entry */
+    Graph *graph;
+    Kernels kernels;
+    VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
+    int steps;
+    int64_t work_bytes;         /* of the arena */
+    int64_t lower_bound;        /* largest sum of live WORK bytes */
+    int64_t unshared_bytes;     /* sum of all WORK buffers */
+} Program;
+
+typedef struct Plan {           /* bytes by category; total = persistent + the largest entry */
+    int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data;
+    int64_t total, lower_bound;
+    int64_t parameter_count;    /* elements without padding */
+    int64_t flat_elements;      /* of each flat array, with padding */
+} Plan;
+
+typedef struct Module {
+    Desc *desc;
+    VEC(Program *) programs;
+    Plan plan;
+    double flops_per_step;      /* of the train entry */
+} Module;
+
+/* ------------------------------------------------------------------ target and options */
+
+typedef struct Target {         /* limits that fuse and schedule read; spellings that the emitter reads */
+    const char *name;
+    int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
+    int64_t column_blocks;      /* at most so many blocks of column partials */
+} Target;
+
+extern const Target target_cpu;
+
+typedef struct Options {        /* of a compilation */
+    const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
+    VEC(const char *) sets;     /* k=v */
+    const Target *target;
+    bool no_fuse, no_reuse, no_split, no_simplify, no_recompute, check_stages, json;
+    const char *dump_after;     /* pass name; prints the stage and stops */
+    bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
+} Options;
+extern Options options;
+
+/* ------------------------------------------------------------------ prototypes, by file */
+
+/* graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
+extern Where here;                                          /* given to every node made from now on */
+extern int phase_now;                                       /* likewise the phase */
+extern bool recompute_now;
+Node *intern(Node key);                                     /* key.in and key.ints are copied when new */
+int node_count(void);                                       /* ids of nodes are below this */
+Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints);
+Shape shape_of(int rank, const int64_t *dim);
+bool same_shape(Shape a, Shape b);
+int64_t elements(Shape s);
+char *shape_text(Shape s);                                  /* "[12, 64, 128]" */
+const char *dtype_name(DType t);
+int64_t dtype_bytes(DType t);
+bool is_real(DType t);
+Node *scalar(double value, DType t);
+Node *filled(double value, DType t, Shape s);               /* an expanded scalar */
+bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
+Node *input_node(const char *name, DType t, Shape s);
+Node *parameter_node(const char *name, DType t, Shape s);
+Node *state_node(const char *name, DType t, Shape s);
+Node *iota(Shape s, int axis);
+Node *map_op(Op op, int nin, Node *const *in);              /* MAP1, MAP2, CMP2, LOGIC: types by the op's class */
+Node *map1(Op op, Node *a);
+Node *map2(Op op, Node *a, Node *b);
+Node *where_op(Node *condition, Node *yes, Node *no);
+Node *cast_op(Node *a, DType t);
+Node *philox(Node *seed, Node *step, Node *site, Node *row, Node *index);
+Node *u01(Node *bits, DType t);
+Node *reduce(Op op, Node *a, int naxes, const int *axes);   /* any order; repeats are our mistake */
+Node *pick(Node *n, int kind, int which);
+
+/* op_move.c */
+Node *reshape(Node *a, Shape s);
+Node *permute(Node *a, const int *perm);
+Node *expand(Node *a, Shape s);
+Node *slice(Node *a, const int64_t *start, const int64_t *extent, const int64_t *step);     /* step NULL: 1 */
+Node *pad(Node *a, const int64_t *before, const int64_t *after);
+Node *flip(Node *a, int naxes, const int *axes);
+Node *concat(int n, Node *const *parts, int axis);
+Node *broadcast(Node *a, Shape s);      /* numpy's rule: align to the right, unit axes repeat */
+
+/* op_dot.c */
+typedef struct Dot_axes { int nb, nc, ab[MAXRANK], bb[MAXRANK], ac[MAXRANK], bc[MAXRANK]; } Dot_axes;
+Node *dot(Node *a, Node *b, Dot_axes axes);
+Dot_axes dot_axes(const Node *dot);
+int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out);   /* returns their number */
+
+/* op_index.c */
+Node *gather(Node *x, Node *ids, int axis, int nbatch);
+Node *scatter_add(Node *updates, Node *ids, Shape s, int axis, int nbatch);
+Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch);
+Node *argmax(Node *x, int axis);
+Node *cumsum(Node *x, int axis, bool backwards);
+Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) values, pick(n, 1, 0) ids */
+
+/* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
+ * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */
+Loop *loop_open(const char *name, int64_t trip, bool reverse);
+Node *loop_carry(Loop *l, Node *init);                      /* appends; its next is set later */
+Node *loop_x(Loop *l, Node *stacked);                       /* appends, or finds the one already there */
+void loop_next(Loop *l, int carry, Node *value);
+Node *loop_close(Loop *l);                                  /* finds the parent; may be called again after additions */
+Node *loop_result(Loop *l, int carry);
+Node *loop_stack(Loop *l, Node *body_value);                /* [trip, …]; appends, or finds; also after closing */
+bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or lies in it; everything lies in NULL */
+
+/* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
+ * body: what the body needs from this level precedes it).  Deterministic: by roots, then inputs in order. */
+void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);
+void loop_roots(const Loop *l, Nodes *out);                 /* what the body must compute: nexts of carries, ys */
+void graph_roots(const Graph *g, Nodes *out);
+int count_nodes(const Graph *g);                            /* all levels */
+typedef struct Rewrite {        /* a copy of a graph with some nodes replaced; loops are copied with their bodies */
+    Node *(*node)(struct Rewrite *, Node *old, Node *const *in);   /* the new node for old, its inputs already new; NULL: keep op */
+    Node *(*before)(struct Rewrite *, Node *old);           /* asked first; non-NULL ends the matter; may be NULL itself */
+    void *user;
+    struct { Node **key, **value; int n, cap; } done;
+} Rewrite;
+Node *rewritten(Rewrite *r, Node *old);
+void rewrite_graph(Rewrite *r, Graph *g);                   /* every output, and micro */
+Node *remade(const Node *old, Node *const *in);             /* the same op, ints, name over other inputs */
+
+/* graph_text.c */
+void print_graph(Text *t, const Graph *g);
+Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
+void print_kernels(Text *t, const Program *p);
+
+/* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
+void check_graph(const Graph *g, const char *stage);
+void check_program(const Program *p, const char *stage);
+
+/* graph_eval.c: the interpreter.  Values are doubles whatever the dtype. */
+typedef struct Value { Shape shape; double *at; } Value;
+typedef Value (*Feed)(void *user, const Node *leaf);        /* input, parameter, state */
+void eval_graph(const Graph *g, Feed feed, void *user, Value *outs);      /* one value an output */
+
+/* front_lua.c and its family */
+Desc *front(const Options *o);                              /* traces every entry */
+void front_stubs(const char *dir);
+
+/* passes over a graph: one file each, pass_<name>.c; main.c lists them in order */
+void pass_grad(Graph *g, const Desc *d);
+void pass_precision(Graph *g, const Desc *d);
+void pass_simplify(Graph *g, const Desc *d);
+void pass_split(Graph *g, const Desc *d);
+void pass_remat(Graph *g, const Desc *d);
+void pass_clean(Graph *g, const Desc *d);                   /* drops dead outputs, carries and xs of loops */
+void pass_normal(Graph *g, const Desc *d);                  /* the form that kernels are cut from; last before pass_fuse */
+
+/* passes that make and refine a program */
+Program *pass_fuse(Graph *g, const Desc *d);
+void pass_schedule(Program *p, const Desc *d);
+void pass_plan(Module *m);
+
+/* emit.c, emit_c.c */
+void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */
+void print_plan(Text *t, const Module *m);
+
+/* build.c: returns the path of the trainer */
+const char *build(const Module *m, const char *dir);
+
+#endif

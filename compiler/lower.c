@@ -1,0 +1,257 @@
+/* lower.c: reads through views, finds the levels of a graph, and makes their kernels. */
+#include "lower.h"
+
+#include <string.h>
+
+static struct { Info *at; int n; } infos;
+
+Info *info(const Node *n)
+{
+    must(n->id < infos.n);
+    return &infos.at[n->id];
+}
+
+/* ------------------------------------------------------------------ kinds */
+
+bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+
+bool in_rows(const Node *n)
+{
+    OpKind kind = op_info[n->op].kind;
+    if (info(n)->absorbed) return false;
+    return kind == MAP || kind == REDUCE || info(n)->forced;
+}
+
+/* ------------------------------------------------------------------ readings */
+
+static int *layout_of;          /* by id: 0, or 1 + index into layouts: the permutation in which a dot is laid out */
+static VEC(const Node *) layouts;
+
+bool by_value(const Node *n)
+{
+    return !info(n)->forced && (n->op == OP_iota || (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX));
+}
+
+View value_view(const Node *n)
+{
+    View v = view_dense(n->shape);
+    for (int i = 0; i < n->shape.rank; i++) v.stride[i] = n->op == OP_iota && i == n->ints[0];
+    if (n->op != OP_iota) {
+        v.over[v.nover].loop = n->loop;
+        v.over[v.nover++].stride = 1;
+    }
+    return v;
+}
+
+static View base_view(Node *n)
+{
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_X && !info(n)->forced) {
+        Node *outer = n->loop->xs.at[n->ints[1]].outer;
+        View v = reading(outer).view;
+        if (v.low[0] > 0 || v.high[0] < outer->shape.dim[0]) {
+            info(outer)->forced = true;
+            v = reading(outer).view;
+        }
+        return view_without_first(&v, n->loop, 0);
+    }
+    View v = view_dense(n->shape);
+    if (by_value(n)) return value_view(n);
+    if (n->op == OP_parameter)
+        for (int i = 0; i < lowering.desc->params.n; i++)
+            if (same(lowering.desc->params.at[i]->name, n->name))
+                memcpy(v.stride, lowering.desc->params.at[i]->stride, sizeof v.stride);
+    if (layout_of[n->id]) {
+        const Node *perm = layouts.at[layout_of[n->id] - 1];
+        View laid = view_dense(perm->shape);
+        for (int i = 0; i < n->shape.rank; i++) v.stride[perm->ints[i]] = laid.stride[i];
+    }
+    return v;
+}
+
+/* A reshape cannot look through `below`: a dot that is only read through it takes that layout, else it is copied. */
+static void straighten(Node *below)
+{
+    Node *dot = below->op == OP_permute ? below->in[0] : NULL;
+    int last = below->shape.rank - 1;
+    if (dot && dot->op == OP_dot && info(dot)->uses == 1 && below->ints[last] == last && !layout_of[dot->id]) {
+        push(&layouts, below);
+        layout_of[dot->id] = layouts.n;
+    } else {
+        info(below)->forced = true;
+    }
+}
+
+static Reading reading_below(Node *n, bool through_first)
+{
+    for (;;) {
+        Nodes moves = {0};
+        Node *m = n;
+        bool first = through_first, straight = true;
+        while (is_view(m) && (first || !info(m)->forced)) {
+            push(&moves, m);
+            m = m->in[0];
+            first = false;
+        }
+        View v = base_view(m);
+        while (moves.n && straight) {
+            Node *move = moves.at[--moves.n];
+            if (!view_move(&v, move)) {
+                straighten(move->in[0]);
+                straight = false;
+            }
+        }
+        if (straight) return (Reading){m, v};
+    }
+}
+
+Reading reading(Node *n) { return reading_below(n, false); }
+
+/* ------------------------------------------------------------------ levels, uses */
+
+static Level *make_level(Loop *loop, const Nodes *roots)
+{
+    Level *level = NEW(Level);
+    level->loop = loop;
+    level->roots = *roots;
+    nodes_at(loop, roots->at, roots->n, &level->nodes);
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *n = level->nodes.at[i];
+        info(n)->order = i;
+        if (n->op != OP_loop) continue;
+        Nodes inner = {0};
+        loop_roots(n->loop, &inner);
+        push(&level->inside, make_level(n->loop, &inner));
+    }
+    return level;
+}
+
+typedef void (*Visit)(Level *, Node *);
+
+static void each_level(Level *level, Visit visit)
+{
+    for (int i = 0; i < level->nodes.n; i++) visit(level, level->nodes.at[i]);
+    for (int i = 0; i < level->inside.n; i++) each_level(level->inside.at[i], visit);
+}
+
+static void use(Node *n) { info(reading(n).source)->uses++; }
+
+static void count_uses(Level *level, Node *n)
+{
+    (void)level;
+    if (is_view(n) && !info(n)->forced) return;
+    for (int k = 0; k < n->nin; k++) use(n->in[k]);
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->carries.n; k++) use(l->carries.at[k].init), use(l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) use(l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) use(l->ys.at[k]);
+}
+
+static void clear_uses(Level *level, Node *n)
+{
+    (void)level;
+    info(n)->uses = 0;
+}
+
+/* How often a node is read by anything, views included: what straighten() asks. */
+static void count_direct_uses(Level *level, Node *n)
+{
+    (void)level;
+    for (int k = 0; k < n->nin; k++) info(n->in[k])->uses++;
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->carries.n; k++) info(l->carries.at[k].init)->uses++, info(l->carries.at[k].next)->uses++;
+    for (int k = 0; k < l->xs.n; k++) info(l->xs.at[k].outer)->uses++;
+    for (int k = 0; k < l->ys.n; k++) info(l->ys.at[k])->uses++;
+}
+
+/* ------------------------------------------------------------------ what must be straight before fusing */
+
+/* A reduction's rows must be addressable with one inner axis. */
+static void straighten_reduction(Node *n)
+{
+    View v = reading(n->in[0]).view, over;
+    bool column = n->ints[0] == 0 && n->in[0]->shape.rank > 1;
+    int64_t all = elements(n->in[0]->shape), out = elements(n->shape), inner = column ? out : all / out;
+    Shape s = n->in[0]->shape;
+    while (s.rank > 0 && elements(s) > all / inner) s.rank--;
+    s.dim[s.rank++] = inner;
+    if (!view_reshape(&v, s, &over)) info(n->in[0])->forced = true;
+}
+
+static void straighten_node(Level *level, Node *n)
+{
+    (void)level;
+    for (int k = 0; k < n->nin; k++) reading(n->in[k]);
+    if (op_info[n->op].kind == REDUCE) straighten_reduction(n);
+    if (n->op == OP_dot) gemm_fits(n);
+    if (n->op == OP_concat || op_info[n->op].kind == INDEX)
+        for (int k = 0; k < n->nin; k++) {
+            Reading r = reading(n->in[k]);
+            if (r.view.guarded && n->op != OP_concat) info(n->in[k])->forced = true;
+            if (op_info[n->op].kind == INDEX && (is_filled(n->in[k], NULL) || by_value(r.source))) info(n->in[k])->forced = true;
+        }
+}
+
+/* next = add(carry, x): added to in place where nobody else looks at the carry. */
+static void absorb(Level *level, Node *n)
+{
+    (void)level;
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->carries.n; k++) {
+        Node *next = l->carries.at[k].next, *arg = l->carries.at[k].arg;
+        bool adds = next->op == OP_add && (next->in[0] == arg) != (next->in[1] == arg);
+        bool history = false;
+        for (int y = 0; y < l->ys.n; y++) history |= l->ys.at[y] == arg;
+        if (adds && !history && next->in_loop == l && info(arg)->uses == 1 && info(next)->uses == 1)
+            info(next)->absorbed = true;
+    }
+}
+
+static void fuse_all(Level *level)
+{
+    fuse_level(level);
+    for (int i = 0; i < level->inside.n; i++) fuse_all(level->inside.at[i]);
+}
+
+/* What a kernel other than its own reads must be in memory. */
+static void mark_memory(Level *level, Node *n)
+{
+    (void)level;
+    if (is_view(n) && !info(n)->forced) return;
+    for (int k = 0; k < n->nin; k++) {
+        Node *source = info(n)->forced ? reading_below(n, true).source : reading(n->in[k]).source;
+        if (!info(n)->group || info(source)->group != info(n)->group) info(source)->memory = true;
+    }
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->xs.n; k++) info(reading(l->xs.at[k].outer).source)->memory = true;
+}
+
+Program *pass_fuse(Graph *g, const Desc *d)
+{
+    infos.n = node_count();
+    infos.at = NEW_ARRAY(Info, infos.n);
+    layout_of = NEW_ARRAY(int, infos.n);
+    layouts.n = 0;
+    lowering = (Lowering){.program = NEW(Program), .desc = d};
+    lowering.program->graph = g;
+    layout_parameters(d);
+    Nodes roots = {0};
+    graph_roots(g, &roots);
+    Level *top = make_level(NULL, &roots);
+    each_level(top, count_direct_uses);
+    for (int i = 0; i < roots.n; i++) info(roots.at[i])->uses++;
+    each_level(top, straighten_node);
+    each_level(top, straighten_node);                           /* copies forced by later nodes are seen by earlier ones */
+    each_level(top, clear_uses);
+    each_level(top, count_uses);
+    for (int i = 0; i < roots.n; i++) use(roots.at[i]);
+    each_level(top, absorb);
+    fuse_all(top);
+    each_level(top, mark_memory);
+    place_level(top);
+    lower_level(top, &lowering.program->kernels);
+    return lowering.program;
+}

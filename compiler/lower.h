@@ -1,0 +1,89 @@
+/* lower.h: what the files that cut a graph into kernels share: view algebra, levels, groups, places. */
+#ifndef LOWER_H
+#define LOWER_H
+
+#include "lathe.h"
+
+/* ---- view.c: views as affine maps (View in lathe.h) */
+View view_whole(Buffer *b);                                     /* all of a buffer, in its own shape */
+View view_dense(Shape s);                                       /* contiguous, of no buffer yet: strides in elements */
+bool view_move(View *v, const Node *move);                      /* false: not affine, v untouched */
+bool view_reshape(const View *v, Shape s, View *out);           /* false: not affine */
+View view_without_first(const View *v, Loop *l, int64_t slots_ahead);   /* v[iteration + slots_ahead] */
+bool view_is_dense(const View *v);                              /* base 0, contiguous, no guard */
+bool view_rows_dense(const View *v, int64_t inner);             /* value per row: dense over all but the inner axis, 0 there */
+bool refine(Shape a, Shape b, Shape *out);                      /* the finest common axes of two shapes of equal size */
+Shape squeezed(Shape s);                                        /* without unit axes */
+
+/* ---- one level: the top of a graph, or the body of one loop */
+typedef enum Role { FULL, PER_ROW, ROW_SUM, COLUMN_SUM } Role;
+
+typedef struct Group {          /* nodes that become one ROWS kernel */
+    Nodes nodes;                /* in topological order */
+    Role *role;                 /* one each */
+    Shape space;                /* row axes, then the inner axis */
+} Group;
+
+typedef VEC(Group *) Groups;
+
+typedef struct Level {
+    Loop *loop;                 /* NULL: the top */
+    Nodes roots, nodes;         /* what must be computed; all nodes of this level, in topological order */
+    VEC(struct Level *) inside; /* of its loop nodes, in their order */
+} Level;
+
+/* What lowering knows of a node. */
+typedef struct Info {
+    int order;                  /* position in its level's nodes */
+    int uses;                   /* readings by ops that are no views, loop ends and outputs included */
+    bool forced;                /* a view that is copied into a buffer of its own */
+    bool absorbed;              /* next = add(carry, x) of a carry that is added to in place: no kernel of its own */
+    bool memory;                /* somebody reads it from memory */
+    Group *group;
+    bool placed;
+    bool adds;                  /* its kernel adds to its place instead of setting it */
+    View place;                 /* of its own shape */
+    Buffer *carry;              /* a loop argument's: where the carry lives */
+} Info;
+Info *info(const Node *n);
+
+/* A node's reading through views: the value that it shows, and how. */
+typedef struct Reading {
+    Node *source;               /* no view, or a forced one */
+    View view;                  /* over the node's shape, as if the source lay where it will (buffer NULL until placed) */
+} Reading;
+Reading reading(Node *n);                                       /* forces copies where a view is not affine */
+bool is_view(const Node *n);
+bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
+View value_view(const Node *n);
+bool in_rows(const Node *n);                                    /* lands in a ROWS kernel: maps, reductions, forced views, … */
+
+/* ---- pass_fuse.c */
+void fuse_level(Level *level);                                  /* gives every in_rows node of the level its group */
+void needs_at(Loop *level, Node *n, Nodes *out);                /* the nodes of this level that n reads, bodies included */
+
+/* ---- lower_place.c: buffers and places */
+typedef struct Lowering {
+    Program *program;
+    const Desc *desc;
+    VEC(struct Copy {           /* what could not be made where it is wanted */
+        Level *level;
+        Node *node;
+        View to, from;          /* from.buffer NULL: where the node lies */
+        bool add;
+        Node *owner;            /* a loop: before it starts; a concat: where it stands; NULL: at the level's end */
+    }) copies;
+} Lowering;
+extern Lowering lowering;
+void layout_parameters(const Desc *d);
+void place_level(Level *level);                                 /* and the levels inside */
+View place_of(Node *source);                                    /* where a source lies, in its own shape */
+View final_view(Node *n);                                       /* place and views composed */
+Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
+
+/* ---- lower_gemm.c, lower_kernels.c */
+void fill_gemm_kernel(Node *dot, Kernel *k);
+bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
+void lower_level(Level *level, Kernels *out);
+
+#endif

@@ -1,0 +1,124 @@
+/* lower_gemm.c: writes a dot as a matrix product on strided views, with other axes as batches. */
+#include "lower.h"
+
+/* A run of axes that can be walked with one index; strides in the operands that have it, 0 in the others. */
+typedef struct Run { int64_t n, a, b, c; } Run;
+typedef struct Runs { Run at[MAXRANK]; int n; } Runs;
+
+static void append(Runs *r, Run x)
+{
+    if (x.n == 1) return;
+    Run *last = r->n ? &r->at[r->n - 1] : NULL;
+    if (last && last->a == x.a * x.n && last->b == x.b * x.n && last->c == x.c * x.n) {
+        x.n *= last->n;
+        *last = x;
+    } else {
+        r->at[r->n++] = x;
+    }
+}
+
+static Runs runs_of(const View *a, const int *aa, const View *b, const int *ba, const View *c, int c0, int n)
+{
+    Runs r = {.n = 0};
+    for (int k = 0; k < n; k++) {
+        int64_t extent = a ? a->shape.dim[aa[k]] : b->shape.dim[ba[k]];
+        append(&r, (Run){extent, a ? a->stride[aa[k]] : 0, b ? b->stride[ba[k]] : 0, c ? c->stride[c0 + k] : 0});
+    }
+    return r;
+}
+
+static Run run_at(const Runs *r, int i) { return i < r->n ? r->at[i] : (Run){1, 1, 1, 1}; }
+
+/* All runs but number `skip` become batch axes. */
+static bool batches(struct Gemm *g, const Runs *r, int skip)
+{
+    for (int i = 0; i < r->n; i++) {
+        if (i == skip) continue;
+        if (g->nbatch == MAXRANK) return false;
+        g->batch[g->nbatch] = r->at[i].n;
+        g->a_batch[g->nbatch] = r->at[i].a;
+        g->b_batch[g->nbatch] = r->at[i].b;
+        g->c_batch[g->nbatch++] = r->at[i].c;
+    }
+    return true;
+}
+
+/* BLAS wants stride 1 along one axis and a row no shorter than what lies in it along the other. */
+static bool addressable(int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+    if (row < 0 || column < 0) return false;
+    return (column == 1 && row >= columns) || (row == 1 && column >= rows);
+}
+
+static void strides(struct Gemm *g, Run M, Run N, Run K)
+{
+    g->M = M.n, g->N = N.n, g->K = K.n;
+    g->a_m = M.a, g->a_k = K.a, g->b_k = K.b, g->b_n = N.b, g->c_m = M.c, g->c_n = N.c;
+    if (K.n == 1) g->a_k = g->a_m == 1 ? g->M : 1, g->b_k = g->b_n == 1 ? g->N : 1;     /* an extent of 1 has no stride */
+    if (M.n == 1) g->a_m = g->a_k == 1 ? g->K : 1, g->c_m = g->c_n == 1 ? g->N : 1;
+    if (N.n == 1) g->b_n = g->b_k == 1 ? g->K : 1, g->c_n = g->c_m == 1 ? g->M : 1;
+}
+
+/* Of the runs of M and of N one each is the matrix's axis, the others are batches: the largest matrix that BLAS can address. */
+static bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g)
+{
+    Dot_axes x = dot_axes(dot);
+    int fa[MAXRANK], fb[MAXRANK];
+    int na = free_axes(a->shape.rank, x.nb, x.ab, x.nc, x.ac, fa);
+    int nb = free_axes(b->shape.rank, x.nb, x.bb, x.nc, x.bc, fb);
+    Runs batch = runs_of(a, x.ab, b, x.bb, c, 0, x.nb);
+    Runs m = runs_of(a, fa, NULL, NULL, c, x.nb, na);
+    Runs n = runs_of(NULL, NULL, b, fb, c, x.nb + na, nb);
+    Runs k = runs_of(a, x.ac, b, x.bc, NULL, 0, x.nc);
+    if (a->guarded || b->guarded || k.n > 1) return false;
+    int64_t best = 0;
+    for (int i = 0; i < (m.n ? m.n : 1); i++)
+        for (int j = 0; j < (n.n ? n.n : 1); j++) {
+            struct Gemm try = *g;
+            strides(&try, run_at(&m, i), run_at(&n, j), run_at(&k, 0));
+            try.nbatch = 0;
+            if (try.M * try.N <= best || !batches(&try, &batch, -1) || !batches(&try, &m, i) || !batches(&try, &n, j) ||
+                !addressable(try.M, try.K, try.a_m, try.a_k) || !addressable(try.K, try.N, try.b_k, try.b_n) ||
+                !addressable(try.M, try.N, try.c_m, try.c_n))
+                continue;
+            best = try.M * try.N;
+            *g = try;
+        }
+    return best > 0;
+}
+
+static void force_unless_plain(Node *n)
+{
+    View v = reading(n).view;
+    if (!view_is_dense(&v)) info(n)->forced = true;
+}
+
+bool gemm_fits(Node *dot)
+{
+    struct Gemm g = {0};
+    for (int i = 0; i < 2; i++)
+        if (is_filled(dot->in[i], NULL)) info(dot->in[i])->forced = true;
+    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = reading(dot).view;
+    if (fill_gemm(dot, &a, &b, &c, &g)) return true;
+    force_unless_plain(dot->in[0]);
+    force_unless_plain(dot->in[1]);
+    a = reading(dot->in[0]).view, b = reading(dot->in[1]).view;
+    if (!fill_gemm(dot, &a, &b, &c, &g)) die("a dot of %s and %s fits no product", shape_text(a.shape), shape_text(b.shape));
+    return true;
+}
+
+void fill_gemm_kernel(Node *dot, Kernel *k)
+{
+    k->kind = GEMM;
+    k->node = dot;
+    k->gemm.a = (Operand){.node = dot->in[0], .view = final_view(dot->in[0])};
+    k->gemm.b = (Operand){.node = dot->in[1], .view = final_view(dot->in[1])};
+    k->gemm.c = (Operand){.node = dot, .view = info(dot)->place, .add = info(dot)->adds};
+    if (!fill_gemm(dot, &k->gemm.a.view, &k->gemm.b.view, &k->gemm.c.view, &k->gemm))
+        die("a dot that fitted a product fits none where its operands lie");
+    double batch = 1;
+    for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
+    double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;
+    k->flops = 2 * batch * m * n * kk;
+    k->bytes = (double)dtype_bytes(dot->dtype) * batch * (m * kk + kk * n + m * n);
+}

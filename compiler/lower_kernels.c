@@ -1,0 +1,411 @@
+/* lower_kernels.c: makes the kernels of a level, in an order in which every value is made before it is read. */
+#include "lower.h"
+
+#include <string.h>
+
+static bool *emitted;           /* by id */
+
+/* ------------------------------------------------------------------ ROWS */
+
+static bool costly(const Node *n)
+{
+    switch (n->op) {
+    case OP_exp: case OP_expm1: case OP_log: case OP_tanh: case OP_erf: case OP_sin: case OP_cos: case OP_pow: case OP_philox:
+    case OP_div: case OP_sqrt: case OP_rsqrt:
+        return true;
+    default: return false;
+    }
+}
+
+typedef struct Build {          /* a ROWS kernel under construction */
+    Kernel *k;
+    const Group *g;
+    int *phase, *first;         /* of each node: where it can be made; the first phase that lists it, or -1 */
+    int64_t kept_bytes;
+} Build;
+
+static int member(const Group *g, const Node *n)
+{
+    for (int i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i] == n) return i;
+    return -1;
+}
+
+static bool listed(const Nodes *nodes, const Node *n)
+{
+    for (int i = 0; i < nodes->n; i++)
+        if (nodes->at[i] == n) return true;
+    return false;
+}
+
+static Shape row_axes(const Kernel *k) { return shape_of(k->space.rank - 1, k->space.dim); }
+
+static View over_rows(const Kernel *k, const View *v)
+{
+    View r;
+    if (!view_reshape(v, row_axes(k), &r)) die("a value per row is not affine over the rows of %s", k->name);
+    int last = r.shape.rank++;
+    r.shape.dim[last] = r.high[last] = k->space.dim[last];
+    r.low[last] = r.stride[last] = 0;
+    return r;
+}
+
+static View over_space(const Kernel *k, const View *v)
+{
+    View r;
+    if (!view_reshape(v, k->space, &r)) die("a value of %s is not affine over %s", shape_text(v->shape), shape_text(k->space));
+    return r;
+}
+
+static void load(Kernel *k, Node *in, bool per_row)
+{
+    if (is_filled(in, NULL)) return;
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i].node == in) return;
+    View v = final_view(in);
+    v = per_row ? over_rows(k, &v) : over_space(k, &v);
+    int last = k->space.rank - 1;
+    bool once = per_row || (v.stride[last] == 0 && v.low[last] == 0 && v.high[last] == v.shape.dim[last]);
+    push(&k->loads, ((Operand){.node = in, .view = v, .once_a_row = once}));
+}
+
+static void load_inputs(Build *b, int i)
+{
+    const Node *n = b->g->nodes.at[i];
+    for (int k = 0; k < n->nin; k++)
+        if (member(b->g, reading(n->in[k]).source) < 0) load(b->k, n->in[k], b->g->role[i] == PER_ROW);
+}
+
+static void find_phases(Build *b)
+{
+    const Group *g = b->g;
+    for (int i = 0; i < g->nodes.n; i++) {
+        b->first[i] = -1;
+        for (int k = 0; k < g->nodes.at[i]->nin; k++) {
+            int from = member(g, reading(g->nodes.at[i]->in[k]).source);
+            if (from < 0) continue;
+            int after = b->phase[from] + (g->role[from] == ROW_SUM);
+            if (after > b->phase[i]) b->phase[i] = after;
+        }
+    }
+}
+
+/* The full values that node i of phase p is made of, first things first. */
+static void list_each(Build *b, int p, int i)
+{
+    const Group *g = b->g;
+    Node *n = g->nodes.at[i];
+    Phase *phase = &b->k->phases.at[p];
+    if (g->role[i] != FULL || listed(&phase->each, n) || listed(&b->k->kept, n)) return;
+    int64_t bytes = g->space.dim[g->space.rank - 1] * dtype_bytes(n->dtype);
+    if (b->first[i] >= 0 && b->first[i] < p && costly(n) && b->kept_bytes + bytes <= options.target->row_budget) {
+        push(&b->k->kept, n);
+        b->kept_bytes += bytes;
+        return;
+    }
+    for (int k = 0; k < n->nin; k++) {
+        int from = member(g, reading(n->in[k]).source);
+        if (from >= 0) list_each(b, p, from);
+    }
+    push(&phase->each, n);
+    if (b->first[i] < 0) b->first[i] = p;
+    load_inputs(b, i);
+}
+
+static void list_inputs(Build *b, int p, int i)
+{
+    const Node *n = b->g->nodes.at[i];
+    int from = member(b->g, reading(n->in[0]).source);
+    if (from >= 0) list_each(b, p, from);
+    load_inputs(b, i);
+}
+
+static void add_partials(Kernel *k, Node *n)
+{
+    int64_t rows = elements(row_axes(k)), inner = k->space.dim[k->space.rank - 1];
+    int64_t blocks = min64(options.target->column_blocks, (rows + 7) / 8);
+    k->block = (rows + blocks - 1) / blocks;
+    Shape s = {.rank = 2, .dim = {(rows + k->block - 1) / k->block, inner}};
+    push(&k->partials, new_buffer(n->in_loop, format("%s_partial", info(n)->place.buffer->name), WORK, n->dtype, s, n));
+}
+
+static void add_member(Build *b, int p, int i)
+{
+    Kernel *k = b->k;
+    Node *n = b->g->nodes.at[i];
+    Phase *phase = &k->phases.at[p];
+    bool stored = info(n)->memory;
+    View v = info(n)->place;
+    switch (b->g->role[i]) {
+    case PER_ROW:
+        push(&phase->row, n);
+        load_inputs(b, i);
+        break;
+    case ROW_SUM:
+        list_inputs(b, p, i);
+        push(&phase->sums, n);
+        break;
+    case COLUMN_SUM: {
+        list_inputs(b, p, i);
+        push(&phase->columns, n);
+        add_partials(k, n);
+        View over;
+        must(view_reshape(&v, (Shape){.rank = 1, .dim = {k->space.dim[k->space.rank - 1]}}, &over));
+        push(&phase->column_stores, ((Operand){.node = n, .view = over, .add = info(n)->adds}));
+        return;
+    }
+    case FULL:
+        if (!stored) return;
+        list_each(b, p, i);
+        push(&phase->stores, ((Operand){.node = n, .view = over_space(k, &v), .add = info(n)->adds}));
+        return;
+    }
+    if (stored) push(&phase->row_stores, ((Operand){.node = n, .view = over_rows(k, &v), .once_a_row = true, .add = info(n)->adds}));
+}
+
+/* ------------------------------------------------------------------ merging axes */
+
+static bool mergeable(const View *v, int k)
+{
+    return v->stride[k] == v->stride[k + 1] * v->shape.dim[k + 1] && v->low[k] == 0 && v->high[k] == v->shape.dim[k] &&
+           v->low[k + 1] == 0 && v->high[k + 1] == v->shape.dim[k + 1];
+}
+
+static void merge_view(View *v, int k)
+{
+    v->shape.dim[k] *= v->shape.dim[k + 1];
+    v->stride[k] = v->stride[k + 1];
+    v->shape.rank--;
+    for (int i = k + 1; i < v->shape.rank; i++) {
+        v->shape.dim[i] = v->shape.dim[i + 1];
+        v->stride[i] = v->stride[i + 1];
+        v->low[i] = v->low[i + 1];
+        v->high[i] = v->high[i + 1];
+    }
+    v->high[k] = v->shape.dim[k];
+}
+
+static bool each_view(Kernel *kernel, int k, bool merge)
+{
+    Operands *lists[64];
+    int n = 0;
+    lists[n++] = &kernel->loads;
+    for (int p = 0; p < kernel->phases.n && n < 62; p++) {
+        lists[n++] = &kernel->phases.at[p].stores;
+        lists[n++] = &kernel->phases.at[p].row_stores;
+    }
+    if (kernel->phases.n > 31) return false;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < lists[i]->n; j++) {
+            View *v = &lists[i]->at[j].view;
+            if (merge) merge_view(v, k);
+            else if (!mergeable(v, k)) return false;
+        }
+    return true;
+}
+
+/* Row axes that every view walks as one become one; so does a short inner axis, where no reduction has fixed it. */
+static void merge_axes(Kernel *k, bool fixed)
+{
+    for (int a = k->space.rank - 2; a >= 0; a--) {
+        bool inner = a == k->space.rank - 2;
+        if (inner && (fixed || k->space.dim[a + 1] >= 128 || (a == 0 && elements(k->space) > 4096))) continue;
+        if (!each_view(k, a, false)) continue;
+        each_view(k, a, true);
+        k->space.dim[a] *= k->space.dim[a + 1];
+        for (int i = a + 1; i + 1 < k->space.rank; i++) k->space.dim[i] = k->space.dim[i + 1];
+        k->space.rank--;
+    }
+}
+
+/* ------------------------------------------------------------------ names */
+
+static const char *kernel_name(const Node *n, const char *what)
+{
+    const char *path = n->where.path ? n->where.path : "";
+    const char *dot = strrchr(path, '.');
+    path = dot ? dot + 1 : path;
+    return format("%s%s%s%s", path, *path ? "_" : "", what, n->phase ? "_back" : "");
+}
+
+static const char *formula_of(const Nodes *nodes)
+{
+    Text t = {0};
+    for (int i = 0; i < nodes->n && t.n < 72; i++) say(&t, i ? ", %s" : "%s", op_info[nodes->at[i]->op].name);
+    return t.at;
+}
+
+static void measure(Kernel *k)
+{
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i].view.buffer) k->bytes += (double)k->loads.at[i].view.buffer->bytes;
+    for (int p = 0; p < k->phases.n; p++)
+        for (int i = 0; i < k->phases.at[p].stores.n; i++)
+            k->bytes += (double)(elements(k->space) * dtype_bytes(k->phases.at[p].stores.at[i].node->dtype));
+}
+
+static Kernel *rows_kernel(const Group *g)
+{
+    Kernel *k = NEW(Kernel);
+    const Node *last = g->nodes.at[g->nodes.n - 1];
+    k->kind = ROWS;
+    k->where = last->where;
+    k->name = kernel_name(last, op_info[last->op].name);
+    k->formula = formula_of(&g->nodes);
+    k->space = g->space;
+    Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
+    find_phases(&b);
+    int phases = 0;
+    bool fixed = false;
+    for (int i = 0; i < g->nodes.n; i++) {
+        phases = b.phase[i] > phases ? b.phase[i] : phases;
+        fixed |= g->role[i] != FULL;
+    }
+    for (int p = 0; p <= phases; p++) push(&k->phases, (Phase){0});
+    for (int p = 0; p <= phases; p++)
+        for (int i = 0; i < g->nodes.n; i++)
+            if (b.phase[i] == p) add_member(&b, p, i);
+    merge_axes(k, fixed);
+    measure(k);
+    return k;
+}
+
+/* ------------------------------------------------------------------ other kinds */
+
+static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of_forced)
+{
+    Kernel *k = NEW(Kernel);
+    k->kind = ROWS;
+    k->where = n->where;
+    k->name = kernel_name(n, is_filled(n, NULL) ? "fill" : add ? "accumulate" : "copy");
+    k->formula = add ? "added to what is there" : of_forced ? "in another layout" : "as it is";
+    k->space = squeezed(n->shape);
+    if (k->space.rank == 0) k->space.dim[k->space.rank++] = 1;
+    push(&k->phases, (Phase){0});
+    if (from && from->buffer) {
+        push(&k->loads, ((Operand){.node = n, .view = over_space(k, from)}));
+    } else if (of_forced) {
+        info(n)->placed = info(n)->forced = false;              /* look beneath the copy once */
+        load(k, n, false);
+        info(n)->placed = info(n)->forced = true;
+    } else {
+        load(k, n, false);
+    }
+    push(&k->phases.at[0].stores, ((Operand){.node = n, .view = over_space(k, &to), .add = add}));
+    merge_axes(k, false);
+    measure(k);
+    return k;
+}
+
+static Kernel *index_kernel(Node *n, KernelKind kind)
+{
+    Kernel *k = NEW(Kernel);
+    k->kind = kind;
+    k->node = n;
+    k->where = n->where;
+    k->name = kernel_name(n, op_info[n->op].name);
+    k->formula = op_info[n->op].doc;
+    for (int i = 0; i < n->nin; i++) {
+        push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
+        k->bytes += (double)(elements(n->in[i]->shape) * dtype_bytes(n->in[i]->dtype));
+    }
+    if (n->op != OP_topk) push(&k->writes, ((Operand){.node = n, .view = info(n)->place}));
+    return k;
+}
+
+static void add(Level *level, Kernels *out, Kernel *k)
+{
+    k->in_loop = level->loop;
+    push(out, k);
+}
+
+static void emit(Level *level, Node *n, Kernels *out);
+
+/* First those that read values, then those that read what the first ones laid aside. */
+static void emit_copies(Level *level, const Node *owner, Kernels *out)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < lowering.copies.n; i++) {
+            struct Copy *c = &lowering.copies.at[i];
+            if (c->level != level || c->owner != owner || (c->from.buffer != NULL) != pass) continue;
+            if (c->node->in_loop == level->loop) emit(level, c->node, out);
+            add(level, out, copy_kernel(c->node, &c->from, c->to, c->add, false));
+        }
+}
+
+static void emit_loop(Level *level, Node *n, Kernels *out)
+{
+    emit_copies(level, n, out);
+    Kernel *k = NEW(Kernel);
+    k->kind = REPEAT;
+    k->name = n->loop->name;
+    k->where = n->where;
+    k->loop = n->loop;
+    for (int i = 0; i < level->inside.n; i++)
+        if (level->inside.at[i]->loop == n->loop) {
+            Kernels body = {0};
+            lower_level(level->inside.at[i], &body);
+            for (int j = 0; j < body.n; j++) {
+                push(&k->body, body.at[j]);
+                k->flops += body.at[j]->flops * (double)n->loop->trip;
+            }
+        }
+    add(level, out, k);
+}
+
+static void emit_single(Level *level, Node *n, Kernels *out)
+{
+    switch (n->op) {
+    case OP_dot: {
+        Kernel *k = NEW(Kernel);
+        fill_gemm_kernel(n, k);
+        k->where = n->where;
+        k->name = kernel_name(n, "matmul");
+        add(level, out, k);
+        break;
+    }
+    case OP_gather: add(level, out, index_kernel(n, GATHER)); break;
+    case OP_scatter_add: add(level, out, index_kernel(n, SCATTER)); break;
+    case OP_overwrite: add(level, out, index_kernel(n, OVERWRITE)); break;
+    case OP_argmax: add(level, out, index_kernel(n, ARGMAX)); break;
+    case OP_cumsum: add(level, out, index_kernel(n, CUMSUM)); break;
+    case OP_loop: emit_loop(level, n, out); break;
+    case OP_concat: emit_copies(level, n, out); break;          /* the other parts were made in place */
+    default: break;                                             /* leaves, views, picks: nothing runs */
+    }
+}
+
+static void emit_topk(Level *level, Node *n, Kernels *out)
+{
+    Kernel *k = index_kernel(n, TOPK);
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *p = level->nodes.at[i];
+        if (p->op == OP_pick && p->in[0] == n) push(&k->writes, ((Operand){.node = p, .view = info(p)->place}));
+    }
+    add(level, out, k);
+}
+
+/* Everything n needs, then n; a group as one. */
+static void emit(Level *level, Node *n, Kernels *out)
+{
+    if (emitted[n->id]) return;
+    const Group *g = info(n)->group;
+    const Nodes *members = g ? &g->nodes : &(Nodes){.at = &n, .n = 1};
+    for (int i = 0; i < members->n; i++) emitted[members->at[i]->id] = true;
+    for (int i = 0; i < members->n; i++) {
+        Nodes needs = {0};
+        needs_at(level->loop, members->at[i], &needs);
+        for (int k = 0; k < needs.n; k++) emit(level, needs.at[k], out);
+    }
+    if (info(n)->forced) add(level, out, copy_kernel(n, NULL, info(n)->place, false, true));
+    else if (g) add(level, out, rows_kernel(g));
+    else if (n->op == OP_topk) emit_topk(level, n, out);
+    else emit_single(level, n, out);
+}
+
+void lower_level(Level *level, Kernels *out)
+{
+    if (!level->loop) emitted = NEW_ARRAY(bool, node_count());
+    for (int i = 0; i < level->nodes.n; i++) emit(level, level->nodes.at[i], out);
+    emit_copies(level, NULL, out);
+}

@@ -1,0 +1,444 @@
+/* lower_place.c: gives every value that is read from memory its place.
+ *
+ * Consumers come first: what an output, a loop's next slot or a concat wants of a value is granted where the value can be
+ * made right there; otherwise it lies in a buffer of its own and is copied.  Invariants:
+ *   - a value made at a level is placed once; its place may be inside a buffer of an outer level (slots of stacks);
+ *   - readers other than the wanter see the strides that reading() promised: dense, or the dot's chosen layout. */
+#include "lower.h"
+
+#include <ctype.h>
+#include <string.h>
+
+Lowering lowering;
+
+/* ------------------------------------------------------------------ names */
+
+static bool taken(const char *name)
+{
+    for (int i = 0; i < lowering.program->buffers.n; i++)
+        if (same(lowering.program->buffers.at[i]->name, name)) return true;
+    return false;
+}
+
+/* "layer.attn" -> "layer_attn" */
+static char *identifier(const char *s)
+{
+    char *p = copy_string(s);
+    for (char *c = p; *c; c++)
+        if (!isalnum((unsigned char)*c)) *c = '_';
+    return isdigit((unsigned char)*p) ? format("n%s", p) : p;
+}
+
+static const char *unique_name(const char *base)
+{
+    const char *name = identifier(base);
+    for (int k = 2; taken(name); k++) name = format("%s%d", identifier(base), k);
+    return name;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+static const char *value_name(const Node *n)
+{
+    if (n->name) return n->name;
+    const char *what = n->op == OP_pick ? "stack" : op_info[n->op].name;
+    const char *path = n->where.path && *n->where.path ? last_part(n->where.path) : "";
+    return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);
+}
+
+Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value)
+{
+    Buffer *b = NEW(Buffer);
+    View dense = view_dense(s);
+    *b = (Buffer){.name = unique_name(name), .home = home, .dtype = t, .shape = s, .value = value, .level = level};
+    memcpy(b->stride, dense.stride, sizeof b->stride);
+    b->bytes = elements(s) * dtype_bytes(t);
+    b->first = -1;
+    push(&lowering.program->buffers, b);
+    return b;
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+static const char *stack_path(const Param *p)
+{
+    const char *dot = strchr(p->name, '.');
+    return dot ? copy_bytes_as_string(p->name, (size_t)(dot - p->name)) : p->name;
+}
+
+/* Do a and b lie side by side in one struct, repeated over the same axes? */
+static bool same_stack(const Param *a, const Param *b)
+{
+    if (a->loops == 0 || a->loops != b->loops || !same(stack_path(a), stack_path(b))) return false;
+    return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
+}
+
+static int64_t own_elements(const Param *p)
+{
+    int64_t n = 1;
+    for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
+    return round_up(n, 16);
+}
+
+/* Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
+void layout_parameters(const Desc *d)
+{
+    int64_t at = 0;
+    bool *done = NEW_ARRAY(bool, d->params.n + 1);
+    for (int i = 0; i < d->params.n; i++) {
+        Param *p = d->params.at[i];
+        if (done[i]) continue;
+        int64_t size = 0, copies = 1;
+        for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
+        for (int j = i; j < d->params.n; j++) {
+            Param *q = d->params.at[j];
+            if (done[j] || (j != i && !same_stack(p, q))) continue;
+            done[j] = true;
+            q->offset = at + size;
+            size += own_elements(q);
+        }
+        for (int j = i; j < d->params.n; j++) {
+            Param *q = d->params.at[j];
+            if (j != i && !same_stack(p, q)) continue;
+            View dense = view_dense(q->shape);
+            memcpy(q->stride, dense.stride, sizeof q->stride);
+            int64_t step = size;
+            for (int k = q->loops; k-- > 0; step *= q->shape.dim[k]) q->stride[k] = step;
+        }
+        at += size * copies;
+    }
+}
+
+static Param *param_named(const char *name)
+{
+    for (int i = 0; i < lowering.desc->params.n; i++)
+        if (same(lowering.desc->params.at[i]->name, name)) return lowering.desc->params.at[i];
+    die("parameter %s is not in the table", name);
+}
+
+static Buffer *parameter_buffer(Home home, const char *name, Node *value)
+{
+    Param *p = param_named(name);
+    const char *what = home == GRADIENTS ? format("d_%s", p->name) : p->name;
+    Buffer *b = new_buffer(NULL, what, home, value->dtype, p->shape, value);
+    memcpy(b->stride, p->stride, sizeof b->stride);
+    b->param = p;
+    return b;
+}
+
+/* ------------------------------------------------------------------ where things lie */
+
+static void put(Node *n, View v)
+{
+    info(n)->place = v;
+    info(n)->placed = true;
+}
+
+static void place_leaf(Node *n)
+{
+    Buffer *b = NULL;
+    switch (n->op) {
+    case OP_input: b = new_buffer(NULL, n->name, INPUTS, n->dtype, n->shape, n); break;
+    case OP_state: b = new_buffer(NULL, n->name, STATES, n->dtype, n->shape, n); break;
+    case OP_parameter: b = parameter_buffer(PARAMETERS, n->name, n); break;
+    case OP_constant: b = new_buffer(NULL, "table", TABLES, n->dtype, n->shape, n); break;
+    default: die("%s %s has no place", op_info[n->op].name, shape_text(n->shape));
+    }
+    put(n, view_whole(b));
+}
+
+View place_of(Node *n)
+{
+    if (!info(n)->placed && by_value(n)) return value_view(n);
+    if (!info(n)->placed && n->op == OP_loop_arg) {
+        must(n->ints[0] == ARG_X);
+        View outer = final_view(n->loop->xs.at[n->ints[1]].outer);
+        put(n, view_without_first(&outer, n->loop, 0));
+    }
+    if (!info(n)->placed) place_leaf(n);
+    return info(n)->place;
+}
+
+View final_view(Node *n)
+{
+    Nodes moves = {0};
+    while (is_view(n) && !info(n)->placed) {
+        push(&moves, n);
+        n = n->in[0];
+    }
+    View v = place_of(n);
+    while (moves.n)
+        if (!view_move(&v, moves.at[--moves.n])) die("a view that was affine is not: %s", op_info[moves.at[moves.n]->op].name);
+    return v;
+}
+
+/* ------------------------------------------------------------------ wishes */
+
+static bool same_strides(const View *a, const View *b)
+{
+    for (int i = 0; i < a->shape.rank; i++)
+        if (a->shape.dim[i] != 1 && a->stride[i] != b->stride[i]) return false;
+    return true;
+}
+
+static bool loop_has_history(const Loop *l, int carry)
+{
+    for (int k = 0; k < l->ys.n; k++)
+        if (l->ys.at[k] == l->carries.at[carry].arg) return true;
+    return false;
+}
+
+static bool group_can_store(const Node *n, const View *v)
+{
+    const Group *g = info(n)->group;
+    View over;
+    Shape rows = {.rank = g->space.rank - 1}, inner = {.rank = 1, .dim = {g->space.dim[g->space.rank - 1]}};
+    for (int i = 0; i < rows.rank; i++) rows.dim[i] = g->space.dim[i];
+    for (int i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i] == n)
+            return view_reshape(v, g->role[i] == FULL ? g->space : g->role[i] == COLUMN_SUM ? inner : rows, &over);
+    die("a node that is not in its group");
+}
+
+static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
+{
+    if (n->in_loop != level->loop || info(n)->placed || v->guarded || info(n)->absorbed) return false;
+    View own = reading(n).view;
+    if ((add || !same_strides(&own, v)) && info(n)->uses > 1) return false;
+    if (is_view(n) && !info(n)->forced) return false;
+    if (n->op == OP_pick) {
+        if (add || n->in[0]->op != OP_loop) return false;
+        const Loop *l = n->in[0]->loop;
+        if (n->ints[0] == PICK_CARRY) return !loop_has_history(l, (int)n->ints[1]) && same_strides(&own, v);
+        Node *y = l->ys.at[n->ints[1]];
+        View slot = view_without_first(v, n->in[0]->loop, 0), dense = view_dense(slot.shape);
+        return !(y->op == OP_loop_arg && y->loop == l) && same_strides(&dense, &slot);
+    }
+    if (info(n)->group) return group_can_store(n, v);
+    if (n->op == OP_dot) return same_strides(&own, v);
+    return !add && same_strides(&own, v) && (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite ||
+                                             n->op == OP_argmax || n->op == OP_cumsum || n->op == OP_concat);
+}
+
+static View unpermuted(const View *v, const Node *n)
+{
+    View r = *v;
+    r.shape = n->in[0]->shape;
+    for (int i = 0; i < n->shape.rank; i++) {
+        r.stride[n->ints[i]] = v->stride[i];
+        r.low[n->ints[i]] = v->low[i];
+        r.high[n->ints[i]] = v->high[i];
+    }
+    return r;
+}
+
+/* A carry or a state may be overwritten by a copy that comes before: such a source is copied aside first. */
+static void copy_late(Level *level, Node *n, View v, bool add, Node *owner)
+{
+    Node *source = reading(n).source;
+    bool fleeting = source->op == OP_state || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
+    info(source)->memory = true;
+    if (!fleeting || owner) {
+        push(&lowering.copies, ((struct Copy){level, n, v, {0}, add, owner}));
+        return;
+    }
+    View aside = view_whole(new_buffer(level->loop, value_name(n), WORK, n->dtype, n->shape, n));
+    push(&lowering.copies, ((struct Copy){level, n, aside, {0}, false, NULL}));
+    push(&lowering.copies, ((struct Copy){level, n, v, aside, add, NULL}));
+}
+
+/* n shall be found at v when the level is done (or where its owner, a loop or a concat, stands). */
+static void want(Level *level, Node *n, View v, bool add, Node *owner)
+{
+    View inner;
+    if (can_be_made_there(level, n, &v, add)) {
+        put(n, v);
+        info(n)->adds = add;
+        info(n)->memory = true;
+    } else if (n->op == OP_reshape && !info(n)->forced && view_reshape(&v, n->in[0]->shape, &inner)) {
+        want(level, n->in[0], inner, add, owner);
+    } else if (n->op == OP_permute && !info(n)->forced) {
+        want(level, n->in[0], unpermuted(&v, n), add, owner);
+    } else {
+        copy_late(level, n, v, add, owner);
+    }
+}
+
+/* Is `new` the value of `old` with entries overwritten, and is nothing else made of old? */
+static bool updates_in_place(const Node *new, const Node *old)
+{
+    if (info(old)->uses != 1) return false;
+    if (new->op == OP_overwrite) return new->in[0] == old;
+    if (new->op != OP_pick || new->in[0]->op != OP_loop || new->ints[0] != PICK_STACK) return false;
+    const Loop *l = new->in[0]->loop;
+    for (int k = 0; k < l->xs.n; k++)
+        if (l->xs.at[k].outer == old) return updates_in_place(l->ys.at[new->ints[1]], l->xs.at[k].arg);
+    return false;
+}
+
+static void want_output(Level *top, const Output *o)
+{
+    if (o->kind == OUT_GRAD) {
+        want(top, o->node, view_whole(parameter_buffer(GRADIENTS, o->name, o->node)), false, NULL);
+    } else if (o->kind == OUT_VALUE) {
+        Buffer *b = new_buffer(NULL, format("out_%s", o->name), OUTPUTS, o->node->dtype, o->node->shape, o->node);
+        want(top, o->node, view_whole(b), false, NULL);
+    } else {
+        Node *old = state_node(o->name, o->node->dtype, o->node->shape);
+        if (updates_in_place(o->node, old)) want(top, o->node, place_of(old), false, NULL);
+        else copy_late(top, o->node, place_of(old), false, NULL);
+    }
+}
+
+/* ------------------------------------------------------------------ loops */
+
+static Shape slots(const Loop *l, int64_t more, Shape s)
+{
+    Shape r = {.rank = s.rank + 1, .dim = {l->trip + more}};
+    memcpy(r.dim + 1, s.dim, sizeof *s.dim * (size_t)s.rank);
+    return r;
+}
+
+static Node *pick_at(const Level *level, const Loop *l, int kind, int which)
+{
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *n = level->nodes.at[i];
+        if (n->op == OP_pick && n->in[0] == l->node && n->ints[0] == kind && n->ints[1] == which) return n;
+    }
+    return NULL;
+}
+
+static View slot(const View *stack, int64_t k)
+{
+    View v = *stack;
+    v.shape = shape_of(stack->shape.rank - 1, stack->shape.dim + 1);
+    v.base += k * stack->stride[0];
+    for (int i = 0; i < v.shape.rank; i++) {
+        v.stride[i] = stack->stride[i + 1];
+        v.low[i] = 0;
+        v.high[i] = v.shape.dim[i];
+    }
+    return v;
+}
+
+/* A carry whose history is kept: iteration i of a forward loop reads slot i and writes slot i + 1; a reversed one reads
+ * slot i + 1 and writes slot i. */
+static void place_history(Level *level, Level *body, int k, Node *final)
+{
+    Loop *l = body->loop;
+    struct Carry *c = &l->carries.at[k];
+    Buffer *b = new_buffer(level->loop, value_name(c->next), WORK, c->arg->dtype, slots(l, 1, c->arg->shape), c->next);
+    View all = view_whole(b), history = all;
+    put(c->arg, view_without_first(&all, l, l->reverse ? 1 : 0));
+    if (final) put(final, slot(&all, l->reverse ? 0 : l->trip));
+    for (int y = 0; y < l->ys.n; y++) {
+        Node *stack = pick_at(level, l, PICK_STACK, y);
+        if (l->ys.at[y] != c->arg || !stack) continue;
+        history.shape.dim[0] = history.high[0] = l->trip;
+        history.base = l->reverse ? all.stride[0] : 0;
+        put(stack, history);
+    }
+    want(level, c->init, slot(&all, l->reverse ? l->trip : 0), false, l->node);
+    want(body, c->next, view_without_first(&all, l, l->reverse ? 0 : 1), false, NULL);
+}
+
+static void place_single(Level *level, Level *body, int k, Node *final)
+{
+    Loop *l = body->loop;
+    struct Carry *c = &l->carries.at[k];
+    if (!final || !info(final)->placed) {
+        Buffer *b = new_buffer(level->loop, value_name(c->next), WORK, c->arg->dtype, c->arg->shape, c->next);
+        if (final) put(final, view_whole(b));
+        put(c->arg, view_whole(b));
+    } else {
+        put(c->arg, info(final)->place);
+    }
+    View v = info(c->arg)->place;
+    if (info(reading(c->init).source)->uses == 1) want(level, c->init, v, false, l->node);
+    else copy_late(level, c->init, v, false, l->node);              /* the loop overwrites what others read */
+    if (c->next == c->arg) return;
+    if (info(c->next)->absorbed) {
+        Node *x = c->next->in[0] == c->arg ? c->next->in[1] : c->next->in[0];
+        want(body, x, v, true, NULL);
+    } else {
+        copy_late(body, c->next, v, false, NULL);
+    }
+}
+
+static void place_loop(Level *level, Level *body)
+{
+    Loop *l = body->loop;
+    for (int k = 0; k < l->carries.n; k++) {
+        Node *final = pick_at(level, l, PICK_CARRY, k);
+        if (loop_has_history(l, k)) place_history(level, body, k, final);
+        else place_single(level, body, k, final);
+    }
+    for (int k = 0; k < l->ys.n; k++) {
+        Node *y = l->ys.at[k], *stack = pick_at(level, l, PICK_STACK, k);
+        if (!stack || (y->op == OP_loop_arg && y->loop == l && y->ints[0] == ARG_CARRY)) continue;
+        if (!info(stack)->placed)
+            put(stack, view_whole(new_buffer(level->loop, value_name(y), WORK, y->dtype, slots(l, 0, y->shape), y)));
+        View all = info(stack)->place;
+        want(body, y, view_without_first(&all, l, 0), false, NULL);
+    }
+    place_level(body);
+}
+
+/* ------------------------------------------------------------------ levels */
+
+/* In the order of its strides, largest first: a dot may have chosen a layout that its reader likes. */
+static void place_default(Node *n)
+{
+    View own = reading(n).view;
+    Shape s = {0};
+    bool used[MAXRANK] = {false};
+    for (int k = 0; k < n->shape.rank; k++) {
+        int next = -1;
+        for (int i = 0; i < n->shape.rank; i++)
+            if (!used[i] && (next < 0 || own.stride[i] > own.stride[next])) next = i;
+        used[next] = true;
+        s.dim[s.rank++] = n->shape.dim[next];
+    }
+    own.buffer = new_buffer(n->in_loop, value_name(n), WORK, n->dtype, view_is_dense(&own) ? n->shape : s, n);
+    put(n, own);
+}
+
+static void place_parts(Level *level, Node *n)
+{
+    int axis = (int)n->ints[0];
+    View part = info(n)->place;
+    for (int i = 0; i < n->nin; i++) {
+        part.shape = n->in[i]->shape;
+        part.high[axis] = part.shape.dim[axis];
+        want(level, n->in[i], part, false, n);
+        part.base += part.shape.dim[axis] * part.stride[axis];
+    }
+}
+
+static bool always_in_memory(const Node *n)
+{
+    OpKind kind = op_info[n->op].kind;
+    return (kind == DOT || kind == INDEX || n->op == OP_concat) && n->op != OP_topk;
+}
+
+void place_level(Level *level)
+{
+    if (!level->loop)
+        for (int i = 0; i < lowering.program->graph->outs.n; i++)
+            want_output(level, &lowering.program->graph->outs.at[i]);
+    int inside = level->inside.n;
+    for (int i = level->nodes.n; i-- > 0;) {
+        Node *n = level->nodes.at[i];
+        if (n->op == OP_loop) {
+            place_loop(level, level->inside.at[--inside]);
+            continue;
+        }
+        bool own = always_in_memory(n) || (info(n)->group && info(n)->memory) || (n->op == OP_pick && n->in[0]->op == OP_topk);
+        if (own && !info(n)->placed) place_default(n);
+        if (n->op == OP_concat) place_parts(level, n);
+    }
+}

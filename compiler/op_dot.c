@@ -1,0 +1,50 @@
+/* op_dot.c: contraction of two tensors over any axes, with any shared (batch) axes. */
+#include "lathe.h"
+
+int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out)
+{
+    int n = 0;
+    for (int i = 0; i < rank; i++) {
+        bool bound = false;
+        for (int k = 0; k < nb; k++) bound |= batch[k] == i;
+        for (int k = 0; k < nc; k++) bound |= contracted[k] == i;
+        if (!bound) out[n++] = i;
+    }
+    return n;
+}
+
+Node *dot(Node *a, Node *b, Dot_axes x)
+{
+    must(is_real(a->dtype) && a->dtype == b->dtype);
+    for (int k = 0; k < x.nb; k++) must(a->shape.dim[x.ab[k]] == b->shape.dim[x.bb[k]]);
+    for (int k = 0; k < x.nc; k++) must(a->shape.dim[x.ac[k]] == b->shape.dim[x.bc[k]]);
+    int fa[MAXRANK], fb[MAXRANK];
+    int na = free_axes(a->shape.rank, x.nb, x.ab, x.nc, x.ac, fa);
+    int nb = free_axes(b->shape.rank, x.nb, x.bb, x.nc, x.bc, fb);
+    must(na == a->shape.rank - x.nb - x.nc && nb == b->shape.rank - x.nb - x.nc);
+    must(x.nb + na + nb <= MAXRANK);
+    Shape s = {0};
+    for (int k = 0; k < x.nb; k++) s.dim[s.rank++] = a->shape.dim[x.ab[k]];
+    for (int k = 0; k < na; k++) s.dim[s.rank++] = a->shape.dim[fa[k]];
+    for (int k = 0; k < nb; k++) s.dim[s.rank++] = b->shape.dim[fb[k]];
+    int64_t ints[2 + 4 * MAXRANK];
+    int n = 0;
+    ints[n++] = x.nb;
+    ints[n++] = x.nc;
+    for (int k = 0; k < x.nb; k++) ints[n++] = x.ab[k];
+    for (int k = 0; k < x.nb; k++) ints[n++] = x.bb[k];
+    for (int k = 0; k < x.nc; k++) ints[n++] = x.ac[k];
+    for (int k = 0; k < x.nc; k++) ints[n++] = x.bc[k];
+    return node_of(OP_dot, a->dtype, s, 2, (Node *[]){a, b}, n, ints);
+}
+
+Dot_axes dot_axes(const Node *n)
+{
+    Dot_axes x = {.nb = (int)n->ints[0], .nc = (int)n->ints[1]};
+    const int64_t *at = n->ints + 2;
+    for (int k = 0; k < x.nb; k++) x.ab[k] = (int)*at++;
+    for (int k = 0; k < x.nb; k++) x.bb[k] = (int)*at++;
+    for (int k = 0; k < x.nc; k++) x.ac[k] = (int)*at++;
+    for (int k = 0; k < x.nc; k++) x.bc[k] = (int)*at++;
+    return x;
+}

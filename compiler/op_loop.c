@@ -1,0 +1,102 @@
+/* op_loop.c: loops: opening, arguments, closing, results.  See struct Loop in lathe.h. */
+#include "lathe.h"
+
+static int next_loop_id = 1;
+
+static Node *argument(Loop *l, DType t, Shape s, int kind, int which)
+{
+    return intern((Node){.op = OP_loop_arg, .dtype = t, .shape = s, .loop = l,
+                         .nints = 2, .ints = (int64_t[]){kind, which}});
+}
+
+Loop *loop_open(const char *name, int64_t trip, bool reverse)
+{
+    must(trip > 0);
+    Loop *l = NEW(Loop);
+    l->id = next_loop_id++;
+    l->trip = trip;
+    l->reverse = reverse;
+    l->name = name;
+    l->index = argument(l, I32, (Shape){0}, ARG_INDEX, 0);
+    return l;
+}
+
+Node *loop_carry(Loop *l, Node *init)
+{
+    Node *arg = argument(l, init->dtype, init->shape, ARG_CARRY, l->carries.n);
+    push(&l->carries, ((struct Carry){.init = init, .arg = arg}));
+    return arg;
+}
+
+Node *loop_x(Loop *l, Node *stacked)
+{
+    for (int k = 0; k < l->xs.n; k++)
+        if (l->xs.at[k].outer == stacked) return l->xs.at[k].arg;
+    must(stacked->shape.rank > 0 && stacked->shape.dim[0] == l->trip);
+    Node *arg = argument(l, stacked->dtype, shape_of(stacked->shape.rank - 1, stacked->shape.dim + 1), ARG_X, l->xs.n);
+    push(&l->xs, ((struct Stacked){.outer = stacked, .arg = arg}));
+    return arg;
+}
+
+void loop_next(Loop *l, int carry, Node *value)
+{
+    must(same_shape(value->shape, l->carries.at[carry].arg->shape) && value->dtype == l->carries.at[carry].arg->dtype);
+    l->carries.at[carry].next = value;
+}
+
+/* The innermost loop but l among those that n, a node of l's body, needs from outside. */
+static void outside(const Loop *l, const Node *n, Loop **found)
+{
+    Loop *o = n->in_loop;
+    if (o && o->id < l->id && (!*found || o->id > (*found)->id)) *found = o;
+}
+
+static Loop *parent_of(const Loop *l)
+{
+    Loop *found = NULL;
+    Nodes roots = {0}, body = {0};
+    loop_roots(l, &roots);
+    nodes_at((Loop *)l, roots.at, roots.n, &body);
+    for (int i = 0; i < body.n; i++) {
+        const Node *n = body.at[i];
+        for (int k = 0; k < n->nin; k++) outside(l, n->in[k], &found);
+        if (n->op == OP_loop) {
+            Loop *deeper = parent_of(n->loop);
+            for (Loop *p = deeper; p; p = p == l ? NULL : p->parent)
+                if (p->id < l->id && (!found || p->id > found->id)) found = p;
+        }
+    }
+    for (int i = 0; i < roots.n; i++) outside(l, roots.at[i], &found);
+    for (int k = 0; k < l->carries.n; k++) outside(l, l->carries.at[k].init, &found);
+    for (int k = 0; k < l->xs.n; k++) outside(l, l->xs.at[k].outer, &found);
+    return found;
+}
+
+Node *loop_close(Loop *l)
+{
+    for (int k = 0; k < l->carries.n; k++) must(l->carries.at[k].next);
+    if (!l->node) {
+        l->node = intern((Node){.op = OP_loop, .dtype = F32, .loop = l, .phase = phase_now});
+    }
+    l->parent = parent_of(l);
+    l->node->in_loop = l->parent;
+    return l->node;
+}
+
+Node *loop_result(Loop *l, int carry) { return pick(l->node, PICK_CARRY, carry); }
+
+Node *loop_stack(Loop *l, Node *body_value)
+{
+    int k = 0;
+    while (k < l->ys.n && l->ys.at[k] != body_value) k++;
+    if (k == l->ys.n) push(&l->ys, body_value);
+    return pick(l->node, PICK_STACK, k);
+}
+
+bool loop_inside(const Loop *inner, const Loop *outer)
+{
+    if (!outer) return true;
+    for (; inner; inner = inner->parent)
+        if (inner == outer) return true;
+    return false;
+}

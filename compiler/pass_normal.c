@@ -1,0 +1,219 @@
+/* pass_normal.c: brings a graph into the form that kernels are cut from.
+ *
+ *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated where
+ *      they are needed: moves over them rise to their leaves, and moves of iotas become iotas.
+ *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
+ *   3. A dot's contracted axes are neighbours in the same order on both sides.
+ * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
+#include "lathe.h"
+
+/* ------------------------------------------------------------------ maps that read no memory */
+
+static bool single(const Node *n) { return elements(n->shape) == 1 && n->op != OP_pick; }
+
+/* unit axes apart, does the reshape keep every axis?  fills to[i]: the result's axis of the input's axis i */
+static bool keeps_axes(Shape from, Shape into, int *to)
+{
+    int k = 0;
+    for (int i = 0; i < from.rank; i++) {
+        if (from.dim[i] == 1) continue;
+        while (k < into.rank && into.dim[k] == 1) k++;
+        if (k == into.rank || into.dim[k] != from.dim[i]) return false;
+        if (to) to[i] = k;
+        k++;
+    }
+    while (k < into.rank && into.dim[k] == 1) k++;
+    return k == into.rank;
+}
+
+static bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+
+static bool movable(const Node *n, const Node *move)
+{
+    if (move->op == OP_pad || !is_view(move)) return false;
+    if (move->op == OP_reshape && !keeps_axes(n->shape, move->shape, NULL)) return false;
+    if (single(n) && op_info[n->op].kind != MAP) return true;
+    if (n->op == OP_iota || is_filled(n, NULL)) return true;
+    if (is_view(n)) return single(n->in[0]);
+    if (op_info[n->op].kind != MAP) return false;
+    for (int i = 0; i < n->nin; i++)
+        if (!movable(n->in[i], move)) return false;
+    return true;
+}
+
+static Node *iota_number(Node *like, double x) { return filled(x, I32, like->shape); }
+
+static Node *moved_iota(Node *n, const Node *move)
+{
+    int axis = (int)n->ints[0], to[MAXRANK], rank = move->shape.rank;
+    if (n->shape.dim[axis] == 1) return filled(0, I32, move->shape);
+    switch (move->op) {
+    case OP_reshape:
+        keeps_axes(n->shape, move->shape, to);
+        return iota(move->shape, to[axis]);
+    case OP_permute:
+        for (int i = 0; i < rank; i++)
+            if (move->ints[i] == axis) return iota(move->shape, i);
+        break;
+    case OP_expand: return iota(move->shape, axis);
+    case OP_slice: {
+        Node *x = iota(move->shape, axis);
+        Node *stepped = map2(OP_mul, x, iota_number(x, (double)move->ints[rank + axis]));
+        return map2(OP_add, stepped, iota_number(x, (double)move->ints[axis]));
+    }
+    case OP_flip:
+        for (int i = 0; i < move->nints; i++)
+            if (move->ints[i] == axis) {
+                Node *x = iota(move->shape, axis);
+                return map2(OP_sub, iota_number(x, (double)(n->shape.dim[axis] - 1)), x);
+            }
+        return iota(move->shape, axis);
+    default: break;
+    }
+    die("a move of an iota that is none: %s", op_info[move->op].name);
+}
+
+static Node *moved(Node *n, const Node *move)
+{
+    double x;
+    if (is_filled(n, &x)) return filled(x, n->dtype, move->shape);
+    if (n->op == OP_iota) return moved_iota(n, move);
+    if (op_info[n->op].kind != MAP) return remade(move, &n);
+    Node *in[8];
+    for (int i = 0; i < n->nin; i++) in[i] = moved(n->in[i], move);
+    Node key = *n;
+    key.in = in;
+    key.shape = move->shape;
+    return intern(key);
+}
+
+/* ------------------------------------------------------------------ reductions */
+
+static Node *without_unit_axes(Node *n, const Node *reduction, int *axes, int *naxes)
+{
+    Shape s = {0};
+    *naxes = 0;
+    for (int i = 0, k = 0; i < n->shape.rank; i++) {
+        bool reduced = k < reduction->nints && reduction->ints[k] == i;
+        k += reduced;
+        if (n->shape.dim[i] == 1) continue;
+        if (reduced) axes[(*naxes)++] = s.rank;
+        s.dim[s.rank++] = n->shape.dim[i];
+    }
+    return reshape(n, s);
+}
+
+/* Sums over the last `count` axes as one. */
+static Node *over_last(Op op, Node *x, int count)
+{
+    Shape s = x->shape;
+    for (s.rank = x->shape.rank - count + 1; count-- > 1;) s.dim[s.rank - 1] *= x->shape.dim[s.rank + count - 1];
+    return reduce(op, reshape(x, s), 1, &(int){s.rank - 1});
+}
+
+/* Sums over the first `count` axes as one; the rest keep their shape. */
+static Node *over_first(Op op, Node *x, int count)
+{
+    Shape s = {.rank = x->shape.rank - count + 1, .dim = {1}};
+    for (int i = 0; i < x->shape.rank; i++)
+        if (i < count) s.dim[0] *= x->shape.dim[i];
+        else s.dim[i - count + 1] = x->shape.dim[i];
+    return reduce(op, reshape(x, s), 1, &(int){0});
+}
+
+static Node *middle_last(Node *x, const int *axes, int naxes)
+{
+    int perm[MAXRANK], n = 0;
+    for (int i = 0, k = 0; i < x->shape.rank; i++) {
+        if (k < naxes && axes[k] == i) k++;
+        else perm[n++] = i;
+    }
+    for (int k = 0; k < naxes; k++) perm[n++] = axes[k];
+    return permute(x, perm);
+}
+
+static Node *normal_reduction(const Node *old, Node *x)
+{
+    int axes[MAXRANK], n, tail = 0, head = 0;
+    x = without_unit_axes(x, old, axes, &n);
+    while (tail < n && axes[n - 1 - tail] == x->shape.rank - 1 - tail) tail++;
+    if (tail) {
+        x = over_last(old->op, x, tail);
+        n -= tail;
+    }
+    while (head < n && axes[head] == head) head++;
+    if (head && head < n) die("reductions in several places are split by the front of the list");
+    if (head) x = over_first(old->op, x, head);
+    else if (n) x = over_last(old->op, middle_last(x, axes, n), n);
+    return reshape(x, old->shape);
+}
+
+/* Reduced axes at the front and in the middle: the middle ones first. */
+static Node *split_reduction(const Node *old, Node *x)
+{
+    int head = 0, rest[MAXRANK], n = 0;
+    while (head < old->nints && old->ints[head] == head) head++;
+    for (int i = head; i < old->nints; i++) rest[n++] = (int)old->ints[i];
+    if (head == 0 || n == 0) return normal_reduction(old, x);
+    Node *first = reduce(old->op, x, n, rest);
+    first = normal_reduction(first, x);
+    int heads[MAXRANK];
+    for (int i = 0; i < head; i++) heads[i] = i;
+    return normal_reduction(reduce(old->op, first, head, heads), first);
+}
+
+/* ------------------------------------------------------------------ dots */
+
+/* x with its contracted axes last and as one. */
+static Node *contracted_last(Node *x, int nc, const int *axes)
+{
+    int perm[MAXRANK], n = free_axes(x->shape.rank, 0, NULL, nc, axes, perm);
+    Shape s = {.rank = n + 1, .dim = {0}};
+    for (int i = 0; i < n; i++) s.dim[i] = x->shape.dim[perm[i]];
+    s.dim[n] = 1;
+    for (int k = 0; k < nc; k++) {
+        perm[n + k] = axes[k];
+        s.dim[n] *= x->shape.dim[axes[k]];
+    }
+    return reshape(permute(x, perm), s);
+}
+
+static int without(int axis, int nc, const int *gone)
+{
+    int before = 0;
+    for (int k = 0; k < nc; k++) before += gone[k] < axis;
+    return axis - before;
+}
+
+static Node *normal_dot(const Node *old, Node *a, Node *b)
+{
+    Dot_axes x = dot_axes(old);
+    bool neighbours = true;
+    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
+    if (neighbours) return NULL;
+    Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
+    for (int k = 0; k < x.nb; k++) {
+        y.ab[k] = without(x.ab[k], x.nc, x.ac);
+        y.bb[k] = without(x.bb[k], x.nc, x.bc);
+    }
+    return dot(contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
+}
+
+/* ------------------------------------------------------------------ */
+
+static Node *normal(Rewrite *r, Node *old, Node *const *in)
+{
+    (void)r;
+    if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
+    if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
+    bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
+    if (is_view(old) && leaf && movable(in[0], old)) return moved(in[0], old);
+    return NULL;
+}
+
+void pass_normal(Graph *g, const Desc *d)
+{
+    (void)d;
+    Rewrite r = {.node = normal};
+    rewrite_graph(&r, g);
+}

@@ -1,0 +1,76 @@
+/* pass_remat.c: lets backward nodes remake cheap forward values instead of keeping them.
+ *
+ * Needs phases (0 forward, 1 backward) as pass_grad leaves them.  Leaves: at every level, no phase-1 node reads a map, reduction
+ * or move of phase 0 at first hand, but its clone of phase 1, made from what is saved anyway: dots, index ops, loop results, leaves.
+ * A clone serves all its readers, and, not being merged with the original, ends the original's life with the forward pass.
+ * What ends a recomputed region (nn.checkpoint) is read as it is: cloning it would run the region again.  In reversed loops
+ * pass_grad has done the same; here it matters where forward and backward share a level: the top, and the body of micro. */
+#include "grad.h"
+
+typedef struct Remat {
+    Table clones, regions;
+} Remat;
+
+static bool is_clonable(Remat *m, const Node *v)
+{
+    OpKind kind = op_info[v->op].kind;
+    return v->phase == 0 && (kind == MAP || kind == REDUCE || kind == MOVE) && !region_ends(&m->regions, v);
+}
+
+static Node *clone(Remat *m, Node *v)
+{
+    if (!is_clonable(m, v)) return v;
+    Node *known = table_get(&m->clones, v);
+    if (known) return known;
+    Node **in = NEW_ARRAY(Node *, v->nin + 1);
+    for (int i = 0; i < v->nin; i++) in[i] = clone(m, v->in[i]);
+    Where was = here;
+    here = v->where;
+    Node key = *v;
+    key.in = in;
+    key.phase = 1;
+    Node *made = intern(key);
+    here = was;
+    *table_at(&m->clones, v) = made;
+    return made;
+}
+
+static Node *over_clones(Rewrite *r, Node *old, Node *const *in)
+{
+    if (old->phase == 0 || !old->nin) return NULL;
+    Node **own = NEW_ARRAY(Node *, old->nin);
+    for (int i = 0; i < old->nin; i++) own[i] = clone(r->user, in[i]);
+    return remade(old, own);
+}
+
+/* What loops of the backward pass start from and walk along. */
+static void feed_loops(Remat *m, Loop *level, Node *const *roots, int nroots, Table *seen)
+{
+    Nodes body = {0};
+    nodes_at(level, roots, nroots, &body);
+    for (int i = 0; i < body.n; i++) {
+        Node *n = body.at[i];
+        void **slot = n->op == OP_loop ? table_at(seen, n) : NULL;
+        if (!slot || *slot) continue;
+        *slot = n;
+        Loop *l = n->loop;
+        for (int k = 0; k < l->carries.n && n->phase; k++) l->carries.at[k].init = clone(m, l->carries.at[k].init);
+        for (int k = 0; k < l->xs.n && n->phase; k++) l->xs.at[k].outer = clone(m, l->xs.at[k].outer);
+        Nodes inner = {0};
+        loop_roots(l, &inner);
+        feed_loops(m, l, inner.at, inner.n, seen);
+    }
+}
+
+void pass_remat(Graph *g, const Desc *d)
+{
+    (void)d;
+    if (options.no_recompute) return;
+    Remat m = {0};
+    Table seen = {0};
+    Rewrite r = {.node = over_clones, .user = &m};
+    rewrite_graph(&r, g);
+    Nodes roots = {0};
+    graph_roots(g, &roots);
+    feed_loops(&m, NULL, roots.at, roots.n, &seen);
+}

@@ -1,0 +1,258 @@
+/* util.c: arena, vectors, strings, text under construction, and the two ways to fail. */
+#include "util.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ------------------------------------------------------------------ arena */
+
+typedef struct Chunk {
+    struct Chunk *next;
+    size_t used, size;
+    _Alignas(16) char bytes[];
+} Chunk;
+
+static Chunk *chunks;
+enum { CHUNK = 1 << 20 };
+
+static Chunk *new_chunk(size_t size)
+{
+    Chunk *c = calloc(1, sizeof *c + size);
+    if (!c) {
+        fprintf(stderr, "lathe: out of memory: %zu more bytes were wanted\n", size);
+        exit(1);
+    }
+    c->size = size;
+    return c;
+}
+
+void *alloc(size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (!chunks || chunks->used + bytes > chunks->size) {
+        Chunk *c = new_chunk(bytes > CHUNK ? bytes : CHUNK);
+        c->next = chunks;
+        chunks = c;
+    }
+    void *p = chunks->bytes + chunks->used;
+    chunks->used += bytes;
+    return p;
+}
+
+void free_all(void)
+{
+    while (chunks) {
+        Chunk *next = chunks->next;
+        free(chunks);
+        chunks = next;
+    }
+}
+
+void *copy_of(const void *from, size_t bytes)
+{
+    void *p = alloc(bytes);
+    if (bytes) memcpy(p, from, bytes);
+    return p;
+}
+
+void *grow(void *at, int n, int *cap, size_t size)
+{
+    int bigger = *cap ? *cap * 2 : 8;
+    void *p = alloc((size_t)bigger * size);
+    if (n) memcpy(p, at, (size_t)n * size);
+    *cap = bigger;
+    return p;
+}
+
+/* ------------------------------------------------------------------ strings */
+
+static char *vformat(const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *s = alloc((size_t)n + 1);
+    vsnprintf(s, (size_t)n + 1, fmt, args);
+    return s;
+}
+
+char *format(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *s = vformat(fmt, args);
+    va_end(args);
+    return s;
+}
+
+char *copy_bytes_as_string(const char *s, size_t n)
+{
+    char *p = alloc(n + 1);
+    memcpy(p, s, n);
+    return p;
+}
+
+char *copy_string(const char *s) { return copy_bytes_as_string(s, strlen(s)); }
+
+bool starts_with(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
+
+bool same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+/* Levenshtein distance, letters compared without case; words are short. */
+static int distance(const char *a, const char *b)
+{
+    size_t n = strlen(b);
+    int *row = NEW_ARRAY(int, n + 1);
+    for (size_t j = 0; j <= n; j++) row[j] = (int)j;
+    for (size_t i = 0; a[i]; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i + 1;
+        for (size_t j = 0; j < n; j++) {
+            int change = diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]));
+            int best = row[j] + 1 < row[j + 1] + 1 ? row[j] + 1 : row[j + 1] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = best < change ? best : change;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest(const char *word, const char *const *words, int n)
+{
+    const char *best = NULL;
+    int least = (int)strlen(word) / 3 + 2;      /* farther than that is no help */
+    for (int i = 0; i < n; i++) {
+        int d = distance(word, words[i]);
+        if (d < least) least = d, best = words[i];
+    }
+    return best;
+}
+
+/* FNV-1a, 64 bits, started from a seed. */
+uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ (seed * 0x9e3779b97f4a7c15u);
+    const unsigned char *p = data;
+    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 0x100000001b3u;
+    return h ^ (h >> 29);
+}
+
+/* ------------------------------------------------------------------ files */
+
+char *read_file(const char *path, size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    struct stat st;
+    if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) {
+        fclose(f);
+        return NULL;
+    }
+    char *text = alloc((size_t)st.st_size + 1);
+    size_t n = fread(text, 1, (size_t)st.st_size, f);
+    fclose(f);
+    if (bytes) *bytes = n;
+    return text;
+}
+
+bool write_file(const char *path, const char *text, size_t bytes)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f) return false;
+    bool ok = fwrite(text, 1, bytes, f) == bytes;
+    return fclose(f) == 0 && ok;
+}
+
+/* ------------------------------------------------------------------ text */
+
+void say_bytes(Text *t, const char *bytes, size_t n)
+{
+    if (t->n + n + 1 > t->cap) {
+        size_t cap = (t->n + n + 1) * 2;
+        char *at = alloc(cap);
+        if (t->n) memcpy(at, t->at, t->n);
+        t->at = at;
+        t->cap = cap;
+    }
+    memcpy(t->at + t->n, bytes, n);
+    t->n += n;
+    t->at[t->n] = 0;
+}
+
+void say(Text *t, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *s = vformat(fmt, args);
+    va_end(args);
+    say_bytes(t, s, strlen(s));
+}
+
+/* ------------------------------------------------------------------ failing */
+
+/* "   12 |     x = x + y", where the file can still be read */
+static void show_line(Where where)
+{
+    if (!where.file || where.line <= 0) return;
+    char *text = read_file(where.file, NULL);
+    for (int line = 1; text && line < where.line; line++) {
+        text = strchr(text, '\n');
+        if (text) text++;
+    }
+    if (text && *text) fprintf(stderr, "%5d | %.*s\n", where.line, (int)strcspn(text, "\r\n"), text);
+}
+
+static void complain(Where where, const char *kind, const char *fmt, va_list args)
+{
+    fflush(stdout);
+    if (where.file && where.line > 0) fprintf(stderr, "%s:%d: ", where.file, where.line);
+    else if (where.file) fprintf(stderr, "%s: ", where.file);
+    else fprintf(stderr, "lathe: ");
+    fprintf(stderr, "%s: ", kind);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    show_line(where);
+    if (where.path && *where.path) fprintf(stderr, "        in %s\n", where.path);
+}
+
+void err(Where where, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    complain(where, "error", fmt, args);
+    va_end(args);
+    exit(1);
+}
+
+void usage_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    complain((Where){0}, "error", fmt, args);
+    va_end(args);
+    exit(2);
+}
+
+void warn(Where where, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    complain(where, "warning", fmt, args);
+    va_end(args);
+}
+
+void die_at(const char *file, int line, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fflush(stdout);
+    fprintf(stderr, "lathe: internal error at %s:%d: ", file, line);
+    vfprintf(stderr, fmt, args);
+    fprintf(stderr, "\nThis is our mistake: please report it with the description that caused it.\n");
+    va_end(args);
+    abort();
+}

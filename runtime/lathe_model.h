@@ -1,0 +1,113 @@
+/* lathe_model.h: what a generated program says of itself, as tables; shared by the compiler, which prints them, and the
+ * trainer, which reads them. */
+#ifndef LATHE_MODEL_H
+#define LATHE_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LATHE_MAXRANK = 8 };
+
+typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64 } Lathe_dtype;   /* as DType of the compiler */
+
+/* What a parameter holds before training.  Draws are Philox words of (seed, parameter's name, element). */
+typedef enum Lathe_init {
+    LATHE_ZEROS, LATHE_ONES,
+    LATHE_CONSTANT,             /* a */
+    LATHE_NORMAL,               /* mean 0, standard deviation a */
+    LATHE_UNIFORM               /* a … b */
+} Lathe_init;
+
+/* What the trainer has to put into an input. */
+typedef enum Lathe_role {
+    LATHE_TOKENS,               /* i32 [batch][seq] (or [micro][batch][seq]): ids of the text */
+    LATHE_TARGETS,              /* the ids one further */
+    LATHE_FEATURES,             /* a named input of the data: CSV columns */
+    LATHE_SEED,                 /* i32 []: of the random ops */
+    LATHE_STEP,                 /* i32 []: optimizer steps done */
+    LATHE_POSITION,             /* i32 []: decode: position of the first token */
+    LATHE_STATE                 /* a tensor kept between decode calls, zero at first */
+} Lathe_role;
+
+typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
+    const char *name;
+    Lathe_role role;
+    Lathe_dtype dtype;
+    int rank;
+    int64_t dim[LATHE_MAXRANK];
+    int64_t offset;             /* bytes, into the entry's struct of them */
+} Lathe_tensor;
+
+typedef struct Lathe_param {
+    const char *name;           /* layer path: "layer.attn.qkv.weight" */
+    const char *export_name;    /* of checkpoints; one %d for each leading loop axis */
+    const char *where;          /* "models/gpt.lua:31" */
+    int rank, loops;            /* the first `loops` axes count copies */
+    int64_t dim[LATHE_MAXRANK], stride[LATHE_MAXRANK];      /* strides and offset in elements of the flat arrays */
+    int64_t offset;
+    Lathe_init init;
+    double init_a, init_b;
+    bool decay;
+} Lathe_param;
+
+/* Everything an entry touches; the trainer owns the memory. */
+typedef struct Lathe_call {
+    const void *params;         /* flat arrays, laid out by the parameter table */
+    void *grads;
+    const void *in;             /* the entry's struct of inputs */
+    void *out;                  /* … of outputs */
+    void *state;                /* the model's struct of states */
+    char *work;                 /* the arena */
+} Lathe_call;
+
+typedef struct Lathe_entry {
+    const char *name;           /* train, grad, eval, decode */
+    void (*run)(const Lathe_call *);
+    int64_t work_bytes, in_bytes, out_bytes;
+    int inputs, outputs;
+    const Lathe_tensor *input, *output;     /* an output "loss" is the mean over the entry's batch */
+    double flops;               /* of one call: 2 · multiply-adds of its contractions */
+} Lathe_entry;
+
+typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW } Lathe_optimizer;
+typedef enum Lathe_schedule { LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE } Lathe_schedule;
+typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS } Lathe_tokenizer;
+
+/* How to train: the description's train and data tables; the trainer's --set changes them (names as here). */
+typedef struct Lathe_recipe {
+    Lathe_optimizer optimizer;
+    double lr, beta1, beta2, eps, decay, momentum;
+    Lathe_schedule schedule;
+    double final_lr;            /* of linear and cosine, reached at `steps` */
+    int64_t warmup, steps;      /* optimizer steps */
+    double clip;                /* of the global norm of the gradient; 0: none */
+    int64_t accumulate;         /* micro-batches in a step; fixed when built */
+    int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, never, by time */
+    Lathe_tokenizer tokenizer;
+    double val_fraction;        /* the last part of the data, kept for evaluation */
+    const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
+    double temperature, top_p, repetition_penalty;  /* of generate */
+    int64_t top_k, sample_tokens;
+} Lathe_recipe;
+
+typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
+
+typedef struct Lathe_model {
+    const char *name, *config, *precision, *source_hash;
+    Lathe_dtype real;           /* of parameters, gradients and optimizer */
+    int64_t batch, seq, vocab;  /* 0 where it has none */
+    int params, entries, states, knobs, categories;
+    const Lathe_param *param;
+    const Lathe_entry *entry;
+    const Lathe_tensor *state;
+    int64_t state_bytes;
+    int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
+    Lathe_recipe recipe;
+    const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
+    const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
+    int64_t planned_bytes, lower_bound_bytes;
+} Lathe_model;
+
+extern const Lathe_model lathe_model;               /* defined by model.c */
+
+#endif

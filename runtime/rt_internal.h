@@ -1,0 +1,61 @@
+/* rt_internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS start, initialisation, optimizers. */
+#ifndef RT_INTERNAL_H
+#define RT_INTERNAL_H
+
+#include "lathe_model.h"
+#include <stddef.h>
+
+/* ---- rt_gemm.c */
+
+/* Once, before the first gemm: OpenBLAS at one thread a call, and its packing buffers for `threads` callers taken and
+ * touched, so that no step pays for it.  Also sets the number of OpenMP threads. */
+void rt_init_blas(int threads);
+
+/* ---- train_init.c */
+
+/* Fills the flat array (elements of m->real) as the parameter table says.  An element's value depends on the seed, the
+ * parameter's export name with its copy numbers filled in, and the element's index inside that copy; on nothing else.
+ * Padding is zeroed. */
+void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
+
+/* ---- train_optim.c */
+
+/* A run of elements of the flat arrays with one rule for weight decay; runs cover the whole array, padding included. */
+typedef struct Segment {
+    int64_t begin, end;
+    bool decay;
+} Segment;
+
+typedef struct Optimizer {
+    Lathe_optimizer kind;
+    Lathe_dtype real;
+    double beta1, beta2, eps, decay, momentum;
+    int64_t n;                  /* elements of each flat array */
+    int moments;                /* how many of the next are in use */
+    void *moment[2];            /* AdamW: mean of g, mean of g²; SGD with momentum: velocity.  For checkpoints */
+    const char *moment_name[2]; /* exp_avg, exp_avg_sq; momentum */
+    int segments;
+    Segment *segment;
+    double *partial;            /* one for each chunk, of gradient_norm */
+} Optimizer;
+
+/* AdamW 2, SGD 1 with momentum, else 0. */
+int optimizer_moments(const Lathe_recipe *r);
+/* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
+size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
+/* memory: optimizer_bytes() of it, 64-byte aligned; zeroed here.  Two small tables come from malloc. */
+void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
+void optimizer_free(Optimizer *o);
+
+/* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
+double gradient_norm(const Optimizer *o, const void *grads);
+/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0.  As torch: clip / (norm + 1e-6). */
+double clip_scale(double norm, double clip);
+/* One update of params in one pass; step counts from 0 (the first update is step 0).  scale multiplies the gradients. */
+void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, double lr, double scale);
+
+/* The learning rate of update `step` (from 0): lr · (step + 1) / (warmup + 1) while step < warmup, then by the schedule
+ * to final_lr at r->steps, where it stays. */
+double rate_at(const Lathe_recipe *r, int64_t step);
+
+#endif

@@ -1,0 +1,334 @@
+/* rt_math.h: the words of ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and with
+ * the same bits in vector bodies and tails.
+ *
+ * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials are
+ * minimax fits of our own.  Every function takes NaN, infinities, zeros of both signs and subnormals as C's function
+ * of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
+ * Largest errors in units of the last place, over all floats (tests/runtime/test_math.c):
+ *
+ *     exp 1.0   expm1 1.6   log 0.9   tanh 1.8   erf 1.9   sin, cos 0.51 (|x| < 2^48)   pow 0.51   sqrt 0.5   rsqrt 1.1
+ *
+ * double calls libm.  The text is also C++. */
+#ifndef RT_MATH_H
+#define RT_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* ---- bits */
+
+static inline uint32_t bits_of_f32(float x)
+{
+    uint32_t u;
+    __builtin_memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline float f32_of_bits(uint32_t u)
+{
+    float x;
+    __builtin_memcpy(&x, &u, sizeof x);
+    return x;
+}
+static inline uint64_t bits_of_f64(double x)
+{
+    uint64_t u;
+    __builtin_memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline double f64_of_bits(uint64_t u)
+{
+    double x;
+    __builtin_memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* ---- the plain ones */
+
+static inline float abs_f32(float a) { return fabsf(a); }
+static inline double abs_f64(double a) { return fabs(a); }
+static inline int abs_i32(int a) { return (int)(a < 0 ? 0u - (uint32_t)a : (uint32_t)a); }
+
+static inline float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; }      /* of a zero or NaN: itself */
+static inline double sign_f64(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
+static inline int sign_i32(int a) { return (a > 0) - (a < 0); }
+
+static inline float floor_f32(float a) { return floorf(a); }
+static inline double floor_f64(double a) { return floor(a); }
+
+/* A tie is a's; a NaN on either side is the result. */
+static inline float max_f32(float a, float b)
+{
+    float larger = b > a ? b : a;
+    return b != b ? b : larger;
+}
+static inline float min_f32(float a, float b)
+{
+    float smaller = b < a ? b : a;
+    return b != b ? b : smaller;
+}
+static inline double max_f64(double a, double b)
+{
+    double larger = b > a ? b : a;
+    return b != b ? b : larger;
+}
+static inline double min_f64(double a, double b)
+{
+    double smaller = b < a ? b : a;
+    return b != b ? b : smaller;
+}
+static inline int max_i32(int a, int b) { return a >= b ? a : b; }
+static inline int min_i32(int a, int b) { return a <= b ? a : b; }
+
+static inline float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+static inline double fma_f64(double a, double b, double c) { return fma(a, b, c); }
+
+static inline float sqrt_f32(float a) { return sqrtf(a); }
+static inline double sqrt_f64(double a) { return sqrt(a); }
+static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
+static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
+
+/* Quotient rounded down and the remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around. */
+static inline int idiv_i32(int a, int b)
+{
+    int d = (b == 0) | (b == -1) ? 1 : b, q = a / d;
+    q -= (q * d != a) & ((a < 0) != (d < 0));
+    q = b == -1 ? (int)(0u - (uint32_t)a) : q;
+    return b == 0 ? 0 : q;
+}
+static inline int mod_i32(int a, int b)
+{
+    int d = (b == 0) | (b == -1) ? 1 : b, r = a % d;
+    r += (r != 0) & ((r < 0) != (d < 0)) ? d : 0;
+    return b == 0 ? a : r;
+}
+static inline int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
+
+/* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
+
+#define LN2_HIGH_F32 0x1.62e400p-1f             /* 15 bits: times any n it is exact */
+#define LN2_LOW_F32  0x1.7f7d1cp-20f
+#define ROUND_F32    0x1.8p23f                  /* added, it pushes the fraction out: the low bits are the integer */
+
+static inline float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); }   /* -126 … 127 */
+
+static inline float exp_f32(float a)
+{
+    float x = a > 89.0f ? 89.0f : a < -104.0f ? -104.0f : a;        /* infinity and 0 follow by themselves */
+    float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
+    float n = t - ROUND_F32;
+    int32_t i = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
+    float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
+    float p = 0x1.6a2250p-10f;
+    p = fmaf(p, r, 0x1.123b02p-7f);
+    p = fmaf(p, r, 0x1.5558f8p-5f);
+    p = fmaf(p, r, 0x1.555490p-3f);
+    p = fmaf(p, r, 0x1.fffffcp-2f);
+    p = fmaf(p, r * r, r) + 1.0f;
+    int32_t half = i >> 1;                      /* two steps, so that the one rounding to a subnormal is the last */
+    return p * power_of_two_f32(half) * power_of_two_f32(i - half);
+}
+
+/* expm1(x) = 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2) for -26 <= x <= 89, exact where x is so small that it is the result. */
+static inline float expm1_core_f32(float x)
+{
+    float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
+    float n = t - ROUND_F32;
+    int32_t i = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
+    float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
+    float p = 0x1.a032d4p-13f;
+    p = fmaf(p, r, 0x1.6d7346p-10f);
+    p = fmaf(p, r, 0x1.11118ap-7f);
+    p = fmaf(p, r, 0x1.5554b0p-5f);
+    p = fmaf(p, r, 0x1.555554p-3f);
+    p = fmaf(p, r, 0.5f);
+    p = fmaf(p, r * r, r);
+    float s = power_of_two_f32(i - 1);
+    float y = 2.0f * fmaf(p, s, s - 0.5f);
+    return fabsf(x) < 0x1p-24f ? x : y;
+}
+
+static inline float expm1_f32(float a) { return expm1_core_f32(a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a); }
+
+/* tanh |a| = e / (e + 2), e = expm1(2 |a|) */
+static inline float tanh_f32(float a)
+{
+    float x = fabsf(a);
+    float e = expm1_core_f32(2.0f * (x > 10.0f ? 10.0f : x));
+    return copysignf(e / (e + 2.0f), a);
+}
+
+/* erf |a| = -expm1(-t q(t)), t q(t) = -log(erfc t), t = |a| <= 3.95: beyond it is 1 */
+static inline float erf_f32(float a)
+{
+    float t = fabsf(a);
+    t = t > 3.95f ? 3.95f : t;
+    float q = 0x1.406098p-20f;
+    q = fmaf(q, t, -0x1.664e20p-16f);
+    q = fmaf(q, t, 0x1.5f404ep-13f);
+    q = fmaf(q, t, -0x1.8457c4p-11f);
+    q = fmaf(q, t, 0x1.d7b23cp-10f);
+    q = fmaf(q, t, -0x1.095f60p-12f);
+    q = fmaf(q, t, -0x1.393964p-6f);
+    q = fmaf(q, t, 0x1.a4f37ep-4f);
+    q = fmaf(q, t, 0x1.45f308p-1f);
+    q = fmaf(q, t, -0x1.7ac9a0p-27f) + 0x1.20dd76p+0f;
+    return copysignf(expm1_core_f32(-t * q), a);
+}
+
+/* ---- logarithm: a = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)) */
+
+static inline float log_f32(float a)
+{
+    int tiny = a < 0x1p-126f;                   /* subnormal (or no positive number: mended below) */
+    uint32_t u = bits_of_f32(tiny ? a * 0x1p23f : a);
+    int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
+    float f = f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
+    float n = (float)(tiny ? e - 23 : e);
+    float q = 0x1.145736p-4f;
+    q = fmaf(q, f, -0x1.de3bb0p-4f);
+    q = fmaf(q, f, 0x1.e6f066p-4f);
+    q = fmaf(q, f, -0x1.fc2218p-4f);
+    q = fmaf(q, f, 0x1.23376ap-3f);
+    q = fmaf(q, f, -0x1.555c4cp-3f);
+    q = fmaf(q, f, 0x1.99a4b6p-3f);
+    q = fmaf(q, f, -0x1.000006p-2f);
+    q = fmaf(q, f, 0x1.555548p-2f);
+    float ff = f * f;
+    float y = fmaf(ff, -0.5f, fmaf(q, ff * f, n * LN2_LOW_F32));    /* log(1 + f) - f, and the low part of n ln 2 */
+    y = fmaf(n, LN2_HIGH_F32, f + y);
+    y = a == INFINITY ? INFINITY : y;
+    y = a == 0.0f ? -INFINITY : y;
+    return a >= 0.0f ? y : NAN;
+}
+
+/* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48 floats lie millions of periods apart; the
+ * argument is then taken as 0. */
+
+static inline float sin_shifted_f32(float a, uint64_t quarter)
+{
+    double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0;    /* infinity · 0 is the NaN wanted */
+    double t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
+    double n = t - 0x1.8p52;
+    uint64_t k = bits_of_f64(t) + quarter;
+    double r = fma(n, -0x1.1a62633145c07p-54, fma(n, -0x1.921fb54442d18p+0, x));
+    double rr = r * r;
+    double s = 0x1.6cd1b08f645a3p-19;
+    s = fma(s, rr, -0x1.a00f7e1496c45p-13);
+    s = fma(s, rr, 0x1.111108690ba31p-7);
+    s = fma(s, rr, -0x1.5555554c6ffc0p-3);
+    s = fma(s, rr * r, r);
+    double c = -0x1.241e6b16f5ddcp-22;
+    c = fma(c, rr, 0x1.a010dde235c7ep-16);
+    c = fma(c, rr, -0x1.6c16b828aa42ap-10);
+    c = fma(c, rr, 0x1.5555554ed8310p-5);
+    c = fma(fma(c, rr, -0.5), rr, 1.0);
+    double y = k & 1 ? c : s;
+    return (float)f64_of_bits(bits_of_f64(y) ^ (k & 2) << 62);
+}
+
+static inline float sin_f32(float a) { return sin_shifted_f32(a, 0); }
+static inline float cos_f32(float a) { return sin_shifted_f32(a, 1); }
+
+/* ---- a to the power b, in double inside: 2^(b log2 |a|).  A negative a has a power where b is an integer. */
+
+static inline double log2_of_f32(float a)       /* of |a|; -infinity at 0, infinity at infinity */
+{
+    double x = fabs((double)a);                 /* a subnormal float is a normal double */
+    uint64_t u = bits_of_f64(x);
+    int64_t e = (int64_t)((u >> 32) - 0x3fe6a09eu) >> 20;
+    double m = f64_of_bits(u - ((uint64_t)e << 52));
+    double s = (m - 1.0) / (m + 1.0), ss = s * s;
+    double q = 0x1.f18716eb36d68p-3;
+    q = fma(q, ss, 0x1.0bb7a5ed7de36p-2);
+    q = fma(q, ss, 0x1.484facd89ece9p-2);
+    q = fma(q, ss, 0x1.a617567499f44p-2);
+    q = fma(q, ss, 0x1.2776c516ab3ddp-1);
+    q = fma(q, ss, 0x1.ec709dc39c9d4p-1);
+    q = fma(q, ss, 0x1.71547652b82ffp+1);
+    double y = fma(q, s, (double)(int32_t)e);
+    y = x == 0.0 ? -(double)INFINITY : y;
+    return x < (double)INFINITY ? y : x;        /* infinity and NaN are their own */
+}
+
+static inline double exp2_for_f32(double a)
+{
+    double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a;         /* beyond what a float holds */
+    double t = x + 0x1.8p52;
+    double r = x - (t - 0x1.8p52);
+    double p = 0x1.fde5f95233cb9p-17;
+    p = fma(p, r, 0x1.445ca666be89dp-13);
+    p = fma(p, r, 0x1.5d8a865d98561p-10);
+    p = fma(p, r, 0x1.3b29f375d989cp-7);
+    p = fma(p, r, 0x1.c6b08abfbaddcp-5);
+    p = fma(p, r, 0x1.ebfbe077ada57p-3);
+    p = fma(p, r, 0x1.62e42ff0e2052p-1);
+    return fma(p, r, 1.0) * f64_of_bits((bits_of_f64(t) + 1023) << 52);
+}
+
+static inline float pow_f32(float a, float b)
+{
+    float y = (float)exp2_for_f32((double)b * log2_of_f32(a));
+    float whole = floorf(b), half = floorf(0.5f * b);
+    int odd = (whole == b) & (half + half != b);
+    int negative = (int)(bits_of_f32(a) >> 31);
+    y = odd & negative ? -y : y;
+    y = (a < 0.0f) & (whole != b) & (a > -INFINITY) ? NAN : y;
+    y = (a == -1.0f) & (fabsf(b) == INFINITY) ? 1.0f : y;
+    return (b == 0.0f) | (a == 1.0f) ? 1.0f : y;
+}
+
+/* ---- double: libm's */
+
+static inline double exp_f64(double a) { return exp(a); }
+static inline double expm1_f64(double a) { return expm1(a); }
+static inline double log_f64(double a) { return log(a); }
+static inline double sin_f64(double a) { return sin(a); }
+static inline double cos_f64(double a) { return cos(a); }
+static inline double tanh_f64(double a) { return tanh(a); }
+static inline double erf_f64(double a) { return erf(a); }
+static inline double pow_f64(double a, double b) { return pow(a, b); }
+
+/* ---- random bits: Philox4x32-10, key (seed, site), counter (index / 4, row, step, 0), word index mod 4 */
+
+static inline int philox_word(int seed, int step, int site, int row, int index)
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)site;
+    uint32_t c0 = (uint32_t)index >> 2, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    uint32_t even = index & 2 ? c2 : c0, odd = index & 2 ? c3 : c1;
+    return (int)(index & 1 ? odd : even);
+}
+
+/* The top 24 bits as a number in [0, 1): exact in both. */
+static inline float u01_f32(int bits) { return (float)(int)((uint32_t)bits >> 8) * 0x1p-24f; }
+static inline double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p-24; }
+
+/* ---- the end of a reduction over 16 lanes: a fixed tree, halves onto each other */
+
+#define LANES_END(name, T, step)                                                                                                \
+    static inline T name(const T *lane)                                                                                         \
+    {                                                                                                                           \
+        T half[8];                                                                                                              \
+        for (int l = 0; l < 8; l++) half[l] = step(lane[l], lane[l + 8]);                                                       \
+        for (int l = 0; l < 4; l++) half[l] = step(half[l], half[l + 4]);                                                       \
+        for (int l = 0; l < 2; l++) half[l] = step(half[l], half[l + 2]);                                                       \
+        return step(half[0], half[1]);                                                                                          \
+    }
+#define PLUS(a, b) ((a) + (b))
+LANES_END(sum_lanes_f32, float, PLUS)
+LANES_END(sum_lanes_f64, double, PLUS)
+LANES_END(max_lanes_f32, float, max_f32)
+LANES_END(max_lanes_f64, double, max_f64)
+#undef PLUS
+#undef LANES_END
+
+#endif

@@ -1,0 +1,167 @@
+/* rt_words.c: the trainer's messages and its small text: failures, nearest names, numbers read and written. */
+#include "trainer.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static char *vtext(const char *fmt, va_list args)
+{
+    char *s;
+    if (vasprintf(&s, fmt, args) < 0) abort();
+    return s;
+}
+
+char *text_of(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *s = vtext(fmt, args);
+    va_end(args);
+    return s;
+}
+
+void fail(int code, const char *place, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fflush(stdout);
+    fprintf(stderr, "%s: error: %s\n", place ? place : "trainer", vtext(fmt, args));
+    exit(code);
+}
+
+void note(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *s = vtext(fmt, args);
+    va_end(args);
+    fprintf(stderr, "note: %s\n", s);
+    free(s);
+}
+
+void bug_at(const char *file, int line, const char *what)
+{
+    fprintf(stderr, "%s:%d: mistake in the trainer: %s\n", file, line, what);
+    abort();
+}
+
+void *must_alloc(size_t bytes)
+{
+    void *p = calloc(1, bytes ? bytes : 1);
+    if (!p) fail(EXIT_ERROR, NULL, "out of memory: %s more were wanted", size_text((int64_t)bytes));
+    return p;
+}
+
+/* ------------------------------------------------------------------ nearest name */
+
+/* Levenshtein distance; '-' and '_' are the same letter.  Words are short. */
+static int distance(const char *a, const char *b)
+{
+    size_t n = strlen(b);
+    int row[64];
+    if (n >= 64) return 1000;
+    for (size_t j = 0; j <= n; j++) row[j] = (int)j;
+    for (size_t i = 0; a[i]; i++) {
+        int diagonal = row[0];
+        char letter = a[i] == '_' ? '-' : a[i];
+        row[0] = (int)i + 1;
+        for (size_t j = 0; j < n; j++) {
+            int change = diagonal + (letter != (b[j] == '_' ? '-' : b[j]));
+            int gap = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = gap < change ? gap : change;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_word(const char *word, const char *const *words, int n)
+{
+    const char *best = NULL;
+    int least = (int)strlen(word) / 3 + 2;      /* farther than that is no help */
+    for (int i = 0; i < n; i++) {
+        int d = distance(word, words[i]);
+        if (d < least) least = d, best = words[i];
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+char *size_text(int64_t bytes)
+{
+    static const char *const unit[] = {"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
+    double x = (double)bytes;
+    int u = 0;
+    for (; x >= 1000 && u < 6; u++) x /= 1000;
+    return u == 0 ? text_of("%lld bytes", (long long)bytes) : text_of("%.*f %s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit[u]);
+}
+
+char *grouped(int64_t n)
+{
+    char *digits = text_of("%lld", (long long)n), *out = must_alloc(40), *to = out;
+    size_t length = strlen(digits);
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && digits[i - 1] != '-' && (length - i) % 3 == 0) *to++ = ',';
+        *to++ = digits[i];
+    }
+    free(digits);
+    return out;
+}
+
+bool parse_real(const char *s, double *x)
+{
+    char *end;
+    if (!*s || isspace((unsigned char)*s)) return false;
+    *x = strtod(s, &end);
+    return *end == 0 && isfinite(*x);
+}
+
+bool parse_count(const char *s, int64_t *n)
+{
+    char *end;
+    if (!*s || isspace((unsigned char)*s)) return false;
+    errno = 0;
+    *n = strtoll(s, &end, 10);
+    if (*end == 0) return errno == 0;
+    double x;
+    if (!parse_real(s, &x) || x != floor(x) || fabs(x) > 0x1p53) return false;
+    *n = (int64_t)x;
+    return true;
+}
+
+bool parse_size(const char *s, int64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double x = strtod(s, &end);
+    if (end == s || !(x >= 0)) return false;
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        x *= (double)(INT64_C(1) << (10 * (unit - units + 1)));
+        end++;
+        if (*end == 'i') end++;
+    }
+    if (*end == 'B' || *end == 'b') end++;
+    *bytes = x < 9e18 ? (int64_t)x : INT64_MAX;
+    return *end == 0;
+}
+
+double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+char *error_text(int number)
+{
+    char *s = text_of("%s", strerror(number));
+    *s = (char)tolower((unsigned char)*s);
+    return s;
+}

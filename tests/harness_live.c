@@ -1,0 +1,268 @@
+/* harness_live.c: compiles a generated model.c into a shared library and runs its entries in the test's own process. */
+#include "harness.h"
+#include "lathe_rt.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The generated code finds the runtime in the test program, which must therefore have it linked in. */
+static const void *const linked_in[] = {(const void *)gemm_f32, (const void *)gemm_f64};
+
+static const char *const compile_line =
+    "${CC:-cc} -std=gnu11 -O%d -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp "
+    "-Wall -Wextra -Werror -fPIC -shared -Wl,-z,lazy -DLATHE_NO_MAIN -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
+
+static char *room_of(int64_t bytes)
+{
+    int64_t size = round_up(bytes + 1, 64);
+    char *at = aligned_alloc(64, (size_t)size);
+    must(at);
+    memset(at, 0, (size_t)size);
+    return at;
+}
+
+static int64_t real_bytes(const Live *l)
+{
+    return l->model->real == LATHE_F64 ? 8 : 4;
+}
+
+static void make_room(Live *l)
+{
+    const Lathe_model *m = l->model;
+    l->params = room_of(m->flat_elements * real_bytes(l));
+    l->grads = room_of(m->flat_elements * real_bytes(l));
+    l->state = room_of(m->state_bytes);
+    l->room = calloc((size_t)m->entries, sizeof *l->room);
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_entry *e = &m->entry[i];
+        l->room[i].in = room_of(e->in_bytes);
+        l->room[i].out = room_of(e->out_bytes);
+        l->room[i].work = room_of(e->work_bytes);
+    }
+}
+
+Live *load_folder(const char *dir)
+{
+    char *output;
+    const char *level = getenv("LATHE_TEST_OPT");       /* many small graphs: how fast they run does not matter */
+    must(linked_in[0]);
+    if (run_command(&output, compile_line, level ? atoi(level) : 3, dir, dir, dir) != 0)
+        die("generated code does not compile:\n%s", output);
+    Live *l = calloc(1, sizeof *l);
+    l->library = dlopen(format("%s/model.so", dir), RTLD_LAZY | RTLD_LOCAL);
+    if (!l->library)
+        die("%s", dlerror());
+    l->model = dlsym(l->library, "lathe_model");
+    must(l->model);
+    make_room(l);
+    return l;
+}
+
+static const char *next_folder(void)
+{
+    static int made;
+    char *dir = format("%s/model-%d", temp_folder(), made++);
+    must(run_command(NULL, "mkdir -p '%s'", dir) == 0);
+    return dir;
+}
+
+Live *load_module(const Module *m)
+{
+    const char *dir = next_folder();
+    emit_c(m, dir);
+    return load_folder(dir);
+}
+
+Live *build_model(const char *arguments)
+{
+    const char *dir = next_folder();
+    char *output;
+    if (run_command(&output, "%s build %s -o '%s'", lathe_command(), arguments, dir) != 0)
+        die("cannot build %s:\n%s", arguments, output);
+    return load_folder(dir);
+}
+
+void unload(Live *l)
+{
+    for (int i = 0; i < l->model->entries; i++) {
+        free(l->room[i].in);
+        free(l->room[i].out);
+        free(l->room[i].work);
+    }
+    free(l->room);
+    free(l->params);
+    free(l->grads);
+    free(l->state);
+    dlclose(l->library);
+    free(l);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+int entry_index(const Live *l, const char *name)
+{
+    for (int i = 0; i < l->model->entries; i++)
+        if (same(l->model->entry[i].name, name))
+            return i;
+    return -1;
+}
+
+/* Everything a call must write for itself is NaN beforehand. */
+void call_entry(Live *l, int entry)
+{
+    const Lathe_entry *e = &l->model->entry[entry];
+    struct Room *r = &l->room[entry];
+    memset(r->out, 0xff, (size_t)e->out_bytes);
+    memset(r->work, 0xff, (size_t)e->work_bytes);
+    Lathe_call call = {l->params, l->grads, r->in, r->out, l->state, r->work};
+    e->run(&call);
+}
+
+const Lathe_tensor *find_tensor(const Lathe_tensor *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (same(list[i].name, name))
+            return &list[i];
+    return NULL;
+}
+
+const Lathe_tensor *input_of(const Live *l, int entry, const char *name)
+{
+    const Lathe_entry *e = &l->model->entry[entry];
+    const Lathe_tensor *t = find_tensor(e->input, e->inputs, name);
+    return t ? t : (die("entry %s has no input %s", e->name, name), NULL);
+}
+
+const Lathe_tensor *output_of(const Live *l, int entry, const char *name)
+{
+    const Lathe_entry *e = &l->model->entry[entry];
+    const Lathe_tensor *t = find_tensor(e->output, e->outputs, name);
+    return t ? t : (die("entry %s has no output %s", e->name, name), NULL);
+}
+
+void *input_at(const Live *l, int entry, const char *name)
+{
+    return l->room[entry].in + input_of(l, entry, name)->offset;
+}
+
+double *read_output(const Live *l, int entry, const char *name)
+{
+    const Lathe_tensor *t = output_of(l, entry, name);
+    double *values = NEW_ARRAY(double, tensor_elements(t));
+    for (int64_t i = 0; i < tensor_elements(t); i++)
+        values[i] = get_element(t->dtype, l->room[entry].out + t->offset, i);
+    return values;
+}
+
+double loss_of(const Live *l, int entry)
+{
+    const Lathe_tensor *t = output_of(l, entry, "loss");
+    return get_element(t->dtype, l->room[entry].out + t->offset, 0);
+}
+
+int64_t tensor_elements(const Lathe_tensor *t)
+{
+    int64_t n = 1;
+    for (int k = 0; k < t->rank; k++)
+        n *= t->dim[k];
+    return n;
+}
+
+double get_element(Lathe_dtype t, const void *at, int64_t i)
+{
+    switch (t) {
+    case LATHE_BOOL: return ((const unsigned char *)at)[i];
+    case LATHE_I32: return ((const int32_t *)at)[i];
+    case LATHE_F32: return (double)((const float *)at)[i];
+    default: return ((const double *)at)[i];
+    }
+}
+
+void set_element(Lathe_dtype t, void *at, int64_t i, double value)
+{
+    switch (t) {
+    case LATHE_BOOL: ((unsigned char *)at)[i] = value != 0; break;
+    case LATHE_I32: ((int32_t *)at)[i] = (int32_t)value; break;
+    case LATHE_F32: ((float *)at)[i] = (float)value; break;
+    default: ((double *)at)[i] = value;
+    }
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+int64_t param_elements(const Lathe_param *p)
+{
+    int64_t n = 1;
+    for (int k = 0; k < p->rank; k++)
+        n *= p->dim[k];
+    return n;
+}
+
+int64_t param_place(const Lathe_param *p, int64_t i)
+{
+    int64_t place = p->offset;
+    for (int k = p->rank - 1; k >= 0; k--) {
+        place += i % p->dim[k] * p->stride[k];
+        i /= p->dim[k];
+    }
+    return place;
+}
+
+double *read_param(const Live *l, const char *flat, const Lathe_param *p)
+{
+    int64_t n = param_elements(p);
+    double *values = NEW_ARRAY(double, n);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = get_element(l->model->real, flat, param_place(p, i));
+    return values;
+}
+
+void write_param(Live *l, const Lathe_param *p, const double *values)
+{
+    for (int64_t i = 0; i < param_elements(p); i++)
+        set_element(l->model->real, l->params, param_place(p, i), values[i]);
+}
+
+static double first_value(const Lathe_param *p, Rng *r)
+{
+    switch (p->init) {
+    case LATHE_ZEROS: return 0.1 * normal(r);
+    case LATHE_ONES: return 1 + 0.1 * normal(r);
+    case LATHE_CONSTANT: return p->init_a + 0.1 * normal(r);
+    case LATHE_NORMAL: return p->init_a * normal(r);
+    default: return p->init_a + (p->init_b - p->init_a) * uniform(r);
+    }
+}
+
+void fill_params(Live *l, Rng *r)
+{
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        for (int64_t i = 0; i < param_elements(p); i++)
+            set_element(l->model->real, l->params, param_place(p, i), first_value(p, r));
+    }
+}
+
+static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
+{
+    switch (t->role) {
+    case LATHE_TOKENS:
+    case LATHE_TARGETS: return (double)below(r, max64(m->vocab, 1));
+    case LATHE_SEED: return 1234;
+    case LATHE_STEP:
+    case LATHE_POSITION: return 0;
+    case LATHE_STATE: return 0;
+    default: return t->dtype == LATHE_I32 ? (double)below(r, 2) : normal(r);
+    }
+}
+
+void fill_inputs(Live *l, int entry, Rng *r)
+{
+    const Lathe_entry *e = &l->model->entry[entry];
+    for (int k = 0; k < e->inputs; k++)
+        for (int64_t i = 0; i < tensor_elements(&e->input[k]); i++)
+            set_element(e->input[k].dtype, l->room[entry].in + e->input[k].offset, i,
+                        input_value(l->model, &e->input[k], r));
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs, and `char` on tinyshakespeare to the loss
+# that nanoGPT's recipe reaches, for three seeds.  About an hour on two cores.
+#
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs char
+set -u
+cd "$(dirname "$0")/.."
+pattern=.
+[ "${1:-}" != -k ] || pattern=${2:?-k needs a pattern}
+
+. tests/setup.sh
+need_compiler_packages
+install_wanted
+build_lathe
+
+DATA=${LATHE_DATA:-$PWD/../shared/data}
+TMP=$(mktemp -d)
+trap 'rm -rf "$TMP"' EXIT
+passed=0 failed=0 skipped=0
+
+result() {      # NAME ok|FAIL|skip DETAIL
+    printf '%-40s %-4s  %s\n' "$1" "$2" "$3"
+    case $2 in
+    ok) passed=$((passed + 1)) ;;
+    FAIL) failed=$((failed + 1)) ;;
+    skip) skipped=$((skipped + 1)) ;;
+    esac
+}
+
+chosen() { echo "$1" | grep -Eq -- "$pattern"; }
+
+if chosen random_graphs; then
+    if LATHE_LONG=1 build/test_random_graphs >"$TMP/log" 2>&1; then word=ok; else word=FAIL; fi
+    cat "$TMP/log"
+    result random_graphs $word "500 graphs"
+fi
+
+# Validation loss over the whole held-out tenth, windows side by side, after 2,000 steps.
+limit=1.93
+if chosen char; then
+    if [ -e "$DATA/tinyshakespeare.txt" ]; then
+        build/lathe build models/gpt.lua --config char -o "$TMP/char" >"$TMP/log" 2>&1 || cat "$TMP/log"
+        for seed in 1 2 3; do
+            loss=$("$TMP/char/trainer" train --data "$DATA/tinyshakespeare.txt" --seed $seed --out "$TMP/run-$seed" \
+                >"$TMP/log" 2>&1 && sed -n 's/.*"val_loss": *\([0-9.]*\).*/\1/p' "$TMP/run-$seed/metrics.jsonl" | tail -n 1)
+            if awk "BEGIN { exit !(\"$loss\" != \"\" && $loss + 0 <= $limit) }" 2>/dev/null; then word=ok; else word=FAIL; fi
+            [ $word = ok ] || tail -n 20 "$TMP/log"
+            result "char seed $seed" $word "validation loss $loss (at most $limit)"
+        done
+    else
+        result char skip "no $DATA/tinyshakespeare.txt"
+    fi
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

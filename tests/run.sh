@@ -1,0 +1,145 @@
+#!/bin/sh
+# run.sh: the one command: installs what is missing, builds, runs every test.
+#
+#   tests/run.sh              all tests
+#   tests/run.sh -k PATTERN   those whose name matches the extended regular expression
+#   tests/run.sh -l           names only
+#   tests/run.sh bless [-k PATTERN]   rewrites golden files from what comes out now
+#
+# A test is a file, nothing to register:
+#   tests/DIR/test_NAME.c     a program (CMakeLists.txt): exit 0 passes, 77 skips, anything else fails
+#   tests/DIR/NAME.sh         the same, run from the top folder with LATHE, DATA and TMP set
+#   tests/front/NAME.lua      `lathe check` of it; what it says on stderr is NAME.err.  Its head may say
+#                             "-- args: …" and "-- exit: N" (default: 1 where NAME.err has something in it)
+#   tests/golden/NAME.STAGE   what `lathe dump --after STAGE` prints of NAME.lua or NAME.graph; the head may say
+#                             "-- args: …" ("# args: …" in a graph)
+# A skipped test says why in its last line.  Texts to train on lie in $LATHE_DATA, or ../shared/data.
+set -u
+cd "$(dirname "$0")/.."
+top=$PWD
+
+pattern=. list= one= bless=${BLESS:-}
+while [ $# -gt 0 ]; do
+    case $1 in
+    bless) bless=1 ;;
+    -k) pattern=${2:?-k needs a pattern}; shift ;;
+    -l) list=1 ;;
+    --one) one=${2:?}; shift ;;
+    *) echo "usage: tests/run.sh [bless] [-l] [-k PATTERN]" >&2; exit 2 ;;
+    esac
+    shift
+done
+
+all_tests() {
+    for file in tests/*/test_*.c tests/*/*.sh tests/front/*.lua tests/golden/*.*; do
+        case $file in
+        *'*'* | tests/golden/*.lua | tests/golden/*.graph) ;;
+        *) name=${file#tests/}; name=${name%.c}; echo "${name%.lua}" ;;
+        esac
+    done | grep -E -- "$pattern" | if [ -n "$bless" ]; then blessable; else cat; fi
+}
+
+# Of the scripts only those that know what BLESS=1 means.
+blessable() {
+    while read -r name; do
+        case $name in
+        */test_*) ;;
+        *.sh) ! grep -q BLESS "tests/$name" || echo "$name" ;;
+        *) echo "$name" ;;
+        esac
+    done
+}
+
+# head_line FILE KEY: the value of a "-- key: value" comment near the top of FILE.
+head_line() {
+    sed -n "1,10s/^[-#]* *$2: *//p" "$1" | head -n 1
+}
+
+# compare EXPECTED GOT: differences, or with BLESS=1 a new EXPECTED.
+compare() {
+    if [ -n "$bless" ]; then
+        cmp -s "$1" "$2" || { cp "$2" "$1"; echo "rewrote $1"; }
+    else
+        diff -u "$1" "$2"
+    fi
+}
+
+# The Lua description tests/$1.lua must be taken or refused with exactly this message and exit code.
+front_test() {
+    lua=tests/$1.lua expected=tests/$1.err
+    [ -e "$expected" ] || : >"$TMP/none"
+    [ -e "$expected" ] || [ -n "$bless" ] || expected=$TMP/none
+    # shellcheck disable=SC2046  # the arguments are words
+    "$LATHE" check "$lua" $(head_line "$lua" args) >"$TMP/out" 2>"$TMP/err"
+    code=$?
+    compare "$expected" "$TMP/err" || return 1
+    wanted_code=$(head_line "$lua" exit)
+    [ -n "$wanted_code" ] || { [ -s "$expected" ] && wanted_code=1 || wanted_code=0; }
+    [ "$code" = "$wanted_code" ] || { echo "exit code $code, not $wanted_code"; cat "$TMP/out"; return 1; }
+}
+
+# tests/golden/NAME.STAGE
+golden_test() {
+    stage=${1##*.} base=tests/${1%.*}
+    source=$base.lua
+    [ -e "$source" ] || source=$base.graph
+    # shellcheck disable=SC2046
+    "$LATHE" dump "$source" --after "$stage" $(head_line "$source" args) >"$TMP/out" || return 1
+    compare "tests/$1" "$TMP/out"
+}
+
+
+# One test, in a shell of its own: its line, and its output where it failed.
+if [ -n "$one" ]; then
+    TMP=$(mktemp -d)
+    export TMP
+    begin=$(date +%s%N)
+    case $one in            # programs and scripts may hang; the others are lathe alone, which has its own limits
+    */test_*) timeout 900 "build/${one##*/}" >"$TMP/log" 2>&1 </dev/null ;;
+    *.sh) timeout 900 sh "tests/$one" >"$TMP/log" 2>&1 </dev/null ;;
+    front/*) front_test "$one" >"$TMP/log" 2>&1 </dev/null ;;
+    golden/*) golden_test "$one" >"$TMP/log" 2>&1 </dev/null ;;
+    esac
+    code=$?
+    seconds=$(awk "BEGIN { printf \"%.1f\", ($(date +%s%N) - $begin) / 1e9 }")
+    case $code in
+    0) word=ok detail= ;;
+    77) word=skip detail="  ($(tail -n 1 "$TMP/log"))" ;;
+    124) word=FAIL detail="  (stopped after 900 s)" ;;
+    *) word=FAIL detail= ;;
+    esac
+    {
+        flock 9
+        printf '%-40s %-4s %6s s%s\n' "$one" "$word" "$seconds" "$detail" | tee -a "$RESULTS"
+        [ "$word" != FAIL ] || sed 's/^/    | /' "$TMP/log"
+        [ -z "$bless" ] || grep '^rewrote' "$TMP/log"
+    } 9>"$RESULTS.lock"
+    rm -rf "$TMP"
+    exit 0
+fi
+
+if [ -n "$list" ]; then
+    all_tests
+    exit 0
+fi
+
+. tests/setup.sh
+need_compiler_packages
+install_wanted
+build_lathe
+
+LATHE=$top/build/lathe
+DATA=${LATHE_DATA:-$top/../shared/data}
+RESULTS=$(mktemp)
+BLESS=$bless
+# Two tests at a time on two cores: one thread each unless a test asks for more, and none that spins while it waits.
+export LATHE DATA RESULTS BLESS OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+trap 'rm -f "$RESULTS" "$RESULTS.lock"' EXIT
+trap 'exit 130' INT TERM
+
+all_tests | xargs -r -P 2 -n 1 sh tests/run.sh --one
+
+count() { grep -c "^[^ ]* *$1 " "$RESULTS"; }
+failed=$(count FAIL)
+echo "$(count ok) passed, $failed failed, $(count skip) skipped"
+[ "$failed" = 0 ] && [ -s "$RESULTS" ]

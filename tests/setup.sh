@@ -1,0 +1,80 @@
+# setup.sh: what tests/run.sh and examples/quickstart.sh share: missing Debian packages, then the build.  Sourced from the
+# top folder by POSIX sh.
+
+tell() { echo "$*" >&2; }
+
+has_package() {
+    dpkg-query -W -f='${Status}\n' "$1" 2>/dev/null | grep -q '^install ok installed'
+}
+
+# need COMMAND PACKAGE: the package is wanted unless the command is there, from wherever it came.
+need() {
+    command -v "$1" >/dev/null 2>&1 || wanted="$wanted $2"
+}
+
+# need_library PACKAGE…
+need_library() {
+    for package in "$@"; do
+        has_package "$package" || wanted="$wanted $package"
+    done
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        sudo "$@"
+    else
+        tell "These Debian packages are missing, and there is no sudo here.  As root, run:"
+        tell "    apt-get install --no-install-recommends$wanted"
+        exit 1
+    fi
+}
+
+# install_wanted: installs what need and need_library found missing, and nothing else.
+install_wanted() {
+    [ -n "$wanted" ] || return 0
+    if ! command -v apt-get >/dev/null 2>&1; then
+        tell "Missing, and this is not Debian (no apt-get).  Please install what corresponds to:$wanted"
+        exit 1
+    fi
+    tell "Installing Debian packages:$wanted"
+    log=$(mktemp)
+    if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+           as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $wanted; } \
+           >"$log" 2>&1 </dev/null; then
+        cat "$log" >&2
+        tell "Could not install:$wanted"
+        exit 1
+    fi
+    rm -f "$log"
+    wanted=
+}
+
+# What Lathe itself is built with.  OpenBLAS by the name of its OpenMP build: the pthread build is several times slower
+# under programs that use OpenMP.
+wanted=
+need_compiler_packages() {
+    need gcc gcc
+    need cmake cmake
+    command -v ninja >/dev/null 2>&1 || need make make
+    need pkg-config pkg-config
+    need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev
+}
+
+# build_lathe [TARGET…]: configures once, builds into build/.
+build_lathe() {
+    generator=
+    if [ ! -e build/CMakeCache.txt ] && command -v ninja >/dev/null 2>&1; then
+        generator='-G Ninja'
+    fi
+    log=$(mktemp)
+    tell "Building into build/"
+    if ! { cmake -S . -B build $generator -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
+           cmake --build build --parallel "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
+        cat "$log" >&2
+        tell "The build failed."
+        exit 1
+    fi
+    rm -f "$log"
+}
