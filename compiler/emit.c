@@ -56,12 +56,10 @@ void close_block(Writer *w)
     w->depth--;
     if (!braces) return;
     const char *brace = w->depth ? " {" : "\n{";
-    size_t n = strlen(brace);
     char *rest = copy_string(w->text.at + at);
     w->text.n = at;
     say(&w->text, "%s%s", brace, rest);
     say(&w->text, "%*s}\n", w->depth * INDENT, "");
-    for (int d = w->depth; d > 0; d--) must(w->block[d].at < at + n);
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -187,6 +185,8 @@ char *upper(const char *word)
 const char *c_type(DType t) { return (const char *[]){"bool", "int", "float", "double"}[t]; }
 const char *type_suffix(DType t) { return (const char *[]){"i32", "i32", "f32", "f64"}[t]; }
 
+bool in_doubles(void) { return same(options.precision, "fp64"); }
+
 /* ------------------------------------------------------------------ expressions */
 
 char *within(Expr e, Binding least)
@@ -245,6 +245,7 @@ static char *spelled(const char *word, size_t n, DType t)
 {
     char *s = copy_bytes_as_string(word, n);
     if (same(s, "INFINITY")) return s;
+    if (same(s, "PHILOX")) return "philox_word";
     for (char *c = s; *c; c++) *c = (char)tolower((unsigned char)*c);
     return format("%s_%s", s, type_suffix(t));
 }

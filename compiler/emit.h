@@ -35,6 +35,7 @@ char *reduction_step(const Node *n, const char *running, Expr value);   /* "s +=
 bool absorbed(const Node *n);                           /* a move, seen through inside a kernel */
 const char *c_type(DType t);                            /* float */
 const char *type_suffix(DType t);                       /* f32 */
+bool in_doubles(void);                                  /* --precision fp64 */
 
 /* Sizes with the user's names: the integers of the configuration. */
 void set_sizes(const Desc *d);
@@ -133,12 +134,26 @@ char *entry_head(const Module *m, const Program *p);    /* void gpt_train(const 
 char *entry_arguments(const Module *m, const Program *p, bool declared);
 double entry_flops(const Program *p);
 
+/* emit_plan.c */
+int program_kernels(const Program *p);                  /* bodies once */
+
+/* emit_c.c */
+void make_folder(const char *dir);                      /* with those above it */
+
+/* build.c: what a build takes, for `lathe doctor` */
+const char *c_compiler(void);                           /* NULL: none */
+const char *runtime_dir(void);
+const char *blas_library(void);
+
 /* emit_model.c */
 void say_header(Text *t, const Module *m);              /* model.h */
 void say_tables(Text *t, const Module *m);              /* descriptions of lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what);  /* Gpt_train_in */
+
+/* emit_params.c: the struct of parameters */
+void name_parameters(const Desc *d);
+void say_params(Text *t, const Module *m);
 const char *group_of(const Param *p);                   /* name of the array of structs, NULL outside any */
 char *param_place(const Param *p, const char *base, const char *const *sub);    /* p->layer[l].attn_qkv_weight */
-void name_parameters(const Desc *d);
 
 #endif

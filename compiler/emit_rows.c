@@ -18,6 +18,7 @@ typedef struct Rows {
     int block;                  /* axis of the blocks of rows, or -1 */
     int *load;                  /* use of each load */
     VEC(Known) known;           /* values that have an expression now; sweeps pop theirs */
+    const char **kept;          /* the local array of each kept value */
     VEC(Total) totals;
     const Phase *phase;         /* being printed */
     bool sweeping;
@@ -41,7 +42,7 @@ static int load_of(const Rows *r, const Node *n)
 
 static bool computed(const Rows *r, const Phase *p, const Node *n)
 {
-    if (among(&p->each, n) || among(&p->row, n)) return true;
+    if (among(&p->each, n) || among(&p->row, n) || among(&r->k->kept, n)) return true;
     for (const Phase *q = r->k->phases.at; q <= p; q++)
         if (among(&q->row, n) || among(&q->sums, n)) return true;
     return false;
@@ -59,7 +60,7 @@ static const Node *source(const Rows *r, const Phase *p, const Node *n)
 
 static bool per_row(const Rows *r, const Phase *p, const Node *n)
 {
-    if (among(&p->each, n)) return false;
+    if (among(&p->each, n) || among(&r->k->kept, n)) return false;
     int load = load_of(r, n);
     return computed(r, p, n) || (load >= 0 && r->k->loads.at[load].once_a_row);
 }
@@ -165,6 +166,15 @@ static bool brief_literal(const Rows *r, const Node *reader, int k)
 
 static Expr value(Rows *r, const Node *n, bool brief);
 
+static char *kept_element(const Rows *r, int i) { return format("%s[%s]", r->kept[i], r->f->axis[r->inner].now); }
+
+static int kept_number(const Rows *r, const Node *n)
+{
+    for (int i = 0; i < r->k->kept.n; i++)
+        if (r->k->kept.at[i] == n) return i;
+    return -1;
+}
+
 static Expr computed_here(Rows *r, const Node *n)
 {
     Expr in[8];
@@ -192,6 +202,7 @@ static Expr value(Rows *r, const Node *n, bool brief)
     Known *v = known(r, n);
     double x;
     if (v) return v->expr;
+    if (kept_number(r, n) >= 0) return (Expr){kept_element(r, kept_number(r, n)), PRIMARY};
     int load = load_of(r, n);
     if (load >= 0) return loaded(r, n, load);
     if (is_filled(n, &x)) return literal(x, n->dtype, brief);
@@ -307,9 +318,11 @@ static void body(Rows *r, const Phase_uses *uses, const char *lane)
     for (int i = 0; i < p->each.n; i++) {
         const Node *n = p->each.at[i];
         Expr e = computed_here(r, n);
-        if (sweep_uses(r, p, n) > 1 || strlen(e.text) > LONG_TEXT)
+        int kept = kept_number(r, n);
+        if (kept >= 0 || sweep_uses(r, p, n) > 1 || strlen(e.text) > LONG_TEXT)
             declare(r, n, new_name(&r->f->names, word_for(r, n)), e);
         else know(r, n, e);
+        if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
     }
     Writer *w = &r->f->w;
     Expr in[64];
@@ -358,7 +371,12 @@ static void sweep_in_lanes(Rows *r, const Phase_uses *uses)
     r->f->names.n = names;
 }
 
-static bool has_sweep(const Phase *p) { return p->stores.n || p->sums.n || p->columns.n; }
+static bool has_sweep(const Rows *r, const Phase *p)
+{
+    bool keeps = false;
+    for (int i = 0; i < p->each.n; i++) keeps |= kept_number(r, p->each.at[i]) >= 0;
+    return p->stores.n || p->sums.n || p->columns.n || keeps;
+}
 
 static void sweep(Rows *r, const Phase_uses *uses, bool parallel)
 {
@@ -382,11 +400,16 @@ static void one_row(Rows *r, const Phase_uses *uses, bool parallel)
 {
     int names = r->f->names.n;
     r->known.n = 0;
+    for (int i = 0; i < r->k->kept.n; i++) {
+        const Node *n = r->k->kept.at[i];
+        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(r, n)));
+        line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i], r->f->axis[r->inner].count);
+    }
     for (int p = 0; p < r->k->phases.n; p++) {
         r->phase = &r->k->phases.at[p];
         row_values(r);
         row_loads(r);
-        if (has_sweep(r->phase)) sweep(r, &uses[p], parallel);
+        if (has_sweep(r, r->phase)) sweep(r, &uses[p], parallel);
         row_stores(r, uses[p].row_store);
     }
     r->f->names.n = names;
@@ -523,6 +546,15 @@ static void rows_with_columns(Rows *r, const Phase_uses *uses, int *const *colum
 
 typedef VEC(View *) Views;
 
+/* A column's view runs over the inner axis alone: over the space. */
+static View over_space(View v, int rank)
+{
+    if (v.shape.rank == rank) return v;
+    int from[MAXRANK];
+    for (int j = 0; j < rank; j++) from[j] = j == rank - 1 && v.shape.rank ? v.shape.rank - 1 : -1;
+    return view_axes(v, rank, from);
+}
+
 static void all_views(Kernel *k, Views *out)
 {
     for (int i = 0; i < k->loads.n; i++) push(out, &k->loads.at[i].view);
@@ -552,6 +584,8 @@ static Kernel *own_copy(const Kernel *k)
         q->row_stores = own_operands(&q->row_stores);
         q->stores = own_operands(&q->stores);
         q->column_stores = own_operands(&q->column_stores);
+        for (int i = 0; i < q->column_stores.n; i++)
+            q->column_stores.at[i].view = over_space(q->column_stores.at[i].view, k->space.rank);
     }
     return c;
 }
@@ -606,7 +640,7 @@ static int *operand_uses(Function *f, const Operands *o, bool write)
 void emit_rows(Function *f, const Kernel *original)
 {
     Kernel *k = own_copy(original);
-    Rows r = {.f = f, .k = k};
+    Rows r = {.f = f, .k = k, .kept = NEW_ARRAY(const char *, k->kept.n + 1)};
     set_axes(&r, k);
     Phase_uses *uses = NEW_ARRAY(Phase_uses, k->phases.n);
     int **column_use = NEW_ARRAY(int *, k->phases.n), partial = 0;

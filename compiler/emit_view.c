@@ -406,7 +406,7 @@ char *place(const Buffer *b, int nsub, const Index *sub)
     if (b->home == PARAMETERS || b->home == GRADIENTS) {
         const char *at[MAXRANK];
         for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(sub[k]) : "0";
-        say(&t, "%s", param_place(b->param, b->home == PARAMETERS ? "p" : "d", at));
+        say(&t, "%s", param_place(b->param, b->home == PARAMETERS ? "p->" : "d->", at));
     } else {
         const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
         say(&t, "%s%s", in, buffer_name(b));

@@ -45,6 +45,8 @@ typedef struct Trace {
     bool decode;
     int64_t batch, time;        /* extents of this entry: 1 and 1 in decode */
     int site;                   /* random ops so far */
+    int time_places;            /* so far: calls that asked whether an axis is time, … */
+    VEC(bool) over_time;        /* … and what they found in the entry before decode */
     int time_aware;             /* > 0: inside a library function that answers for the time axis itself */
     const char *path;           /* layer path */
     VEC(Loop *) open;           /* every open loop but micro, outermost first */
@@ -76,6 +78,7 @@ void strict_table(lua_State *L, const char *name);          /* the table on the 
 void read_config(lua_State *L, int model, const Options *o);                /* fills desc->knobs, pushes c */
 bool knob_integer(const char *name, int64_t *value);
 const char *knob_with_extent(int64_t extent);               /* the one knob of that value, or NULL */
+void apply_late_sets(void);                                 /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);
 
 /* front_tensor.c: userdata, operators, shapes; bindings made from ops.def */
@@ -108,9 +111,9 @@ bool loop_is_open(const Loop *l);
 
 /* front_recipe.c */
 void read_recipe(lua_State *L, int model);                  /* c is at the top; fills desc->recipe */
-void open_recipe(lua_State *L);
-bool recipe_set(const char *key, const char *value);        /* --set of what is not a knob; false: not known */
-const char *const *recipe_names(int *n);
+const char *const *recipe_names(int *n);                    /* what --set may name beside the knobs */
+bool recipe_knows(const char *key);
+void recipe_set(const char *key, const char *value);
 
 /* front_trace.c: the entries */
 void trace_entries(lua_State *L, int model);                /* c is at the top */

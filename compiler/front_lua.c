@@ -402,12 +402,13 @@ static void give_ours(lua_State *L, int env, const char *name)
 static void open_core(lua_State *L)
 {
     lua_newtable(L);                            /* core */
+    lua_newtable(L);
+    lua_setfield(L, -2, "specs");
     lua_pushcfunction(L, use_library);
     lua_setfield(L, -2, "use");
     luaL_setfuncs(L, param_functions, 0);
     luaL_setfuncs(L, loop_functions, 0);
     open_tensors(L);                            /* core.nn, core.methods */
-    open_recipe(L);
     lua_setfield(L, LUA_REGISTRYINDEX, "core");
 }
 

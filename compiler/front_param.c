@@ -324,6 +324,39 @@ static int position_call(lua_State *L)
     return 1;
 }
 
+/* core.over_time(found): whether the axis at this place of the description is time.  Where extents are 1 (decode) an axis
+ * may have been lost, so what the entry before found decides; the places come in the same order. */
+static int over_time_call(lua_State *L)
+{
+    bool found = lua_toboolean(L, 1);
+    int place = trace.time_places++;
+    if (!trace.decode) {
+        while (trace.over_time.n <= place) push(&trace.over_time, false);
+        trace.over_time.at[place] = found;
+    } else if (place < trace.over_time.n) found = trace.over_time.at[place];
+    lua_pushboolean(L, found);
+    return 1;
+}
+
+static int sequence_call(lua_State *L)
+{
+    lua_pushinteger(L, trace.desc->seq);
+    return 1;
+}
+
+static int is_zero_call(lua_State *L)
+{
+    double v;
+    lua_pushboolean(L, is_filled(tensor_at(L, 1, "core.is_zero")->node, &v) && v == 0);
+    return 1;
+}
+
+static int shape_text_call(lua_State *L)
+{
+    lua_pushstring(L, tensor_text(tensor_at(L, 1, "core.shape_text")));
+    return 1;
+}
+
 /* ------------------------------------------------------------------ random bits */
 
 static Node *number(double v, Shape s) { return filled(v, I32, s); }
@@ -437,4 +470,5 @@ const luaL_Reg param_functions[] = {
     {"decoding", decoding_call}, {"training", training_call}, {"state", state_call}, {"state_next", state_next_call},
     {"time_aware", time_aware_call}, {"time_axis", time_axis_call}, {"with_time", with_time_call}, {"mixing", mixing_call},
     {"position", position_call}, {"random_bits", random_bits_call}, {"skip_site", skip_site_call}, {"checkpoint", checkpoint_call},
-    {"fail", fail_call}, {"advice", advice_call}, {"text", text_call}, {"wrap", wrap_call}, {NULL, NULL}};
+    {"fail", fail_call}, {"advice", advice_call}, {"text", text_call}, {"wrap", wrap_call}, {"over_time", over_time_call},
+    {"sequence", sequence_call}, {"is_zero", is_zero_call}, {"shape_text", shape_text_call}, {NULL, NULL}};

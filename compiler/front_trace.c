@@ -93,7 +93,7 @@ static void begin_trace(Graph *g)
     trace.decode = same(g->name, "decode");
     trace.batch = trace.decode ? 1 : d->batch;
     trace.time = trace.decode ? 1 : d->seq;
-    trace.site = trace.time_aware = 0;
+    trace.site = trace.time_aware = trace.time_places = 0;
     trace.open.n = trace.copies.n = trace.states.n = 0;
     phase_now = 0;
     recompute_now = false;

@@ -218,6 +218,8 @@ static void eval_leaf(const Node *n, Value *out)
 
 /* ------------------------------------------------------------------ values of nodes */
 
+enum { VALUE_WORDS = sizeof(Value) / sizeof(double) };
+
 typedef struct Slot {
     Value v;
     Value *several;             /* loop: final carries, then stacks; topk: values and ids */
@@ -251,7 +253,7 @@ static void forget(Slot *s)
 
 static void several(Slot *s, int n)
 {
-    s->several = take(n * (int64_t)(sizeof(Value) / sizeof(double)));
+    s->several = take(n * VALUE_WORDS);
     s->nseveral = n;
 }
 
@@ -314,11 +316,12 @@ static void eval_node(Eval *e, const Node *n)
         return;
     default: break;
     }
-    Value *in = NEW_ARRAY(Value, n->nin);
+    Value *in = take(n->nin * VALUE_WORDS);
     for (int i = 0; i < n->nin; i++) in[i] = value_of(e, n->in[i]);
     s->v = fresh(n->shape);
     s->owned = true;
     eval_op(n, in, &s->v);
+    give(in);
 }
 
 /* ------------------------------------------------------------------ loops */

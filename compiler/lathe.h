@@ -380,10 +380,13 @@ Node *remade(const Node *old, Node *const *in);             /* the same op, ints
 /* graph_text.c */
 void print_graph(Text *t, const Graph *g);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
+char *node_text(const Node *n);                             /* one line; names are ids here */
 void print_kernels(Text *t, const Program *p);
 
 /* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
+const char *graph_fault(const Graph *g);                    /* what is wrong with it; NULL: nothing */
+const char *node_fault(const Node *n);                      /* of a node by itself, inputs taken as they are */
 void check_program(const Program *p, const char *stage);
 
 /* graph_eval.c: the interpreter.  Values are doubles whatever the dtype. */
@@ -408,6 +411,20 @@ void pass_normal(Graph *g, const Desc *d);                  /* the form that ker
 Program *pass_fuse(Graph *g, const Desc *d);
 void pass_schedule(Program *p, const Desc *d);
 void pass_plan(Module *m);
+
+/* compile.c: the pipeline, as a table of passes in the order in which they run */
+typedef enum Stage { GRAPHS, KERNELS, PLANNED } Stage;      /* what there is to see after a pass */
+typedef struct Pass {
+    const char *name;
+    void (*run)(Graph *, const Desc *);
+    Stage stage;
+    const char *doc;
+} Pass;
+const Pass *pass_list(int *n);
+Module *compile(Desc *d);                                   /* all of them, over every graph of the description */
+Module *compile_until(Desc *d, const char *from, const char *until);     /* some of them, both included; NULL: the first, the last */
+void print_stage(Text *t, const Module *m, const Pass *after);
+Desc *describe(Graph *g, const char *file);                 /* for a graph that came as text: parameters, inputs, states */
 
 /* emit.c, emit_c.c */
 void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */

@@ -15,10 +15,26 @@ Info *info(const Node *n)
 
 bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
 
+static bool number(const Node *n)
+{
+    return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
+}
+
+bool is_free(const Node *n)
+{
+    if (op_info[n->op].kind != MAP || options.no_fuse) return false;
+    for (int i = 0; i < n->nin; i++) {
+        const Node *in = n->in[i], *under = in;
+        while (is_view(under) && !info(under)->forced && under->op != OP_pad) under = under->in[0];
+        if (!is_filled(in, NULL) && !by_value(in) && !number(under) && !is_free(in)) return false;
+    }
+    return true;
+}
+
 bool in_rows(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    if (info(n)->absorbed) return false;
+    if (info(n)->absorbed || (is_free(n) && !info(n)->grouped)) return false;
     return kind == MAP || kind == REDUCE || info(n)->forced;
 }
 
@@ -209,6 +225,25 @@ static void absorb(Level *level, Node *n)
     }
 }
 
+static void read_as_is(Node *n)
+{
+    if (is_free(reading(n).source)) info(reading(n).source)->grouped = true;
+}
+
+/* A free map is a kernel of its own only for readers that cannot compute it: products, loops, outputs, views. */
+static void find_grouped(Level *level, Node *n)
+{
+    (void)level;
+    OpKind kind = op_info[n->op].kind;
+    for (int k = 0; k < n->nin; k++)
+        if ((kind != MAP && kind != REDUCE) || is_view(n->in[k])) read_as_is(n->in[k]);
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->carries.n; k++) read_as_is(l->carries.at[k].init), read_as_is(l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) read_as_is(l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) read_as_is(l->ys.at[k]);
+}
+
 static void fuse_all(Level *level)
 {
     fuse_level(level);
@@ -222,7 +257,8 @@ static void mark_memory(Level *level, Node *n)
     if (is_view(n) && !info(n)->forced) return;
     for (int k = 0; k < n->nin; k++) {
         Node *source = info(n)->forced ? reading_below(n, true).source : reading(n->in[k]).source;
-        if (!info(n)->group || info(source)->group != info(n)->group) info(source)->memory = true;
+        if (info(n)->group ? info(source)->group != info(n)->group && !is_free(n->in[k]) : !is_free(n))
+            info(source)->memory = true;
     }
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
@@ -249,6 +285,8 @@ Program *pass_fuse(Graph *g, const Desc *d)
     each_level(top, count_uses);
     for (int i = 0; i < roots.n; i++) use(roots.at[i]);
     each_level(top, absorb);
+    each_level(top, find_grouped);
+    for (int i = 0; i < roots.n; i++) read_as_is(roots.at[i]);
     fuse_all(top);
     each_level(top, mark_memory);
     place_level(top);

@@ -37,6 +37,7 @@ typedef struct Info {
     int order;                  /* position in its level's nodes */
     int uses;                   /* readings by ops that are no views, loop ends and outputs included */
     bool forced;                /* a view that is copied into a buffer of its own */
+    bool grouped;               /* a free map that somebody reads from memory all the same */
     bool absorbed;              /* next = add(carry, x) of a carry that is added to in place: no kernel of its own */
     bool memory;                /* somebody reads it from memory */
     Group *group;
@@ -56,6 +57,7 @@ Reading reading(Node *n);                                       /* forces copies
 bool is_view(const Node *n);
 bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
+bool is_free(const Node *n);                                    /* a map that reads no memory: computed wherever it is read */
 bool in_rows(const Node *n);                                    /* lands in a ROWS kernel: maps, reductions, forced views, … */
 
 /* ---- pass_fuse.c */

@@ -69,11 +69,19 @@ static void load(Kernel *k, Node *in, bool per_row)
     push(&k->loads, ((Operand){.node = in, .view = v, .once_a_row = once}));
 }
 
-static void load_inputs(Build *b, int i)
+/* What n reads from outside the group: loads, and free maps, which are listed before it. */
+static void inputs_from_outside(Build *b, const Node *n, bool per_row, Nodes *list, Phase *phase)
 {
-    const Node *n = b->g->nodes.at[i];
-    for (int k = 0; k < n->nin; k++)
-        if (member(b->g, reading(n->in[k]).source) < 0) load(b->k, n->in[k], b->g->role[i] == PER_ROW);
+    for (int k = 0; k < n->nin; k++) {
+        Node *in = n->in[k];
+        if (member(b->g, reading(in).source) >= 0) continue;
+        if (!is_free(in)) {
+            load(b->k, in, per_row);
+        } else if (!listed(list, in) && !listed(&phase->row, in)) {
+            inputs_from_outside(b, in, per_row, list, phase);
+            push(list, in);
+        }
+    }
 }
 
 static void find_phases(Build *b)
@@ -107,9 +115,9 @@ static void list_each(Build *b, int p, int i)
         int from = member(g, reading(n->in[k]).source);
         if (from >= 0) list_each(b, p, from);
     }
+    inputs_from_outside(b, n, false, &phase->each, phase);
     push(&phase->each, n);
     if (b->first[i] < 0) b->first[i] = p;
-    load_inputs(b, i);
 }
 
 static void list_inputs(Build *b, int p, int i)
@@ -117,7 +125,7 @@ static void list_inputs(Build *b, int p, int i)
     const Node *n = b->g->nodes.at[i];
     int from = member(b->g, reading(n->in[0]).source);
     if (from >= 0) list_each(b, p, from);
-    load_inputs(b, i);
+    inputs_from_outside(b, n, false, &b->k->phases.at[p].each, &b->k->phases.at[p]);
 }
 
 static void add_partials(Kernel *k, Node *n)
@@ -138,8 +146,8 @@ static void add_member(Build *b, int p, int i)
     View v = info(n)->place;
     switch (b->g->role[i]) {
     case PER_ROW:
+        inputs_from_outside(b, n, true, &phase->row, phase);
         push(&phase->row, n);
-        load_inputs(b, i);
         break;
     case ROW_SUM:
         list_inputs(b, p, i);
@@ -220,12 +228,40 @@ static void merge_axes(Kernel *k, bool fixed)
 
 /* ------------------------------------------------------------------ names */
 
-static const char *kernel_name(const Node *n, const char *what)
+static const char *kernel_name(const Node *n, const char *path, const char *what)
 {
-    const char *path = n->where.path ? n->where.path : "";
     const char *dot = strrchr(path, '.');
     path = dot ? dot + 1 : path;
     return format("%s%s%s%s", path, *path ? "_" : "", what, n->phase ? "_back" : "");
+}
+
+static const char *path_of(const Node *n) { return n->where.path ? n->where.path : ""; }
+
+/* The part of the layer path that all members have in common. */
+static const char *common_path(const Nodes *nodes)
+{
+    const char *path = path_of(nodes->at[0]);
+    for (int i = 1; i < nodes->n; i++) {
+        const char *other = path_of(nodes->at[i]);
+        size_t n = 0, whole = 0;
+        for (;; n++) {
+            bool ends = (!path[n] || path[n] == '.') && (!other[n] || other[n] == '.');
+            if (ends) whole = n;
+            if (!path[n] || path[n] != other[n]) break;
+        }
+        path = copy_bytes_as_string(path, whole);
+    }
+    return path;
+}
+
+/* The op that tells most about a group: its costliest kind, else its last. */
+static const Node *telling(const Nodes *nodes)
+{
+    static const Op telling_ops[] = {OP_tanh, OP_erf, OP_exp, OP_log, OP_philox, OP_rsqrt, OP_sqrt, OP_pow, OP_sin, OP_cos};
+    for (int k = 0; k < COUNT_OF(telling_ops); k++)
+        for (int i = 0; i < nodes->n; i++)
+            if (nodes->at[i]->op == telling_ops[k]) return nodes->at[i];
+    return nodes->at[nodes->n - 1];
 }
 
 static const char *formula_of(const Nodes *nodes)
@@ -250,7 +286,7 @@ static Kernel *rows_kernel(const Group *g)
     const Node *last = g->nodes.at[g->nodes.n - 1];
     k->kind = ROWS;
     k->where = last->where;
-    k->name = kernel_name(last, op_info[last->op].name);
+    k->name = kernel_name(last, common_path(&g->nodes), op_info[telling(&g->nodes)->op].name);
     k->formula = formula_of(&g->nodes);
     k->space = g->space;
     Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
@@ -277,7 +313,7 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
     Kernel *k = NEW(Kernel);
     k->kind = ROWS;
     k->where = n->where;
-    k->name = kernel_name(n, is_filled(n, NULL) ? "fill" : add ? "accumulate" : "copy");
+    k->name = kernel_name(n, path_of(n), is_filled(n, NULL) ? "fill" : add ? "accumulate" : "copy");
     k->formula = add ? "added to what is there" : of_forced ? "in another layout" : "as it is";
     k->space = squeezed(n->shape);
     if (k->space.rank == 0) k->space.dim[k->space.rank++] = 1;
@@ -303,7 +339,7 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
     k->kind = kind;
     k->node = n;
     k->where = n->where;
-    k->name = kernel_name(n, op_info[n->op].name);
+    k->name = kernel_name(n, path_of(n), op_info[n->op].name);
     k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
@@ -360,7 +396,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
         Kernel *k = NEW(Kernel);
         fill_gemm_kernel(n, k);
         k->where = n->where;
-        k->name = kernel_name(n, "matmul");
+        k->name = kernel_name(n, path_of(n), "matmul");
         add(level, out, k);
         break;
     }

@@ -105,6 +105,21 @@ static bool affine(const Group *g, int reader, const View *v)
     return view_reshape(v, g->role[reader] == PER_ROW ? rows : g->space, &over);
 }
 
+/* What n reads must be made in the group and read in its place, or be affine; free maps are looked through. */
+static bool readable(const Group *g, int reader, const Node *n, bool fixed)
+{
+    for (int k = 0; k < n->nin; k++) {
+        Reading r = reading(n->in[k]);
+        int made = place_in(&g->nodes, r.source);
+        if (made < 0 && is_free(n->in[k])) {
+            if (!readable(g, reader, n->in[k], fixed)) return false;
+        } else if (made >= 0 ? !reads_own(g, reader, made, &r.view, fixed) : !affine(g, reader, &r.view)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool fits(const Nodes *nodes, Group *g)
 {
     Extent e;
@@ -121,11 +136,7 @@ static bool fits(const Nodes *nodes, Group *g)
             if (nodes->n > 1) return false;
             continue;
         }
-        for (int k = 0; k < n->nin; k++) {
-            Reading r = reading(n->in[k]);
-            int made = place_in(nodes, r.source);
-            if (made >= 0 ? !reads_own(g, i, made, &r.view, e.inner > 0) : !affine(g, i, &r.view)) return false;
-        }
+        if (!readable(g, i, n, e.inner > 0)) return false;
     }
     return true;
 }

@@ -222,7 +222,8 @@ static inline Node *where_(Node *c, Node *p, Node *q) { return where_op(c, p, q)
 
 static bool grad_map(Level *lv, Node *n, Node *g)
 {
-    bool to[2] = {flows(n, 0) && grad_active(lv, n->in[0]), n->nin > 1 && flows(n, 1) && grad_active(lv, n->in[1])};
+    bool to[2] = {false};
+    for (int i = 0; i < n->nin && i < 2; i++) to[i] = flows(n, i) && grad_active(lv, n->in[i]);
     switch (n->op) {
 #define MAP1(name, class, text, da, domain, doc)                                                                       \
     case OP_##name:                                                                                                    \

@@ -2,6 +2,7 @@
  *
  *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated where
  *      they are needed: moves over them rise to their leaves, and moves of iotas become iotas.
+ *      Other maps of repeated values are computed before they are repeated: f(expand a, expand b) is expand f(a, b).
  *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
  *   3. A dot's contracted axes are neighbours in the same order on both sides.
  * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
@@ -85,6 +86,26 @@ static Node *moved(Node *n, const Node *move)
     key.in = in;
     key.shape = move->shape;
     return intern(key);
+}
+
+static Node *before_repeating(const Node *old, Node *const *in)
+{
+    const Node *first = NULL;
+    Node *small[8];
+    for (int i = 0; i < old->nin; i++) {
+        if (is_filled(in[i], NULL)) continue;
+        if (in[i]->op != OP_expand || (first && !same_shape(first->in[0]->shape, in[i]->in[0]->shape))) return NULL;
+        first = in[i];
+    }
+    if (!first || single(first)) return NULL;
+    for (int i = 0; i < old->nin; i++) {
+        double x;
+        small[i] = is_filled(in[i], &x) ? filled(x, in[i]->dtype, first->in[0]->shape) : in[i]->in[0];
+    }
+    Node key = *old;
+    key.in = small;
+    key.shape = first->in[0]->shape;
+    return expand(intern(key), old->shape);
 }
 
 /* ------------------------------------------------------------------ reductions */
@@ -205,6 +226,7 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
 {
     (void)r;
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
+    if (op_info[old->op].kind == MAP && old->nin) return before_repeating(old, in);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     if (is_view(old) && leaf && movable(in[0], old)) return moved(in[0], old);

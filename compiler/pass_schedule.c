@@ -1,8 +1,119 @@
-/* pass_schedule.c: numbers the kernels in the order in which they run, bodies once, and finds how long each buffer must last.
+/* pass_schedule.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must last.
+ *
+ * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins to
+ * use; the first in the order of making where several are equal.  Two kernels keep their order if one writes a buffer that the
+ * other touches.
  *
  * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs outside
  * lasts for the whole loop, since the next iteration may want it again.  Needs: kernels.  Leaves: step, first, last. */
 #include "lathe.h"
+
+/* ------------------------------------------------------------------ what a kernel touches */
+
+typedef struct Touch { Buffer *buffer; bool writes; } Touch;
+typedef VEC(Touch) Touches;
+
+static void note(Touches *t, Buffer *b, bool writes)
+{
+    if (!b) return;
+    for (int i = 0; i < t->n; i++)
+        if (t->at[i].buffer == b) {
+            t->at[i].writes |= writes;
+            return;
+        }
+    push(t, ((Touch){b, writes}));
+}
+
+static void note_all(Touches *t, const Operands *o, bool writes)
+{
+    for (int i = 0; i < o->n; i++) note(t, o->at[i].view.buffer, writes);
+}
+
+static void own_touches(const Kernel *k, Touches *t)
+{
+    note_all(t, &k->loads, false);
+    note_all(t, &k->reads, false);
+    note_all(t, &k->writes, true);
+    note(t, k->gemm.a.view.buffer, false);
+    note(t, k->gemm.b.view.buffer, false);
+    note(t, k->gemm.c.view.buffer, true);
+    for (int i = 0; i < k->partials.n; i++) note(t, k->partials.at[i], true);
+    for (int p = 0; p < k->phases.n; p++) {
+        note_all(t, &k->phases.at[p].stores, true);
+        note_all(t, &k->phases.at[p].row_stores, true);
+        note_all(t, &k->phases.at[p].column_stores, true);
+    }
+}
+
+static void touches(const Kernel *k, Touches *t)
+{
+    own_touches(k, t);
+    for (int i = 0; i < k->body.n; i++) touches(k->body.at[i], t);
+}
+
+/* ------------------------------------------------------------------ order */
+
+typedef struct Item {           /* a kernel waiting for its turn */
+    Kernel *kernel;
+    Touches touches;
+    int waits;                  /* kernels that must run first and have not */
+    bool done;
+} Item;
+
+static bool conflict(const Item *a, const Item *b)
+{
+    for (int i = 0; i < a->touches.n; i++)
+        for (int j = 0; j < b->touches.n; j++)
+            if (a->touches.at[i].buffer == b->touches.at[j].buffer && (a->touches.at[i].writes || b->touches.at[j].writes))
+                return true;
+    return false;
+}
+
+/* Bytes of the level's own buffers that live on after item i has run, less those that lived before. */
+static int64_t growth(const Item *items, int n, int i, const Loop *level)
+{
+    int64_t bytes = 0;
+    for (int t = 0; t < items[i].touches.n; t++) {
+        const Buffer *b = items[i].touches.at[t].buffer;
+        if (b->home != WORK || b->level != level) continue;
+        bool before = false, after = false;
+        for (int k = 0; k < n; k++) {
+            if (k == i) continue;
+            for (int m = 0; m < items[k].touches.n; m++)
+                if (items[k].touches.at[m].buffer == b) *(items[k].done ? &before : &after) = true;
+        }
+        bytes += b->bytes * ((int)after - (int)before);
+    }
+    return bytes;
+}
+
+static void order(Kernel **kernels, int n, const Loop *level)
+{
+    Item *items = NEW_ARRAY(Item, n);
+    bool *first = NEW_ARRAY(bool, (int64_t)n * n);              /* [i][j]: i before j */
+    for (int i = 0; i < n; i++) {
+        items[i].kernel = kernels[i];
+        touches(kernels[i], &items[i].touches);
+        for (int j = 0; j < i; j++)
+            if (conflict(&items[i], &items[j])) first[j * n + i] = true, items[i].waits++;
+        if (kernels[i]->kind == REPEAT) order(kernels[i]->body.at, kernels[i]->body.n, kernels[i]->loop);
+    }
+    for (int at = 0; at < n; at++) {
+        int best = -1;
+        int64_t least = INT64_MAX;
+        for (int i = 0; i < n; i++) {
+            if (items[i].done || items[i].waits) continue;
+            int64_t g = growth(items, n, i, level);
+            if (g < least) least = g, best = i;
+        }
+        must(best >= 0);
+        items[best].done = true;
+        kernels[at] = items[best].kernel;
+        for (int i = 0; i < n; i++) items[i].waits -= first[best * n + i];
+    }
+}
+
+/* ------------------------------------------------------------------ steps and lifetimes */
 
 typedef struct Span { Loop *level; int first, last; struct Span *out; } Span;   /* a level's steps; out: the level around it */
 
@@ -15,35 +126,19 @@ static int number(Kernel *const *kernels, int n, int step)
     return step;
 }
 
-static void touch(const View *v, int step, const Span *at)
+static void touch(Buffer *b, int step, const Span *at)
 {
-    Buffer *b = v->buffer;
-    if (!b) return;
     int first = step, last = step;
     for (; at && at->level != b->level; at = at->out) first = at->first, last = at->last;
     if (b->first < 0 || first < b->first) b->first = first;
     if (last > b->last) b->last = last;
 }
 
-static void touch_all(const Operands *o, int step, const Span *at)
-{
-    for (int i = 0; i < o->n; i++) touch(&o->at[i].view, step, at);
-}
-
 static void touch_kernel(const Kernel *k, const Span *at)
 {
-    touch_all(&k->loads, k->step, at);
-    touch_all(&k->reads, k->step, at);
-    touch_all(&k->writes, k->step, at);
-    touch(&k->gemm.a.view, k->step, at);
-    touch(&k->gemm.b.view, k->step, at);
-    touch(&k->gemm.c.view, k->step, at);
-    for (int i = 0; i < k->partials.n; i++) touch(&(View){.buffer = k->partials.at[i]}, k->step, at);
-    for (int p = 0; p < k->phases.n; p++) {
-        touch_all(&k->phases.at[p].stores, k->step, at);
-        touch_all(&k->phases.at[p].row_stores, k->step, at);
-        touch_all(&k->phases.at[p].column_stores, k->step, at);
-    }
+    Touches t = {0};
+    own_touches(k, &t);
+    for (int i = 0; i < t.n; i++) touch(t.at[i].buffer, k->step, at);
 }
 
 static int last_step(const Kernel *k)
@@ -64,6 +159,7 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
 void pass_schedule(Program *p, const Desc *d)
 {
     (void)d;
+    if (p->kernels.n) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);

@@ -11,7 +11,8 @@
 #define LANES 16                /* a row reduction runs in so many lanes and ends in sum_lanes / max_lanes */
 
 /* `PARALLEL for (…)`: iterations are independent and shared among the threads; their number never changes a bit. */
-#define PARALLEL _Pragma("omp parallel for schedule(static)")
+#define PARALLEL   _Pragma("omp parallel for schedule(static)")
+#define PARALLEL_2 _Pragma("omp parallel for collapse(2) schedule(static)")     /* over the next two loops */
 
 /* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
  * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
@@ -23,6 +24,25 @@ typedef struct Lathe_gemm {
 } Lathe_gemm;
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
+
+/* Products of plain arrays: c[M][N] (+)= a · b, where n says a[M][K] or b[K][N], and t says that the array given holds the
+ * transpose, a[K][M] or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…). */
+#define LATHE_MATMUL(name, type, gemm, am, ak, bk, bn, add)                                                       \
+    static inline void name(type *c, const type *a, const type *b, int64_t M, int64_t N, int64_t K)               \
+    {                                                                                                             \
+        gemm(c, a, b, &(Lathe_gemm){.M = M, .N = N, .K = K, .a_m = am, .a_k = ak, .b_k = bk, .b_n = bn, .c_m = N, .c_n = 1}, add); \
+    }
+#define LATHE_MATMULS(type, gemm, suffix)                                        \
+    LATHE_MATMUL(matmul_nn_##suffix, type, gemm, K, 1, N, 1, false)              \
+    LATHE_MATMUL(matmul_nt_##suffix, type, gemm, K, 1, 1, K, false)              \
+    LATHE_MATMUL(matmul_tn_##suffix, type, gemm, 1, M, N, 1, false)              \
+    LATHE_MATMUL(matmul_tt_##suffix, type, gemm, 1, M, 1, K, false)              \
+    LATHE_MATMUL(matmul_nn_add_##suffix, type, gemm, K, 1, N, 1, true)           \
+    LATHE_MATMUL(matmul_nt_add_##suffix, type, gemm, K, 1, 1, K, true)           \
+    LATHE_MATMUL(matmul_tn_add_##suffix, type, gemm, 1, M, N, 1, true)           \
+    LATHE_MATMUL(matmul_tt_add_##suffix, type, gemm, 1, M, 1, K, true)
+LATHE_MATMULS(float, gemm_f32, f32)
+LATHE_MATMULS(double, gemm_f64, f64)
 
 /* rt_main.c: the trainer's command line; generated programs have no other main. */
 int lathe_main(const Lathe_model *model, int argc, char **argv);

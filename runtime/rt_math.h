@@ -6,7 +6,7 @@
  * of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
  * Largest errors in units of the last place, over all floats (tests/runtime/test_math.c):
  *
- *     exp 1.0   expm1 1.6   log 0.9   tanh 1.8   erf 1.9   sin, cos 0.51 (|x| < 2^48)   pow 0.51   sqrt 0.5   rsqrt 1.1
+ *     exp 1.0   expm1 1.4   log 0.8   tanh 1.4   erf 1.1   sin, cos 0.51 (|x| < 2^48)   pow 0.51   sqrt 0.5   rsqrt 1.5
  *
  * double calls libm.  The text is also C++. */
 #ifndef RT_MATH_H
@@ -111,29 +111,43 @@ static inline int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 
 static inline float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); }   /* -126 … 127 */
 
-static inline float exp_f32(float a)
+/* e^r, and n for it */
+static inline float exp_core_f32(float x, int32_t *power)
 {
-    float x = a > 89.0f ? 89.0f : a < -104.0f ? -104.0f : a;        /* infinity and 0 follow by themselves */
     float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
     float n = t - ROUND_F32;
-    int32_t i = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
     float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
     float p = 0x1.6a2250p-10f;
     p = fmaf(p, r, 0x1.123b02p-7f);
     p = fmaf(p, r, 0x1.5558f8p-5f);
     p = fmaf(p, r, 0x1.555490p-3f);
     p = fmaf(p, r, 0x1.fffffcp-2f);
-    p = fmaf(p, r * r, r) + 1.0f;
-    int32_t half = i >> 1;                      /* two steps, so that the one rounding to a subnormal is the last */
-    return p * power_of_two_f32(half) * power_of_two_f32(i - half);
+    *power = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
+    return fmaf(p, r * r, r) + 1.0f;
 }
 
-/* expm1(x) = 2 (2^(n-1) expm1(r) + 2^(n-1) - 1/2) for -26 <= x <= 89, exact where x is so small that it is the result. */
-static inline float expm1_core_f32(float x)
+static inline float exp_f32(float a)
 {
+    int32_t n;
+    float p = exp_core_f32(a > 89.0f ? 89.0f : a < -104.0f ? -104.0f : a, &n);      /* infinity and 0 follow by themselves */
+    int32_t half = n >> 1;                      /* two steps, so that the one rounding to a subnormal is the last */
+    return p * power_of_two_f32(half) * power_of_two_f32(n - half);
+}
+
+/* -80 <= x <= 80 */
+static inline float exp_near_f32(float x)
+{
+    int32_t n;
+    float p = exp_core_f32(x, &n);
+    return p * power_of_two_f32(n);
+}
+
+/* 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2); where a is so small that it is the result, a */
+static inline float expm1_f32(float a)
+{
+    float x = a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a;
     float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
     float n = t - ROUND_F32;
-    int32_t i = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
     float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
     float p = 0x1.a032d4p-13f;
     p = fmaf(p, r, 0x1.6d7346p-10f);
@@ -142,37 +156,47 @@ static inline float expm1_core_f32(float x)
     p = fmaf(p, r, 0x1.555554p-3f);
     p = fmaf(p, r, 0.5f);
     p = fmaf(p, r * r, r);
-    float s = power_of_two_f32(i - 1);
+    float s = power_of_two_f32((int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32)) - 1);
     float y = 2.0f * fmaf(p, s, s - 0.5f);
     return fabsf(x) < 0x1p-24f ? x : y;
 }
 
-static inline float expm1_f32(float a) { return expm1_core_f32(a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a); }
-
-/* tanh |a| = e / (e + 2), e = expm1(2 |a|) */
+/* a + a^3 q(a^2), and from 0.6 on 1 - 2 / (e^(2 |a|) + 1) */
 static inline float tanh_f32(float a)
 {
-    float x = fabsf(a);
-    float e = expm1_core_f32(2.0f * (x > 10.0f ? 10.0f : x));
-    return copysignf(e / (e + 2.0f), a);
+    float x = fabsf(a), xx = a * a;
+    float q = -0x1.825860p-8f;
+    q = fmaf(q, xx, 0x1.54b8a2p-6f);
+    q = fmaf(q, xx, -0x1.b898dep-5f);
+    q = fmaf(q, xx, 0x1.1109aep-3f);
+    q = fmaf(q, xx, -0x1.55553ep-2f);
+    float small = fmaf(q, xx * a, a);
+    float large = 1.0f - 2.0f / (exp_near_f32(2.0f * (x > 10.0f ? 10.0f : x)) + 1.0f);
+    return copysignf(x < 0.6f ? small : large, a);
 }
 
-/* erf |a| = -expm1(-t q(t)), t q(t) = -log(erfc t), t = |a| <= 3.95: beyond it is 1 */
+/* a + a q(a^2), and from 1 on 1 - e^-u(|a|), u(x) = -log(erfc x) for x <= 3.95: beyond it is 1 */
 static inline float erf_f32(float a)
 {
-    float t = fabsf(a);
-    t = t > 3.95f ? 3.95f : t;
-    float q = 0x1.406098p-20f;
-    q = fmaf(q, t, -0x1.664e20p-16f);
-    q = fmaf(q, t, 0x1.5f404ep-13f);
-    q = fmaf(q, t, -0x1.8457c4p-11f);
-    q = fmaf(q, t, 0x1.d7b23cp-10f);
-    q = fmaf(q, t, -0x1.095f60p-12f);
-    q = fmaf(q, t, -0x1.393964p-6f);
-    q = fmaf(q, t, 0x1.a4f37ep-4f);
-    q = fmaf(q, t, 0x1.45f308p-1f);
-    q = fmaf(q, t, -0x1.7ac9a0p-27f) + 0x1.20dd76p+0f;
-    return copysignf(expm1_core_f32(-t * q), a);
+    float x = fabsf(a), xx = a * a;
+    float q = 0x1.496a42p-14f;
+    q = fmaf(q, xx, -0x1.a3f706p-11f);
+    q = fmaf(q, xx, 0x1.5405b2p-8f);
+    q = fmaf(q, xx, -0x1.b7f90ep-6f);
+    q = fmaf(q, xx, 0x1.ce2cf8p-4f);
+    q = fmaf(q, xx, -0x1.81273ep-2f);
+    q = fmaf(q, xx, 0x1.06eba8p-3f);
+    float small = fmaf(q, a, a);
+    float t = x > 3.95f ? 3.95f : x;
+    float u = -0x1.86dd84p-13f;
+    u = fmaf(u, t, 0x1.825af8p-9f);
+    u = fmaf(u, t, -0x1.65cb76p-6f);
+    u = fmaf(u, t, 0x1.a65342p-4f);
+    u = fmaf(u, t, 0x1.46baecp-1f);
+    u = fmaf(u, t, 0x1.2088eap+0f);
+    u = fmaf(u, t, 0x1.661d2ap-12f);
+    float large = 1.0f - exp_near_f32(-u);
+    return x < 1.0f ? small : copysignf(large, a);
 }
 
 /* ---- logarithm: a = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)) */
@@ -216,7 +240,7 @@ static inline float sin_shifted_f32(float a, uint64_t quarter)
     s = fma(s, rr, -0x1.a00f7e1496c45p-13);
     s = fma(s, rr, 0x1.111108690ba31p-7);
     s = fma(s, rr, -0x1.5555554c6ffc0p-3);
-    s = fma(s, rr * r, r);
+    s = fma(s, rr, 1.0) * r;                    /* a product, so that -0 stays */
     double c = -0x1.241e6b16f5ddcp-22;
     c = fma(c, rr, 0x1.a010dde235c7ep-16);
     c = fma(c, rr, -0x1.6c16b828aa42ap-10);

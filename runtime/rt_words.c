@@ -11,8 +11,13 @@
 
 static char *vtext(const char *fmt, va_list args)
 {
-    char *s;
-    if (vasprintf(&s, fmt, args) < 0) abort();
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *s = malloc((size_t)n + 1);
+    if (!s) abort();
+    vsnprintf(s, (size_t)n + 1, fmt, args);
     return s;
 }
 

@@ -6,10 +6,9 @@
 #include "lathe_model.h"
 #include "rt_internal.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include <jansson.h>
 
 /* ------------------------------------------------------------------ rt_words.c: messages, numbers, small text */
 
@@ -125,8 +124,8 @@ int64_t encode_text(const Vocab *v, const char *s, int32_t *ids);
 
 /* ------------------------------------------------------------------ data_text.c, data_csv.c, data.c: batches */
 
-typedef struct Text Text_data;
-typedef struct Csv Csv_data;
+typedef struct Text_data Text_data;
+typedef struct Csv_data Csv_data;
 
 /* Opens and checks every byte once.  v: kind set; CHARS with n = 0 is filled from the files.  limit: the model's vocab.
  * Whatever is wrong with a file ends the program (3). */
@@ -158,7 +157,7 @@ typedef struct Data {
 } Data;
 
 void open_data(Data *d, const Trainer *t, bool training);
-int64_t items_in_call(const Data *d, const Lathe_entry *e);             /* rows of its batch, micro-batches included */
+int64_t items_in_call(const Lathe_entry *e);    /* rows of its batch, micro-batches included */
 /* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n. */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
 int64_t val_item(const Data *d, int64_t k);                             /* the k-th of val_items */
@@ -223,6 +222,26 @@ Scores evaluate(const Data *d, const Memory *m, const Trainer *t);
 char *scores_text(const Scores *s, const Data *d);              /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
 
+/* ------------------------------------------------------------------ train_sample.c: the next token */
+
+typedef struct Candidate {
+    double weight;
+    int32_t id;
+} Candidate;
+
+typedef struct Sampler {
+    int64_t n, top_k;                           /* only ids below n are drawn */
+    double temperature, top_p, penalty;
+    int32_t seed;
+    Candidate *list;                            /* [n] */
+    unsigned char *seen;                        /* [n]: not 0 for tokens that are in the text already */
+} Sampler;
+
+void sampler_init(Sampler *s, const Trainer *t, int64_t n);
+void sampler_free(Sampler *s);
+/* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
+int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
+
 /* ------------------------------------------------------------------ train_loop.c */
 
 /* Set by SIGINT and SIGTERM while train runs; 0 before. */
@@ -251,6 +270,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
 void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));        /* a line of its own */
+void end_line(Report *r);                       /* before anything else is said on stderr */
 void close_report(Report *r);
 
 #endif

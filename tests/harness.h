@@ -27,10 +27,9 @@ int64_t below(Rng *r, int64_t n);
 double norm_of(const double *a, int64_t n);
 double norm_of_difference(const double *a, const double *b, int64_t n);
 
-/* Compilation in process, by the same passes as `lathe build`.  Parameters, inputs and states of the graphs are found
- * by name: equal names mean the same tensor. */
+/* What several graphs read, for compile(), by the passes of `lathe build`: parameters, inputs and states are found
+ * by name, and equal names mean the same tensor. */
 Desc *describe_graphs(int n, Graph *const *graphs);
-Module *compile_graphs(Desc *d);                /* uses the global options */
 
 /* A generated program in this process, with memory for each of its entries. */
 typedef struct Live {
@@ -41,7 +40,7 @@ typedef struct Live {
 } Live;
 Live *load_module(const Module *m);             /* emits into a temporary folder and loads that */
 Live *load_folder(const char *dir);             /* dir/model.c */
-Live *build_model(const char *arguments);       /* `lathe build ARGUMENTS` into a temporary folder, loaded */
+Live *build_model(const char *arguments);       /* as `lathe build ARGUMENTS`, checking every stage, and loaded */
 void unload(Live *l);
 
 int entry_index(const Live *l, const char *name);           /* -1 where there is none */
@@ -58,9 +57,9 @@ int64_t tensor_elements(const Lathe_tensor *t);
 double get_element(Lathe_dtype t, const void *at, int64_t i);
 void set_element(Lathe_dtype t, void *at, int64_t i, double value);
 
-/* A parameter's i-th element in C order lies at element param_place(p, i) of each flat array. */
+/* A parameter's i-th element in C order lies at element flat_place(p, i) of each flat array. */
 int64_t param_elements(const Lathe_param *p);
-int64_t param_place(const Lathe_param *p, int64_t i);
+int64_t flat_place(const Lathe_param *p, int64_t i);
 double *read_param(const Live *l, const char *flat, const Lathe_param *p);
 void write_param(Live *l, const Lathe_param *p, const double *values);
 

@@ -65,18 +65,18 @@ static void check_param(Probe *p, const char *what, const Lathe_param *param, in
     double *direction = calloc((size_t)p->l->model->flat_elements, sizeof *direction);
     double sum = 0, norm = 0;
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = param_place(param, i);
+        int64_t at = flat_place(param, i);
         direction[at] = normal(r);
         sum += direction[at] * direction[at];
         norm += p->grads[at] * p->grads[at];
     }
     for (int64_t i = 0; i < n; i++)
-        direction[param_place(param, i)] /= sqrt(sum);
+        direction[flat_place(param, i)] /= sqrt(sum);
     check_direction(p, what, param->name, direction, sqrt(norm));
     for (int k = 0; k < samples; k++) {
         int64_t i = below(r, n);
         memset(direction, 0, (size_t)p->l->model->flat_elements * sizeof *direction);
-        direction[param_place(param, i)] = 1;
+        direction[flat_place(param, i)] = 1;
         check_direction(p, what, format("%s[%lld]", param->name, (long long)i), direction, sqrt(norm));
     }
     free(direction);
@@ -89,7 +89,7 @@ static void check_padding(const Probe *p, const char *what)
     char *taken = calloc((size_t)m->flat_elements + 1, 1);
     for (int k = 0; k < m->params; k++)
         for (int64_t i = 0; i < param_elements(&m->param[k]); i++)
-            taken[param_place(&m->param[k], i)]++;
+            taken[flat_place(&m->param[k], i)]++;
     int64_t twice = 0, written = 0;
     for (int64_t i = 0; i < m->flat_elements; i++) {
         twice += taken[i] > 1;

@@ -1,6 +1,7 @@
 /* harness_live.c: compiles a generated model.c into a shared library and runs its entries in the test's own process. */
 #include "harness.h"
 #include "lathe_rt.h"
+#include "rt_internal.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -10,9 +11,10 @@
 /* The generated code finds the runtime in the test program, which must therefore have it linked in. */
 static const void *const linked_in[] = {(const void *)gemm_f32, (const void *)gemm_f64};
 
+/* As build.c compiles it, but into a library; its main() is left alone, and lathe_main() undefined. */
 static const char *const compile_line =
-    "${CC:-cc} -std=gnu11 -O%d -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp "
-    "-Wall -Wextra -Werror -fPIC -shared -Wl,-z,lazy -DLATHE_NO_MAIN -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
+    "${CC:-cc} -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp -Wall -Wextra -Werror "
+    "-Dmain=model_main -fPIC -shared -Wl,-z,lazy -Wl,-Bsymbolic -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
 
 static char *room_of(int64_t bytes)
 {
@@ -46,9 +48,9 @@ static void make_room(Live *l)
 Live *load_folder(const char *dir)
 {
     char *output;
-    const char *level = getenv("LATHE_TEST_OPT");       /* many small graphs: how fast they run does not matter */
     must(linked_in[0]);
-    if (run_command(&output, compile_line, level ? atoi(level) : 3, dir, dir, dir) != 0)
+    rt_init_blas(1);
+    if (run_command(&output, compile_line, dir, dir, dir) != 0)
         die("generated code does not compile:\n%s", output);
     Live *l = calloc(1, sizeof *l);
     l->library = dlopen(format("%s/model.so", dir), RTLD_LAZY | RTLD_LOCAL);
@@ -75,13 +77,38 @@ Live *load_module(const Module *m)
     return load_folder(dir);
 }
 
+/* "--config char --set width=18 --precision fp64 --no-fuse" into the global options, cleared first. */
+static void take_options(const char *words)
+{
+    static const struct { const char *name; bool *to; } flags[] = {
+        {"--no-fuse", &options.no_fuse}, {"--no-reuse", &options.no_reuse}, {"--no-split", &options.no_split},
+        {"--no-simplify", &options.no_simplify}, {"--no-recompute", &options.no_recompute},
+    };
+    options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
+    char *line = copy_string(words), *rest = NULL;
+    options.model_file = strtok_r(line, " ", &rest);
+    for (char *word; (word = strtok_r(NULL, " ", &rest));) {
+        bool flag = false;
+        for (int i = 0; i < COUNT_OF(flags); i++)
+            if (same(word, flags[i].name))
+                flag = *flags[i].to = true;
+        const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
+        must(flag || value);
+        if (same(word, "--config"))
+            options.config = value;
+        else if (same(word, "--precision"))
+            options.precision = value;
+        else if (same(word, "--set"))
+            push(&options.sets, value);
+        else
+            must(flag);
+    }
+}
+
 Live *build_model(const char *arguments)
 {
-    const char *dir = next_folder();
-    char *output;
-    if (run_command(&output, "%s build %s -o '%s'", lathe_command(), arguments, dir) != 0)
-        die("cannot build %s:\n%s", arguments, output);
-    return load_folder(dir);
+    take_options(arguments);
+    return load_module(compile(front(&options)));
 }
 
 void unload(Live *l)
@@ -200,7 +227,7 @@ int64_t param_elements(const Lathe_param *p)
     return n;
 }
 
-int64_t param_place(const Lathe_param *p, int64_t i)
+int64_t flat_place(const Lathe_param *p, int64_t i)
 {
     int64_t place = p->offset;
     for (int k = p->rank - 1; k >= 0; k--) {
@@ -215,14 +242,14 @@ double *read_param(const Live *l, const char *flat, const Lathe_param *p)
     int64_t n = param_elements(p);
     double *values = NEW_ARRAY(double, n);
     for (int64_t i = 0; i < n; i++)
-        values[i] = get_element(l->model->real, flat, param_place(p, i));
+        values[i] = get_element(l->model->real, flat, flat_place(p, i));
     return values;
 }
 
 void write_param(Live *l, const Lathe_param *p, const double *values)
 {
     for (int64_t i = 0; i < param_elements(p); i++)
-        set_element(l->model->real, l->params, param_place(p, i), values[i]);
+        set_element(l->model->real, l->params, flat_place(p, i), values[i]);
 }
 
 static double first_value(const Lathe_param *p, Rng *r)
@@ -241,7 +268,7 @@ void fill_params(Live *l, Rng *r)
     for (int k = 0; k < l->model->params; k++) {
         const Lathe_param *p = &l->model->param[k];
         for (int64_t i = 0; i < param_elements(p); i++)
-            set_element(l->model->real, l->params, param_place(p, i), first_value(p, r));
+            set_element(l->model->real, l->params, flat_place(p, i), first_value(p, r));
     }
 }
 

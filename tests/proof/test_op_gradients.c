@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ROWS_ = 4, COLUMNS = 19 };               /* odd against the 16 lanes of a reduction */
 
@@ -36,6 +37,9 @@ static double draw(const char *domain, Rng *r)
         return 5 * uniform(r) - 2.5;
     return normal(r);
 }
+
+/* The graphs whose names contain the word given on the command line, if one is. */
+static const char *wanted = "";
 
 /* Different for every element, so that a gradient in the wrong place shows. */
 static Node *weights(Shape s)
@@ -231,6 +235,8 @@ typedef VEC(Graph *) Graphs;
 
 static void add_graph(Graphs *graphs, const char *name, Node *y)
 {
+    if (!strstr(name, wanted))
+        return;
     Graph *g = NEW(Graph);
     *g = (Graph){.name = name, .wants_grads = true};
     push(&g->outs, ((Output){OUT_VALUE, "loss", loss_from(y)}));
@@ -294,18 +300,19 @@ static void fill_drawn(Live *l, Rng *r)
         for (int j = 0; j < drawn.n; j++)
             if (same(drawn.at[j].name, p->name))
                 for (int64_t i = 0; i < param_elements(p); i++)
-                    set_element(l->model->real, l->params, param_place(p, i), draw(drawn.at[j].domain, r));
+                    set_element(l->model->real, l->params, flat_place(p, i), draw(drawn.at[j].domain, r));
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     Graphs graphs = {0};
+    wanted = argc > 1 ? argv[1] : "";
     Rng r = rng_of(5);
     for (int op = 0; op < OPS; op++)
         add_op(&graphs, (Op)op);
     options.precision = "fp64";
-    Live *l = load_module(compile_graphs(describe_graphs(graphs.n, graphs.at)));
+    Live *l = load_module(compile(describe_graphs(graphs.n, graphs.at)));
     fill_drawn(l, &r);
     double worst = 0;
     for (int k = 0; k < l->model->entries; k++) {

@@ -1,0 +1,184 @@
+/* build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has changed. */
+#include "emit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef LATHE_RUNTIME_DIR
+#define LATHE_RUNTIME_DIR     "runtime"
+#define LATHE_RUNTIME_LIBRARY "liblathe_rt.a"
+#define LATHE_OPENBLAS        "libopenblas.so"
+#endif
+
+/* ------------------------------------------------------------------ what it takes */
+
+static char *in_path(const char *command)
+{
+    if (strchr(command, '/')) return access(command, X_OK) == 0 ? copy_string(command) : NULL;
+    const char *path = getenv("PATH");
+    for (const char *s = path ? path : ""; *s; s += *s == ':') {
+        size_t n = strcspn(s, ":");
+        char *full = format("%.*s/%s", (int)n, s, command);
+        if (n && access(full, X_OK) == 0) return full;
+        s += n;
+    }
+    return NULL;
+}
+
+/* The first word of $CC, or what the machine has; NULL: none. */
+const char *c_compiler(void)
+{
+    const char *own = getenv("CC");
+    if (own && *own) return in_path(copy_bytes_as_string(own, strcspn(own, " ")));
+    static const char *const known[] = {"cc", "gcc", "clang"};
+    for (int i = 0; i < COUNT_OF(known); i++)
+        if (in_path(known[i])) return in_path(known[i]);
+    return NULL;
+}
+
+static const char *needed_compiler(void)
+{
+    const char *cc = c_compiler(), *own = getenv("CC");
+    if (cc) return cc;
+    if (own && *own) err((Where){0}, "CC=%s: there is no such command\n  unset CC, or set it to a C compiler", own);
+    err((Where){0}, "no C compiler: looked for cc, gcc and clang in PATH\n"
+                    "  install one (Debian, Ubuntu: apt install gcc libc6-dev), or set CC");
+}
+
+const char *runtime_dir(void)
+{
+    const char *own = getenv("LATHE_RUNTIME");
+    return own && *own ? own : LATHE_RUNTIME_DIR;
+}
+
+static const char *runtime_library(void)
+{
+    const char *own = format("%s/liblathe_rt.a", runtime_dir());
+    return access(own, R_OK) == 0 ? own : LATHE_RUNTIME_LIBRARY;
+}
+
+const char *blas_library(void) { return LATHE_OPENBLAS; }
+
+/* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered. */
+static const char *const flags[] = {"-std=gnu11", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
+                                    "-fno-trapping-math", "-fopenmp", "-Wall", "-Wextra"};
+
+typedef VEC(const char *) Words;
+
+static Words command_line(const char *cc, const char *dir, const char *to)
+{
+    Words w = {0};
+    const char *blas = blas_library(), *slash = strrchr(blas, '/');
+    push(&w, cc);
+    for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
+    push(&w, format("-I%s", runtime_dir()));
+    push(&w, "-o");
+    push(&w, to);
+    push(&w, format("%s/model.c", dir));
+    push(&w, runtime_library());
+    push(&w, blas);
+    if (slash) push(&w, format("-Wl,-rpath,%.*s", (int)(slash - blas), blas));
+    push(&w, "-ljansson");
+    push(&w, "-lm");
+    return w;
+}
+
+/* ------------------------------------------------------------------ running it */
+
+/* Exit status; what the command says goes to a file. */
+static int run_logged(Words *w, const char *log)
+{
+    push(w, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen(log, "w", stderr)) _exit(127);
+        dup2(2, 1);
+        execv(w->at[0], (char *const *)w->at);
+        _exit(127);
+    }
+    int status = 127;
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* The comment nearest above a line of the source: it names the kernel, the layer and the line of Lua. */
+static char *comment_above(const char *source, int number)
+{
+    const char *start = NULL, *s = source;
+    for (int at = 1; *s && at <= number; at++) {
+        if (starts_with(s, "/*")) start = s;
+        s += strcspn(s, "\n");
+        s += *s == '\n';
+    }
+    if (!start) return "";
+    const char *end = strstr(start, "*/");
+    return copy_bytes_as_string(start, end ? (size_t)(end + 2 - start) : strcspn(start, "\n"));
+}
+
+static _Noreturn void refused(const char *dir, const char *log)
+{
+    const char *said = read_file(log, NULL), *source = read_file(format("%s/model.c", dir), NULL);
+    const char *at = said ? strstr(said, "model.c:") : NULL;
+    int number = at ? atoi(at + strlen("model.c:")) : 0;
+    char *about = number && source ? comment_above(source, number) : "";
+    err((Where){0}, "the C compiler refuses %s/model.c.  If its message is about that file, this is a mistake of Lathe's: please\n"
+                    "  report it with the file.  If something is missing on this machine, `lathe doctor` says what.\n"
+                    "%s%s%.2000s", dir, about, *about ? "\n" : "", said ? said : "");
+}
+
+/* ------------------------------------------------------------------ what has been built already */
+
+static uint64_t hash_file(const char *path, uint64_t seed)
+{
+    size_t bytes = 0;
+    char *text = read_file(path, &bytes);
+    return text ? hash_bytes(text, bytes, seed) : seed + 1;
+}
+
+/* -march=native means another program on another processor. */
+static uint64_t hash_of_processor(uint64_t seed)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char text[8192];
+    if (!f) return seed;
+    while (fgets(text, sizeof text, f))
+        if (starts_with(text, "model name") || starts_with(text, "flags")) seed = hash_bytes(text, strlen(text), seed);
+        else if (text[0] == '\n') break;
+    fclose(f);
+    return seed;
+}
+
+static uint64_t hash_of_everything(const char *dir, const Words *w)
+{
+    static const char *const headers[] = {"lathe_rt.h", "lathe_model.h", "rt_math.h"};
+    uint64_t h = hash_of_processor(1);
+    for (int i = 0; i < w->n; i++)
+        if (!same(w->at[i], format("%s/model.c", dir))) h = hash_bytes(w->at[i], strlen(w->at[i]), h);
+    for (int i = 0; i < COUNT_OF(headers); i++) h = hash_file(format("%s/%s", runtime_dir(), headers[i]), h);
+    h = hash_file(runtime_library(), h);
+    h = hash_file(format("%s/model.h", dir), h);
+    return hash_file(format("%s/model.c", dir), h);
+}
+
+const char *build(const Module *m, const char *dir)
+{
+    (void)m;
+    const char *cc = needed_compiler();
+    char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir), *log = format("%s/build.log", dir);
+    char *stamp = format("%s/.built", dir);
+    Words words = command_line(cc, dir, fresh);
+    char *hash = format("%016llx\n", (unsigned long long)hash_of_everything(dir, &words));
+    char *old = read_file(stamp, NULL);
+    if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;
+    if (access(runtime_library(), R_OK) != 0)
+        err((Where){0}, "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it", runtime_library());
+    unlink(stamp);
+    if (run_logged(&words, log) != 0) refused(dir, log);
+    if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
+    write_file(stamp, hash, strlen(hash));
+    return trainer;
+}

@@ -1,0 +1,122 @@
+/* compile.c: the pipeline: what happens to a description between reading and printing, as a list. */
+#include "lathe.h"
+
+#include <string.h>
+
+Options options = {.target = &target_cpu};
+
+const Target target_cpu = {.name = "cpu", .row_budget = 16 * 1024, .column_blocks = 32};
+
+static void nothing(Graph *g, const Desc *d) { (void)g, (void)d; }
+static void fuse(Graph *g, const Desc *d);
+static void schedule(Graph *g, const Desc *d);
+static void plan(Graph *g, const Desc *d);
+
+static Module *module;          /* being compiled; the last three passes work on it */
+
+/* The pipeline.  Each pass is done for every graph before the next begins. */
+static const Pass passes[] = {
+    {"front", nothing, GRAPHS, "runs the description: every entry's graph, as written"},
+    {"grad", pass_grad, GRAPHS, "adds the gradient of the loss towards every parameter"},
+    {"precision", pass_precision, GRAPHS, "gives reals their type"},
+    {"simplify", pass_simplify, GRAPHS, "rewrites by the rules of rules.def"},
+    {"split", pass_split, GRAPHS, "takes out of loops what is not recurrent"},
+    {"remat", pass_remat, GRAPHS, "lets the backward part remake cheap values instead of keeping them"},
+    {"clean", pass_clean, GRAPHS, "drops what nobody reads"},
+    {"normal", pass_normal, GRAPHS, "brings graphs into the form that kernels are cut from"},
+    {"fuse", fuse, KERNELS, "groups operations into kernels and gives values their places"},
+    {"schedule", schedule, KERNELS, "orders the kernels"},
+    {"plan", plan, PLANNED, "gives every buffer its offset"},
+};
+
+const Pass *pass_list(int *n)
+{
+    *n = COUNT_OF(passes);
+    return passes;
+}
+
+/* ------------------------------------------------------------------ passes over a module */
+
+static void fuse(Graph *g, const Desc *d) { push(&module->programs, pass_fuse(g, d)); }
+
+static Program *program_of(const Graph *g)
+{
+    for (int i = 0; i < module->programs.n; i++)
+        if (module->programs.at[i]->graph == g) return module->programs.at[i];
+    die("graph %s has no program yet", g->name);
+}
+
+static void schedule(Graph *g, const Desc *d) { pass_schedule(program_of(g), d); }
+
+/* Takes all programs at once: with the last graph. */
+static void plan(Graph *g, const Desc *d)
+{
+    if (g == d->graphs.at[d->graphs.n - 1]) pass_plan(module);
+}
+
+/* ------------------------------------------------------------------ running them */
+
+static void check(const Pass *p, const Graph *g)
+{
+    if (!options.check_stages) return;
+    if (p->stage == GRAPHS) check_graph(g, p->name);
+    else if (!same(p->name, "fuse")) check_program(program_of(g), p->name);
+}
+
+static void run(const Pass *p, Desc *d)
+{
+    for (int i = 0; i < d->graphs.n; i++) p->run(d->graphs.at[i], d);
+    for (int i = 0; i < d->graphs.n; i++) check(p, d->graphs.at[i]);
+}
+
+Module *compile_until(Desc *d, const char *from, const char *until)
+{
+    bool started = false;
+    module = NEW(Module);
+    module->desc = d;
+    for (int i = 0; i < COUNT_OF(passes); i++) {
+        started |= !from || same(from, passes[i].name);
+        if (started) run(&passes[i], d);
+        if (until && same(until, passes[i].name)) break;
+    }
+    return module;
+}
+
+Module *compile(Desc *d) { return compile_until(d, NULL, NULL); }
+
+void print_stage(Text *t, const Module *m, const Pass *p)
+{
+    for (int i = 0; i < m->desc->graphs.n && p->stage == GRAPHS; i++) {
+        if (i) say(t, "\n");
+        print_graph(t, m->desc->graphs.at[i]);
+    }
+    for (int i = 0; i < m->programs.n && p->stage != GRAPHS; i++) print_kernels(t, m->programs.at[i]);
+    if (p->stage == PLANNED) print_plan(t, m);
+}
+
+/* ------------------------------------------------------------------ a graph that came as text */
+
+static void add_leaf(Desc *d, const Node *n)
+{
+    if (n->op == OP_parameter) {
+        Param *p = NEW(Param);
+        *p = (Param){.name = n->name, .export_name = n->name, .shape = n->shape, .where = n->where};
+        push(&d->params, p);
+    } else if (n->op == OP_input || n->op == OP_state) {
+        Tensor_spec spec = {n->name, n->dtype, n->shape, n->op == OP_state ? LATHE_STATE : LATHE_FEATURES, n->where};
+        if (n->op == OP_state) push(&d->states, spec);
+        else push(&d->inputs, spec);
+    }
+}
+
+Desc *describe(Graph *g, const char *file)
+{
+    Desc *d = NEW(Desc);
+    Nodes roots = {0}, nodes = {0};
+    *d = (Desc){.file = file, .model = "graph"};
+    graph_roots(g, &roots);
+    nodes_at(NULL, roots.at, roots.n, &nodes);
+    for (int i = 0; i < nodes.n; i++) add_leaf(d, nodes.at[i]);
+    push(&d->graphs, g);
+    return d;
+}

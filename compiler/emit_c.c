@@ -1,0 +1,100 @@
+/* emit_c.c: writes the folder of a generated program: model.c, model.h, plan.txt, CMakeLists.txt. */
+#include "emit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "a description";
+}
+
+static void say_head(Text *t, const Module *m)
+{
+    const Desc *d = m->desc;
+    say(t, "/* model.c: %s, made by lathe from %s%s%s (%s%s%s).  Edit the description, not this file.\n *\n", d->model,
+        file_name(d->file), d->config ? ", configuration " : "", d->config ? d->config : "", in_doubles() ? "fp64" : "fp32",
+        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "");
+    say(t, " *   %s parameters; %s flop in a call of train; %s bytes of memory in all\n", grouped(m->plan.parameter_count),
+        grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
+    say(t, " *\n *   First the kernels, then one function an entry that calls them in order, then the tables for the trainer. */\n");
+    say(t, "#include \"model.h\"\n\n");
+}
+
+/* Entries come before the functions they call are printed, but after them in the file. */
+static void say_model(Text *c, Text *h, const Module *m)
+{
+    const Desc *d = m->desc;
+    Text entries = {0}, heads = {0};
+    set_sizes(d);
+    name_parameters(d);
+    forget_constants();
+    start_functions(m);
+    for (int i = 0; i < m->programs.n; i++) {
+        enter_scope(m, m->programs.at[i]);
+        emit_entry(&entries, m, m->programs.at[i]);
+        say_wrapped(&heads, format("%s;\n", entry_head(m, m->programs.at[i])));
+    }
+    say_header(h, m);
+    say(h, "%s\n#endif\n", heads.n ? heads.at : "");
+    say_head(c, m);
+    say_constants(c);
+    say_functions(c);
+    say_shapes(c);
+    say(c, "%s", entries.n ? entries.at : "");
+    say_tables(c, m);
+}
+
+static const char build_file[] =
+    "# Builds the trainer without Lathe's compiler: cmake -DLATHE_RUNTIME=DIR, the folder runtime/ of Lathe.\n"
+    "cmake_minimum_required(VERSION 3.20)\n"
+    "project(trainer C)\n"
+    "set(LATHE_RUNTIME \"\" CACHE PATH \"the folder runtime/ of Lathe\")\n"
+    "find_package(OpenMP REQUIRED COMPONENTS C)\n"
+    "find_package(PkgConfig REQUIRED)\n"
+    "pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)\n"
+    "set(OPENMP_BLAS ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)\n"
+    "find_library(OPENBLAS openblas PATHS /usr/lib/${OPENMP_BLAS} NO_DEFAULT_PATH)\n"
+    "find_library(OPENBLAS openblas REQUIRED)\n"
+    "find_path(OPENBLAS_INCLUDE cblas.h PATHS /usr/include/${OPENMP_BLAS} NO_DEFAULT_PATH)\n"
+    "find_path(OPENBLAS_INCLUDE cblas.h REQUIRED)\n"
+    "file(GLOB RUNTIME ${LATHE_RUNTIME}/*.c)\n"
+    "add_executable(trainer model.c ${RUNTIME})\n"
+    "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${OPENBLAS_INCLUDE})\n"
+    "target_compile_options(trainer PRIVATE -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno\n"
+    "                       -fno-trapping-math)\n"
+    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C PkgConfig::JANSSON ${OPENBLAS} m)\n";
+
+/* mkdir -p */
+void make_folder(const char *dir)
+{
+    for (const char *s = strchr(dir + 1, '/');; s = strchr(s + 1, '/')) {
+        char *part = s ? copy_bytes_as_string(dir, (size_t)(s - dir)) : copy_string(dir);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            err((Where){0}, "cannot make the folder %s: %s\n  give another one with -o DIR", part, strerror(errno));
+        if (!s || !s[1]) return;
+    }
+}
+
+static void put_file(const char *dir, const char *name, const char *text, size_t bytes)
+{
+    char *path = format("%s/%s", dir, name);
+    size_t old_bytes;
+    char *old = read_file(path, &old_bytes);
+    if (old && old_bytes == bytes && memcmp(old, text, bytes) == 0) return;
+    if (!write_file(path, text, bytes)) err((Where){0}, "cannot write %s: %s\n  is the disk full, the folder writable?", path, strerror(errno));
+}
+
+void emit_c(const Module *m, const char *dir)
+{
+    Text c = {0}, h = {0}, plan = {0};
+    say_model(&c, &h, m);
+    print_plan(&plan, m);
+    make_folder(dir);
+    put_file(dir, "model.c", c.at, c.n);
+    put_file(dir, "model.h", h.at, h.n);
+    put_file(dir, "plan.txt", plan.at, plan.n);
+    put_file(dir, "CMakeLists.txt", build_file, strlen(build_file));
+}

@@ -1,0 +1,269 @@
+/* emit_entry.c: one function an entry, which reads as a table of contents: a numbered call a line, loops kept as loops,
+ * pointers into the arena declared on top, the memory plan drawn above. */
+#include "emit.h"
+
+#include <string.h>
+
+enum { REMARK_COLUMN = 72, COLUMNS = 99 };
+
+/* ------------------------------------------------------------------ matrix products */
+
+static VEC(struct Described { const char *text, *name; }) shapes;
+static Names shape_names;
+
+static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
+{
+    say(t, " .%s = {", field);
+    for (int i = 0; i < n; i++) say(t, "%s%lld", i ? ", " : "", (long long)x[i]);
+    say(t, "},");
+}
+
+static const char *description(const struct Gemm *g, const char *wish)
+{
+    Text t = {0};
+    say(&t, "{");
+    if (g->nbatch) {
+        say(&t, ".nbatch = %d,", g->nbatch);
+        say_numbers(&t, "batch", g->nbatch, g->batch);
+        say_numbers(&t, "a_batch", g->nbatch, g->a_batch);
+        say_numbers(&t, "b_batch", g->nbatch, g->b_batch);
+        say_numbers(&t, "c_batch", g->nbatch, g->c_batch);
+        say(&t, " ");
+    }
+    say(&t, ".M = %lld, .N = %lld, .K = %lld,", (long long)g->M, (long long)g->N, (long long)g->K);
+    say(&t, " .a_m = %lld, .a_k = %lld,", (long long)g->a_m, (long long)g->a_k);
+    say(&t, " .b_k = %lld, .b_n = %lld,", (long long)g->b_k, (long long)g->b_n);
+    say(&t, " .c_m = %lld, .c_n = %lld}", (long long)g->c_m, (long long)g->c_n);
+    for (int i = 0; i < shapes.n; i++)
+        if (same(shapes.at[i].text, t.at)) return shapes.at[i].name;
+    const char *name = new_name(&shape_names, format("%s_shape", identifier(wish)));
+    push(&shapes, ((struct Described){t.at, name}));
+    return name;
+}
+
+void say_shapes(Text *t)
+{
+    if (shapes.n) say(t, "/* Matrix products that are no plain ones: extents and strides. */\n");
+    for (int i = 0; i < shapes.n; i++) say_wrapped(t, format("static const Lathe_gemm %s = %s;\n", shapes.at[i].name, shapes.at[i].text));
+    if (shapes.n) say(t, "\n");
+    shapes.n = shape_names.n = 0;
+}
+
+static bool strides(int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    return (column == 1 || columns == 1) && (row == columns || rows == 1);
+}
+
+static bool turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    return (row == 1 || rows == 1) && (column == rows || columns == 1);
+}
+
+/* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
+static const char *plain_product(const struct Gemm *g)
+{
+    bool an = strides(g->a_m, g->a_k, g->M, g->K), at = turned(g->a_m, g->a_k, g->M, g->K);
+    bool bn = strides(g->b_k, g->b_n, g->K, g->N), bt = turned(g->b_k, g->b_n, g->K, g->N);
+    if (g->nbatch || !strides(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
+    return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
+}
+
+static char *product_call(const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    const char *type = type_suffix(g->c.node->dtype), *plain = plain_product(g);
+    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    if (plain)
+        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s);", plain, g->c.add ? "_add" : "", type, c, a, b,
+                      extent_text(g->M, true), size_text(g->N), size_text(g->K));
+    return format("gemm_%s(%s, %s, %s, &%s, %s);", type, c, a, b, description(g, k->name), g->c.add ? "true" : "false");
+}
+
+/* ------------------------------------------------------------------ calls and loops */
+
+static void say_call(Text *t, int depth, const Kernel *k)
+{
+    char *call = k->kind == GEMM ? product_call(k) : call_text(k);
+    char *text = format("%*s%s", depth * 4, "", call);
+    char *remark = format("/* %d */", k->step);
+    if (strlen(text) + strlen(remark) + 1 > COLUMNS) {
+        say_wrapped(t, text);
+        t->n--;                             /* the number goes to the end of the last line */
+        size_t start = t->n;
+        while (start > 0 && t->at[start - 1] != '\n') start--;
+        int used = (int)(t->n - start);
+        say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", remark);
+    } else {
+        say(t, "%-*s %s\n", REMARK_COLUMN - 1, text, remark);
+    }
+}
+
+static int phase_of(const Kernel *k)
+{
+    if (k->kind == GEMM) return k->gemm.c.node->phase;
+    if (k->kind == REPEAT) {
+        int least = 1;
+        for (int i = 0; i < k->body.n; i++) least = (int)min64(least, phase_of(k->body.at[i]));
+        return k->body.n ? least : 0;
+    }
+    if (k->node) return k->node->phase;
+    int least = 1;
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *q = &k->phases.at[p];
+        const Operands *stores[] = {&q->stores, &q->row_stores, &q->column_stores};
+        for (int s = 0; s < 3; s++)
+            for (int i = 0; i < stores[s]->n; i++) least = (int)min64(least, stores[s]->at[i].node->phase);
+    }
+    return least;
+}
+
+typedef struct Story { bool both, backward; } Story;    /* has both directions; is already on the way back */
+
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Story *story);
+
+static void say_loop(Text *t, int depth, const Kernel *k, Story *story)
+{
+    const Loop *l = k->loop;
+    const char *i = loop_letter(l), *count = extent_text(l->trip, false);
+    say(t, "%*s", depth * 4, "");
+    if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
+    else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
+    say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? l->name : "loop");
+    say_kernels(t, depth + 1, k->body.at, k->body.n, story);
+    say(t, "%*s}\n", depth * 4, "");
+}
+
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Story *story)
+{
+    for (int i = 0; i < n; i++) {
+        if (story->both && !story->backward && phase_of(kernels[i]) == 1) {
+            say(t, "\n%*s/* backward */\n", depth * 4, "");
+            story->backward = true;
+        }
+        if (kernels[i]->kind == REPEAT) say_loop(t, depth, kernels[i], story);
+        else say_call(t, depth, kernels[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ the arena */
+
+static char *dims_text(const Buffer *b, int from)
+{
+    Text t = {0};
+    say(&t, "%s", "");
+    for (int k = from; k < b->shape.rank; k++) say(&t, "[%s]", extent_text(b->shape.dim[k], k == 0));
+    return t.at;
+}
+
+static void say_pointers(Text *t, const Program *p)
+{
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home != WORK || !place_noted(b)) continue;
+        const char *type = c_type(b->dtype), *name = buffer_name(b);
+        char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, dims_text(b, 1)) : format("%s *%s", type, name);
+        const char *remark = b->in_place_of ? format("    /* in place of %s */", buffer_name(b->in_place_of)) : "";
+        say_wrapped(t, format("    %s = (void *)(work + %lld);%s", pointer, (long long)b->offset, remark));
+    }
+}
+
+enum { DRAWN = 36 };            /* columns of the drawing of lifetimes */
+
+static char *drawn(const Buffer *b, int steps)
+{
+    Text t = {0};
+    int last = steps > 1 ? steps - 1 : 1;
+    int from = (int)((int64_t)b->first * (DRAWN - 1) / last), to = (int)((int64_t)b->last * (DRAWN - 1) / last);
+    for (int i = 0; i <= to && i < DRAWN; i++) say(&t, "%s", i < from ? " " : i == from || i == to ? "|" : "-");
+    return t.at ? t.at : "";
+}
+
+void say_memory(Text *t, const Program *p)
+{
+    int count = 0, name_width = 6, shape_width = 5;
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home != WORK) continue;
+        count++;
+        name_width = (int)max64(name_width, (int64_t)strlen(buffer_name(b)));
+        shape_width = (int)max64(shape_width, (int64_t)strlen(dims_text(b, 0)));
+    }
+    say(t, " *   memory: %s bytes for %d buffers (%s without sharing, no less than %s)\n", grouped(p->work_bytes), count,
+        grouped(p->unshared_bytes), grouped(p->lower_bound));
+    if (!count) return;
+    say(t, " *     %-*s %-*s %12s %12s   steps\n", name_width, "buffer", shape_width, "shape", "bytes", "offset");
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home != WORK) continue;
+        say(t, " *     %-*s %-*s %12lld %12lld   %3d-%-3d %s\n", name_width, buffer_name(b), shape_width, dims_text(b, 0),
+            (long long)b->bytes, (long long)b->offset, b->first, b->last, drawn(b, p->steps));
+    }
+}
+
+/* ------------------------------------------------------------------ the entry */
+
+static double entry_flops_of(Kernel *const *kernels, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        if (k->kind == REPEAT) sum += (double)k->loop->trip * entry_flops_of(k->body.at, k->body.n);
+        else if (k->kind == GEMM) sum += k->flops;
+    }
+    return sum;
+}
+
+double entry_flops(const Program *p) { return entry_flops_of(p->kernels.at, p->kernels.n); }
+
+/* The parameters that the entry's text mentions, or what the thunk passes for them. */
+char *entry_arguments(const Module *m, const Program *p, bool declared)
+{
+    const char *e = p->graph->name;
+    struct { Home home; const char *declaration, *argument; } all[] = {
+        {PARAMETERS, format("const %s *p", type_name(m, NULL, "params")), "c->params"},
+        {GRADIENTS, format("%s *d", type_name(m, NULL, "params")), "c->grads"},
+        {INPUTS, format("const %s *in", type_name(m, e, "in")), "c->in"},
+        {OUTPUTS, format("%s *out", type_name(m, e, "out")), "c->out"},
+        {STATES, format("%s *s", type_name(m, NULL, "state")), "c->state"},
+        {WORK, "char *work", "c->work"}};
+    Text t = {0};
+    for (int i = 0; i < COUNT_OF(all); i++)
+        if (home_noted(all[i].home)) say(&t, "%s%s", t.n ? ", " : "", declared ? all[i].declaration : all[i].argument);
+    return t.n ? t.at : declared ? "void" : "";
+}
+
+char *entry_head(const Module *m, const Program *p)
+{
+    return format("void %s(%s)", identifier(format("%s_%s", m->desc->model, p->graph->name)), entry_arguments(m, p, true));
+}
+
+static void say_thunk(Text *t, const Module *m, const Program *p)
+{
+    const char *name = p->graph->name;
+    char *passed = entry_arguments(m, p, false);
+    say(t, "static void run_%s(const Lathe_call *c)\n{\n", identifier(name));
+    if (!*passed) say(t, "    (void)c;\n");
+    if (options.poison && p->work_bytes)
+        say(t, "    memset(c->work, 0xff, %lld);      /* NaN everywhere: built with --poison */\n", (long long)p->work_bytes);
+    say_wrapped(t, format("    %s(%s);\n", identifier(format("%s_%s", m->desc->model, name)), passed));
+    say(t, "}\n\n");
+}
+
+/* Needs: enter_scope(m, p). */
+void emit_entry(Text *t, const Module *m, const Program *p)
+{
+    Text body = {0};
+    Story story = {.both = p->graph->wants_grads};
+    if (story.both) say(&body, "    /* forward */\n");
+    say_kernels(&body, 1, p->kernels.at, p->kernels.n, &story);
+    say(t, "/* %s\n *\n", p->graph->name);
+    say_memory(t, p);
+    say(t, " */\n");
+    say_wrapped(t, entry_head(m, p));
+    say(t, "{\n");
+    Text pointers = {0};
+    say_pointers(&pointers, p);
+    if (pointers.n) say(t, "%s\n", pointers.at);
+    say(t, "%s}\n\n", body.n ? body.at : "");
+    say_thunk(t, m, p);
+}

@@ -1,0 +1,283 @@
+/* emit_model.c: model.h (sizes, structs, entries) and the tables by which the trainer knows the model. */
+#include "emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "";
+}
+
+char *type_name(const Module *m, const char *entry, const char *what)
+{
+    return upper(identifier(entry ? format("%s_%s_%s", m->desc->model, entry, what) : format("%s_%s", m->desc->model, what)));
+}
+
+/* ------------------------------------------------------------------ model.h */
+
+static void say_tensor_member(Text *t, DType type, const char *name, Shape s, const char *remark)
+{
+    Text x = {0};
+    say(&x, "    %s %s", c_type(type), name);
+    for (int k = 0; k < s.rank; k++) say(&x, "[%s]", extent_text(s.dim[k], true));
+    say(&x, ";");
+    if (*remark) say(t, "%-40s /* %s */\n", x.at, remark);
+    else say(t, "%s\n", x.at);
+}
+
+static const Tensor_spec *spec_of(const Desc *d, Home home, const char *name)
+{
+    for (int i = 0; home == STATES && i < d->states.n; i++)
+        if (same(d->states.at[i].name, name)) return &d->states.at[i];
+    for (int i = 0; home == INPUTS && i < d->inputs.n; i++)
+        if (same(d->inputs.at[i].name, name)) return &d->inputs.at[i];
+    return NULL;
+}
+
+static int count_home(const Program *p, Home home)
+{
+    int n = 0;
+    for (int i = 0; i < p->buffers.n; i++) n += p->buffers.at[i]->home == home;
+    return n;
+}
+
+static void say_entry_struct(Text *t, const Module *m, const Program *p, Home home, const char *what)
+{
+    if (!count_home(p, home)) return;
+    char *name = type_name(m, p->graph->name, what);
+    say(t, "typedef struct %s {\n", name);
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home == home) say_tensor_member(t, b->dtype, buffer_name(b), b->shape, "");
+    }
+    say(t, "} %s;\n\n", name);
+}
+
+static void say_state_struct(Text *t, const Module *m)
+{
+    if (!m->desc->states.n) return;
+    char *name = type_name(m, NULL, "state");
+    bool wide = in_doubles();
+    say(t, "/* Kept between calls of decode; zero at first. */\ntypedef struct %s {\n", name);
+    for (int i = 0; i < m->desc->states.n; i++) {
+        const Tensor_spec *s = &m->desc->states.at[i];
+        DType type = s->dtype == F32 && wide ? F64 : s->dtype;
+        const char *remark = s->where.file ? format("%s:%d", s->where.file, s->where.line) : "";
+        say_tensor_member(t, type, identifier(s->name), s->shape, remark);
+    }
+    say(t, "} %s;\n\n", name);
+}
+
+void say_header(Text *t, const Module *m)
+{
+    char *guard = copy_string(type_name(m, NULL, "MODEL_H"));
+    for (char *c = guard; *c; c++) *c = (char)toupper((unsigned char)*c);
+    say(t, "/* model.h: sizes, parameters and entries of %s.  Made by lathe: edit %s, not this file. */\n", m->desc->model,
+        file_name(m->desc->file));
+    say(t, "#ifndef %s\n#define %s\n\n#include \"lathe_rt.h\"\n\n", guard, guard);
+    say_sizes(t);
+    say(t, "\n");
+    say_params(t, m);
+    say_state_struct(t, m);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        enter_scope(m, p);
+        say_entry_struct(t, m, p, INPUTS, "in");
+        say_entry_struct(t, m, p, OUTPUTS, "out");
+    }
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static char *quoted(const char *s)
+{
+    if (!s) return "NULL";
+    Text t = {0};
+    say(&t, "\"");
+    for (; *s; s++) {
+        if (*s == '\n') say(&t, "\\n");
+        else if (*s == '"' || *s == '\\') say(&t, "\\%c", *s);
+        else if ((unsigned char)*s < 32) say(&t, "\\%03o", *s);
+        else say(&t, "%c", *s);
+    }
+    say(&t, "\"");
+    return t.at;
+}
+
+static char *braces(int n, const int64_t *x)
+{
+    Text t = {0};
+    say(&t, "{");
+    for (int i = 0; i < n; i++) say(&t, "%s%lld", i ? ", " : "", (long long)x[i]);
+    if (!n) say(&t, "0");
+    say(&t, "}");
+    return t.at;
+}
+
+static const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64"}[t]; }
+
+static const char *role_word(Lathe_role r)
+{
+    return (const char *[]){"LATHE_TOKENS", "LATHE_TARGETS", "LATHE_FEATURES", "LATHE_SEED", "LATHE_STEP", "LATHE_POSITION",
+                            "LATHE_STATE"}[r];
+}
+
+static void say_param_table(Text *t, const Module *m)
+{
+    static const char *const inits[] = {"LATHE_ZEROS", "LATHE_ONES", "LATHE_CONSTANT", "LATHE_NORMAL", "LATHE_UNIFORM"};
+    const Desc *d = m->desc;
+    if (!d->params.n) return;
+    char *type = type_name(m, NULL, "params");
+    const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
+    const char *real = c_type(in_doubles() ? F64 : F32);
+    say(t, "static const Lathe_param params[] = {\n");
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        say_wrapped(t, format("    {.name = %s, .export_name = %s, .where = %s, .rank = %d, .loops = %d, .dim = %s, .stride = %s, "
+                              ".offset = offsetof(%s, %s) / sizeof(%s), .init = %s, .init_a = %.17g, .init_b = %.17g, .decay = %s},",
+                              quoted(p->name), quoted(p->export_name), quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)),
+                              p->shape.rank, p->loops, braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, p->stride), type,
+                              param_place(p, "", zero), real, inits[p->init], p->init_a, p->init_b, p->decay ? "true" : "false"));
+    }
+    say(t, "};\n\n");
+}
+
+static void say_tensor(Text *t, const char *name, Lathe_role role, DType type, Shape s, const char *of, const char *member)
+{
+    say_wrapped(t, format("    {.name = %s, .role = %s, .dtype = %s, .rank = %d, .dim = %s, .offset = offsetof(%s, %s)},",
+                          quoted(name), role_word(role), dtype_word(type), s.rank, braces(s.rank, s.dim), of, member));
+}
+
+static const char *output_words(const Program *p, int which)
+{
+    for (int i = 0; i < p->graph->outs.n; i++)
+        if (p->graph->outs.at[i].kind == OUT_VALUE && which-- == 0) return p->graph->outs.at[i].name;
+    return "";
+}
+
+static void say_tensors(Text *t, const Module *m, const Program *p, Home home, const char *what)
+{
+    if (!count_home(p, home)) return;
+    char *of = type_name(m, p->graph->name, what);
+    int which = 0;
+    say(t, "static const Lathe_tensor %s_%s[] = {\n", identifier(p->graph->name), what);
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home != home) continue;
+        const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
+        const Tensor_spec *spec = spec_of(m->desc, home, name);
+        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b));
+    }
+    say(t, "};\n");
+}
+
+static void say_state_table(Text *t, const Module *m)
+{
+    if (!m->desc->states.n) return;
+    bool wide = in_doubles();
+    say(t, "static const Lathe_tensor states[] = {\n");
+    for (int i = 0; i < m->desc->states.n; i++) {
+        const Tensor_spec *s = &m->desc->states.at[i];
+        say_tensor(t, s->name, LATHE_STATE, s->dtype == F32 && wide ? F64 : s->dtype, s->shape, type_name(m, NULL, "state"), identifier(s->name));
+    }
+    say(t, "};\n\n");
+}
+
+static char *size_of(const Module *m, const Program *p, Home home, const char *what)
+{
+    return count_home(p, home) ? format("sizeof(%s)", type_name(m, p->graph->name, what)) : "0";
+}
+
+static char *array_or_null(const Program *p, Home home, const char *what)
+{
+    return count_home(p, home) ? format("%s_%s", identifier(p->graph->name), what) : "NULL";
+}
+
+static void say_entry_table(Text *t, const Module *m)
+{
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        enter_scope(m, p);
+        say_tensors(t, m, p, INPUTS, "in");
+        say_tensors(t, m, p, OUTPUTS, "out");
+    }
+    if (!m->programs.n) return;
+    say(t, "\nstatic const Lathe_entry entries[] = {\n");
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        say_wrapped(t, format("    {.name = %s, .run = run_%s, .work_bytes = %lld, .in_bytes = %s, .out_bytes = %s, .inputs = %d, "
+                              ".outputs = %d, .input = %s, .output = %s, .flops = %.17g},",
+                              quoted(p->graph->name), identifier(p->graph->name), (long long)p->work_bytes, size_of(m, p, INPUTS, "in"),
+                              size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS), count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"),
+                              array_or_null(p, OUTPUTS, "out"), entry_flops(p)));
+    }
+    say(t, "};\n\n");
+}
+
+static void say_recipe(Text *t, const Lathe_recipe *r)
+{
+    static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW"};
+    static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR", "LATHE_COSINE"};
+    static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS"};
+    say(t, "    .recipe = {\n");
+    say(t, "        .optimizer = %s, .lr = %.17g, .beta1 = %.17g, .beta2 = %.17g,\n", optimizers[r->optimizer], r->lr, r->beta1, r->beta2);
+    say(t, "        .eps = %.17g, .decay = %.17g, .momentum = %.17g,\n", r->eps, r->decay, r->momentum);
+    say(t, "        .schedule = %s, .final_lr = %.17g, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule], r->final_lr,
+        (long long)r->warmup, (long long)r->steps);
+    say(t, "        .clip = %.17g, .accumulate = %lld,\n", r->clip, (long long)r->accumulate);
+    say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
+        (long long)r->save_every, (long long)r->log_every);
+    say(t, "        .tokenizer = %s, .val_fraction = %.17g, .csv_target = %s,\n", tokenizers[r->tokenizer], r->val_fraction,
+        quoted(r->csv_target));
+    say(t, "        .temperature = %.17g, .top_p = %.17g, .repetition_penalty = %.17g,\n", r->temperature, r->top_p,
+        r->repetition_penalty);
+    say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);
+}
+
+static void say_knobs(Text *t, const Desc *d)
+{
+    if (!d->knobs.n) return;
+    say(t, "static const char *const knobs[][2] = {\n");
+    for (int i = 0; i < d->knobs.n; i++) say_wrapped(t, format("    {%s, %s},", quoted(d->knobs.at[i].name), quoted(d->knobs.at[i].value)));
+    say(t, "};\n\n");
+}
+
+static void say_plan_table(Text *t, const Plan *p)
+{
+    say(t, "static const Lathe_bytes planned[] = {\n");
+    const struct { const char *name; int64_t bytes; } all[] = {
+        {"parameters", p->parameters}, {"gradients", p->gradients}, {"optimizer", p->optimizer}, {"states", p->states},
+        {"inputs", p->inputs}, {"outputs", p->outputs}, {"work", p->work}, {"blas", p->blas}, {"data", p->data}};
+    for (int i = 0; i < COUNT_OF(all); i++) say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
+    say(t, "};\n\n");
+}
+
+void say_tables(Text *t, const Module *m)
+{
+    const Desc *d = m->desc;
+    const Plan *p = &m->plan;
+    bool wide = in_doubles();
+    say(t, "/* ---------------------------------------------------------------- what the trainer knows of it */\n\n");
+    say_param_table(t, m);
+    say_state_table(t, m);
+    say_entry_table(t, m);
+    say_knobs(t, d);
+    say_plan_table(t, p);
+    say(t, "const Lathe_model lathe_model = {\n");
+    say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",", quoted(d->model),
+                          quoted(d->config ? d->config : ""), wide ? "fp64" : "fp32", (unsigned long long)d->source_hash));
+    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32", (long long)d->batch,
+        (long long)d->seq, (long long)d->vocab);
+    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 9,\n", d->params.n, m->programs.n, d->states.n,
+        d->knobs.n);
+    say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL", m->programs.n ? "entries" : "NULL",
+        d->states.n ? "states" : "NULL");
+    if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));
+    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count, (long long)p->flat_elements);
+    say_recipe(t, &d->recipe);
+    say(t, "    .knob = %s, .plan = planned,\n", d->knobs.n ? "knobs" : "NULL");
+    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n};\n\n", (long long)p->total, (long long)p->lower_bound);
+    say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
+}

@@ -1,0 +1,152 @@
+/* emit_params.c: the flat array of parameters as a C struct: tensors in the order of their offsets, the copies of one
+ * nn.stack as an array of structs, padding spelled out. */
+#include "emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct { VEC(struct Placed { const Param *param; const char *group, *member; }) at; } params;
+
+static const char *first_part(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    return dot ? copy_bytes_as_string(name, (size_t)(dot - name)) : name;
+}
+
+/* Copies in one struct: the same stack over the same axes, as the layout has them. */
+static bool same_struct(const Param *a, const Param *b)
+{
+    if (a->loops == 0 || a->loops != b->loops || !same(first_part(a->name), first_part(b->name))) return false;
+    for (int i = 0; i < a->loops; i++)
+        if (a->shape.dim[i] != b->shape.dim[i] || a->stride[i] != b->stride[i]) return false;
+    return true;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct Placed *x = a, *y = b;
+    return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
+}
+
+static const char *member_of(const Param *p)
+{
+    const char *first = first_part(p->name);
+    if (!p->loops || same(first, p->name)) return identifier(p->name);
+    return identifier(p->name + strlen(first) + 1);
+}
+
+void name_parameters(const Desc *d)
+{
+    Names names = {0};
+    params.at.n = 0;
+    for (int i = 0; i < d->params.n; i++) push(&params.at, ((struct Placed){d->params.at[i], NULL, NULL}));
+    if (params.at.n) qsort(params.at.at, (size_t)params.at.n, sizeof *params.at.at, by_offset);
+    for (int i = 0; i < params.at.n; i++) {
+        struct Placed *p = &params.at.at[i];
+        for (int j = 0; j < i && p->param->loops && !p->group; j++)
+            if (same_struct(p->param, params.at.at[j].param)) p->group = params.at.at[j].group;
+        if (p->param->loops && !p->group) p->group = new_name(&names, identifier(first_part(p->param->name)));
+    }
+    for (int i = 0; i < params.at.n; i++) {
+        struct Placed *p = &params.at.at[i];
+        Names inside = {0};
+        for (int j = 0; j < i && p->group; j++)
+            if (p->group == params.at.at[j].group) push(&inside, params.at.at[j].member);
+        p->member = new_name(p->group ? &inside : &names, member_of(p->param));
+    }
+}
+
+static const struct Placed *placed(const Param *p)
+{
+    for (int i = 0; i < params.at.n; i++)
+        if (params.at.at[i].param == p) return &params.at.at[i];
+    die("parameter %s is not in the description", p->name);
+}
+
+const char *group_of(const Param *p) { return placed(p)->group; }
+
+char *param_place(const Param *p, const char *base, const char *const *sub)
+{
+    const struct Placed *at = placed(p);
+    Text t = {0};
+    say(&t, "%s", base);
+    if (at->group) {
+        say(&t, "%s", at->group);
+        for (int k = 0; k < p->loops; k++) say(&t, "[%s]", sub[k]);
+        say(&t, ".");
+    }
+    say(&t, "%s", at->member);
+    return t.at;
+}
+
+/* ------------------------------------------------------------------ the struct */
+
+static int64_t own_elements(const Param *p)
+{
+    int64_t n = 1;
+    for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
+    return n;
+}
+
+static void say_member(Text *t, int indent, const char *type, const struct Placed *p)
+{
+    Text s = {0};
+    say(&s, "%*s%s %s", indent, "", type, p->member);
+    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", size_text(p->param->shape.dim[k]));
+    say(&s, ";");
+    say(t, "%-44s /* %s  %s:%d */\n", s.at, p->param->name, p->param->where.file ? p->param->where.file : "", p->param->where.line);
+}
+
+static void say_padding(Text *t, int indent, const char *type, const char *after, int64_t n)
+{
+    must(n >= 0);
+    if (n) say(t, "%*s%s %s_pad[%lld];\n", indent, "", type, after, (long long)n);
+}
+
+/* The members of the array of structs that starts at number i; returns the number after the last. */
+static int say_struct(Text *t, const char *type, int i)
+{
+    const struct Placed *first = &params.at.at[i];
+    const Param *p = first->param;
+    int64_t size = p->stride[p->loops - 1], at = 0, base = p->offset;
+    say(t, "    struct {\n");
+    const char *last = first->member;
+    for (; i < params.at.n && params.at.at[i].group == first->group; i++) {
+        const struct Placed *q = &params.at.at[i];
+        say_padding(t, 8, type, last, q->param->offset - base - at);
+        say_member(t, 8, type, q);
+        at = q->param->offset - base + own_elements(q->param);
+        last = q->member;
+    }
+    say_padding(t, 8, type, last, size - at);
+    say(t, "    } %s", first->group);
+    for (int k = 0; k < p->loops; k++) say(t, "[%s]", extent_text(p->shape.dim[k], true));
+    say(t, ";\n");
+    return i;
+}
+
+static int64_t whole_elements(const Param *p)
+{
+    return p->loops ? p->stride[0] * p->shape.dim[0] : own_elements(p);
+}
+
+void say_params(Text *t, const Module *m)
+{
+    const char *type = c_type(in_doubles() ? F64 : F32), *last = "start";
+    char *name = type_name(m, NULL, "params");
+    int64_t at = 0;
+    say(t, "/* Parameters, and in the same layout their gradients: %s numbers. */\n", grouped(m->plan.parameter_count));
+    say(t, "typedef struct %s {\n", name);
+    for (int i = 0; i < params.at.n;) {
+        const struct Placed *p = &params.at.at[i];
+        say_padding(t, 4, type, last, p->param->offset - at);
+        at = p->param->offset + whole_elements(p->param);
+        last = p->group ? p->group : p->member;
+        if (p->group) i = say_struct(t, type, i);
+        else say_member(t, 4, type, p), i++;
+    }
+    say_padding(t, 4, type, last, m->plan.flat_elements - at);
+    say(t, "} %s;\n", name);
+    say(t, "_Static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
+        (long long)(m->plan.flat_elements * (same(type, "double") ? 8 : 4)));
+}

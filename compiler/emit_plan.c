@@ -1,0 +1,61 @@
+/* emit_plan.c: the memory plan as text, for plan.txt and `lathe plan`. */
+#include "emit.h"
+
+static int count_kernels(Kernel *const *kernels, int n)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += kernels[i]->kind == REPEAT ? count_kernels(kernels[i]->body.at, kernels[i]->body.n) : 1;
+    return count;
+}
+
+int program_kernels(const Program *p) { return count_kernels(p->kernels.at, p->kernels.n); }
+
+static void say_kernel_list(Text *t, int depth, Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        if (k->kind == REPEAT) {
+            say(t, "  %4d  %*s%s x %lld\n", k->step, depth * 2, "", k->loop->name ? k->loop->name : "loop", (long long)k->loop->trip);
+            say_kernel_list(t, depth + 1, k->body.at, k->body.n);
+            continue;
+        }
+        Text what = {0};
+        say(&what, "%s", k->name);
+        if (k->where.file) say(&what, "  (%s:%d)", k->where.file, k->where.line);
+        say(t, "  %4d  %*s%-*s", k->step, depth * 2, "", 52 - depth * 2, what.at);
+        if (k->kind == GEMM) say(t, " %s flop", grouped((int64_t)k->flops));
+        else say(t, " %s bytes", grouped((int64_t)k->bytes));
+        say(t, "\n");
+    }
+}
+
+static void say_category(Text *t, const char *name, int64_t bytes)
+{
+    say(t, "  %-14s %18s bytes\n", name, grouped(bytes));
+}
+
+void print_plan(Text *t, const Module *m)
+{
+    const Plan *p = &m->plan;
+    say(t, "memory of %s: %s bytes (no less than %s), %s parameters\n", m->desc->model, grouped(p->total),
+        grouped(p->lower_bound), grouped(p->parameter_count));
+    say_category(t, "parameters", p->parameters);
+    say_category(t, "gradients", p->gradients);
+    say_category(t, "optimizer", p->optimizer);
+    say_category(t, "states", p->states);
+    say_category(t, "inputs", p->inputs);
+    say_category(t, "outputs", p->outputs);
+    say_category(t, "work", p->work);
+    say_category(t, "blas", p->blas);
+    say_category(t, "data", p->data);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *q = m->programs.at[i];
+        enter_scope(m, q);
+        say(t, "\n%s: %d kernels in %d steps, %s flop\n", q->graph->name, program_kernels(q), q->steps,
+            grouped((int64_t)entry_flops(q)));
+        say_memory(t, q);
+        say(t, "\n");
+        say_kernel_list(t, 0, q->kernels.at, q->kernels.n);
+    }
+}

@@ -1,0 +1,197 @@
+/* front_recipe.c: the description's train and data tables become the Lathe_recipe that the trainer follows. */
+#include "front.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+typedef enum Kind { REAL_FIELD, COUNT_FIELD } Kind;
+
+static const struct Field {
+    const char *name;           /* as --set names it */
+    const char *table;          /* where the description says it: train, optimizer, schedule, sample, data */
+    const char *key;            /* and by which word */
+    Kind kind;
+    size_t offset;
+    double least;
+} fields[] = {
+#define AT(field) offsetof(Lathe_recipe, field)
+    {"lr", "optimizer", "lr", REAL_FIELD, AT(lr), 0},
+    {"beta1", "optimizer", "beta1", REAL_FIELD, AT(beta1), 0},
+    {"beta2", "optimizer", "beta2", REAL_FIELD, AT(beta2), 0},
+    {"eps", "optimizer", "eps", REAL_FIELD, AT(eps), 0},
+    {"decay", "optimizer", "decay", REAL_FIELD, AT(decay), 0},
+    {"momentum", "optimizer", "momentum", REAL_FIELD, AT(momentum), 0},
+    {"final_lr", "schedule", "final_lr", REAL_FIELD, AT(final_lr), 0},
+    {"warmup", "schedule", "warmup", COUNT_FIELD, AT(warmup), 0},
+    {"steps", "train", "steps", COUNT_FIELD, AT(steps), 1},
+    {"clip", "train", "clip", REAL_FIELD, AT(clip), 0},
+    {"accumulate", "train", "accumulate", COUNT_FIELD, AT(accumulate), 1},
+    {"eval_every", "train", "eval_every", COUNT_FIELD, AT(eval_every), 0},
+    {"save_every", "train", "save_every", COUNT_FIELD, AT(save_every), 0},
+    {"log_every", "train", "log_every", COUNT_FIELD, AT(log_every), 0},
+    {"temperature", "sample", "temperature", REAL_FIELD, AT(temperature), 0},
+    {"top_p", "sample", "top_p", REAL_FIELD, AT(top_p), 0},
+    {"repetition_penalty", "sample", "repetition_penalty", REAL_FIELD, AT(repetition_penalty), 0},
+    {"top_k", "sample", "top_k", COUNT_FIELD, AT(top_k), 0},
+    {"sample_tokens", "sample", "tokens", COUNT_FIELD, AT(sample_tokens), 0},
+    {"val_fraction", "data", "val_fraction", REAL_FIELD, AT(val_fraction), 0},
+#undef AT
+};
+
+static const Lathe_recipe defaults = {
+    .optimizer = LATHE_ADAMW, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .schedule = LATHE_CONSTANT_RATE, .steps = 1000,
+    .accumulate = 1, .tokenizer = LATHE_BYTES, .val_fraction = 0.1, .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
+    .sample_tokens = 200};
+
+const char *const *recipe_names(int *n)
+{
+    const char **names = NEW_ARRAY(const char *, COUNT_OF(fields));
+    for (int i = 0; i < COUNT_OF(fields); i++) names[i] = fields[i].name;
+    *n = COUNT_OF(fields);
+    return names;
+}
+
+bool recipe_knows(const char *key)
+{
+    for (int i = 0; i < COUNT_OF(fields); i++)
+        if (same(fields[i].name, key)) return true;
+    return false;
+}
+
+static void store(const struct Field *f, double v)
+{
+    char *at = (char *)&trace.desc->recipe + f->offset;
+    if (f->kind == REAL_FIELD) *(double *)at = v;
+    else *(int64_t *)at = (int64_t)v;
+}
+
+void recipe_set(const char *key, const char *text)
+{
+    for (int i = 0; i < COUNT_OF(fields); i++) {
+        if (!same(fields[i].name, key)) continue;
+        char *end;
+        double v = strtod(text, &end);
+        if (end == text || *end || !isfinite(v) || v < fields[i].least || (fields[i].kind == COUNT_FIELD && v != floor(v)))
+            usage_error("--set %s=%s: %s is %s of at least %g", key, text, key, fields[i].kind == COUNT_FIELD ? "an integer" : "a number",
+                        fields[i].least);
+        store(&fields[i], v);
+    }
+}
+
+/* ------------------------------------------------------------------ from Lua */
+
+static Where at_key(const char *key) { return place_of_key(trace.desc->file, key); }
+
+/* Numbers of the table on the top that belong to `table`; other keys must be among `others`. */
+static void take_numbers(lua_State *L, const char *table, const char *const *others, int nothers)
+{
+    const char **keys;
+    int n;
+    keys_of(L, -1, &keys, &n);
+    VEC(const char *) known = {0};
+    for (int i = 0; i < nothers; i++) push(&known, others[i]);
+    for (int i = 0; i < COUNT_OF(fields); i++)
+        if (same(fields[i].table, table)) push(&known, fields[i].key);
+    for (int k = 0; k < n; k++) {
+        bool found = false;
+        for (int i = 0; i < known.n; i++) found |= same(known.at[i], keys[k]);
+        if (!found) err(at_key(keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
+    }
+    for (int i = 0; i < COUNT_OF(fields); i++) {
+        const struct Field *f = &fields[i];
+        if (!same(f->table, table) || lua_getfield(L, -1, f->key) == LUA_TNIL) {
+            if (same(f->table, table)) lua_pop(L, 1);
+            continue;
+        }
+        double v = lua_tonumber(L, -1);
+        bool number = lua_type(L, -1) == LUA_TNUMBER && isfinite(v) && v >= f->least && (f->kind == REAL_FIELD || v == floor(v));
+        if (!number)
+            err(at_key(f->key), "%s.%s is %s of at least %g, and this is %s", table, f->key, f->kind == COUNT_FIELD ? "an integer" : "a number",
+                f->least, lua_text(L, -1));
+        store(f, v);
+        lua_pop(L, 1);
+    }
+}
+
+/* "kind" of the table on the top, made by optim.NAME or data.NAME; which of names it is. */
+static int made_by(lua_State *L, const char *key, const char *const *names, int n, const char *library)
+{
+    const char *name = NULL;
+    if (lua_istable(L, -1)) {
+        lua_getfield(L, -1, "kind");
+        name = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    Text all = {0};
+    for (int i = 0; i < n; i++) {
+        if (same(names[i], name)) return i;
+        say(&all, "%s%s.%s{…}", i ? ", " : "", library, names[i]);
+    }
+    err(at_key(key), "`%s` is made by one of %s; this is %s", key, all.at, lua_text(L, -1));
+}
+
+/* The table itself, or what the function of c returns; false: absent.  c is at the index given. */
+static bool push_part(lua_State *L, int model, int c, const char *key)
+{
+    int type = lua_getfield(L, model, key);
+    if (type == LUA_TNIL) return lua_pop(L, 1), false;
+    if (type == LUA_TFUNCTION) {
+        lua_pushvalue(L, c);
+        call_lua(L, 1, 1);
+    }
+    if (!lua_istable(L, -1)) err(at_key(key), "`%s` is a table or a function of c that returns one; this is %s", key, lua_text(L, -1));
+    return true;
+}
+
+static void read_train(lua_State *L)
+{
+    static const char *const parts[] = {"optimizer", "schedule", "sample"};
+    static const char *const optimizers[] = {"sgd", "adamw"}, *const schedules[] = {"constant", "linear", "cosine"}, *const kind[] = {"kind"};
+    take_numbers(L, "train", parts, COUNT_OF(parts));
+    if (lua_getfield(L, -1, "optimizer") != LUA_TNIL) {
+        trace.desc->recipe.optimizer = (Lathe_optimizer)made_by(L, "optimizer", optimizers, 2, "optim");
+        take_numbers(L, "optimizer", kind, 1);
+    }
+    lua_pop(L, 1);
+    if (lua_getfield(L, -1, "schedule") != LUA_TNIL) {
+        trace.desc->recipe.schedule = (Lathe_schedule)made_by(L, "schedule", schedules, 3, "optim");
+        take_numbers(L, "schedule", kind, 1);
+    }
+    lua_pop(L, 1);
+    if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
+        if (!lua_istable(L, -1)) err(at_key("sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
+        take_numbers(L, "sample", NULL, 0);
+    }
+    lua_pop(L, 1);
+}
+
+static void read_data(lua_State *L)
+{
+    static const char *const kinds[] = {"text", "csv"}, *const tokenizers[] = {"bytes", "chars"};
+    static const char *const others[] = {"kind", "tokenizer", "target"};
+    Lathe_recipe *r = &trace.desc->recipe;
+    bool csv = made_by(L, "data", kinds, 2, "data") == 1;
+    take_numbers(L, "data", others, COUNT_OF(others));
+    lua_getfield(L, -1, "tokenizer");
+    const char *tokenizer = lua_tostring(L, -1);
+    r->tokenizer = csv ? LATHE_NO_TEXT : same(tokenizer, "chars") ? LATHE_CHARS : LATHE_BYTES;
+    if (!csv && !same(tokenizer, "chars") && !same(tokenizer, "bytes"))
+        err(at_key("tokenizer"), "the tokenizer is \"bytes\" or \"chars\", and this is %s%s", lua_text(L, -1),
+            tokenizer ? advice(tokenizer, tokenizers, 2) : "");
+    lua_getfield(L, -2, "target");
+    if (csv) r->csv_target = copy_string(luaL_checkstring(L, -1));
+    lua_pop(L, 2);
+    if (r->val_fraction >= 1) err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
+}
+
+void read_recipe(lua_State *L, int model)
+{
+    int c = lua_gettop(L);
+    trace.desc->recipe = defaults;
+    if (push_part(L, model, c, "train")) read_train(L);
+    lua_settop(L, c);
+    if (push_part(L, model, c, "data")) read_data(L);
+    lua_settop(L, c);
+    apply_late_sets();
+}

@@ -1,0 +1,57 @@
+-- options.lua: checks tables of named arguments, those of layers and of recipes.
+--
+-- A specification names every key: { type, default, what it is }; `required` and `none` stand in for a default.
+local core = ...
+local M = { required = {}, none = {} }
+
+local checks = {
+  integer = function(v) return math.type(v) == "integer" end,
+  number = function(v) return type(v) == "number" end,
+  boolean = function(v) return type(v) == "boolean" end,
+  string = function(v) return type(v) == "string" end,
+  tensor = core.nn.is_tensor,
+  init = function(v) return type(v) == "number" or type(v) == "table" and v.init ~= nil end,
+  ["function"] = function(v) return type(v) == "function" end,
+  table = function(v) return type(v) == "table" end,
+}
+
+local what = {
+  integer = "an integer", number = "a number", boolean = "true or false", string = "a string", tensor = "a tensor",
+  init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table",
+}
+
+local function sorted(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  return keys
+end
+M.sorted = sorted
+
+-- The options given for `name`, defaults filled in; unknown, missing and ill-typed ones are errors.
+function M.check(name, given, spec)
+  if given == nil then given = {} end
+  if type(given) ~= "table" then
+    core.fail(name .. ": its options are a table { key = value, … }, and this is " .. core.text(given))
+  end
+  local o = {}
+  for _, key in ipairs(sorted(given)) do
+    local row = spec[key]
+    if not row then core.fail(("%s has no option '%s'%s"):format(name, key, core.advice(key, sorted(spec)))) end
+    if not checks[row[1]](given[key]) then
+      core.fail(("%s: option '%s' is %s, and this is %s"):format(name, key, what[row[1]], core.text(given[key])))
+    end
+    o[key] = given[key]
+  end
+  for _, key in ipairs(sorted(spec)) do
+    local row = spec[key]
+    if o[key] == nil and row[2] == M.required then
+      core.fail(("%s needs %s: %s, %s"):format(name, key, what[row[1]], row[3]))
+    elseif o[key] == nil and row[2] ~= M.none then
+      o[key] = row[2]
+    end
+  end
+  return o
+end
+
+return M

@@ -1,0 +1,355 @@
+/* main.c: the command line. */
+#include "emit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ options */
+
+typedef VEC(const char *) Words;
+
+static struct {
+    const char *command, *model;
+    const char *from;           /* dump: the first pass that runs */
+    Words rest;                 /* train: what the trainer gets */
+} line_of;
+
+typedef enum Kind { FLAG, TEXT, SET } Kind;
+
+static const struct Option {
+    const char *name;
+    Kind kind;
+    const char *argument;
+    void *to;
+    const char *doc;
+} known[] = {
+    {"--config", TEXT, "NAME", &options.config, "a named configuration of the description"},
+    {"--set", SET, "KEY=VALUE", &options.sets, "another value for a key of its configuration; may be repeated"},
+    {"--target", TEXT, "cpu", NULL, "what to compile for"},
+    {"--precision", TEXT, "fp32|fp64", &options.precision, "of all reals (fp32)"},
+    {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
+    {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
+    {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
+    {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
+    {"--no-fuse", FLAG, "", &options.no_fuse, "one kernel an operation"},
+    {"--no-reuse", FLAG, "", &options.no_reuse, "no two buffers share memory"},
+    {"--no-split", FLAG, "", &options.no_split, "loops stay as they are written"},
+    {"--no-simplify", FLAG, "", &options.no_simplify, "no rewriting"},
+    {"--no-recompute", FLAG, "", &options.no_recompute, "the backward part keeps all it needs"},
+    {"--poison", FLAG, "", &options.poison, "work memory is NaN before each call (for tests)"},
+    {"--check-stages", FLAG, "", &options.check_stages, "check the graph after every pass (for tests)"},
+};
+
+static const struct Option *find_option(const char *name, size_t n)
+{
+    for (int i = 0; i < COUNT_OF(known); i++)
+        if (strlen(known[i].name) == n && strncmp(known[i].name, name, n) == 0) return &known[i];
+    return NULL;
+}
+
+static _Noreturn void unknown_option(const char *name)
+{
+    const char *names[COUNT_OF(known)];
+    for (int i = 0; i < COUNT_OF(known); i++) names[i] = known[i].name;
+    const char *close = nearest(name, names, COUNT_OF(names));
+    if (close) usage_error("there is no option %s; did you mean %s?", name, close);
+    usage_error("there is no option %s; `lathe help` lists them", name);
+}
+
+static void take_value(const struct Option *o, const char *value)
+{
+    if (same(o->name, "--target")) {
+        if (!same(value, "cpu")) usage_error("--target %s: only cpu is there now", value);
+    } else if (o->kind == SET) {
+        if (!strchr(value, '=')) usage_error("--set %s: expected KEY=VALUE", value);
+        push(&options.sets, value);
+    } else {
+        *(const char **)o->to = value;
+    }
+}
+
+static bool is_description(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    return dot && (same(dot, ".lua") || same(dot, ".graph"));
+}
+
+/* What `train` does not know goes to the trainer, in its order. */
+static void take_word(const char *word)
+{
+    bool train = same(line_of.command, "train");
+    if (word[0] == '-' && word[1] && !train) unknown_option(word);
+    if (!line_of.model && (!train || is_description(word))) line_of.model = word;
+    else if (train) push(&line_of.rest, word);
+    else usage_error("%s: one description is enough (found %s as well)", line_of.model, word);
+}
+
+static void take_line(int argc, char **argv)
+{
+    line_of.command = argv[1];
+    for (int i = 2; i < argc; i++) {
+        size_t n = strcspn(argv[i], "=");
+        const struct Option *o = find_option(argv[i], n);
+        if (!o || (o->kind == FLAG && argv[i][n])) {
+            take_word(argv[i]);
+        } else if (o->kind == FLAG) {
+            *(bool *)o->to = true;
+        } else if (argv[i][n]) {
+            take_value(o, argv[i] + n + 1);
+        } else {
+            if (i + 1 == argc) usage_error("%s needs a value: %s %s", o->name, o->name, o->argument);
+            take_value(o, argv[++i]);
+        }
+    }
+    if (options.precision && !same(options.precision, "fp32") && !same(options.precision, "fp64"))
+        usage_error("--precision %s: expected fp32 or fp64", options.precision);
+}
+
+/* ------------------------------------------------------------------ compiling */
+
+static void need_description(void)
+{
+    if (!line_of.model) usage_error("%s needs a description: lathe %s MODEL.lua", line_of.command, line_of.command);
+    if (access(line_of.model, R_OK) != 0) err((Where){0}, "cannot read %s: %s", line_of.model, strerror(errno));
+    options.model_file = line_of.model;
+}
+
+static bool is_graph(const char *file)
+{
+    size_t n = strlen(file);
+    return n > 6 && same(file + n - 6, ".graph");
+}
+
+static Module *compiled(void)
+{
+    need_description();
+    if (is_graph(options.model_file)) usage_error("%s: a graph's text is for `lathe dump`", options.model_file);
+    return compile(front(&options));
+}
+
+static const char *folder_for(const Desc *d)
+{
+    if (options.out_dir) return options.out_dir;
+    uint64_t h = d->source_hash;
+    const bool switches[] = {options.no_fuse, options.no_reuse, options.no_split, options.no_simplify, options.no_recompute, options.poison};
+    h = hash_bytes(switches, sizeof switches, h);
+    return format("generated/%s-%s-cpu-%s-%08llx", d->model, d->config && *d->config ? d->config : "default", in_doubles() ? "fp64" : "fp32",
+                  (unsigned long long)(h & 0xffffffff));
+}
+
+static const char *trainer(void)
+{
+    const Module *m = compiled();
+    const char *dir = folder_for(m->desc);
+    emit_c(m, dir);
+    return build(m, dir);
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static int kernels_of_all(const Module *m)
+{
+    int n = 0;
+    for (int i = 0; i < m->programs.n; i++) n += program_kernels(m->programs.at[i]);
+    return n;
+}
+
+static int do_check(void)
+{
+    const Module *m = compiled();
+    if (options.json)
+        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n", (long long)m->plan.parameter_count,
+               m->flops_per_step, (long long)m->plan.total);
+    else
+        printf("%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file, grouped(m->plan.parameter_count),
+               grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
+    return 0;
+}
+
+/* A step's time if products ran at 50 GFLOP/s a core and all other bytes at 10 GB/s: to compare plans by, no promise. */
+static double estimated_ms(const Module *m)
+{
+    double bytes = 0;
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        for (int k = 0; k < p->kernels.n && same(p->graph->name, "train"); k++) bytes += p->kernels.at[k]->bytes;
+    }
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return 1e3 * (m->flops_per_step / (50e9 * (double)(cores > 0 ? cores : 1)) + bytes / 10e9);
+}
+
+static int do_plan(void)
+{
+    const Module *m = compiled();
+    const Plan *p = &m->plan;
+    Text t = {0};
+    if (!options.json) {
+        set_sizes(m->desc);
+        name_parameters(m->desc);
+        print_plan(&t, m);
+        fputs(t.at, stdout);
+        return 0;
+    }
+    printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, \"kernels\": %d,\n"
+           " \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": %lld, \"inputs\": %lld, \"outputs\": %lld,"
+           " \"work\": %lld, \"blas\": %lld, \"data\": %lld},\n \"step_ms_estimate\": %.3f}\n",
+           (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound, kernels_of_all(m),
+           (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer, (long long)p->states, (long long)p->inputs,
+           (long long)p->outputs, (long long)p->work, (long long)p->blas, (long long)p->data, estimated_ms(m));
+    return 0;
+}
+
+static int do_build(void)
+{
+    printf("%s\n", trainer());
+    return 0;
+}
+
+static int do_train(void)
+{
+    const char *program = trainer();
+    Words words = {0};
+    push(&words, program);
+    push(&words, "train");
+    for (int i = 0; i < line_of.rest.n; i++) push(&words, line_of.rest.at[i]);
+    push(&words, NULL);
+    fflush(stdout);
+    execv(program, (char *const *)words.at);
+    err((Where){0}, "cannot run %s: %s", program, strerror(errno));
+}
+
+static const Pass *pass_named(const char *name)
+{
+    int n;
+    const Pass *list = pass_list(&n);
+    const char **names = NEW_ARRAY(const char *, n);
+    for (int i = 0; i < n; i++) {
+        names[i] = list[i].name;
+        if (same(list[i].name, name)) return &list[i];
+    }
+    const char *close = nearest(name, names, n);
+    usage_error("there is no pass %s%s%s; `lathe passes` lists them", name, close ? "; did you mean " : "", close ? close : "");
+}
+
+/* A graph's text comes out of some pass: only the one asked for runs, or for kernels all from `normal` on. */
+static int do_dump(void)
+{
+    if (line_of.from && is_graph(line_of.from)) {
+        line_of.model = line_of.from;
+        line_of.from = NULL;
+    }
+    need_description();
+    const Pass *after = pass_named(options.dump_after ? options.dump_after : "front");
+    const char *from = line_of.from ? pass_named(line_of.from)->name : NULL;
+    Desc *d;
+    if (is_graph(options.model_file)) {
+        d = describe(parse_graph(options.model_file, read_file(options.model_file, NULL)), options.model_file);
+        if (!from) from = after->stage == GRAPHS ? after->name : "normal";
+    } else {
+        if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);
+        d = front(&options);
+    }
+    const Module *m = compile_until(d, from, after->name);
+    set_sizes(d);
+    name_parameters(d);
+    Text t = {0};
+    print_stage(&t, m, after);
+    fputs(t.at ? t.at : "", stdout);
+    return 0;
+}
+
+static int do_ops(void)
+{
+    for (int op = 0; op < OPS; op++) {
+        const OpInfo *o = &op_info[op];
+        const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
+        printf("%-12s %-7s %2d  %-24s %s\n", o->name, (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop"}[o->kind],
+               o->arity, text, o->doc);
+    }
+    return 0;
+}
+
+static int do_passes(void)
+{
+    int n;
+    const Pass *list = pass_list(&n);
+    for (int i = 0; i < n; i++) printf("%-10s %s\n", list[i].name, list[i].doc);
+    return 0;
+}
+
+static int do_stubs(void)
+{
+    const char *dir = options.out_dir ? options.out_dir : line_of.model ? line_of.model : ".";
+    make_folder(dir);
+    front_stubs(dir);
+    return 0;
+}
+
+static int do_doctor(void)
+{
+    const char *cc = c_compiler();
+    bool runtime = access(format("%s/lathe_rt.h", runtime_dir()), R_OK) == 0, blas = access(blas_library(), R_OK) == 0;
+    printf("C compiler  %s\n", cc ? cc : "none: install gcc (apt install gcc libc6-dev), or set CC");
+    printf("BLAS        %s%s\n", blas_library(), blas ? "" : "  is missing: apt install libopenblas-openmp-dev");
+    printf("runtime     %s%s\n", runtime_dir(), runtime ? "" : "  is missing: build Lathe, or set LATHE_RUNTIME");
+    printf("cores       %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+    return cc && runtime && blas ? 0 : 1;
+}
+
+static int do_help(void);
+
+static const struct Command {
+    const char *name;
+    int (*run)(void);
+    const char *arguments, *doc;
+} commands[] = {
+    {"check", do_check, "MODEL.lua", "is it sound, and how large is it"},
+    {"plan", do_plan, "MODEL.lua", "its memory, to the byte, and its kernels"},
+    {"build", do_build, "MODEL.lua", "writes the C program and compiles it; prints the trainer's path"},
+    {"train", do_train, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
+    {"dump", do_dump, "FILE", "prints the graph or the kernels after a pass; FILE is a description or a printed graph"},
+    {"ops", do_ops, "", "the operations"},
+    {"passes", do_passes, "", "the passes, in order"},
+    {"stubs", do_stubs, "[DIR]", "writes type annotations of the language for editors"},
+    {"doctor", do_doctor, "", "what of this machine Lathe needs and finds"},
+    {"help", do_help, "", "this page"},
+};
+
+static int do_help(void)
+{
+    printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
+    for (int i = 0; i < COUNT_OF(commands); i++) printf("  %-7s %-10s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
+    printf("\noptions\n");
+    for (int i = 0; i < COUNT_OF(known); i++)
+        printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].doc);
+    return 0;
+}
+
+static const struct Command *command_named(const char *name)
+{
+    const char *names[COUNT_OF(commands)];
+    if (same(name, "--help") || same(name, "-h")) name = "help";
+    for (int i = 0; i < COUNT_OF(commands); i++) {
+        names[i] = commands[i].name;
+        if (same(commands[i].name, name)) return &commands[i];
+    }
+    const char *close = nearest(name, names, COUNT_OF(names));
+    if (close) usage_error("there is no command %s; did you mean %s?", name, close);
+    usage_error("there is no command %s; `lathe help` lists them", name);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        do_help();
+        return 2;
+    }
+    const struct Command *command = command_named(argv[1]);
+    take_line(argc, argv);
+    int code = command->run();
+    if (fflush(stdout) != 0) err((Where){0}, "cannot write: %s", strerror(errno));
+    free_all();
+    return code;
+}

@@ -1,0 +1,30 @@
+-- char_rnn.lua: a language model over characters: embedding, LSTM over time, linear head.  The LSTM's parameters have the
+-- names and the layout of torch.nn.LSTM.
+
+return {
+  config = {
+    vocab = 65, width = 64, hidden = 256, seq = 64, batch = 32, dropout = 0.0,
+    lr = 2e-3, final_lr = 2e-4, warmup = 50, steps = 2000, clip = 1.0, accumulate = 1, eval_every = 250, tokenizer = "chars",
+  },
+
+  configs = {
+    tiny = { vocab = 11, width = 6, hidden = 7, seq = 5, batch = 2, steps = 20, warmup = 0, eval_every = 0, tokenizer = "bytes" },
+  },
+
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width, init = nn.init.normal(1) })
+    local h = nn.lstm(x, { name = "lstm", hidden = c.hidden })
+    local logits = nn.linear(nn.dropout(h, c.dropout), { name = "head", out = c.vocab })
+    return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+  end,
+
+  train = function(c)
+    return {
+      optimizer = optim.adamw { lr = c.lr },
+      schedule = optim.cosine { warmup = c.warmup, final_lr = c.final_lr },
+      steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
+    }
+  end,
+
+  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
+}

@@ -1,0 +1,117 @@
+-- gpt.lua: a decoder-only transformer with normalised branches (pre-norm), from a few thousand to some hundred million
+-- parameters.  Names in checkpoints are those of GPT-2 at Hugging Face.
+
+-- Standard deviations: "gpt2" as in GPT-2, or "fan_in" by the number of inputs of each matrix.
+local function inits(c)
+  local normal = nn.init.normal
+  if c.init == "gpt2" then
+    local last = normal(0.02 / math.sqrt(2 * c.layers))         -- what is added to the residual stream
+    return { embedding = normal(0.02), qkv = normal(0.02), out = last, up = normal(0.02), down = last }
+  end
+  local attention = normal(math.sqrt(2 / c.width))
+  return { embedding = normal(math.sqrt(1 / c.width)), qkv = attention, out = attention,
+           up = normal(math.sqrt(2 / c.width)), down = normal(math.sqrt(2 / (4 * c.width))) }
+end
+
+local function block(c, init, x)
+  local h = nn.layernorm(x, { name = "ln_1", bias = c.bias })
+  h = nn.attention(h, {
+    name = "attn", names = { "c_attn", "c_proj" }, layout = c.layout, init = init.qkv, out_init = init.out,
+    heads = c.heads, causal = true, bias = c.attention_bias, dropout = c.dropout,
+    context = c.context > 0 and c.context or c.seq,
+  })
+  x = x + nn.dropout(h, c.dropout)
+  h = nn.layernorm(x, { name = "ln_2", bias = c.bias })
+  h = nn.mlp(h, {
+    name = "mlp", names = { "c_fc", "c_proj" }, layout = c.layout, init = init.up, out_init = init.down,
+    hidden = 4 * c.width, activation = c.gelu == "tanh" and "gelu_tanh" or "gelu", bias = c.bias,
+  })
+  return x + nn.dropout(h, c.dropout)
+end
+
+return {
+  config = {
+    layers = 4, heads = 4, width = 128,
+    seq = 64, batch = 12, vocab = 256,
+    context = 0,                        -- rows of the position table and what decode remembers; 0: seq
+    tied = true,                        -- the head shares the embedding's weight
+    bias = true,                        -- in layernorm and mlp
+    attention_bias = true,
+    gelu = "erf",                       -- or "tanh"
+    dropout = 0.0,
+    init = "gpt2",                      -- or "fan_in"
+    layout = "out_in",                  -- of matrices; "in_out" as in GPT-2's files
+
+    tokenizer = "bytes",
+    optimizer = "adamw",                -- or "sgd"
+    lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
+    beta1 = 0.9, beta2 = 0.99, decay = 0.1, clip = 1.0, accumulate = 1,
+    eval_every = 250,
+  },
+
+  configs = {
+    -- two minutes on two cores
+    quickstart = { seq = 128, batch = 16, steps = 600, warmup = 50, eval_every = 100 },
+
+    -- characters of a play, as in nanoGPT, for a CPU and for a GPU
+    char = { vocab = 65, tokenizer = "chars", bias = false, attention_bias = false },
+    char_gpu = {
+      layers = 6, heads = 6, width = 384, seq = 256, batch = 64, dropout = 0.2,
+      vocab = 65, tokenizer = "chars", bias = false, attention_bias = false, steps = 5000,
+    },
+
+    -- untied, without biases in attention, positions up to 512
+    small = {
+      layers = 2, heads = 8, width = 256, vocab = 10000, context = 512, batch = 32, seq = 128,
+      tied = false, attention_bias = false, gelu = "tanh", init = "fan_in",
+    },
+    large = {
+      layers = 6, heads = 8, width = 512, vocab = 50000, context = 512, batch = 8, seq = 128,
+      tied = false, attention_bias = false, gelu = "tanh", init = "fan_in", lr = 3e-4, final_lr = 3e-5,
+    },
+    stream = {
+      layers = 6, heads = 8, width = 512, vocab = 16000, context = 512, batch = 16, seq = 256,
+      tied = false, attention_bias = false, gelu = "tanh", init = "fan_in", lr = 3e-4, final_lr = 3e-5,
+    },
+
+    -- GPT-2 with 124 million parameters
+    gpt2 = {
+      layers = 12, heads = 12, width = 768, vocab = 50257, seq = 1024, batch = 4,
+      gelu = "tanh", layout = "in_out", lr = 6e-4, final_lr = 6e-5, beta2 = 0.95, accumulate = 4,
+    },
+  },
+
+  check = function(c)
+    assert(c.width % c.heads == 0, ("width %d must be a multiple of heads %d"):format(c.width, c.heads))
+    assert(c.init == "gpt2" or c.init == "fan_in", "init is \"gpt2\" or \"fan_in\"")
+    assert(c.optimizer == "adamw" or c.optimizer == "sgd", "optimizer is \"adamw\" or \"sgd\"")
+  end,
+
+  forward = function(c, input)
+    local init = inits(c)
+    local wte = nn.embedding { name = "wte", rows = c.vocab, width = c.width, init = init.embedding }
+    local x = wte(input.tokens)
+    x = x + nn.position_embedding(input.tokens, {
+      name = "wpe", context = c.context > 0 and c.context or c.seq, width = c.width, init = init.embedding,
+    })
+    x = nn.dropout(x, c.dropout)
+    x = nn.stack(c.layers, x, function(x) return block(c, init, x) end, { name = "h" })
+    x = nn.layernorm(x, { name = "ln_f", bias = c.bias })
+    local head = c.tied and { weight = wte.weight, bias = false }
+      or { name = "lm_head", out = c.vocab, bias = false, init = init.embedding }
+    local logits = nn.linear(x, head)
+    return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+  end,
+
+  train = function(c)
+    return {
+      optimizer = c.optimizer == "adamw"
+        and optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay }
+        or optim.sgd { lr = c.lr, decay = c.decay },
+      schedule = optim.cosine { warmup = c.warmup, final_lr = c.final_lr },
+      steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
+    }
+  end,
+
+  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
+}

@@ -1,0 +1,208 @@
+/* data.c: where batches come from: which items a step uses, and how they get into an entry's inputs.
+ *
+ * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on what
+ * was read before.  Random words are Philox's under a site that no random op has. */
+#include "trainer.h"
+#include "rt_math.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
+
+/* ------------------------------------------------------------------ opening */
+
+/* Both parts of n tokens or rows.  The bounds are nanoGPT's: the first part has floor(n (1 - fraction)). */
+static void split(Data *d, int64_t n)
+{
+    d->train = (int64_t)((double)n * (1 - d->t->recipe.val_fraction));
+    d->val = n - d->train;
+}
+
+static void check_training_text(const Data *d)
+{
+    if (d->train > d->seq) return;
+    int64_t all = d->train + d->val;
+    fail(EXIT_DATA, d->t->data.at[0],
+         "expected at least %lld tokens to train on (a sequence of %lld and the token after it), found %lld%s; give more text, or "
+         "rebuild with a shorter --set seq=N", (long long)d->seq + 1, (long long)d->seq, (long long)d->train,
+         d->val ? text_of(" (%lld in all, the last %lld are kept for validation: --val-fraction)", (long long)all, (long long)d->val) : "");
+}
+
+static void check_val(const Data *d)
+{
+    if (d->val_items > 0) return;
+    const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)", (long long)d->seq + 1,
+                                          (long long)d->seq) : "1 row";
+    fail(EXIT_DATA, d->t->data.at[0], "expected at least %s to evaluate, found %lld in the last %g of the data; give more, or "
+         "--val-fraction 1 for all of it", least, (long long)d->val, d->t->recipe.val_fraction);
+}
+
+/* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run starts
+ * from (so that ids keep their meaning), what the description says. */
+static void choose_vocab(Data *d, bool training)
+{
+    const Trainer *t = d->t;
+    d->vocab.kind = t->recipe.tokenizer;
+    if (training && !t->weights) return;
+    char *path = weights_path(t), *slash = strrchr(path, '/');
+    if (slash) *slash = 0;
+    Vocab saved = {0};
+    if (load_vocab(&saved, slash ? path : ".") && (!t->tokenizer_given || saved.kind == t->recipe.tokenizer)) d->vocab = saved;
+    free(path);
+}
+
+static void refuse_other_inputs(const Lathe_entry *e)
+{
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_FEATURES);
+    if (t) fail(EXIT_USAGE, NULL, "entry %s has an input \"%s\" beside its tokens, and a text has nothing for it; use `trainer grad`, "
+                "which takes any input", e->name, t->name);
+}
+
+static void open_text_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Trainer *t = d->t;
+    refuse_other_inputs(e);
+    choose_vocab(d, training);
+    if (d->vocab.kind == LATHE_NO_TEXT)
+        fail(EXIT_USAGE, NULL, "%s reads text, and its description does not say how: add --tokenizer bytes or chars", t->model->name);
+    if (d->vocab.kind == LATHE_CHARS && d->vocab.n > t->model->vocab)
+        fail(EXIT_DATA, NULL, "the saved vocabulary has %d characters, the model %lld: it belongs to another model", d->vocab.n,
+             (long long)t->model->vocab);
+    d->text = open_text(&t->data, &d->vocab, t->model->vocab);
+    d->seq = t->model->seq;
+    split(d, text_tokens(d->text));
+    if (training) check_training_text(d);
+    d->train_items = d->train - d->seq;
+    d->val_items = d->val > 0 ? (d->val - 1) / d->seq : 0;
+}
+
+static int64_t features_wanted(const Lathe_entry *e, int64_t rows)
+{
+    int64_t n = 0;
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == LATHE_FEATURES && e->input[i].dtype != LATHE_I32) n += tensor_size(&e->input[i]) / rows;
+    return n;
+}
+
+static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Trainer *t = d->t;
+    if (!t->recipe.csv_target)
+        fail(EXIT_USAGE, NULL, "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
+             t->model->name);
+    d->csv = open_csv(&t->data, t->recipe.csv_target, class_count(t->model));
+    int64_t wanted = features_wanted(e, items_in_call(e));
+    if (csv_features(d->csv) != wanted)
+        fail(EXIT_DATA, t->data.at[0], "expected %lld columns beside \"%s\", found %d; rebuild for so many, or leave columns out",
+             (long long)wanted, t->recipe.csv_target, csv_features(d->csv));
+    d->seq = 1;
+    split(d, csv_rows(d->csv));
+    d->train_items = d->train;
+    d->val_items = d->val;
+    if (training && d->train < 1) fail(EXIT_DATA, t->data.at[0], "expected rows to train on, found none; give more data");
+    d->order = must_alloc(sizeof *d->order * (size_t)d->train);
+}
+
+void open_data(Data *d, const Trainer *t, bool training)
+{
+    const Lathe_entry *e = need_entry(t->model, training ? "train" : "eval");
+    *d = (Data){.t = t, .epoch = -1};
+    if (t->data.n == 0) fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", t->command);
+    if (tensor_with_role(e, LATHE_TOKENS)) open_text_data(d, e, training);
+    else open_csv_data(d, e, training);
+    if (!training) check_val(d);
+}
+
+const char *item_word(const Data *d) { return d->text ? "windows" : "rows"; }
+
+/* ------------------------------------------------------------------ choosing items */
+
+/* A row's own number counts the elements of its batch: those of tokens without the last axis, or of the classes. */
+int64_t items_in_call(const Lathe_entry *e)
+{
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_TOKENS);
+    if (t) return t->rank ? tensor_size(t) / t->dim[t->rank - 1] : 1;
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].dtype == LATHE_I32 && (e->input[i].role == LATHE_FEATURES || e->input[i].role == LATHE_TARGETS))
+            return tensor_size(&e->input[i]);
+    t = tensor_with_role(e, LATHE_FEATURES);
+    return t && t->rank ? t->dim[0] : 1;
+}
+
+/* Uniform below n, from 64 random bits: the bias is below n / 2^64. */
+static int64_t uniform_below(int32_t seed, int64_t step, int site, int64_t k, int64_t n)
+{
+    int32_t low = (int32_t)(uint32_t)step, high = (int32_t)(step >> 32);
+    uint64_t a = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 0);
+    uint64_t b = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 1);
+    return (int64_t)(((unsigned __int128)(a << 32 | b) * (uint64_t)n) >> 64);
+}
+
+/* Fisher and Yates's shuffle of the training rows. */
+static void shuffle(Data *d, int64_t epoch)
+{
+    for (int64_t i = 0; i < d->train; i++) d->order[i] = (int32_t)i;
+    for (int64_t i = d->train - 1; i > 0; i--) {
+        int64_t k = uniform_below(d->t->seed, epoch, ORDER_SITE, i, i + 1);
+        int32_t swap = d->order[i];
+        d->order[i] = d->order[k];
+        d->order[k] = swap;
+    }
+    d->epoch = epoch;
+}
+
+void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
+{
+    for (int64_t k = 0; k < n; k++) {
+        if (d->text) {
+            item[k] = uniform_below(d->t->seed, step, WINDOW_SITE, k, d->train_items);
+            continue;
+        }
+        int64_t position = step * n + k, epoch = position / d->train;
+        if (epoch != d->epoch) shuffle(d, epoch);
+        item[k] = d->order[position % d->train];
+    }
+}
+
+int64_t val_item(const Data *d, int64_t k) { return d->train + k * d->seq; }
+
+/* ------------------------------------------------------------------ filling inputs */
+
+static void fill_tokens(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
+{
+    int64_t width = tensor_size(t) / rows, shift = t->role == LATHE_TARGETS;
+    int32_t *at = (int32_t *)(in + t->offset);
+    for (int64_t r = 0; r < rows; r++) read_tokens(d->text, item[r] + shift, width, at + r * width);
+}
+
+static void fill_classes(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) ((int32_t *)(in + t->offset))[r] = csv_class(d->csv, item[r]);
+}
+
+/* Columns from, … of the table; returns the column after them. */
+static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows, int64_t from)
+{
+    int64_t width = tensor_size(t) / rows;
+    char *at = in + t->offset;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < width; k++) {
+            double x = csv_row(d->csv, item[r])[from + k];
+            if (t->dtype == LATHE_F64) ((double *)at)[r * width + k] = x;
+            else ((float *)at)[r * width + k] = (float)x;
+        }
+    return from + width;
+}
+
+void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item)
+{
+    int64_t rows = items_in_call(e), column = 0;
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *t = &e->input[i];
+        if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue;     /* scalars */
+        if (d->text) fill_tokens(d, t, in, item, rows);
+        else if (t->dtype == LATHE_I32) fill_classes(d, t, in, item, rows);
+        else column = fill_columns(d, t, in, item, rows, column);
+    }
+}

@@ -1,0 +1,189 @@
+/* data_csv.c: a table of numbers from CSV files: the first line names the columns, one of them holds the class.
+ *
+ * Fields are separated by commas and may stand in double quotes; every field is a number.  Several files must have the same
+ * columns; their rows are joined. */
+#include "trainer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct Csv_data {
+    const char *target;
+    int columns, target_column;
+    char **name;                        /* [columns] */
+    int64_t rows, room, classes;
+    double *feature;                    /* [rows][columns - 1] */
+    int32_t *class;                     /* [rows] */
+};
+
+/* Where a field stands. */
+typedef struct Cursor {
+    const char *path;
+    char *at;                           /* the line, ended by 0 */
+    int line, column;                   /* from 1; column counts characters of the line */
+    bool more;                          /* there is another field */
+} Cursor;
+
+static char *field_place(const Cursor *c) { return text_of("%s:%d:%d", c->path, c->line, c->column); }
+static char *line_place(const Cursor *c) { return text_of("%s:%d", c->path, c->line); }
+
+/* ------------------------------------------------------------------ reading a file */
+
+static char *read_whole(const char *path, int64_t *bytes)
+{
+    struct stat about;
+    FILE *f = fopen(path, "rb");
+    if (!f || fstat(fileno(f), &about) != 0)
+        fail(EXIT_DATA, path, "expected a CSV file, but it cannot be read: %s; check the path given to --data", error_text(errno));
+    if (S_ISDIR(about.st_mode)) fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
+    if (about.st_size == 0) fail(EXIT_DATA, path, "expected a CSV file, found an empty one; its first line should name the columns");
+    char *text = must_alloc((size_t)about.st_size + 1);
+    *bytes = (int64_t)fread(text, 1, (size_t)about.st_size, f);
+    if (*bytes != about.st_size) fail(EXIT_DATA, path, "cannot be read to its end: %s", error_text(errno));
+    fclose(f);
+    return text;
+}
+
+/* Cuts the next field out of the line, without blanks and quotes around it; the cursor's column is where it started. */
+static char *next_field(Cursor *c, int *width)
+{
+    char *start = c->at, *end = start;
+    bool quoted = *start == '"';
+    if (quoted) {
+        end = strchr(++start, '"');
+        if (!end) fail(EXIT_DATA, field_place(c), "expected a closing \" in this line");
+    }
+    char *comma = strchr(end, ',');
+    if (!quoted) end = comma ? comma : start + strlen(start);
+    *width = (int)((comma ? comma : c->at + strlen(c->at)) - c->at) + 1;
+    c->more = comma != NULL;
+    c->at = comma ? comma + 1 : c->at;
+    while (end > start && (end[-1] == ' ' || end[-1] == '\t')) end--;
+    *end = 0;
+    while (*start == ' ' || *start == '\t') start++;
+    return start;
+}
+
+static char *next_line(Cursor *c, char **rest, const char *end)
+{
+    if (*rest >= end) return NULL;
+    char *line = *rest, *stop = memchr(line, '\n', (size_t)(end - line));
+    if (!stop) stop = (char *)end;
+    *rest = stop + 1;
+    if (stop > line && stop[-1] == '\r') stop--;
+    if (memchr(line, 0, (size_t)(stop - line))) fail(EXIT_DATA, line_place(c), "expected text, found a zero byte; is this a CSV file?");
+    *stop = 0;
+    return line;
+}
+
+/* ------------------------------------------------------------------ the header */
+
+static void take_header(Csv_data *c, Cursor *at)
+{
+    int cap = 0, width;
+    c->target_column = -1;
+    for (at->more = true; at->more; at->column += width) {
+        char *name = next_field(at, &width);
+        if (c->columns == cap) c->name = realloc(c->name, sizeof *c->name * (size_t)(cap = cap * 2 + 16));
+        if (!c->name) abort();
+        if (strcmp(name, c->target) == 0) c->target_column = c->columns;
+        c->name[c->columns++] = text_of("%s", name);
+    }
+    if (c->target_column >= 0) return;
+    const char *close = nearest_word(c->target, (const char *const *)c->name, c->columns);
+    fail(EXIT_DATA, line_place(at), "expected a column \"%s\" (the class) among the %d that the first line names%s%s%s; name it "
+         "with --set csv_target=COLUMN", c->target, c->columns, close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+}
+
+static void compare_header(const Csv_data *c, Cursor *at)
+{
+    int width, k = 0;
+    for (at->more = true; at->more; at->column += width, k++) {
+        char *name = next_field(at, &width);
+        if (k >= c->columns || strcmp(name, c->name[k]) != 0)
+            fail(EXIT_DATA, field_place(at), "expected column \"%s\", as in the first file, found \"%s\"",
+                 k < c->columns ? c->name[k] : "(none)", name);
+    }
+    if (k < c->columns) fail(EXIT_DATA, line_place(at), "expected %d columns, as in the first file, found %d", c->columns, k);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static double number_in(const Csv_data *c, const Cursor *at, const char *field, int column)
+{
+    double x;
+    if (!parse_real(field, &x))
+        fail(EXIT_DATA, field_place(at), "column \"%s\": expected a number, found %s", c->name[column],
+             *field ? text_of("\"%s\"", field) : "nothing");
+    return x;
+}
+
+static int32_t class_in(const Csv_data *c, const Cursor *at, double x)
+{
+    double most = c->classes ? (double)c->classes - 1 : INT32_MAX;
+    if (x != floor(x) || x < 0 || x > most)
+        fail(EXIT_DATA, field_place(at), "column \"%s\": expected a class, 0%s, found %g; number the classes from 0%s", c->target,
+             c->classes ? text_of(" to %lld", (long long)c->classes - 1) : " or more", x,
+             c->classes ? ", or rebuild for more of them" : "");
+    return (int32_t)x;
+}
+
+static void grow_rows(Csv_data *c)
+{
+    c->room = c->room * 2 + 1024;
+    c->feature = realloc(c->feature, sizeof *c->feature * (size_t)c->room * (size_t)c->columns);
+    c->class = realloc(c->class, sizeof *c->class * (size_t)c->room);
+    if (!c->feature || !c->class) fail(EXIT_ERROR, NULL, "out of memory for %lld rows", (long long)c->room);
+}
+
+static void take_row(Csv_data *c, Cursor *at)
+{
+    int width, k = 0;
+    if (c->rows == c->room) grow_rows(c);
+    double *to = c->feature + c->rows * (c->columns - 1);
+    for (at->more = true; at->more; at->column += width, k++) {
+        char *field = next_field(at, &width);
+        if (k >= c->columns) continue;
+        double x = number_in(c, at, field, k);
+        if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
+        else *to++ = x;
+    }
+    if (k != c->columns) fail(EXIT_DATA, line_place(at), "expected %d fields, as the first line has, found %d", c->columns, k);
+    c->rows++;
+}
+
+static void take_file(Csv_data *c, const char *path, bool first)
+{
+    int64_t bytes;
+    char *text = read_whole(path, &bytes), *rest = text;
+    Cursor at = {.path = path, .line = 1, .column = 1};
+    if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) rest += 3;
+    for (char *line; (line = next_line(&at, &rest, text + bytes)); at.line++) {
+        at.at = line;
+        at.column = 1;
+        if (at.line == 1 && first) take_header(c, &at);
+        else if (at.line == 1) compare_header(c, &at);
+        else if (*line) take_row(c, &at);
+    }
+    free(text);
+}
+
+/* ------------------------------------------------------------------ what others call */
+
+Csv_data *open_csv(const Words *paths, const char *target, int64_t classes)
+{
+    Csv_data *c = must_alloc(sizeof *c);
+    c->target = target;
+    c->classes = classes;
+    for (int i = 0; i < paths->n; i++) take_file(c, paths->at[i], i == 0);
+    return c;
+}
+
+int64_t csv_rows(const Csv_data *c) { return c->rows; }
+int csv_features(const Csv_data *c) { return c->columns - 1; }
+int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4); }
+const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * (c->columns - 1); }
+int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }

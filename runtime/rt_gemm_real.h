@@ -1,0 +1,167 @@
+/* rt_gemm_real.h: the part of rt_gemm.c that is compiled for float and for double: REAL, NAME(x), CBLAS(x). */
+
+/* LANES numbers at any address. */
+typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+
+/* ---- thin products, b[K][N] with b_n = 1: one accumulator an element, k rising */
+
+/* c[R][V · LANES] from column n on; of the columns only those from `skip` on are stored. */
+static inline __attribute__((always_inline)) void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b,
+                                                                const Lathe_gemm *g, int64_t n, int skip, bool add)
+{
+    NAME(Lanes) sum[4][2] = {0};
+    b += n;
+    for (int64_t k = 0; k < g->K; k++)
+        for (int r = 0; r < R; r++)
+            for (int v = 0; v < V; v++)
+                sum[r][v] += a[r * g->a_m + k * g->a_k] * *(const NAME(Lanes) *)&b[k * g->b_k + v * LANES];
+    for (int r = 0; r < R; r++)
+        for (int j = skip; j < V * LANES; j++) {
+            REAL *to = &c[r * g->c_m + (n + j) * g->c_n], s = sum[r][j / LANES][j % LANES];
+            *to = add ? *to + s : s;
+        }
+}
+
+/* Columns n … end of R rows; N >= LANES. */
+static inline __attribute__((always_inline)) void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b,
+                                                                        const Lathe_gemm *g, int64_t n, int64_t end, bool add)
+{
+    for (; n + 2 * LANES <= end; n += 2 * LANES) NAME(columns)(R, 2, c, a, b, g, n, 0, add);
+    for (; n + LANES <= end; n += LANES) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
+    if (n < end) NAME(columns)(R, 1, c, a, b, g, end - LANES, (int)(n - (end - LANES)), add);
+}
+
+static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end, bool add)
+{
+    int64_t m = 0;
+    for (; m + 4 <= g->M; m += 4) NAME(rows_by_columns)(4, c + m * g->c_m, a + m * g->a_m, b, g, n, end, add);
+    for (; m < g->M; m++) NAME(rows_by_columns)(1, c + m * g->c_m, a + m * g->a_m, b, g, n, end, add);
+}
+
+/* ---- anything else: dot products of rows of a and columns of b, chunk of K by chunk, packed where they are not contiguous */
+
+/* total[R][C] += a[R][K] · b[C][K] over one chunk, in lanes; a_row, b_row: from row to row. */
+static inline __attribute__((always_inline)) void NAME(dots)(const int R, const int C, REAL total[4][2], const REAL *a,
+                                                             int64_t a_row, const REAL *b, int64_t b_row, int64_t K)
+{
+    NAME(Lanes) sum[4][2] = {0};
+    int64_t k = 0;
+    for (; k + LANES <= K; k += LANES)
+        for (int r = 0; r < R; r++)
+            for (int j = 0; j < C; j++)
+                sum[r][j] += *(const NAME(Lanes) *)&a[r * a_row + k] * *(const NAME(Lanes) *)&b[j * b_row + k];
+    for (int r = 0; r < R; r++)
+        for (int j = 0; j < C; j++) {
+            REAL lane[LANES];
+            for (int l = 0; l < LANES; l++) lane[l] = sum[r][j][l];
+            for (int64_t i = k; i < K; i++) lane[i - k] += a[r * a_row + i] * b[j * b_row + i];
+            total[r][j] += NAME(sum_lanes)(lane);
+        }
+}
+
+/* rows × K of x as contiguous rows: x itself, or a copy in room. */
+static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t K, int64_t row, int64_t column, int64_t *ld)
+{
+    *ld = row;
+    if (column == 1) return x;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < K; k++) room[r * CHUNK + k] = x[r * row + k * column];
+    *ld = CHUNK;
+    return room;
+}
+
+static inline __attribute__((always_inline)) void NAME(block_by_dots)(const int R, const int C, REAL *c, const REAL *a, const REAL *b,
+                                                                      const Lathe_gemm *g, bool add)
+{
+    REAL total[4][2] = {{0}}, a_room[4 * CHUNK], b_room[2 * CHUNK];
+    for (int64_t k = 0; k < g->K; k += CHUNK) {
+        int64_t size = at_most(g->K - k, CHUNK), a_row, b_row;
+        const REAL *pa = NAME(packed)(a_room, a + k * g->a_k, R, size, g->a_m, g->a_k, &a_row);
+        const REAL *pb = NAME(packed)(b_room, b + k * g->b_k, C, size, g->b_n, g->b_k, &b_row);
+        NAME(dots)(R, C, total, pa, a_row, pb, b_row, size);
+    }
+    for (int r = 0; r < R; r++)
+        for (int j = 0; j < C; j++) {
+            REAL *to = &c[r * g->c_m + j * g->c_n];
+            *to = add ? *to + total[r][j] : total[r][j];
+        }
+}
+
+static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end, bool add)
+{
+    for (; n < end; n += 2) {
+        int pair = n + 2 <= end;
+        REAL *cn = c + n * g->c_n;
+        const REAL *bn = b + n * g->b_n;
+        int64_t m = 0;
+        for (; m + 4 <= g->M; m += 4) {
+            if (pair) NAME(block_by_dots)(4, 2, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
+            else NAME(block_by_dots)(4, 1, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
+        }
+        for (; m < g->M; m++) {
+            if (pair) NAME(block_by_dots)(1, 2, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
+            else NAME(block_by_dots)(1, 1, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
+        }
+    }
+}
+
+static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    Tiles t = thin_tiles(g);
+    bool by_columns = g->b_n == 1 && g->N >= LANES;
+    bool worth_it = (double)g->M * (double)g->N * (double)g->K * (double)t.batch > 5e4;
+#pragma omp parallel for schedule(dynamic) if (worth_it && !omp_in_parallel())
+    for (int64_t i = 0; i < t.batch * t.columns; i++) {
+        Begin at = begin_of(g, i / t.columns);
+        int64_t n = i % t.columns * t.n, end = at_most(n + t.n, g->N);
+        if (by_columns) NAME(thin_by_columns)(c + at.c, a + at.a, b + at.b, g, n, end, add);
+        else NAME(thin_by_dots)(c + at.c, a + at.a, b + at.b, g, n, end, add);
+    }
+}
+
+/* ---- the others */
+
+static void NAME(blas_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, Blas_side sa, Blas_side sb, int64_t ldc, bool add)
+{
+    Tiles t = blas_tiles(g);
+    int64_t tiles = t.rows * t.columns;
+#pragma omp parallel for schedule(dynamic) if (t.batch * tiles > 1 && !omp_in_parallel())
+    for (int64_t i = 0; i < t.batch * tiles; i++) {
+        Begin at = begin_of(g, i / tiles);
+        int64_t m = i % tiles / t.columns * t.m, n = i % t.columns * t.n;
+        int64_t rows = at_most(g->M - m, t.m), columns = at_most(g->N - n, t.n);
+        int before = begin_blas();
+        CBLAS(gemm)(CblasRowMajor, sa.trans, sb.trans, (int)rows, (int)columns, (int)g->K, 1, a + at.a + m * g->a_m, (int)sa.ld,
+                    b + at.b + n * g->b_n, (int)sb.ld, add ? 1 : 0, c + at.c + m * g->c_m + n * g->c_n, (int)ldc);
+        end_blas(before);
+    }
+}
+
+static void NAME(clear)(REAL *c, const Lathe_gemm *g)
+{
+    for (int64_t i = 0; i < batch_of(g); i++) {
+        REAL *at = c + begin_of(g, i).c;
+        for (int64_t m = 0; m < g->M; m++)
+            for (int64_t n = 0; n < g->N; n++) at[m * g->c_m + n * g->c_n] = 0;
+    }
+}
+
+void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, bool add)
+{
+    Lathe_gemm g = *given;
+    if (g.K == 0 && !add) NAME(clear)(c, &g);
+    if (g.M == 0 || g.N == 0 || g.K == 0) return;
+    bool thin = g.M <= THIN || g.N <= THIN;
+    bool turn = thin ? g.N < g.M : g.c_n != 1;          /* fewer rows than columns; or rows of c contiguous */
+    if (turn) {
+        const REAL *x = a;
+        a = b, b = x;
+        g = transposed(given);
+    }
+    if (g.N == 1) g.b_n = 1;
+    if (g.K == 1) g.a_k = g.b_k = 1;
+    Blas_side sa = blas_side(g.M, g.K, g.a_m, g.a_k), sb = blas_side(g.K, g.N, g.b_k, g.b_n), sc = blas_side(g.M, g.N, g.c_m, g.c_n);
+    bool blas = sa.ld && sb.ld && sc.ld && sc.trans == CblasNoTrans && g.K <= INT_MAX;
+    if (thin || !blas) NAME(thin_gemm)(c, a, b, &g, add);
+    else NAME(blas_gemm)(c, a, b, &g, sa, sb, sc.ld, add);
+}

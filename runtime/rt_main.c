@@ -1,0 +1,236 @@
+/* rt_main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints. */
+#include "lathe_rt.h"
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {                          /* subcommands, as bits */
+    TRAIN = 1,
+    EVAL = 2,
+    GENERATE = 4,
+    GRAD = 8,
+    INIT = 16,
+    BENCH = 32,
+    INFO = 64,
+    ALL = 127
+};
+
+typedef struct Command {
+    const char *name;
+    int bit;
+    int (*run)(Trainer *);
+    const char *usage, *help;
+} Command;
+
+static const Command commands[] = {
+    {"train", TRAIN, train_command, "--data PATH… [options]",
+     "Trains; writes config.json, metrics.jsonl, model.safetensors and the tokenizer into the run folder."},
+    {"eval", EVAL, eval_command, "--data PATH… [--weights W.safetensors] [options]",
+     "Loss and metrics over the last part of the data (all of it: --val-fraction 1)."},
+    {"generate", GENERATE, generate_command, "[--prompt TEXT…] [--weights W.safetensors] [options]",
+     "Continues each prompt, token by token.  Past the context the window slides: its newer half is read again."},
+    {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
+     "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
+    {"init", INIT, init_command, "--out W.safetensors [--seed S]", "Writes the parameters that training starts from."},
+    {"bench", BENCH, bench_command, "[--steps N] [--json]", "Times training steps on random data."},
+    {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+typedef enum Kind { FLAG, TEXT, TEXTS, COUNT, SEED, THREADS, SIZE, KNOB, SET } Kind;
+
+typedef struct Option {
+    const char *name;
+    int commands;
+    Kind kind;
+    size_t field;               /* of Trainer */
+    const char *knob;           /* KNOB: the recipe's name */
+    const char *argument, *help;
+} Option;
+
+#define AT(f) offsetof(Trainer, f)
+
+static const Option options[] = {
+    {"data", TRAIN | EVAL | GENERATE, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
+    {"tokenizer", TRAIN | EVAL | GENERATE, KNOB, 0, "tokenizer", "NAME", "bytes or chars"},
+    {"val-fraction", TRAIN | EVAL, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
+    {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
+    {"steps", BENCH, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
+    {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: times the size of the training data"},
+    {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on"},
+    {"tokens", GENERATE, KNOB, 0, "sample_tokens", "N", "tokens to write"},
+    {"set", TRAIN | EVAL | GENERATE | BENCH | INFO, SET, 0, NULL, "k=v", "changes a setting of the recipe"},
+    {"seed", TRAIN | GENERATE | GRAD | INIT | BENCH, SEED, AT(seed), NULL, "S", "0 … 2147483647 (default 1)"},
+    {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
+    {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG)"},
+    {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
+    {"weights", TRAIN | EVAL | GENERATE | GRAD, TEXT, AT(weights), NULL, "W.safetensors",
+     "parameters to start from (default of eval, generate: the run folder's)"},
+    {"inputs", GRAD, TEXT, AT(inputs), NULL, "I.safetensors", "inputs under the description's names; ids I32 or I64"},
+    {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
+    {"eval-every", TRAIN, KNOB, 0, "eval_every", "N", "steps between evaluations"},
+    {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between saves"},
+    {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
+    {"prompt", GENERATE, TEXTS, AT(prompt), NULL, "TEXT…", "what to continue, each by itself"},
+    {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE", "refuse to take more, as 512M (default: all there is)"},
+    {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+/* ------------------------------------------------------------------ help */
+
+static void print_all_help(const Lathe_model *m, FILE *f)
+{
+    fprintf(f, "usage: trainer COMMAND [options]      (%s)\n\n", m->name);
+    for (int i = 0; i < COMMANDS; i++) fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fprintf(f, "\n`trainer COMMAND --help` lists the options.\n");
+}
+
+static void print_help(const Trainer *t, const Command *c)
+{
+    printf("usage: trainer %s %s\n\n%s\n\n", c->name, c->usage, c->help);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].commands & c->bit) {
+            char *left = text_of("--%s %s", options[i].name, options[i].argument ? options[i].argument : "");
+            printf("  %-24s %s\n", left, options[i].help);
+        }
+    if (c->bit & (TRAIN | INFO)) {
+        printf("\nSettings for --set, with their values now:\n");
+        print_knobs(stdout, &t->recipe);
+    }
+}
+
+/* ------------------------------------------------------------------ reading it */
+
+static const Command *find_command(const Lathe_model *m, const char *name)
+{
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(name, names[i]) == 0) return &commands[i];
+    }
+    const char *close = nearest_word(name, names, COMMANDS);
+    if (close) fail(EXIT_USAGE, NULL, "there is no command %s; did you mean %s?", name, close);
+    fprintf(stderr, "trainer: error: there is no command %s\n", name);
+    print_all_help(m, stderr);
+    exit(EXIT_USAGE);
+}
+
+/* An option that exists, but not here; or a name close to one. */
+static _Noreturn void refuse_option(const Command *c, const char *name)
+{
+    const char *names[OPTIONS + 1] = {"help"};
+    int n = 1;
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].commands & c->bit) names[n++] = options[i].name;
+        if (strcmp(options[i].name, name) != 0) continue;
+        for (int k = 0; k < COMMANDS; k++)
+            if (commands[k].bit & options[i].commands)
+                fail(EXIT_USAGE, NULL, "%s has no option --%s; %s has", c->name, name, commands[k].name);
+    }
+    const char *close = nearest_word(name, names, n);
+    if (close) fail(EXIT_USAGE, NULL, "%s has no option --%s; did you mean --%s?", c->name, name, close);
+    fail(EXIT_USAGE, NULL, "%s has no option --%s; `trainer %s --help` lists them", c->name, name, c->name);
+}
+
+static const Option *find_option(const Command *c, const char *name)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if ((options[i].commands & c->bit) && strcmp(options[i].name, name) == 0) return &options[i];
+    refuse_option(c, name);
+}
+
+static void add_word(Words *w, const char *word)
+{
+    w->at = realloc(w->at, sizeof *w->at * (size_t)(w->n + 1));
+    if (!w->at) abort();
+    w->at[w->n++] = word;
+}
+
+static int64_t count_of(const Option *o, const char *value, int64_t least, int64_t most)
+{
+    int64_t n;
+    if (!parse_count(value, &n) || n < least || n > most)
+        fail(EXIT_USAGE, NULL, "--%s %s: expected a whole number, %lld%s", o->name, value, (long long)least,
+             most == INT64_MAX ? " or more" : text_of(" to %lld", (long long)most));
+    return n;
+}
+
+static void take_value(Trainer *t, const Option *o, const char *value)
+{
+    void *field = (char *)t + o->field;
+    switch (o->kind) {
+    case FLAG: *(bool *)field = true; break;
+    case TEXT: *(const char **)field = value; break;
+    case TEXTS: add_word(field, value); break;
+    case COUNT: *(int64_t *)field = count_of(o, value, 1, INT64_MAX); break;
+    case SEED: *(int32_t *)field = (int32_t)count_of(o, value, 0, INT32_MAX); break;
+    case THREADS: *(int *)field = (int)count_of(o, value, 1, 1024); break;
+    case SIZE:
+        if (!parse_size(value, field)) fail(EXIT_USAGE, NULL, "--%s %s: expected a size such as 512M or 8G", o->name, value);
+        break;
+    case KNOB: set_knob(t, o->knob, value); break;
+    case SET: set_knob_text(t, value); break;
+    }
+    if (o->kind == KNOB && strcmp(o->knob, "tokenizer") == 0) t->tokenizer_given = true;
+}
+
+/* Takes the option at argv[i] and its values; returns the index after them. */
+static int take_option(Trainer *t, const Command *c, int argc, char **argv, int i)
+{
+    const char *name = argv[i] + 2, *equals = strchr(name, '=');
+    const Option *o = find_option(c, equals ? text_of("%.*s", (int)(equals - name), name) : name);
+    i++;
+    if (o->kind == FLAG) {
+        if (equals) fail(EXIT_USAGE, NULL, "--%s takes no value", o->name);
+        take_value(t, o, NULL);
+    } else if (equals) {
+        take_value(t, o, equals + 1);
+    } else {
+        if (i == argc || (strncmp(argv[i], "--", 2) == 0 && o->kind != COUNT))
+            fail(EXIT_USAGE, NULL, "--%s needs a value: --%s %s (%s)", o->name, o->name, o->argument, o->help);
+        take_value(t, o, argv[i++]);
+    }
+    while (o->kind == TEXTS && i < argc && strncmp(argv[i], "--", 2) != 0) take_value(t, o, argv[i++]);
+    return i;
+}
+
+static bool wants_help(const char *s) { return strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0 || strcmp(s, "help") == 0; }
+
+static void take_options(Trainer *t, const Command *c, int argc, char **argv)
+{
+    for (int i = 2; i < argc;) {
+        if (wants_help(argv[i])) {
+            print_help(t, c);
+            exit(0);
+        }
+        if (strncmp(argv[i], "--", 2) != 0)
+            fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, argv[i], c->name);
+        i = take_option(t, c, argc, argv, i);
+    }
+}
+
+const char *run_folder(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    if (t->out) return t->out;
+    return m->config && *m->config ? text_of("runs/%s-%s", m->name, m->config) : text_of("runs/%s", m->name);
+}
+
+char *weights_path(const Trainer *t)
+{
+    return t->weights ? text_of("%s", t->weights) : text_of("%s/model.safetensors", run_folder(t));
+}
+
+int lathe_main(const Lathe_model *model, int argc, char **argv)
+{
+    if (argc < 2 || wants_help(argv[1])) {
+        print_all_help(model, argc < 2 ? stderr : stdout);
+        return argc < 2 ? EXIT_USAGE : 0;
+    }
+    const Command *c = find_command(model, argv[1]);
+    Trainer t = {.model = model, .command = c->name, .recipe = model->recipe, .seed = 1};
+    take_options(&t, c, argc, argv);
+    return c->run(&t);
+}

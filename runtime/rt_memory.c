@@ -1,0 +1,227 @@
+/* rt_memory.c: the one block a run lives in, laid out from the model's tables and touched before the first step.
+ *
+ *     parameters | gradients | optimizer | states | inputs outputs work of the entry being called
+ *
+ * The first four are flat arrays that stay; the last part is used by every entry in turn, so that its size is that of the
+ * largest.  Everything starts at a multiple of 64 bytes. */
+#include "lathe_rt.h"
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
+
+/* ------------------------------------------------------------------ sizes */
+
+int64_t planned(const Lathe_model *m, const char *category)
+{
+    for (int i = 0; i < m->categories; i++)
+        if (strcmp(m->plan[i].category, category) == 0) return m->plan[i].bytes;
+    return 0;
+}
+
+static int64_t call_size(const Lathe_entry *e)
+{
+    return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
+}
+
+static int64_t largest_call(const Lathe_model *m, const char *const *entries)
+{
+    int64_t most = 0;
+    for (; *entries; entries++) {
+        const Lathe_entry *e = find_entry(m, *entries);
+        if (e && call_size(e) > most) most = call_size(e);
+    }
+    return most;
+}
+
+/* What the machine can give without swapping: MemAvailable, and what is left of a control group's limit. */
+static int64_t memory_there_is(void)
+{
+    long long kb = 0, limit, used;
+    char line[128];
+    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kb) == 1) bytes = kb * 1024;
+    if (f) fclose(f);
+    FILE *max = fopen("/sys/fs/cgroup/memory.max", "r"), *now = fopen("/sys/fs/cgroup/memory.current", "r");
+    if (max && now && fscanf(max, "%lld", &limit) == 1 && fscanf(now, "%lld", &used) == 1 && limit - used < bytes)
+        bytes = limit - used;
+    if (max) fclose(max);
+    if (now) fclose(now);
+    return bytes;
+}
+
+static void refuse_too_large(const Trainer *t, int64_t wanted)
+{
+    int64_t there = t->memory_limit ? t->memory_limit : memory_there_is();
+    if (wanted <= there) return;
+    fail(EXIT_ERROR, NULL,
+         "%s needs %s (%s bytes), and %s %s; nothing was taken.  %s, or build the model smaller: "
+         "`lathe build MODEL.lua --set batch=N` with N below %lld (`trainer info` shows what needs how much)",
+         t->command, size_text(wanted), grouped(wanted), t->memory_limit ? "--memory-limit is" : "this machine has",
+         t->memory_limit ? size_text(there) : text_of("%s available", size_text(there)),
+         t->memory_limit ? "Raise the limit" : "End other programs", (long long)t->model->batch);
+}
+
+/* ------------------------------------------------------------------ the block */
+
+static char *map_block(const Trainer *t, int64_t bytes)
+{
+    char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        fail(EXIT_ERROR, NULL, "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
+             "smaller batch", t->command, size_text(bytes));
+    (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
+    return base;
+}
+
+/* Writes to every page once, shared among the threads, so that no step waits for the kernel. */
+static void touch(char *base, int64_t bytes)
+{
+    const int64_t block = INT64_C(1) << 21;
+    PARALLEL
+    for (int64_t i = 0; i < (bytes + block - 1) / block; i++) {
+        int64_t left = bytes - i * block;
+        memset(base + i * block, 0, (size_t)(left < block ? left : block));
+    }
+}
+
+static void *part(Memory *m, int64_t *at, int64_t bytes)
+{
+    void *p = bytes ? m->base + *at : NULL;
+    *at += align64(bytes);
+    return p;
+}
+
+/* The optimizer's moments fit what was planned, or the recipe was changed to one that needs more. */
+static void check_optimizer(const Trainer *t, int64_t bytes)
+{
+    int64_t room = planned(t->model, "optimizer");
+    if (bytes <= room) return;
+    fail(EXIT_USAGE, NULL, "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
+         "the optimizer in the description's train table", size_text(bytes), size_text(room));
+}
+
+void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
+{
+    const Lathe_model *model = t->model;
+    int64_t flat = model->flat_elements * dtype_size(model->real), moments = 0;
+    if (optimizer) {
+        check_optimizer(t, (int64_t)optimizer_bytes(model, &t->recipe));
+        moments = planned(model, "optimizer");
+    }
+    m->call_bytes = largest_call(model, entries);
+    int64_t planned_call = align64(planned(model, "inputs")) + align64(planned(model, "outputs")) +
+                           align64(planned(model, "work"));
+    bug_if(m->call_bytes > planned_call);
+    if (optimizer) m->call_bytes = planned_call;
+    m->bytes = align64(flat) * (grads ? 2 : 1) + align64(moments) + align64(model->state_bytes) + m->call_bytes;
+    int64_t beside = planned(model, "blas") + planned(model, "data");
+    refuse_too_large(t, m->bytes + beside);
+    bug_if(m->bytes + beside > model->planned_bytes);
+    bug_if(optimizer && m->bytes + beside != model->planned_bytes);
+    m->base = map_block(t, m->bytes);
+    touch(m->base, m->bytes);
+    int64_t at = 0;
+    m->params = part(m, &at, flat);
+    m->grads = part(m, &at, grads ? flat : 0);
+    m->moments = part(m, &at, moments);
+    m->state = part(m, &at, model->state_bytes);
+    m->call = m->base + at;
+}
+
+/* ------------------------------------------------------------------ entries and their tensors */
+
+const Lathe_entry *find_entry(const Lathe_model *m, const char *name)
+{
+    for (int i = 0; i < m->entries; i++)
+        if (strcmp(m->entry[i].name, name) == 0) return &m->entry[i];
+    return NULL;
+}
+
+const Lathe_entry *need_entry(const Lathe_model *m, const char *name)
+{
+    const Lathe_entry *e = find_entry(m, name);
+    if (!e) fail(EXIT_ERROR, NULL, "%s has no entry %s: its description does not allow for one, or it was built without it; "
+                 "`trainer info` lists what it has", m->name, name);
+    return e;
+}
+
+Lathe_call call_of(const Memory *m, const Lathe_entry *e)
+{
+    bug_if(call_size(e) > m->call_bytes);
+    char *out = m->call + align64(e->in_bytes);
+    return (Lathe_call){m->params, m->grads, m->call, out, m->state, out + align64(e->out_bytes)};
+}
+
+void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position)
+{
+    for (int i = 0; i < e->inputs; i++) {
+        int32_t *at = (int32_t *)(in + e->input[i].offset);
+        switch (e->input[i].role) {
+        case LATHE_SEED: *at = seed; break;
+        case LATHE_STEP: *at = (int32_t)step; break;
+        case LATHE_POSITION: *at = (int32_t)position; break;
+        default: break;
+        }
+    }
+}
+
+int dtype_size(Lathe_dtype t)
+{
+    static const int size[] = {[LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8};
+    return size[t];
+}
+
+int64_t tensor_size(const Lathe_tensor *t)
+{
+    int64_t n = 1;
+    for (int k = 0; k < t->rank; k++) n *= t->dim[k];
+    return n;
+}
+
+double read_element(Lathe_dtype t, const void *at, int64_t i)
+{
+    switch (t) {
+    case LATHE_BOOL: return ((const unsigned char *)at)[i];
+    case LATHE_I32: return ((const int32_t *)at)[i];
+    case LATHE_F32: return (double)((const float *)at)[i];
+    default: return ((const double *)at)[i];
+    }
+}
+
+const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role)
+{
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == role) return &e->input[i];
+    return NULL;
+}
+
+const Lathe_tensor *output_named(const Lathe_entry *e, const char *name)
+{
+    for (int i = 0; i < e->outputs; i++)
+        if (strcmp(e->output[i].name, name) == 0) return &e->output[i];
+    return NULL;
+}
+
+double output_scalar(const Lathe_entry *e, const char *out, const char *name)
+{
+    const Lathe_tensor *t = output_named(e, name);
+    if (!t) fail(EXIT_ERROR, NULL, "entry %s has no output %s", e->name, name);
+    return read_element(t->dtype, out + t->offset, 0);
+}
+
+int64_t class_count(const Lathe_model *m)
+{
+    if (m->vocab) return m->vocab;
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_tensor *t = output_named(&m->entry[i], "logits");
+        if (t && t->rank) return t->dim[t->rank - 1];
+    }
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* train_bench.c: `trainer bench`: the time of whole training steps on random data. */
+#include "trainer.h"
+#include "rt_math.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BENCH_SITE = 0x7fff0004, WARM_UP = 2 };
+
+/* Milliseconds since the kernel made this process, in its clock ticks (10 ms); -1 where /proc does not tell. */
+static double ms_since_start(void)
+{
+    char text[1024];
+    unsigned long long ticks;
+    FILE *f = fopen("/proc/self/stat", "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    text[n] = 0;
+    char *at = strrchr(text, ')');      /* the name may hold blanks and brackets; start time is the 20th field after it */
+    struct timespec now;
+    if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1) return -1;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return 1e3 * ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec - (double)ticks / (double)sysconf(_SC_CLK_TCK));
+}
+
+static int64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* Ids below the vocabulary or the number of classes, reals in -1 … 1. */
+static void fill_random(const Trainer *t, const Lathe_entry *e, char *in, int64_t step)
+{
+    int64_t limit = class_count(t->model) ? class_count(t->model) : 2;
+    for (int k = 0; k < e->inputs; k++) {
+        const Lathe_tensor *x = &e->input[k];
+        char *at = in + x->offset;
+        for (int64_t i = 0; i < tensor_size(x); i++) {
+            int word = philox_word(t->seed, (int)step, BENCH_SITE, k, (int)i);
+            if (x->dtype == LATHE_I32) ((int32_t *)at)[i] = (int32_t)((uint64_t)(uint32_t)word * (uint64_t)limit >> 32);
+            else if (x->dtype == LATHE_F64) ((double *)at)[i] = 2 * u01_f64(word) - 1;
+            else ((float *)at)[i] = 2 * u01_f32(word) - 1;
+        }
+    }
+    set_scalars(e, in, t->seed, step, 0);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef struct Bench {
+    int64_t steps;
+    double *ms;                         /* [steps], sorted */
+    double startup_ms, total_ms, items;     /* items: tokens or rows of a step */
+} Bench;
+
+static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
+{
+    Lathe_call call = call_of(m, e);
+    b->startup_ms = ms_since_start();
+    for (int64_t step = 0; step < b->steps + WARM_UP; step++) {
+        double begin = seconds_now();
+        fill_random(t, e, m->call, step);
+        take_step(t, e, &call, o, m->params, step);
+        double ms = 1e3 * (seconds_now() - begin);
+        if (step < WARM_UP) continue;
+        b->ms[step - WARM_UP] = ms;
+        b->total_ms += ms;
+    }
+    qsort(b->ms, (size_t)b->steps, sizeof *b->ms, by_value);
+}
+
+static double median(const Bench *b)
+{
+    int64_t middle = b->steps / 2;
+    return b->steps % 2 ? b->ms[middle] : (b->ms[middle - 1] + b->ms[middle]) / 2;
+}
+
+static void print_json(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
+{
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", m->name, "config", m->config, "precision", m->precision, "threads",
+                            omp_get_max_threads(), "steps", (json_int_t)b->steps);
+    json_object_set_new(all, "tokens_per_s", json_real(b->items * (double)b->steps / (b->total_ms * 1e-3)));
+    json_object_set_new(all, "step_ms", json_pack("{s:f, s:f, s:f}", "median", median(b), "min", b->ms[0], "max", b->ms[b->steps - 1]));
+    json_object_set_new(all, "flops_per_step", json_real(e->flops));
+    json_object_set_new(all, "gemm_floor_ms", json_null());
+    json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
+    json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
+    json_object_set_new(all, "peak_rss_bytes", json_integer(peak_rss_bytes()));
+    json_object_set_new(all, "startup_ms", json_real(b->startup_ms));
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    putchar('\n');
+    json_decref(all);
+}
+
+static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
+{
+    printf("%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps, omp_get_max_threads(), median(b),
+           b->ms[0], b->ms[b->steps - 1]);
+    printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n", b->items * (double)b->steps / (b->total_ms * 1e-3),
+           e->flops / median(b) * 1e-6);
+    printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n", size_text(m->planned_bytes),
+           size_text(peak_rss_bytes()), b->startup_ms);
+}
+
+int bench_command(Trainer *t)
+{
+    static const char *const entries[] = {"train", NULL};
+    const Lathe_entry *e = need_entry(t->model, "train");
+    const Lathe_tensor *tokens = tensor_with_role(e, LATHE_TOKENS);
+    Bench b = {.steps = t->steps ? t->steps : 10};
+    Memory m;
+    Optimizer o;
+    b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
+    b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
+    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    take_memory(&m, t, true, true, entries);
+    optimizer_init(&o, t->model, &t->recipe, m.moments);
+    init_parameters(t->model, (uint64_t)t->seed, m.params);
+    run_steps(&b, t, e, &m, &o);
+    if (t->json) print_json(&b, t->model, e);
+    else print_text(&b, t->model, e);
+    optimizer_free(&o);
+    return 0;
+}

@@ -1,0 +1,116 @@
+/* train_eval.c: loss and metrics over the whole validation part, each item counted once; `trainer eval`. */
+#include "trainer.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void name_scores(Scores *s, const Lathe_entry *e)
+{
+    s->name[s->n++] = "loss";
+    for (int i = 0; i < e->outputs && s->n < MAX_SCORES; i++)
+        if (e->output[i].rank == 0 && strcmp(e->output[i].name, "loss") != 0) s->name[s->n++] = e->output[i].name;
+}
+
+/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first.  Adds weight times the
+ * batch's means to sum. */
+static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first, int64_t real,
+                      double weight, const Scores *s, double *sum)
+{
+    int64_t rows = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)rows);
+    for (int64_t r = 0; r < rows; r++) item[r] = val_item(d, first + (r < real ? r : 0));
+    fill_items(d, e, in, item);
+    free(item);
+    set_scalars(e, in, 0, 0, 0);
+    e->run(call);
+    for (int i = 0; i < s->n; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
+}
+
+/* The last batch may be short of rows.  An entry yields the mean over its batch, so with `real` items and copies of
+ * one of them, less a batch of nothing but that one:
+ *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
+static void add_remainder(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first, int64_t real,
+                          const Scores *s, double *sum)
+{
+    double rows = (double)items_in_call(e);
+    if (real == 0) return;
+    if (real == 1) {
+        add_batch(d, e, call, in, first, 1, 1, s, sum);
+        return;
+    }
+    add_batch(d, e, call, in, first, real, rows, s, sum);
+    add_batch(d, e, call, in, first, 1, (double)real - rows, s, sum);
+}
+
+Scores evaluate(const Data *d, const Memory *m, const Trainer *t)
+{
+    const Lathe_entry *e = need_entry(t->model, "eval");
+    Lathe_call call = call_of(m, e);
+    int64_t rows = items_in_call(e), k = 0;
+    double sum[MAX_SCORES] = {0};
+    Scores s = {.items = d->val_items};
+    name_scores(&s, e);
+    for (; k + rows <= d->val_items && !interrupted; k += rows) add_batch(d, e, &call, m->call, k, rows, (double)rows, &s, sum);
+    if (interrupted) return s;
+    add_remainder(d, e, &call, m->call, k, d->val_items - k, &s, sum);
+    for (int i = 0; i < s.n; i++) s.value[i] = sum[i] / (double)s.items;
+    s.complete = true;
+    return s;
+}
+
+char *scores_text(const Scores *s, const Data *d)
+{
+    char *text = text_of("%s", "");
+    for (int i = 0; i < s->n; i++) {
+        char *longer = text_of("%s%s%s %.4f", text, i ? " | " : "", s->name[i], s->value[i]);
+        free(text);
+        text = longer;
+    }
+    return d->text ? text_of("%s | perplexity %.4g", text, exp(s->value[0])) : text;
+}
+
+static json_t *real_json(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+json_t *scores_json(const Scores *s, const Data *d)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < s->n; i++) json_object_set_new(all, s->name[i], real_json(s->value[i]));
+    if (d->text) json_object_set_new(all, "perplexity", real_json(exp(s->value[0])));
+    json_object_set_new(all, item_word(d), json_integer(s->items));
+    return all;
+}
+
+/* ------------------------------------------------------------------ trainer eval */
+
+static void print_scores(const Scores *s, const Data *d)
+{
+    printf("%s\n", scores_text(s, d));
+    if (d->text)
+        printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n", grouped(s->items),
+               (long long)d->seq, grouped(d->val), (long long)(d->val - 1 - s->items * d->seq));
+    else printf("over the last %s rows\n", grouped(s->items));
+}
+
+int eval_command(Trainer *t)
+{
+    static const char *const entries[] = {"eval", NULL};
+    Data d;
+    Memory m;
+    char *path = weights_path(t);
+    open_data(&d, t, false);
+    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    take_memory(&m, t, false, false, entries);
+    load_weights(t->model, path, m.params);
+    Scores s = evaluate(&d, &m, t);
+    if (t->json) {
+        json_t *all = scores_json(&s, &d);
+        json_object_set_new(all, "weights", json_string(path));
+        json_dumpf(all, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(all);
+    } else {
+        print_scores(&s, &d);
+    }
+    return 0;
+}

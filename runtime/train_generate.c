@@ -1,0 +1,191 @@
+/* train_generate.c: `trainer generate`: feeds the decode entry one token at a time, its state kept between calls. */
+#include "trainer.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Generation {
+    Trainer *t;
+    const Lathe_entry *entry;
+    Lathe_call call;
+    Memory memory;
+    Vocab vocab;
+    const Lathe_tensor *token, *logits;
+    int64_t context;                    /* positions the model knows; 0: any number */
+    int64_t position;                   /* tokens in the state */
+    int32_t *history;                   /* prompt and what was generated */
+    int64_t n;
+} Generation;
+
+/* ------------------------------------------------------------------ feeding tokens */
+
+static void feed(Generation *g, int32_t id)
+{
+    memcpy(g->memory.call + g->token->offset, &id, sizeof id);
+    set_scalars(g->entry, g->memory.call, g->t->seed, 0, g->position++);
+    g->entry->run(&g->call);
+}
+
+static void forget(Generation *g)
+{
+    if (g->memory.state) memset(g->memory.state, 0, (size_t)g->t->model->state_bytes);
+    g->position = 0;
+}
+
+/* Feeds history[k].  Past the context the state starts anew from the newer half of what it held. */
+static void feed_next(Generation *g, int64_t k)
+{
+    if (g->context && g->position == g->context) {
+        forget(g);
+        for (int64_t i = k - g->context / 2; i < k; i++) feed(g, g->history[i]);
+    }
+    feed(g, g->history[k]);
+}
+
+/* ------------------------------------------------------------------ one prompt */
+
+typedef struct Shown {                  /* what was generated, shown as it comes or gathered */
+    bool gather;
+    char *text;
+    size_t bytes;
+} Shown;
+
+static void show(const Generation *g, Shown *s, int32_t id)
+{
+    char piece[4];
+    int n = token_text(&g->vocab, id, piece);
+    if (s->gather) {
+        memcpy(s->text + s->bytes, piece, (size_t)n);
+        s->bytes += (size_t)n;
+    } else {
+        fwrite(piece, 1, (size_t)n, stdout);
+        fflush(stdout);
+    }
+}
+
+/* Without a prompt the text starts after a line's end, or with the first token if there is none. */
+static void take_prompt(Generation *g, const char *prompt)
+{
+    int32_t start = 0;
+    g->n = encode_text(&g->vocab, prompt, g->history);
+    if (g->n > 0) return;
+    if (g->vocab.kind == LATHE_BYTES && g->vocab.n > '\n') start = '\n';
+    if (g->vocab.kind == LATHE_CHARS && g->vocab.id['\n']) start = g->vocab.id['\n'] - 1;
+    g->history[g->n++] = start;
+}
+
+static void continue_prompt(Generation *g, const char *prompt, int64_t tokens, Shown *shown)
+{
+    Sampler sampler;
+    g->history = must_alloc(sizeof *g->history * (strlen(prompt) + (size_t)tokens + 1));
+    forget(g);
+    take_prompt(g, prompt);
+    int64_t given = *prompt ? g->n : 0, fed = 0;
+    sampler_init(&sampler, g->t, g->vocab.n);
+    for (int64_t i = 0; i < given; i++) show(g, shown, g->history[i]);
+    for (int64_t made = 0; made < tokens; made++) {
+        while (fed < g->n) {
+            sampler.seen[g->history[fed]] = 1;
+            feed_next(g, fed++);
+        }
+        int32_t id = sample_token(&sampler, g->logits->dtype, (char *)g->call.out + g->logits->offset, g->n);
+        g->history[g->n++] = id;
+        show(g, shown, id);
+    }
+    sampler_free(&sampler);
+}
+
+/* ------------------------------------------------------------------ starting */
+
+static void find_tensors(Generation *g)
+{
+    const Lathe_model *m = g->t->model;
+    g->entry = need_entry(m, "decode");
+    g->token = tensor_with_role(g->entry, LATHE_TOKENS);
+    g->logits = output_named(g->entry, "logits");
+    if (!g->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: there is no text to continue", m->name);
+    if (!g->logits || tensor_size(g->logits) != m->vocab)
+        fail(EXIT_ERROR, NULL, "%s has no output \"logits\" of %lld elements for one token, which generate draws from; return it from "
+             "the description's forward", m->name, (long long)m->vocab);
+    g->context = tensor_with_role(g->entry, LATHE_POSITION) ? m->seq : 0;
+}
+
+/* As saved beside the weights; else the given text's characters; bytes need neither. */
+static void find_vocab(Generation *g, const char *weights)
+{
+    Trainer *t = g->t;
+    char *folder = text_of("%s", weights), *slash = strrchr(folder, '/');
+    if (slash) *slash = 0;
+    g->vocab.kind = t->recipe.tokenizer;
+    bool saved = load_vocab(&g->vocab, slash ? folder : ".");
+    if (!saved && t->recipe.tokenizer == LATHE_CHARS && t->data.n) open_text(&t->data, &g->vocab, t->model->vocab);
+    if (g->vocab.kind == LATHE_BYTES && (!saved || g->vocab.n > t->model->vocab))
+        g->vocab.n = t->model->vocab < 256 ? (int)t->model->vocab : 256;
+    if (g->vocab.n == 0)
+        fail(EXIT_DATA, text_of("%s/tokenizer.json", slash ? folder : "."), "expected the characters that the model was trained with, "
+             "as train leaves them beside its weights; give the text it was trained on with --data");
+    if (g->vocab.n > t->model->vocab)
+        fail(EXIT_DATA, NULL, "the vocabulary has %d tokens, the model %lld: it belongs to another model", g->vocab.n,
+             (long long)t->model->vocab);
+    free(folder);
+}
+
+/* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
+static json_t *text_json(const char *text, size_t bytes)
+{
+    char *clean = must_alloc(3 * bytes + 1), *to = clean;
+    for (size_t i = 0; i < bytes;) {
+        uint32_t code = 0xfffd;
+        int n = decode_utf8((const unsigned char *)text + i, (int64_t)(bytes - i), &code);
+        to += encode_utf8(n ? code : 0xfffd, to);
+        i += n ? (size_t)n : 1;
+    }
+    json_t *s = json_stringn(clean, (size_t)(to - clean));
+    free(clean);
+    return s;
+}
+
+static json_t *sample_json(const Generation *g, const char *prompt, const Shown *s)
+{
+    json_t *all = json_object(), *tokens = json_array();
+    for (int64_t i = 0; i < g->n; i++) json_array_append_new(tokens, json_integer(g->history[i]));
+    json_object_set_new(all, "prompt", json_string(prompt));
+    json_object_set_new(all, "text", text_json(s->text, s->bytes));
+    json_object_set_new(all, "tokens", tokens);
+    return all;
+}
+
+static void generate_one(Generation *g, const char *prompt, json_t *results, bool last)
+{
+    int64_t tokens = g->t->recipe.sample_tokens > 0 ? g->t->recipe.sample_tokens : 256;
+    Shown shown = {.gather = g->t->json};
+    if (shown.gather) shown.text = must_alloc(4 * (strlen(prompt) + (size_t)tokens + 1));
+    continue_prompt(g, prompt, tokens, &shown);
+    if (shown.gather) json_array_append_new(results, sample_json(g, prompt, &shown));
+    else printf("\n%s", last ? "" : "---\n");
+    free(shown.text);
+    free(g->history);
+}
+
+int generate_command(Trainer *t)
+{
+    static const char *const entries[] = {"decode", NULL};
+    Generation g = {.t = t};
+    char *path = weights_path(t);
+    find_tensors(&g);
+    find_vocab(&g, path);
+    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    take_memory(&g.memory, t, false, false, entries);
+    load_weights(t->model, path, g.memory.params);
+    g.call = call_of(&g.memory, g.entry);
+    json_t *results = json_array();
+    if (t->prompt.n == 0) generate_one(&g, "", results, true);
+    for (int i = 0; i < t->prompt.n; i++) generate_one(&g, t->prompt.at[i], results, i + 1 == t->prompt.n);
+    if (t->json) {
+        json_dumpf(results, stdout, JSON_COMPACT);
+        putchar('\n');
+    }
+    json_decref(results);
+    return 0;
+}

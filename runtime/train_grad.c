@@ -1,0 +1,159 @@
+/* train_grad.c: `trainer grad`: loss, outputs and gradients for inputs from a file; `trainer init`: first parameters. */
+#include "trainer.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ inputs */
+
+static bool is_scalar_role(Lathe_role r) { return r == LATHE_SEED || r == LATHE_STEP || r == LATHE_POSITION; }
+
+static char *shape_text_of(int rank, const int64_t *dim)
+{
+    char *s = text_of("[");
+    for (int k = 0; k < rank; k++) s = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
+    return text_of("%s]", s);
+}
+
+/* "tokens[1][5]" */
+static char *element_text(const Lathe_tensor *t, int64_t i)
+{
+    char *s = text_of("%s", "");
+    for (int k = t->rank - 1; k >= 0; k--) {
+        s = text_of("[%lld]%s", (long long)(i % t->dim[k]), s);
+        i /= t->dim[k];
+    }
+    return text_of("%s%s", t->name, s);
+}
+
+/* Ids must be below this; 0: any 32-bit number.  Where there is no vocabulary, integers are classes. */
+static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
+{
+    if (is_scalar_role(t->role)) return 0;
+    return t->role == LATHE_FEATURES && m->vocab ? 0 : class_count(m);
+}
+
+static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor *t, int64_t i, double x)
+{
+    int64_t limit = ids_below(m, t);
+    if (limit && (x < 0 || x >= (double)limit))
+        fail(EXIT_DATA, path, "%s is %.0f: expected ids 0 to %lld, the model's vocabulary being %lld", element_text(t, i), x,
+             (long long)limit - 1, (long long)limit);
+    if (x < INT32_MIN || x > INT32_MAX) fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);
+}
+
+static void check_stored(const char *path, const Lathe_tensor *t, const Stored *s)
+{
+    bool ids = t->dtype == LATHE_I32;
+    if (s->rank != t->rank || memcmp(s->dim, t->dim, sizeof *s->dim * (size_t)s->rank) != 0)
+        fail(EXIT_DATA, path, "%s: expected shape %s, found %s", t->name, shape_text_of(t->rank, t->dim), shape_text_of(s->rank, s->dim));
+    if (!stored_is(s, ids ? "I32 I64" : "F32 F64"))
+        fail(EXIT_DATA, path, "%s: expected %s, found %s", t->name, ids ? "I32 or I64" : "F32 or F64", s->dtype);
+}
+
+static void take_input(const Lathe_model *m, const char *path, const Lathe_tensor *t, const Stored *s, char *in)
+{
+    char *at = in + t->offset;
+    check_stored(path, t, s);
+    for (int64_t i = 0; i < tensor_size(t); i++) {
+        double x = stored_element(s, i);
+        if (t->dtype == LATHE_I32) {
+            check_id(m, path, t, i, x);
+            ((int32_t *)at)[i] = (int32_t)x;
+        } else if (t->dtype == LATHE_F64) {
+            ((double *)at)[i] = x;
+        } else {
+            ((float *)at)[i] = (float)x;
+        }
+    }
+}
+
+static char *input_names(const Lathe_entry *e)
+{
+    char *s = text_of("%s", "");
+    for (int i = 0; i < e->inputs; i++)
+        s = text_of("%s%s%s %s", s, i ? ", " : "", e->input[i].name, shape_text_of(e->input[i].rank, e->input[i].dim));
+    return s;
+}
+
+static void refuse_unknown_inputs(const Store *s, const Lathe_entry *e)
+{
+    for (int i = 0; i < s->n; i++) {
+        const char *name = s->tensor[i].name;
+        bool known = strcmp(name, "seed") == 0 || strcmp(name, "step") == 0;
+        for (int k = 0; k < e->inputs && !known; k++) known = strcmp(name, e->input[k].name) == 0;
+        if (!known) fail(EXIT_DATA, s->path, "%s is no input of entry %s; expected %s", name, e->name, input_names(e));
+    }
+}
+
+/* Seed, step and position may be left out: they are --seed, 0 and 0 then. */
+static void take_inputs(const Trainer *t, const Lathe_entry *e, char *in)
+{
+    Store s;
+    read_store(&s, t->inputs);
+    refuse_unknown_inputs(&s, e);
+    set_scalars(e, in, t->seed, 0, 0);
+    for (int i = 0; i < e->inputs; i++) {
+        const Stored *stored = find_stored(&s, e->input[i].name);
+        if (stored) take_input(t->model, t->inputs, &e->input[i], stored, in);
+        else if (!is_scalar_role(e->input[i].role))
+            fail(EXIT_DATA, t->inputs, "input %s is missing; expected %s", e->input[i].name, input_names(e));
+    }
+    close_store(&s);
+}
+
+/* ------------------------------------------------------------------ results */
+
+static char *output_name(const Lathe_tensor *t)
+{
+    return strcmp(t->name, "loss") == 0 ? text_of("loss") : text_of("output.%s", t->name);
+}
+
+static void write_results(const Trainer *t, const Lathe_entry *e, const char *out, const void *grads)
+{
+    Store_writer *w = start_store(t->out);
+    for (int i = 0; i < e->outputs; i++)
+        declare_tensor(w, output_name(&e->output[i]), e->output[i].dtype, e->output[i].rank, e->output[i].dim);
+    declare_parameters(w, t->model, "grad.");
+    for (int i = 0; i < e->outputs; i++) put_elements(w, out + e->output[i].offset, tensor_size(&e->output[i]), e->output[i].dtype);
+    put_parameters(w, t->model, grads);
+    finish_store(w);
+}
+
+int grad_command(Trainer *t)
+{
+    const Lathe_entry *e = need_entry(t->model, t->training ? "train" : "grad");
+    const char *const entries[] = {e->name, NULL};
+    Memory m;
+    if (!t->weights) fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
+    if (!t->inputs) fail(EXIT_USAGE, NULL, "grad needs --inputs I.safetensors: %s", input_names(e));
+    if (!t->out) fail(EXIT_USAGE, NULL, "grad needs --out G.safetensors: where to write loss, outputs and gradients");
+    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    take_memory(&m, t, true, false, entries);
+    load_weights(t->model, t->weights, m.params);
+    take_inputs(t, e, m.call);
+    Lathe_call call = call_of(&m, e);
+    e->run(&call);
+    write_results(t, e, call.out, m.grads);
+    if (t->json) printf("{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
+    else printf("loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ trainer init */
+
+int init_command(Trainer *t)
+{
+    static const char *const none[] = {NULL};
+    Memory m;
+    if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
+    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    take_memory(&m, t, false, false, none);
+    init_parameters(t->model, (uint64_t)t->seed, m.params);
+    save_weights(t->model, t->out, m.params);
+    if (t->json) printf("{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
+    else printf("wrote %s parameters to %s\n", grouped(t->model->parameter_count), t->out);
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* train_info.c: `trainer info`: what this trainer was built for. */
+#include "trainer.h"
+
+#include <string.h>
+
+static const char *dtype_word(Lathe_dtype t)
+{
+    static const char *const word[] = {"bool", "i32", "f32", "f64"};
+    return word[t];
+}
+
+/* ------------------------------------------------------------------ for people */
+
+static void print_tensor(const Lathe_tensor *t, const char *before)
+{
+    printf("%s%s %s [", before, t->name, dtype_word(t->dtype));
+    for (int k = 0; k < t->rank; k++) printf("%s%lld", k ? ", " : "", (long long)t->dim[k]);
+    printf("]");
+}
+
+static void print_entry(const Lathe_entry *e)
+{
+    printf("  %-8s in:", e->name);
+    for (int i = 0; i < e->inputs; i++) print_tensor(&e->input[i], i ? ", " : " ");
+    printf("\n           out:");
+    for (int i = 0; i < e->outputs; i++) print_tensor(&e->output[i], i ? ", " : " ");
+    printf("\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, size_text(e->work_bytes));
+}
+
+static void print_param(const Lathe_param *p)
+{
+    printf("  %-40s [", p->name);
+    for (int k = 0; k < p->rank; k++) printf("%s%lld", k ? ", " : "", (long long)p->dim[k]);
+    printf("]  %s%s\n", p->where, p->decay ? "" : "  (no decay)");
+}
+
+static void print_info(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    printf("%s%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, m->config && *m->config ? " " : "",
+           m->config ? m->config : "", m->precision, m->source_hash, grouped(m->parameter_count), m->params);
+    if (m->vocab) printf("batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
+    printf("\nbuilt with (rebuild to change):\n");
+    for (int i = 0; i < m->knobs; i++) printf("  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
+    printf("\nrecipe (--set changes it):\n");
+    print_knobs(stdout, &t->recipe);
+    printf("\nmemory: %s bytes planned, %s at least\n", grouped(m->planned_bytes), grouped(m->lower_bound_bytes));
+    for (int i = 0; i < m->categories; i++) printf("  %-12s %16s\n", m->plan[i].category, grouped(m->plan[i].bytes));
+    printf("\nentries:\n");
+    for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
+    printf("\nparameters:\n");
+    for (int i = 0; i < m->params; i++) print_param(&m->param[i]);
+}
+
+/* ------------------------------------------------------------------ for programs */
+
+static json_t *dims_json(int rank, const int64_t *dim)
+{
+    json_t *all = json_array();
+    for (int k = 0; k < rank; k++) json_array_append_new(all, json_integer(dim[k]));
+    return all;
+}
+
+static json_t *tensors_json(const Lathe_tensor *t, int n)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < n; i++)
+        json_object_set_new(all, t[i].name, json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
+    return all;
+}
+
+static json_t *entries_json(const Lathe_model *m)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_entry *e = &m->entry[i];
+        json_object_set_new(all, e->name, json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
+                                                    tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
+                                                    (json_int_t)e->work_bytes));
+    }
+    return all;
+}
+
+static json_t *parameters_json(const Lathe_model *m)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        json_object_set_new(all, p->name, json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape", dims_json(p->rank, p->dim),
+                                                    "copies_axes", p->loops, "decay", p->decay, "where", p->where));
+    }
+    return all;
+}
+
+static void print_info_json(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    json_t *plan = json_object(), *built = json_object();
+    for (int i = 0; i < m->categories; i++) json_object_set_new(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
+    for (int i = 0; i < m->knobs; i++) json_object_set_new(built, m->knob[i][0], json_string(m->knob[i][1]));
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", m->name, "config", m->config, "precision",
+                            m->precision, "source_hash", m->source_hash, "parameter_count", (json_int_t)m->parameter_count, "batch",
+                            (json_int_t)m->batch, "seq", (json_int_t)m->seq, "vocab", (json_int_t)m->vocab, "planned_bytes",
+                            (json_int_t)m->planned_bytes, "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
+    json_object_set_new(all, "plan", plan);
+    json_object_set_new(all, "built_with", built);
+    json_object_set_new(all, "recipe", recipe_json(&t->recipe));
+    json_object_set_new(all, "entries", entries_json(m));
+    json_object_set_new(all, "parameters", parameters_json(m));
+    json_dumpf(all, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(all);
+}
+
+int info_command(Trainer *t)
+{
+    if (t->json) print_info_json(t);
+    else print_info(t);
+    return 0;
+}

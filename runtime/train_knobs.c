@@ -1,0 +1,175 @@
+/* train_knobs.c: --set k=v: one table of what the recipe lets a run change, and the answer for what was fixed when built. */
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum Knob_type { REAL, COUNT, WORD, STRING } Knob_type;
+
+/* One field of Lathe_recipe.  Values of WORD are the enum's in order. */
+typedef struct Run_knob {
+    const char *name;
+    Knob_type type;
+    size_t field;
+    double least, most;
+    const char *const *words;   /* WORD: NULL at the end */
+    const char *meaning;
+} Run_knob;
+
+static const char *const optimizers[] = {"sgd", "adamw", NULL};
+static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
+static const char *const tokenizers[] = {"none", "bytes", "chars", NULL};
+
+#define FIELD(f) offsetof(Lathe_recipe, f)
+enum { ANY = 1000000000 };
+#define MANY 9e15
+
+static const Run_knob knobs[] = {
+    {"optimizer", WORD, FIELD(optimizer), 0, 0, optimizers, "sgd or adamw"},
+    {"lr", REAL, FIELD(lr), 0, ANY, NULL, "learning rate after the warm-up"},
+    {"schedule", WORD, FIELD(schedule), 0, 0, schedules, "constant, linear or cosine"},
+    {"final_lr", REAL, FIELD(final_lr), 0, ANY, NULL, "learning rate that linear and cosine reach at the last step"},
+    {"warmup", COUNT, FIELD(warmup), 0, MANY, NULL, "steps in which the learning rate grows to lr"},
+    {"steps", COUNT, FIELD(steps), 0, MANY, NULL, "optimizer steps of the whole training"},
+    {"beta1", REAL, FIELD(beta1), 0, 1, NULL, "AdamW: decay of the mean of the gradient"},
+    {"beta2", REAL, FIELD(beta2), 0, 1, NULL, "AdamW: decay of the mean of its square"},
+    {"eps", REAL, FIELD(eps), 0, ANY, NULL, "AdamW: added to the root of that mean"},
+    {"decay", REAL, FIELD(decay), 0, ANY, NULL, "weight decay, decoupled"},
+    {"momentum", REAL, FIELD(momentum), 0, 1, NULL, "SGD: of the velocity"},
+    {"clip", REAL, FIELD(clip), 0, ANY, NULL, "largest norm of the gradient; 0: not clipped"},
+    {"eval_every", COUNT, FIELD(eval_every), 0, MANY, NULL, "steps between evaluations; 0: only at the end"},
+    {"save_every", COUNT, FIELD(save_every), 0, MANY, NULL, "steps between saves; 0: only at the end"},
+    {"log_every", COUNT, FIELD(log_every), 0, MANY, NULL, "steps between progress lines; 0: by time"},
+    {"tokenizer", WORD, FIELD(tokenizer), 0, 0, tokenizers, "bytes or chars"},
+    {"val_fraction", REAL, FIELD(val_fraction), 0, 1, NULL, "last part of the data, kept for evaluation"},
+    {"csv_target", STRING, FIELD(csv_target), 0, 0, NULL, "column of a CSV that holds the class"},
+    {"temperature", REAL, FIELD(temperature), 0, ANY, NULL, "of generate; 0: always the likeliest token"},
+    {"top_k", COUNT, FIELD(top_k), 0, MANY, NULL, "generate draws from so many likeliest tokens; 0: from all"},
+    {"top_p", REAL, FIELD(top_p), 0, 1, NULL, "generate draws from the likeliest that reach this probability"},
+    {"repetition_penalty", REAL, FIELD(repetition_penalty), 1e-3, ANY, NULL, "of tokens already there; 1: none"},
+    {"sample_tokens", COUNT, FIELD(sample_tokens), 0, MANY, NULL, "tokens that generate writes"},
+};
+enum { KNOBS = sizeof knobs / sizeof *knobs };
+
+/* Enums are stored as int. */
+_Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int), "enums are ints");
+
+static const Run_knob *find_knob(const char *name)
+{
+    for (int i = 0; i < KNOBS; i++)
+        if (strcmp(knobs[i].name, name) == 0) return &knobs[i];
+    return NULL;
+}
+
+static void refuse_fixed(const Trainer *t, const char *name, const char *found, const char *value)
+{
+    const char *config = t->model->config && *t->model->config ? text_of(" --config %s", t->model->config) : "";
+    fail(EXIT_USAGE, NULL, "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build MODEL.lua%s --set %s=%s`",
+         name, value, name, found, config, name, value);
+}
+
+/* Neither a knob of this run nor known to the model: what was meant? */
+static void refuse_unknown(const Trainer *t, const char *name)
+{
+    const Lathe_model *m = t->model;
+    const char **words = must_alloc(sizeof *words * (size_t)(KNOBS + m->knobs));
+    for (int i = 0; i < KNOBS; i++) words[i] = knobs[i].name;
+    for (int i = 0; i < m->knobs; i++) words[KNOBS + i] = m->knob[i][0];
+    const char *close = nearest_word(name, words, KNOBS + m->knobs);
+    if (close) fail(EXIT_USAGE, NULL, "--set %s: there is no such setting; did you mean %s?", name, close);
+    fail(EXIT_USAGE, NULL, "--set %s: there is no such setting; `trainer train --help` lists them", name);
+}
+
+static int word_index(const Run_knob *k, const char *value)
+{
+    int n = 0;
+    while (k->words[n]) n++;
+    for (int i = 0; i < n; i++)
+        if (strcmp(k->words[i], value) == 0) return i;
+    const char *close = nearest_word(value, k->words, n);
+    fail(EXIT_USAGE, NULL, "%s=%s: expected %s%s%s%s", k->name, value, k->meaning, close ? "; did you mean " : "",
+         close ? close : "", close ? "?" : "");
+}
+
+static void check_range(const Run_knob *k, double x, const char *value)
+{
+    if (x >= k->least && x <= k->most) return;
+    char *most = k->most >= ANY ? text_of(" or more") : text_of(" to %g", k->most);
+    fail(EXIT_USAGE, NULL, "%s=%s is out of range: expected %g%s (%s)", k->name, value, k->least, most, k->meaning);
+}
+
+static void change(Lathe_recipe *r, const Run_knob *k, const char *value)
+{
+    void *field = (char *)r + k->field;
+    double x = 0;
+    int64_t n = 0;
+    switch (k->type) {
+    case WORD: *(int *)field = word_index(k, value); break;
+    case STRING: *(const char **)field = value; break;
+    case REAL:
+        if (!parse_real(value, &x)) fail(EXIT_USAGE, NULL, "%s=%s: expected a number (%s)", k->name, value, k->meaning);
+        check_range(k, x, value);
+        *(double *)field = x;
+        break;
+    case COUNT:
+        if (!parse_count(value, &n))
+            fail(EXIT_USAGE, NULL, "%s=%s: expected a whole number (%s)", k->name, value, k->meaning);
+        check_range(k, (double)n, value);
+        *(int64_t *)field = n;
+        break;
+    }
+}
+
+void set_knob(Trainer *t, const char *name, const char *value)
+{
+    const Run_knob *k = find_knob(name);
+    if (k) {
+        change(&t->recipe, k, value);
+        return;
+    }
+    if (strcmp(name, "accumulate") == 0)
+        refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
+    for (int i = 0; i < t->model->knobs; i++)
+        if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
+    refuse_unknown(t, name);
+}
+
+void set_knob_text(Trainer *t, const char *assignment)
+{
+    const char *equals = strchr(assignment, '=');
+    if (!equals || equals == assignment)
+        fail(EXIT_USAGE, NULL, "--set %s: expected name=value, as in --set lr=3e-4", assignment);
+    set_knob(t, text_of("%.*s", (int)(equals - assignment), assignment), equals + 1);
+}
+
+/* ------------------------------------------------------------------ showing them */
+
+static json_t *value_json(const Lathe_recipe *r, const Run_knob *k)
+{
+    const void *field = (const char *)r + k->field;
+    switch (k->type) {
+    case WORD: return json_string(k->words[*(const int *)field]);
+    case STRING: return *(const char *const *)field ? json_string(*(const char *const *)field) : json_null();
+    case REAL: return json_real(*(const double *)field);
+    default: return json_integer(*(const int64_t *)field);
+    }
+}
+
+json_t *recipe_json(const Lathe_recipe *r)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < KNOBS; i++) json_object_set_new(all, knobs[i].name, value_json(r, &knobs[i]));
+    json_object_set_new(all, "accumulate", json_integer(r->accumulate));
+    return all;
+}
+
+void print_knobs(FILE *f, const Lathe_recipe *r)
+{
+    for (int i = 0; i < KNOBS; i++) {
+        json_t *value = value_json(r, &knobs[i]);
+        char *text = json_is_real(value) ? text_of("%g", json_real_value(value)) : json_dumps(value, JSON_ENCODE_ANY);
+        fprintf(f, "  %-20s %-10s %s\n", knobs[i].name, text, knobs[i].meaning);
+        free(text);
+        json_decref(value);
+    }
+}
