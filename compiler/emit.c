@@ -64,7 +64,19 @@ void close_block(Writer *w)
 
 /* ------------------------------------------------------------------ lines */
 
-/* Where to break a line of more than `room` columns: the last shallow space; 0: nowhere. */
+/* How good a place the space at s[i] is to break a line: 0 is best; -1: none. */
+static int badness(const char *s, size_t i, int depth)
+{
+    char before = s[i - 1];
+    bool operator = strchr("+-*/<>=&|^?:", before) && i >= 2 && (s[i - 2] == ' ' || strchr("<>=!&|+-", s[i - 2]));
+    if (before == ',' || before == ';') return 8 * depth;
+    if (!operator || before == '=') return -1;
+    if (strchr("&|?:", before)) return 8 * depth + 1;
+    if (strchr("<>", before)) return 8 * depth + 2;
+    return 8 * depth + (strchr("+-", before) ? 3 : 4);
+}
+
+/* Where to break a line of more than `room` columns: 0: nowhere.  Late, and at a shallow, loosely binding place. */
 static size_t breaking_point(const char *s, size_t start, size_t room)
 {
     size_t best = 0;
@@ -72,11 +84,10 @@ static size_t breaking_point(const char *s, size_t start, size_t room)
     for (size_t i = 0; s[i] && i < room; i++) {
         if (strchr("([{", s[i])) depth++;
         if (strchr(")]}", s[i])) depth--;
-        if (s[i] != ' ' || i <= start || i < room / 3) continue;
-        bool after = strchr(",;=?:", s[i - 1]) != NULL || (s[i - 1] == '{');
-        bool operator = strchr("+-*/<>=&|^?:", s[i - 1]) && i >= 2 && s[i - 2] == ' ';
-        if (!after && !operator) continue;
-        if (depth <= least) least = depth, best = i;
+        if (s[i] != ' ' || i <= start) continue;
+        int bad = badness(s, i, depth);
+        if (bad >= 0 && i < room / 2) bad += 8;
+        if (bad >= 0 && bad <= least) least = bad, best = i;
     }
     if (best) return best;
     for (size_t i = start + 1; s[i] && i < room; i++)
@@ -110,29 +121,23 @@ void say_wrapped(Text *t, const char *text)
     }
 }
 
-/* A double space in the text is kept, a newline starts a line. */
 void say_comment(Text *t, int indent, const char *text)
 {
-    int room = COLUMNS - indent - 3, used = 0;
-    say(t, "%*s/*", indent, "");
+    Text s = {0};
+    int used = indent + 2;
+    say(&s, "%*s/*", indent, "");
     while (*text) {
-        size_t n = strcspn(text, " \n");
-        bool newline = *text == '\n';
-        if (newline || used + 1 + (int)n > room - 3) {
-            say(t, "\n%*s *", indent, "");
-            used = 0;
-            if (newline) {
-                text++;
-                continue;
-            }
+        size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " ");
+        if (used + (int)(blanks + n) + 3 > COLUMNS && used > indent + 3) {
+            say(&s, "\n%*s *", indent, "");
+            used = indent + 2;
+            blanks = 0;
         }
-        if (n) say(t, " %.*s", (int)n, text);
-        else say(t, " ");
-        used += (int)n + 1;
-        text += n;
-        if (*text == ' ') text++;
+        say(&s, "%*s%.*s", blanks ? (int)blanks : 1, "", (int)n, text + strspn(text, " "));
+        used += (int)(blanks ? blanks : 1) + (int)n;
+        text += strspn(text, " ") + n;
     }
-    say(t, " */\n");
+    say(t, "%s */\n", s.at);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -343,6 +348,44 @@ static const char *name_of_size(int64_t n, bool leading)
     return found;
 }
 
+static const char *name_of_rows(int64_t n)
+{
+    const char *found[2] = {NULL, NULL};
+    int64_t product = 1;
+    for (int i = 0; i < sizes.n; i++) {
+        int which = starts_with(sizes.at[i].key, "batch") ? 0 : starts_with(sizes.at[i].key, "seq") ? 1 : -1;
+        if (which < 0 || found[which]) continue;
+        found[which] = sizes.at[i].name;
+        product *= sizes.at[i].value;
+    }
+    return found[0] && found[1] && product == n ? format("%s * %s", found[0], found[1]) : NULL;
+}
+
+const char *trip_text(const Loop *l)
+{
+    for (int i = 0; i < sizes.n && l->name && *l->name; i++)
+        if (sizes.at[i].value == l->trip && starts_with(sizes.at[i].key, l->name)) return sizes.at[i].name;
+    return extent_text(l->trip, false);
+}
+
+/* A stack of carries has a slot more than the loop has iterations. */
+static const char *name_of_slots(int64_t n)
+{
+    for (int i = 0; i < sizes.n; i++)
+        if (same(sizes.at[i].key, "layers") && (sizes.at[i].value == n || sizes.at[i].value + 1 == n))
+            return sizes.at[i].value == n ? sizes.at[i].name : format("%s + 1", sizes.at[i].name);
+    return NULL;
+}
+
+const char *array_text(Shape s, int from)
+{
+    Text t = {0};
+    bool slots = s.rank > 1 && name_of_slots(s.dim[0]) && !name_of_size(s.dim[0], true);
+    for (int k = from; k < s.rank; k++)
+        say(&t, "[%s]", k == 0 && slots ? name_of_slots(s.dim[0]) : extent_text(s.dim[k], k == 0 || (k == 1 && slots)));
+    return t.at ? t.at : "";
+}
+
 static const char *name_of_multiple(int64_t n)
 {
     static const char *const widths[] = {"width", "hidden", "dim", "channels"};
@@ -357,6 +400,7 @@ static const char *name_of_multiple(int64_t n)
 const char *extent_text(int64_t n, bool leading)
 {
     const char *name = n > 4 || leading ? name_of_size(n, leading) : NULL;
+    if (!name && leading) name = name_of_rows(n);
     if (!name) name = name_of_multiple(n);
     return name ? name : format("%lld", (long long)n);
 }

@@ -43,6 +43,8 @@ void say_sizes(Text *t);                                /* the enum */
 const char *size_text(int64_t n);                       /* WIDTH, 4 * WIDTH, or the number */
 const char *extent_text(int64_t n, bool leading);       /* as size_text; BATCH only where leading */
 const char *product_text(int n, const int64_t *dim, bool leading);      /* BATCH * SEQ */
+const char *trip_text(const Loop *l);                   /* LAYERS */
+const char *array_text(Shape s, int from);              /* [LAYERS + 1][BATCH][SEQ][WIDTH], from axis `from` on */
 const char *grouped(int64_t n);                         /* 1,234,567 */
 
 /* ------------------------------------------------------------------ emit_view.c: addressing */
@@ -92,6 +94,7 @@ void fit_args(Function *f);                             /* after all uses: decid
 char *element(Function *f, int use);                    /* x[r][c] */
 Expr value_at(Function *f, int use);                    /* likewise as an expression, with its guard; indices too */
 char *index_text(Function *f, Index x);
+const char *wished_name(const Buffer *b);               /* of the parameter that stands for it */
 View view_axes(View v, int n, const int *from);         /* axis k of the result is axis from[k] of v; -1: not used */
 
 /* The text of a place as the entry writes it: &p->layer[l].w[0][0], h[l + 1]. */
@@ -129,7 +132,7 @@ void say_functions(Text *t);
 /* emit_entry.c */
 void emit_entry(Text *t, const Module *m, const Program *p);
 void say_shapes(Text *t);                               /* descriptions of the GEMMs met so far */
-void say_memory(Text *t, const Program *p);             /* the drawn table of the arena */
+void say_memory(Text *t, const Program *p, const char *margin);     /* the drawn table of the arena */
 char *entry_head(const Module *m, const Program *p);    /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(const Module *m, const Program *p, bool declared);
 double entry_flops(const Program *p);

@@ -117,43 +117,32 @@ static int phase_of(const Kernel *k)
     return least;
 }
 
-typedef struct Story { bool both, backward; } Story;    /* has both directions; is already on the way back */
+/* The way back begins after the last kernel of the forward part. */
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Story *story);
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int backward);
 
-static void say_loop(Text *t, int depth, const Kernel *k, Story *story)
+static void say_loop(Text *t, int depth, const Kernel *k)
 {
     const Loop *l = k->loop;
-    const char *i = loop_letter(l), *count = extent_text(l->trip, false);
+    const char *i = loop_letter(l), *count = trip_text(l);
     say(t, "%*s", depth * 4, "");
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
     say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? l->name : "loop");
-    say_kernels(t, depth + 1, k->body.at, k->body.n, story);
+    say_kernels(t, depth + 1, k->body.at, k->body.n, -1);
     say(t, "%*s}\n", depth * 4, "");
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Story *story)
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int backward)
 {
     for (int i = 0; i < n; i++) {
-        if (story->both && !story->backward && phase_of(kernels[i]) == 1) {
-            say(t, "\n%*s/* backward */\n", depth * 4, "");
-            story->backward = true;
-        }
-        if (kernels[i]->kind == REPEAT) say_loop(t, depth, kernels[i], story);
+        if (i == backward) say(t, "%s%*s/* backward */\n", i ? "\n" : "", depth * 4, "");
+        if (kernels[i]->kind == REPEAT) say_loop(t, depth, kernels[i]);
         else say_call(t, depth, kernels[i]);
     }
 }
 
 /* ------------------------------------------------------------------ the arena */
-
-static char *dims_text(const Buffer *b, int from)
-{
-    Text t = {0};
-    say(&t, "%s", "");
-    for (int k = from; k < b->shape.rank; k++) say(&t, "[%s]", extent_text(b->shape.dim[k], k == 0));
-    return t.at;
-}
 
 static void say_pointers(Text *t, const Program *p)
 {
@@ -161,42 +150,51 @@ static void say_pointers(Text *t, const Program *p)
         const Buffer *b = p->buffers.at[i];
         if (b->home != WORK || !place_noted(b)) continue;
         const char *type = c_type(b->dtype), *name = buffer_name(b);
-        char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, dims_text(b, 1)) : format("%s *%s", type, name);
+        char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1)) : format("%s *%s", type, name);
         const char *remark = b->in_place_of ? format("    /* in place of %s */", buffer_name(b->in_place_of)) : "";
         say_wrapped(t, format("    %s = (void *)(work + %lld);%s", pointer, (long long)b->offset, remark));
     }
 }
 
-enum { DRAWN = 36 };            /* columns of the drawing of lifetimes */
-
-static char *drawn(const Buffer *b, int steps)
+/* first - last, drawn over so many columns */
+static char *drawn(const Buffer *b, int steps, int columns)
 {
     Text t = {0};
     int last = steps > 1 ? steps - 1 : 1;
-    int from = (int)((int64_t)b->first * (DRAWN - 1) / last), to = (int)((int64_t)b->last * (DRAWN - 1) / last);
-    for (int i = 0; i <= to && i < DRAWN; i++) say(&t, "%s", i < from ? " " : i == from || i == to ? "|" : "-");
+    int from = (int)((int64_t)b->first * (columns - 1) / last), to = (int)((int64_t)b->last * (columns - 1) / last);
+    for (int i = 0; i <= to; i++) say(&t, "%s", i < from ? " " : i == from || i == to ? "|" : "-");
     return t.at ? t.at : "";
 }
 
-void say_memory(Text *t, const Program *p)
+/* What does not fit keeps its end, which is the telling part. */
+static const char *shortened(const char *s, int width)
 {
-    int count = 0, name_width = 6, shape_width = 5;
+    int n = (int)strlen(s);
+    return n <= width ? s : format("..%s", s + n - width + 2);
+}
+
+void say_memory(Text *t, const Program *p, const char *margin)
+{
+    enum { NAME = 24, SHAPE = 26, DRAWING = 15 };
+    int count = 0, name = 6, shape = 5;
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (b->home != WORK) continue;
+        if (b->home != WORK || b->first < 0) continue;
         count++;
-        name_width = (int)max64(name_width, (int64_t)strlen(buffer_name(b)));
-        shape_width = (int)max64(shape_width, (int64_t)strlen(dims_text(b, 0)));
+        name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(b))));
+        shape = (int)min64(SHAPE, max64(shape, (int64_t)strlen(array_text(b->shape, 0))));
     }
-    say(t, " *   memory: %s bytes for %d buffers (%s without sharing, no less than %s)\n", grouped(p->work_bytes), count,
+    say(t, "%smemory: %s bytes for %d buffers (%s without sharing, no less than %s)\n", margin, grouped(p->work_bytes), count,
         grouped(p->unshared_bytes), grouped(p->lower_bound));
     if (!count) return;
-    say(t, " *     %-*s %-*s %12s %12s   steps\n", name_width, "buffer", shape_width, "shape", "bytes", "offset");
+    int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
+    say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (b->home != WORK) continue;
-        say(t, " *     %-*s %-*s %12lld %12lld   %3d-%-3d %s\n", name_width, buffer_name(b), shape_width, dims_text(b, 0),
-            (long long)b->bytes, (long long)b->offset, b->first, b->last, drawn(b, p->steps));
+        if (b->home != WORK || b->first < 0) continue;
+        say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(b), name), shape,
+            shortened(array_text(b->shape, 0), shape), (long long)b->bytes, (long long)b->offset, b->first, b->last,
+            drawn(b, p->steps, (int)max64(DRAWING, min64(room, 40))));
     }
 }
 
@@ -253,11 +251,12 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
 void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
-    Story story = {.both = p->graph->wants_grads};
-    if (story.both) say(&body, "    /* forward */\n");
-    say_kernels(&body, 1, p->kernels.at, p->kernels.n, &story);
+    int backward = p->graph->wants_grads ? p->kernels.n : -1;
+    while (backward > 0 && phase_of(p->kernels.at[backward - 1]) == 1) backward--;
+    if (backward > 0) say(&body, "    /* forward */\n");
+    say_kernels(&body, 1, p->kernels.at, p->kernels.n, backward);
     say(t, "/* %s\n *\n", p->graph->name);
-    say_memory(t, p);
+    say_memory(t, p, " *   ");
     say(t, " */\n");
     say_wrapped(t, entry_head(m, p));
     say(t, "{\n");

@@ -92,10 +92,67 @@ static const char *shared_function(const char *canonical)
     return NULL;
 }
 
+/* "fused: add, mul, erf": each operation once, in order. */
+static void say_fused(Text *t, const Kernel *k)
+{
+    Names seen = {0};
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *f = &k->phases.at[p];
+        const Nodes *all[] = {&f->row, &f->each, &f->sums, &f->columns};
+        for (int a = 0; a < COUNT_OF(all); a++)
+            for (int i = 0; i < all[a]->n; i++) {
+                const char *name = op_info[all[a]->at[i]->op].name;
+                if (name_taken(&seen, name)) continue;
+                push(&seen, name);
+                say(t, "%s%s", seen.n > 1 ? ", " : "", name);
+            }
+    }
+    if (!seen.n) say(t, "copy");
+}
+
+static const char *place_name(const View *v) { return v->buffer ? wished_name(v->buffer) : "an index"; }
+
+static void say_index(Text *t, const Kernel *k)
+{
+    const char *y = k->writes.n ? place_name(&k->writes.at[0].view) : "", *x = place_name(&k->reads.at[0].view);
+    const char *ids = k->reads.n > 1 ? place_name(&k->reads.at[1].view) : "";
+    switch (k->kind) {
+    case GATHER: say(t, "%s = %s[%s]", y, x, ids); break;
+    case SCATTER: say(t, "%s[%s] += %s, in order", y, ids, x); break;
+    case OVERWRITE: say(t, "%s[%s] = %s", y, ids, place_name(&k->reads.at[2].view)); break;
+    case ARGMAX: say(t, "%s = where %s is largest", y, x); break;
+    case CUMSUM: say(t, "%s = running sums of %s", y, x); break;
+    case TOPK: say(t, "%s = the %lld largest of %s", y, (long long)k->node->ints[1], x); break;
+    default: say(t, "%s = %s", y, x); break;
+    }
+}
+
+static void say_stored(Text *t, const Kernel *k)
+{
+    Names seen = {0};
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *f = &k->phases.at[p];
+        const Operands *all[] = {&f->row_stores, &f->stores, &f->column_stores};
+        for (int a = 0; a < COUNT_OF(all); a++)
+            for (int i = 0; i < all[a]->n; i++) {
+                const char *name = place_name(&all[a]->at[i].view);
+                if (name_taken(&seen, name)) continue;
+                push(&seen, name);
+                say(t, "%s%s", seen.n > 1 ? ", " : "", name);
+            }
+    }
+}
+
 static char *remark(const Kernel *k)
 {
     Text t = {0};
-    say(&t, "%s", k->formula && *k->formula ? k->formula : k->name);
+    if (k->kind == ROWS) {
+        say_stored(&t, k);
+        say(&t, ": ");
+        say_fused(&t, k);
+    } else {
+        say_index(&t, k);
+    }
     if (k->where.file) say(&t, "      %s:%d", k->where.file, k->where.line);
     if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));

@@ -63,6 +63,8 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
     g->by = view_axes(ids->view, n + 1, from_ids);
     View *views[] = {&g->x, &g->y, &g->by};
     push(&f->names, "id");
+    f->axis[n].name = "v";
+    if (rest) f->axis[n - 1].name = "c";
     g->id = merge_axes(f, n + 1, views, 3, n) - 1;
     g->batch = g->before = g->ids = g->after = 0;
     for (int j = 0; j < g->id; j++)

@@ -252,7 +252,7 @@ int add_use(Function *f, View v, bool write)
     return f->uses.n - 1;
 }
 
-static const char *wished_name(const Buffer *b)
+const char *wished_name(const Buffer *b)
 {
     if (anonymous) return "array";
     if (b->home != PARAMETERS && b->home != GRADIENTS) return buffer_name(b);
@@ -452,8 +452,7 @@ char *argument(const Arg *a)
     if (through_structs(b, a->nlead)) return from_flat_array(b, 0);
     char *at = place(b, a->nlead, a->lead);
     if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
-    if (rank == 0) return a->by_value == is_pointer(b) ? format("%s%s", a->by_value ? "*" : "", at)
-                        : a->by_value ? at : is_pointer(b) ? at : format("&%s", at);
+    if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
     if (a->flat) return starred(rank - a->nlead - 1, at);
     for (int k = 1; k < a->dims; k++)
         if (a->first[k + 1] - a->first[k] > 1) return format("(void *)%s", at);

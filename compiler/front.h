@@ -63,8 +63,10 @@ void run_description(lua_State *L, const char *file);       /* leaves the return
 void call_lua(lua_State *L, int nargs, int nresults);       /* a call of the user's code; errors end the program */
 const char *source_text(const char *file);                  /* of a file read so far, or NULL */
 uint64_t source_hash(void);
-Where place(lua_State *L);                                  /* the innermost line of the user's files, with the layer path */
-Where place_of_key(const char *file, const char *key);      /* the first line with `key =`, or the file */
+Where lua_place(lua_State *L);                                  /* the innermost line of the user's files, with the layer path */
+Where place_of_key(const char *file, const char *section, const char *key);     /* the first line with `key =` (after the
+                                                               one with `section =`, unless NULL), or the file */
+void local_names(const char *file, const char ***words, int *n);    /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *advice(const char *word, const char *const *known, int n);     /* "; did you mean 'x'?" or "; known are a, b" or "" */
 const char *library_function(lua_State *L);                 /* "nn.attention" while one runs, or NULL */
@@ -88,7 +90,7 @@ void push_like(lua_State *L, Node *n, const Tensor *like);  /* of the same shape
 Tensor *tensor_at(lua_State *L, int arg, const char *what); /* error unless a live tensor */
 Tensor *is_tensor(lua_State *L, int arg);                   /* NULL where it is none */
 char *tensor_text(const Tensor *t);                         /* "[batch 12, time 64, width 128]" */
-char *extent_text(const Tensor *t, Shape s);                /* another shape with t's axis names */
+char *shape_words(const Tensor *t, Shape s);                /* another shape with t's axis names */
 int axis_at(lua_State *L, int arg, int rank);               /* -rank … rank-1 */
 int axis_value(lua_State *L, lua_Integer axis, int rank);
 Shape shape_at(lua_State *L, int arg);                      /* {2, 3} */
@@ -96,6 +98,12 @@ int64_t integer_at(lua_State *L, int arg, const char *what);
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void check_size(lua_State *L, Shape s);
 void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const char *doing);
+
+_Noreturn void refuse_comparison(lua_State *L, const char *symbol, const char *function);
+
+/* front_equal.c: == between a tensor and something else is an error */
+char *guard_comparisons(const char *text);
+int equal_call(lua_State *L);                               /* __equal(a, b) */
 
 /* front_move.c: reshape … topk as methods, with batch and time axes followed through */
 extern const luaL_Reg move_methods[], shape_functions[];

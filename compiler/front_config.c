@@ -16,7 +16,7 @@ void check_model_keys(lua_State *L, int model)
         bool known = false;
         for (int k = 0; k < COUNT_OF(model_keys); k++) known |= same(keys[i], model_keys[k]);
         if (!known)
-            err(place_of_key(trace.desc->file, keys[i]), "a description has no part '%s'%s", keys[i],
+            err(place_of_key(trace.desc->file, NULL, keys[i]), "a description has no part '%s'%s", keys[i],
                 advice(keys[i], model_keys, COUNT_OF(model_keys)));
     }
     static const struct { const char *key; int type; const char *what; } parts[] = {
@@ -25,7 +25,7 @@ void check_model_keys(lua_State *L, int model)
     for (int i = 0; i < COUNT_OF(parts); i++) {
         int type = lua_getfield(L, model, parts[i].key);
         if (type != LUA_TNIL && type != parts[i].type)
-            err(place_of_key(trace.desc->file, parts[i].key), "`%s` is %s; this is %s", parts[i].key, parts[i].what, lua_text(L, -1));
+            err(place_of_key(trace.desc->file, NULL, parts[i].key), "`%s` is %s; this is %s", parts[i].key, parts[i].what, lua_text(L, -1));
         lua_pop(L, 1);
     }
     if (lua_getfield(L, model, "forward") != LUA_TFUNCTION || lua_iscfunction(L, -1))
@@ -88,8 +88,8 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
             return;
         }
     }
-    usage_error("--set %s=%s: %s is %s %s (its value now is %s)", key, text, key, same(type, "integer") ? "an" : "a", type,
-                lua_text(L, -1));
+    err(place_of_key(trace.desc->file, "config", key), "--set %s=%s: '%s' is %s %s (without --set it is %s)", key, text, key,
+        same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
 }
 
 /* ------------------------------------------------------------------ layers of values */
@@ -101,9 +101,9 @@ static void take_defaults(lua_State *L, int model, int values)
     if (lua_isnil(L, -1)) return lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        if (!key) err(place_of_key(trace.desc->file, "config"), "config is a table of names and defaults: `config = { width = 128, … }`");
+        if (!key) err(place_of_key(trace.desc->file, NULL, "config"), "config is a table of names and defaults: `config = { width = 128, … }`");
         if (!type_name(L, -1))
-            err(place_of_key(trace.desc->file, key), "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
+            err(place_of_key(trace.desc->file, NULL, key), "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
         lua_pushvalue(L, -1);
         lua_setfield(L, values, key);
     }
@@ -118,8 +118,9 @@ static void push_configuration(lua_State *L, int model, const char *name)
         keys_of(L, -1, &names, &n);
         if (lua_getfield(L, -1, name) == LUA_TTABLE) return;
     }
-    if (lua_isnil(L, -1)) usage_error("%s has no configuration '%s'%s", trace.desc->file, name, advice(name, names, n));
-    err(place_of_key(trace.desc->file, name), "configuration '%s' is a table of values", name);
+    if (lua_isnil(L, -1))
+        err(place_of_key(trace.desc->file, NULL, "configs"), "--config %s: there is no such configuration%s", name, advice(name, names, n));
+    err(place_of_key(trace.desc->file, NULL, name), "configuration '%s' is a table of values", name);
 }
 
 static const char *advice_key(lua_State *L, int values, const char *key)
@@ -144,7 +145,7 @@ static void take_configurations(lua_State *L, int model, int values, const char 
         int table = lua_gettop(L);
         keys_of(L, table, &keys, &m);
         for (int k = 0; k < m; k++) {
-            Where w = place_of_key(trace.desc->file, keys[k]);
+            Where w = place_of_key(trace.desc->file, names[i], keys[k]);
             if (lua_getfield(L, values, keys[k]) == LUA_TNIL)
                 err(w, "configuration '%s' sets '%s', which is not in config%s", names[i], keys[k], advice_key(L, values, keys[k]));
             lua_getfield(L, table, keys[k]);
@@ -165,7 +166,7 @@ static void take_sets(lua_State *L, int values, const Options *o)
     later.n = 0;
     for (int i = 0; i < o->sets.n; i++) {
         const char *text = strchr(o->sets.at[i], '=');
-        if (!text) usage_error("--set %s: expected NAME=VALUE", o->sets.at[i]);
+        if (!text) usage_error("--set %s: NAME=VALUE is expected", o->sets.at[i]);
         const char *key = copy_bytes_as_string(o->sets.at[i], (size_t)(text - o->sets.at[i]));
         if (lua_getfield(L, values, key) != LUA_TNIL) {
             push_parsed(L, key, text + 1);
@@ -177,7 +178,7 @@ static void take_sets(lua_State *L, int values, const Options *o)
             keys_of(L, values, &known, &n);
             const char *const *recipe = recipe_names(&m), *close = nearest(key, known, n);
             if (!close) close = nearest(key, recipe, m);
-            usage_error("--set %s: there is no '%s' in the configuration%s", o->sets.at[i], key,
+            err(place_of_key(trace.desc->file, NULL, "config"), "--set %s: there is no '%s' in the configuration%s", o->sets.at[i], key,
                         close ? format("; did you mean '%s'?", close) : advice(key, known, n));
         }
         lua_pop(L, 1);
@@ -271,10 +272,10 @@ bool knob_integer(const char *name, int64_t *value)
     return false;
 }
 
-/* The one knob whose value an extent has; those of the recipe and of counted things are not extents. */
+/* The one knob whose value an extent has; those of the recipe and of counted things are not extents, batch is followed. */
 const char *knob_with_extent(int64_t extent)
 {
-    static const char *const others[] = {"steps", "warmup", "layers", "accumulate", "eval_every", "save_every"};
+    static const char *const others[] = {"batch", "steps", "warmup", "layers", "accumulate", "eval_every", "save_every"};
     const char *found = NULL;
     for (int i = 0; trace.desc && i < trace.desc->knobs.n; i++) {
         const char *name = trace.desc->knobs.at[i].name;

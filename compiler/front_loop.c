@@ -22,7 +22,7 @@ static int open_call(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     int64_t trip = integer_at(L, 2, "the number of iterations");
     if (trip < 1) user_error(L, "the number of iterations must be 1 or more, and this is %lld", (long long)trip);
-    here = place(L);
+    here = lua_place(L);
     Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
     push(&trace.open, l);
     if (lua_toboolean(L, 4)) push(&trace.copies, l);
@@ -40,7 +40,7 @@ static int carry_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     const Tensor *t = tensor_at(L, 2, "a carried value");
-    here = place(L);
+    here = lua_place(L);
     push_like(L, loop_carry(l, t->node), t);
     return 1;
 }
@@ -63,7 +63,7 @@ static int x_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     const Tensor *t = tensor_at(L, 2, "a stacked value");
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, loop_x(l, t->node), inside(t->batch), inside(t->time), t->mixed);
     return 1;
 }
@@ -79,7 +79,7 @@ static int next_call(lua_State *L)
     const Node *arg = l->carries.at[k].arg;
     if (!same_shape(arg->shape, t->node->shape) || arg->dtype != t->node->dtype)
         user_error(L, "%s: the carried value must keep its shape and type\n    begins as  %s %s\n    returned   %s %s", doing,
-                   dtype_name(arg->dtype), extent_text(t, arg->shape), dtype_name(t->node->dtype), tensor_text(t));
+                   dtype_name(arg->dtype), shape_words(t, arg->shape), dtype_name(t->node->dtype), tensor_text(t));
     loop_next(l, k, t->node);
     return 0;
 }
@@ -88,7 +88,7 @@ static int close_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     must(trace.open.at[trace.open.n - 1] == l);
-    here = place(L);
+    here = lua_place(L);
     loop_close(l);
     for (int i = 0; i < trace.states.n; i++) {
         struct New_state *s = &trace.states.at[i];
@@ -106,7 +106,7 @@ static int close_call(lua_State *L)
 static int result_call(lua_State *L)
 {
     const Tensor *like = is_tensor(L, 3);
-    here = place(L);
+    here = lua_place(L);
     push_like(L, loop_result(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2)), like);
     return 1;
 }
@@ -118,7 +118,7 @@ static int stacked_call(lua_State *L)
 {
     Loop *l = lua_touserdata(L, 1);
     const Tensor *t = is_tensor(L, 2);
-    here = place(L);
+    here = lua_place(L);
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
     Node *n = t->node;
     if (depends_on(n, l)) n = loop_stack(l, n);

@@ -21,7 +21,7 @@ extern const struct {
 
 static const size_t memory_limit = (size_t)1 << 30;
 static const int64_t instruction_limit = 200 * 1000 * 1000;
-enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 60 };
+enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 20 };
 
 static struct Sandbox {
     lua_State *L;
@@ -46,7 +46,7 @@ static void *allocate(void *user, void *old, size_t old_bytes, size_t bytes)
         return NULL;
     }
     if (bytes > old_bytes && box.bytes + (bytes - old_bytes) > memory_limit) {
-        box.refused_at = box.L ? place(box.L) : (Where){0};
+        box.refused_at = box.L ? lua_place(box.L) : (Where){0};
         box.refused = true;
         return NULL;
     }
@@ -60,7 +60,7 @@ static void count_instructions(lua_State *L, lua_Debug *ar)
     (void)ar;
     box.instructions += HOOK_EVERY;
     if (box.instructions > instruction_limit)
-        err(place(L), "the description has run for %lld million Lua instructions without an end: is this loop endless?",
+        err(lua_place(L), "the description has run for %lld million Lua instructions without an end: is this loop endless?",
             (long long)(instruction_limit / 1000000));
 }
 
@@ -68,7 +68,7 @@ static void count_instructions(lua_State *L, lua_Debug *ar)
 static void too_long(int signal)
 {
     (void)signal;
-    err(place(box.L), "the description has run for %d seconds: what does this line compute?", SECONDS_LIMIT);
+    err(lua_place(box.L), "the description has run for %d seconds: what does this line compute?", SECONDS_LIMIT);
 }
 
 static void limit_time(int seconds)
@@ -96,8 +96,10 @@ static int on_error(lua_State *L)
     const char *where_from = library_function(L);
     if (!message) message = format("an error that is no text was raised (a %s)", luaL_typename(L, 1));
     message = without_position(message);
+    if (strstr(message, "'for'") && strstr(message, "tensor"))
+        message = "a Lua loop cannot be steered by a tensor, such as a loop index: a description is traced once, before there are values";
     if (strstr(message, "stack overflow")) message = "functions call each other too deeply (stack overflow)";
-    err(place(L), "%s%s%s", where_from ? where_from : "", where_from ? ": " : "", message);
+    err(lua_place(L), "%s%s%s", where_from ? where_from : "", where_from ? ": " : "", message);
 }
 
 void call_lua(lua_State *L, int nargs, int nresults)
@@ -121,7 +123,15 @@ static void load_text(lua_State *L, const char *file, const char *text, size_t b
     if (bytes && text[0] == LUA_SIGNATURE[0]) err(w, "this is compiled Lua; a description is text");
     const char *start = text;
     if (*start == '#') start += strcspn(start, "\n");
-    if (luaL_loadbufferx(L, start, bytes - (size_t)(start - text), format("@%s", file), "t") == LUA_OK) return;
+    const char *chunk = format("@%s", file);
+    if (luaL_loadbufferx(L, start, bytes - (size_t)(start - text), chunk, "t") == LUA_OK) {
+        const char *guarded = guard_comparisons(start);
+        bool whole = strlen(start) == bytes - (size_t)(start - text);       /* no zero byte inside */
+        if (whole && luaL_loadbufferx(L, guarded, strlen(guarded), chunk, "t") == LUA_OK) lua_remove(L, -2);
+        else if (!whole) return;
+        else lua_pop(L, 1);
+        return;
+    }
     const char *message = lua_tostring(L, -1), *plain = without_position(message);
     while (plain > message && plain[-1] != ':') plain--;
     if (plain > message)
@@ -185,8 +195,10 @@ static int require_beside(lua_State *L)
 
 /* ------------------------------------------------------------------ the names a description has */
 
+/* forward runs once for each entry; its words are wanted once. */
 static int print_to_stderr(lua_State *L)
 {
+    if (trace.number > 1) return 0;
     for (int i = 1, n = lua_gettop(L); i <= n; i++) {
         const Tensor *t = is_tensor(L, i);
         fprintf(stderr, "%s%s", i > 1 ? "\t" : "", t ? lua_text(L, i) : luaL_tolstring(L, i, NULL));
@@ -308,13 +320,9 @@ static int unknown_name(lua_State *L)
     keys_of(L, -1, &words, &n);
     VEC(const char *) known = {0};
     for (int i = 0; i < n; i++) push(&known, words[i]);
-    lua_Debug ar;
-    const char *local;
-    if (lua_getstack(L, 1, &ar))
-        for (int i = 1; (local = lua_getlocal(L, &ar, i)); i++) {
-            lua_pop(L, 1);
-            if (local[0] != '(') push(&known, local);
-        }
+    local_names(lua_place(L).file, &words, &n);
+    for (int i = 0; i < n; i++)
+        if (!same(words[i], name)) push(&known, words[i]);
     const char *close = nearest(name, known.at, known.n);
     user_error(L, "unknown name '%s'%s", name, close ? format("; did you mean '%s'?", close) : "");
 }
@@ -336,7 +344,7 @@ static void make_environment(lua_State *L)
         lua_setfield(L, env, *name);
     }
     static const luaL_Reg ours[] = {{"print", print_to_stderr}, {"setmetatable", set_metatable}, {"pairs", sorted_pairs},
-                                    {"require", require_beside}, {NULL, NULL}};
+                                    {"require", require_beside}, {"__equal", equal_call}, {NULL, NULL}};
     luaL_setfuncs(L, ours, 0);
     give_library(L, env, "string", (const char *const[]){"dump", NULL});
     give_library(L, env, "table", (const char *const[]){NULL});

@@ -68,7 +68,7 @@ static int push_reshaped(lua_State *L, const Tensor *t, Shape s)
     bool split;
     Factor batch = reshaped(t->batch, t->node->shape, s, &split), time = reshaped(t->time, t->node->shape, s, &split);
     const Mixed *mixed = split ? mixing(L, t->mixed, "x:reshape splits the time axis into several") : t->mixed;
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, reshape(t->node, s), batch, time, mixed);
     return 1;
 }
@@ -114,7 +114,7 @@ static int push_permuted(lua_State *L, const Tensor *t, const int *perm)
 {
     int to[MAXRANK];
     for (int i = 0; i < t->node->shape.rank; i++) to[perm[i]] = i;
-    here = place(L);
+    here = lua_place(L);
     return push_moved(L, permute(t->node, perm), t, to);
 }
 
@@ -155,7 +155,7 @@ static int unsqueeze_call(lua_State *L)
     memmove(s.dim + axis + 1, s.dim + axis, sizeof *s.dim * (size_t)(s.rank - axis));
     s.dim[axis] = 1;
     s.rank++;
-    here = place(L);
+    here = lua_place(L);
     return push_moved(L, reshape(t->node, s), t, to);
 }
 
@@ -175,7 +175,7 @@ static int squeeze_call(lua_State *L)
         user_error(L, "x:squeeze drops an axis of extent 1; axis %d of %s has %lld", axis, tensor_text(t),
                    (long long)t->node->shape.dim[axis]);
     Shape s = without(t->node->shape, axis, to);
-    here = place(L);
+    here = lua_place(L);
     return push_moved(L, reshape(t->node, s), t, to);
 }
 
@@ -198,7 +198,7 @@ static int expand_call(lua_State *L)
         s.dim[s.rank++] = e;
     }
     check_size(L, s);
-    here = place(L);
+    here = lua_place(L);
     return push_moved(L, broadcast(t->node, s), t, to);
 }
 
@@ -227,7 +227,7 @@ static int push_part(lua_State *L, const Tensor *t, int axis, int64_t first, int
     bool whole = extent == t->node->shape.dim[axis];
     const Mixed *mixed = whole ? t->mixed : along(L, t, axis, doing);
     if (!whole) to[axis] = -1;
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, part(t, axis, first, extent, step), moved(t->batch, to), moved(t->time, to), mixed);
     return 1;
 }
@@ -281,7 +281,7 @@ static int flip_call(lua_State *L)
     Tensor t = *tensor_at(L, 1, "x:flip");
     int axes[1] = {axis_at(L, 2, t.node->shape.rank)};
     t.mixed = along(L, &t, axes[0], "x:flip");
-    here = place(L);
+    here = lua_place(L);
     push_like(L, flip(t.node, 1, axes), &t);
     return 1;
 }
@@ -298,7 +298,7 @@ static int pad_call(lua_State *L)
     identity(to);
     to[axis] = -1;
     const Mixed *mixed = along(L, t, axis, "x:pad");
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, pad(t->node, before, after), moved(t->batch, to), moved(t->time, to), mixed);
     return 1;
 }
@@ -330,7 +330,7 @@ static int concat_call(lua_State *L)
     identity(to);
     if (n > 1) to[axis] = -1;
     const Mixed *mixed = n > 1 ? along(L, &first, axis, "nn.concat") : first.mixed;
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, concat(n, parts, axis), moved(first.batch, to), moved(first.time, to), mixed);
     return 1;
 }
@@ -382,7 +382,7 @@ static int gather_call(lua_State *L)
     Factor batch = moved(ids->batch, from_ids), time = moved(ids->time, from_ids);
     if (batch.axis < 0) batch = moved(x->batch, from_x);
     if (time.axis < 0) time = moved(x->time, from_x);
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, gather(x->node, ids->node, axis, nbatch), batch, time, mixed);
     return 1;
 }
@@ -406,7 +406,7 @@ static int scatter_add_call(lua_State *L)
     for (int i = 0; i < MAXRANK; i++) to[i] = i < axis ? i : i < axis + taken ? -1 : i - taken + 1;
     bool lost = u->time.axis >= axis && u->time.axis < axis + taken;
     const Mixed *mixed = lost ? mixing(L, u->mixed, "nn.scatter_add adds over the time axis") : u->mixed;
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, scatter_add(u->node, ids->node, s, axis, nbatch), moved(u->batch, to), moved(u->time, to), mixed ? mixed : ids->mixed);
     return 1;
 }
@@ -424,7 +424,7 @@ static int overwrite_call(lua_State *L)
     Tensor r = *x;
     r.mixed = along(L, x, axis, "x:overwrite");
     if (!r.mixed) r.mixed = u->mixed ? u->mixed : ids->mixed;
-    here = place(L);
+    here = lua_place(L);
     push_like(L, overwrite(x->node, ids->node, u->node, axis, nbatch), &r);
     return 1;
 }
@@ -442,7 +442,7 @@ static int argmax_call(lua_State *L)
     check_numbers(L, t, false, "x:argmax");
     without(t->node->shape, axis, to);
     const Mixed *mixed = along(L, t, axis, "x:argmax");
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, argmax(t->node, axis), moved(t->batch, to), moved(t->time, to), mixed);
     return 1;
 }
@@ -454,7 +454,7 @@ static int cumsum_call(lua_State *L)
     int axis = axis_at(L, 2, t.node->shape.rank);
     check_numbers(L, &t, false, "x:cumsum");
     t.mixed = along(L, &t, axis, "x:cumsum");
-    here = place(L);
+    here = lua_place(L);
     push_like(L, cumsum(t.node, axis, lua_toboolean(L, 3)), &t);
     return 1;
 }
@@ -471,7 +471,7 @@ static int topk_call(lua_State *L)
     t.mixed = along(L, &t, axis, "x:topk");
     identity(to);
     to[axis] = -1;
-    here = place(L);
+    here = lua_place(L);
     Node *n = topk(t.node, axis, k);
     for (int i = 0; i < 2; i++) push_tensor(L, pick(n, i, 0), moved(t.batch, to), moved(t.time, to), t.mixed);
     return 2;
@@ -495,7 +495,7 @@ static int push_dot(lua_State *L, const Tensor *a, const Tensor *b, Dot_axes x, 
     else if (ta.axis >= 0 && tb.axis >= 0 && ta.axis != tb.axis)
         mixed = mixing(L, mixed, "%s pairs each time with every other", doing);
     Factor ba = moved(a->batch, to_a);
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, dot(a->node, b->node, x), ba.axis >= 0 ? ba : moved(b->batch, to_b), ta.axis >= 0 ? ta : tb, mixed);
     return 1;
 }
@@ -586,7 +586,7 @@ static int push_filled(lua_State *L, double value, const char *what)
 {
     must_trace(L, what);
     Shape s = shape_at(L, 1);
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, filled(value, F32, s), NOWHERE, NOWHERE, NULL);
     return 1;
 }
@@ -600,7 +600,7 @@ static int constant_call(lua_State *L)
 {
     must_trace(L, "nn.constant");
     DType t = same(luaL_optstring(L, 2, "f32"), "i32") ? I32 : F32;
-    here = place(L);
+    here = lua_place(L);
     if (lua_type(L, 1) == LUA_TNUMBER) {
         push_tensor(L, scalar(lua_tonumber(L, 1), t), NOWHERE, NOWHERE, NULL);
         return 1;
@@ -627,7 +627,7 @@ static int iota_call(lua_State *L)
     else s.dim[0] = integer_at(L, 1, "an extent");
     if (s.dim[0] < 1) user_error(L, "an extent is at least 1, and this is %lld", (long long)s.dim[0]);
     int axis = lua_isnoneornil(L, 2) ? s.rank - 1 : axis_at(L, 2, s.rank);
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, iota(s, axis), NOWHERE, NOWHERE, NULL);
     return 1;
 }

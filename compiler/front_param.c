@@ -182,7 +182,7 @@ static Shape with_copies(lua_State *L, Shape own)
 static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
 {
     Param *p = NEW(Param);
-    *p = (Param){.name = name, .export_name = export, .loops = trace.copies.n, .shape = with_copies(L, own), .where = place(L)};
+    *p = (Param){.name = name, .export_name = export, .loops = trace.copies.n, .shape = with_copies(L, own), .where = lua_place(L)};
     p->init = init_named(luaL_checkstring(L, 3));
     p->init_a = luaL_optnumber(L, 4, 0);
     p->init_b = luaL_optnumber(L, 5, 0);
@@ -256,8 +256,8 @@ static int state_call(lua_State *L)
     for (int i = 0; i < trace.desc->states.n; i++)
         if (same(trace.desc->states.at[i].name, name)) name = format("%s_%d", name, trace.desc->states.n);
     Shape whole = with_copies(L, s);
-    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, LATHE_STATE, place(L)}));
-    here = place(L);
+    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, LATHE_STATE, lua_place(L)}));
+    here = lua_place(L);
     Node *n = state_node(name, like->node->dtype, whole);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
     lua_pushstring(L, name);
@@ -319,7 +319,7 @@ static Node *system_input(const char *name, Lathe_role role)
 
 static int position_call(lua_State *L)
 {
-    here = place(L);
+    here = lua_place(L);
     push_tensor(L, system_input("position", LATHE_POSITION), NOWHERE, NOWHERE, NULL);
     return 1;
 }
@@ -408,7 +408,7 @@ static int random_bits_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "random bits");
     Shape s = t->node->shape;
-    here = place(L);
+    here = lua_place(L);
     Node *seed = broadcast(system_input("seed", LATHE_SEED), s), *step = broadcast(system_input("step", LATHE_STEP), s);
     Node *site = number(trace.site++, s), *row = draw_row(t), *index = draw_index(L, t);
     push_tensor(L, philox(seed, step, site, row, index), t->batch, t->time, NULL);

@@ -81,7 +81,7 @@ void recipe_set(const char *key, const char *text)
 
 /* ------------------------------------------------------------------ from Lua */
 
-static Where at_key(const char *key) { return place_of_key(trace.desc->file, key); }
+static Where at_key(const char *key) { return place_of_key(trace.desc->file, NULL, key); }
 
 /* Numbers of the table on the top that belong to `table`; other keys must be among `others`. */
 static void take_numbers(lua_State *L, const char *table, const char *const *others, int nothers)

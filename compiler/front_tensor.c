@@ -33,7 +33,7 @@ static const char *axis_name(const Tensor *t, int axis, int64_t extent)
     return knob_with_extent(extent);
 }
 
-char *extent_text(const Tensor *t, Shape s)
+char *shape_words(const Tensor *t, Shape s)
 {
     if (s.rank == 0) return "[] (a scalar)";
     Text out = {0};
@@ -45,7 +45,7 @@ char *extent_text(const Tensor *t, Shape s)
     return out.at;
 }
 
-char *tensor_text(const Tensor *t) { return extent_text(t, t->node->shape); }
+char *tensor_text(const Tensor *t) { return shape_words(t, t->node->shape); }
 
 static void check_live(lua_State *L, const Tensor *t, const char *what)
 {
@@ -120,7 +120,7 @@ const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...)
     vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
     Mixed *m = NEW(Mixed);
-    *m = (Mixed){place(L), copy_string(why)};
+    *m = (Mixed){lua_place(L), copy_string(why)};
     return m;
 }
 
@@ -290,7 +290,7 @@ static int push_map(lua_State *L, Op op, Tensor *t, int n)
     broadcast_all(L, t, n, &result, doing);
     Node *in[3];
     for (int k = 0; k < n; k++) in[k] = t[k].node;
-    here = place(L);
+    here = lua_place(L);
     push_like(L, map_op(op, n, in), &result);
     return 1;
 }
@@ -323,7 +323,7 @@ static int power(lua_State *L)
     operands(L, 1, 2, t, "a ^ b");
     double e = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
     check_class(L, OP_pow, t[0].node->dtype, "a ^ b");
-    here = place(L);
+    here = lua_place(L);
     Node *x = t[0].node, *y = NULL;
     if (e == 1) y = x;
     else if (e == 2) y = map2(OP_mul, x, x);
@@ -346,7 +346,7 @@ static int divide_down(lua_State *L)
     if (t[0].node->dtype == I32) return push_map(L, op, t, 2);
     check_class(L, OP_div, t[0].node->dtype, doing);
     broadcast_all(L, t, 2, &r, doing);
-    here = place(L);
+    here = lua_place(L);
     Node *down = map1(OP_floor, map2(OP_div, t[0].node, t[1].node));
     push_like(L, op == OP_idiv ? down : map2(OP_sub, t[0].node, map2(OP_mul, t[1].node, down)), &r);
     return 1;
@@ -363,7 +363,7 @@ static int where_call(lua_State *L)
         for (int k = 1; k < 3; k++) t[k] = (Tensor){constant_at(L, k + 1, F32, "nn.where"), NOWHERE, NOWHERE, NULL, trace.number};
     t[0] = *condition;
     broadcast_all(L, t, 3, &r, "nn.where");
-    here = place(L);
+    here = lua_place(L);
     push_like(L, where_op(t[0].node, t[1].node, t[2].node), &r);
     return 1;
 }
@@ -376,7 +376,7 @@ static int cast_call(lua_State *L)
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     for (int i = 0; i < COUNT_OF(names); i++) {
         if (!same(name, names[i])) continue;
-        here = place(L);
+        here = lua_place(L);
         push_like(L, cast_op(t->node, types[i]), t);
         return 1;
     }
@@ -389,7 +389,7 @@ static int philox_call(lua_State *L)
     operands(L, 1, 5, t, "nn.philox");
     check_class(L, OP_bitand, t[0].node->dtype, "nn.philox");
     broadcast_all(L, t, 5, &r, "nn.philox");
-    here = place(L);
+    here = lua_place(L);
     push_like(L, philox(t[0].node, t[1].node, t[2].node, t[3].node, t[4].node), &r);
     return 1;
 }
@@ -398,7 +398,7 @@ static int u01_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "nn.u01");
     if (t->node->dtype != I32) user_error(L, "nn.u01 wants i32 bits; this is %s", lua_text(L, 1));
-    here = place(L);
+    here = lua_place(L);
     push_like(L, u01(t->node, F32), t);
     return 1;
 }
@@ -455,7 +455,7 @@ static int push_reduced(lua_State *L, Op op, bool mean)
         kept.dim[axes[i]] = 1;
         count *= (double)s.dim[axes[i]];
     }
-    here = place(L);
+    here = lua_place(L);
     Node *y = reduce(op, t.node, n, axes);
     if (mean) y = map2(OP_div, y, filled(count, y->dtype, y->shape));
     if (keep) y = reshape(y, kept);
@@ -469,9 +469,8 @@ static int mean_call(lua_State *L) { return push_reduced(L, OP_sum, true); }
 
 /* ------------------------------------------------------------------ what a tensor is not */
 
-static int cannot_compare(lua_State *L)
+void refuse_comparison(lua_State *L, const char *symbol, const char *function)
 {
-    const char *symbol = lua_tostring(L, lua_upvalueindex(1)), *function = lua_tostring(L, lua_upvalueindex(2));
     bool index = false;
     for (int i = 1; i <= 2; i++) {
         const Tensor *t = is_tensor(L, i);
@@ -480,7 +479,12 @@ static int cannot_compare(lua_State *L)
     user_error(L, "`a %s b` asks Lua to choose, but %s: a description is traced once, before there are values\n"
                   "  nn.%s(a, b) compares element by element, nn.where(condition, x, y) chooses;%s", symbol,
                index ? "the loop index is a tensor" : "these are tensors", function,
-               index ? " for blocks that differ, use a Lua `for` or a block of several layers" : " sizes are x:size(axis)");
+               trace.open.n ? " for layers that differ, use a Lua `for` or a block of several layers" : " extents are x:size(axis)");
+}
+
+static int cannot_compare(lua_State *L)
+{
+    refuse_comparison(L, lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, lua_upvalueindex(2)));
 }
 
 static int cannot(lua_State *L)
@@ -616,8 +620,10 @@ void open_tensors(lua_State *L)
     lua_setfield(L, meta, "__index");
     lua_pushcfunction(L, text_call);
     lua_setfield(L, meta, "__tostring");
-    lua_pushliteral(L, "tensor");
-    lua_setfield(L, meta, "__metatable");
+    for (int i = 0; i < 2; i++) {
+        lua_pushliteral(L, "tensor");
+        lua_setfield(L, meta, i ? "__metatable" : "__name");
+    }
     lua_settop(L, methods);
     lua_setfield(L, core, "methods");
     lua_setfield(L, core, "nn");

@@ -19,7 +19,7 @@ static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where w
 /* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
 static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
 {
-    here = place(L);
+    here = lua_place(L);
     spec_of(name, role, t, s, here);
     Node *n;
     if (trace.graph->micro) {
@@ -62,7 +62,7 @@ static int64_t extent_knob(const char *name, bool needed)
     int64_t n = 0;
     if (!knob_integer(name, &n) && !needed) return 0;
     if (n < 1)
-        err(place_of_key(trace.desc->file, "config"), "config needs `%s`, a positive integer (data of this kind has it)", name);
+        err(place_of_key(trace.desc->file, NULL, "config"), "config needs `%s`, a positive integer (data of this kind has it)", name);
     return n;
 }
 

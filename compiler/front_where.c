@@ -15,7 +15,7 @@ static const char *arena_name(const char *source)
     return last;
 }
 
-Where place(lua_State *L)
+Where lua_place(lua_State *L)
 {
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
@@ -36,22 +36,72 @@ static const char *skip_comment(const char *p)
 
 static bool is_word(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
-/* A table has no lines; the text has. */
-Where place_of_key(const char *file, const char *key)
+/* Calls visit for each word of the text that stands outside of comments; it returns true to stop there. */
+typedef bool Visit(void *user, const char *word, const char *end, int line);
+
+static void each_word(const char *text, Visit *visit, void *user)
 {
-    const char *text = source_text(file);
     int line = 1;
-    for (const char *p = text; p && *p; p++) {
-        if (p[0] == '-' && p[1] == '-')
-            for (const char *end = skip_comment(p); p < end; p++) line += *p == '\n';
-        if (!*p) break;
-        if (*p == '\n') line++;
-        if (!starts_with(p, key) || (p > text && is_word(p[-1]))) continue;
-        const char *after = p + strlen(key);
-        after += strspn(after, " \t");
-        if (after[0] == '=' && after[1] != '=' && !is_word(p[strlen(key)])) return (Where){file, line, NULL};
+    for (const char *p = text; p && *p;) {
+        const char *end = p + 1;
+        if (p[0] == '-' && p[1] == '-') end = skip_comment(p);
+        else if (is_word(*p))
+            for (; is_word(*end);) end++;
+        if (is_word(*p) && visit(user, p, end, line)) return;
+        for (; p < end; p++) line += *p == '\n';
     }
-    return (Where){.file = file};
+}
+
+typedef struct Search {
+    const char *section, *key;
+    int line;
+} Search;
+
+static bool is_key(const char *key, const char *word, const char *end)
+{
+    if ((size_t)(end - word) != strlen(key) || strncmp(word, key, strlen(key)) != 0) return false;
+    end += strspn(end, " \t");
+    return end[0] == '=' && end[1] != '=';
+}
+
+static bool found_key(void *user, const char *word, const char *end, int line)
+{
+    Search *s = user;
+    if (s->section && is_key(s->section, word, end)) s->section = NULL;
+    else if (!s->section && is_key(s->key, word, end)) s->line = line;
+    return s->line > 0;
+}
+
+/* A table has no lines; the text has. */
+Where place_of_key(const char *file, const char *section, const char *key)
+{
+    Search s = {section, key, 0};
+    each_word(source_text(file), found_key, &s);
+    return (Where){file, s.line, NULL};
+}
+
+typedef struct Locals {
+    bool next;
+    VEC(const char *) names;
+} Locals;
+
+static bool note_local(void *user, const char *word, const char *end, int line)
+{
+    (void)line;
+    Locals *l = user;
+    const char *name = copy_bytes_as_string(word, (size_t)(end - word));
+    bool introduces = same(name, "local") || same(name, "function");
+    if (l->next && !introduces) push(&l->names, name);
+    l->next = introduces;
+    return false;
+}
+
+void local_names(const char *file, const char ***words, int *n)
+{
+    Locals l = {0};
+    each_word(source_text(file), note_local, &l);
+    *words = l.names.at;
+    *n = l.names.n;
 }
 
 /* ------------------------------------------------------------------ errors */
@@ -81,14 +131,14 @@ void user_error(lua_State *L, const char *fmt, ...)
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
     const char *function = library_function(L);
-    bool named = function && starts_with(message, function);
+    bool named = function && (starts_with(message, function) || starts_with(message, "nn.") || same(function, "layer"));
     if (trace.decode) {
         size_t n = strlen(message);
         snprintf(message + n, sizeof message - n,
                  "\n  (while tracing decode, one token at a time: batch and time are 1 there; take extents from the inputs,"
                  " x:size(0), or opt out with `decode = false`)");
     }
-    err(place(L), "%s%s%s", function && !named ? function : "", function && !named ? ": " : "", message);
+    err(lua_place(L), "%s%s%s", function && !named ? function : "", function && !named ? ": " : "", message);
 }
 
 const char *advice(const char *word, const char *const *known, int n)

@@ -143,8 +143,10 @@ static Level *copied(Level *lv, Node *node)
     Level *c = NEW(Level);
     *c = (Level){.up = lv, .all = lv->all, .forward = l, .copying = true};
     c->backward = loop_open(l->name, l->trip, l->reverse);
-    for (int k = 0; k < l->carries.n; k++)
-        *table_at(&c->values, l->carries.at[k].arg) = loop_carry(c->backward, value(lv, l->carries.at[k].init));
+    for (int k = 0; k < l->carries.n; k++) {
+        Node *arg = loop_carry(c->backward, value(lv, l->carries.at[k].init));
+        *table_at(&c->values, l->carries.at[k].arg) = arg;
+    }
     for (int k = 0; k < l->carries.n; k++) loop_next(c->backward, k, value(c, l->carries.at[k].next));
     for (int k = 0; k < l->ys.n; k++) enter(c->backward, value(c, l->ys.at[k]));
     loop_close(c->backward);

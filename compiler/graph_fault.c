@@ -149,8 +149,9 @@ static Found slice_type(const Node *n)
     if (n->nints != 2 * from.rank || n->shape.rank != from.rank) return bad("slice needs a start and a step for each axis");
     for (int i = 0; i < from.rank; i++) {
         int64_t start = n->ints[i], by = n->ints[from.rank + i];
-        if (start < 0 || by < 1 || by > from.dim[i] || start >= from.dim[i]) return bad("a start or step is out of range");
-        if (n->shape.dim[i] > from.dim[i] || start + (n->shape.dim[i] - 1) * by >= from.dim[i])
+        if (start < 0 || start >= from.dim[i] || by < 1) return bad("a start or step is out of range");
+        if (n->shape.dim[i] == 1) continue;
+        if (n->shape.dim[i] > from.dim[i] || by > from.dim[i] || start + (n->shape.dim[i] - 1) * by >= from.dim[i])
             return bad("it reaches beyond its input");
     }
     return typed(n->in[0]->dtype, n->shape);

@@ -119,8 +119,10 @@ Node *remade(const Node *old, Node *const *in)
 static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
 {
     *done_slot(r, old->index) = new->index;
-    for (int k = 0; k < old->carries.n; k++)
-        *done_slot(r, old->carries.at[k].arg) = loop_carry(new, rewritten(r, old->carries.at[k].init));
+    for (int k = 0; k < old->carries.n; k++) {
+        Node *arg = loop_carry(new, rewritten(r, old->carries.at[k].init));
+        *done_slot(r, old->carries.at[k].arg) = arg;
+    }
     for (int k = 0; k < old->xs.n; k++) {
         Node *arg = loop_x(new, rewritten(r, old->xs.at[k].outer));
         *done_slot(r, old->xs.at[k].arg) = arg;
@@ -129,15 +131,21 @@ static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
         if (old->carries.at[k].next) loop_next(new, k, rewritten(r, old->carries.at[k].next));
 }
 
+/* It is closed with all stacks, for any of them may be what makes it an inner loop; see rewritten_pick. */
 static Node *rewritten_loop(Rewrite *r, Node *old)
 {
     Loop *new = loop_open(old->loop->name, old->loop->trip, old->loop->reverse);
     rewrite_loop_body(r, old->loop, new);
+    for (int k = 0; k < old->loop->ys.n; k++) {
+        Node *y = rewritten(r, old->loop->ys.at[k]);
+        push(&new->ys, y);
+    }
     Where was = here;
     int phase = phase_now;
     here = old->where;
     phase_now = old->phase;
     Node *n = loop_close(new);
+    new->ys.n = 0;
     here = was;
     phase_now = phase;
     return n;
@@ -146,13 +154,12 @@ static Node *rewritten_loop(Rewrite *r, Node *old)
 /* Stacks are copied when they are picked, so that unused ones go. */
 static Node *rewritten_pick(Rewrite *r, const Node *old, Loop *new)
 {
-    int which = (int)old->ints[1];
-    if (old->ints[0] == PICK_CARRY) return loop_result(new, which);
-    Node *value = rewritten(r, old->in[0]->loop->ys.at[which]);
-    int had = new->ys.n;
-    Node *stack = loop_stack(new, value);
-    if (new->ys.n != had) loop_close(new);
-    return stack;
+    int which = (int)old->ints[1], phase = phase_now;
+    Node *value = old->ints[0] == PICK_STACK ? rewritten(r, old->in[0]->loop->ys.at[which]) : NULL;
+    phase_now = old->phase;
+    Node *n = value ? loop_stack(new, value) : loop_result(new, which);
+    phase_now = phase;
+    return n;
 }
 
 static Node *rewritten_op(Rewrite *r, Node *old, Node **in)

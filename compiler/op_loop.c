@@ -44,31 +44,33 @@ void loop_next(Loop *l, int carry, Node *value)
     l->carries.at[carry].next = value;
 }
 
-/* The innermost loop but l among those that n, a node of l's body, needs from outside. */
+/* The innermost loop around l among those that n, a node of l's body, needs from outside. */
 static void outside(const Loop *l, const Node *n, Loop **found)
 {
     Loop *o = n->in_loop;
     if (o && o->id < l->id && (!*found || o->id > (*found)->id)) *found = o;
 }
 
+/* What the body of `inner`, which is l or lies in it, needs from around l: an inner loop may skip levels. */
+static void outside_of_body(const Loop *l, const Loop *inner, Loop **found)
+{
+    Nodes roots = {0}, body = {0};
+    loop_roots(inner, &roots);
+    nodes_at((Loop *)inner, roots.at, roots.n, &body);
+    for (int i = 0; i < body.n; i++) {
+        const Node *n = body.at[i];
+        for (int k = 0; k < n->nin; k++) outside(l, n->in[k], found);
+        if (n->op == OP_loop) outside_of_body(l, n->loop, found);
+    }
+    for (int i = 0; i < roots.n; i++) outside(l, roots.at[i], found);
+    for (int k = 0; k < inner->carries.n; k++) outside(l, inner->carries.at[k].init, found);
+    for (int k = 0; k < inner->xs.n; k++) outside(l, inner->xs.at[k].outer, found);
+}
+
 static Loop *parent_of(const Loop *l)
 {
     Loop *found = NULL;
-    Nodes roots = {0}, body = {0};
-    loop_roots(l, &roots);
-    nodes_at((Loop *)l, roots.at, roots.n, &body);
-    for (int i = 0; i < body.n; i++) {
-        const Node *n = body.at[i];
-        for (int k = 0; k < n->nin; k++) outside(l, n->in[k], &found);
-        if (n->op == OP_loop) {
-            Loop *deeper = parent_of(n->loop);
-            for (Loop *p = deeper; p; p = p == l ? NULL : p->parent)
-                if (p->id < l->id && (!found || p->id > found->id)) found = p;
-        }
-    }
-    for (int i = 0; i < roots.n; i++) outside(l, roots.at[i], &found);
-    for (int k = 0; k < l->carries.n; k++) outside(l, l->carries.at[k].init, &found);
-    for (int k = 0; k < l->xs.n; k++) outside(l, l->xs.at[k].outer, &found);
+    outside_of_body(l, l, &found);
     return found;
 }
 

@@ -437,8 +437,10 @@ static Loop *copy_loop(Split *s, const Loop *old, const Nodes *results, Node **v
         Node *init = rewritten(&s->rewrite, c->init), *arg = loop_carry(l, init);
         *table_at(&s->made, c->arg) = c->next == c->arg ? init : arg;
     }
-    for (int k = 0; k < old->xs.n; k++)
-        *table_at(&s->made, old->xs.at[k].arg) = loop_x(l, rewritten(&s->rewrite, old->xs.at[k].outer));
+    for (int k = 0; k < old->xs.n; k++) {
+        Node *arg = loop_x(l, rewritten(&s->rewrite, old->xs.at[k].outer));
+        *table_at(&s->made, old->xs.at[k].arg) = arg;
+    }
     for (int k = 0; k < old->carries.n; k++) {
         const struct Carry *c = &old->carries.at[k];
         loop_next(l, k, c->next == c->arg ? l->carries.at[k].arg : rewritten(&s->rewrite, c->next));

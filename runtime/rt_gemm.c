@@ -16,7 +16,7 @@
 
 enum {
     ALL = INT_MAX,
-    THIN = 16,                  /* products with so few rows or columns are done by loops of ours */
+    THIN = 8, WIDE = 32,        /* products with so few rows and so many columns, or the reverse, are done by loops of ours */
     CHUNK = 1024                /* of K, in the loops that may have to pack */
 };
 
@@ -129,6 +129,7 @@ static void end_blas(int threads)
     if (threads > 1) omp_set_num_threads(threads);
 }
 
+#define INLINE    inline __attribute__((always_inline))
 #define REAL      float
 #define NAME(x)   x##_f32
 #define CBLAS(x)  cblas_s##x

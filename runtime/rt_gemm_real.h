@@ -6,10 +6,10 @@ typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), align
 /* ---- thin products, b[K][N] with b_n = 1: one accumulator an element, k rising */
 
 /* c[R][V · LANES] from column n on; of the columns only those from `skip` on are stored. */
-static inline __attribute__((always_inline)) void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b,
-                                                                const Lathe_gemm *g, int64_t n, int skip, bool add)
+static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n,
+                                 int skip, bool add)
 {
-    NAME(Lanes) sum[4][2] = {0};
+    NAME(Lanes) sum[4][4] = {0};
     b += n;
     for (int64_t k = 0; k < g->K; k++)
         for (int r = 0; r < R; r++)
@@ -23,41 +23,30 @@ static inline __attribute__((always_inline)) void NAME(columns)(const int R, con
 }
 
 /* Columns n … end of R rows; N >= LANES. */
-static inline __attribute__((always_inline)) void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b,
-                                                                        const Lathe_gemm *g, int64_t n, int64_t end, bool add)
+static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n,
+                                         int64_t end, bool add)
 {
-    for (; n + 2 * LANES <= end; n += 2 * LANES) NAME(columns)(R, 2, c, a, b, g, n, 0, add);
+    const int V = R <= 2 ? 4 : 2;               /* at least 6 sums at a time, to hide the latency of an fma */
+    for (; n + V * LANES <= end; n += V * LANES) NAME(columns)(R, V, c, a, b, g, n, 0, add);
     for (; n + LANES <= end; n += LANES) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
     if (n < end) NAME(columns)(R, 1, c, a, b, g, end - LANES, (int)(n - (end - LANES)), add);
 }
 
 static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end, bool add)
 {
-    int64_t m = 0;
-    for (; m + 4 <= g->M; m += 4) NAME(rows_by_columns)(4, c + m * g->c_m, a + m * g->a_m, b, g, n, end, add);
-    for (; m < g->M; m++) NAME(rows_by_columns)(1, c + m * g->c_m, a + m * g->a_m, b, g, n, end, add);
+    for (int64_t m = 0; m < g->M; m += 4) {
+        REAL *cm = c + m * g->c_m;
+        const REAL *am = a + m * g->a_m;
+        switch (at_most(g->M - m, 4)) {
+        case 1: NAME(rows_by_columns)(1, cm, am, b, g, n, end, add); break;
+        case 2: NAME(rows_by_columns)(2, cm, am, b, g, n, end, add); break;
+        case 3: NAME(rows_by_columns)(3, cm, am, b, g, n, end, add); break;
+        default: NAME(rows_by_columns)(4, cm, am, b, g, n, end, add); break;
+        }
+    }
 }
 
 /* ---- anything else: dot products of rows of a and columns of b, chunk of K by chunk, packed where they are not contiguous */
-
-/* total[R][C] += a[R][K] · b[C][K] over one chunk, in lanes; a_row, b_row: from row to row. */
-static inline __attribute__((always_inline)) void NAME(dots)(const int R, const int C, REAL total[4][2], const REAL *a,
-                                                             int64_t a_row, const REAL *b, int64_t b_row, int64_t K)
-{
-    NAME(Lanes) sum[4][2] = {0};
-    int64_t k = 0;
-    for (; k + LANES <= K; k += LANES)
-        for (int r = 0; r < R; r++)
-            for (int j = 0; j < C; j++)
-                sum[r][j] += *(const NAME(Lanes) *)&a[r * a_row + k] * *(const NAME(Lanes) *)&b[j * b_row + k];
-    for (int r = 0; r < R; r++)
-        for (int j = 0; j < C; j++) {
-            REAL lane[LANES];
-            for (int l = 0; l < LANES; l++) lane[l] = sum[r][j][l];
-            for (int64_t i = k; i < K; i++) lane[i - k] += a[r * a_row + i] * b[j * b_row + i];
-            total[r][j] += NAME(sum_lanes)(lane);
-        }
-}
 
 /* rows × K of x as contiguous rows: x itself, or a copy in room. */
 static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t K, int64_t row, int64_t column, int64_t *ld)
@@ -70,39 +59,54 @@ static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t
     return room;
 }
 
-static inline __attribute__((always_inline)) void NAME(block_by_dots)(const int R, const int C, REAL *c, const REAL *a, const REAL *b,
-                                                                      const Lathe_gemm *g, bool add)
+/* c[R][C] (+)= a[R][K] · b[C][K], in lanes; a_row, b_row: from row to row. */
+static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, int64_t c_n, const REAL *a, int64_t a_row,
+                              const REAL *b, int64_t b_row, int64_t K, bool add)
 {
-    REAL total[4][2] = {{0}}, a_room[4 * CHUNK], b_room[2 * CHUNK];
-    for (int64_t k = 0; k < g->K; k += CHUNK) {
-        int64_t size = at_most(g->K - k, CHUNK), a_row, b_row;
-        const REAL *pa = NAME(packed)(a_room, a + k * g->a_k, R, size, g->a_m, g->a_k, &a_row);
-        const REAL *pb = NAME(packed)(b_room, b + k * g->b_k, C, size, g->b_n, g->b_k, &b_row);
-        NAME(dots)(R, C, total, pa, a_row, pb, b_row, size);
-    }
+    NAME(Lanes) sum[4][2] = {0};
+    int64_t k = 0;
+    for (; k + LANES <= K; k += LANES)
+        for (int r = 0; r < R; r++)
+            for (int j = 0; j < C; j++)
+                sum[r][j] += *(const NAME(Lanes) *)&a[r * a_row + k] * *(const NAME(Lanes) *)&b[j * b_row + k];
     for (int r = 0; r < R; r++)
         for (int j = 0; j < C; j++) {
-            REAL *to = &c[r * g->c_m + j * g->c_n];
-            *to = add ? *to + total[r][j] : total[r][j];
+            REAL lane[LANES], *to = &c[r * c_m + j * c_n];
+            for (int l = 0; l < LANES; l++) lane[l] = sum[r][j][l];
+            for (int64_t i = k; i < K; i++) lane[i - k] += a[r * a_row + i] * b[j * b_row + i];
+            *to = add ? *to + NAME(sum_lanes)(lane) : NAME(sum_lanes)(lane);
         }
+}
+
+/* R rows of a, all columns of the tile, one chunk of K. */
+static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
+                                      int64_t K, bool add)
+{
+    REAL a_room[4 * CHUNK], b_room[2 * CHUNK];
+    int64_t a_row, b_row;
+    a = NAME(packed)(a_room, a, R, K, g->a_m, g->a_k, &a_row);
+    for (; n < end; n += 2) {
+        int C = n + 1 < end ? 2 : 1;
+        const REAL *pb = NAME(packed)(b_room, b + n * g->b_n, C, K, g->b_n, g->b_k, &b_row);
+        if (C == 2) NAME(dots)(R, 2, c + n * g->c_n, g->c_m, g->c_n, a, a_row, pb, b_row, K, add);
+        else NAME(dots)(R, 1, c + n * g->c_n, g->c_m, g->c_n, a, a_row, pb, b_row, K, add);
+    }
 }
 
 static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end, bool add)
 {
-    for (; n < end; n += 2) {
-        int pair = n + 2 <= end;
-        REAL *cn = c + n * g->c_n;
-        const REAL *bn = b + n * g->b_n;
-        int64_t m = 0;
-        for (; m + 4 <= g->M; m += 4) {
-            if (pair) NAME(block_by_dots)(4, 2, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
-            else NAME(block_by_dots)(4, 1, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
+    for (int64_t k = 0; k < g->K; k += CHUNK)
+        for (int64_t m = 0; m < g->M; m += 4) {
+            int64_t K = at_most(g->K - k, CHUNK);
+            REAL *cm = c + m * g->c_m;
+            const REAL *am = a + m * g->a_m + k * g->a_k, *bk = b + k * g->b_k;
+            switch (at_most(g->M - m, 4)) {
+            case 1: NAME(rows_by_dots)(1, cm, am, bk, g, n, end, K, add || k); break;
+            case 2: NAME(rows_by_dots)(2, cm, am, bk, g, n, end, K, add || k); break;
+            case 3: NAME(rows_by_dots)(3, cm, am, bk, g, n, end, K, add || k); break;
+            default: NAME(rows_by_dots)(4, cm, am, bk, g, n, end, K, add || k); break;
+            }
         }
-        for (; m < g->M; m++) {
-            if (pair) NAME(block_by_dots)(1, 2, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
-            else NAME(block_by_dots)(1, 1, cn + m * g->c_m, a + m * g->a_m, bn, g, add);
-        }
-    }
 }
 
 static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
@@ -151,7 +155,8 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, 
     Lathe_gemm g = *given;
     if (g.K == 0 && !add) NAME(clear)(c, &g);
     if (g.M == 0 || g.N == 0 || g.K == 0) return;
-    bool thin = g.M <= THIN || g.N <= THIN;
+    int64_t narrow = at_most(g.M, g.N), wide = at_least(g.M, g.N);
+    bool thin = narrow == 1 || (narrow <= THIN && wide >= WIDE);
     bool turn = thin ? g.N < g.M : g.c_n != 1;          /* fewer rows than columns; or rows of c contiguous */
     if (turn) {
         const REAL *x = a;

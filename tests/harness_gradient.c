@@ -42,7 +42,8 @@ static bool agrees(Probe *p, const double *direction, double norm, double *quoti
             *quotient = numeric;
         }
         if (error <= 1e-6 * norm + rounding) {
-            p->worst = fmax(p->worst, (error - rounding) / fmax(norm, 1e-300));
+            if (norm > 1e3 * rounding)
+                p->worst = fmax(p->worst, error / norm);
             return true;
         }
     }

@@ -99,6 +99,8 @@ static Node *random_loop(Pool *p, Node *first)
         loop_next(l, k, sum ? add(args.at[k], v) : v);
     }
     Node *y = any(p), *other = any(p);
+    push(&l->ys, y); /* before closing: they may be what makes the loop an inner one */
+    push(&l->ys, other);
     loop_close(l);
     p->at.n = outer;
     p->depth--;
@@ -117,7 +119,8 @@ static void test_random(uint64_t seed)
     if (micro) push(&p.at, loop_x(micro, reals("fed", SHAPE(2, R_, C_))));
     for (int k = 0; k < 2; k++) push(&p.at, new_param(&p, SHAPE(R_, C_)));
     grow_pool(&p, 2);
-    push(&p.at, random_loop(&p, any(&p)));
+    Node *looped = random_loop(&p, any(&p));
+    push(&p.at, looped);
     grow_pool(&p, 3);
     recompute_now = false;
     Node *loss = loss_of_all(small(add(add(any(&p), any(&p)), p.at.at[p.at.n - 1])));
