@@ -98,7 +98,7 @@ const char *wished_name(const Buffer *b);               /* of the parameter that
 View view_axes(View v, int n, const int *from);         /* axis k of the result is axis from[k] of v; -1: not used */
 
 /* The text of a place as the entry writes it: &p->layer[l].w[0][0], h[l + 1]. */
-char *place(const Buffer *b, int nsub, const Index *sub);
+char *place_text(const Buffer *b, int nsub, const Index *sub);
 char *argument(const Arg *a);
 char *flat_pointer(View v);                             /* for GEMM: pointer to its first element */
 
@@ -157,6 +157,6 @@ char *type_name(const Module *m, const char *entry, const char *what);  /* Gpt_t
 void name_parameters(const Desc *d);
 void say_params(Text *t, const Module *m);
 const char *group_of(const Param *p);                   /* name of the array of structs, NULL outside any */
-char *param_place(const Param *p, const char *base, const char *const *sub);    /* p->layer[l].attn_qkv_weight */
+char *param_text(const Param *p, const char *base, const char *const *sub);    /* p->layer[l].attn_qkv_weight */
 
 #endif

@@ -139,7 +139,7 @@ static void say_param_table(Text *t, const Module *m)
                               ".offset = offsetof(%s, %s) / sizeof(%s), .init = %s, .init_a = %.17g, .init_b = %.17g, .decay = %s},",
                               quoted(p->name), quoted(p->export_name), quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)),
                               p->shape.rank, p->loops, braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, p->stride), type,
-                              param_place(p, "", zero), real, inits[p->init], p->init_a, p->init_b, p->decay ? "true" : "false"));
+                              param_text(p, "", zero), real, inits[p->init], p->init_a, p->init_b, p->decay ? "true" : "false"));
     }
     say(t, "};\n\n");
 }

@@ -65,7 +65,7 @@ static const struct Placed *placed(const Param *p)
 
 const char *group_of(const Param *p) { return placed(p)->group; }
 
-char *param_place(const Param *p, const char *base, const char *const *sub)
+char *param_text(const Param *p, const char *base, const char *const *sub)
 {
     const struct Placed *at = placed(p);
     Text t = {0};

@@ -398,7 +398,7 @@ static char *caller_index(Index x)
     return index_text(&none, x);
 }
 
-char *place(const Buffer *b, int nsub, const Index *sub)
+char *place_text(const Buffer *b, int nsub, const Index *sub)
 {
     Text t = {0};
     int k = 0;
@@ -406,7 +406,7 @@ char *place(const Buffer *b, int nsub, const Index *sub)
     if (b->home == PARAMETERS || b->home == GRADIENTS) {
         const char *at[MAXRANK];
         for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(sub[k]) : "0";
-        say(&t, "%s", param_place(b->param, b->home == PARAMETERS ? "p->" : "d->", at));
+        say(&t, "%s", param_text(b->param, b->home == PARAMETERS ? "p->" : "d->", at));
     } else {
         const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
         say(&t, "%s%s", in, buffer_name(b));
@@ -450,7 +450,7 @@ char *argument(const Arg *a)
     const Buffer *b = a->buffer;
     int rank = b->shape.rank;
     if (through_structs(b, a->nlead)) return from_flat_array(b, 0);
-    char *at = place(b, a->nlead, a->lead);
+    char *at = place_text(b, a->nlead, a->lead);
     if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
     if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
     if (a->flat) return starred(rank - a->nlead - 1, at);
@@ -470,7 +470,7 @@ char *flat_pointer(View v)
     int last = 0;
     for (int k = 0; k < d.n; k++)
         if (sub[k].constant || sub[k].nover || (b->param && k < b->param->loops)) last = k + 1;
-    char *at = place(b, last, sub);
+    char *at = place_text(b, last, sub);
     if (d.n == 0) return is_pointer(b) ? at : format("&%s", at);
     if (last == d.n) return format("&%s", at);
     return starred(d.n - last - 1, at);

@@ -84,11 +84,29 @@ static int next_call(lua_State *L)
     return 0;
 }
 
+static void add_stacked(Loop *l, Node *n)
+{
+    for (int k = 0; k < l->ys.n; k++)
+        if (l->ys.at[k] == n) return;
+    push(&l->ys, n);
+}
+
+/* core.keep(l, value): core.stacked will ask for it.  Told before closing: what a loop depends on decides where it lies. */
+static int keep_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    const Tensor *t = tensor_at(L, 2, "a stacked value");
+    if (t->node->in_loop == l) add_stacked(l, t->node);
+    return 0;
+}
+
 static int close_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     must(trace.open.at[trace.open.n - 1] == l);
     here = lua_place(L);
+    for (int i = 0; i < trace.states.n; i++)
+        if (trace.states.at[i].depth == trace.open.n) add_stacked(l, trace.states.at[i].node);
     loop_close(l);
     for (int i = 0; i < trace.states.n; i++) {
         struct New_state *s = &trace.states.at[i];
@@ -98,8 +116,7 @@ static int close_call(lua_State *L)
     }
     trace.open.n--;
     if (trace.copies.n && trace.copies.at[trace.copies.n - 1] == l) trace.copies.n--;
-    lua_pushlightuserdata(L, l);
-    return 1;
+    return 0;
 }
 
 /* y = core.result(l, k, like): the last value of carry k; like: the tensor given to core.next */
@@ -111,9 +128,7 @@ static int result_call(lua_State *L)
     return 1;
 }
 
-static bool depends_on(const Node *n, const Loop *l) { return n->in_loop == l; }
-
-/* ys = core.stacked(l, value): [trip, …] of a body value, after closing */
+/* ys = core.stacked(l, value): [trip, …] of a value that was kept, after closing */
 static int stacked_call(lua_State *L)
 {
     Loop *l = lua_touserdata(L, 1);
@@ -121,7 +136,7 @@ static int stacked_call(lua_State *L)
     here = lua_place(L);
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
     Node *n = t->node;
-    if (depends_on(n, l)) n = loop_stack(l, n);
+    if (n->in_loop == l) n = loop_stack(l, n);
     else {                      /* the same in each iteration */
         Shape s = {.rank = n->shape.rank + 1, .dim = {l->trip}};
         for (int i = 0; i < n->shape.rank; i++) s.dim[i + 1] = n->shape.dim[i];
@@ -133,4 +148,4 @@ static int stacked_call(lua_State *L)
 
 const luaL_Reg loop_functions[] = {
     {"loop", open_call}, {"index", index_call}, {"carry", carry_call}, {"loop_x", x_call}, {"next", next_call},
-    {"close", close_call}, {"result", result_call}, {"stacked", stacked_call}, {NULL, NULL}};
+    {"keep", keep_call},     {"close", close_call}, {"result", result_call}, {"stacked", stacked_call}, {NULL, NULL}};

@@ -224,8 +224,11 @@ static int param_call(lua_State *L)
     }
     k->trace = trace.number;
     here = k->param->where;
+    bool outer = recompute_now;
+    recompute_now = false;                      /* leaves are there anyway */
     Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
+    recompute_now = outer;
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);
     return 1;
 }

@@ -331,6 +331,8 @@ static void index_line(Parser *q, Loop *l)
     DType t = type(q, &s);
     marks(q);
     require(q, l->index, t, s);
+    l->index->where = here;                     /* it was made with the loop, before its line was read */
+    l->index->recompute = recompute_now;
     define(q, name, l->index);
 }
 
@@ -359,6 +361,8 @@ static Loop *open_line(Parser *q)
 {
     const char *name = word(q, "the loop's name");
     int64_t trip = integer(q, 1, LARGEST_INT);
+    here = (Where){0};
+    recompute_now = false;
     return loop_open(name, trip, took_word(q, "reverse"));
 }
 

@@ -10,7 +10,14 @@
 
 /* ------------------------------------------------------------------ maps that read no memory */
 
-static bool single(const Node *n) { return elements(n->shape) == 1 && n->op != OP_pick; }
+static bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+
+/* One number that is there already: an input, a loop's index; perhaps seen through views. */
+static bool number(const Node *n)
+{
+    while (is_view(n) && n->op != OP_pad) n = n->in[0];
+    return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
+}
 
 /* unit axes apart, does the reshape keep every axis?  fills to[i]: the result's axis of the input's axis i */
 static bool keeps_axes(Shape from, Shape into, int *to)
@@ -27,15 +34,12 @@ static bool keeps_axes(Shape from, Shape into, int *to)
     return k == into.rank;
 }
 
-static bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
-
 static bool movable(const Node *n, const Node *move)
 {
     if (move->op == OP_pad || !is_view(move)) return false;
+    if (number(n) || is_filled(n, NULL)) return true;
     if (move->op == OP_reshape && !keeps_axes(n->shape, move->shape, NULL)) return false;
-    if (single(n) && op_info[n->op].kind != MAP) return true;
-    if (n->op == OP_iota || is_filled(n, NULL)) return true;
-    if (is_view(n)) return single(n->in[0]);
+    if (n->op == OP_iota) return true;
     if (op_info[n->op].kind != MAP) return false;
     for (int i = 0; i < n->nin; i++)
         if (!movable(n->in[i], move)) return false;
@@ -79,7 +83,12 @@ static Node *moved(Node *n, const Node *move)
     double x;
     if (is_filled(n, &x)) return filled(x, n->dtype, move->shape);
     if (n->op == OP_iota) return moved_iota(n, move);
-    if (op_info[n->op].kind != MAP) return remade(move, &n);
+    if (op_info[n->op].kind != MAP) {
+        Node view = *move;
+        view.in = &n;
+        view.dtype = n->dtype;
+        return intern(view);
+    }
     Node *in[8];
     for (int i = 0; i < n->nin; i++) in[i] = moved(n->in[i], move);
     Node key = *n;
@@ -97,7 +106,7 @@ static Node *before_repeating(const Node *old, Node *const *in)
         if (in[i]->op != OP_expand || (first && !same_shape(first->in[0]->shape, in[i]->in[0]->shape))) return NULL;
         first = in[i];
     }
-    if (!first || single(first)) return NULL;
+    if (!first) return NULL;
     for (int i = 0; i < old->nin; i++) {
         double x;
         small[i] = is_filled(in[i], &x) ? filled(x, in[i]->dtype, first->in[0]->shape) : in[i]->in[0];

@@ -423,7 +423,6 @@ static void split(Split *s, Body *b, const Nodes *results, Node *const *values)
         *table_at(&s->made, r) = v;
     }
     for (int k = 0; k < l->carries.n; k++) loop_next(l, k, next[k]);
-    loop_close(l);
 }
 
 /* ------------------------------------------------------------------ all loops */

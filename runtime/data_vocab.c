@@ -98,9 +98,11 @@ void save_vocab(const Vocab *v, const char *folder)
         }
         json_object_set_new(all, "characters", list);
     }
-    if (json_dump_file(all, path, JSON_INDENT(1)) != 0)
+    char *aside = text_of("%s.part", path);
+    if (json_dump_file(all, aside, JSON_INDENT(1)) != 0 || rename(aside, path) != 0)
         fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out", error_text(errno));
     json_decref(all);
+    free(aside);
     free(path);
 }
 

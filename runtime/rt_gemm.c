@@ -16,7 +16,7 @@
 
 enum {
     ALL = INT_MAX,
-    THIN = 8, WIDE = 32,        /* products with so few rows and so many columns, or the reverse, are done by loops of ours */
+    WIDE = 32,                  /* the other side of a thin product */
     CHUNK = 1024                /* of K, in the loops that may have to pack */
 };
 
@@ -69,6 +69,14 @@ static Tiles thin_tiles(const Lathe_gemm *g)
     double column = 2.0 * (double)g->M * (double)at_least(g->K, 1);
     int64_t n = at_least((int64_t)at_most((int64_t)(2e5 / column), 1 << 20), 1);
     return tiles_of_size(g, g->M, even_size(g->N, at_least(n, 32)));
+}
+
+/* Where loops of ours are faster than OpenBLAS: up to 8 rows (or columns), 3 where they are short dot products. */
+static bool is_thin(const Lathe_gemm *g)
+{
+    int64_t narrow = at_most(g->M, g->N), wide = at_least(g->M, g->N);
+    int64_t stride = g->M <= g->N ? g->b_n : g->a_m;        /* of the wide operand, along its wide side */
+    return narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
 }
 
 /* c' = b' a': the same product with rows and columns exchanged. */

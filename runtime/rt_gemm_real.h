@@ -155,8 +155,7 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, 
     Lathe_gemm g = *given;
     if (g.K == 0 && !add) NAME(clear)(c, &g);
     if (g.M == 0 || g.N == 0 || g.K == 0) return;
-    int64_t narrow = at_most(g.M, g.N), wide = at_least(g.M, g.N);
-    bool thin = narrow == 1 || (narrow <= THIN && wide >= WIDE);
+    bool thin = is_thin(&g);
     bool turn = thin ? g.N < g.M : g.c_n != 1;          /* fewer rows than columns; or rows of c contiguous */
     if (turn) {
         const REAL *x = a;

@@ -52,7 +52,8 @@ typedef struct Option {
 #define AT(f) offsetof(Trainer, f)
 
 static const Option options[] = {
-    {"data", TRAIN | EVAL | GENERATE, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
+    {"data", TRAIN | EVAL, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
+    {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…", "the text trained on, where no tokenizer.json lies beside the weights"},
     {"tokenizer", TRAIN | EVAL | GENERATE, KNOB, 0, "tokenizer", "NAME", "bytes or chars"},
     {"val-fraction", TRAIN | EVAL, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
@@ -93,7 +94,9 @@ static void print_help(const Trainer *t, const Command *c)
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].commands & c->bit) {
             char *left = text_of("--%s %s", options[i].name, options[i].argument ? options[i].argument : "");
-            printf("  %-24s %s\n", left, options[i].help);
+            printf("  ");
+            print_padded(stdout, left, 24);
+            printf(" %s\n", options[i].help);
         }
     if (c->bit & (TRAIN | INFO)) {
         printf("\nSettings for --set, with their values now:\n");

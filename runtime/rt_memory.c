@@ -185,6 +185,17 @@ int64_t tensor_size(const Lathe_tensor *t)
     return n;
 }
 
+char *dims_text(int rank, const int64_t *dim)
+{
+    char *s = text_of("[");
+    for (int k = 0; k < rank; k++) {
+        char *longer = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
+        free(s);
+        s = longer;
+    }
+    return text_of("%s]", s);
+}
+
 double read_element(Lathe_dtype t, const void *at, int64_t i)
 {
     switch (t) {

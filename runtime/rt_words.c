@@ -119,6 +119,22 @@ char *grouped(int64_t n)
     return out;
 }
 
+void print_padded(FILE *f, const char *s, int width)
+{
+    for (const char *at = s; *at; at++) width -= (*at & 0xc0) != 0x80;
+    fprintf(f, "%s%*s", s, width > 0 ? width : 0, "");
+}
+
+/* 15 digits: 0.05 is 0.05 again. */
+void print_json(json_t *all)
+{
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(all);
+}
+
+const char *config_of(const Lathe_model *m) { return m->config && *m->config ? text_of(" %s", m->config) : ""; }
+
 bool parse_real(const char *s, double *x)
 {
     char *end;

@@ -85,7 +85,7 @@ static double median(const Bench *b)
     return b->steps % 2 ? b->ms[middle] : (b->ms[middle - 1] + b->ms[middle]) / 2;
 }
 
-static void print_json(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
+static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
     json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", m->name, "config", m->config, "precision", m->precision, "threads",
                             omp_get_max_threads(), "steps", (json_int_t)b->steps);
@@ -97,9 +97,7 @@ static void print_json(const Bench *b, const Lathe_model *m, const Lathe_entry *
     json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
     json_object_set_new(all, "peak_rss_bytes", json_integer(peak_rss_bytes()));
     json_object_set_new(all, "startup_ms", json_real(b->startup_ms));
-    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    putchar('\n');
-    json_decref(all);
+    print_json(all);
 }
 
 static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
@@ -127,7 +125,7 @@ int bench_command(Trainer *t)
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);
     run_steps(&b, t, e, &m, &o);
-    if (t->json) print_json(&b, t->model, e);
+    if (t->json) print_object(&b, t->model, e);
     else print_text(&b, t->model, e);
     optimizer_free(&o);
     return 0;

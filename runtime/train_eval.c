@@ -106,9 +106,7 @@ int eval_command(Trainer *t)
     if (t->json) {
         json_t *all = scores_json(&s, &d);
         json_object_set_new(all, "weights", json_string(path));
-        json_dumpf(all, stdout, JSON_COMPACT);
-        putchar('\n');
-        json_decref(all);
+        print_json(all);
     } else {
         print_scores(&s, &d);
     }

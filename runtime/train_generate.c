@@ -75,14 +75,14 @@ static void take_prompt(Generation *g, const char *prompt)
     g->history[g->n++] = start;
 }
 
-static void continue_prompt(Generation *g, const char *prompt, int64_t tokens, Shown *shown)
+static void continue_prompt(Generation *g, int number, const char *prompt, int64_t tokens, Shown *shown)
 {
     Sampler sampler;
     g->history = must_alloc(sizeof *g->history * (strlen(prompt) + (size_t)tokens + 1));
     forget(g);
     take_prompt(g, prompt);
     int64_t given = *prompt ? g->n : 0, fed = 0;
-    sampler_init(&sampler, g->t, g->vocab.n);
+    sampler_init(&sampler, g->t, g->vocab.n, number);
     for (int64_t i = 0; i < given; i++) show(g, shown, g->history[i]);
     for (int64_t made = 0; made < tokens; made++) {
         while (fed < g->n) {
@@ -156,14 +156,14 @@ static json_t *sample_json(const Generation *g, const char *prompt, const Shown 
     return all;
 }
 
-static void generate_one(Generation *g, const char *prompt, json_t *results, bool last)
+static void generate_one(Generation *g, int number, const char *prompt, json_t *results)
 {
     int64_t tokens = g->t->recipe.sample_tokens > 0 ? g->t->recipe.sample_tokens : 256;
     Shown shown = {.gather = g->t->json};
     if (shown.gather) shown.text = must_alloc(4 * (strlen(prompt) + (size_t)tokens + 1));
-    continue_prompt(g, prompt, tokens, &shown);
+    continue_prompt(g, number, prompt, tokens, &shown);
     if (shown.gather) json_array_append_new(results, sample_json(g, prompt, &shown));
-    else printf("\n%s", last ? "" : "---\n");
+    else printf("\n%s", number + 1 < g->t->prompt.n ? "---\n" : "");
     free(shown.text);
     free(g->history);
 }
@@ -180,12 +180,8 @@ int generate_command(Trainer *t)
     load_weights(t->model, path, g.memory.params);
     g.call = call_of(&g.memory, g.entry);
     json_t *results = json_array();
-    if (t->prompt.n == 0) generate_one(&g, "", results, true);
-    for (int i = 0; i < t->prompt.n; i++) generate_one(&g, t->prompt.at[i], results, i + 1 == t->prompt.n);
-    if (t->json) {
-        json_dumpf(results, stdout, JSON_COMPACT);
-        putchar('\n');
-    }
-    json_decref(results);
+    if (t->prompt.n == 0) generate_one(&g, 0, "", results);
+    for (int i = 0; i < t->prompt.n; i++) generate_one(&g, i, t->prompt.at[i], results);
+    if (t->json) print_json(results);
     return 0;
 }

@@ -10,13 +10,6 @@
 
 static bool is_scalar_role(Lathe_role r) { return r == LATHE_SEED || r == LATHE_STEP || r == LATHE_POSITION; }
 
-static char *shape_text_of(int rank, const int64_t *dim)
-{
-    char *s = text_of("[");
-    for (int k = 0; k < rank; k++) s = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
-    return text_of("%s]", s);
-}
-
 /* "tokens[1][5]" */
 static char *element_text(const Lathe_tensor *t, int64_t i)
 {
@@ -48,7 +41,7 @@ static void check_stored(const char *path, const Lathe_tensor *t, const Stored *
 {
     bool ids = t->dtype == LATHE_I32;
     if (s->rank != t->rank || memcmp(s->dim, t->dim, sizeof *s->dim * (size_t)s->rank) != 0)
-        fail(EXIT_DATA, path, "%s: expected shape %s, found %s", t->name, shape_text_of(t->rank, t->dim), shape_text_of(s->rank, s->dim));
+        fail(EXIT_DATA, path, "%s: expected shape %s, found %s", t->name, dims_text(t->rank, t->dim), dims_text(s->rank, s->dim));
     if (!stored_is(s, ids ? "I32 I64" : "F32 F64"))
         fail(EXIT_DATA, path, "%s: expected %s, found %s", t->name, ids ? "I32 or I64" : "F32 or F64", s->dtype);
 }
@@ -74,7 +67,7 @@ static char *input_names(const Lathe_entry *e)
 {
     char *s = text_of("%s", "");
     for (int i = 0; i < e->inputs; i++)
-        s = text_of("%s%s%s %s", s, i ? ", " : "", e->input[i].name, shape_text_of(e->input[i].rank, e->input[i].dim));
+        s = text_of("%s%s%s %s", s, i ? ", " : "", e->input[i].name, dims_text(e->input[i].rank, e->input[i].dim));
     return s;
 }
 

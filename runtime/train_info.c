@@ -37,8 +37,7 @@ static void print_param(const Lathe_param *p)
 static void print_info(const Trainer *t)
 {
     const Lathe_model *m = t->model;
-    printf("%s%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, m->config && *m->config ? " " : "",
-           m->config ? m->config : "", m->precision, m->source_hash, grouped(m->parameter_count), m->params);
+    printf("%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision, m->source_hash, grouped(m->parameter_count), m->params);
     if (m->vocab) printf("batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
     printf("\nbuilt with (rebuild to change):\n");
     for (int i = 0; i < m->knobs; i++) printf("  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
@@ -107,9 +106,7 @@ static void print_info_json(const Trainer *t)
     json_object_set_new(all, "recipe", recipe_json(&t->recipe));
     json_object_set_new(all, "entries", entries_json(m));
     json_object_set_new(all, "parameters", parameters_json(m));
-    json_dumpf(all, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(all);
+    print_json(all);
 }
 
 int info_command(Trainer *t)

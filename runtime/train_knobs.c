@@ -63,7 +63,7 @@ static const Run_knob *find_knob(const char *name)
 
 static void refuse_fixed(const Trainer *t, const char *name, const char *found, const char *value)
 {
-    const char *config = t->model->config && *t->model->config ? text_of(" --config %s", t->model->config) : "";
+    const char *config = *config_of(t->model) ? text_of(" --config%s", config_of(t->model)) : "";
     fail(EXIT_USAGE, NULL, "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build MODEL.lua%s --set %s=%s`",
          name, value, name, found, config, name, value);
 }
@@ -167,7 +167,10 @@ void print_knobs(FILE *f, const Lathe_recipe *r)
 {
     for (int i = 0; i < KNOBS; i++) {
         json_t *value = value_json(r, &knobs[i]);
-        char *text = json_is_real(value) ? text_of("%g", json_real_value(value)) : json_dumps(value, JSON_ENCODE_ANY);
+        char *text = json_is_real(value)     ? text_of("%g", json_real_value(value))
+                     : json_is_string(value) ? text_of("%s", json_string_value(value))
+                     : json_is_null(value)   ? text_of("-")
+                                             : json_dumps(value, JSON_ENCODE_ANY);
         fprintf(f, "  %-20s %-10s %s\n", knobs[i].name, text, knobs[i].meaning);
         free(text);
         json_decref(value);

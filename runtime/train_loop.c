@@ -155,9 +155,7 @@ static void print_result(const Training *r, int64_t done)
     json_object_set_new(all, "eval", r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
     json_object_set_new(all, "seconds", json_real(seconds_now() - r->report.started));
     json_object_set_new(all, "interrupted", json_boolean(interrupted));
-    json_dumpf(all, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(all);
+    print_json(all);
 }
 
 int train_command(Trainer *t)

@@ -56,7 +56,9 @@ static void write_config(const Trainer *t, const char *path)
     json_object_set_new(all, "weights", t->weights ? json_string(t->weights) : json_null());
     json_object_set_new(all, "seed", json_integer(t->seed));
     json_object_set_new(all, "threads", json_integer(omp_get_max_threads()));
-    if (json_dump_file(all, path, JSON_INDENT(2)) != 0)
+    FILE *f = fopen(path, "w");
+    bool ok = f && json_dumpf(all, f, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0 && fputc('\n', f) != EOF;
+    if (!f || fclose(f) != 0 || !ok)
         fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out", error_text(errno));
     json_decref(all);
 }
@@ -67,8 +69,7 @@ static void print_banner(const Report *r)
     const Lathe_model *m = t->model;
     const Data *d = r->data;
     const char *unit = d->text ? "tokens" : "rows";
-    fprintf(stderr, "%s%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
-            m->config && *m->config ? " " : "", m->config ? m->config : "", grouped(m->parameter_count), m->precision,
+    fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name, config_of(m), grouped(m->parameter_count), m->precision,
             omp_get_max_threads(), omp_get_max_threads() == 1 ? "" : "s", size_text(m->planned_bytes),
             size_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
     fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped(d->train), unit, grouped(d->val),

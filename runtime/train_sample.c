@@ -1,5 +1,5 @@
-/* train_sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on seed and
- * position alone. */
+/* train_sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on seed,
+ * number of the sample and position alone. */
 #include "trainer.h"
 #include "rt_math.h"
 
@@ -8,10 +8,10 @@
 
 enum { SAMPLE_SITE = 0x7fff0003 };
 
-void sampler_init(Sampler *s, const Trainer *t, int64_t n)
+void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number)
 {
     const Lathe_recipe *r = &t->recipe;
-    *s = (Sampler){.n = n, .seed = t->seed, .temperature = r->temperature};
+    *s = (Sampler){.n = n, .seed = t->seed, .number = number, .temperature = r->temperature};
     s->top_k = r->top_k > 0 && r->top_k < n ? r->top_k : n;
     s->top_p = r->top_p > 0 ? r->top_p : 1;
     s->penalty = r->repetition_penalty > 0 ? r->repetition_penalty : 1;
@@ -65,8 +65,8 @@ static int64_t keep(const Sampler *s)
 
 static int32_t draw(const Sampler *s, int64_t n, int64_t position)
 {
-    uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, 0, 0);
-    uint64_t b = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, 0, 1);
+    uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, 0);
+    uint64_t b = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, 1);
     double sum = 0, at = 0;
     for (int64_t i = 0; i < n; i++) sum += s->list[i].weight;
     double mark = (double)((a << 32 | b) >> 11) * 0x1p-53 * sum;

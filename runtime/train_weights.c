@@ -128,17 +128,6 @@ static void take_run(void *self, int64_t place, int64_t n)
     t->at += n;
 }
 
-static char *dims_text(int rank, const int64_t *dim)
-{
-    char *s = text_of("[");
-    for (int k = 0; k < rank; k++) {
-        char *longer = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
-        free(s);
-        s = longer;
-    }
-    return text_of("%s]", s);
-}
-
 static bool same_dims(const Lathe_param *p, const Stored *s)
 {
     if (s->rank != p->rank - p->loops) return false;
@@ -217,8 +206,8 @@ void load_weights(const Lathe_model *m, const char *path, void *flat)
     find_extras(m, &s, &bad);
     if (bad.n) {
         const char *more = bad.n > NAMED_MISFITS ? text_of("\n    and %d more", bad.n - NAMED_MISFITS) : "";
-        fail(EXIT_DATA, path, "does not hold the parameters of %s%s%s; %d tensors do not fit; use weights of a model built with "
-             "the same configuration:%s%s", m->name, *m->config ? " " : "", m->config, bad.n, bad.text, more);
+        fail(EXIT_DATA, path, "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
+             "the same configuration:%s%s", m->name, config_of(m), bad.n, bad.text, more);
     }
     close_store(&s);
 }

@@ -28,6 +28,9 @@ char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));      
 const char *nearest_word(const char *word, const char *const *words, int n);    /* by edit distance, or NULL */
 char *size_text(int64_t bytes);                 /* "1.4 GB" */
 char *grouped(int64_t n);                       /* "1,115,394" */
+void print_padded(FILE *f, const char *s, int width);   /* width counts characters, not bytes */
+void print_json(json_t *all);                   /* one line on stdout; takes the reference */
+const char *config_of(const Lathe_model *m);    /* " char", or "" where there is only one configuration */
 bool parse_count(const char *s, int64_t *n);    /* decimal, whole string, also 1e6 */
 bool parse_real(const char *s, double *x);      /* finite, whole string */
 bool parse_size(const char *s, int64_t *bytes); /* 512, 64K, 1.5G: powers of 1024 */
@@ -92,6 +95,7 @@ Lathe_call call_of(const Memory *m, const Lathe_entry *e);      /* in and out li
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position);
 
 int64_t tensor_size(const Lathe_tensor *t);                     /* elements */
+char *dims_text(int rank, const int64_t *dim);                  /* "[12, 64]" */
 int dtype_size(Lathe_dtype t);                                  /* bytes */
 double read_element(Lathe_dtype t, const void *at, int64_t i);
 const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role);    /* first such input, or NULL */
@@ -232,12 +236,12 @@ typedef struct Candidate {
 typedef struct Sampler {
     int64_t n, top_k;                           /* only ids below n are drawn */
     double temperature, top_p, penalty;
-    int32_t seed;
+    int32_t seed, number;                       /* number: of the sample among several */
     Candidate *list;                            /* [n] */
     unsigned char *seen;                        /* [n]: not 0 for tokens that are in the text already */
 } Sampler;
 
-void sampler_init(Sampler *s, const Trainer *t, int64_t n);
+void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number);
 void sampler_free(Sampler *s);
 /* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);

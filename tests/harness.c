@@ -46,10 +46,13 @@ bool long_run(void)
 /* ------------------------------------------------------------------ folders and commands */
 
 static char folder[256];
+static pid_t folder_owner;
 
 static void remove_folder(void)
 {
     char command[300];
+    if (getpid() != folder_owner)               /* a child that exits leaves it alone */
+        return;
     if (failures && getenv("LATHE_KEEP")) {
         printf("kept %s\n", folder);
         return;
@@ -66,6 +69,7 @@ const char *temp_folder(void)
         snprintf(folder, sizeof folder, "%s/lathe-test-XXXXXX", base ? base : "/tmp");
         if (!mkdtemp(folder))
             die("cannot make %s", folder);
+        folder_owner = getpid();
         atexit(remove_folder);
     }
     return folder;

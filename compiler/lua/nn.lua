@@ -436,9 +436,10 @@ end
 -- ------------------------------------------------------------------ loops
 
 -- Carried values are a tensor or a table of tensors (of tables …).
-local function flatten(value, list, what)
+local function flatten(value, list, what, key)
   if nn.is_tensor(value) then
     list[#list + 1] = value
+    if list.names then list.names[#list] = key or "state" end
   elseif type(value) == "table" and getmetatable(value) == nil then
     local keys = {}
     for key in pairs(value) do keys[#keys + 1] = key end
@@ -446,7 +447,7 @@ local function flatten(value, list, what)
       if type(a) == type(b) then return a < b end
       return type(a) == "number"
     end)
-    for _, key in ipairs(keys) do flatten(value[key], list, what) end
+    for _, k in ipairs(keys) do flatten(value[k], list, what, type(k) == "string" and k or key) end
   else
     fail("%s is a tensor or a table of tensors, and this is %s", what, core.text(value))
   end
@@ -491,14 +492,22 @@ local function set_next(l, name, begun, returned)
   return next
 end
 
--- Everything the body returned from the second value on, stacked.
-local function stack_rest(l, results, first, finish)
+-- Closes the loop; what the body returned from the value `first` on comes back stacked, finish(ys) applied to each.
+local function close(l, results, first, finish)
+  local lists = {}
+  for i = first, results.n do
+    lists[i] = flatten(results[i], {}, "a stacked result")
+    for _, v in ipairs(lists[i]) do core.keep(l, v) end
+  end
+  core.close(l)
   local out = {}
   for i = first, results.n do
-    local list = flatten(results[i], {}, "a stacked result")
-    out[i - first + 1] = rebuild(results[i], mapped(list, function(v) return finish(core.stacked(l, v)) end))
+    out[i - first + 1] = rebuild(results[i], mapped(lists[i], function(v)
+      local ys = core.stacked(l, v)
+      return finish and finish(ys) or ys
+    end))
   end
-  return table.unpack(out, 1, results.n - first + 1)
+  return out
 end
 
 local name_options = { name = { "string", none, "part of the layer path" } }
@@ -514,9 +523,9 @@ function nn.stack(n, x, f, given)
   local results = table.pack(f(rebuild(x, carried), core.index(l)))
   core.leave()
   local next = set_next(l, "nn.stack", begun, results[1])
-  core.close(l)
-  return rebuild(x, mapped(next, function(v, i) return core.result(l, i - 1, v) end)),
-    stack_rest(l, results, 2, function(v) return v end)
+  local rest = close(l, results, 2)
+  local last = mapped(next, function(v, i) return core.result(l, i - 1, v) end)
+  return rebuild(x, last), table.unpack(rest, 1, results.n - 1)
 end
 
 -- n independent copies, each with its own parameters: f(i) is computed for every i, results stacked [n, …].
@@ -527,8 +536,7 @@ function nn.map(n, f, given)
   core.enter_copies("copy", o.name)
   local results = table.pack(f(core.index(l)))
   core.leave()
-  core.close(l)
-  return stack_rest(l, results, 1, function(v) return v end)
+  return table.unpack(close(l, results, 1), 1, results.n)
 end
 
 local scan_options = {
@@ -570,9 +578,9 @@ end
 local function scan_decode(xs, h0, f, o)
   local at = core.position()
   local x = rebuild(xs, mapped(flatten(xs, {}, "nn.scan: xs"), function(v) return core.with_time(v, nil):squeeze(o.axis) end))
-  local names, begun = {}, flatten(h0, {}, "nn.scan: the state")
+  local names, begun = {}, flatten(h0, { names = {} }, "nn.scan: the state")
   local old = mapped(begun, function(v, i)
-    local name, state = core.state("state", v.shape, v)
+    local name, state = core.state(begun.names[i], v.shape, v)
     names[i] = name
     return core.is_zero(v) and state or nn.where(nn.eq(at, 0), v, state)
   end)
@@ -607,14 +615,14 @@ function nn.scan(xs, h0, f, given)
   local x = mapped(list, function(v) return core.loop_x(l, move_axis(v, o.axis, 0)) end)
   local results = scan_step(f, rebuild(xs, x), rebuild(h0, h), core.index(l), o.lengths)
   local next = set_next(l, "nn.scan", begun, results[1])
-  core.close(l)
-  local last = mapped(next, function(v, i)
-    return core.mixing(core.result(l, i - 1, v), "the last state of nn.scan depends on the whole sequence")
-  end)
-  return rebuild(h0, last), stack_rest(l, results, 2, function(v)
+  local ys = close(l, results, 2, function(v)
     v = core.with_time(move_axis(v, 0, o.axis), over_time and o.axis or nil)
     return over_time and o.reverse and core.mixing(v, "nn.scan with reverse = true looks at later tokens") or v
   end)
+  local last = mapped(next, function(v, i)
+    return core.mixing(core.result(l, i - 1, v), "the last state of nn.scan depends on the whole sequence")
+  end)
+  return rebuild(h0, last), table.unpack(ys, 1, results.n - 1)
 end
 
 -- Calls f(...); what it computes is not kept for the backward pass but computed again.

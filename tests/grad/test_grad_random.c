@@ -130,7 +130,8 @@ static void test_random(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = argc > 1 ? (uint64_t)atoll(argv[1]) : 1, n = argc > 1 ? 1 : long_run() ? 3000 : 150;
+    uint64_t first = argc > 1 ? (uint64_t)atoll(argv[1]) : 1; /* FIRST [COUNT] */
+    uint64_t n = argc > 2 ? (uint64_t)atoll(argv[2]) : argc > 1 ? 1 : long_run() ? 3000 : 150;
     for (uint64_t seed = first; seed < first + n; seed++) test_random(seed);
     return finish();
 }

@@ -1,5 +1,8 @@
 /* test_random_graphs.c: many random graphs as the entries of one generated file.  Compiled equals interpreted; the planned
- * arena equals one where nothing shares memory, bit for bit; fused equals unfused.  Prints what the graphs covered. */
+ * arena equals one where nothing shares memory, bit for bit; so do fused and unfused, rewritten and as written, within
+ * bounds.  Prints what the graphs covered and fails where an op or a feature is in none.
+ *
+ *   test_random_graphs [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
 #include "graph/random_graph.h"
 
@@ -7,91 +10,238 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAPHS = 100, LONG_GRAPHS = 500, PER_FILE = 50 };
+enum { QUICK = 100, LONG = 500, PER_FILE = 25 };
+
+static const double nudge = 1e-7;               /* of leaves, relative */
+
+/* ------------------------------------------------------------------ graphs, each with leaves of its own */
+
+static Node *renamed(Rewrite *r, Node *old)
+{
+    const char *prefix = r->user;
+    switch (old->op) {
+    case OP_input: return input_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    case OP_parameter: return parameter_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    case OP_state: return state_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    default: return NULL;
+    }
+}
+
+/* Odd seeds have a loss to differentiate, even ones outputs of every kind. */
+static Graph *graph_of(uint64_t seed, bool count)
+{
+    Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
+    if (count)
+        count_coverage(g);
+    g->name = format("g%llu", (unsigned long long)seed);
+    Rewrite r = {.before = renamed, .user = (void *)g->name};
+    rewrite_graph(&r, g);
+    for (int i = 0; i < g->outs.n; i++)
+        if (g->outs.at[i].kind == OUT_STATE)
+            g->outs.at[i].name = format("%s.%s", g->name, g->outs.at[i].name);
+    return g;
+}
+
+static Desc *describe_seeds(uint64_t first, int n, bool count)
+{
+    Graph *graphs[PER_FILE];
+    for (int i = 0; i < n; i++)
+        graphs[i] = graph_of(first + (uint64_t)i, count);
+    return describe_graphs(n, graphs);
+}
 
 /* ------------------------------------------------------------------ what leaves hold */
 
-/* The same for the interpreter and for the generated program: a function of the leaf's name and the element. */
-static double leaf_value(const char *name, DType t, int64_t i, double nudge)
+static double nudged_by;
+
+/* The same for the interpreter and for generated code: by name. */
+static Value feed(void *user, const Node *leaf)
 {
-    Rng r = rng_of(hash_bytes(name, strlen(name), 17) + (uint64_t)i * 7919);
-    double u = uniform(&r);
-    if (t == I32)
-        return floor(3 * u);
-    if (t == BOOL)
-        return u < 0.5;
-    /* exact in fp32, so that both precisions compute from the same numbers */
-    return (double)(float)((2 * u - 1) * (1 + nudge * (uniform(&r) - 0.5)));
+    Value v = random_feed(user, leaf);
+    Rng r = rng_of(elements(v.shape) > 0 ? (uint64_t)(int64_t)(v.at[0] * 1e6) : 0);
+    for (int64_t i = 0; i < elements(v.shape) && is_real(leaf->dtype); i++)
+        v.at[i] *= 1 + nudged_by * (2 * uniform(&r) - 1);
+    return v;
 }
 
-static Value feed_leaf(void *user, const Node *leaf)
+static Value value_of(const char *name, DType t, int rank, const int64_t *dim)
 {
-    Value v = {leaf->shape, NEW_ARRAY(double, elements(leaf->shape))};
-    for (int64_t i = 0; i < elements(leaf->shape); i++)
-        v.at[i] = leaf_value(leaf->name, leaf->dtype, i, *(double *)user);
-    return v;
+    uint64_t seed = 1;
+    Node leaf = {.name = name, .dtype = t, .shape = shape_of(rank, dim)};
+    return feed(&seed, &leaf);
+}
+
+static void feed_tensors(int n, const Lathe_tensor *list, char *to)
+{
+    for (int k = 0; k < n; k++) {
+        Value v = value_of(list[k].name, (DType)list[k].dtype, list[k].rank, list[k].dim);
+        for (int64_t i = 0; i < elements(v.shape); i++)
+            set_element(list[k].dtype, to + list[k].offset, i, v.at[i]);
+    }
 }
 
 static void feed_live(Live *l, int entry)
 {
-    const Lathe_entry *e = &l->model->entry[entry];
-    for (int k = 0; k < l->model->params; k++)
-        for (int64_t i = 0; i < param_elements(&l->model->param[k]); i++)
-            set_element(l->model->real, l->params, flat_place(&l->model->param[k], i), leaf_value(l->model->param[k].name, F32, i, 0));
-    for (int k = 0; k < e->inputs; k++)
-        for (int64_t i = 0; i < tensor_elements(&e->input[k]); i++)
-            set_element(e->input[k].dtype, l->room[entry].in + e->input[k].offset, i,
-                        leaf_value(e->input[k].name, (DType)e->input[k].dtype, i, 0));
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        write_param(l, p, value_of(p->name, F32, p->rank, p->dim).at);
+    }
+    feed_tensors(l->model->states, l->model->state, l->state);
+    feed_tensors(l->model->entry[entry].inputs, l->model->entry[entry].input, l->room[entry].in);
+    memset(l->grads, 0, (size_t)(l->model->flat_elements * (l->model->real == LATHE_F64 ? 8 : 4)));
 }
 
 /* ------------------------------------------------------------------ one graph's results */
 
-typedef struct Result { const char *name; int64_t n; double *at; } Result;
+typedef struct Result {
+    OutKind kind;
+    const char *name;
+    int64_t n;
+    double *at;
+} Result;
 typedef VEC(Result) Results;
 
-/* Values under their names, gradients under "grad." and the parameter's. */
-static Results interpret(const Graph *g, double nudge)
+static Results interpret(const Graph *g, double by)
 {
+    uint64_t seed = 1;
     Value *values = NEW_ARRAY(Value, g->outs.n);
-    eval_graph(g, feed_leaf, &nudge, values);
     Results all = {0};
-    for (int i = 0; i < g->outs.n; i++) {
-        const Output *o = &g->outs.at[i];
-        const char *name = o->kind == OUT_GRAD ? format("grad.%s", o->name) : o->name;
-        push(&all, ((Result){name, elements(values[i].shape), values[i].at}));
-    }
+    nudged_by = by;
+    eval_graph(g, feed, &seed, values);
+    nudged_by = 0;
+    for (int i = 0; i < g->outs.n; i++)
+        push(&all, ((Result){g->outs.at[i].kind, g->outs.at[i].name, elements(values[i].shape), values[i].at}));
     return all;
+}
+
+static double *read_state(const Live *l, const char *name)
+{
+    const Lathe_tensor *t = find_tensor(l->model->state, l->model->states, name);
+    double *values = NEW_ARRAY(double, tensor_elements(t));
+    for (int64_t i = 0; i < tensor_elements(t); i++)
+        values[i] = get_element(t->dtype, l->state + t->offset, i);
+    return values;
+}
+
+static double *read_gradient(const Live *l, const char *name)
+{
+    for (int k = 0; k < l->model->params; k++)
+        if (same(l->model->param[k].name, name))
+            return read_param(l, l->grads, &l->model->param[k]);
+    die("there is no parameter %s", name);
 }
 
 static Results run(Live *l, int entry, const Results *like)
 {
     Results all = {0};
     feed_live(l, entry);
-    memset(l->grads, 0, (size_t)l->model->flat_elements * (l->model->real == LATHE_F64 ? 8 : 4));
     call_entry(l, entry);
     for (int i = 0; i < like->n; i++) {
         Result r = like->at[i];
-        if (!starts_with(r.name, "grad."))
-            r.at = read_output(l, entry, r.name);
-        for (int k = 0; starts_with(r.name, "grad.") && k < l->model->params; k++)
-            if (same(l->model->param[k].name, r.name + 5))
-                r.at = read_param(l, l->grads, &l->model->param[k]);
+        r.at = r.kind == OUT_STATE ? read_state(l, r.name) : r.kind == OUT_GRAD ? read_gradient(l, r.name)
+                                                                               : read_output(l, entry, r.name);
         push(&all, r);
     }
     return all;
 }
 
-/* How far a result may be off: relative to its norm, and to how it answers to a small change of all the leaves, which is
- * how it answers to rounding as well.  So results that cancel are held to what can be known of them. */
-static void compare(const char *what, int graph, const Results *expected, const Results *nudged, double nudge, const Results *got,
-                    double bound, double *worst)
+/* ------------------------------------------------------------------ variants */
+
+static const struct Variant {
+    const char *name, *precision;
+    Options options;
+    double bound;               /* 0: the same bits as the first */
+} variants[] = {
+    {"compiled", "fp64", {0}, 1e-12},
+    {"unplanned", "fp64", {.no_reuse = true}, 0},
+    {"unfused", "fp64", {.no_fuse = true}, 1e-12},
+    {"as written", "fp64", {.no_simplify = true, .no_split = true, .no_recompute = true}, 1e-12},
+    {"fp32", "fp32", {0}, 2e-5},
+};
+
+typedef struct Reference { Results exact, nudged; } Reference;
+
+static double worst[COUNT_OF(variants)];
+
+/* How far a result may be off: relative to its norm, and to how much it answers to a small change of all the leaves, since
+ * that is how it answers to rounding as well.  So what cancels is held to what can be known of it. */
+static void compare(int variant, const char *graph, const Reference *ref, const Results *got)
 {
-    for (int i = 0; i < expected->n; i++) {
-        const Result *e = &expected->at[i], *g = &got->at[i];
-        double norm = norm_of(e->at, e->n), answer = norm_of_difference(e->at, nudged->at[i].at, e->n) / nudge;
-        double error = norm_of_difference(e->at, g->at, e->n);
-        bool ok = error <= bound * (norm + answer) || norm_of_difference(e->at, g->at, e->n) == 0;
-        expect(ok, "graph %d %s: %s differs by %.3g (norm %.3g, answer to a nudge %.3g)", graph, what, e->name, error, norm, answer);
-        *worst = fmax(*worst, error / (norm + answer + 1e-300));
+    const struct Variant *v = &variants[variant];
+    for (int i = 0; i < ref->exact.n; i++) {
+        const Result *e = &ref->exact.at[i], *g = &got->at[i];
+        double norm = norm_of(e->at, e->n), error = norm_of_difference(e->at, g->at, e->n);
+        double answer = norm_of_difference(e->at, ref->nudged.at[i].at, e->n) / nudge, scale = norm + answer;
+        expect(error <= v->bound * scale, "%s %s: %s differs from the interpreter by %.3g (norm %.3g, answer to a nudge %.3g)",
+               graph, v->name, e->name, error, norm, answer);
+        if (scale > 0)
+            worst[variant] = fmax(worst[variant], error / scale);
     }
+}
+
+static void compare_bits(const char *graph, const Results *a, const Results *b)
+{
+    for (int i = 0; i < a->n; i++)
+        expect(memcmp(a->at[i].at, b->at[i].at, sizeof(double) * (size_t)a->at[i].n) == 0,
+               "%s: %s is not the same with and without shared memory", graph, a->at[i].name);
+}
+
+static Live *compile_variant(const struct Variant *v, uint64_t first, int n, bool is_first, Reference *refs)
+{
+    options = v->options;
+    options.target = &target_cpu;
+    options.precision = v->precision;
+    options.check_stages = options.poison = true;
+    Desc *d = describe_seeds(first, n, is_first);
+    compile_until(d, NULL, "grad");
+    for (int i = 0; is_first && i < n; i++)
+        refs[i] = (Reference){interpret(d->graphs.at[i], 0), interpret(d->graphs.at[i], nudge)};
+    return load_module(compile_until(d, "precision", NULL));
+}
+
+static void check_file(uint64_t first, int n)
+{
+    Reference refs[PER_FILE];
+    Results planned[PER_FILE];
+    for (int v = 0; v < COUNT_OF(variants); v++) {
+        Live *l = compile_variant(&variants[v], first, n, v == 0, refs);
+        for (int i = 0; i < n; i++) {
+            Results got = run(l, i, &refs[i].exact);
+            if (v == 0)
+                planned[i] = got;
+            if (variants[v].bound > 0)
+                compare(v, l->model->entry[i].name, &refs[i], &got);
+            else
+                compare_bits(l->model->entry[i].name, &planned[i], &got);
+        }
+        unload(l);
+    }
+}
+
+static void check_coverage(void)
+{
+    const struct { const char *name; int count; } features[] = {
+        {"loops in loops", covered.nested}, {"loops three deep", covered.deep}, {"reversed loops", covered.reversed},
+        {"several carries", covered.carries}, {"stacks", covered.stacks}, {"invariants", covered.invariants},
+        {"random draws", covered.random}, {"ragged lengths", covered.ragged}, {"updates in place", covered.in_place},
+    };
+    for (int op = 0; op < OPS; op++)
+        expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
+    for (int i = 0; i < COUNT_OF(features); i++)
+        expect(features[i].count > 0, "no graph has %s", features[i].name);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    int n = argc > 2 ? atoi(argv[2]) : argc > 1 ? 1 : long_run() ? LONG : QUICK;
+    for (int done = 0; done < n; done += PER_FILE)
+        check_file(first + (uint64_t)done, (int)min64(n - done, PER_FILE));
+    print_coverage();
+    if (argc == 1)
+        check_coverage();
+    for (int v = 0; v < COUNT_OF(variants); v++)
+        if (variants[v].bound > 0)
+            printf("%-12s worst difference %.1e of %.0e\n", variants[v].name, worst[v], variants[v].bound);
+    return finish();
 }

@@ -125,7 +125,7 @@ static void test_small_extents(void)
 {
     static const int64_t extent[] = {0, 1, 2, 3, 5, 15, 16, 17, 31, 33, 50};
     Rng r = rng_of(1);
-    for (int i = 0; i < (long_run() ? 20000 : 1500); i++) {
+    for (int i = 0; i < (long_run() ? 20000 : 1000); i++) {
         int64_t M = extent[below(&r, 11)], N = extent[below(&r, 11)], K = extent[below(&r, 11)];
         Case t = make_case(M, N, K, 1 + below(&r, 3), 1 + below(&r, 3), (int)below(&r, 4), (int)below(&r, 4), (int)below(&r, 3), below(&r, 3),
                            below(&r, 2));

@@ -1,4 +1,4 @@
-/* test_decode.c: one token at a time over caches gives the logits of the whole sequence at once, at every position. */
+/* test_decode_logits.c: one token at a time over caches gives the logits of the whole sequence at once, at every position. */
 #include "harness.h"
 
 #include <math.h>
