@@ -264,6 +264,8 @@ static char *filled_in(const char *text, const Expr *in, const char *running, DT
         size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
         if (!n) {
             say_bytes(&t, s++, 1);
+        } else if (isdigit((unsigned char)*s)) {
+            say_bytes(&t, s, n);
         } else if (n > 1) {
             say(&t, "%s", spelled(s, n, word_type));
         } else if (*s == 'T') {

@@ -7,11 +7,21 @@
 
 /* ------------------------------------------------------------------ nests */
 
-static void open_axis(Function *f, int j, bool parallel)
+static void open_axis(Function *f, int j, const char *mark)
 {
     Axis *a = &f->axis[j];
     if (same(a->now, "0")) return;
-    open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", parallel ? "PARALLEL " : "", a->name, a->name, a->count, a->name);
+    open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
+}
+
+/* Threads share the outermost loop; inside, the innermost one has independent iterations. */
+static const char *mark_of(const Function *f, bool *parallel, bool *threaded, int j, bool innermost)
+{
+    if (f->axis[j].extent == 1) return "";
+    if (!*parallel) return innermost && *threaded ? "EACH " : "";
+    *parallel = false;
+    *threaded = true;
+    return "PARALLEL ";
 }
 
 static void close_axis(Function *f, int j)
@@ -24,10 +34,8 @@ static bool loops_over(const Function *f, const View *v, int j) { return f->axis
 /* One statement for each element of a view, over its axes in the order given. */
 static void each_element(Function *f, const int *order, int n, bool parallel, const char *(*statement)(Function *, void *), void *user)
 {
-    for (int i = 0; i < n; i++) {
-        open_axis(f, order[i], parallel && f->axis[order[i]].extent > 1);
-        if (f->axis[order[i]].extent > 1) parallel = false;
-    }
+    bool threaded = false;
+    for (int i = 0; i < n; i++) open_axis(f, order[i], mark_of(f, &parallel, &threaded, order[i], i == n - 1));
     line(&f->w, "%s;", statement(f, user));
     for (int i = n; i-- > 0;) close_axis(f, order[i]);
 }
@@ -88,13 +96,12 @@ static int last_axis_of_ids(const Function *f, const Picking *g)
     return last;
 }
 
-static void picking_nest(Function *f, const Picking *g, bool parallel, bool y_is_result, bool add)
+static void picking_nest(Function *f, const Picking *g, bool parallel, bool threaded, bool y_is_result, bool add)
 {
     int at = last_axis_of_ids(f, g);
     if (at < 0) declare_id(f, g);
     for (int j = 0; j < g->id; j++) {
-        open_axis(f, j, parallel);
-        if (f->axis[j].extent > 1) parallel = false;
+        open_axis(f, j, mark_of(f, &parallel, &threaded, j, j == g->id - 1 && j > at));
         if (j == at) declare_id(f, g);
     }
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
@@ -120,7 +127,7 @@ static void emit_gather(Function *f, const Kernel *k)
     g.uby = add_use(f, g.by, false);
     fit_args(f);
     begin(f);
-    picking_nest(f, &g, worth_threads(space_size(f, g.id), 1), true, k->writes.at[0].add);
+    picking_nest(f, &g, worth_threads(space_size(f, g.id), 1), false, true, k->writes.at[0].add);
     end(f);
 }
 
@@ -153,7 +160,7 @@ static void ordered_nest(Function *f, Picking *g, bool add)
 {
     bool worth = worth_threads(space_size(f, g->id), 1);
     if (g->batch > 0 || !worth || !g->after || f->axis[g->id - 1].extent % SLICE) {
-        picking_nest(f, g, worth && g->batch > 0, false, add);
+        picking_nest(f, g, worth && g->batch > 0, false, false, add);
         return;
     }
     Axis *c = &f->axis[g->id - 1];
@@ -162,7 +169,7 @@ static void ordered_nest(Function *f, Picking *g, bool add)
     Axis whole = *c;
     c->now = format("%s + %s", k, c->name);
     c->count = format("%d", SLICE);
-    picking_nest(f, g, false, false, add);
+    picking_nest(f, g, false, true, false, add);
     *c = whole;
     close_block(&f->w);
 }
@@ -254,7 +261,7 @@ static void open_rows(Function *f, const Along *a, int work)
     bool parallel = worth_threads(space_size(f, a->rows + 1), work);
     begin(f);
     for (int j = 0; j < a->rows; j++) {
-        open_axis(f, j, parallel);
+        open_axis(f, j, parallel && f->axis[j].extent > 1 ? "PARALLEL " : "");
         if (f->axis[j].extent > 1) parallel = false;
     }
 }

@@ -3,211 +3,9 @@
  * Values per row are `const float mean = …;` before the sweep that reads them.  In a sweep what is used once is written
  * where it is used, the rest is named.  A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.
  * A reduction over all rows is a row of partial results for each block of rows, added up in order at the end. */
-#include "emit.h"
+#include "emit_rows.h"
 
 #include <string.h>
-
-typedef struct Known { const Node *node; Expr expr; } Known;
-
-typedef struct Total { const Node *node; const char *name; bool lanes; } Total;     /* a reduction being fed */
-
-typedef struct Rows {
-    Function *f;
-    const Kernel *k;
-    int inner, rows;            /* axis numbers: the inner one; row axes are 0 … rows - 1 */
-    int block;                  /* axis of the blocks of rows, or -1 */
-    int *load;                  /* use of each load */
-    VEC(Known) known;           /* values that have an expression now; sweeps pop theirs */
-    const char **kept;          /* the local array of each kept value */
-    VEC(Total) totals;
-    const Phase *phase;         /* being printed */
-    bool sweeping;
-} Rows;
-
-/* ------------------------------------------------------------------ finding values */
-
-static bool among(const Nodes *s, const Node *n)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->at[i] == n) return true;
-    return false;
-}
-
-static int load_of(const Rows *r, const Node *n)
-{
-    for (int i = 0; i < r->k->loads.n; i++)
-        if (r->k->loads.at[i].node == n) return i;
-    return -1;
-}
-
-static bool computed(const Rows *r, const Phase *p, const Node *n)
-{
-    if (among(&p->each, n) || among(&p->row, n) || among(&r->k->kept, n)) return true;
-    for (const Phase *q = r->k->phases.at; q <= p; q++)
-        if (among(&q->row, n) || among(&q->sums, n)) return true;
-    return false;
-}
-
-/* The value that n stands for in this phase: a computed one, a load or a constant, seen through absorbed moves. */
-static const Node *source(const Rows *r, const Phase *p, const Node *n)
-{
-    while (!computed(r, p, n) && load_of(r, n) < 0 && !is_filled(n, NULL)) {
-        if (!absorbed(n)) die("kernel %s: no value for %s node %d", r->k->name, op_info[n->op].name, n->id);
-        n = n->in[0];
-    }
-    return n;
-}
-
-static bool per_row(const Rows *r, const Phase *p, const Node *n)
-{
-    if (among(&p->each, n) || among(&r->k->kept, n)) return false;
-    int load = load_of(r, n);
-    return computed(r, p, n) || (load >= 0 && r->k->loads.at[load].once_a_row);
-}
-
-/* How often a phase's sweep, or its row values, read n. */
-static int reads_of(const Rows *r, const Phase *p, const Node *n, const Nodes *readers)
-{
-    int count = 0;
-    for (int i = 0; i < readers->n; i++)
-        for (int k = 0; k < readers->at[i]->nin; k++) count += source(r, p, readers->at[i]->in[k]) == n;
-    return count;
-}
-
-static int stored(const Rows *r, const Phase *p, const Node *n, const Operands *stores)
-{
-    int count = 0;
-    for (int i = 0; i < stores->n; i++) count += source(r, p, stores->at[i].node) == n;
-    return count;
-}
-
-static int sweep_uses(const Rows *r, const Phase *p, const Node *n)
-{
-    return reads_of(r, p, n, &p->each) + reads_of(r, p, n, &p->sums) + reads_of(r, p, n, &p->columns) +
-           stored(r, p, n, &p->stores);
-}
-
-/* A row's value is named if a sweep reads it or if it is read twice. */
-static bool row_named(const Rows *r, const Node *n)
-{
-    int uses = 0;
-    for (const Phase *p = r->k->phases.at; p < r->k->phases.at + r->k->phases.n; p++) {
-        if (sweep_uses(r, p, n)) return true;
-        uses += reads_of(r, p, n, &p->row) + stored(r, p, n, &p->row_stores);
-    }
-    return uses > 1;
-}
-
-static Known *known(Rows *r, const Node *n)
-{
-    for (int i = r->known.n; i-- > 0;)
-        if (r->known.at[i].node == n) return &r->known.at[i];
-    return NULL;
-}
-
-static void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
-
-/* ------------------------------------------------------------------ names of values */
-
-static const char *word_for(const Rows *r, const Node *n)
-{
-    double x;
-    switch (n->op) {
-    case OP_mul:
-        for (int i = 0; i < 2; i++)
-            if (is_filled(n->in[!i], &x) && n->in[i]->op == OP_sum && x > 0 && x < 1) return "mean";
-        return "product";
-    case OP_div: return n->in[0]->op == OP_sum && is_filled(n->in[1], NULL) ? "mean" : "ratio";
-    case OP_add: case OP_cast: return "value";
-    case OP_sub: return "diff";
-    case OP_exp: return "e";
-    case OP_tanh: return "th";
-    case OP_rsqrt: return "rstd";
-    case OP_sqrt: return "root";
-    case OP_log: return "logarithm";
-    case OP_rmax: return "largest";
-    case OP_philox: return "bits";
-    case OP_where: return "chosen";
-    case OP_max: case OP_min: return "bound";
-    default: break;
-    }
-    (void)r;
-    return n->dtype == BOOL ? "holds" : identifier(op_info[n->op].name);
-}
-
-static const char *load_name(Rows *r)
-{
-    static const char *const letters[] = {"x", "y", "z", "u", "v", "w"};
-    for (int i = 0; i < COUNT_OF(letters); i++)
-        if (!name_taken(&r->f->names, letters[i])) return new_name(&r->f->names, letters[i]);
-    return new_name(&r->f->names, "x");
-}
-
-static Expr declare(Rows *r, const Node *n, const char *name, Expr e)
-{
-    line(&r->f->w, "const %s %s = %s;", c_type(n->dtype), name, e.text);
-    Expr named = {name, PRIMARY};
-    know(r, n, named);
-    return named;
-}
-
-/* ------------------------------------------------------------------ expressions */
-
-/* Is the number next to it a value of its type, so that C converts a plain 2? */
-static bool brief_literal(const Rows *r, const Node *reader, int k)
-{
-    if (!is_real(reader->in[k]->dtype)) return true;
-    for (int i = 0; i < reader->nin; i++) {
-        const Node *other = reader->in[i];
-        if (i != k && is_real(other->dtype) && !is_filled(source(r, r->phase, other), NULL)) return true;
-    }
-    return reader->nin == 1 && op_info[reader->op].text[0] != '-' && reader->op != OP_cast;
-}
-
-static Expr value(Rows *r, const Node *n, bool brief);
-
-static char *kept_element(const Rows *r, int i) { return format("%s[%s]", r->kept[i], r->f->axis[r->inner].now); }
-
-static int kept_number(const Rows *r, const Node *n)
-{
-    for (int i = 0; i < r->k->kept.n; i++)
-        if (r->k->kept.at[i] == n) return i;
-    return -1;
-}
-
-static Expr computed_here(Rows *r, const Node *n)
-{
-    Expr in[8];
-    must(n->nin <= COUNT_OF(in));
-    for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
-    return apply(n, in);
-}
-
-/* A load that is read twice in the sweep gets a name, where it is first needed. */
-static Expr loaded(Rows *r, const Node *n, int load)
-{
-    const Operand *o = &r->k->loads.at[load];
-    Expr e = value_at(r->f, r->load[load]);
-    const Use *u = &r->f->uses.at[r->load[load]];
-    bool simple = !u->view.buffer || (u->arg >= 0 && r->f->args.at[u->arg].by_value);
-    if (simple && e.binding == PRIMARY) return e;
-    bool twice = r->sweeping && !per_row(r, r->phase, n) && sweep_uses(r, r->phase, n) > 1;
-    if (!twice || (simple && strlen(e.text) < 8)) return e;
-    return declare(r, o->node, load_name(r), e);
-}
-
-static Expr value(Rows *r, const Node *n, bool brief)
-{
-    n = source(r, r->phase, n);
-    Known *v = known(r, n);
-    double x;
-    if (v) return v->expr;
-    if (kept_number(r, n) >= 0) return (Expr){kept_element(r, kept_number(r, n)), PRIMARY};
-    int load = load_of(r, n);
-    if (load >= 0) return loaded(r, n, load);
-    if (is_filled(n, &x)) return literal(x, n->dtype, brief);
-    die("kernel %s reads %s node %d before it is computed", r->k->name, op_info[n->op].name, n->id);
-}
 
 /* ------------------------------------------------------------------ values per row */
 
@@ -220,7 +18,7 @@ static void row_values(Rows *r)
         const Node *n = p->row.at[i];
         if (known(r, n)) continue;
         Expr e = computed_here(r, n);
-        if (row_named(r, n) || strlen(e.text) > LONG_TEXT) declare(r, n, new_name(&r->f->names, word_for(r, n)), e);
+        if (row_named(r, n) || strlen(e.text) > LONG_TEXT) declare(r, n, new_name(&r->f->names, word_for(n)), e);
         else know(r, n, e);
     }
 }
@@ -242,7 +40,7 @@ static void row_stores(Rows *r, const int *use)
     for (int i = 0; i < r->phase->row_stores.n; i++) {
         const Operand *o = &r->phase->row_stores.at[i];
         char *at = element(r->f, use[i]);
-        line(&r->f->w, "%s %s %s;", at, o->add ? "+=" : "=", value(r, o->node, true).text);
+        line(&r->f->w, "%s %s %s;", at, o->add ? "+=" : "=", value_of(r, o->node).text);
     }
 }
 
@@ -253,7 +51,7 @@ static bool in_lanes(const Rows *r, const Node *sum)
     return is_real(sum->dtype) && r->f->axis[r->inner].extent >= 16;
 }
 
-static const char *start_of(const Node *n) { return n->op == OP_sum ? "0" : "-INFINITY"; }
+static const char *start_of(const Node *n) { return n->op == OP_sum ? "0" : is_real(n->dtype) ? "-INFINITY" : "INT32_MIN"; }
 
 static void start_totals(Rows *r)
 {
@@ -320,7 +118,7 @@ static void body(Rows *r, const Phase_uses *uses, const char *lane)
         Expr e = computed_here(r, n);
         int kept = kept_number(r, n);
         if (kept >= 0 || sweep_uses(r, p, n) > 1 || strlen(e.text) > LONG_TEXT)
-            declare(r, n, new_name(&r->f->names, word_for(r, n)), e);
+            declare(r, n, new_name(&r->f->names, word_for(n)), e);
         else know(r, n, e);
         if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
     }
@@ -328,9 +126,9 @@ static void body(Rows *r, const Phase_uses *uses, const char *lane)
     Expr in[64];
     must(p->stores.n + p->sums.n + p->columns.n <= COUNT_OF(in));
     int at = 0;                 /* all loads that have to be named are, before the first store */
-    for (int i = 0; i < p->stores.n; i++) in[at++] = value(r, p->stores.at[i].node, true);
-    for (int i = 0; i < p->sums.n; i++) in[at++] = value(r, p->sums.at[i]->in[0], true);
-    for (int i = 0; i < p->columns.n; i++) in[at++] = value(r, p->columns.at[i]->in[0], true);
+    for (int i = 0; i < p->stores.n; i++) in[at++] = value_of(r, p->stores.at[i].node);
+    for (int i = 0; i < p->sums.n; i++) in[at++] = value_of(r, p->sums.at[i]->in[0]);
+    for (int i = 0; i < p->columns.n; i++) in[at++] = value_of(r, p->columns.at[i]->in[0]);
     at = 0;
     for (int i = 0; i < p->stores.n; i++)
         line(w, "%s %s %s;", element(r->f, uses->store[i]), p->stores.at[i].add ? "+=" : "=", in[at++].text);
@@ -347,6 +145,13 @@ static void body(Rows *r, const Phase_uses *uses, const char *lane)
 
 static const char *lane_name(Rows *r) { return new_name(&r->f->names, "l"); }
 
+/* Sweeps that store are marked where gcc would check for overlaps. */
+static const char *each_mark(const Rows *r)
+{
+    const Phase *p = r->phase;
+    return r->threaded && (p->stores.n || p->columns.n) ? "EACH " : "";
+}
+
 static void sweep_in_lanes(Rows *r, const Phase_uses *uses)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -357,7 +162,7 @@ static void sweep_in_lanes(Rows *r, const Phase_uses *uses)
     const char *whole = tail ? format("%s - %s %% LANES", c->count, c->count) : c->count;
     if (tail && strchr(c->count, ' ')) whole = format("%lld", (long long)(c->extent - tail));
     open_block(w, "for (int %s = 0; %s < %s; %s += LANES)", c->name, c->name, whole, c->name);
-    open_block(w, "for (int %s = 0; %s < LANES; %s++)", lane, lane, lane);
+    open_block(w, "%sfor (int %s = 0; %s < LANES; %s++)", each_mark(r), lane, lane, lane);
     c->now = format("%s + %s", c->name, lane);
     body(r, uses, lane);
     close_block(w);
@@ -387,7 +192,8 @@ static void sweep(Rows *r, const Phase_uses *uses, bool parallel)
     if (lanes) sweep_in_lanes(r, uses);
     else if (c->extent == 1) body(r, uses, "0");
     else {
-        open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", parallel ? "PARALLEL " : "", c->name, c->name, c->count, c->name);
+        const char *mark = parallel ? "PARALLEL " : each_mark(r);
+        open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
         body(r, uses, "0");
         close_block(&r->f->w);
     }
@@ -402,7 +208,7 @@ static void one_row(Rows *r, const Phase_uses *uses, bool parallel)
     r->known.n = 0;
     for (int i = 0; i < r->k->kept.n; i++) {
         const Node *n = r->k->kept.at[i];
-        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(r, n)));
+        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(n)));
         line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i], r->f->axis[r->inner].count);
     }
     for (int p = 0; p < r->k->phases.n; p++) {
@@ -435,6 +241,7 @@ static void all_rows(Rows *r, const Phase_uses *uses)
     int64_t rows = row_count(r), inner = f->axis[r->inner].extent;
     bool parallel = worth_threads(rows * inner, work_of(r->k));
     int opened = 0;
+    r->threaded = parallel && r->rows > 0;
     for (int j = 0; j < r->rows; j++) {
         Axis *a = &f->axis[j];
         const char *share = "";
@@ -533,6 +340,7 @@ static void rows_with_columns(Rows *r, const Phase_uses *uses, int *const *colum
     int64_t rows = row_count(r), blocks = (rows + r->k->block - 1) / r->k->block;
     bool parallel = worth_threads(rows * f->axis[r->inner].extent, work_of(r->k));
     k->now = blocks > 1 ? k->name : "0";
+    r->threaded = parallel && blocks > 1;
     if (blocks > 1)
         open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", parallel ? "PARALLEL " : "", k->name, k->name,
                    (long long)blocks, k->name);

@@ -61,6 +61,8 @@ lua_State *sandbox_open(const Options *o);
 void sandbox_close(lua_State *L);
 void run_description(lua_State *L, const char *file);       /* leaves the returned table on the stack */
 void call_lua(lua_State *L, int nargs, int nresults);       /* a call of the user's code; errors end the program */
+const char *library_text(const char *name);                 /* compiler/lua/NAME.lua */
+void push_library(lua_State *L, const char *name);          /* what it returns */
 const char *source_text(const char *file);                  /* of a file read so far, or NULL */
 uint64_t source_hash(void);
 Where lua_place(lua_State *L);                                  /* the innermost line of the user's files, with the layer path */
@@ -83,7 +85,16 @@ const char *knob_with_extent(int64_t extent);               /* the one knob of t
 void apply_late_sets(void);                                 /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);
 
+/* A function given to Lua, with what an editor shows of it: "axis: integer): lathe.Tensor", a line of documentation. */
+typedef struct Binding {
+    const char *name;
+    lua_CFunction f;
+    const char *signature, *doc;
+} Binding;
+
 /* front_tensor.c: userdata, operators, shapes; bindings made from ops.def */
+extern const Binding both_bindings[], function_bindings[], method_bindings[];   /* both: nn.f(x) and x:f() */
+void bind(lua_State *L, int table, const Binding *list);
 void open_tensors(lua_State *L);                            /* the metatable; nn's bindings into the table on the top */
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed);
 void push_like(lua_State *L, Node *n, const Tensor *like);  /* of the same shape */
@@ -106,7 +117,7 @@ char *guard_comparisons(const char *text);
 int equal_call(lua_State *L);                               /* __equal(a, b) */
 
 /* front_move.c: reshape … topk as methods, with batch and time axes followed through */
-extern const luaL_Reg move_methods[], shape_functions[];
+extern const Binding move_methods[], shape_functions[];
 
 /* front_param.c: scopes, parameters, states, random draws */
 extern const luaL_Reg param_functions[];

@@ -20,6 +20,7 @@ static Loop *loop_at(lua_State *L, int arg)
 static int open_call(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
+    if (!trace.graph) user_error(L, "loops are for inside of forward");
     int64_t trip = integer_at(L, 2, "the number of iterations");
     if (trip < 1) user_error(L, "the number of iterations must be 1 or more, and this is %lld", (long long)trip);
     here = lua_place(L);

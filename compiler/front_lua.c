@@ -19,7 +19,7 @@ extern const struct {
     const char *name, *text;
 } lua_library[];
 
-static const size_t memory_limit = (size_t)1 << 30;
+static const size_t memory_limit = (size_t)1 << 29;
 static const int64_t instruction_limit = 200 * 1000 * 1000;
 enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 20 };
 
@@ -366,16 +366,20 @@ static void guard_environment(lua_State *L, int env)
 
 /* ------------------------------------------------------------------ our library in Lua */
 
+const char *library_text(const char *name)
+{
+    for (int k = 0; lua_library[k].name; k++)
+        if (same(lua_library[k].name, name)) return lua_library[k].text;
+    die("no library %s", name);
+}
+
 /* Runs compiler/lua/NAME.lua once with `core`, the table of our C functions; leaves what it returns. */
-static void push_library(lua_State *L, const char *name)
+void push_library(lua_State *L, const char *name)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, "library");
     if (lua_getfield(L, -1, name) == LUA_TNIL) {
         lua_pop(L, 1);
-        int k = 0;
-        while (lua_library[k].name && !same(lua_library[k].name, name)) k++;
-        if (!lua_library[k].name) die("no library %s", name);
-        const char *text = lua_library[k].text;
+        const char *text = library_text(name);
         box.hash = hash_bytes(text, strlen(text), box.hash);
         if (luaL_loadbufferx(L, text, strlen(text), format("=%s", name), "t") != LUA_OK) die("%s", lua_tostring(L, -1));
         lua_getfield(L, LUA_REGISTRYINDEX, "core");
@@ -410,8 +414,10 @@ static void give_ours(lua_State *L, int env, const char *name)
 static void open_core(lua_State *L)
 {
     lua_newtable(L);                            /* core */
-    lua_newtable(L);
-    lua_setfield(L, -2, "specs");
+    for (int i = 0; i < 2; i++) {               /* for `lathe stubs` */
+        lua_newtable(L);
+        lua_setfield(L, -2, i ? "specs" : "docs");
+    }
     lua_pushcfunction(L, use_library);
     lua_setfield(L, -2, "use");
     luaL_setfuncs(L, param_functions, 0);

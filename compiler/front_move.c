@@ -632,12 +632,39 @@ static int iota_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg move_methods[] = {
-    {"reshape", reshape_call}, {"permute", permute_call}, {"transpose", transpose_call}, {"unsqueeze", unsqueeze_call},
-    {"squeeze", squeeze_call}, {"expand", expand_call}, {"slice", slice_call}, {"select", select_call}, {"chunk", chunk_call},
-    {"flip", flip_call}, {"pad", pad_call}, {"gather", gather_call}, {"overwrite", overwrite_call}, {"argmax", argmax_call},
-    {"cumsum", cumsum_call}, {"topk", topk_call}, {"matmul", matmul_call}, {NULL, NULL}};
+const Binding move_methods[] = {
+    {"reshape", reshape_call, "extents: integer[]): lathe.Tensor", "the same elements in order, another shape; one extent may be -1"},
+    {"permute", permute_call, "axes: integer[]): lathe.Tensor", "axes in another order: for each new axis the old one"},
+    {"transpose", transpose_call, "a: integer, b: integer): lathe.Tensor", "two axes exchanged"},
+    {"unsqueeze", unsqueeze_call, "axis: integer): lathe.Tensor", "a new axis of extent 1"},
+    {"squeeze", squeeze_call, "axis: integer): lathe.Tensor", "without that axis of extent 1"},
+    {"expand", expand_call, "extents: integer[]): lathe.Tensor", "axes of extent 1 repeated; -1 keeps an axis"},
+    {"slice", slice_call, "axis: integer, first?: integer, beyond?: integer, step?: integer): lathe.Tensor",
+     "elements first … beyond - 1 of an axis; negative ones count from the end"},
+    {"select", select_call, "axis: integer, index: integer): lathe.Tensor", "one element of an axis, which goes away"},
+    {"chunk", chunk_call, "n: integer, axis: integer): lathe.Tensor, ...", "n equal parts of an axis"},
+    {"flip", flip_call, "axis: integer): lathe.Tensor", "an axis reversed"},
+    {"pad", pad_call, "axis: integer, before: integer, after?: integer): lathe.Tensor", "zeros around"},
+    {"gather", gather_call, "ids: lathe.Tensor, axis?: integer, shared?: integer): lathe.Tensor",
+     "rows along an axis picked by ids; the first `shared` axes of both run together"},
+    {"overwrite", overwrite_call, "ids: lathe.Tensor, updates: lathe.Tensor, axis?: integer, shared?: integer): lathe.Tensor",
+     "the entries at ids along an axis replaced"},
+    {"argmax", argmax_call, "axis: integer): lathe.Tensor", "i32: first index of the largest along an axis, which goes away"},
+    {"cumsum", cumsum_call, "axis: integer, backwards?: boolean): lathe.Tensor", "running sum along an axis"},
+    {"topk", topk_call, "k: integer, axis?: integer): lathe.Tensor, lathe.Tensor", "the k largest in falling order, and their i32 indices"},
+    {"matmul", matmul_call, "b: lathe.Tensor): lathe.Tensor", "matrix product of the last two axes; b is one matrix, or has the same batch axes"},
+    {NULL, NULL, NULL, NULL}};
 
-const luaL_Reg shape_functions[] = {
-    {"concat", concat_call}, {"scatter_add", scatter_add_call}, {"dot", dot_call}, {"zeros", zeros_call}, {"ones", ones_call},
-    {"full", full_call}, {"constant", constant_call}, {"iota", iota_call}, {NULL, NULL}};
+const Binding shape_functions[] = {
+    {"concat", concat_call, "parts: lathe.Tensor[], axis: integer): lathe.Tensor", "one after another along an axis"},
+    {"scatter_add", scatter_add_call,
+     "updates: lathe.Tensor, ids: lathe.Tensor, extent: integer, axis?: integer, shared?: integer): lathe.Tensor",
+     "zeros of that extent along an axis with the updates added at ids"},
+    {"dot", dot_call, "a: lathe.Tensor, b: lathe.Tensor, axes: { batch?: table, contract?: table }): lathe.Tensor",
+     "sum of products over contract = {axis of a, axis of b} or {{…}, {…}}; result axes: batch, rest of a, rest of b"},
+    {"zeros", zeros_call, "extents: integer[]): lathe.Tensor", "zeros"},
+    {"ones", ones_call, "extents: integer[]): lathe.Tensor", "ones"},
+    {"full", full_call, "extents: integer[], value: number): lathe.Tensor", "one value everywhere"},
+    {"constant", constant_call, "values: number|number[], dtype?: \"f32\"|\"i32\"): lathe.Tensor", "numbers as a tensor of rank 1, or one of rank 0"},
+    {"iota", iota_call, "extents: integer|integer[], axis?: integer): lathe.Tensor", "i32: each element's index along an axis (the last)"},
+    {NULL, NULL, NULL, NULL}};

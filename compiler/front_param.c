@@ -95,6 +95,7 @@ static const char *choose(lua_State *L, const char *kind, const char *given)
 /* core.enter(name): nn.scope */
 static int enter_call(lua_State *L)
 {
+    if (!trace.graph) user_error(L, "nn.scope is for inside of forward");
     const char *name = copy_string(luaL_checkstring(L, 1));
     check_name(L, name);
     enter(scope_of(joined(scope()->path, name), joined(scope()->export, name), scope()->again), trace.copies.n);

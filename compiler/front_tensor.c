@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char tensor_type[] = "lathe.tensor";
-enum { NODE_LIMIT = 4000000 };
+enum { NODE_LIMIT = 1000000 };
 
 /* ------------------------------------------------------------------ values */
 
@@ -595,24 +595,45 @@ static void bind_operators(lua_State *L, int meta)
     }
 }
 
+const Binding both_bindings[] = {
+    {"where", where_call, "a: lathe.Tensor|number, b: lathe.Tensor|number): lathe.Tensor", "a where the bool tensor holds, else b"},
+    {"cast", cast_call, "type: \"f32\"|\"i32\"|\"bool\"): lathe.Tensor", "another type; real to integer truncates, to bool: not 0"},
+    {"mean", mean_call, "axis?: integer|table, ...: integer): lathe.Tensor", "mean over axes (all if none is named); {axis, keep = true} keeps them as 1"},
+    {NULL, NULL, NULL, NULL}};
+
+const Binding function_bindings[] = {
+    {"philox", philox_call,
+     "seed: lathe.Tensor, step: lathe.Tensor, site: lathe.Tensor|integer, row: lathe.Tensor, index: lathe.Tensor): lathe.Tensor",
+     "i32 random bits as a pure function of five integers"},
+    {"u01", u01_call, "bits: lathe.Tensor): lathe.Tensor", "the top 24 bits as a real in [0, 1)"},
+    {"is_tensor", is_tensor_call, "value: any): boolean", "whether a value is a tensor"},
+    {NULL, NULL, NULL, NULL}};
+
+const Binding method_bindings[] = {
+    {"size", size_call, "axis: integer): integer", "extent of an axis"},
+    {NULL, NULL, NULL, NULL}};
+
+void bind(lua_State *L, int table, const Binding *list)
+{
+    for (; list->name; list++) {
+        lua_pushcfunction(L, list->f);
+        lua_setfield(L, table, list->name);
+    }
+}
+
 /* core is on the top: gets nn and methods. */
 void open_tensors(lua_State *L)
 {
-    static const luaL_Reg both[] = {{"where", where_call}, {"cast", cast_call}, {"mean", mean_call}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"philox", philox_call}, {"u01", u01_call}, {"is_tensor", is_tensor_call}, {NULL, NULL}};
-    static const luaL_Reg own[] = {{"size", size_call}, {NULL, NULL}};
     int core = lua_gettop(L), nn = core + 1, methods = core + 2, meta = core + 3;
     lua_newtable(L);
     lua_newtable(L);
     luaL_newmetatable(L, tensor_type);
     bind_ops(L, nn, methods);
     for (int i = 0; i < 2; i++) {
-        lua_pushvalue(L, i ? nn : methods);
-        luaL_setfuncs(L, both, 0);
-        luaL_setfuncs(L, move_methods, 0);
-        luaL_setfuncs(L, i ? functions : own, 0);
-        if (i) luaL_setfuncs(L, shape_functions, 0);
-        lua_pop(L, 1);
+        bind(L, i ? nn : methods, both_bindings);
+        bind(L, i ? nn : methods, move_methods);
+        bind(L, i ? nn : methods, i ? function_bindings : method_bindings);
+        if (i) bind(L, nn, shape_functions);
     }
     bind_operators(L, meta);
     lua_pushvalue(L, methods);

@@ -51,6 +51,7 @@ Node *sum_of(const Nodes *parts);
 /* grad_loop.c */
 Node *value(Level *lv, Node *v); /* what stands for the forward node v at this level */
 void grad_loop(Level *lv, Node *node);
-bool region_ends(Table *memo, const Node *v); /* not under recompute, but made from costly values that are: worth saving */
+bool region_ends(Table *memo,
+                 const Node *v); /* not under recompute, but made from costly values that are: worth saving */
 
 #endif

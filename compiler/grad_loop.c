@@ -1,22 +1,24 @@
 /* grad_loop.c: differentiates loops: the derivative of a loop L is the reversed loop R over what L saved.
  *
  * In R, iteration i of L is undone:
- *   carries   R's carry of L's carry k holds, at the start of an iteration, the gradient of next_k, and becomes that of arg_k; it
- *             starts as the gradient of L's end value, and ends as the gradient of init_k.
- *   ys        the gradient of a stack is one of R's xs, a contribution to the value that was stacked.
- *   xs        the gradient of an argument is stacked by R: the gradient of the stack.
- *   outside   what L's body reads from around it collects contributions in a carry of R that starts as zeros.  Views of something
- *             smaller are differentiated inside, so that what is carried is small.
+ *   carries   R's carry of L's carry k holds, at the start of an iteration, the gradient of next_k, and becomes that of
+ * arg_k; it starts as the gradient of L's end value, and ends as the gradient of init_k. ys        the gradient of a
+ * stack is one of R's xs, a contribution to the value that was stacked. xs        the gradient of an argument is
+ * stacked by R: the gradient of the stack. outside   what L's body reads from around it collects contributions in a
+ * carry of R that starts as zeros.  Views of something smaller are differentiated inside, so that what is carried is
+ * small.
  *
  * value(level, v) says what stands in R for a forward body value v:
- *   index -> R's index;  an x -> R's x of the same stack;  a carry -> the stack of its history;  dot, index ops, results of inner
- *   loops -> saved: stacked by L, R's x;  maps (random ones too), reductions, moves -> remade from what stands for their inputs.
- * Stacks and values outside L are looked up one level up, where the same rule holds, so that nested loops save stacks of stacks.
+ *   index -> R's index;  an x -> R's x of the same stack;  a carry -> the stack of its history;  dot, index ops,
+ * results of inner loops -> saved: stacked by L, R's x;  maps (random ones too), reductions, moves -> remade from what
+ * stands for their inputs. Stacks and values outside L are looked up one level up, where the same rule holds, so that
+ * nested loops save stacks of stacks.
  *
- * Under nn.checkpoint (node->recompute) nothing is saved but what goes in: dots are remade as well, and a loop is copied, once, to
- * where its values are needed; its reversed loop then reads the copy's stacks.  A value that is not under recompute but is
- * made of costly ones that are (x + region(x)) is saved, so that a region is not run again for what follows it.
- * Inside a copied loop (`replayed` levels) values are saved as usual, by the copy: it is the one time they are made again.
+ * Under nn.checkpoint (node->recompute) nothing is saved but what goes in: dots are remade as well, and a loop is
+ * copied, once, to where its values are needed; its reversed loop then reads the copy's stacks.  A value that is not
+ * under recompute but is made of costly ones that are (x + region(x)) is saved, so that a region is not run again for
+ * what follows it. Inside a copied loop (`replayed` levels) values are saved as usual, by the copy: it is the one time
+ * they are made again.
  */
 #include "grad.h"
 
@@ -267,6 +269,5 @@ void grad_loop(Level *lv, Node *node)
         Node *g = of_stack(&v, k, true);
         if (g) contribute(lv, l->xs.at[k].outer, g);
     }
-    for (int i = 0; i < v.in.outside.n; i++)
-        contribute(lv, v.in.outside.at[i], loop_result(v.r, first_outside + i));
+    for (int i = 0; i < v.in.outside.n; i++) contribute(lv, v.in.outside.at[i], loop_result(v.r, first_outside + i));
 }

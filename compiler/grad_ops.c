@@ -169,8 +169,8 @@ static bool is_identity(const int *perm, int n)
     return true;
 }
 
-/* Axes of dot(g, other) are batch, free, contracted (in the other's order); those of dot(other, g) batch, contracted, free.
- * The one that needs no permutation is taken, if there is one. */
+/* Axes of dot(g, other) are batch, free, contracted (in the other's order); those of dot(other, g) batch, contracted,
+ * free. The one that needs no permutation is taken, if there is one. */
 static Node *grad_side(const Side *s, Dot_axes x, Node *g, Node *other)
 {
     int g_first[MAXRANK], other_first[MAXRANK], rank = x.nb + x.nc + s->nfree;
@@ -273,8 +273,7 @@ bool grad_op(Level *lv, Node *n, Node *g)
     case OP_flip: return contribute(lv, x, unflipped(n, g)), true;
     case OP_concat: return grad_concat(lv, n, g), true;
     case OP_dot: return grad_dot(lv, n, g), true;
-    case OP_gather:
-        return contribute(lv, x, scatter_add(g, value(lv, n->in[1]), x->shape, (int)k[0], (int)k[1])), true;
+    case OP_gather: return contribute(lv, x, scatter_add(g, value(lv, n->in[1]), x->shape, (int)k[0], (int)k[1])), true;
     case OP_scatter_add: return contribute(lv, x, gather(g, value(lv, n->in[1]), (int)k[0], (int)k[1])), true;
     case OP_overwrite: return grad_overwrite(lv, n, g), true;
     case OP_cumsum: return contribute(lv, x, cumsum(g, (int)k[0], !k[1])), true;

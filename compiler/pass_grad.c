@@ -1,16 +1,18 @@
 /* pass_grad.c: reverse-mode differentiation: adds the gradient of the loss towards every parameter.
  *
- * Needs: wants_grads, outs[0] a real of rank 0; Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each parameter of the
- * graph (zeros where the loss does not depend on it), Graph.micro closed and NULL.
+ * Needs: wants_grads, outs[0] a real of rank 0; Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each
+ * parameter of the graph (zeros where the loss does not depend on it), Graph.micro closed and NULL.
  *
  * Invariants, which hold while it works (grad_loop.c keeps those of loops):
- *  1. A level has one place to build in: the base (beside the loss, in micro's body if there is one), or the reversed loop R of a
- *     forward loop L.  Whatever is made at a level reaches arguments of its R and of the levels around it, never of a forward loop
- *     (micro apart).  Forward values enter only through value(level, v), which says what stands for v there.
- *  2. A level's contributions are to nodes of L's body and to nodes outside of it (L's invariants).  Nodes are taken in falling
- *     order, users before what they use, so that a node's contributions are complete when it is its turn.
- *  3. Contributions are only made to active nodes: those that a parameter reaches along differentiable inputs.  A carry has an
- *     adjoint carry in R exactly if it is active and its end value has a gradient or the loss depends on it from inside the body.
+ *  1. A level has one place to build in: the base (beside the loss, in micro's body if there is one), or the reversed
+ * loop R of a forward loop L.  Whatever is made at a level reaches arguments of its R and of the levels around it,
+ * never of a forward loop (micro apart).  Forward values enter only through value(level, v), which says what stands for
+ * v there.
+ *  2. A level's contributions are to nodes of L's body and to nodes outside of it (L's invariants).  Nodes are taken in
+ * falling order, users before what they use, so that a node's contributions are complete when it is its turn.
+ *  3. Contributions are only made to active nodes: those that a parameter reaches along differentiable inputs.  A carry
+ * has an adjoint carry in R exactly if it is active and its end value has a gradient or the loss depends on it from
+ * inside the body.
  *  4. The sum of contributions is taken in the order of their making, which depends on the graph alone.
  *  5. Everything made is of phase 1, but for stacks of forward loops (phase 0); `here` is the forward node's.
  */
@@ -206,14 +208,18 @@ Node *gradient(Level *lv, Node *v)
 
 /* ------------------------------------------------------------------ map ops: their rows of ops.def */
 
-#define MAP1(name, ...) static inline Node *name##_(Node *p) { return map1(OP_##name, p); }
-#define MAP2(name, ...) static inline Node *name##_(Node *p, Node *q) { return map2(OP_##name, p, q); }
-#define CMP2(name, ...) static inline Node *name##_(Node *p, Node *q) { return map2(OP_##name, p, q); }
+#define MAP1(name, ...)                                                                                                \
+    static inline Node *name##_(Node *p) { return map1(OP_##name, p); }
+#define MAP2(name, ...)                                                                                                \
+    static inline Node *name##_(Node *p, Node *q) { return map2(OP_##name, p, q); }
+#define CMP2(name, ...)                                                                                                \
+    static inline Node *name##_(Node *p, Node *q) { return map2(OP_##name, p, q); }
 #include "ops_default.h"
 #include "ops.def"
 static inline Node *where_(Node *c, Node *p, Node *q) { return where_op(c, p, q); }
 
-/* In the rows a, b and y are forward values, fetched only where a derivative mentions them: fetching may save a stack. */
+/* In the rows a, b and y are forward values, fetched only where a derivative mentions them: fetching may save a stack.
+ */
 #define a      value(lv, n->in[0])
 #define b      value(lv, n->in[1])
 #define y      value(lv, n)
@@ -303,8 +309,8 @@ static void close_micro(Graph *g)
         } else if (o->node->in_loop == m) {
             o->node = loop_stack(m, o->node);
             if (o->node->shape.rank == 1 && is_real(o->node->dtype))
-                o->node = map2(OP_mul, reduce(OP_sum, o->node, 1, &(int){0}),
-                               scalar(1.0 / (double)m->trip, o->node->dtype));
+                o->node =
+                    map2(OP_mul, reduce(OP_sum, o->node, 1, &(int){0}), scalar(1.0 / (double)m->trip, o->node->dtype));
         }
     }
     g->micro = NULL;

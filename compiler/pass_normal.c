@@ -4,7 +4,7 @@
  *      they are needed: moves over them rise to their leaves, and moves of iotas become iotas.
  *      Other maps of repeated values are computed before they are repeated: f(expand a, expand b) is expand f(a, b).
  *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
- *   3. A dot's contracted axes are neighbours in the same order on both sides.
+ *   3. A dot's contracted axes are neighbours in the same order on both sides, and no batch axis is an operand's last.
  * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
 #include "lathe.h"
 
@@ -215,18 +215,43 @@ static int without(int axis, int nc, const int *gone)
     return axis - before;
 }
 
-static Node *normal_dot(const Node *old, Node *a, Node *b)
+static Node *neighbouring(Node *a, Node *b, Dot_axes x)
 {
-    Dot_axes x = dot_axes(old);
-    bool neighbours = true;
-    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
-    if (neighbours) return NULL;
     Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
     for (int k = 0; k < x.nb; k++) {
         y.ab[k] = without(x.ab[k], x.nc, x.ac);
         y.bb[k] = without(x.bb[k], x.nc, x.bc);
     }
     return dot(contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
+}
+
+/* x as [batch…, free…, contracted…], its axis lists changed to match. */
+static Node *batches_first(Node *x, int nb, int *batch, int nc, int *contracted)
+{
+    int perm[MAXRANK], nfree = free_axes(x->shape.rank, nb, batch, nc, contracted, perm + nb);
+    for (int k = 0; k < nb; k++) perm[k] = batch[k], batch[k] = k;
+    for (int k = 0; k < nc; k++) perm[nb + nfree + k] = contracted[k], contracted[k] = nb + nfree + k;
+    return permute(x, perm);
+}
+
+static bool last_is_batch(const Node *x, int nb, const int *batch)
+{
+    for (int k = 0; k < nb; k++)
+        if (batch[k] == x->shape.rank - 1 && x->shape.dim[batch[k]] > 1) return true;
+    return false;
+}
+
+static Node *normal_dot(const Node *old, Node *a, Node *b)
+{
+    Dot_axes x = dot_axes(old);
+    bool neighbours = true, left = last_is_batch(a, x.nb, x.ab), right = last_is_batch(b, x.nb, x.bb);
+    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
+    if (neighbours && !left && !right) return NULL;
+    if (left) a = batches_first(a, x.nb, x.ab, x.nc, x.ac);
+    if (right) b = batches_first(b, x.nb, x.bb, x.nc, x.bc);
+    neighbours = true;
+    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
+    return neighbours ? dot(a, b, x) : neighbouring(a, b, x);
 }
 
 /* ------------------------------------------------------------------ */

@@ -1,22 +1,24 @@
 /* pass_split.c: takes out of loops what is not recurrent, and does it for all iterations at once.
  *
- * A value v of the body has a form along the iterations, [trip, …]: of an x the stack it comes from, of the index iota, of an op
- * with along() that op over its inputs' forms, of anything the stack of what the loop computes.  A loop is split thus:
+ * A value v of the body has a form along the iterations, [trip, …]: of an x the stack it comes from, of the index iota,
+ * of an op with along() that op over its inputs' forms, of anything the stack of what the loop computes.  A loop is
+ * split thus:
  *
  *   idle      a carry that is its own next is its init.
- *   sums      a carry whose next is arg + c, arg and next used nowhere else, ends as init plus the sum of c over the iterations.
- *             It is taken after the loop where c is a contraction of fewer than FEW rows: one dot over (trip, …).
- *   fixed     what the other carries' next values need, and what inner loops need, is computed in the loop.
- *   after     dots that are not fixed, with one operand from outside and fewer than FEW rows, move after the loop, and with them
- *             whatever depends on them; the iterations become rows of one larger dot.
- *   before    such dots that are fixed but depend on no carry move before the loop, with what feeds them, and come back as xs.
+ *   sums      a carry whose next is arg + c, arg and next used nowhere else, ends as init plus the sum of c over the
+ * iterations. It is taken after the loop where c is a contraction of fewer than FEW rows: one dot over (trip, …). fixed
+ * what the other carries' next values need, and what inner loops need, is computed in the loop. after     dots that are
+ * not fixed, with one operand from outside and fewer than FEW rows, move after the loop, and with them whatever depends
+ * on them; the iterations become rows of one larger dot. before    such dots that are fixed but depend on no carry move
+ * before the loop, with what feeds them, and come back as xs.
  *
- * A loop without other carries than sums (nn.map and its reversal) is done whole: everything not fixed is `after`; only inner
- * loops and what feeds them stay.  The loop over micro-batches is left alone: it is there to save memory.  A layer loop has
- * no such dots: both operands vary.  Inner loops are split first.  Values that leave the loop for later are stacked; cheap ones
- * whose operands are at hand outside are computed there instead.
+ * A loop without other carries than sums (nn.map and its reversal) is done whole: everything not fixed is `after`; only
+ * inner loops and what feeds them stay.  The loop over micro-batches is left alone: it is there to save memory.  A
+ * layer loop has no such dots: both operands vary.  Inner loops are split first.  Values that leave the loop for later
+ * are stacked; cheap ones whose operands are at hand outside are computed there instead.
  *
- * Needs closed loops, Graph.micro NULL.  Leaves loops whose sums were taken out with dead carries, which pass_clean drops. */
+ * Needs closed loops, Graph.micro NULL.  Leaves loops whose sums were taken out with dead carries, which pass_clean
+ * drops. */
 #include "split.h"
 
 enum { FEW = 256 };
@@ -29,7 +31,7 @@ typedef struct Fact { /* of a body node */
     bool can_precede; /* depends on xs, index and outside only, through ops that have a form along the iterations */
     bool before;      /* computed before it; dots and index ops among these come back as xs */
     bool decided, outside;
-    bool rebuilt;     /* in the loop, depends on one that comes back */
+    bool rebuilt; /* in the loop, depends on one that comes back */
     Along *along;
 } Fact;
 
@@ -104,7 +106,8 @@ static void count_uses(Split *s, Body *b)
     }
 }
 
-/* next = ((arg + c0) + c1) + …: the parts, if arg and the partial sums have no other use.  No parts: the carry is idle. */
+/* next = ((arg + c0) + c1) + …: the parts, if arg and the partial sums have no other use.  No parts: the carry is idle.
+ */
 static bool find_sum(Body *b, int k, Nodes *parts)
 {
     Node *arg = b->l->carries.at[k].arg, *n = b->l->carries.at[k].next;

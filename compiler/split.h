@@ -12,8 +12,9 @@ typedef struct Along {
 
 /* split_ops.c */
 bool has_along(const Node *n); /* whether op and rank allow it */
-Node *along(const Node *n, const Along *in, int64_t trip); /* n for all iterations: [trip, …]; one input at least varies */
-Node *total_dot(const Node *n, const Along *in);           /* sums over the iterations, both inputs varying */
+Node *along(const Node *n, const Along *in,
+            int64_t trip);                       /* n for all iterations: [trip, …]; one input at least varies */
+Node *total_dot(const Node *n, const Along *in); /* sums over the iterations, both inputs varying */
 Node *total_sum(const Node *n, Node *in);
 Node *total_scatter(const Node *n, const Along *in, int64_t trip);
 

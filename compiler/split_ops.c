@@ -1,4 +1,5 @@
-/* split_ops.c: an op of a loop body done for all iterations at once, the iteration axis in front; and sums over iterations. */
+/* split_ops.c: an op of a loop body done for all iterations at once, the iteration axis in front; and sums over
+ * iterations. */
 #include "split.h"
 
 static Shape in_front(int64_t trip, Shape s)
@@ -8,7 +9,10 @@ static Shape in_front(int64_t trip, Shape s)
     return r;
 }
 
-static Node *spread(Along v, int64_t trip) { return v.varies ? v.node : broadcast(v.node, in_front(trip, v.node->shape)); }
+static Node *spread(Along v, int64_t trip)
+{
+    return v.varies ? v.node : broadcast(v.node, in_front(trip, v.node->shape));
+}
 
 bool has_along(const Node *n)
 {
@@ -83,8 +87,8 @@ static Dot_axes shifted(const Node *n, const Along *in)
     return x;
 }
 
-/* Both vary: one more batch axis.  One varies: the iteration axis is the first of its free axes, so that the contraction has
- * more rows. */
+/* Both vary: one more batch axis.  One varies: the iteration axis is the first of its free axes, so that the
+ * contraction has more rows. */
 static Node *dot_along(const Node *n, const Along *in)
 {
     Dot_axes x = shifted(n, in);
@@ -121,10 +125,7 @@ Node *total_sum(const Node *n, Node *in)
 /* ------------------------------------------------------------------ index */
 
 /* Only ids vary and no axes are shared: the iteration axis joins the ids'. */
-static bool ids_alone(const Node *n, const Along *in)
-{
-    return n->op == OP_gather && !in[0].varies && n->ints[1] == 0;
-}
+static bool ids_alone(const Node *n, const Along *in) { return n->op == OP_gather && !in[0].varies && n->ints[1] == 0; }
 
 /* Only the tensor varies and no axes are shared: one more axis before `axis`. */
 static bool tensor_alone(const Node *n, const Along *in)
@@ -144,8 +145,8 @@ static Node *indexed(const Node *n, const Along *in, int64_t trip)
     return overwrite(x, ids, spread(in[2], trip), axis + 1, nbatch);
 }
 
-/* The updates of all iterations, one after another.  updates [trip] + s[:axis] + ids[nbatch:] + …: the iteration axis goes
- * before those of the ids, as it does in them. */
+/* The updates of all iterations, one after another.  updates [trip] + s[:axis] + ids[nbatch:] + …: the iteration axis
+ * goes before those of the ids, as it does in them. */
 Node *total_scatter(const Node *n, const Along *in, int64_t trip)
 {
     int axis = (int)n->ints[0], nbatch = (int)n->ints[1], perm[MAXRANK];

@@ -1,7 +1,7 @@
 /* data.c: where batches come from: which items a step uses, and how they get into an entry's inputs.
  *
- * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on what
- * was read before.  Random words are Philox's under a site that no random op has. */
+ * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on
+ * what was read before.  Random words are Philox's under a site that no random op has. */
 #include "trainer.h"
 #include "rt_math.h"
 
@@ -24,22 +24,29 @@ static void check_training_text(const Data *d)
     if (d->train > d->seq) return;
     int64_t all = d->train + d->val;
     fail(EXIT_DATA, d->t->data.at[0],
-         "expected at least %lld tokens to train on (a sequence of %lld and the token after it), found %lld%s; give more text, or "
-         "rebuild with a shorter --set seq=N", (long long)d->seq + 1, (long long)d->seq, (long long)d->train,
-         d->val ? text_of(" (%lld in all, the last %lld are kept for validation: --val-fraction)", (long long)all, (long long)d->val) : "");
+         "expected at least %lld tokens to train on (a sequence of %lld and the token after it), found %lld%s; give "
+         "more text, or "
+         "rebuild with a shorter --set seq=N",
+         (long long)d->seq + 1, (long long)d->seq, (long long)d->train,
+         d->val ? text_of(" (%lld in all, the last %lld are kept for validation: --val-fraction)", (long long)all,
+                          (long long)d->val)
+                : "");
 }
 
 static void check_val(const Data *d)
 {
     if (d->val_items > 0) return;
-    const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)", (long long)d->seq + 1,
-                                          (long long)d->seq) : "1 row";
-    fail(EXIT_DATA, d->t->data.at[0], "expected at least %s to evaluate, found %lld in the last %g of the data; give more, or "
-         "--val-fraction 1 for all of it", least, (long long)d->val, d->t->recipe.val_fraction);
+    const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
+                                          (long long)d->seq + 1, (long long)d->seq)
+                                : "1 row";
+    fail(EXIT_DATA, d->t->data.at[0],
+         "expected at least %s to evaluate, found %lld in the last %g of the data; give more, or "
+         "--val-fraction 1 for all of it",
+         least, (long long)d->val, d->t->recipe.val_fraction);
 }
 
-/* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run starts
- * from (so that ids keep their meaning), what the description says. */
+/* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run
+ * starts from (so that ids keep their meaning), what the description says. */
 static void choose_vocab(Data *d, bool training)
 {
     const Trainer *t = d->t;
@@ -48,15 +55,19 @@ static void choose_vocab(Data *d, bool training)
     char *path = weights_path(t), *slash = strrchr(path, '/');
     if (slash) *slash = 0;
     Vocab saved = {0};
-    if (load_vocab(&saved, slash ? path : ".") && (!t->tokenizer_given || saved.kind == t->recipe.tokenizer)) d->vocab = saved;
+    if (load_vocab(&saved, slash ? path : ".") && (!t->tokenizer_given || saved.kind == t->recipe.tokenizer))
+        d->vocab = saved;
     free(path);
 }
 
 static void refuse_other_inputs(const Lathe_entry *e)
 {
     const Lathe_tensor *t = tensor_with_role(e, LATHE_FEATURES);
-    if (t) fail(EXIT_USAGE, NULL, "entry %s has an input \"%s\" beside its tokens, and a text has nothing for it; use `trainer grad`, "
-                "which takes any input", e->name, t->name);
+    if (t)
+        fail(EXIT_USAGE, NULL,
+             "entry %s has an input \"%s\" beside its tokens, and a text has nothing for it; use `trainer grad`, "
+             "which takes any input",
+             e->name, t->name);
 }
 
 static void open_text_data(Data *d, const Lathe_entry *e, bool training)
@@ -65,10 +76,11 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
     refuse_other_inputs(e);
     choose_vocab(d, training);
     if (d->vocab.kind == LATHE_NO_TEXT)
-        fail(EXIT_USAGE, NULL, "%s reads text, and its description does not say how: add --tokenizer bytes or chars", t->model->name);
+        fail(EXIT_USAGE, NULL, "%s reads text, and its description does not say how: add --tokenizer bytes or chars",
+             t->model->name);
     if (d->vocab.kind == LATHE_CHARS && d->vocab.n > t->model->vocab)
-        fail(EXIT_DATA, NULL, "the saved vocabulary has %d characters, the model %lld: it belongs to another model", d->vocab.n,
-             (long long)t->model->vocab);
+        fail(EXIT_DATA, NULL, "the saved vocabulary has %d characters, the model %lld: it belongs to another model",
+             d->vocab.n, (long long)t->model->vocab);
     d->text = open_text(&t->data, &d->vocab, t->model->vocab);
     d->seq = t->model->seq;
     split(d, text_tokens(d->text));
@@ -89,18 +101,21 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Trainer *t = d->t;
     if (!t->recipe.csv_target)
-        fail(EXIT_USAGE, NULL, "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
+        fail(EXIT_USAGE, NULL,
+             "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
              t->model->name);
     d->csv = open_csv(&t->data, t->recipe.csv_target, class_count(t->model));
     int64_t wanted = features_wanted(e, items_in_call(e));
     if (csv_features(d->csv) != wanted)
-        fail(EXIT_DATA, t->data.at[0], "expected %lld columns beside \"%s\", found %d; rebuild for so many, or leave columns out",
+        fail(EXIT_DATA, t->data.at[0],
+             "expected %lld columns beside \"%s\", found %d; rebuild for so many, or leave columns out",
              (long long)wanted, t->recipe.csv_target, csv_features(d->csv));
     d->seq = 1;
     split(d, csv_rows(d->csv));
     d->train_items = d->train;
     d->val_items = d->val;
-    if (training && d->train < 1) fail(EXIT_DATA, t->data.at[0], "expected rows to train on, found none; give more data");
+    if (training && d->train < 1)
+        fail(EXIT_DATA, t->data.at[0], "expected rows to train on, found none; give more data");
     d->order = must_alloc(sizeof *d->order * (size_t)d->train);
 }
 
@@ -182,7 +197,8 @@ static void fill_classes(const Data *d, const Lathe_tensor *t, char *in, const i
 }
 
 /* Columns from, … of the table; returns the column after them. */
-static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows, int64_t from)
+static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows,
+                            int64_t from)
 {
     int64_t width = tensor_size(t) / rows;
     char *at = in + t->offset;
@@ -200,7 +216,7 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     int64_t rows = items_in_call(e), column = 0;
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
-        if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue;     /* scalars */
+        if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue; /* scalars */
         if (d->text) fill_tokens(d, t, in, item, rows);
         else if (t->dtype == LATHE_I32) fill_classes(d, t, in, item, rows);
         else column = fill_columns(d, t, in, item, rows, column);

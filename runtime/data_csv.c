@@ -1,7 +1,7 @@
 /* data_csv.c: a table of numbers from CSV files: the first line names the columns, one of them holds the class.
  *
- * Fields are separated by commas and may stand in double quotes; every field is a number.  Several files must have the same
- * columns; their rows are joined. */
+ * Fields are separated by commas and may stand in double quotes; every field is a number.  Several files must have the
+ * same columns; their rows are joined. */
 #include "trainer.h"
 
 #include <errno.h>
@@ -13,18 +13,18 @@
 struct Csv_data {
     const char *target;
     int columns, target_column;
-    char **name;                        /* [columns] */
+    char **name; /* [columns] */
     int64_t rows, room, classes;
-    double *feature;                    /* [rows][columns - 1] */
-    int32_t *class;                     /* [rows] */
+    double *feature; /* [rows][columns - 1] */
+    int32_t *class;  /* [rows] */
 };
 
 /* Where a field stands. */
 typedef struct Cursor {
     const char *path;
-    char *at;                           /* the line, ended by 0 */
-    int line, column;                   /* from 1; column counts characters of the line */
-    bool more;                          /* there is another field */
+    char *at;         /* the line, ended by 0 */
+    int line, column; /* from 1; column counts characters of the line */
+    bool more;        /* there is another field */
 } Cursor;
 
 static char *field_place(const Cursor *c) { return text_of("%s:%d:%d", c->path, c->line, c->column); }
@@ -37,9 +37,12 @@ static char *read_whole(const char *path, int64_t *bytes)
     struct stat about;
     FILE *f = fopen(path, "rb");
     if (!f || fstat(fileno(f), &about) != 0)
-        fail(EXIT_DATA, path, "expected a CSV file, but it cannot be read: %s; check the path given to --data", error_text(errno));
-    if (S_ISDIR(about.st_mode)) fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
-    if (about.st_size == 0) fail(EXIT_DATA, path, "expected a CSV file, found an empty one; its first line should name the columns");
+        fail(EXIT_DATA, path, "expected a CSV file, but it cannot be read: %s; check the path given to --data",
+             error_text(errno));
+    if (S_ISDIR(about.st_mode))
+        fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
+    if (about.st_size == 0)
+        fail(EXIT_DATA, path, "expected a CSV file, found an empty one; its first line should name the columns");
     char *text = must_alloc((size_t)about.st_size + 1);
     *bytes = (int64_t)fread(text, 1, (size_t)about.st_size, f);
     if (*bytes != about.st_size) fail(EXIT_DATA, path, "cannot be read to its end: %s", error_text(errno));
@@ -74,7 +77,8 @@ static char *next_line(Cursor *c, char **rest, const char *end)
     if (!stop) stop = (char *)end;
     *rest = stop + 1;
     if (stop > line && stop[-1] == '\r') stop--;
-    if (memchr(line, 0, (size_t)(stop - line))) fail(EXIT_DATA, line_place(c), "expected text, found a zero byte; is this a CSV file?");
+    if (memchr(line, 0, (size_t)(stop - line)))
+        fail(EXIT_DATA, line_place(c), "expected text, found a zero byte; is this a CSV file?");
     *stop = 0;
     return line;
 }
@@ -94,8 +98,10 @@ static void take_header(Csv_data *c, Cursor *at)
     }
     if (c->target_column >= 0) return;
     const char *close = nearest_word(c->target, (const char *const *)c->name, c->columns);
-    fail(EXIT_DATA, line_place(at), "expected a column \"%s\" (the class) among the %d that the first line names%s%s%s; name it "
-         "with --set csv_target=COLUMN", c->target, c->columns, close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+    fail(EXIT_DATA, line_place(at),
+         "expected a column \"%s\" (the class) among the %d that the first line names%s%s%s; name it "
+         "with --set csv_target=COLUMN",
+         c->target, c->columns, close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 }
 
 static void compare_header(const Csv_data *c, Cursor *at)
@@ -107,7 +113,8 @@ static void compare_header(const Csv_data *c, Cursor *at)
             fail(EXIT_DATA, field_place(at), "expected column \"%s\", as in the first file, found \"%s\"",
                  k < c->columns ? c->name[k] : "(none)", name);
     }
-    if (k < c->columns) fail(EXIT_DATA, line_place(at), "expected %d columns, as in the first file, found %d", c->columns, k);
+    if (k < c->columns)
+        fail(EXIT_DATA, line_place(at), "expected %d columns, as in the first file, found %d", c->columns, k);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -125,8 +132,8 @@ static int32_t class_in(const Csv_data *c, const Cursor *at, double x)
 {
     double most = c->classes ? (double)c->classes - 1 : INT32_MAX;
     if (x != floor(x) || x < 0 || x > most)
-        fail(EXIT_DATA, field_place(at), "column \"%s\": expected a class, 0%s, found %g; number the classes from 0%s", c->target,
-             c->classes ? text_of(" to %lld", (long long)c->classes - 1) : " or more", x,
+        fail(EXIT_DATA, field_place(at), "column \"%s\": expected a class, 0%s, found %g; number the classes from 0%s",
+             c->target, c->classes ? text_of(" to %lld", (long long)c->classes - 1) : " or more", x,
              c->classes ? ", or rebuild for more of them" : "");
     return (int32_t)x;
 }
@@ -151,7 +158,8 @@ static void take_row(Csv_data *c, Cursor *at)
         if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
         else *to++ = x;
     }
-    if (k != c->columns) fail(EXIT_DATA, line_place(at), "expected %d fields, as the first line has, found %d", c->columns, k);
+    if (k != c->columns)
+        fail(EXIT_DATA, line_place(at), "expected %d fields, as the first line has, found %d", c->columns, k);
     c->rows++;
 }
 

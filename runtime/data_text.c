@@ -1,4 +1,5 @@
-/* data_text.c: text files as tokens, converted when they are read: the files stay mapped, no copy of the corpus is made.
+/* data_text.c: text files as tokens, converted when they are read: the files stay mapped, no copy of the corpus is
+ * made.
  *
  * Tokens of all files are numbered through.  A byte's place is its number; to find a character fast the place of each
  * MARK-th one is kept, unless the file is plain ASCII. */
@@ -17,8 +18,8 @@ enum { MARK = 1024 };
 typedef struct File {
     const char *path;
     const unsigned char *at;
-    int64_t bytes, first, tokens;       /* first: number of its first token */
-    int64_t *mark;                      /* byte of token MARK · k; NULL: token and byte are the same */
+    int64_t bytes, first, tokens; /* first: number of its first token */
+    int64_t *mark;                /* byte of token MARK · k; NULL: token and byte are the same */
 } File;
 
 struct Text_data {
@@ -36,7 +37,8 @@ static void map_file(File *f, const char *path)
     f->path = path;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) != 0)
-        fail(EXIT_DATA, path, "expected a text file, but it cannot be read: %s; check the path given to --data", error_text(errno));
+        fail(EXIT_DATA, path, "expected a text file, but it cannot be read: %s; check the path given to --data",
+             error_text(errno));
     if (S_ISDIR(about.st_mode))
         fail(EXIT_DATA, path, "expected a text file, found a folder; name its files: --data %s/*", path);
     if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, path, "expected a regular file; write what it yields into one first");
@@ -60,8 +62,10 @@ static void check_bytes(File *f, int64_t limit)
     f->tokens = f->bytes;
     for (int64_t i = 0; limit < 256 && i < f->bytes; i++)
         if (f->at[i] >= limit)
-            fail(EXIT_DATA, place_of(f, i), "byte 0x%02x is token %d, beyond the model's vocabulary of %lld; rebuild with "
-                 "--set vocab=256, or use --tokenizer chars", f->at[i], f->at[i], (long long)limit);
+            fail(EXIT_DATA, place_of(f, i),
+                 "byte 0x%02x is token %d, beyond the model's vocabulary of %lld; rebuild with "
+                 "--set vocab=256, or use --tokenizer chars",
+                 f->at[i], f->at[i], (long long)limit);
 }
 
 /* ------------------------------------------------------------------ characters */
@@ -69,10 +73,10 @@ static void check_bytes(File *f, int64_t limit)
 /* What the scan of all files finds out. */
 typedef struct Scan {
     Vocab *v;
-    bool known;                         /* the vocabulary was there before: nothing new may occur */
+    bool known; /* the vocabulary was there before: nothing new may occur */
     int distinct;
     int64_t limit;
-    const File *beyond;                 /* the first character that did not fit in */
+    const File *beyond; /* the first character that did not fit in */
     int64_t beyond_byte;
     uint32_t beyond_code;
 } Scan;
@@ -81,8 +85,10 @@ static void meet_character(Scan *s, const File *f, int64_t byte, uint32_t code)
 {
     if (s->v->id[code]) return;
     if (s->known)
-        fail(EXIT_DATA, place_of(f, byte), "%s is not one of the %d characters that the model was trained with; take it out of "
-             "the text, or train anew with this text", character_text(code), s->v->n);
+        fail(EXIT_DATA, place_of(f, byte),
+             "%s is not one of the %d characters that the model was trained with; take it out of "
+             "the text, or train anew with this text",
+             character_text(code), s->v->n);
     s->v->id[code] = 1;
     if (++s->distinct == s->limit + 1) {
         s->beyond = f;
@@ -112,8 +118,10 @@ static void scan_characters(Text_data *t, File *f, Scan *s)
         uint32_t code;
         int length = decode_utf8(f->at + i, f->bytes - i, &code);
         if (length == 0)
-            fail(EXIT_DATA, place_of(f, i), "expected UTF-8, found byte 0x%02x at offset %lld; convert the file (iconv), or use "
-                 "--tokenizer bytes", f->at[i], (long long)i);
+            fail(EXIT_DATA, place_of(f, i),
+                 "expected UTF-8, found byte 0x%02x at offset %lld; convert the file (iconv), or use "
+                 "--tokenizer bytes",
+                 f->at[i], (long long)i);
         if (f->mark && f->tokens % MARK == 0) f->mark[f->tokens / MARK] = i;
         meet_character(s, f, i, code);
         i += length;
@@ -123,7 +131,8 @@ static void scan_characters(Text_data *t, File *f, Scan *s)
 static void refuse_beyond(const Scan *s)
 {
     if (!s->beyond) return;
-    fail(EXIT_DATA, place_of(s->beyond, s->beyond_byte), "%s is the first character beyond the model's vocabulary of %lld: the "
+    fail(EXIT_DATA, place_of(s->beyond, s->beyond_byte),
+         "%s is the first character beyond the model's vocabulary of %lld: the "
          "text has %d distinct characters; rebuild with --set vocab=%d, or use --tokenizer bytes with vocab=256",
          character_text(s->beyond_code), (long long)s->limit, s->distinct, s->distinct);
 }
@@ -184,7 +193,8 @@ static void read_from(const File *f, const Vocab *v, int64_t token, int64_t n, i
         uint32_t code = f->at[at];
         int length = code < 0x80 ? 1 : decode_utf8(f->at + at, f->bytes - at, &code);
         if (length == 0 || !v->id[code])
-            fail(EXIT_DATA, f->path, "the file has changed since it was checked; start again and leave it alone meanwhile");
+            fail(EXIT_DATA, f->path,
+                 "the file has changed since it was checked; start again and leave it alone meanwhile");
         out[i] = v->id[code] - 1;
         at += length;
     }

@@ -7,7 +7,8 @@
 
 /* ------------------------------------------------------------------ UTF-8 */
 
-/* Refuses what Unicode refuses: stray and missing continuation bytes, longer forms than needed, surrogates, beyond 10FFFF. */
+/* Refuses what Unicode refuses: stray and missing continuation bytes, longer forms than needed, surrogates, beyond
+ * 10FFFF. */
 int decode_utf8(const unsigned char *at, int64_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -69,7 +70,9 @@ int64_t encode_text(const Vocab *v, const char *s, int32_t *ids)
     while (at < end) {
         uint32_t code = *at;
         int length = v->kind == LATHE_CHARS ? decode_utf8(at, end - at, &code) : 1;
-        if (length == 0) fail(EXIT_DATA, "prompt", "byte %lld is not UTF-8: a model of characters needs text", (long long)(at - (const unsigned char *)s));
+        if (length == 0)
+            fail(EXIT_DATA, "prompt", "byte %lld is not UTF-8: a model of characters needs text",
+                 (long long)(at - (const unsigned char *)s));
         int32_t id = v->kind == LATHE_CHARS ? v->id[code] - 1 : (int32_t)code;
         if (id < 0 || id >= v->n)
             fail(EXIT_DATA, "prompt", "%s is not one of the %d %s this model knows; leave it out",
@@ -100,7 +103,8 @@ void save_vocab(const Vocab *v, const char *folder)
     }
     char *aside = text_of("%s.part", path);
     if (json_dump_file(all, aside, JSON_INDENT(1)) != 0 || rename(aside, path) != 0)
-        fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out", error_text(errno));
+        fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out",
+             error_text(errno));
     json_decref(all);
     free(aside);
     free(path);
@@ -117,8 +121,10 @@ static void take_characters(Vocab *v, const json_t *list, const char *path)
         int64_t n = (int64_t)json_string_length(item);
         uint32_t code;
         if (!s || n == 0 || decode_utf8(s, n, &code) != n || v->id[code])
-            fail(EXIT_DATA, path, "\"characters\"[%zu]: expected a string of one character, each once; the file is damaged: "
-                 "train again, or give the text with --data", i);
+            fail(EXIT_DATA, path,
+                 "\"characters\"[%zu]: expected a string of one character, each once; the file is damaged: "
+                 "train again, or give the text with --data",
+                 i);
         v->id[code] = 1;
     }
     number_characters(v);
@@ -142,7 +148,8 @@ bool load_vocab(Vocab *v, const char *folder)
         v->kind = LATHE_CHARS;
         take_characters(v, list, path);
     } else {
-        fail(EXIT_DATA, path, "expected {\"type\": \"bytes\"} or {\"type\": \"chars\", \"characters\": […]}, as train writes it");
+        fail(EXIT_DATA, path,
+             "expected {\"type\": \"bytes\"} or {\"type\": \"chars\", \"characters\": […]}, as train writes it");
     }
     json_decref(all);
     free(path);

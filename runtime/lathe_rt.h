@@ -14,6 +14,13 @@
 #define PARALLEL   _Pragma("omp parallel for schedule(static)")
 #define PARALLEL_2 _Pragma("omp parallel for collapse(2) schedule(static)")     /* over the next two loops */
 
+/* `EACH for (…)`: no iteration touches what another one stores.  gcc forgets RESTRICT inside PARALLEL. */
+#ifdef __clang__
+#define EACH _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EACH _Pragma("GCC ivdep")
+#endif
+
 /* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
  * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
  * Tiles depend on the extents alone.  rt_gemm.c, over OpenBLAS at one thread inside ours. */

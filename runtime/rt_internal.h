@@ -18,6 +18,15 @@ void rt_init_blas(int threads);
  * Padding is zeroed. */
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
 
+/* Copies of a parameter (the product of its loop axes) and the elements of one. */
+int64_t copies_of_parameter(const Lathe_param *p);
+int64_t copy_elements(const Lathe_param *p);
+/* Where an element of a copy, both counted in C order, lies in the flat arrays. */
+int64_t copy_place(const Lathe_param *p, int64_t copy, int64_t element);
+int64_t contiguous_elements(const Lathe_param *p);     /* of a copy, so many lie side by side, again and again */
+/* The export name with the copy's numbers filled in: "h.3.attn.c_attn.weight". */
+void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy);
+
 /* ---- train_optim.c */
 
 /* A run of elements of the flat arrays with one rule for weight decay; runs cover the whole array, padding included. */

@@ -1,19 +1,20 @@
-/* rt_main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints. */
+/* rt_main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints.
+ */
 #include "lathe_rt.h"
 #include "trainer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {                          /* subcommands, as bits */
-    TRAIN = 1,
-    EVAL = 2,
-    GENERATE = 4,
-    GRAD = 8,
-    INIT = 16,
-    BENCH = 32,
-    INFO = 64,
-    ALL = 127
+enum { /* subcommands, as bits */
+       TRAIN = 1,
+       EVAL = 2,
+       GENERATE = 4,
+       GRAD = 8,
+       INIT = 16,
+       BENCH = 32,
+       INFO = 64,
+       ALL = 127
 };
 
 typedef struct Command {
@@ -44,8 +45,8 @@ typedef struct Option {
     const char *name;
     int commands;
     Kind kind;
-    size_t field;               /* of Trainer */
-    const char *knob;           /* KNOB: the recipe's name */
+    size_t field;     /* of Trainer */
+    const char *knob; /* KNOB: the recipe's name */
     const char *argument, *help;
 } Option;
 
@@ -53,7 +54,8 @@ typedef struct Option {
 
 static const Option options[] = {
     {"data", TRAIN | EVAL, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
-    {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…", "the text trained on, where no tokenizer.json lies beside the weights"},
+    {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
+     "the text trained on, where no tokenizer.json lies beside the weights"},
     {"tokenizer", TRAIN | EVAL | GENERATE, KNOB, 0, "tokenizer", "NAME", "bytes or chars"},
     {"val-fraction", TRAIN | EVAL, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
@@ -74,7 +76,8 @@ static const Option options[] = {
     {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between saves"},
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
     {"prompt", GENERATE, TEXTS, AT(prompt), NULL, "TEXT…", "what to continue, each by itself"},
-    {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE", "refuse to take more, as 512M (default: all there is)"},
+    {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
+     "refuse to take more, as 512M (default: all there is)"},
     {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -171,7 +174,8 @@ static void take_value(Trainer *t, const Option *o, const char *value)
     case SEED: *(int32_t *)field = (int32_t)count_of(o, value, 0, INT32_MAX); break;
     case THREADS: *(int *)field = (int)count_of(o, value, 1, 1024); break;
     case SIZE:
-        if (!parse_size(value, field)) fail(EXIT_USAGE, NULL, "--%s %s: expected a size such as 512M or 8G", o->name, value);
+        if (!parse_size(value, field))
+            fail(EXIT_USAGE, NULL, "--%s %s: expected a size such as 512M or 8G", o->name, value);
         break;
     case KNOB: set_knob(t, o->knob, value); break;
     case SET: set_knob_text(t, value); break;
@@ -199,7 +203,10 @@ static int take_option(Trainer *t, const Command *c, int argc, char **argv, int 
     return i;
 }
 
-static bool wants_help(const char *s) { return strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0 || strcmp(s, "help") == 0; }
+static bool wants_help(const char *s)
+{
+    return strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0 || strcmp(s, "help") == 0;
+}
 
 static void take_options(Trainer *t, const Command *c, int argc, char **argv)
 {
@@ -209,7 +216,8 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
             exit(0);
         }
         if (strncmp(argv[i], "--", 2) != 0)
-            fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, argv[i], c->name);
+            fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, argv[i],
+                 c->name);
         i = take_option(t, c, argc, argv, i);
     }
 }

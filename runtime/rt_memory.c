@@ -2,8 +2,8 @@
  *
  *     parameters | gradients | optimizer | states | inputs outputs work of the entry being called
  *
- * The first four are flat arrays that stay; the last part is used by every entry in turn, so that its size is that of the
- * largest.  Everything starts at a multiple of 64 bytes. */
+ * The first four are flat arrays that stay; the last part is used by every entry in turn, so that its size is that of
+ * the largest.  Everything starts at a multiple of 64 bytes. */
 #include "lathe_rt.h"
 #include "trainer.h"
 
@@ -74,8 +74,10 @@ static char *map_block(const Trainer *t, int64_t bytes)
 {
     char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
-        fail(EXIT_ERROR, NULL, "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
-             "smaller batch", t->command, size_text(bytes));
+        fail(EXIT_ERROR, NULL,
+             "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
+             "smaller batch",
+             t->command, size_text(bytes));
     (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
     return base;
 }
@@ -103,8 +105,10 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 {
     int64_t room = planned(t->model, "optimizer");
     if (bytes <= room) return;
-    fail(EXIT_USAGE, NULL, "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
-         "the optimizer in the description's train table", size_text(bytes), size_text(room));
+    fail(EXIT_USAGE, NULL,
+         "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
+         "the optimizer in the description's train table",
+         size_text(bytes), size_text(room));
 }
 
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
@@ -116,8 +120,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
         moments = planned(model, "optimizer");
     }
     m->call_bytes = largest_call(model, entries);
-    int64_t planned_call = align64(planned(model, "inputs")) + align64(planned(model, "outputs")) +
-                           align64(planned(model, "work"));
+    int64_t planned_call =
+        align64(planned(model, "inputs")) + align64(planned(model, "outputs")) + align64(planned(model, "work"));
     bug_if(m->call_bytes > planned_call);
     if (optimizer) m->call_bytes = planned_call;
     m->bytes = align64(flat) * (grads ? 2 : 1) + align64(moments) + align64(model->state_bytes) + m->call_bytes;
@@ -147,8 +151,11 @@ const Lathe_entry *find_entry(const Lathe_model *m, const char *name)
 const Lathe_entry *need_entry(const Lathe_model *m, const char *name)
 {
     const Lathe_entry *e = find_entry(m, name);
-    if (!e) fail(EXIT_ERROR, NULL, "%s has no entry %s: its description does not allow for one, or it was built without it; "
-                 "`trainer info` lists what it has", m->name, name);
+    if (!e)
+        fail(EXIT_ERROR, NULL,
+             "%s has no entry %s: its description does not allow for one, or it was built without it; "
+             "`trainer info` lists what it has",
+             m->name, name);
     return e;
 }
 

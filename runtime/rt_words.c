@@ -88,7 +88,7 @@ static int distance(const char *a, const char *b)
 const char *nearest_word(const char *word, const char *const *words, int n)
 {
     const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2;      /* farther than that is no help */
+    int least = (int)strlen(word) / 3 + 2; /* farther than that is no help */
     for (int i = 0; i < n; i++) {
         int d = distance(word, words[i]);
         if (d < least) least = d, best = words[i];
@@ -104,7 +104,12 @@ char *size_text(int64_t bytes)
     double x = (double)bytes;
     int u = 0;
     for (; x >= 1000 && u < 6; u++) x /= 1000;
-    return u == 0 ? text_of("%lld bytes", (long long)bytes) : text_of("%.*f %s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit[u]);
+    return u == 0 ? text_of("%lld bytes", (long long)bytes)
+                  : text_of("%.*f %s",
+                            x < 9.995   ? 2
+                            : x < 99.95 ? 1
+                                        : 0,
+                            x, unit[u]);
 }
 
 char *grouped(int64_t n)

@@ -20,9 +20,11 @@ static double ms_since_start(void)
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f) fclose(f);
     text[n] = 0;
-    char *at = strrchr(text, ')');      /* the name may hold blanks and brackets; start time is the 20th field after it */
+    char *at = strrchr(text, ')'); /* the name may hold blanks and brackets; start time is the 20th field after it */
     struct timespec now;
-    if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1) return -1;
+    if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                      &ticks) != 1)
+        return -1;
     clock_gettime(CLOCK_BOOTTIME, &now);
     return 1e3 * ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec - (double)ticks / (double)sysconf(_SC_CLK_TCK));
 }
@@ -60,7 +62,7 @@ static int by_value(const void *a, const void *b)
 typedef struct Bench {
     int64_t steps;
     double *ms;                         /* [steps], sorted */
-    double startup_ms, total_ms, items;     /* items: tokens or rows of a step */
+    double startup_ms, total_ms, items; /* items: tokens or rows of a step */
 } Bench;
 
 static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
@@ -87,10 +89,11 @@ static double median(const Bench *b)
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
-    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", m->name, "config", m->config, "precision", m->precision, "threads",
-                            omp_get_max_threads(), "steps", (json_int_t)b->steps);
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", m->name, "config", m->config, "precision",
+                            m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)b->steps);
     json_object_set_new(all, "tokens_per_s", json_real(b->items * (double)b->steps / (b->total_ms * 1e-3)));
-    json_object_set_new(all, "step_ms", json_pack("{s:f, s:f, s:f}", "median", median(b), "min", b->ms[0], "max", b->ms[b->steps - 1]));
+    json_object_set_new(all, "step_ms",
+                        json_pack("{s:f, s:f, s:f}", "median", median(b), "min", b->ms[0], "max", b->ms[b->steps - 1]));
     json_object_set_new(all, "flops_per_step", json_real(e->flops));
     json_object_set_new(all, "gemm_floor_ms", json_null());
     json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
@@ -102,12 +105,12 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
 
 static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
-    printf("%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps, omp_get_max_threads(), median(b),
-           b->ms[0], b->ms[b->steps - 1]);
-    printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n", b->items * (double)b->steps / (b->total_ms * 1e-3),
-           e->flops / median(b) * 1e-6);
-    printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n", size_text(m->planned_bytes),
-           size_text(peak_rss_bytes()), b->startup_ms);
+    printf("%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps,
+           omp_get_max_threads(), median(b), b->ms[0], b->ms[b->steps - 1]);
+    printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
+           b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / median(b) * 1e-6);
+    printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
+           size_text(m->planned_bytes), size_text(peak_rss_bytes()), b->startup_ms);
 }
 
 int bench_command(Trainer *t)

@@ -13,10 +13,10 @@ static void name_scores(Scores *s, const Lathe_entry *e)
         if (e->output[i].rank == 0 && strcmp(e->output[i].name, "loss") != 0) s->name[s->n++] = e->output[i].name;
 }
 
-/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first.  Adds weight times the
- * batch's means to sum. */
-static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first, int64_t real,
-                      double weight, const Scores *s, double *sum)
+/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first.  Adds weight times
+ * the batch's means to sum. */
+static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
+                      int64_t real, double weight, const Scores *s, double *sum)
 {
     int64_t rows = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)rows);
     for (int64_t r = 0; r < rows; r++) item[r] = val_item(d, first + (r < real ? r : 0));
@@ -30,8 +30,8 @@ static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *cal
 /* The last batch may be short of rows.  An entry yields the mean over its batch, so with `real` items and copies of
  * one of them, less a batch of nothing but that one:
  *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
-static void add_remainder(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first, int64_t real,
-                          const Scores *s, double *sum)
+static void add_remainder(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
+                          int64_t real, const Scores *s, double *sum)
 {
     double rows = (double)items_in_call(e);
     if (real == 0) return;
@@ -51,7 +51,8 @@ Scores evaluate(const Data *d, const Memory *m, const Trainer *t)
     double sum[MAX_SCORES] = {0};
     Scores s = {.items = d->val_items};
     name_scores(&s, e);
-    for (; k + rows <= d->val_items && !interrupted; k += rows) add_batch(d, e, &call, m->call, k, rows, (double)rows, &s, sum);
+    for (; k + rows <= d->val_items && !interrupted; k += rows)
+        add_batch(d, e, &call, m->call, k, rows, (double)rows, &s, sum);
     if (interrupted) return s;
     add_remainder(d, e, &call, m->call, k, d->val_items - k, &s, sum);
     for (int i = 0; i < s.n; i++) s.value[i] = sum[i] / (double)s.items;
@@ -87,8 +88,8 @@ static void print_scores(const Scores *s, const Data *d)
 {
     printf("%s\n", scores_text(s, d));
     if (d->text)
-        printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n", grouped(s->items),
-               (long long)d->seq, grouped(d->val), (long long)(d->val - 1 - s->items * d->seq));
+        printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
+               grouped(s->items), (long long)d->seq, grouped(d->val), (long long)(d->val - 1 - s->items * d->seq));
     else printf("over the last %s rows\n", grouped(s->items));
 }
 

@@ -12,9 +12,9 @@ typedef struct Generation {
     Memory memory;
     Vocab vocab;
     const Lathe_tensor *token, *logits;
-    int64_t context;                    /* positions the model knows; 0: any number */
-    int64_t position;                   /* tokens in the state */
-    int32_t *history;                   /* prompt and what was generated */
+    int64_t context;  /* positions the model knows; 0: any number */
+    int64_t position; /* tokens in the state */
+    int32_t *history; /* prompt and what was generated */
     int64_t n;
 } Generation;
 
@@ -45,7 +45,7 @@ static void feed_next(Generation *g, int64_t k)
 
 /* ------------------------------------------------------------------ one prompt */
 
-typedef struct Shown {                  /* what was generated, shown as it comes or gathered */
+typedef struct Shown { /* what was generated, shown as it comes or gathered */
     bool gather;
     char *text;
     size_t bytes;
@@ -106,8 +106,10 @@ static void find_tensors(Generation *g)
     g->logits = output_named(g->entry, "logits");
     if (!g->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: there is no text to continue", m->name);
     if (!g->logits || tensor_size(g->logits) != m->vocab)
-        fail(EXIT_ERROR, NULL, "%s has no output \"logits\" of %lld elements for one token, which generate draws from; return it from "
-             "the description's forward", m->name, (long long)m->vocab);
+        fail(EXIT_ERROR, NULL,
+             "%s has no output \"logits\" of %lld elements for one token, which generate draws from; return it from "
+             "the description's forward",
+             m->name, (long long)m->vocab);
     g->context = tensor_with_role(g->entry, LATHE_POSITION) ? m->seq : 0;
 }
 
@@ -123,7 +125,8 @@ static void find_vocab(Generation *g, const char *weights)
     if (g->vocab.kind == LATHE_BYTES && (!saved || g->vocab.n > t->model->vocab))
         g->vocab.n = t->model->vocab < 256 ? (int)t->model->vocab : 256;
     if (g->vocab.n == 0)
-        fail(EXIT_DATA, text_of("%s/tokenizer.json", slash ? folder : "."), "expected the characters that the model was trained with, "
+        fail(EXIT_DATA, text_of("%s/tokenizer.json", slash ? folder : "."),
+             "expected the characters that the model was trained with, "
              "as train leaves them beside its weights; give the text it was trained on with --data");
     if (g->vocab.n > t->model->vocab)
         fail(EXIT_DATA, NULL, "the vocabulary has %d tokens, the model %lld: it belongs to another model", g->vocab.n,

@@ -1,4 +1,5 @@
-/* train_grad.c: `trainer grad`: loss, outputs and gradients for inputs from a file; `trainer init`: first parameters. */
+/* train_grad.c: `trainer grad`: loss, outputs and gradients for inputs from a file; `trainer init`: first parameters.
+ */
 #include "trainer.h"
 
 #include <math.h>
@@ -32,16 +33,18 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
 {
     int64_t limit = ids_below(m, t);
     if (limit && (x < 0 || x >= (double)limit))
-        fail(EXIT_DATA, path, "%s is %.0f: expected ids 0 to %lld, the model's vocabulary being %lld", element_text(t, i), x,
-             (long long)limit - 1, (long long)limit);
-    if (x < INT32_MIN || x > INT32_MAX) fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);
+        fail(EXIT_DATA, path, "%s is %.0f: expected ids 0 to %lld, the model's vocabulary being %lld",
+             element_text(t, i), x, (long long)limit - 1, (long long)limit);
+    if (x < INT32_MIN || x > INT32_MAX)
+        fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);
 }
 
 static void check_stored(const char *path, const Lathe_tensor *t, const Stored *s)
 {
     bool ids = t->dtype == LATHE_I32;
     if (s->rank != t->rank || memcmp(s->dim, t->dim, sizeof *s->dim * (size_t)s->rank) != 0)
-        fail(EXIT_DATA, path, "%s: expected shape %s, found %s", t->name, dims_text(t->rank, t->dim), dims_text(s->rank, s->dim));
+        fail(EXIT_DATA, path, "%s: expected shape %s, found %s", t->name, dims_text(t->rank, t->dim),
+             dims_text(s->rank, s->dim));
     if (!stored_is(s, ids ? "I32 I64" : "F32 F64"))
         fail(EXIT_DATA, path, "%s: expected %s, found %s", t->name, ids ? "I32 or I64" : "F32 or F64", s->dtype);
 }
@@ -110,7 +113,8 @@ static void write_results(const Trainer *t, const Lathe_entry *e, const char *ou
     for (int i = 0; i < e->outputs; i++)
         declare_tensor(w, output_name(&e->output[i]), e->output[i].dtype, e->output[i].rank, e->output[i].dim);
     declare_parameters(w, t->model, "grad.");
-    for (int i = 0; i < e->outputs; i++) put_elements(w, out + e->output[i].offset, tensor_size(&e->output[i]), e->output[i].dtype);
+    for (int i = 0; i < e->outputs; i++)
+        put_elements(w, out + e->output[i].offset, tensor_size(&e->output[i]), e->output[i].dtype);
     put_parameters(w, t->model, grads);
     finish_store(w);
 }
@@ -120,7 +124,8 @@ int grad_command(Trainer *t)
     const Lathe_entry *e = need_entry(t->model, t->training ? "train" : "grad");
     const char *const entries[] = {e->name, NULL};
     Memory m;
-    if (!t->weights) fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
+    if (!t->weights)
+        fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
     if (!t->inputs) fail(EXIT_USAGE, NULL, "grad needs --inputs I.safetensors: %s", input_names(e));
     if (!t->out) fail(EXIT_USAGE, NULL, "grad needs --out G.safetensors: where to write loss, outputs and gradients");
     rt_init_blas(t->threads ? t->threads : omp_get_max_threads());

@@ -37,8 +37,10 @@ static void print_param(const Lathe_param *p)
 static void print_info(const Trainer *t)
 {
     const Lathe_model *m = t->model;
-    printf("%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision, m->source_hash, grouped(m->parameter_count), m->params);
-    if (m->vocab) printf("batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
+    printf("%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision, m->source_hash,
+           grouped(m->parameter_count), m->params);
+    if (m->vocab)
+        printf("batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
     printf("\nbuilt with (rebuild to change):\n");
     for (int i = 0; i < m->knobs; i++) printf("  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
     printf("\nrecipe (--set changes it):\n");
@@ -64,7 +66,9 @@ static json_t *tensors_json(const Lathe_tensor *t, int n)
 {
     json_t *all = json_object();
     for (int i = 0; i < n; i++)
-        json_object_set_new(all, t[i].name, json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
+        json_object_set_new(
+            all, t[i].name,
+            json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
     return all;
 }
 
@@ -73,9 +77,10 @@ static json_t *entries_json(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];
-        json_object_set_new(all, e->name, json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
-                                                    tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
-                                                    (json_int_t)e->work_bytes));
+        json_object_set_new(all, e->name,
+                            json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
+                                      tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
+                                      (json_int_t)e->work_bytes));
     }
     return all;
 }
@@ -85,8 +90,10 @@ static json_t *parameters_json(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
-        json_object_set_new(all, p->name, json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape", dims_json(p->rank, p->dim),
-                                                    "copies_axes", p->loops, "decay", p->decay, "where", p->where));
+        json_object_set_new(all, p->name,
+                            json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape",
+                                      dims_json(p->rank, p->dim), "copies_axes", p->loops, "decay", p->decay, "where",
+                                      p->where));
     }
     return all;
 }
@@ -95,12 +102,14 @@ static void print_info_json(const Trainer *t)
 {
     const Lathe_model *m = t->model;
     json_t *plan = json_object(), *built = json_object();
-    for (int i = 0; i < m->categories; i++) json_object_set_new(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
+    for (int i = 0; i < m->categories; i++)
+        json_object_set_new(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
     for (int i = 0; i < m->knobs; i++) json_object_set_new(built, m->knob[i][0], json_string(m->knob[i][1]));
-    json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", m->name, "config", m->config, "precision",
-                            m->precision, "source_hash", m->source_hash, "parameter_count", (json_int_t)m->parameter_count, "batch",
-                            (json_int_t)m->batch, "seq", (json_int_t)m->seq, "vocab", (json_int_t)m->vocab, "planned_bytes",
-                            (json_int_t)m->planned_bytes, "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", m->name, "config",
+                            m->config, "precision", m->precision, "source_hash", m->source_hash, "parameter_count",
+                            (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq", (json_int_t)m->seq,
+                            "vocab", (json_int_t)m->vocab, "planned_bytes", (json_int_t)m->planned_bytes,
+                            "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
     json_object_set_new(all, "plan", plan);
     json_object_set_new(all, "built_with", built);
     json_object_set_new(all, "recipe", recipe_json(&t->recipe));

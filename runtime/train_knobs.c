@@ -1,4 +1,5 @@
-/* train_knobs.c: --set k=v: one table of what the recipe lets a run change, and the answer for what was fixed when built. */
+/* train_knobs.c: --set k=v: one table of what the recipe lets a run change, and the answer for what was fixed when
+ * built. */
 #include "trainer.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ typedef struct Run_knob {
     Knob_type type;
     size_t field;
     double least, most;
-    const char *const *words;   /* WORD: NULL at the end */
+    const char *const *words; /* WORD: NULL at the end */
     const char *meaning;
 } Run_knob;
 
@@ -64,8 +65,9 @@ static const Run_knob *find_knob(const char *name)
 static void refuse_fixed(const Trainer *t, const char *name, const char *found, const char *value)
 {
     const char *config = *config_of(t->model) ? text_of(" --config%s", config_of(t->model)) : "";
-    fail(EXIT_USAGE, NULL, "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build MODEL.lua%s --set %s=%s`",
-         name, value, name, found, config, name, value);
+    fail(EXIT_USAGE, NULL,
+         "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build MODEL.lua%s --set %s=%s`", name,
+         value, name, found, config, name, value);
 }
 
 /* Neither a knob of this run nor known to the model: what was meant? */
@@ -127,8 +129,7 @@ void set_knob(Trainer *t, const char *name, const char *value)
         change(&t->recipe, k, value);
         return;
     }
-    if (strcmp(name, "accumulate") == 0)
-        refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
+    if (strcmp(name, "accumulate") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
     for (int i = 0; i < t->model->knobs; i++)
         if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
     refuse_unknown(t, name);

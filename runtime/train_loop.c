@@ -45,10 +45,10 @@ typedef struct Training {
     Optimizer optimizer;
     Report report;
     const Lathe_entry *entry;
-    int64_t items, *item;               /* of one step */
-    int64_t saved;                      /* steps done at the last save; -1: none */
+    int64_t items, *item; /* of one step */
+    int64_t saved;        /* steps done at the last save; -1: none */
     bool evaluates;
-    Scores scores;                      /* of the last evaluation */
+    Scores scores; /* of the last evaluation */
 } Training;
 
 /* --epochs and --tokens say how long in other units than steps. */
@@ -60,7 +60,8 @@ static void settle_steps(Training *r)
     if (t->epochs) t->recipe.steps = (t->epochs * epoch + r->items - 1) / r->items;
     if (t->tokens) t->recipe.steps = (t->tokens + r->items * r->data.seq - 1) / (r->items * r->data.seq);
     if (t->recipe.steps < 1)
-        fail(EXIT_USAGE, NULL, "the description does not say how long to train; give --steps N, --epochs N or --tokens N");
+        fail(EXIT_USAGE, NULL,
+             "the description does not say how long to train; give --steps N, --epochs N or --tokens N");
 }
 
 static void settle_evaluation(Training *r)
@@ -112,12 +113,14 @@ static void evaluate_run(Training *r, int64_t done)
 
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
-    const char *kept = r->saved >= 0 ? text_of("the weights of step %lld are kept in %s/model.safetensors", (long long)r->saved,
-                                               run_folder(r->t)) : "nothing had been saved yet";
+    const char *kept = r->saved >= 0 ? text_of("the weights of step %lld are kept in %s/model.safetensors",
+                                               (long long)r->saved, run_folder(r->t))
+                                     : "nothing had been saved yet";
     end_line(&r->report);
-    fail(EXIT_DIVERGED, NULL, "step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
-         "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)", (long long)step + 1, s.loss, s.norm, kept,
-         r->t->recipe.lr / 10);
+    fail(EXIT_DIVERGED, NULL,
+         "step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
+         "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
+         (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
 }
 
 static void one_step(Training *r, int64_t step)
@@ -152,7 +155,8 @@ static void print_result(const Training *r, int64_t done)
     json_t *all = json_object();
     json_object_set_new(all, "steps", json_integer(done));
     json_object_set_new(all, "weights", json_string(text_of("%s/model.safetensors", run_folder(r->t))));
-    json_object_set_new(all, "eval", r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
+    json_object_set_new(all, "eval",
+                        r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
     json_object_set_new(all, "seconds", json_real(seconds_now() - r->report.started));
     json_object_set_new(all, "interrupted", json_boolean(interrupted));
     print_json(all);
@@ -166,7 +170,8 @@ int train_command(Trainer *t)
     int64_t done = all_steps(&r);
     if (!interrupted) evaluate_run(&r, done);
     save_run(&r, done);
-    if (interrupted) report_text(&r.report, "interrupted after step %lld of %lld", (long long)done, (long long)t->recipe.steps);
+    if (interrupted)
+        report_text(&r.report, "interrupted after step %lld of %lld", (long long)done, (long long)t->recipe.steps);
     close_report(&r.report);
     if (t->json) print_result(&r, done);
     optimizer_free(&r.optimizer);

@@ -1,4 +1,5 @@
-/* train_report.c: how a run shows itself: the progress line on stderr, and config.json and metrics.jsonl in its folder. */
+/* train_report.c: how a run shows itself: the progress line on stderr, and config.json and metrics.jsonl in its folder.
+ */
 #include "trainer.h"
 
 #include <errno.h>
@@ -59,7 +60,8 @@ static void write_config(const Trainer *t, const char *path)
     FILE *f = fopen(path, "w");
     bool ok = f && json_dumpf(all, f, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0 && fputc('\n', f) != EOF;
     if (!f || fclose(f) != 0 || !ok)
-        fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out", error_text(errno));
+        fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out",
+             error_text(errno));
     json_decref(all);
 }
 
@@ -69,8 +71,9 @@ static void print_banner(const Report *r)
     const Lathe_model *m = t->model;
     const Data *d = r->data;
     const char *unit = d->text ? "tokens" : "rows";
-    fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name, config_of(m), grouped(m->parameter_count), m->precision,
-            omp_get_max_threads(), omp_get_max_threads() == 1 ? "" : "s", size_text(m->planned_bytes),
+    fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n",
+            m->name, config_of(m), grouped(m->parameter_count), m->precision, omp_get_max_threads(),
+            omp_get_max_threads() == 1 ? "" : "s", size_text(m->planned_bytes),
             size_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
     fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped(d->train), unit, grouped(d->val),
             grouped(r->items_per_step * d->seq), unit);
@@ -108,7 +111,8 @@ static char *rate_text(double per_second)
 static char *duration_text(double seconds)
 {
     int64_t s = (int64_t)(seconds + 0.5);
-    if (s >= 3600) return text_of("%lld:%02lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60), (long long)(s % 60));
+    if (s >= 3600)
+        return text_of("%lld:%02lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60), (long long)(s % 60));
     return text_of("%lld:%02lld", (long long)(s / 60), (long long)(s % 60));
 }
 
@@ -165,7 +169,8 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
     fprintf(r->metrics,
-            "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,\"time\":%.3f}\n",
+            "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
+            "\"time\":%.3f}\n",
             (long long)done, s.loss, s.rate, s.norm, r->data->text ? "tok_s" : "rows_s", units_per_second(r),
             r->data->text ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq), now - r->started);
 }

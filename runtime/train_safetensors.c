@@ -15,9 +15,12 @@
 
 enum { LONGEST_HEADER = 100000000 };
 
-static const struct { const char *name; int bytes; } dtypes[] = {
-    {"F32", 4}, {"F64", 8}, {"I32", 4}, {"I64", 8}, {"BF16", 2}, {"F16", 2}, {"BOOL", 1}, {"U8", 1}, {"I8", 1},
-    {"I16", 2}, {"U16", 2}, {"U32", 4}, {"U64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1},
+static const struct {
+    const char *name;
+    int bytes;
+} dtypes[] = {
+    {"F32", 4}, {"F64", 8}, {"I32", 4}, {"I64", 8}, {"BF16", 2}, {"F16", 2},     {"BOOL", 1},    {"U8", 1},
+    {"I8", 1},  {"I16", 2}, {"U16", 2}, {"U32", 4}, {"U64", 8},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
 };
 
 /* ------------------------------------------------------------------ reading */
@@ -27,10 +30,12 @@ static void map_store(Store *s)
     struct stat about;
     int fd = open(s->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) != 0)
-        fail(EXIT_DATA, s->path, "expected a safetensors file, but it cannot be read: %s; check the path", error_text(errno));
+        fail(EXIT_DATA, s->path, "expected a safetensors file, but it cannot be read: %s; check the path",
+             error_text(errno));
     if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, s->path, "expected a safetensors file, found a folder or device");
     if (about.st_size < 10)
-        fail(EXIT_DATA, s->path, "expected a safetensors file, found only %lld bytes; it is cut off", (long long)about.st_size);
+        fail(EXIT_DATA, s->path, "expected a safetensors file, found only %lld bytes; it is cut off",
+             (long long)about.st_size);
     s->map_bytes = (size_t)about.st_size;
     s->map = mmap(NULL, s->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (s->map == MAP_FAILED) fail(EXIT_DATA, s->path, "cannot be mapped into memory: %s", error_text(errno));
@@ -44,11 +49,15 @@ static const char *parse_header(Store *s)
     uint64_t length = 0;
     for (int i = 7; i >= 0; i--) length = length << 8 | at[i];
     if (length > LONGEST_HEADER || length < 2 || length > s->map_bytes - 8)
-        fail(EXIT_DATA, s->path, "expected a safetensors file: its first 8 bytes give the header's length, here %llu, which does not "
-             "fit a file of %zu bytes; it is cut off or of another format", (unsigned long long)length, s->map_bytes);
+        fail(EXIT_DATA, s->path,
+             "expected a safetensors file: its first 8 bytes give the header's length, here %llu, which does not "
+             "fit a file of %zu bytes; it is cut off or of another format",
+             (unsigned long long)length, s->map_bytes);
     json_error_t error;
     s->header = json_loadb((const char *)at + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-    if (!s->header) fail(EXIT_DATA, s->path, "the header is not valid JSON (byte %d): %s; the file is damaged", error.position, error.text);
+    if (!s->header)
+        fail(EXIT_DATA, s->path, "the header is not valid JSON (byte %d): %s; the file is damaged", error.position,
+             error.text);
     if (!json_is_object(s->header)) fail(EXIT_DATA, s->path, "the header is not a JSON object; the file is damaged");
     return (const char *)at + 8 + length;
 }
@@ -63,7 +72,8 @@ static int dtype_bytes_of(const Store *s, const char *tensor, const char *dtype)
 static int64_t whole_number(const Store *s, const char *tensor, const char *what, const json_t *value)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        fail(EXIT_DATA, s->path, "tensor %s: %s has something that is no whole number; the file is damaged", tensor, what);
+        fail(EXIT_DATA, s->path, "tensor %s: %s has something that is no whole number; the file is damaged", tensor,
+             what);
     return json_integer_value(value);
 }
 
@@ -73,7 +83,8 @@ static int64_t take_shape(const Store *s, Stored *t, const json_t *shape)
     int64_t bytes = dtype_bytes_of(s, t->name, t->dtype);
     if (!json_is_array(shape)) fail(EXIT_DATA, s->path, "tensor %s has no shape; the file is damaged", t->name);
     if (json_array_size(shape) > LATHE_MAXRANK)
-        fail(EXIT_DATA, s->path, "tensor %s has %zu axes; at most %d are read", t->name, json_array_size(shape), LATHE_MAXRANK);
+        fail(EXIT_DATA, s->path, "tensor %s has %zu axes; at most %d are read", t->name, json_array_size(shape),
+             LATHE_MAXRANK);
     t->rank = (int)json_array_size(shape);
     for (int k = 0; k < t->rank; k++) {
         t->dim[k] = whole_number(s, t->name, "shape", json_array_get(shape, (size_t)k));
@@ -95,10 +106,11 @@ static void take_tensor(Store *s, Stored *t, const char *name, const json_t *inf
     int64_t begin = whole_number(s, name, "data_offsets", json_array_get(offsets, 0));
     int64_t end = whole_number(s, name, "data_offsets", json_array_get(offsets, 1));
     if (begin > end || end > room)
-        fail(EXIT_DATA, s->path, "tensor %s lies at %lld … %lld of %lld bytes of data; the file is cut off or damaged", name,
-             (long long)begin, (long long)end, (long long)room);
+        fail(EXIT_DATA, s->path, "tensor %s lies at %lld … %lld of %lld bytes of data; the file is cut off or damaged",
+             name, (long long)begin, (long long)end, (long long)room);
     if (end - begin != bytes)
-        fail(EXIT_DATA, s->path, "tensor %s: its shape needs %lld bytes, its data_offsets give %lld; the file is damaged", name,
+        fail(EXIT_DATA, s->path,
+             "tensor %s: its shape needs %lld bytes, its data_offsets give %lld; the file is damaged", name,
              (long long)bytes, (long long)(end - begin));
     t->at = data + begin;
     t->bytes = bytes;
@@ -111,7 +123,10 @@ static int by_place(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const Stored *)a)->name, ((const Stored *)b)->name); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const Stored *)a)->name, ((const Stored *)b)->name);
+}
 
 static void check_layout(Store *s, const char *data)
 {
@@ -123,7 +138,9 @@ static void check_layout(Store *s, const char *data)
                  s->tensor[i].at < at ? "overlaps another" : "has a hole before it");
         at += s->tensor[i].bytes;
     }
-    if (at != end) fail(EXIT_DATA, s->path, "%lld bytes at the end belong to no tensor; the file is damaged", (long long)(end - at));
+    if (at != end)
+        fail(EXIT_DATA, s->path, "%lld bytes at the end belong to no tensor; the file is damaged",
+             (long long)(end - at));
     qsort(s->tensor, (size_t)s->n, sizeof *s->tensor, by_name);
 }
 
@@ -138,7 +155,8 @@ void read_store(Store *s, const char *path)
     json_object_foreach(s->header, name, info)
     {
         if (strcmp(name, "__metadata__") == 0) continue;
-        if (!json_is_object(info)) fail(EXIT_DATA, path, "tensor %s is not described by an object; the file is damaged", name);
+        if (!json_is_object(info))
+            fail(EXIT_DATA, path, "tensor %s is not described by an object; the file is damaged", name);
         take_tensor(s, &s->tensor[s->n++], name, info, data);
     }
     check_layout(s, data);
@@ -168,7 +186,12 @@ bool stored_is(const Stored *s, const char *wanted)
 
 double stored_element(const Stored *s, int64_t i)
 {
-    union { float f; double d; int32_t i; int64_t l; } x;
+    union {
+        float f;
+        double d;
+        int32_t i;
+        int64_t l;
+    } x;
     int bytes = s->dtype[1] == '6' ? 8 : 4;
     memcpy(&x, s->at + i * bytes, (size_t)bytes);
     if (s->dtype[0] == 'F') return bytes == 8 ? x.d : (double)x.f;
@@ -178,19 +201,21 @@ double stored_element(const Stored *s, int64_t i)
 /* ------------------------------------------------------------------ writing */
 
 struct Store_writer {
-    char *path, *aside;                 /* PATH.part until it is whole */
+    char *path, *aside; /* PATH.part until it is whole */
     FILE *f;
     json_t *header;
-    int64_t declared, given;            /* bytes of data */
-    bool started;                       /* the header is written: no more declarations */
+    int64_t declared, given; /* bytes of data */
+    bool started;            /* the header is written: no more declarations */
 };
 
 static _Noreturn void cannot_write(Store_writer *w, const char *doing)
 {
     int number = errno;
     unlink(w->aside);
-    fail(EXIT_DATA, w->path, "cannot be %s: %s; what it held before is still there.  Free some space or choose another place with "
-         "--out", doing, error_text(number));
+    fail(EXIT_DATA, w->path,
+         "cannot be %s: %s; what it held before is still there.  Free some space or choose another place with "
+         "--out",
+         doing, error_text(number));
 }
 
 Store_writer *start_store(const char *path)
@@ -216,8 +241,9 @@ void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int ra
         json_array_append_new(shape, json_integer(dim[k]));
         bytes *= dim[k];
     }
-    json_object_set_new(w->header, name, json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
-                                                   (json_int_t)w->declared, (json_int_t)(w->declared + bytes)));
+    json_object_set_new(w->header, name,
+                        json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
+                                  (json_int_t)w->declared, (json_int_t)(w->declared + bytes)));
     w->declared += bytes;
 }
 

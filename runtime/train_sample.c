@@ -1,5 +1,5 @@
-/* train_sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on seed,
- * number of the sample and position alone. */
+/* train_sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on
+ * seed, number of the sample and position alone. */
 #include "trainer.h"
 #include "rt_math.h"
 
@@ -46,7 +46,8 @@ static double take_logits(Sampler *s, Lathe_dtype type, const void *logits)
     for (int64_t i = 0; i < s->n; i++) {
         double x = penalised(s, i, read_element(type, logits, i));
         if (!(x >= -INFINITY) || x == INFINITY)
-            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: these weights are of a run that diverged", (long long)i, x);
+            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: these weights are of a run that diverged",
+                 (long long)i, x);
         s->list[i] = (Candidate){x, (int32_t)i};
         if (x > best) best = x;
     }

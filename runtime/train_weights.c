@@ -6,98 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ copies of a parameter */
-
-static int64_t copies_of(const Lathe_param *p)
-{
-    int64_t n = 1;
-    for (int k = 0; k < p->loops; k++) n *= p->dim[k];
-    return n;
-}
-
-/* The copy's number along each leading axis. */
-static void copy_index(const Lathe_param *p, int64_t copy, int64_t *index)
-{
-    for (int k = p->loops - 1; k >= 0; k--) {
-        index[k] = copy % p->dim[k];
-        copy /= p->dim[k];
-    }
-}
-
-/* The export name with each %d replaced by a number. */
-static char *copy_name(const Lathe_param *p, int64_t copy)
-{
-    int64_t index[LATHE_MAXRANK];
-    char *name = text_of("%s", "");
-    const char *at = p->export_name, *hole;
-    copy_index(p, copy, index);
-    for (int k = 0; k < p->loops && (hole = strstr(at, "%d")); k++) {
-        char *longer = text_of("%s%.*s%lld", name, (int)(hole - at), at, (long long)index[k]);
-        free(name);
-        name = longer;
-        at = hole + 2;
-    }
-    char *whole = text_of("%s%s", name, at);
-    free(name);
-    return whole;
-}
-
-static int64_t copy_start(const Lathe_param *p, int64_t copy)
-{
-    int64_t index[LATHE_MAXRANK], at = p->offset;
-    copy_index(p, copy, index);
-    for (int k = 0; k < p->loops; k++) at += index[k] * p->stride[k];
-    return at;
-}
-
-/* Calls act for every run of elements that lie side by side, in C order; place counts elements of the flat array. */
-typedef void Run_action(void *self, int64_t place, int64_t n);
-
-static void each_run(const Lathe_param *p, int axis, int64_t place, Run_action *act, void *self)
-{
-    int64_t inner = 1;
-    int contiguous = p->rank;
-    while (contiguous > axis && p->stride[contiguous - 1] == inner) inner *= p->dim[--contiguous];
-    if (contiguous == axis) {
-        act(self, place, inner);
-        return;
-    }
-    for (int64_t i = 0; i < p->dim[axis]; i++) each_run(p, axis + 1, place + i * p->stride[axis], act, self);
-}
+enum { LONGEST_NAME = 512 };
 
 /* ------------------------------------------------------------------ out */
-
-typedef struct Putter {
-    Store_writer *w;
-    const char *flat;
-    Lathe_dtype real;
-} Putter;
-
-static void put_run(void *self, int64_t place, int64_t n)
-{
-    const Putter *p = self;
-    put_elements(p->w, p->flat + place * dtype_size(p->real), n, p->real);
-}
 
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix)
 {
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
-        for (int64_t c = 0; c < copies_of(p); c++) {
-            char *name = copy_name(p, c), *full = text_of("%s%s", prefix, name);
+        for (int64_t c = 0; c < copies_of_parameter(p); c++) {
+            char name[LONGEST_NAME];
+            copy_name(name, sizeof name, p, c);
+            char *full = text_of("%s%s", prefix, name);
             declare_tensor(w, full, m->real, p->rank - p->loops, p->dim + p->loops);
             free(full);
-            free(name);
         }
     }
 }
 
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat)
 {
-    Putter putter = {w, flat, m->real};
-    for (int i = 0; i < m->params; i++)
-        for (int64_t c = 0; c < copies_of(&m->param[i]); c++)
-            each_run(&m->param[i], m->param[i].loops, copy_start(&m->param[i], c), put_run, &putter);
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        int64_t run = contiguous_elements(p);
+        for (int64_t c = 0; c < copies_of_parameter(p); c++)
+            for (int64_t e = 0; e < copy_elements(p); e += run)
+                put_elements(w, (const char *)flat + copy_place(p, c, e) * dtype_size(m->real), run, m->real);
+    }
 }
 
 void save_weights(const Lathe_model *m, const char *path, const void *flat)
@@ -110,22 +45,15 @@ void save_weights(const Lathe_model *m, const char *path, const void *flat)
 
 /* ------------------------------------------------------------------ in */
 
-typedef struct Taker {
-    const Stored *from;
-    int64_t at;                         /* elements taken so far */
-    char *flat;
-    Lathe_dtype real;
-} Taker;
-
-static void take_run(void *self, int64_t place, int64_t n)
+static void take_elements(const Lathe_model *m, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
-    Taker *t = self;
-    for (int64_t i = 0; i < n; i++) {
-        double x = stored_element(t->from, t->at + i);
-        if (t->real == LATHE_F64) ((double *)t->flat)[place + i] = x;
-        else ((float *)t->flat)[place + i] = (float)x;
-    }
-    t->at += n;
+    int64_t run = contiguous_elements(p);
+    for (int64_t e = 0; e < copy_elements(p); e += run)
+        for (int64_t i = 0, place = copy_place(p, copy, e); i < run; i++) {
+            double x = stored_element(from, e + i);
+            if (m->real == LATHE_F64) ((double *)flat)[place + i] = x;
+            else ((float *)flat)[place + i] = (float)x;
+        }
 }
 
 static bool same_dims(const Lathe_param *p, const Stored *s)
@@ -147,23 +75,24 @@ static void add_misfit(Misfits *m, char *line)
     if (m->n++ < NAMED_MISFITS) m->text = text_of("%s\n    %s", m->text ? m->text : "", line);
 }
 
-static void take_copy(const Lathe_model *m, const Store *s, const Lathe_param *p, int64_t copy, char *flat, Misfits *bad)
+static void take_copy(const Lathe_model *m, const Store *s, const Lathe_param *p, int64_t copy, void *flat,
+                      Misfits *bad)
 {
-    char *name = copy_name(p, copy);
+    char name[LONGEST_NAME];
+    copy_name(name, sizeof name, p, copy);
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
     if (!from) {
         add_misfit(bad, text_of("%s: missing; expected %s (%s)", name, wanted, p->where));
     } else if (!same_dims(p, from)) {
-        add_misfit(bad, text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
+        add_misfit(bad,
+                   text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
     } else if (!stored_is(from, "F32 F64")) {
         add_misfit(bad, text_of("%s: expected F32 or F64, found %s", name, from->dtype));
     } else {
-        Taker taker = {from, 0, flat, m->real};
-        each_run(p, p->loops, copy_start(p, copy), take_run, &taker);
+        take_elements(m, p, copy, from, flat);
     }
     free(wanted);
-    free(name);
 }
 
 static bool is_among(const char *name, char **sorted, int64_t n)
@@ -184,13 +113,17 @@ static int by_text(const void *a, const void *b) { return strcmp(*(char *const *
 static void find_extras(const Lathe_model *m, const Store *s, Misfits *bad)
 {
     int64_t n = 0, k = 0;
-    for (int i = 0; i < m->params; i++) n += copies_of(&m->param[i]);
+    for (int i = 0; i < m->params; i++) n += copies_of_parameter(&m->param[i]);
     char **names = must_alloc(sizeof *names * (size_t)n);
     for (int i = 0; i < m->params; i++)
-        for (int64_t c = 0; c < copies_of(&m->param[i]); c++) names[k++] = copy_name(&m->param[i], c);
+        for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) {
+            names[k] = must_alloc(LONGEST_NAME);
+            copy_name(names[k++], LONGEST_NAME, &m->param[i], c);
+        }
     qsort(names, (size_t)n, sizeof *names, by_text);
     for (int i = 0; i < s->n; i++)
-        if (!is_among(s->tensor[i].name, names, n)) add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
+        if (!is_among(s->tensor[i].name, names, n))
+            add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
     for (k = 0; k < n; k++) free(names[k]);
     free(names);
 }
@@ -202,12 +135,14 @@ void load_weights(const Lathe_model *m, const char *path, void *flat)
     read_store(&s, path);
     memset(flat, 0, (size_t)(m->flat_elements * dtype_size(m->real)));
     for (int i = 0; i < m->params; i++)
-        for (int64_t c = 0; c < copies_of(&m->param[i]); c++) take_copy(m, &s, &m->param[i], c, flat, &bad);
+        for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(m, &s, &m->param[i], c, flat, &bad);
     find_extras(m, &s, &bad);
     if (bad.n) {
         const char *more = bad.n > NAMED_MISFITS ? text_of("\n    and %d more", bad.n - NAMED_MISFITS) : "";
-        fail(EXIT_DATA, path, "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
-             "the same configuration:%s%s", m->name, config_of(m), bad.n, bad.text, more);
+        fail(EXIT_DATA, path,
+             "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
+             "the same configuration:%s%s",
+             m->name, config_of(m), bad.n, bad.text, more);
     }
     close_store(&s);
 }

@@ -17,18 +17,18 @@ enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_DIVERGED = 4 };
 /* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
  * what was expected, what was found and what to do. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));  /* a remark on stderr */
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
 
 /* Our mistake: says where, and aborts. */
 #define bug_if(condition) ((condition) ? bug_at(__FILE__, __LINE__, #condition) : (void)0)
 _Noreturn void bug_at(const char *file, int line, const char *what);
 
-void *must_alloc(size_t bytes);                 /* zeroed, from malloc; ends the program where there is none */
-char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));      /* from malloc */
-const char *nearest_word(const char *word, const char *const *words, int n);    /* by edit distance, or NULL */
-char *size_text(int64_t bytes);                 /* "1.4 GB" */
-char *grouped(int64_t n);                       /* "1,115,394" */
-void print_padded(FILE *f, const char *s, int width);   /* width counts characters, not bytes */
+void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program where there is none */
+char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
+const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
+char *size_text(int64_t bytes);                                              /* "1.4 GB" */
+char *grouped(int64_t n);                                                    /* "1,115,394" */
+void print_padded(FILE *f, const char *s, int width);                        /* width counts characters, not bytes */
 void print_json(json_t *all);                   /* one line on stdout; takes the reference */
 const char *config_of(const Lathe_model *m);    /* " char", or "" where there is only one configuration */
 bool parse_count(const char *s, int64_t *n);    /* decimal, whole string, also 1e6 */
@@ -39,69 +39,73 @@ char *error_text(int number);                   /* strerror, lower case at its s
 
 /* ------------------------------------------------------------------ rt_main.c: the command line */
 
-typedef struct Words { const char **at; int n; } Words;
+typedef struct Words {
+    const char **at;
+    int n;
+} Words;
 
-typedef struct Trainer {                        /* one run of the program */
+typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
-    const char *command;                        /* train, eval, … */
-    Lathe_recipe recipe;                        /* the model's with --set applied */
+    const char *command; /* train, eval, … */
+    Lathe_recipe recipe; /* the model's with --set applied */
     Words data, prompt;
-    const char *out, *weights, *inputs;         /* NULL where not given */
-    int64_t steps, epochs, tokens;              /* 0 where not given */
-    int64_t memory_limit;                       /* bytes; 0: what the machine has */
+    const char *out, *weights, *inputs; /* NULL where not given */
+    int64_t steps, epochs, tokens;      /* 0 where not given */
+    int64_t memory_limit;               /* bytes; 0: what the machine has */
     int32_t seed;
-    int threads;                                /* 0: OpenMP decides */
+    int threads; /* 0: OpenMP decides */
     bool json, training, tokenizer_given;
 } Trainer;
 
-const char *run_folder(const Trainer *t);       /* --out, or runs/NAME-CONFIG */
-char *weights_path(const Trainer *t);           /* --weights, or model.safetensors of the run folder */
+const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
+char *weights_path(const Trainer *t);     /* --weights, or model.safetensors of the run folder */
 
 /* The subcommands: each returns the exit code. */
-int train_command(Trainer *t);                  /* train_loop.c */
-int eval_command(Trainer *t);                   /* train_eval.c */
-int generate_command(Trainer *t);               /* train_generate.c */
-int grad_command(Trainer *t);                   /* train_grad.c */
-int init_command(Trainer *t);                   /* train_grad.c */
-int bench_command(Trainer *t);                  /* train_bench.c */
-int info_command(Trainer *t);                   /* train_info.c */
+int train_command(Trainer *t);    /* train_loop.c */
+int eval_command(Trainer *t);     /* train_eval.c */
+int generate_command(Trainer *t); /* train_generate.c */
+int grad_command(Trainer *t);     /* train_grad.c */
+int init_command(Trainer *t);     /* train_grad.c */
+int bench_command(Trainer *t);    /* train_bench.c */
+int info_command(Trainer *t);     /* train_info.c */
 
 /* ------------------------------------------------------------------ train_knobs.c: --set k=v */
 
 /* Changes a field of the recipe; unknown names, wrong values and what is fixed in the binary end the program with 2. */
 void set_knob(Trainer *t, const char *name, const char *value);
-void set_knob_text(Trainer *t, const char *assignment);         /* "lr=3e-4" */
-json_t *recipe_json(const Lathe_recipe *r);                     /* every knob under its name */
-void print_knobs(FILE *f, const Lathe_recipe *r);               /* name, value, meaning: one a line */
+void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
+json_t *recipe_json(const Lathe_recipe *r);             /* every knob under its name */
+void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning: one a line */
 
 /* ------------------------------------------------------------------ rt_memory.c: the one block */
 
 typedef struct Memory {
     char *base;
     int64_t bytes;
-    void *params, *grads, *moments, *state;     /* NULL where the command has no use for them */
-    char *call;                                 /* inputs, outputs, work of the entry called; shared by all entries */
+    void *params, *grads, *moments, *state; /* NULL where the command has no use for them */
+    char *call;                             /* inputs, outputs, work of the entry called; shared by all entries */
     int64_t call_bytes;
 } Memory;
 
 /* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches every page.
- * entries: names, NULL at the end.  A block larger than the memory there is ends the program (1) before any is taken. */
+ * entries: names, NULL at the end.  A block larger than the memory there is ends the program (1) before any is taken.
+ */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries);
-int64_t planned(const Lathe_model *m, const char *category);    /* bytes; 0 where the plan has no such line */
+int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
 
-const Lathe_entry *find_entry(const Lathe_model *m, const char *name);          /* NULL where there is none */
-const Lathe_entry *need_entry(const Lathe_model *m, const char *name);          /* ends the program instead */
-Lathe_call call_of(const Memory *m, const Lathe_entry *e);      /* in and out lie where later calls of entries put theirs */
+const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
+const Lathe_entry *need_entry(const Lathe_model *m, const char *name); /* ends the program instead */
+Lathe_call call_of(const Memory *m, const Lathe_entry *e); /* in and out lie where later calls of entries put theirs */
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position);
 
-int64_t tensor_size(const Lathe_tensor *t);                     /* elements */
-char *dims_text(int rank, const int64_t *dim);                  /* "[12, 64]" */
-int dtype_size(Lathe_dtype t);                                  /* bytes */
+int64_t tensor_size(const Lathe_tensor *t);    /* elements */
+char *dims_text(int rank, const int64_t *dim); /* "[12, 64]" */
+int dtype_size(Lathe_dtype t);                 /* bytes */
 double read_element(Lathe_dtype t, const void *at, int64_t i);
-const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role);    /* first such input, or NULL */
-const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);       /* or NULL */
+const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role); /* first such input, or NULL */
+const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);    /* or NULL */
 double output_scalar(const Lathe_entry *e, const char *out, const char *name);
-int64_t class_count(const Lathe_model *m);      /* ids are below this; 0 where it is not known */
+int64_t class_count(const Lathe_model *m); /* ids are below this; 0 where it is not known */
 
 /* ------------------------------------------------------------------ data_vocab.c: characters and tokens */
 
@@ -110,19 +114,19 @@ enum { CODE_POINTS = 0x110000 };
 /* Token ids of a text: bytes are themselves; characters are numbered in the order of their code points. */
 typedef struct Vocab {
     Lathe_tokenizer kind;
-    int n;                                      /* ids in use: 256, or distinct characters */
-    uint32_t *character;                        /* CHARS [n]: code point of each id */
-    int32_t *id;                                /* CHARS [CODE_POINTS]: id + 1, 0: not in the vocabulary */
+    int n;               /* ids in use: 256, or distinct characters */
+    uint32_t *character; /* CHARS [n]: code point of each id */
+    int32_t *id;         /* CHARS [CODE_POINTS]: id + 1, 0: not in the vocabulary */
 } Vocab;
 
 /* One UTF-8 character of at most n bytes: its length, 0 where it is malformed. */
 int decode_utf8(const unsigned char *at, int64_t n, uint32_t *code);
-int encode_utf8(uint32_t code, char *out);                      /* at most 4 bytes, returns how many */
-char *character_text(uint32_t code);                            /* "'é' (U+00E9)" */
-void number_characters(Vocab *v);                               /* from id[]: nonzero where a character occurs */
-void save_vocab(const Vocab *v, const char *folder);            /* FOLDER/tokenizer.json */
-bool load_vocab(Vocab *v, const char *folder);                  /* false where there is no such file */
-int token_text(const Vocab *v, int32_t id, char *out);          /* bytes of a token, at most 4 */
+int encode_utf8(uint32_t code, char *out);             /* at most 4 bytes, returns how many */
+char *character_text(uint32_t code);                   /* "'é' (U+00E9)" */
+void number_characters(Vocab *v);                      /* from id[]: nonzero where a character occurs */
+void save_vocab(const Vocab *v, const char *folder);   /* FOLDER/tokenizer.json */
+bool load_vocab(Vocab *v, const char *folder);         /* false where there is no such file */
+int token_text(const Vocab *v, int32_t id, char *out); /* bytes of a token, at most 4 */
 /* Ids of a prompt; a character that is not in the vocabulary ends the program (3).  ids: room for strlen(s). */
 int64_t encode_text(const Vocab *v, const char *s, int32_t *ids);
 
@@ -135,7 +139,7 @@ typedef struct Csv_data Csv_data;
  * Whatever is wrong with a file ends the program (3). */
 Text_data *open_text(const Words *paths, Vocab *v, int64_t limit);
 int64_t text_tokens(const Text_data *t);
-int64_t text_heap(const Text_data *t);                          /* bytes taken beside the mapped files */
+int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
 void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 
 /* A table of numbers: first line names, one column integers 0 … classes-1. */
@@ -143,46 +147,47 @@ Csv_data *open_csv(const Words *paths, const char *target, int64_t classes);
 int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
 int64_t csv_heap(const Csv_data *c);
-const double *csv_row(const Csv_data *c, int64_t row);          /* [features] */
+const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
 int32_t csv_class(const Csv_data *c, int64_t row);
 
-/* Where batches come from.  An item is a window of seq + 1 tokens (named by its first token) or a row of a CSV; the last
- * val_fraction of the tokens or rows is never trained on. */
+/* Where batches come from.  An item is a window of seq + 1 tokens (named by its first token) or a row of a CSV; the
+ * last val_fraction of the tokens or rows is never trained on. */
 typedef struct Data {
     const Trainer *t;
-    Text_data *text;                            /* one of the two */
+    Text_data *text; /* one of the two */
     Csv_data *csv;
     Vocab vocab;
-    int64_t seq;                                /* tokens in a window; 1 for rows */
-    int64_t train, val;                         /* tokens or rows in each part */
-    int64_t train_items, val_items;             /* places to start from; windows side by side, rows */
-    int32_t *order;                             /* CSV: [train] this epoch's permutation */
-    int64_t epoch;                              /* that order belongs to; -1: none yet */
+    int64_t seq;                    /* tokens in a window; 1 for rows */
+    int64_t train, val;             /* tokens or rows in each part */
+    int64_t train_items, val_items; /* places to start from; windows side by side, rows */
+    int32_t *order;                 /* CSV: [train] this epoch's permutation */
+    int64_t epoch;                  /* that order belongs to; -1: none yet */
 } Data;
 
 void open_data(Data *d, const Trainer *t, bool training);
-int64_t items_in_call(const Lathe_entry *e);    /* rows of its batch, micro-batches included */
-/* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n. */
+int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
+/* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
+ */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
-int64_t val_item(const Data *d, int64_t k);                             /* the k-th of val_items */
+int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
-const char *item_word(const Data *d);                                   /* "windows" or "rows" */
+const char *item_word(const Data *d); /* "windows" or "rows" */
 
 /* ------------------------------------------------------------------ train_safetensors.c: the file format */
 
-typedef struct Stored {                         /* a tensor in a file */
+typedef struct Stored { /* a tensor in a file */
     const char *name;
-    const char *dtype;                          /* F32, F64, I32, I64, … */
+    const char *dtype; /* F32, F64, I32, I64, … */
     int rank;
     int64_t dim[LATHE_MAXRANK];
-    const char *at;                             /* its bytes; may be unaligned */
+    const char *at; /* its bytes; may be unaligned */
     int64_t bytes;
 } Stored;
 
-typedef struct Store {                          /* a file that was read, by name */
+typedef struct Store { /* a file that was read, by name */
     const char *path;
     int n;
-    Stored *tensor;                             /* sorted by name */
+    Stored *tensor; /* sorted by name */
     void *map;
     size_t map_bytes;
     json_t *header;
@@ -191,21 +196,22 @@ typedef struct Store {                          /* a file that was read, by name
 /* Reads and checks the whole header; whatever is wrong ends the program (3). */
 void read_store(Store *s, const char *path);
 void close_store(Store *s);
-const Stored *find_stored(const Store *s, const char *name);            /* NULL where there is none */
-double stored_element(const Stored *s, int64_t i);                      /* F32, F64, I32, I64 */
-bool stored_is(const Stored *s, const char *dtypes);                    /* "F32 F64" */
+const Stored *find_stored(const Store *s, const char *name); /* NULL where there is none */
+double stored_element(const Stored *s, int64_t i);           /* F32, F64, I32, I64 */
+bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
 
 typedef struct Store_writer Store_writer;
 /* Writes PATH aside; finish_store syncs and renames it.  Tensors are declared first, then given in the same order.  A
- * failure (disk full, no permission) removes what was written aside, leaves an old PATH alone and ends the program (3). */
+ * failure (disk full, no permission) removes what was written aside, leaves an old PATH alone and ends the program (3).
+ */
 Store_writer *start_store(const char *path);
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim);
-void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype);       /* the next n of the data */
+void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype); /* the next n of the data */
 void finish_store(Store_writer *w);
 
 /* ------------------------------------------------------------------ train_weights.c: parameters in such files */
 
-void load_weights(const Lathe_model *m, const char *path, void *flat);  /* every parameter, under its export name */
+void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
 void save_weights(const Lathe_model *m, const char *path, const void *flat);
 /* The same tensors under prefix + export name, for grad. */
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix);
@@ -214,16 +220,16 @@ void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat);
 /* ------------------------------------------------------------------ train_eval.c: the validation part */
 
 enum { MAX_SCORES = 16 };
-typedef struct Scores {                         /* every output of rank 0, averaged over the validation items */
+typedef struct Scores { /* every output of rank 0, averaged over the validation items */
     int n;
-    const char *name[MAX_SCORES];               /* name[0] is "loss" */
+    const char *name[MAX_SCORES]; /* name[0] is "loss" */
     double value[MAX_SCORES];
     int64_t items;
-    bool complete;                              /* false: interrupted */
+    bool complete; /* false: interrupted */
 } Scores;
 
 Scores evaluate(const Data *d, const Memory *m, const Trainer *t);
-char *scores_text(const Scores *s, const Data *d);              /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
+char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
 
 /* ------------------------------------------------------------------ train_sample.c: the next token */
@@ -234,11 +240,11 @@ typedef struct Candidate {
 } Candidate;
 
 typedef struct Sampler {
-    int64_t n, top_k;                           /* only ids below n are drawn */
+    int64_t n, top_k; /* only ids below n are drawn */
     double temperature, top_p, penalty;
-    int32_t seed, number;                       /* number: of the sample among several */
-    Candidate *list;                            /* [n] */
-    unsigned char *seen;                        /* [n]: not 0 for tokens that are in the text already */
+    int32_t seed, number; /* number: of the sample among several */
+    Candidate *list;      /* [n] */
+    unsigned char *seen;  /* [n]: not 0 for tokens that are in the text already */
 } Sampler;
 
 void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number);
@@ -251,30 +257,32 @@ int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t p
 /* Set by SIGINT and SIGTERM while train runs; 0 before. */
 extern volatile int interrupted;
 
-typedef struct Step {                           /* what one optimizer step has shown */
+typedef struct Step { /* what one optimizer step has shown */
     double loss, norm, rate;
 } Step;
 /* One step on the inputs that lie at call->in: gradients, norm, clipping, update.  Where loss or norm is not finite the
  * parameters are left as they were. */
-Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params, int64_t step);
+Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
+               int64_t step);
 
 /* ------------------------------------------------------------------ train_report.c: progress and the run folder */
 
 typedef struct Report {
     const Trainer *t;
     const Data *data;
-    FILE *metrics;                              /* RUN/metrics.jsonl */
+    FILE *metrics; /* RUN/metrics.jsonl */
     char *metrics_path;
-    bool tty, line_open;                        /* a line without its end stands on the terminal */
+    bool tty, line_open; /* a line without its end stands on the terminal */
     double started, last_line, last_step, smooth_ms;
-    int64_t steps, items_per_step, every;       /* every: of the metrics' lines */
+    int64_t steps, items_per_step, every; /* every: of the metrics' lines */
 } Report;
 
-void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step);  /* makes RUN, writes config.json */
+void open_report(Report *r, const Trainer *t, const Data *d,
+                 int64_t items_per_step); /* makes RUN, writes config.json */
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
-void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));        /* a line of its own */
-void end_line(Report *r);                       /* before anything else is said on stderr */
+void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of its own */
+void end_line(Report *r); /* before anything else is said on stderr */
 void close_report(Report *r);
 
 #endif

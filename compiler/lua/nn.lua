@@ -16,7 +16,9 @@ local function fail(fmt, ...) core.fail(fmt:format(...)) end
 -- ------------------------------------------------------------------ parameters and layers
 
 nn.init = {}
+-- Drawn from a normal distribution of mean 0.
 function nn.init.normal(sd) return { init = "normal", a = sd } end
+-- Drawn evenly from low … high.
 function nn.init.uniform(low, high) return { init = "uniform", a = low, b = high } end
 
 -- A parameter named inside the current scope.  init: a number, nn.init.normal(sd) or nn.init.uniform(low, high).
@@ -27,16 +29,17 @@ local function param(name, shape, init, decay, export)
   return core.param(name, shape, init.init, init.a, init.b, decay, export)
 end
 
-local param_options = {
+local param_options = options.declare("nn.param", {
   name = { "string", required, "its name in the scope" },
   shape = { "table", required, "extents" },
   init = { "init", 0, "values before training" },
   decay = { "boolean", none, "whether weight decay applies; default: from two axes on" },
   export = { "string", none, "name in checkpoints, with %d for each nn.stack around it" },
-}
+})
 
+-- A learned tensor.
 function nn.param(given)
-  local o = options.check("nn.param", given, param_options)
+  local o = param_options(given)
   return param(o.name, o.shape, o.init, o.decay, o.export)
 end
 
@@ -49,7 +52,7 @@ function nn.scope(name, f, ...)
 end
 
 local Layer = {}                -- metatable of layers that are made but not applied
-local specs = core.specs        -- for `lathe stubs`
+local docs = core.docs          -- for `lathe stubs`
 
 -- The scope in which a layer was made names its parameters, wherever it is applied.
 local function settle(self)
@@ -79,9 +82,10 @@ end
 local function layer(kind, doc, spec, body)
   spec.name = { "string", none, "part of the layer path; default: " .. kind }
   spec.export = { "string", none, "beginning of its names in checkpoints, with %d for each nn.stack around it" }
-  specs[kind] = { doc = doc, spec = spec }
+  docs["nn." .. kind] = doc
+  local checked = options.declare("nn." .. kind, spec)
   local function make(given)
-    local self = { kind = kind, options = options.check("nn." .. kind, given, spec), body = body, trace = 0, applied = false }
+    local self = { kind = kind, options = checked(given), body = body, trace = 0, applied = false }
     if core.trace_number() > 0 then settle(self) end
     return setmetatable(self, Layer)
   end
@@ -100,11 +104,13 @@ end
 
 -- ------------------------------------------------------------------ activations
 
--- tanh keeps value and derivative finite for every x.
+-- 1 / (1 + exp(-x)); tanh keeps value and derivative finite for every x.
 function nn.sigmoid(x) return 0.5 + 0.5 * nn.tanh(0.5 * x) end
 
+-- max(x, 0)
 function nn.relu(x) return nn.max(x, 0) end
 
+-- x · sigmoid(x)
 function nn.silu(x) return x * nn.sigmoid(x) end
 
 -- kind: "erf" (exact, the default) or "tanh" (the approximation of GPT-2).
@@ -129,6 +135,7 @@ end
 -- Any shift near the largest keeps exp in range; floor has no derivative, so none flows through the shift.
 local function shift(x, axis) return nn.floor(x:max { axis, keep = true }) end
 
+-- exp(x) / Σ exp(x) along an axis, the last by default.
 function nn.softmax(x, axis)
   axis = axis or -1
   local e = nn.exp(x - shift(x, axis))
@@ -141,6 +148,7 @@ local function log_sum_exp(x, axis)
   return nn.log(nn.exp(x - m):sum { axis, keep = true }) + m
 end
 
+-- log(softmax(x))
 function nn.log_softmax(x, axis) return x - log_sum_exp(x, axis or -1) end
 
 -- In training each element is dropped with probability p, the others grow by 1 / (1 - p).
@@ -159,6 +167,7 @@ function nn.dropout(x, p)
   return nn.where(dropped, 0, x * (1 / (1 - p)))
 end
 
+-- Whether the entry that is traced trains.
 function nn.training() return core.training() end
 
 -- i32 bits shaped like x: other ones for each element, sample, step and call.  nn.u01 makes uniform numbers of them.
@@ -416,12 +425,12 @@ local function surprise(logits, ids)
   return log_sum_exp(logits, -1):squeeze(-1) - right
 end
 
-local cross_entropy_options = { ignore = { "integer", none, "an id that does not count" } }
+local cross_entropy_options = options.declare("nn.cross_entropy", { ignore = { "integer", none, "an id that does not count" } })
 
 -- Mean over all ids of -log softmax(logits)[id].
 function nn.cross_entropy(logits, ids, given)
   check_ids("nn.cross_entropy", logits, ids)
-  local o = options.check("nn.cross_entropy", given, cross_entropy_options)
+  local o = cross_entropy_options(given)
   if not o.ignore then return surprise(logits, ids):mean() end
   local counts = nn.ne(ids, o.ignore):cast("f32")
   return (surprise(logits, ids) * counts):sum() / nn.max(counts:sum(), 1)
@@ -510,12 +519,13 @@ local function close(l, results, first, finish)
   return out
 end
 
-local name_options = { name = { "string", none, "part of the layer path" } }
+local scope_name = { name = { "string", none, "part of the layer path" } }
+local stack_options, map_options = options.declare("nn.stack", scope_name), options.declare("nn.map", scope_name)
 
 -- The same block n times, each with its own parameters: x = f(x, i).  Further results of f come back as [n, …].
 function nn.stack(n, x, f, given)
   check_function("nn.stack(n, x, f)", f)
-  local o = options.check("nn.stack", given, name_options)
+  local o = stack_options(given)
   local begun = flatten(x, {}, "nn.stack: the carried value")
   local l = core.loop("layer", n, false, true)
   core.enter_copies("layer", o.name)
@@ -531,7 +541,7 @@ end
 -- n independent copies, each with its own parameters: f(i) is computed for every i, results stacked [n, …].
 function nn.map(n, f, given)
   check_function("nn.map(n, f)", f)
-  local o = options.check("nn.map", given, name_options)
+  local o = map_options(given)
   local l = core.loop("copy", n, false, true)
   core.enter_copies("copy", o.name)
   local results = table.pack(f(core.index(l)))
@@ -539,11 +549,11 @@ function nn.map(n, f, given)
   return table.unpack(close(l, results, 1), 1, results.n)
 end
 
-local scan_options = {
+local scan_options = options.declare("nn.scan", {
   axis = { "integer", 1, "the axis of xs that is walked" },
   reverse = { "boolean", false, "whether from the last to the first" },
   lengths = { "tensor", none, "i32 [batch]: from there on a sample keeps its state and gives zeros" },
-}
+})
 
 local function move_axis(x, from, to)
   local order = {}
@@ -599,7 +609,7 @@ end
 -- Over time: h, y = f(x, h, t) for each slice x of xs; gives the last h and the ys, stacked along the same axis.
 function nn.scan(xs, h0, f, given)
   check_function("nn.scan(xs, h0, f)", f)
-  local o = options.check("nn.scan", given, scan_options)
+  local o = scan_options(given)
   local list = flatten(xs, {}, "nn.scan: xs")
   if #list == 0 then fail("nn.scan: xs holds no tensor") end
   local n, timed = nil, true
@@ -657,7 +667,8 @@ end)
 
 -- ------------------------------------------------------------------ methods
 
-for _, name in ipairs { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid" } do
+core.lua_methods = { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid" }
+for _, name in ipairs(core.lua_methods) do
   core.methods[name] = core.wrap(nn[name], "x:" .. name)
 end
 

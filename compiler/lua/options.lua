@@ -54,4 +54,10 @@ function M.check(name, given, spec)
   return o
 end
 
+-- A function that checks options for `name`; editors are told of them by `lathe stubs`.
+function M.declare(name, spec)
+  core.specs[name] = spec
+  return function(given) return M.check(name, given, spec) end
+end
+
 return M

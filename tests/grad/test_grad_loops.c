@@ -1,4 +1,5 @@
-/* test_grad_loops.c: gradients of loops: scans, layer stacks, maps, nests, checkpoints, micro-batches, against differences. */
+/* test_grad_loops.c: gradients of loops: scans, layer stacks, maps, nests, checkpoints, micro-batches, against
+ * differences. */
 #include "models.h"
 
 static void test_scans(void)
@@ -25,7 +26,8 @@ static void test_layers(void)
     }
 }
 
-/* Carries that swap, that stay, that are set anew, that nothing reads, integers; the index; an invariant next and stack. */
+/* Carries that swap, that stay, that are set anew, that nothing reads, integers; the index; an invariant next and
+ * stack. */
 static void test_carries(void)
 {
     Shape s = SHAPE(2, 3);
@@ -58,7 +60,8 @@ static void test_carries(void)
 static void test_sums(void)
 {
     Loop *l = loop_open("time", 4, false);
-    Node *xs = param("xs", SHAPE(4, 3, 2)), *x = loop_x(l, xs), *w = param("w", SHAPE(2, 5)), *v = param("v", SHAPE(3, 2));
+    Node *xs = param("xs", SHAPE(4, 3, 2)), *x = loop_x(l, xs), *w = param("w", SHAPE(2, 5)),
+         *v = param("v", SHAPE(3, 2));
     Node *table = param("table", SHAPE(6, 2)), *id = loop_x(l, ids("ids", SHAPE(4, 3), 6));
     Node *rows = gather(table, id, 0, 0), *z = matmul(tanh_of(add(mul(x, v), rows)), w);
     Node *squares = dot(z, z, (Dot_axes){.nc = 1, .ac = {0}, .bc = {0}});
@@ -132,7 +135,8 @@ static void test_nests(void)
 static void test_nested_stacks(void)
 {
     Loop *l = loop_open("layer", 3, true);
-    Node *u = param("u", SHAPE(2)), *a = loop_carry(l, param("a", SHAPE(2))), *x = loop_x(l, param("x", SHAPE(3, 4, 2)));
+    Node *u = param("u", SHAPE(2)), *a = loop_carry(l, param("a", SHAPE(2))),
+         *x = loop_x(l, param("x", SHAPE(3, 4, 2)));
     Node *w = loop_x(l, param("w", SHAPE(3, 2, 2)));
     Loop *m = loop_open("time", 4, false);
     Node *b = loop_carry(m, tanh_of(a)), *y = loop_x(m, x), *z = loop_x(m, map1(OP_sin, mul(x, x)));

@@ -1,5 +1,5 @@
-/* test_grad_ops.c: the gradient of every op against differences of the loss, through the interpreter.  Map ops come from the
- * table, so that a new row is tested by existing. */
+/* test_grad_ops.c: the gradient of every op against differences of the loss, through the interpreter.  Map ops come
+ * from the table, so that a new row is tested by existing. */
 #include "gradcheck.h"
 
 static void test_rows(void)
@@ -24,7 +24,8 @@ static void test_mixed_maps(void)
     a = param("a", s);
     check_gradients_of("cast", loss_of_all(add(mul(a, a), cast_op(cast_op(a, I32), F64))), NULL, 12);
     a = param("a", s);
-    Node *bits = philox(broadcast(ids("seed", SHAPE(), 9), s), filled(3, I32, s), filled(1, I32, s), iota(s, 0), iota(s, 1));
+    Node *bits =
+        philox(broadcast(ids("seed", SHAPE(), 9), s), filled(3, I32, s), filled(1, I32, s), iota(s, 0), iota(s, 1));
     Node *keep = map2(OP_lt, u01(bits, F64), filled(0.6, F64, s));
     check_gradients_of("dropout", loss_of_all(where_op(keep, times(1.7, tanh_of(a)), filled(0, F64, s))), NULL, 12);
 }
@@ -37,7 +38,8 @@ static void test_reductions(void)
     check_gradients_of("rmax", loss_of_all(tanh_of(reduce(OP_rmax, a, AXES(0, 2)))), NULL, 60);
     a = param("a", SHAPE(7));
     Node *tied = concat(2, (Node *[]){a, a}, 0);
-    check_gradients_of("rmax of ties", loss_of_all(mul(reduce(OP_rmax, tied, AXES(0)), reduce(OP_sum, a, AXES(0)))), NULL, 7);
+    check_gradients_of("rmax of ties", loss_of_all(mul(reduce(OP_rmax, tied, AXES(0)), reduce(OP_sum, a, AXES(0)))),
+                       NULL, 7);
 }
 
 static void test_moves(void)
@@ -53,7 +55,8 @@ static void test_moves(void)
     a = param("a", SHAPE(7, 20, 3));
     check_gradients_of("slice", loss_of_all(tanh_of(slice(a, INTS(1, 2, 0), INTS(3, 6, 3), INTS(2, 3, 1)))), NULL, 40);
     a = param("a", SHAPE(9, 4));
-    check_gradients_of("slice to the end", loss_of_all(tanh_of(slice(a, INTS(0, 3), INTS(3, 1), INTS(4, 2)))), NULL, 36);
+    check_gradients_of("slice to the end", loss_of_all(tanh_of(slice(a, INTS(0, 3), INTS(3, 1), INTS(4, 2)))), NULL,
+                       36);
     a = param("a", SHAPE(3, 7));
     check_gradients_of("pad", loss_of_all(tanh_of(pad(a, INTS(1, 0), INTS(2, 5)))), NULL, 21);
     a = param("a", SHAPE(2, 3, 4));

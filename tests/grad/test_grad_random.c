@@ -1,5 +1,5 @@
-/* test_grad_random.c: random nests of loops, with every kind of carry, stack, invariant and checkpoint: gradients against
- * differences, and the loop passes against what they were given. */
+/* test_grad_random.c: random nests of loops, with every kind of carry, stack, invariant and checkpoint: gradients
+ * against differences, and the loop passes against what they were given. */
 #include "models.h"
 
 enum { R_ = 2, C_ = 3 };
@@ -105,7 +105,8 @@ static Node *random_loop(Pool *p, Node *first)
     p->at.n = outer;
     p->depth--;
     Node *result = add(first, reduce(OP_sum, loop_stack(l, y), AXES(0)));
-    if (below(&dice, 2)) result = mul(result, small(reduce(OP_sum, mul(loop_stack(l, other), loop_stack(l, y)), AXES(0))));
+    if (below(&dice, 2))
+        result = mul(result, small(reduce(OP_sum, mul(loop_stack(l, other), loop_stack(l, y)), AXES(0))));
     for (int k = 0; k < ncarries; k++)
         if (below(&dice, 3)) result = add(result, loop_result(l, k));
     return small(result);
@@ -131,7 +132,7 @@ static void test_random(uint64_t seed)
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? (uint64_t)atoll(argv[1]) : 1; /* FIRST [COUNT] */
-    uint64_t n = argc > 2 ? (uint64_t)atoll(argv[2]) : argc > 1 ? 1 : long_run() ? 3000 : 150;
+    uint64_t n = argc > 2 ? (uint64_t)atoll(argv[2]) : argc > 1 ? 1 : long_run() ? 600 : 100;
     for (uint64_t seed = first; seed < first + n; seed++) test_random(seed);
     return finish();
 }

@@ -1,5 +1,6 @@
-/* test_split.c: that pass_split and pass_remat do what they are for: dots leave loops that only carry them, layer loops stay,
- * backward nodes read no cheap forward values.  That values stay the same is checked with every gradient (gradcheck.h). */
+/* test_split.c: that pass_split and pass_remat do what they are for: dots leave loops that only carry them, layer loops
+ * stay, backward nodes read no cheap forward values.  That values stay the same is checked with every gradient
+ * (gradcheck.h). */
 #include "models.h"
 
 static void expect_inside(const char *what, const Graph *g, int before, int after)
@@ -42,7 +43,8 @@ static void test_late_head(void)
 {
     Loop *l = loop_open("time", T_, false);
     Node *id = loop_x(l, ids("ids", SHAPE(T_, B_), 9)), *to = loop_x(l, ids("to", SHAPE(T_, B_), 9));
-    Node *x = gather(param("table", SHAPE(9, I_)), id, 0, 0), *wx = param("wx", SHAPE(I_, H_)), *wh = param("wh", SHAPE(H_, H_));
+    Node *x = gather(param("table", SHAPE(9, I_)), id, 0, 0), *wx = param("wx", SHAPE(I_, H_)),
+         *wh = param("wh", SHAPE(H_, H_));
     Node *h = loop_carry(l, filled(0, F64, SHAPE(B_, H_))), *sum = loop_carry(l, scalar(0, F64));
     Node *next = tanh_of(add(matmul(x, wx), matmul(h, wh)));
     loop_next(l, 0, next);

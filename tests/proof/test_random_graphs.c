@@ -164,19 +164,21 @@ typedef struct Reference { Results exact, nudged; } Reference;
 static double worst[COUNT_OF(variants)];
 
 /* How far a result may be off: relative to its norm, and to how much it answers to a small change of all the leaves, since
- * that is how it answers to rounding as well.  So what cancels is held to what can be known of it. */
-static void compare(int variant, const char *graph, const Reference *ref, const Results *got)
+ * that is how it answers to rounding as well.  So what cancels is held to what can be known of it.  Returns the worst. */
+static double compare(const char *graph, const char *what, double bound, const Reference *ref, const Results *got)
 {
-    const struct Variant *v = &variants[variant];
+    double most = 0;
     for (int i = 0; i < ref->exact.n; i++) {
         const Result *e = &ref->exact.at[i], *g = &got->at[i];
+        must(same(e->name, g->name) && e->n == g->n);
         double norm = norm_of(e->at, e->n), error = norm_of_difference(e->at, g->at, e->n);
         double answer = norm_of_difference(e->at, ref->nudged.at[i].at, e->n) / nudge, scale = norm + answer;
-        expect(error <= v->bound * scale, "%s %s: %s differs from the interpreter by %.3g (norm %.3g, answer to a nudge %.3g)",
-               graph, v->name, e->name, error, norm, answer);
+        expect(error <= bound * scale, "%s %s: %s is off by %.3g (norm %.3g, answer to a nudge %.3g)", graph, what, e->name,
+               error, norm, answer);
         if (scale > 0)
-            worst[variant] = fmax(worst[variant], error / scale);
+            most = fmax(most, error / scale);
     }
+    return most;
 }
 
 static void compare_bits(const char *graph, const Results *a, const Results *b)
@@ -186,34 +188,60 @@ static void compare_bits(const char *graph, const Results *a, const Results *b)
                "%s: %s is not the same with and without shared memory", graph, a->at[i].name);
 }
 
-static Live *compile_variant(const struct Variant *v, uint64_t first, int n, bool is_first, Reference *refs)
+static Desc *begin_variant(const struct Variant *v, uint64_t first, int n, bool count)
 {
     options = v->options;
     options.target = &target_cpu;
     options.precision = v->precision;
     options.check_stages = options.poison = true;
-    Desc *d = describe_seeds(first, n, is_first);
+    Desc *d = describe_seeds(first, n, count);
     compile_until(d, NULL, "grad");
-    for (int i = 0; is_first && i < n; i++)
-        refs[i] = (Reference){interpret(d->graphs.at[i], 0), interpret(d->graphs.at[i], nudge)};
-    return load_module(compile_until(d, "precision", NULL));
+    return d;
+}
+
+/* One graph pass after the other, what the graph means after it against what it meant before them all. */
+static void check_passes(Desc *d, const Reference *refs)
+{
+    int npasses;
+    const Pass *pass = pass_list(&npasses);
+    while (!same(pass->name, "precision"))
+        pass++;
+    for (; pass->stage == GRAPHS; pass++) {
+        compile_until(d, pass->name, pass->name);
+        for (int i = 0; i < d->graphs.n; i++) {
+            Results got = interpret(d->graphs.at[i], 0);
+            compare(d->graphs.at[i]->name, format("after %s", pass->name), 1e-12, &refs[i], &got);
+        }
+    }
+}
+
+static void check_variant(int variant, Live *l, const Reference *refs, Results *planned)
+{
+    const struct Variant *v = &variants[variant];
+    for (int i = 0; i < l->model->entries; i++) {
+        const char *graph = l->model->entry[i].name;
+        Results got = run(l, i, &refs[i].exact);
+        if (variant == 0)
+            planned[i] = got;
+        if (v->bound > 0)
+            worst[variant] = fmax(worst[variant], compare(graph, v->name, v->bound, &refs[i], &got));
+        else
+            compare_bits(graph, &planned[i], &got);
+    }
 }
 
 static void check_file(uint64_t first, int n)
 {
     Reference refs[PER_FILE];
     Results planned[PER_FILE];
+    Desc *d = begin_variant(&variants[0], first, n, true);
+    for (int i = 0; i < n; i++)
+        refs[i] = (Reference){interpret(d->graphs.at[i], 0), interpret(d->graphs.at[i], nudge)};
+    check_passes(d, refs);
     for (int v = 0; v < COUNT_OF(variants); v++) {
-        Live *l = compile_variant(&variants[v], first, n, v == 0, refs);
-        for (int i = 0; i < n; i++) {
-            Results got = run(l, i, &refs[i].exact);
-            if (v == 0)
-                planned[i] = got;
-            if (variants[v].bound > 0)
-                compare(v, l->model->entry[i].name, &refs[i], &got);
-            else
-                compare_bits(l->model->entry[i].name, &planned[i], &got);
-        }
+        Desc *fresh = begin_variant(&variants[v], first, n, false);
+        Live *l = load_module(compile_until(fresh, "precision", NULL));
+        check_variant(v, l, refs, planned);
         unload(l);
     }
 }

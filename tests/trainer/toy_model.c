@@ -1,4 +1,5 @@
-/* toy_model.c: a program as the compiler would print it, written by hand: a bigram model, for tests of the trainer alone.
+/* toy_model.c: a program as the compiler would print it, written by hand: a bigram model, for tests of the trainer
+ * alone.
  *
  *     logits[v] = table[token][v] + layer[0].bias[v] + layer[1].bias[v]
  *
@@ -9,25 +10,39 @@
 #include <stdlib.h>
 
 enum {
-    A = 2,                      /* micro-batches */
-    B = 4,                      /* batch */
-    T = 8,                      /* seq */
-    V = 24,                     /* vocab */
-    L = 2,                      /* layers */
+    A = 2,  /* micro-batches */
+    B = 4,  /* batch */
+    T = 8,  /* seq */
+    V = 24, /* vocab */
+    L = 2,  /* layers */
     PAD = 32 - V
 };
 
-typedef struct Toy {            /* parameters, and gradients */
-    struct { float bias[V], padding[PAD]; } layer[L];
+typedef struct Toy { /* parameters, and gradients */
+    struct {
+        float bias[V], padding[PAD];
+    } layer[L];
     float table[V][V];
 } Toy;
 
-typedef struct Train_in { int32_t tokens[A][B][T], targets[A][B][T], seed, step; } Train_in;
-typedef struct Eval_in { int32_t tokens[B][T], targets[B][T]; } Eval_in;
-typedef struct Eval_out { float loss, accuracy; } Eval_out;
-typedef struct Grad_out { float loss, accuracy, logits[B][T][V]; } Grad_out;
-typedef struct Decode_in { int32_t tokens[1][1], position; } Decode_in;
-typedef struct Decode_out { float logits[1][1][V]; } Decode_out;
+typedef struct Train_in {
+    int32_t tokens[A][B][T], targets[A][B][T], seed, step;
+} Train_in;
+typedef struct Eval_in {
+    int32_t tokens[B][T], targets[B][T];
+} Eval_in;
+typedef struct Eval_out {
+    float loss, accuracy;
+} Eval_out;
+typedef struct Grad_out {
+    float loss, accuracy, logits[B][T][V];
+} Grad_out;
+typedef struct Decode_in {
+    int32_t tokens[1][1], position;
+} Decode_in;
+typedef struct Decode_out {
+    float logits[1][1][V];
+} Decode_out;
 
 static void find_logits(float *logits, const Toy *p, int token)
 {
@@ -66,7 +81,7 @@ static Eval_out batch_loss(const Toy *p, Toy *d, float share, const int32_t toke
 static void train(const Lathe_call *c)
 {
     const Train_in *in = c->in;
-    const char *when = getenv("TOY_NAN_AT");        /* tests of divergence */
+    const char *when = getenv("TOY_NAN_AT"); /* tests of divergence */
     Eval_out sum = {0, 0};
     memset(c->grads, 0, sizeof(Toy));
     for (int a = 0; a < A; a++) {
@@ -147,23 +162,61 @@ static const char *const knobs[][2] = {{"layers", "2"}, {"batch", "4"}, {"seq", 
 
 #define UP(n) (((n) + 63) / 64 * 64)
 static const Lathe_bytes plan[] = {
-    {"parameters", sizeof(Toy)},        {"gradients", sizeof(Toy)},         {"optimizer", 2 * sizeof(Toy)}, {"states", 64},
-    {"inputs", UP(sizeof(Eval_in))},    {"outputs", UP(sizeof(Grad_out))},  {"work", 0},                    {"blas", 0},
+    {"parameters", sizeof(Toy)},
+    {"gradients", sizeof(Toy)},
+    {"optimizer", 2 * sizeof(Toy)},
+    {"states", 64},
+    {"inputs", UP(sizeof(Eval_in))},
+    {"outputs", UP(sizeof(Grad_out))},
+    {"work", 0},
+    {"blas", 0},
     {"data", 0},
 };
 enum { TOTAL = 4 * sizeof(Toy) + 64 + UP(sizeof(Eval_in)) + UP(sizeof(Grad_out)) };
 
 const Lathe_model lathe_model = {
-    .name = "toy", .config = "tiny", .precision = "fp32", .source_hash = "0123456789abcdef", .real = LATHE_F32,
-    .batch = B, .seq = T, .vocab = V,
-    .params = COUNT(params), .entries = COUNT(entries), .states = 1, .knobs = COUNT(knobs), .categories = COUNT(plan),
-    .param = params, .entry = entries, .state = states, .state_bytes = 4,
-    .parameter_count = L * V + V * V, .flat_elements = sizeof(Toy) / 4,
-    .recipe = {.optimizer = LATHE_ADAMW, .lr = 0.05, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .decay = 0.01,
-               .schedule = LATHE_COSINE, .final_lr = 0.005, .warmup = 5, .steps = 60, .clip = 1, .accumulate = A,
-               .eval_every = 20, .tokenizer = LATHE_CHARS, .val_fraction = 0.1, .temperature = 1, .top_p = 1,
-               .repetition_penalty = 1, .sample_tokens = 20},
-    .knob = knobs, .plan = plan, .planned_bytes = TOTAL, .lower_bound_bytes = TOTAL,
+    .name = "toy",
+    .config = "tiny",
+    .precision = "fp32",
+    .source_hash = "0123456789abcdef",
+    .real = LATHE_F32,
+    .batch = B,
+    .seq = T,
+    .vocab = V,
+    .params = COUNT(params),
+    .entries = COUNT(entries),
+    .states = 1,
+    .knobs = COUNT(knobs),
+    .categories = COUNT(plan),
+    .param = params,
+    .entry = entries,
+    .state = states,
+    .state_bytes = 4,
+    .parameter_count = L * V + V * V,
+    .flat_elements = sizeof(Toy) / 4,
+    .recipe = {.optimizer = LATHE_ADAMW,
+               .lr = 0.05,
+               .beta1 = 0.9,
+               .beta2 = 0.99,
+               .eps = 1e-8,
+               .decay = 0.01,
+               .schedule = LATHE_COSINE,
+               .final_lr = 0.005,
+               .warmup = 5,
+               .steps = 60,
+               .clip = 1,
+               .accumulate = A,
+               .eval_every = 20,
+               .tokenizer = LATHE_CHARS,
+               .val_fraction = 0.1,
+               .temperature = 1,
+               .top_p = 1,
+               .repetition_penalty = 1,
+               .sample_tokens = 20},
+    .knob = knobs,
+    .plan = plan,
+    .planned_bytes = TOTAL,
+    .lower_bound_bytes = TOTAL,
 };
 
 int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }

@@ -1,11 +1,19 @@
-/* toy_table.c: softmax regression written by hand as the compiler would print it, for tests of the trainer with a CSV. */
+/* toy_table.c: softmax regression written by hand as the compiler would print it, for tests of the trainer with a CSV.
+ */
 #include "lathe_rt.h"
 
-enum { B = 5, F = 3, K = 4 };           /* batch, features, classes */
+enum { B = 5, F = 3, K = 4 }; /* batch, features, classes */
 
-typedef struct Table { float weight[K][F], padding[16 - K * F]; } Table;
-typedef struct In { float x[B][F]; int32_t labels[B]; } In;
-typedef struct Out { float loss, accuracy; } Out;
+typedef struct Table {
+    float weight[K][F], padding[16 - K * F];
+} Table;
+typedef struct In {
+    float x[B][F];
+    int32_t labels[B];
+} In;
+typedef struct Out {
+    float loss, accuracy;
+} Out;
 
 static void row(const Table *p, Table *d, const float *x, int label, Out *o)
 {
@@ -43,23 +51,41 @@ static const Lathe_tensor inputs[] = {
 static const Lathe_tensor outputs[] = {
     {"loss", 0, LATHE_F32, 0, {0}, offsetof(Out, loss)},
     {"accuracy", 0, LATHE_F32, 0, {0}, offsetof(Out, accuracy)},
-    {"logits", 0, LATHE_F32, 2, {B, K}, 0},             /* of grad, which this toy does not have: tells the classes */
+    {"logits", 0, LATHE_F32, 2, {B, K}, 0}, /* of grad, which this toy does not have: tells the classes */
 };
 static const Lathe_entry entries[] = {
     {"train", train, 0, sizeof(In), sizeof(Out), 2, 2, inputs, outputs, 0},
     {"eval", eval, 0, sizeof(In), sizeof(Out), 2, 3, inputs, outputs, 0},
 };
 static const Lathe_bytes plan[] = {
-    {"parameters", 64}, {"gradients", 64}, {"optimizer", 64}, {"states", 0}, {"inputs", 128}, {"outputs", 64}, {"work", 0},
+    {"parameters", 64}, {"gradients", 64}, {"optimizer", 64}, {"states", 0},
+    {"inputs", 128},    {"outputs", 64},   {"work", 0},
 };
 
 const Lathe_model lathe_model = {
-    .name = "table", .config = "", .precision = "fp32", .source_hash = "0", .real = LATHE_F32, .batch = B,
-    .params = 1, .entries = 2, .categories = 7, .param = params, .entry = entries,
-    .parameter_count = K * F, .flat_elements = 16,
-    .recipe = {.optimizer = LATHE_SGD, .lr = 0.5, .momentum = 0.9, .steps = 200, .accumulate = 1, .val_fraction = 0.25,
+    .name = "table",
+    .config = "",
+    .precision = "fp32",
+    .source_hash = "0",
+    .real = LATHE_F32,
+    .batch = B,
+    .params = 1,
+    .entries = 2,
+    .categories = 7,
+    .param = params,
+    .entry = entries,
+    .parameter_count = K * F,
+    .flat_elements = 16,
+    .recipe = {.optimizer = LATHE_SGD,
+               .lr = 0.5,
+               .momentum = 0.9,
+               .steps = 200,
+               .accumulate = 1,
+               .val_fraction = 0.25,
                .csv_target = "class"},
-    .plan = plan, .planned_bytes = 384, .lower_bound_bytes = 384,
+    .plan = plan,
+    .planned_bytes = 384,
+    .lower_bound_bytes = 384,
 };
 
 int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }

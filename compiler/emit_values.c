@@ -1,0 +1,190 @@
+/* emit_values.c: the values of a ROWS kernel as expressions: where each is found, which get names, and what names. */
+#include "emit_rows.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ finding values */
+
+bool is_among(const Nodes *s, const Node *n)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->at[i] == n) return true;
+    return false;
+}
+
+static int load_of(const Rows *r, const Node *n)
+{
+    for (int i = 0; i < r->k->loads.n; i++)
+        if (r->k->loads.at[i].node == n) return i;
+    return -1;
+}
+
+static bool computed(const Rows *r, const Phase *p, const Node *n)
+{
+    if (is_among(&p->each, n) || is_among(&p->row, n) || is_among(&r->k->kept, n)) return true;
+    for (const Phase *q = r->k->phases.at; q <= p; q++)
+        if (is_among(&q->row, n) || is_among(&q->sums, n)) return true;
+    return false;
+}
+
+/* The value that n stands for in this phase: a computed one, a load or a constant, seen through absorbed moves. */
+static const Node *source(const Rows *r, const Phase *p, const Node *n)
+{
+    while (!computed(r, p, n) && load_of(r, n) < 0 && !is_filled(n, NULL)) {
+        if (!absorbed(n)) die("kernel %s: no value for %s node %d", r->k->name, op_info[n->op].name, n->id);
+        n = n->in[0];
+    }
+    return n;
+}
+
+static bool per_row(const Rows *r, const Phase *p, const Node *n)
+{
+    if (is_among(&p->each, n) || is_among(&r->k->kept, n)) return false;
+    int load = load_of(r, n);
+    return computed(r, p, n) || (load >= 0 && r->k->loads.at[load].once_a_row);
+}
+
+/* How often a phase's sweep, or its row values, read n. */
+static int reads_of(const Rows *r, const Phase *p, const Node *n, const Nodes *readers)
+{
+    int count = 0;
+    for (int i = 0; i < readers->n; i++)
+        for (int k = 0; k < readers->at[i]->nin; k++) count += source(r, p, readers->at[i]->in[k]) == n;
+    return count;
+}
+
+static int stored(const Rows *r, const Phase *p, const Node *n, const Operands *stores)
+{
+    int count = 0;
+    for (int i = 0; i < stores->n; i++) count += source(r, p, stores->at[i].node) == n;
+    return count;
+}
+
+int sweep_uses(const Rows *r, const Phase *p, const Node *n)
+{
+    return reads_of(r, p, n, &p->each) + reads_of(r, p, n, &p->sums) + reads_of(r, p, n, &p->columns) +
+           stored(r, p, n, &p->stores);
+}
+
+/* A row's value is named if a sweep reads it or if it is read twice. */
+bool row_named(const Rows *r, const Node *n)
+{
+    int uses = 0;
+    for (const Phase *p = r->k->phases.at; p < r->k->phases.at + r->k->phases.n; p++) {
+        if (sweep_uses(r, p, n)) return true;
+        uses += reads_of(r, p, n, &p->row) + stored(r, p, n, &p->row_stores);
+    }
+    return uses > 1;
+}
+
+Known *known(Rows *r, const Node *n)
+{
+    for (int i = r->known.n; i-- > 0;)
+        if (r->known.at[i].node == n) return &r->known.at[i];
+    return NULL;
+}
+
+void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
+
+/* ------------------------------------------------------------------ names of values */
+
+const char *word_for(const Node *n)
+{
+    double x;
+    switch (n->op) {
+    case OP_mul:
+        for (int i = 0; i < 2; i++)
+            if (is_filled(n->in[!i], &x) && n->in[i]->op == OP_sum && x > 0 && x < 1) return "mean";
+        return "product";
+    case OP_div: return n->in[0]->op == OP_sum && is_filled(n->in[1], NULL) ? "mean" : "ratio";
+    case OP_add: case OP_cast: return "value";
+    case OP_sub: return "diff";
+    case OP_exp: return "e";
+    case OP_tanh: return "th";
+    case OP_rsqrt: return "rstd";
+    case OP_sqrt: return "root";
+    case OP_log: return "logarithm";
+    case OP_rmax: return "largest";
+    case OP_philox: return "bits";
+    case OP_where: return "chosen";
+    case OP_max: case OP_min: return "bound";
+    default: break;
+    }
+    return n->dtype == BOOL ? "holds" : identifier(op_info[n->op].name);
+}
+
+const char *load_name(Rows *r)
+{
+    static const char *const letters[] = {"x", "y", "z", "u", "v", "w"};
+    for (int i = 0; i < COUNT_OF(letters); i++)
+        if (!name_taken(&r->f->names, letters[i])) return new_name(&r->f->names, letters[i]);
+    return new_name(&r->f->names, "x");
+}
+
+Expr declare(Rows *r, const Node *n, const char *name, Expr e)
+{
+    line(&r->f->w, "const %s %s = %s;", c_type(n->dtype), name, e.text);
+    Expr named = {name, PRIMARY};
+    know(r, n, named);
+    return named;
+}
+
+/* ------------------------------------------------------------------ expressions */
+
+/* Is the number next to it a value of its type, so that C converts a plain 2? */
+static bool brief_literal(const Rows *r, const Node *reader, int k)
+{
+    if (!is_real(reader->in[k]->dtype)) return true;
+    for (int i = 0; i < reader->nin; i++) {
+        const Node *other = reader->in[i];
+        if (i != k && is_real(other->dtype) && !is_filled(source(r, r->phase, other), NULL)) return true;
+    }
+    return reader->nin == 1 && op_info[reader->op].text[0] != '-' && reader->op != OP_cast;
+}
+
+static Expr value(Rows *r, const Node *n, bool brief);
+
+char *kept_element(const Rows *r, int i) { return format("%s[%s]", r->kept[i], r->f->axis[r->inner].now); }
+
+int kept_number(const Rows *r, const Node *n)
+{
+    for (int i = 0; i < r->k->kept.n; i++)
+        if (r->k->kept.at[i] == n) return i;
+    return -1;
+}
+
+Expr computed_here(Rows *r, const Node *n)
+{
+    Expr in[8];
+    must(n->nin <= COUNT_OF(in));
+    for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
+    return apply(n, in);
+}
+
+/* A load that is read twice in the sweep gets a name, where it is first needed. */
+static Expr loaded(Rows *r, const Node *n, int load)
+{
+    const Operand *o = &r->k->loads.at[load];
+    Expr e = value_at(r->f, r->load[load]);
+    const Use *u = &r->f->uses.at[r->load[load]];
+    bool simple = !u->view.buffer || (u->arg >= 0 && r->f->args.at[u->arg].by_value);
+    if (simple && e.binding == PRIMARY) return e;
+    bool twice = r->sweeping && !per_row(r, r->phase, n) && sweep_uses(r, r->phase, n) > 1;
+    if (!twice || (simple && strlen(e.text) < 8)) return e;
+    return declare(r, o->node, load_name(r), e);
+}
+
+static Expr value(Rows *r, const Node *n, bool brief)
+{
+    n = source(r, r->phase, n);
+    Known *v = known(r, n);
+    double x;
+    if (v) return v->expr;
+    if (kept_number(r, n) >= 0) return (Expr){kept_element(r, kept_number(r, n)), PRIMARY};
+    int load = load_of(r, n);
+    if (load >= 0) return loaded(r, n, load);
+    if (is_filled(n, &x)) return literal(x, n->dtype, brief);
+    die("kernel %s reads %s node %d before it is computed", r->k->name, op_info[n->op].name, n->id);
+}
+
+Expr value_of(Rows *r, const Node *n) { return value(r, n, true); }

@@ -1,0 +1,76 @@
+/* pass_simplify.c: rewrites a graph, inputs first, until nothing applies: constants are computed, then rules.def, then the
+ * algebra of views.  Changes no result but for the sign of zeros and the rounding of computed constants.
+ * Needs nothing.  Leaves stacks that hold one value in every slot as expansions of it. */
+#include "graph_eval.h"
+#include "simplify.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ constants */
+
+static Node *by_computing(Node *n)
+{
+    double in[5];
+    if (op_info[n->op].kind != MAP) return NULL;
+    for (int i = 0; i < n->nin; i++)
+        if (!is_filled(n->in[i], &in[i])) return NULL;
+    double value = eval_element(n->op, n->in[0]->dtype, n->dtype, in);
+    return isfinite(value) ? filled(value, n->dtype, n->shape) : NULL;
+}
+
+static Node *step_of(Node *n)
+{
+    Node *m = by_computing(n);
+    if (!m) m = by_rules(n);
+    return m ? m : by_views(n);
+}
+
+Node *simplified(Node *n)
+{
+    for (Node *m = step_of(n); m && m != n; m = step_of(n)) n = m;
+    return n;
+}
+
+/* ------------------------------------------------------------------ loops */
+
+/* A slice of a stack that is the same everywhere is that, outside the loop. */
+static Node *seen_through(Node *n)
+{
+    double value;
+    if (n->op != OP_loop_arg || n->ints[0] != ARG_X) return n;
+    Node *stack = n->loop->xs.at[n->ints[1]].outer;
+    if (is_filled(stack, &value)) return filled(value, n->dtype, n->shape);
+    if (stack->op != OP_expand || stack->in[0]->shape.dim[0] != 1) return n;
+    Shape s = stack->in[0]->shape;              /* [1, …] */
+    Node *slot = simplified(reshape(stack->in[0], shape_of(s.rank - 1, s.dim + 1)));
+    return simplified(expand(slot, n->shape));
+}
+
+/* A stack of what does not change is an expansion. */
+static Node *pick_before(Rewrite *r, Node *old)
+{
+    if (old->op != OP_pick || old->in[0]->op != OP_loop || old->ints[0] != PICK_STACK) return NULL;
+    const Loop *l = old->in[0]->loop;
+    Node *y = l->ys.at[old->ints[1]];
+    if (y->in_loop == l || loop_inside(y->in_loop, l)) return NULL;
+    phase_now = old->phase;
+    return simplified(broadcast(rewritten(r, y), old->shape));
+}
+
+static Node *simplify_node(Rewrite *r, Node *old, Node *const *in)
+{
+    (void)r;
+    Node **seen = NEW_ARRAY(Node *, old->nin + 1);
+    for (int i = 0; i < old->nin; i++) seen[i] = seen_through(in[i]);
+    return simplified(remade(old, seen));
+}
+
+void pass_simplify(Graph *g, const Desc *d)
+{
+    (void)d;
+    if (options.no_simplify) return;
+    int phase = phase_now;
+    Rewrite r = {.node = simplify_node, .before = pick_before};
+    rewrite_graph(&r, g);
+    phase_now = phase;
+}

@@ -1,0 +1,38 @@
+/* rt_random.h: draws that are a function of (seed, name, element): the same for any layout, number of threads and order. */
+#ifndef RT_RANDOM_H
+#define RT_RANDOM_H
+
+#include "rt_math.h"
+
+/* One stream: Philox's key and counter but for the element. */
+typedef struct Stream {
+    int seed, step, site, row;
+} Stream;
+
+/* The name enters by its FNV-1a hash: half of it into the key, half into the counter. */
+static inline Stream stream_of(uint64_t seed, const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    return (Stream){(int)(uint32_t)seed, (int)(uint32_t)(h >> 32), (int)(uint32_t)h, (int)(uint32_t)(seed >> 32)};
+}
+
+/* Random bits of element e. */
+static inline uint32_t stream_word(Stream s, int64_t e)
+{
+    return (uint32_t)philox_word(s.seed, s.step, s.site, s.row ^ (int)(e >> 32), (int)(uint32_t)e);
+}
+
+/* (0, 1), 32 bits. */
+static inline double uniform_of_word(uint32_t word) { return ((double)word + 0.5) * 0x1p-32; }
+
+/* Two independent standard normals by Box and Muller: radius and angle from two words; up to 6.7. */
+static inline void normals_of_words(uint32_t w0, uint32_t w1, float *z0, float *z1)
+{
+    float radius = sqrtf(-2.0f * log_f32((float)uniform_of_word(w0)));
+    float angle = (float)(int)(w1 >> 8) * (0x1p-24f * 6.2831853f);
+    *z0 = radius * cos_f32(angle);
+    *z1 = radius * sin_f32(angle);
+}
+
+#endif

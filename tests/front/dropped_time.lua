@@ -1,0 +1,11 @@
+-- `decode = false` allows what decode could not follow.
+return {
+  config = { batch = 4, seq = 8, vocab = 16, width = 12 },
+  decode = false,
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width })
+    x = x - x:mean { 1, keep = true }
+    local logits = nn.linear(x, { out = c.vocab })
+    return nn.cross_entropy(logits, input.targets), { logits = logits }
+  end,
+}

@@ -1,0 +1,2 @@
+getmetatable("").__index = nil
+return { forward = function() return nn.zeros { 1 }:mean() end }

@@ -1,0 +1,2 @@
+local other = require "../secrets"
+return { forward = function() return nn.zeros { 1 }:mean() end }

@@ -1,0 +1,120 @@
+/* test_store.c: safetensors files are read back as written, and no change of bytes or length makes reading crash. */
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int failures;
+
+static void expect(bool ok, const char *what)
+{
+    if (!ok) printf("FAILED: %s\n", what), failures++;
+}
+
+static const char *path;
+static double values[6] = {1, -2, 3.5, 1e-300, 5e200, 0};
+
+static void write_file(void)
+{
+    const int64_t dims[] = {2, 3};
+    const int32_t id = 77;
+    Store_writer *w = start_store(path);
+    declare_tensor(w, "h.0.weight \"quoted\" é", LATHE_F64, 2, dims);
+    declare_tensor(w, "id", LATHE_I32, 0, NULL);
+    declare_tensor(w, "none", LATHE_F32, 1, (const int64_t[]){0});
+    put_elements(w, values, 4, LATHE_F64);
+    put_elements(w, values + 4, 2, LATHE_F64);
+    put_elements(w, &id, 1, LATHE_I32);
+    finish_store(w);
+}
+
+static void read_back(void)
+{
+    Store s;
+    read_store(&s, path);
+    const Stored *weight = find_stored(&s, "h.0.weight \"quoted\" é"), *id = find_stored(&s, "id");
+    expect(s.n == 3 && weight && id && !find_stored(&s, "missing"), "the three tensors are there");
+    expect(weight->rank == 2 && weight->dim[0] == 2 && weight->dim[1] == 3, "shape");
+    for (int i = 0; i < 6; i++) expect(stored_element(weight, i) == values[i], "values");
+    expect(stored_element(id, 0) == 77, "the id");
+    expect(stored_is(id, "I32 I64") && !stored_is(id, "F32 F64") && stored_is(weight, "F32 F64"), "dtypes");
+    expect((size_t)(weight->at - (const char *)s.map) % 8 == 0, "data starts at a multiple of 8");
+    close_store(&s);
+}
+
+/* Reads the file and all that it claims to hold. */
+static void read_all(void)
+{
+    Store s;
+    volatile double sum = 0;
+    read_store(&s, path);
+    for (int i = 0; i < s.n; i++) {
+        int64_t n = 1;
+        for (int k = 0; k < s.tensor[i].rank; k++) n *= s.tensor[i].dim[k];
+        for (int64_t e = 0; stored_is(&s.tensor[i], "F32 F64 I32 I64") && e < n; e++)
+            sum += stored_element(&s.tensor[i], e);
+    }
+    exit(0);
+}
+
+/* In a child, since what is wrong ends the program: it must end with 0 or 3, not by a signal. */
+static bool survives(void)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(9);
+        read_all();
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_DATA);
+}
+
+static uint32_t state = 12345;
+static uint32_t any(uint32_t n)
+{
+    state = state * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)state * n >> 32);
+}
+
+static void put_file(const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    fwrite(bytes, 1, n, f);
+    fclose(f);
+}
+
+static void damage(const char *good, size_t n, int rounds)
+{
+    char *bad = malloc(n);
+    for (int round = 0; round < rounds; round++) {
+        static const char likely[] = "0123456789-[]{},:\"\0e.";
+        size_t length = any(4) ? n : any((uint32_t)n);
+        memcpy(bad, good, n);
+        for (uint32_t k = 1 + any(3); k > 0; k--)
+            bad[any((uint32_t)n)] = any(2) ? (char)any(256) : likely[any(sizeof likely)];
+        put_file(bad, length);
+        if (!survives()) {
+            expect(false, "a damaged file ended the reader by a signal");
+            break;
+        }
+    }
+    free(bad);
+}
+
+int main(void)
+{
+    char good[4096];
+    path = text_of("%s/store-%d.safetensors", getenv("TMP") ? getenv("TMP") : "/tmp", (int)getpid());
+    write_file();
+    read_back();
+    FILE *f = fopen(path, "rb");
+    size_t n = fread(good, 1, sizeof good, f);
+    fclose(f);
+    damage(good, n, getenv("LATHE_LONG") ? 20000 : 1000);
+    unlink(path);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
