@@ -1,4 +1,5 @@
-/* front.h: what the files of the front end share: the Lua state, places, tensors, scopes, loops, the entry being traced. */
+/* front.h: what the files of the front end share: the Lua state, places, tensors, scopes, loops, the entry being
+ * traced. */
 #ifndef FRONT_H
 #define FRONT_H
 
@@ -29,8 +30,8 @@ typedef struct Mixed {
 typedef struct Tensor {
     Node *node;
     Factor batch, time;
-    const Mixed *mixed;         /* NULL: each time step depends on its own step alone */
-    int trace;                  /* the trace it was made in: a value cannot be kept from one entry to the next */
+    const Mixed *mixed; /* NULL: each time step depends on its own step alone */
+    int trace;          /* the trace it was made in: a value cannot be kept from one entry to the next */
 } Tensor;
 
 enum { NO_AXIS = -1 };
@@ -40,49 +41,55 @@ enum { NO_AXIS = -1 };
 
 typedef struct Trace {
     Desc *desc;
-    Graph *graph;               /* NULL while no entry is traced */
-    int number;                 /* 1, 2, … */
+    Graph *graph; /* NULL while no entry is traced */
+    int number;   /* 1, 2, … */
     bool decode;
-    int64_t batch, time;        /* extents of this entry: 1 and 1 in decode */
-    int site;                   /* random ops so far */
-    int time_places;            /* so far: calls that asked whether an axis is time, … */
-    VEC(bool) over_time;        /* … and what they found in the entry before decode */
-    int time_aware;             /* > 0: inside a library function that answers for the time axis itself */
-    const char *path;           /* layer path */
-    VEC(Loop *) open;           /* every open loop but micro, outermost first */
-    VEC(Loop *) copies;         /* those of them that give each iteration its own parameters (stack, map) */
-    VEC(struct New_state { const char *name; Node *node; int depth; }) states;  /* decode; depth: open loops around node */
+    int64_t batch, time; /* extents of this entry: 1 and 1 in decode */
+    int site;            /* random ops so far */
+    int time_places;     /* so far: calls that asked whether an axis is time, … */
+    VEC(bool) over_time; /* … and what they found in the entry before decode */
+    int time_aware;      /* > 0: inside a library function that answers for the time axis itself */
+    const char *path;    /* layer path */
+    VEC(Loop *) open;    /* every open loop but micro, outermost first */
+    VEC(Loop *) copies;  /* those of them that give each iteration its own parameters (stack, map) */
+    VEC(struct New_state {
+        const char *name;
+        Node *node;
+        int depth;
+    }) states; /* decode; depth: open loops around node */
 } Trace;
 extern Trace trace;
 
-/* ------------------------------------------------------------------ front_lua.c: sandbox, files, places, user errors */
+/* ------------------------------------------------------------------ front_lua.c: sandbox, files, places, user errors
+ */
 
 lua_State *sandbox_open(const Options *o);
 void sandbox_close(lua_State *L);
-void run_description(lua_State *L, const char *file);       /* leaves the returned table on the stack */
-void call_lua(lua_State *L, int nargs, int nresults);       /* a call of the user's code; errors end the program */
-const char *library_text(const char *name);                 /* compiler/lua/NAME.lua */
-void push_library(lua_State *L, const char *name);          /* what it returns */
-const char *source_text(const char *file);                  /* of a file read so far, or NULL */
+void run_description(lua_State *L, const char *file); /* leaves the returned table on the stack */
+void call_lua(lua_State *L, int nargs, int nresults); /* a call of the user's code; errors end the program */
+const char *library_text(const char *name);           /* compiler/lua/NAME.lua */
+void push_library(lua_State *L, const char *name);    /* what it returns */
+const char *source_text(const char *file);            /* of a file read so far, or NULL */
 uint64_t source_hash(void);
-Where lua_place(lua_State *L);                                  /* the innermost line of the user's files, with the layer path */
-Where place_of_key(const char *file, const char *section, const char *key);     /* the first line with `key =` (after the
-                                                               one with `section =`, unless NULL), or the file */
-void local_names(const char *file, const char ***words, int *n);    /* that follow `local` or `function` */
+Where lua_place(lua_State *L); /* the innermost line of the user's files, with the layer path */
+Where place_of_key(const char *file, const char *section, const char *key); /* the first line with `key =` (after the
+                                                           one with `section =`, unless NULL), or the file */
+void local_names(const char *file, const char ***words, int *n);            /* that follow `local` or `function` */
 _Noreturn void user_error(lua_State *L, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-const char *advice(const char *word, const char *const *known, int n);     /* "; did you mean 'x'?" or "; known are a, b" or "" */
-const char *library_function(lua_State *L);                 /* "nn.attention" while one runs, or NULL */
-const char *lua_text(lua_State *L, int index);              /* a value as an error message shows it */
-void keys_of(lua_State *L, int index, const char ***words, int *n);        /* string keys, sorted */
-void wrap_function(lua_State *L, const char *name);         /* the Lua function on the top becomes a C one that calls it */
-void wrap_library(lua_State *L, const char *name);          /* the table on the top: its functions become safe to tail-call */
-void strict_table(lua_State *L, const char *name);          /* the table on the top: unknown keys are errors */
+const char *advice(const char *word, const char *const *known,
+                   int n);                     /* "; did you mean 'x'?" or "; known are a, b" or "" */
+const char *library_function(lua_State *L);    /* "nn.attention" while one runs, or NULL */
+const char *lua_text(lua_State *L, int index); /* a value as an error message shows it */
+void keys_of(lua_State *L, int index, const char ***words, int *n); /* string keys, sorted */
+void wrap_function(lua_State *L, const char *name); /* the Lua function on the top becomes a C one that calls it */
+void wrap_library(lua_State *L, const char *name);  /* the table on the top: its functions become safe to tail-call */
+void strict_table(lua_State *L, const char *name);  /* the table on the top: unknown keys are errors */
 
 /* front_config.c */
-void read_config(lua_State *L, int model, const Options *o);                /* fills desc->knobs, pushes c */
+void read_config(lua_State *L, int model, const Options *o); /* fills desc->knobs, pushes c */
 bool knob_integer(const char *name, int64_t *value);
-const char *knob_with_extent(int64_t extent);               /* the one knob of that value, or NULL */
-void apply_late_sets(void);                                 /* --set of the recipe's names */
+const char *knob_with_extent(int64_t extent); /* the one knob of that value, or NULL */
+void apply_late_sets(void);                   /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);
 
 /* A function given to Lua, with what an editor shows of it: "axis: integer): lathe.Tensor", a line of documentation. */
@@ -93,9 +100,9 @@ typedef struct Binding {
 } Binding;
 
 /* front_tensor.c: userdata, operators, shapes; bindings made from ops.def */
-extern const Binding both_bindings[], function_bindings[], method_bindings[];   /* both: nn.f(x) and x:f() */
+extern const Binding both_bindings[], function_bindings[], method_bindings[]; /* both: nn.f(x) and x:f() */
 void bind(lua_State *L, int table, const Binding *list);
-void open_tensors(lua_State *L);                            /* the metatable; nn's bindings into the table on the top */
+void open_tensors(lua_State *L); /* the metatable; nn's bindings into the table on the top */
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed);
 void push_like(lua_State *L, Node *n, const Tensor *like);  /* of the same shape */
 Tensor *tensor_at(lua_State *L, int arg, const char *what); /* error unless a live tensor */
@@ -104,7 +111,7 @@ char *tensor_text(const Tensor *t);                         /* "[batch 12, time 
 char *shape_words(const Tensor *t, Shape s);                /* another shape with t's axis names */
 int axis_at(lua_State *L, int arg, int rank);               /* -rank … rank-1 */
 int axis_value(lua_State *L, lua_Integer axis, int rank);
-Shape shape_at(lua_State *L, int arg);                      /* {2, 3} */
+Shape shape_at(lua_State *L, int arg); /* {2, 3} */
 int64_t integer_at(lua_State *L, int arg, const char *what);
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void check_size(lua_State *L, Shape s);
@@ -114,14 +121,14 @@ _Noreturn void refuse_comparison(lua_State *L, const char *symbol, const char *f
 
 /* front_equal.c: == between a tensor and something else is an error */
 char *guard_comparisons(const char *text);
-int equal_call(lua_State *L);                               /* __equal(a, b) */
+int equal_call(lua_State *L); /* __equal(a, b) */
 
 /* front_move.c: reshape … topk as methods, with batch and time axes followed through */
 extern const Binding move_methods[], shape_functions[];
 
 /* front_param.c: scopes, parameters, states, random draws */
 extern const luaL_Reg param_functions[];
-void params_forget(void);                                   /* a new description */
+void params_forget(void); /* a new description */
 void params_new_trace(void);
 
 /* front_loop.c: stack, map and scan open their loops through these */
@@ -129,12 +136,12 @@ extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Loop *l);
 
 /* front_recipe.c */
-void read_recipe(lua_State *L, int model);                  /* c is at the top; fills desc->recipe */
-const char *const *recipe_names(int *n);                    /* what --set may name beside the knobs */
+void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
+const char *const *recipe_names(int *n);   /* what --set may name beside the knobs */
 bool recipe_knows(const char *key);
 void recipe_set(const char *key, const char *value);
 
 /* front_trace.c: the entries */
-void trace_entries(lua_State *L, int model);                /* c is at the top */
+void trace_entries(lua_State *L, int model); /* c is at the top */
 
 #endif

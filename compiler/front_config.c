@@ -1,4 +1,5 @@
-/* front_config.c: the configuration: defaults with their types, named configurations, --set; and c, which forward reads. */
+/* front_config.c: the configuration: defaults with their types, named configurations, --set; and c, which forward
+ * reads. */
 #include "front.h"
 
 #include <errno.h>
@@ -19,17 +20,24 @@ void check_model_keys(lua_State *L, int model)
             err(place_of_key(trace.desc->file, NULL, keys[i]), "a description has no part '%s'%s", keys[i],
                 advice(keys[i], model_keys, COUNT_OF(model_keys)));
     }
-    static const struct { const char *key; int type; const char *what; } parts[] = {
-        {"config", LUA_TTABLE, "a table of defaults"}, {"configs", LUA_TTABLE, "a table of named configurations"},
-        {"check", LUA_TFUNCTION, "a function of c"}, {"decode", LUA_TBOOLEAN, "true or false"}};
+    static const struct {
+        const char *key;
+        int type;
+        const char *what;
+    } parts[] = {{"config", LUA_TTABLE, "a table of defaults"},
+                 {"configs", LUA_TTABLE, "a table of named configurations"},
+                 {"check", LUA_TFUNCTION, "a function of c"},
+                 {"decode", LUA_TBOOLEAN, "true or false"}};
     for (int i = 0; i < COUNT_OF(parts); i++) {
         int type = lua_getfield(L, model, parts[i].key);
         if (type != LUA_TNIL && type != parts[i].type)
-            err(place_of_key(trace.desc->file, NULL, parts[i].key), "`%s` is %s; this is %s", parts[i].key, parts[i].what, lua_text(L, -1));
+            err(place_of_key(trace.desc->file, NULL, parts[i].key), "`%s` is %s; this is %s", parts[i].key,
+                parts[i].what, lua_text(L, -1));
         lua_pop(L, 1);
     }
     if (lua_getfield(L, model, "forward") != LUA_TFUNCTION || lua_iscfunction(L, -1))
-        err((Where){.file = trace.desc->file}, "a description needs `forward = function(c, input) … end`, which returns the loss");
+        err((Where){.file = trace.desc->file},
+            "a description needs `forward = function(c, input) … end`, which returns the loss");
     lua_pop(L, 1);
 }
 
@@ -56,8 +64,8 @@ static void conform(lua_State *L, const char *key, Where where)
         lua_pushnumber(L, v);
         return;
     }
-    err(where, "'%s' is %s %s (its default is %s), and here it is %s", key, same(want, "integer") ? "an" : "a", want, lua_text(L, -2),
-        have ? lua_text(L, -1) : luaL_typename(L, -1));
+    err(where, "'%s' is %s %s (its default is %s), and here it is %s", key, same(want, "integer") ? "an" : "a", want,
+        lua_text(L, -2), have ? lua_text(L, -1) : luaL_typename(L, -1));
 }
 
 /* The text of --set as a value of the type of the one on the top. */
@@ -88,8 +96,8 @@ static void push_parsed(lua_State *L, const char *key, const char *text)
             return;
         }
     }
-    err(place_of_key(trace.desc->file, "config", key), "--set %s=%s: '%s' is %s %s (without --set it is %s)", key, text, key,
-        same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
+    err(place_of_key(trace.desc->file, "config", key), "--set %s=%s: '%s' is %s %s (without --set it is %s)", key, text,
+        key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
 }
 
 /* ------------------------------------------------------------------ layers of values */
@@ -101,9 +109,12 @@ static void take_defaults(lua_State *L, int model, int values)
     if (lua_isnil(L, -1)) return lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        if (!key) err(place_of_key(trace.desc->file, NULL, "config"), "config is a table of names and defaults: `config = { width = 128, … }`");
+        if (!key)
+            err(place_of_key(trace.desc->file, NULL, "config"),
+                "config is a table of names and defaults: `config = { width = 128, … }`");
         if (!type_name(L, -1))
-            err(place_of_key(trace.desc->file, NULL, key), "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
+            err(place_of_key(trace.desc->file, NULL, key),
+                "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
         lua_pushvalue(L, -1);
         lua_setfield(L, values, key);
     }
@@ -119,7 +130,8 @@ static void push_configuration(lua_State *L, int model, const char *name)
         if (lua_getfield(L, -1, name) == LUA_TTABLE) return;
     }
     if (lua_isnil(L, -1))
-        err(place_of_key(trace.desc->file, NULL, "configs"), "--config %s: there is no such configuration%s", name, advice(name, names, n));
+        err(place_of_key(trace.desc->file, NULL, "configs"), "--config %s: there is no such configuration%s", name,
+            advice(name, names, n));
     err(place_of_key(trace.desc->file, NULL, name), "configuration '%s' is a table of values", name);
 }
 
@@ -147,7 +159,8 @@ static void take_configurations(lua_State *L, int model, int values, const char 
         for (int k = 0; k < m; k++) {
             Where w = place_of_key(trace.desc->file, names[i], keys[k]);
             if (lua_getfield(L, values, keys[k]) == LUA_TNIL)
-                err(w, "configuration '%s' sets '%s', which is not in config%s", names[i], keys[k], advice_key(L, values, keys[k]));
+                err(w, "configuration '%s' sets '%s', which is not in config%s", names[i], keys[k],
+                    advice_key(L, values, keys[k]));
             lua_getfield(L, table, keys[k]);
             conform(L, keys[k], w);
             if (same(names[i], chosen)) lua_setfield(L, values, keys[k]);
@@ -159,7 +172,7 @@ static void take_configurations(lua_State *L, int model, int values, const char 
 }
 
 typedef VEC(const char *) Later;
-static Later later;             /* --set of the recipe's names, applied by read_recipe */
+static Later later; /* --set of the recipe's names, applied by read_recipe */
 
 static void take_sets(lua_State *L, int values, const Options *o)
 {
@@ -178,8 +191,8 @@ static void take_sets(lua_State *L, int values, const Options *o)
             keys_of(L, values, &known, &n);
             const char *const *recipe = recipe_names(&m), *close = nearest(key, known, n);
             if (!close) close = nearest(key, recipe, m);
-            err(place_of_key(trace.desc->file, NULL, "config"), "--set %s: there is no '%s' in the configuration%s", o->sets.at[i], key,
-                        close ? format("; did you mean '%s'?", close) : advice(key, known, n));
+            err(place_of_key(trace.desc->file, NULL, "config"), "--set %s: there is no '%s' in the configuration%s",
+                o->sets.at[i], key, close ? format("; did you mean '%s'?", close) : advice(key, known, n));
         }
         lua_pop(L, 1);
     }
@@ -205,7 +218,8 @@ static int unknown_knob(lua_State *L)
 
 static int fixed_knob(lua_State *L)
 {
-    user_error(L, "the configuration is fixed here: give '%s' its value in config, a named configuration or --set", luaL_tolstring(L, 2, NULL));
+    user_error(L, "the configuration is fixed here: give '%s' its value in config, a named configuration or --set",
+               luaL_tolstring(L, 2, NULL));
 }
 
 static int knob_pairs(lua_State *L)
@@ -219,7 +233,8 @@ static int knob_pairs(lua_State *L)
 /* An empty table before the values, which are at the top: nothing can change them. */
 static void push_c(lua_State *L, int values)
 {
-    static const luaL_Reg meta[] = {{"__index", unknown_knob}, {"__newindex", fixed_knob}, {"__pairs", knob_pairs}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__index", unknown_knob}, {"__newindex", fixed_knob}, {"__pairs", knob_pairs}, {NULL, NULL}};
     lua_newtable(L);
     lua_newtable(L);
     lua_pushvalue(L, values);
@@ -272,10 +287,12 @@ bool knob_integer(const char *name, int64_t *value)
     return false;
 }
 
-/* The one knob whose value an extent has; those of the recipe and of counted things are not extents, batch is followed. */
+/* The one knob whose value an extent has; those of the recipe and of counted things are not extents, batch is followed.
+ */
 const char *knob_with_extent(int64_t extent)
 {
-    static const char *const others[] = {"batch", "steps", "warmup", "layers", "accumulate", "eval_every", "save_every"};
+    static const char *const others[] = {"batch",      "steps",      "warmup",    "layers",
+                                         "accumulate", "eval_every", "save_every"};
     const char *found = NULL;
     for (int i = 0; trace.desc && i < trace.desc->knobs.n; i++) {
         const char *name = trace.desc->knobs.at[i].name;

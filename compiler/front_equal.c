@@ -19,7 +19,10 @@ typedef struct Token {
 
 typedef VEC(Token) Tokens;
 
-static bool is(const Token *t, const char *text) { return (int)strlen(text) == t->n && memcmp(t->at, text, (size_t)t->n) == 0; }
+static bool is(const Token *t, const char *text)
+{
+    return (int)strlen(text) == t->n && memcmp(t->at, text, (size_t)t->n) == 0;
+}
 
 static bool among(const Token *t, const char *const *words)
 {
@@ -75,8 +78,9 @@ static int symbol_length(const char *p)
 
 static Token next_token(const char *p)
 {
-    static const char *const keywords[] = {"and",   "break", "do",     "else", "elseif", "end",   "for",  "function", "goto",  "if", "in",
-                                           "local", "not",   "or",     "repeat", "return", "then", "until", "while", NULL};
+    static const char *const keywords[] = {"and",      "break",  "do",   "else",  "elseif", "end", "for",
+                                           "function", "goto",   "if",   "in",    "local",  "not", "or",
+                                           "repeat",   "return", "then", "until", "while",  NULL};
     static const char *const literals[] = {"nil", "true", "false", NULL};
     p = skip_space(p);
     if (!*p) return (Token){END, p, 0};
@@ -103,7 +107,8 @@ static bool opens(const Token *t) { return t->kind == SYMBOL && (*t->at == '(' |
 /* The first token of A for the comparison at k, or -1. */
 static int left_of(const Tokens *s, int k)
 {
-    static const char *const bounds[] = {"=", ",", ";", NULL}, *const comparisons[] = {"==", "~=", "<", ">", "<=", ">=", NULL};
+    static const char *const bounds[] = {"=", ",", ";", NULL}, *const comparisons[] = {"==", "~=", "<", ">",
+                                                                                       "<=", ">=", NULL};
     int depth = 0;
     for (int i = k - 1; i >= 0; i--) {
         const Token *t = &s->at[i];
@@ -158,9 +163,9 @@ static int right_of(const Tokens *s, int k)
 
 /* ------------------------------------------------------------------ the text */
 
-typedef struct Edit {           /* texts before and after a token; instead of it where instead is set */
-    int before, after;          /* how many comparisons begin and end here */
-    bool unequal[4];            /* of those that begin */
+typedef struct Edit {  /* texts before and after a token; instead of it where instead is set */
+    int before, after; /* how many comparisons begin and end here */
+    bool unequal[4];   /* of those that begin */
     bool comma;
 } Edit;
 
@@ -197,7 +202,8 @@ char *guard_comparisons(const char *text)
 int equal_call(lua_State *L)
 {
     const Tensor *a = is_tensor(L, 1), *b = is_tensor(L, 2);
-    if ((a || b) && !lua_isnoneornil(L, 1) && !lua_isnoneornil(L, 2) && !lua_rawequal(L, 1, 2)) refuse_comparison(L, "==", "eq");
+    if ((a || b) && !lua_isnoneornil(L, 1) && !lua_isnoneornil(L, 2) && !lua_rawequal(L, 1, 2))
+        refuse_comparison(L, "==", "eq");
     lua_settop(L, 2);
     lua_pushboolean(L, lua_compare(L, 1, 2, LUA_OPEQ));
     return 1;

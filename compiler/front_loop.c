@@ -75,12 +75,14 @@ static int next_call(lua_State *L)
     Loop *l = loop_at(L, 1);
     int k = (int)luaL_checkinteger(L, 2);
     const char *doing = luaL_checkstring(L, 4);
-    if (!is_tensor(L, 3)) user_error(L, "%s: the function must return the carried value, and it returns %s", doing, lua_text(L, 3));
+    if (!is_tensor(L, 3))
+        user_error(L, "%s: the function must return the carried value, and it returns %s", doing, lua_text(L, 3));
     const Tensor *t = tensor_at(L, 3, doing);
     const Node *arg = l->carries.at[k].arg;
     if (!same_shape(arg->shape, t->node->shape) || arg->dtype != t->node->dtype)
-        user_error(L, "%s: the carried value must keep its shape and type\n    begins as  %s %s\n    returned   %s %s", doing,
-                   dtype_name(arg->dtype), shape_words(t, arg->shape), dtype_name(t->node->dtype), tensor_text(t));
+        user_error(L, "%s: the carried value must keep its shape and type\n    begins as  %s %s\n    returned   %s %s",
+                   doing, dtype_name(arg->dtype), shape_words(t, arg->shape), dtype_name(t->node->dtype),
+                   tensor_text(t));
     loop_next(l, k, t->node);
     return 0;
 }
@@ -92,7 +94,8 @@ static void add_stacked(Loop *l, Node *n)
     push(&l->ys, n);
 }
 
-/* core.keep(l, value): core.stacked will ask for it.  Told before closing: what a loop depends on decides where it lies. */
+/* core.keep(l, value): core.stacked will ask for it.  Told before closing: what a loop depends on decides where it
+ * lies. */
 static int keep_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
@@ -138,8 +141,7 @@ static int stacked_call(lua_State *L)
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
     Node *n = t->node;
     if (n->in_loop == l) n = loop_stack(l, n);
-    else {                      /* the same in each iteration */
-        Shape s = {.rank = n->shape.rank + 1, .dim = {l->trip}};
+    else { /* the same in each iteration */ Shape s = {.rank = n->shape.rank + 1, .dim = {l->trip}};
         for (int i = 0; i < n->shape.rank; i++) s.dim[i + 1] = n->shape.dim[i];
         n = broadcast(n, s);
     }
@@ -148,5 +150,5 @@ static int stacked_call(lua_State *L)
 }
 
 const luaL_Reg loop_functions[] = {
-    {"loop", open_call}, {"index", index_call}, {"carry", carry_call}, {"loop_x", x_call}, {"next", next_call},
-    {"keep", keep_call},     {"close", close_call}, {"result", result_call}, {"stacked", stacked_call}, {NULL, NULL}};
+    {"loop", open_call}, {"index", index_call}, {"carry", carry_call},   {"loop_x", x_call},        {"next", next_call},
+    {"keep", keep_call}, {"close", close_call}, {"result", result_call}, {"stacked", stacked_call}, {NULL, NULL}};

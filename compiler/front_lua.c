@@ -25,11 +25,11 @@ enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 20 };
 
 static struct Sandbox {
     lua_State *L;
-    size_t bytes;               /* held by Lua */
+    size_t bytes; /* held by Lua */
     int64_t instructions;
-    bool refused;               /* the allocator said no, … */
-    Where refused_at;           /* … here */
-    const char *folder;         /* of the description: require looks nowhere else */
+    bool refused;       /* the allocator said no, … */
+    Where refused_at;   /* … here */
+    const char *folder; /* of the description: require looks nowhere else */
     uint64_t hash;
     VEC(struct Source { const char *file, *text; }) sources;
 } box;
@@ -60,7 +60,8 @@ static void count_instructions(lua_State *L, lua_Debug *ar)
     (void)ar;
     box.instructions += HOOK_EVERY;
     if (box.instructions > instruction_limit)
-        err(lua_place(L), "the description has run for %lld million Lua instructions without an end: is this loop endless?",
+        err(lua_place(L),
+            "the description has run for %lld million Lua instructions without an end: is this loop endless?",
             (long long)(instruction_limit / 1000000));
 }
 
@@ -97,7 +98,8 @@ static int on_error(lua_State *L)
     if (!message) message = format("an error that is no text was raised (a %s)", luaL_typename(L, 1));
     message = without_position(message);
     if (strstr(message, "'for'") && strstr(message, "tensor"))
-        message = "a Lua loop cannot be steered by a tensor, such as a loop index: a description is traced once, before there are values";
+        message = "a Lua loop cannot be steered by a tensor, such as a loop index: a description is traced once, "
+                  "before there are values";
     if (strstr(message, "stack overflow")) message = "functions call each other too deeply (stack overflow)";
     err(lua_place(L), "%s%s%s", where_from ? where_from : "", where_from ? ": " : "", message);
 }
@@ -109,7 +111,8 @@ void call_lua(lua_State *L, int nargs, int nresults)
     lua_insert(L, handler);
     int status = lua_pcall(L, nargs, nresults, handler);
     if (status == LUA_ERRMEM || box.refused)
-        err(box.refused_at, "the description wants more than %zu MB of memory: is a table or a string growing without an end?",
+        err(box.refused_at,
+            "the description wants more than %zu MB of memory: is a table or a string growing without an end?",
             memory_limit >> 20);
     if (status != LUA_OK) err(box.refused_at, "%s", lua_tostring(L, -1));
     lua_remove(L, handler);
@@ -126,7 +129,7 @@ static void load_text(lua_State *L, const char *file, const char *text, size_t b
     const char *chunk = format("@%s", file);
     if (luaL_loadbufferx(L, start, bytes - (size_t)(start - text), chunk, "t") == LUA_OK) {
         const char *guarded = guard_comparisons(start);
-        bool whole = strlen(start) == bytes - (size_t)(start - text);       /* no zero byte inside */
+        bool whole = strlen(start) == bytes - (size_t)(start - text); /* no zero byte inside */
         if (whole && luaL_loadbufferx(L, guarded, strlen(guarded), chunk, "t") == LUA_OK) lua_remove(L, -2);
         else if (!whole) return;
         else lua_pop(L, 1);
@@ -167,8 +170,10 @@ void run_description(lua_State *L, const char *file)
     load_file(L, file);
     call_lua(L, 0, 1);
     if (!lua_istable(L, -1) || is_tensor(L, -1))
-        err((Where){.file = file}, "a description ends with `return { config = {…}, forward = function(c, input) … end, … }`;"
-            " this one returns %s", lua_text(L, -1));
+        err((Where){.file = file},
+            "a description ends with `return { config = {…}, forward = function(c, input) … end, … }`;"
+            " this one returns %s",
+            lua_text(L, -1));
 }
 
 /* require "name": the file name.lua beside the description, once. */
@@ -228,7 +233,7 @@ static int next_pair(lua_State *L)
     while (lua_rawgeti(L, lua_upvalueindex(2), i) != LUA_TNIL) {
         lua_pushvalue(L, -1);
         if (lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL) return 2;
-        lua_pop(L, 2);          /* removed meanwhile */
+        lua_pop(L, 2); /* removed meanwhile */
         lua_pushinteger(L, ++i);
         lua_replace(L, lua_upvalueindex(3));
     }
@@ -255,19 +260,18 @@ static int sorted_pairs(lua_State *L)
     return 1;
 }
 
-static const char sorted_keys_text[] =
-    "local next, type, sort, tostring = ...\n"
-    "local rank = { number = 1, string = 2 }\n"
-    "return function(t)\n"
-    "  local keys = {}\n"
-    "  for k in next, t do keys[#keys + 1] = k end\n"
-    "  sort(keys, function(a, b)\n"
-    "    local ra, rb = rank[type(a)] or 3, rank[type(b)] or 3\n"
-    "    if ra ~= rb or ra == 3 then return ra < rb end\n"
-    "    return a < b\n"
-    "  end)\n"
-    "  return keys\n"
-    "end\n";
+static const char sorted_keys_text[] = "local next, type, sort, tostring = ...\n"
+                                       "local rank = { number = 1, string = 2 }\n"
+                                       "return function(t)\n"
+                                       "  local keys = {}\n"
+                                       "  for k in next, t do keys[#keys + 1] = k end\n"
+                                       "  sort(keys, function(a, b)\n"
+                                       "    local ra, rb = rank[type(a)] or 3, rank[type(b)] or 3\n"
+                                       "    if ra ~= rb or ra == 3 then return ra < rb end\n"
+                                       "    return a < b\n"
+                                       "  end)\n"
+                                       "  return keys\n"
+                                       "end\n";
 
 static void copy_fields(lua_State *L, int from, const char *const *without)
 {
@@ -335,16 +339,18 @@ static int global_assigned(lua_State *L)
 
 static void make_environment(lua_State *L)
 {
-    static const char *const base[] = {"_VERSION", "assert", "error",  "ipairs", "rawequal", "rawget", "rawlen", "rawset",
-                                       "select",   "tonumber", "tostring", "type",   "getmetatable", NULL};
+    static const char *const base[] = {"_VERSION", "assert", "error",        "ipairs", "rawequal",
+                                       "rawget",   "rawlen", "rawset",       "select", "tonumber",
+                                       "tostring", "type",   "getmetatable", NULL};
     lua_newtable(L);
     int env = lua_gettop(L);
     for (const char *const *name = base; *name; name++) {
         lua_getglobal(L, *name);
         lua_setfield(L, env, *name);
     }
-    static const luaL_Reg ours[] = {{"print", print_to_stderr}, {"setmetatable", set_metatable}, {"pairs", sorted_pairs},
-                                    {"require", require_beside}, {"__equal", equal_call}, {NULL, NULL}};
+    static const luaL_Reg ours[] = {{"print", print_to_stderr}, {"setmetatable", set_metatable},
+                                    {"pairs", sorted_pairs},    {"require", require_beside},
+                                    {"__equal", equal_call},    {NULL, NULL}};
     luaL_setfuncs(L, ours, 0);
     give_library(L, env, "string", (const char *const[]){"dump", NULL});
     give_library(L, env, "table", (const char *const[]){NULL});
@@ -413,8 +419,8 @@ static void give_ours(lua_State *L, int env, const char *name)
 
 static void open_core(lua_State *L)
 {
-    lua_newtable(L);                            /* core */
-    for (int i = 0; i < 2; i++) {               /* for `lathe stubs` */
+    lua_newtable(L);              /* core */
+    for (int i = 0; i < 2; i++) { /* for `lathe stubs` */
         lua_newtable(L);
         lua_setfield(L, -2, i ? "specs" : "docs");
     }
@@ -422,7 +428,7 @@ static void open_core(lua_State *L)
     lua_setfield(L, -2, "use");
     luaL_setfuncs(L, param_functions, 0);
     luaL_setfuncs(L, loop_functions, 0);
-    open_tensors(L);                            /* core.nn, core.methods */
+    open_tensors(L); /* core.nn, core.methods */
     lua_setfield(L, LUA_REGISTRYINDEX, "core");
 }
 
@@ -444,8 +450,11 @@ lua_State *sandbox_open(const Options *o)
     memset(&box, 0, sizeof box);
     lua_State *L = box.L = lua_newstate(allocate, NULL);
     if (!L) die("no memory for Lua");
-    static const luaL_Reg standard[] = {{LUA_GNAME, luaopen_base}, {LUA_TABLIBNAME, luaopen_table}, {LUA_STRLIBNAME, luaopen_string},
-                                        {LUA_MATHLIBNAME, luaopen_math}, {LUA_UTF8LIBNAME, luaopen_utf8}};
+    static const luaL_Reg standard[] = {{LUA_GNAME, luaopen_base},
+                                        {LUA_TABLIBNAME, luaopen_table},
+                                        {LUA_STRLIBNAME, luaopen_string},
+                                        {LUA_MATHLIBNAME, luaopen_math},
+                                        {LUA_UTF8LIBNAME, luaopen_utf8}};
     for (int i = 0; i < COUNT_OF(standard); i++) {
         luaL_requiref(L, standard[i].name, standard[i].func, 1);
         lua_pop(L, 1);
@@ -466,7 +475,7 @@ lua_State *sandbox_open(const Options *o)
     give_ours(L, env, "data");
     guard_environment(L, env);
     lua_pushvalue(L, env);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &box);    /* for unknown_name */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &box); /* for unknown_name */
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
     lua_sethook(L, count_instructions, LUA_MASKCOUNT, HOOK_EVERY);
     limit_time(SECONDS_LIMIT);

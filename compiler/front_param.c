@@ -10,16 +10,20 @@
  * inside is entered with `again`: the same names then mean the same parameters. */
 
 typedef struct Scope {
-    const char *path, *export;  /* "layer.attn", "layer.%d.attn" */
-    VEC(const char *) used;     /* names taken inside */
+    const char *path, *export; /* "layer.attn", "layer.%d.attn" */
+    VEC(const char *) used;    /* names taken inside */
     bool again;
-    Loop **copies;              /* what trace.copies was outside */
+    Loop **copies; /* what trace.copies was outside */
     int ncopies;
 } Scope;
 
-static VEC(Scope *) stack;      /* entered scopes, outermost first; [0] is the top */
-static VEC(Scope *) made;       /* of this trace */
-static VEC(struct Known { Param *param; Node *node; int trace; }) known;
+static VEC(Scope *) stack; /* entered scopes, outermost first; [0] is the top */
+static VEC(Scope *) made;  /* of this trace */
+static VEC(struct Known {
+    Param *param;
+    Node *node;
+    int trace;
+}) known;
 
 static Scope *scope(void) { return stack.at[stack.n - 1]; }
 
@@ -106,7 +110,8 @@ static int enter_call(lua_State *L)
 static int enter_copies_call(lua_State *L)
 {
     const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
-    enter(scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again), trace.copies.n);
+    enter(scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again),
+          trace.copies.n);
     return 0;
 }
 
@@ -183,24 +188,33 @@ static Shape with_copies(lua_State *L, Shape own)
 static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
 {
     Param *p = NEW(Param);
-    *p = (Param){.name = name, .export_name = export, .loops = trace.copies.n, .shape = with_copies(L, own), .where = lua_place(L)};
+    *p = (Param){.name = name,
+                 .export_name = export,
+                 .loops = trace.copies.n,
+                 .shape = with_copies(L, own),
+                 .where = lua_place(L)};
     p->init = init_named(luaL_checkstring(L, 3));
     p->init_a = luaL_optnumber(L, 4, 0);
     p->init_b = luaL_optnumber(L, 5, 0);
     p->decay = lua_isnoneornil(L, 6) ? own.rank >= 2 : lua_toboolean(L, 6);
     if (count_places(export) != p->loops)
-        user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export, p->loops);
+        user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export,
+                   p->loops);
     return p;
 }
 
 static void check_again(lua_State *L, const struct Known *k, Shape own)
 {
     if (k->trace == trace.number && !scope()->again)
-        user_error(L, "there are two parameters '%s': give one of the layers another name, or apply one layer object twice to share it\n"
-                   "  the first is made at %s:%d", k->param->name, k->param->where.file, k->param->where.line);
+        user_error(L,
+                   "there are two parameters '%s': give one of the layers another name, or apply one layer object "
+                   "twice to share it\n"
+                   "  the first is made at %s:%d",
+                   k->param->name, k->param->where.file, k->param->where.line);
     if (!same_shape(k->param->shape, with_copies(L, own)))
-        user_error(L, "parameter '%s' has shape %s here; it was made with %s at %s:%d", k->param->name, shape_text(with_copies(L, own)),
-                   shape_text(k->param->shape), k->param->where.file, k->param->where.line);
+        user_error(L, "parameter '%s' has shape %s here; it was made with %s at %s:%d", k->param->name,
+                   shape_text(with_copies(L, own)), shape_text(k->param->shape), k->param->where.file,
+                   k->param->where.line);
 }
 
 /* core.param(name, shape, init, a, b, decay, export): export nil: from the path */
@@ -218,7 +232,8 @@ static int param_call(lua_State *L)
         Param *p = new_param(L, name, shape, copy_string(export));
         for (int i = 0; i < known.n; i++)
             if (same(known.at[i].param->export_name, p->export_name))
-                user_error(L, "two parameters would be exported as '%s': this one and '%s'", p->export_name, known.at[i].param->name);
+                user_error(L, "two parameters would be exported as '%s': this one and '%s'", p->export_name,
+                           known.at[i].param->name);
         push(&known, ((struct Known){.param = p}));
         push(&trace.desc->params, p);
         k = &known.at[known.n - 1];
@@ -226,7 +241,7 @@ static int param_call(lua_State *L)
     k->trace = trace.number;
     here = k->param->where;
     bool outer = recompute_now;
-    recompute_now = false;                      /* leaves are there anyway */
+    recompute_now = false; /* leaves are there anyway */
     Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
     recompute_now = outer;
@@ -255,7 +270,8 @@ static int state_call(lua_State *L)
     const char *own = luaL_checkstring(L, 1);
     Shape s = shape_at(L, 2);
     const Tensor *like = tensor_at(L, 3, "a state");
-    if (trace.open.n != trace.copies.n) user_error(L, "decode keeps values from step to step, and cannot do so inside this nn.scan");
+    if (trace.open.n != trace.copies.n)
+        user_error(L, "decode keeps values from step to step, and cannot do so inside this nn.scan");
     const char *name = copy_string(joined(trace.path, own));
     for (int i = 0; i < trace.desc->states.n; i++)
         if (same(trace.desc->states.at[i].name, name)) name = format("%s_%d", name, trace.desc->states.n);
@@ -328,8 +344,8 @@ static int position_call(lua_State *L)
     return 1;
 }
 
-/* core.over_time(found): whether the axis at this place of the description is time.  Where extents are 1 (decode) an axis
- * may have been lost, so what the entry before found decides; the places come in the same order. */
+/* core.over_time(found): whether the axis at this place of the description is time.  Where extents are 1 (decode) an
+ * axis may have been lost, so what the entry before found decides; the places come in the same order. */
 static int over_time_call(lua_State *L)
 {
     bool found = lua_toboolean(L, 1);
@@ -376,7 +392,7 @@ static Node *draw_index(lua_State *L, const Tensor *t)
     for (int i = s.rank - 1; i >= 0; i--) {
         Node *at = iota(s, i);
         int64_t extent = s.dim[i];
-        if (i == t->batch.axis) {               /* i = (o · batch + b) · inner + j  ->  o · inner + j */
+        if (i == t->batch.axis) { /* i = (o · batch + b) · inner + j  ->  o · inner + j */
             int64_t inner = t->batch.inner, outer = t->batch.outer, whole = extent / outer;
             Node *j = inner > 1 ? map2(OP_mod, at, number((double)inner, s)) : NULL;
             Node *o = outer > 1 ? times(map2(OP_idiv, at, number((double)whole, s)), inner) : NULL;
@@ -468,11 +484,32 @@ static int wrap_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg param_functions[] = {
-    {"enter", enter_call}, {"leave", leave_call}, {"enter_copies", enter_copies_call}, {"module", module_call},
-    {"enter_module", enter_module_call}, {"path", path_call}, {"trace_number", trace_number_call}, {"param", param_call},
-    {"decoding", decoding_call}, {"training", training_call}, {"state", state_call}, {"state_next", state_next_call},
-    {"time_aware", time_aware_call}, {"time_axis", time_axis_call}, {"with_time", with_time_call}, {"mixing", mixing_call},
-    {"position", position_call}, {"random_bits", random_bits_call}, {"skip_site", skip_site_call}, {"checkpoint", checkpoint_call},
-    {"fail", fail_call}, {"advice", advice_call}, {"text", text_call}, {"wrap", wrap_call}, {"over_time", over_time_call},
-    {"sequence", sequence_call}, {"is_zero", is_zero_call}, {"shape_text", shape_text_call}, {NULL, NULL}};
+const luaL_Reg param_functions[] = {{"enter", enter_call},
+                                    {"leave", leave_call},
+                                    {"enter_copies", enter_copies_call},
+                                    {"module", module_call},
+                                    {"enter_module", enter_module_call},
+                                    {"path", path_call},
+                                    {"trace_number", trace_number_call},
+                                    {"param", param_call},
+                                    {"decoding", decoding_call},
+                                    {"training", training_call},
+                                    {"state", state_call},
+                                    {"state_next", state_next_call},
+                                    {"time_aware", time_aware_call},
+                                    {"time_axis", time_axis_call},
+                                    {"with_time", with_time_call},
+                                    {"mixing", mixing_call},
+                                    {"position", position_call},
+                                    {"random_bits", random_bits_call},
+                                    {"skip_site", skip_site_call},
+                                    {"checkpoint", checkpoint_call},
+                                    {"fail", fail_call},
+                                    {"advice", advice_call},
+                                    {"text", text_call},
+                                    {"wrap", wrap_call},
+                                    {"over_time", over_time_call},
+                                    {"sequence", sequence_call},
+                                    {"is_zero", is_zero_call},
+                                    {"shape_text", shape_text_call},
+                                    {NULL, NULL}};

@@ -8,9 +8,9 @@
 typedef enum Kind { REAL_FIELD, COUNT_FIELD } Kind;
 
 static const struct Field {
-    const char *name;           /* as --set names it */
-    const char *table;          /* where the description says it: train, optimizer, schedule, sample, data */
-    const char *key;            /* and by which word */
+    const char *name;  /* as --set names it */
+    const char *table; /* where the description says it: train, optimizer, schedule, sample, data */
+    const char *key;   /* and by which word */
     Kind kind;
     size_t offset;
     double least;
@@ -39,10 +39,20 @@ static const struct Field {
 #undef AT
 };
 
-static const Lathe_recipe defaults = {
-    .optimizer = LATHE_ADAMW, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .schedule = LATHE_CONSTANT_RATE, .steps = 1000,
-    .accumulate = 1, .tokenizer = LATHE_BYTES, .val_fraction = 0.1, .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
-    .sample_tokens = 200};
+static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
+                                      .lr = 1e-3,
+                                      .beta1 = 0.9,
+                                      .beta2 = 0.999,
+                                      .eps = 1e-8,
+                                      .schedule = LATHE_CONSTANT_RATE,
+                                      .steps = 1000,
+                                      .accumulate = 1,
+                                      .tokenizer = LATHE_BYTES,
+                                      .val_fraction = 0.1,
+                                      .temperature = 0.8,
+                                      .top_p = 1,
+                                      .repetition_penalty = 1,
+                                      .sample_tokens = 200};
 
 const char *const *recipe_names(int *n)
 {
@@ -72,9 +82,10 @@ void recipe_set(const char *key, const char *text)
         if (!same(fields[i].name, key)) continue;
         char *end;
         double v = strtod(text, &end);
-        if (end == text || *end || !isfinite(v) || v < fields[i].least || (fields[i].kind == COUNT_FIELD && v != floor(v)))
-            usage_error("--set %s=%s: %s is %s of at least %g", key, text, key, fields[i].kind == COUNT_FIELD ? "an integer" : "a number",
-                        fields[i].least);
+        if (end == text || *end || !isfinite(v) || v < fields[i].least ||
+            (fields[i].kind == COUNT_FIELD && v != floor(v)))
+            usage_error("--set %s=%s: %s is %s of at least %g", key, text, key,
+                        fields[i].kind == COUNT_FIELD ? "an integer" : "a number", fields[i].least);
         store(&fields[i], v);
     }
 }
@@ -105,10 +116,11 @@ static void take_numbers(lua_State *L, const char *table, const char *const *oth
             continue;
         }
         double v = lua_tonumber(L, -1);
-        bool number = lua_type(L, -1) == LUA_TNUMBER && isfinite(v) && v >= f->least && (f->kind == REAL_FIELD || v == floor(v));
+        bool number =
+            lua_type(L, -1) == LUA_TNUMBER && isfinite(v) && v >= f->least && (f->kind == REAL_FIELD || v == floor(v));
         if (!number)
-            err(at_key(f->key), "%s.%s is %s of at least %g, and this is %s", table, f->key, f->kind == COUNT_FIELD ? "an integer" : "a number",
-                f->least, lua_text(L, -1));
+            err(at_key(f->key), "%s.%s is %s of at least %g, and this is %s", table, f->key,
+                f->kind == COUNT_FIELD ? "an integer" : "a number", f->least, lua_text(L, -1));
         store(f, v);
         lua_pop(L, 1);
     }
@@ -140,14 +152,16 @@ static bool push_part(lua_State *L, int model, int c, const char *key)
         lua_pushvalue(L, c);
         call_lua(L, 1, 1);
     }
-    if (!lua_istable(L, -1)) err(at_key(key), "`%s` is a table or a function of c that returns one; this is %s", key, lua_text(L, -1));
+    if (!lua_istable(L, -1))
+        err(at_key(key), "`%s` is a table or a function of c that returns one; this is %s", key, lua_text(L, -1));
     return true;
 }
 
 static void read_train(lua_State *L)
 {
     static const char *const parts[] = {"optimizer", "schedule", "sample"};
-    static const char *const optimizers[] = {"sgd", "adamw"}, *const schedules[] = {"constant", "linear", "cosine"}, *const kind[] = {"kind"};
+    static const char *const optimizers[] = {"sgd", "adamw"}, *const schedules[] = {"constant", "linear", "cosine"},
+                             *const kind[] = {"kind"};
     take_numbers(L, "train", parts, COUNT_OF(parts));
     if (lua_getfield(L, -1, "optimizer") != LUA_TNIL) {
         trace.desc->recipe.optimizer = (Lathe_optimizer)made_by(L, "optimizer", optimizers, 2, "optim");
@@ -160,7 +174,8 @@ static void read_train(lua_State *L)
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
-        if (!lua_istable(L, -1)) err(at_key("sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
+        if (!lua_istable(L, -1))
+            err(at_key("sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
         take_numbers(L, "sample", NULL, 0);
     }
     lua_pop(L, 1);
@@ -182,7 +197,8 @@ static void read_data(lua_State *L)
     lua_getfield(L, -2, "target");
     if (csv) r->csv_target = copy_string(luaL_checkstring(L, -1));
     lua_pop(L, 2);
-    if (r->val_fraction >= 1) err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
+    if (r->val_fraction >= 1)
+        err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
 }
 
 void read_recipe(lua_State *L, int model)

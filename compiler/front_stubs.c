@@ -55,7 +55,7 @@ static void give_tables(lua_State *L)
     lua_newtable(L);
     for (int i = 0; i < OPS; i++) add_op(L, &op_info[i]);
     lua_setfield(L, -2, "ops");
-    lua_newtable(L);                                            /* bindings */
+    lua_newtable(L); /* bindings */
     lua_newtable(L);
     add_bindings(L, both_bindings, NULL);
     add_bindings(L, move_methods, NULL);

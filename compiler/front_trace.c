@@ -62,7 +62,8 @@ static int64_t extent_knob(const char *name, bool needed)
     int64_t n = 0;
     if (!knob_integer(name, &n) && !needed) return 0;
     if (n < 1)
-        err(place_of_key(trace.desc->file, NULL, "config"), "config needs `%s`, a positive integer (data of this kind has it)", name);
+        err(place_of_key(trace.desc->file, NULL, "config"),
+            "config needs `%s`, a positive integer (data of this kind has it)", name);
     return n;
 }
 
@@ -114,11 +115,15 @@ static void check_loss(lua_State *L, int model)
 {
     const Tensor *t = is_tensor(L, -2);
     Where w = forward_place(L, model);
-    if (!t) err(w, "forward must return the loss, a tensor, and then a table of named outputs; it returns %s", lua_text(L, -2));
+    if (!t)
+        err(w, "forward must return the loss, a tensor, and then a table of named outputs; it returns %s",
+            lua_text(L, -2));
     if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
-        err(t->node->where, "the loss must be a real scalar, and it is %s %s; x:mean() makes one", dtype_name(t->node->dtype), tensor_text(t));
+        err(t->node->where, "the loss must be a real scalar, and it is %s %s; x:mean() makes one",
+            dtype_name(t->node->dtype), tensor_text(t));
     if (!lua_isnil(L, -1) && (!lua_istable(L, -1) || is_tensor(L, -1)))
-        err(w, "forward's second result is a table of named outputs like { logits = … }; it returns %s", lua_text(L, -1));
+        err(w, "forward's second result is a table of named outputs like { logits = … }; it returns %s",
+            lua_text(L, -1));
 }
 
 static bool reaches_targets(Node *n)
@@ -146,8 +151,10 @@ static void note_mixing(lua_State *L, int model, const char *name, const Tensor 
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
     lua_pop(L, 1);
     if (out || reaches_targets(t->node)) return;
-    err(t->mixed->where, "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
-        "  nn.attention with causal = true, nn.scan and nn.positions can; or opt out with `decode = false`", t->mixed->why, name);
+    err(t->mixed->where,
+        "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
+        "  nn.attention with causal = true, nn.scan and nn.positions can; or opt out with `decode = false`",
+        t->mixed->why, name);
 }
 
 /* Named outputs, by name; the table is at the top. */

@@ -138,6 +138,16 @@ static void put(Node *n, View v)
     info(n)->placed = true;
 }
 
+/* A number that is read through a pad is an array of one element. */
+static Node *as_array(Node *constant)
+{
+    if (constant->data) return constant;
+    Node *n = copy_of(constant, sizeof *constant);
+    n->data = &n->value;
+    n->shape = (Shape){.rank = 1, .dim = {1}};
+    return n;
+}
+
 static void place_leaf(Node *n)
 {
     Buffer *b = NULL;
@@ -145,7 +155,13 @@ static void place_leaf(Node *n)
     case OP_input: b = new_buffer(NULL, n->name, INPUTS, n->dtype, n->shape, n); break;
     case OP_state: b = new_buffer(NULL, n->name, STATES, n->dtype, n->shape, n); break;
     case OP_parameter: b = parameter_buffer(PARAMETERS, n->name, n); break;
-    case OP_constant: b = new_buffer(NULL, "table", TABLES, n->dtype, n->shape, n); break;
+    case OP_constant: {
+        Node *array = as_array(n);
+        View v = view_dense(n->shape);
+        v.buffer = new_buffer(NULL, "table", TABLES, n->dtype, array->shape, array);
+        put(n, v);
+        return;
+    }
     default: die("%s %s has no place", op_info[n->op].name, shape_text(n->shape));
     }
     put(n, view_whole(b));

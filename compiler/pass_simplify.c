@@ -47,30 +47,40 @@ static Node *seen_through(Node *n)
 }
 
 /* A stack of what does not change is an expansion. */
-static Node *pick_before(Rewrite *r, Node *old)
+static Node *simplify_stack(Rewrite *r, Node *old)
 {
     if (old->op != OP_pick || old->in[0]->op != OP_loop || old->ints[0] != PICK_STACK) return NULL;
     const Loop *l = old->in[0]->loop;
     Node *y = l->ys.at[old->ints[1]];
-    if (y->in_loop == l || loop_inside(y->in_loop, l)) return NULL;
+    if (loop_inside(y->in_loop, l)) return NULL;
+    Node *slot = rewritten(r, y);
+    Where was = here;
+    int phase = phase_now;
+    here = old->where;
     phase_now = old->phase;
-    return simplified(broadcast(rewritten(r, y), old->shape));
+    Node *n = simplified(broadcast(slot, old->shape));
+    here = was;
+    phase_now = phase;
+    *(bool *)r->user = true;
+    return n;
 }
 
 static Node *simplify_node(Rewrite *r, Node *old, Node *const *in)
 {
-    (void)r;
-    Node **seen = NEW_ARRAY(Node *, old->nin + 1);
+    Node **seen = NEW_ARRAY(Node *, old->nin + 1), *as_is = remade(old, in);
     for (int i = 0; i < old->nin; i++) seen[i] = seen_through(in[i]);
-    return simplified(remade(old, seen));
+    Node *n = simplified(remade(old, seen));
+    if (n != as_is) *(bool *)r->user = true;
+    return n;
 }
 
+/* Again while something changes: what a loop's body has become may show more outside, and the other way round. */
 void pass_simplify(Graph *g, const Desc *d)
 {
     (void)d;
-    if (options.no_simplify) return;
-    int phase = phase_now;
-    Rewrite r = {.node = simplify_node, .before = pick_before};
-    rewrite_graph(&r, g);
-    phase_now = phase;
+    for (bool changed = !options.no_simplify; changed;) {
+        changed = false;
+        Rewrite r = {.node = simplify_node, .before = simplify_stack, .user = &changed};
+        rewrite_graph(&r, g);
+    }
 }

@@ -211,7 +211,7 @@ static int64_t extent_of(Shape s, int from, int to)
 }
 
 /* All last (or all first) axes of a reshape are as well the last (the first) ones of what it reshapes, if these are as many
- * elements: [A][B·C] seen as [A][B][C] and summed over the last two. */
+ * elements: [A][B·C] seen as [A][B][C] and summed over the last two.  Not if one of them has extent 1: see above. */
 static Node *reduce_of_reshape(Node *n)
 {
     const Node *x = below(n), *y = x->in[0];
@@ -221,7 +221,10 @@ static Node *reduce_of_reshape(Node *n)
     for (int k = 1; (last || first) && k <= y->shape.rank; k++) {
         int from = last ? y->shape.rank - k : 0, to = last ? y->shape.rank : k;
         if (extent_of(y->shape, from, to) != reduced) continue;
-        for (int i = from; i < to; i++) axes[i - from] = i;
+        for (int i = from; i < to; i++) {
+            if (y->shape.dim[i] == 1) return NULL;
+            axes[i - from] = i;
+        }
         return reshape(simplified(reduce(n->op, x->in[0], k, axes)), n->shape);
     }
     return NULL;

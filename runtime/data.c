@@ -187,6 +187,7 @@ int64_t val_item(const Data *d, int64_t k) { return d->train + k * d->seq; }
 static void fill_tokens(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
 {
     int64_t width = tensor_size(t) / rows, shift = t->role == LATHE_TARGETS;
+    bug_if(width != d->seq);
     int32_t *at = (int32_t *)(in + t->offset);
     for (int64_t r = 0; r < rows; r++) read_tokens(d->text, item[r] + shift, width, at + r * width);
 }

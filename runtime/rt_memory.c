@@ -111,31 +111,53 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
          size_text(bytes), size_text(room));
 }
 
+/* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */
+typedef struct Parts {
+    int64_t flat, moments, state, call;
+} Parts;
+
+static Parts planned_parts(const Lathe_model *m)
+{
+    int64_t call = align64(planned(m, "inputs")) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
+    return (Parts){planned(m, "parameters"), planned(m, "optimizer"), planned(m, "states"), call};
+}
+
+static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *entries)
+{
+    const Lathe_model *m = t->model;
+    Parts p = {m->flat_elements * dtype_size(m->real), 0, m->state_bytes, largest_call(m, entries)};
+    if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
+    return p;
+}
+
+static int64_t parts_sum(Parts p, bool grads)
+{
+    return align64(p.flat) * (grads ? 2 : 1) + align64(p.moments) + align64(p.state) + align64(p.call);
+}
+
+/* The plan must hold what the tables ask for, and must be the sum of its lines. */
+static void check_plan(const Lathe_model *m, Parts plan, Parts need)
+{
+    bug_if(need.flat > plan.flat || need.state > plan.state || need.call > plan.call);
+    bug_if(parts_sum(plan, true) + planned(m, "blas") + planned(m, "data") != m->planned_bytes);
+}
+
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
 {
-    const Lathe_model *model = t->model;
-    int64_t flat = model->flat_elements * dtype_size(model->real), moments = 0;
-    if (optimizer) {
-        check_optimizer(t, (int64_t)optimizer_bytes(model, &t->recipe));
-        moments = planned(model, "optimizer");
-    }
-    m->call_bytes = largest_call(model, entries);
-    int64_t planned_call =
-        align64(planned(model, "inputs")) + align64(planned(model, "outputs")) + align64(planned(model, "work"));
-    bug_if(m->call_bytes > planned_call);
-    if (optimizer) m->call_bytes = planned_call;
-    m->bytes = align64(flat) * (grads ? 2 : 1) + align64(moments) + align64(model->state_bytes) + m->call_bytes;
-    int64_t beside = planned(model, "blas") + planned(model, "data");
-    refuse_too_large(t, m->bytes + beside);
-    bug_if(m->bytes + beside > model->planned_bytes);
-    bug_if(optimizer && m->bytes + beside != model->planned_bytes);
+    Parts need = needed_parts(t, optimizer, entries), plan = planned_parts(t->model);
+    check_plan(t->model, plan, need);
+    check_optimizer(t, need.moments);
+    Parts take = optimizer ? plan : need;
+    m->bytes = parts_sum(take, grads);
+    refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
     m->base = map_block(t, m->bytes);
     touch(m->base, m->bytes);
     int64_t at = 0;
-    m->params = part(m, &at, flat);
-    m->grads = part(m, &at, grads ? flat : 0);
-    m->moments = part(m, &at, moments);
-    m->state = part(m, &at, model->state_bytes);
+    m->params = part(m, &at, take.flat);
+    m->grads = part(m, &at, grads ? take.flat : 0);
+    m->moments = part(m, &at, take.moments);
+    m->state = part(m, &at, take.state);
+    m->call_bytes = take.call;
     m->call = m->base + at;
 }
 

@@ -1,11 +1,14 @@
-/* test_decode.c: traced entries agree: decode, fed token by token through its states, gives the logits of the whole forward.
- * By the interpreter, so that nothing but the front end is asked. */
+/* test_decode.c: traced entries agree: decode, fed token by token through its states, gives the logits of the whole
+ * forward. By the interpreter, so that nothing but the front end is asked. */
 #include "harness.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef VEC(struct Held { const char *name; Value value; }) Room;
+typedef VEC(struct Held {
+    const char *name;
+    Value value;
+}) Room;
 
 static Value *held(Room *room, const char *name)
 {
@@ -84,7 +87,8 @@ static void compare(const char *file, int n, const char *const *sets)
     const Graph *grad = entry(d, "grad"), *decode = entry(d, "decode");
     if (!expect(decode != NULL, "%s has no entry decode", file)) return;
     Room whole = parameters(d), single = parameters(d);
-    Value *tokens = hold(&whole, "tokens", (Shape){2, {d->batch, d->seq}}), *targets = hold(&whole, "targets", tokens->shape);
+    Value *tokens = hold(&whole, "tokens", (Shape){2, {d->batch, d->seq}}),
+          *targets = hold(&whole, "targets", tokens->shape);
     Rng r = rng_of(3);
     for (int64_t i = 0; i < d->batch * d->seq; i++) {
         tokens->at[i] = (double)below(&r, d->vocab);
@@ -106,13 +110,15 @@ static void compare(const char *file, int n, const char *const *sets)
             }
         }
     }
-    expect(largest > 0.1 && worst < 1e-9 * largest, "%s: decode differs from forward by %g (logits up to %g)", file, worst, largest);
+    expect(largest > 0.1 && worst < 1e-9 * largest, "%s: decode differs from forward by %g (logits up to %g)", file,
+           worst, largest);
 }
 
 int main(void)
 {
     const char *const gpt[] = {"layers=2", "width=12", "heads=3", "seq=6", "batch=2", "vocab=11", "context=9"};
-    const char *const tied[] = {"layers=1", "width=8", "heads=2", "seq=4", "batch=1", "vocab=7", "tied=false", "gelu=tanh", "layout=in_out"};
+    const char *const tied[] = {"layers=1", "width=8",    "heads=2",   "seq=4",        "batch=1",
+                                "vocab=7",  "tied=false", "gelu=tanh", "layout=in_out"};
     const char *const rnn[] = {"vocab=11", "width=6", "hidden=7", "seq=5", "batch=2"};
     compare("models/gpt.lua", COUNT_OF(gpt), gpt);
     compare("models/gpt.lua", COUNT_OF(tied), tied);

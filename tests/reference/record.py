@@ -1,0 +1,370 @@
+"""record.py: values, gradients and trajectories from PyTorch that the tests hold Lathe to.
+
+    python3 tests/reference/record.py [--check]
+
+writes tests/reference/*.safetensors; with --check it compares what it would write with what is there.  Needs torch and
+numpy; the tests do not, they read the files.  The models here are written with torch.nn and share nothing with the compiler.
+Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
+
+A model's file (gpt_*, char_rnn, llama_like):
+    metadata    model      description, from the top folder, and
+                set        its configuration, "key=value key=value …", for --set
+                optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
+                           numbers but schedule: constant or cosine); decay applies to tensors of two axes
+    weight.NAME F32        before training, under the export names and in the export layouts
+    tokens      I32 [20][B][T], targets I32 [20][B][T]    one batch for each step
+    logits      F64 [B][T][V]                             of batch 0, before the first update
+    grad.NAME   F32        gradients of the loss of batch 0 before the first update, not clipped; F64 values rounded
+    loss        F64 [20]   mean cross-entropy of batch s before update s
+    norm        F64 [20]   norm of the whole gradient at that point, before clipping
+    rate        F64 [20]   learning rate of update s
+    last        F64 [1]    loss of batch 0 after the last update
+
+op_values: for each op of compiler/ops.def it covers, inputs OP.a, OP.b, OP.c, result OP.y, and where it is differentiable the
+gradient OP.g of a scalar towards the result with the gradients OP.da, OP.db towards inputs.  Reals are F64, integers I32,
+bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" …); shapes are those of the tensors.
+    neg … erf, add … pow, where    element by element, [N]
+    sum rmax cumsum argmax topk gather scatter_add dot softmax cross_entropy    small, of several axes
+"""
+
+import json
+import math
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STEPS = 20
+
+
+# ---------------------------------------------------------------- files
+
+def array(x):
+    return x.detach().contiguous().numpy() if isinstance(x, torch.Tensor) else np.ascontiguousarray(x)
+
+
+def safetensors(tensors, metadata):
+    """The bytes of a safetensors file: header length, JSON header, data in the order of the names."""
+    names = {np.dtype(np.float64): "F64", np.dtype(np.float32): "F32", np.dtype(np.int32): "I32", np.dtype(np.uint8): "U8"}
+    header, data = {"__metadata__": dict(sorted(metadata.items()))}, b""
+    for name in sorted(tensors):
+        x = array(tensors[name])
+        begin, data = len(data), data + x.tobytes()
+        header[name] = {"dtype": names[x.dtype], "shape": list(x.shape), "data_offsets": [begin, len(data)]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def save(name, tensors, metadata):
+    path, new = os.path.join(HERE, name + ".safetensors"), safetensors(tensors, metadata)
+    if "--check" in sys.argv:
+        with open(path, "rb") as f:
+            old = f.read()
+        print(f"{name}: {'the same' if old == new else 'DIFFERS'}")
+        return
+    with open(path, "wb") as f:
+        f.write(new)
+    print(f"{name}: {len(new)} bytes")
+
+
+# ---------------------------------------------------------------- models
+
+class Conv1D(nn.Module):
+    """A linear layer whose weight is [in, out], as in GPT-2's files."""
+
+    def __init__(self, width, out, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, out))
+        self.bias = nn.Parameter(torch.empty(out)) if bias else None
+
+    def forward(self, x):
+        y = torch.matmul(x, self.weight)
+        return y if self.bias is None else y + self.bias
+
+
+class GPT(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c, width = c, c["width"]
+        linear = Conv1D if c["layout"] == "in_out" else nn.Linear
+        self.wte, self.wpe = nn.Embedding(c["vocab"], width), nn.Embedding(c["seq"], width)
+        self.h = nn.ModuleList()
+        for _ in range(c["layers"]):
+            self.h.append(nn.ModuleDict({
+                "ln_1": nn.LayerNorm(width, bias=c["bias"]),
+                "attn": nn.ModuleDict({"c_attn": linear(width, 3 * width, c["attention_bias"]),
+                                       "c_proj": linear(width, width, c["attention_bias"])}),
+                "ln_2": nn.LayerNorm(width, bias=c["bias"]),
+                "mlp": nn.ModuleDict({"c_fc": linear(width, 4 * width, c["bias"]), "c_proj": linear(4 * width, width, c["bias"])}),
+            }))
+        self.ln_f = nn.LayerNorm(width, bias=c["bias"])
+        if not c["tied"]:
+            self.lm_head = nn.Linear(width, c["vocab"], bias=False)
+
+    def attention(self, block, x):
+        B, T, C = x.shape
+        q, k, v = (y.view(B, T, self.c["heads"], -1).transpose(1, 2) for y in block["c_attn"](x).split(C, dim=2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return block["c_proj"](y.transpose(1, 2).reshape(B, T, C))
+
+    def forward(self, ids):
+        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
+        for block in self.h:
+            x = x + self.attention(block["attn"], block["ln_1"](x))
+            hidden = F.gelu(block["mlp"]["c_fc"](block["ln_2"](x)), approximate="tanh" if self.c["gelu"] == "tanh" else "none")
+            x = x + block["mlp"]["c_proj"](hidden)
+        x = self.ln_f(x)
+        return F.linear(x, self.wte.weight) if self.c["tied"] else self.lm_head(x)
+
+
+class CharRNN(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.embed = nn.Embedding(c["vocab"], c["width"])
+        self.lstm = nn.LSTM(c["width"], c["hidden"], batch_first=True)
+        self.head = nn.Linear(c["hidden"], c["vocab"])
+
+    def forward(self, ids):
+        return self.head(self.lstm(self.embed(ids))[0])
+
+
+class Llama(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c, width = c, c["width"]
+        dim = width // c["heads"]
+        self.embed = nn.Embedding(c["vocab"], width)
+        self.layer = nn.ModuleList()
+
+        def linear(width, out):
+            return nn.Linear(width, out, bias=False)
+
+        for _ in range(c["layers"]):
+            self.layer.append(nn.ModuleDict({
+                "input_norm": nn.RMSNorm(width, eps=1e-6), "post_norm": nn.RMSNorm(width, eps=1e-6),
+                "attn": nn.ModuleDict({"q": linear(width, width), "k": linear(width, c["kv_heads"] * dim),
+                                       "v": linear(width, c["kv_heads"] * dim), "out": linear(width, width)}),
+                "mlp": nn.ModuleDict({"gate": linear(width, c["hidden"]), "up": linear(width, c["hidden"]),
+                                      "down": linear(c["hidden"], width)}),
+            }))
+        self.norm = nn.RMSNorm(width, eps=1e-6)
+        self.lm_head = linear(width, c["vocab"])
+
+    @staticmethod
+    def rotate(x):
+        """[B, H, T, D]: the halves of D are real and imaginary parts, turned by position · 10000^(-i / (D/2))."""
+        T, half = x.shape[2], x.shape[3] // 2
+        angle = torch.outer(torch.arange(T, dtype=x.dtype), 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half))
+        y = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angle), angle)
+        return torch.cat([y.real, y.imag], dim=-1)
+
+    def attention(self, block, x):
+        B, T, C = x.shape
+        q, k, v = (block[n](x).view(B, T, -1, C // self.c["heads"]).transpose(1, 2) for n in "qkv")
+        y = F.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v, is_causal=True, enable_gqa=True)
+        return block["out"](y.transpose(1, 2).reshape(B, T, C))
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for block in self.layer:
+            x = x + self.attention(block["attn"], block["input_norm"](x))
+            mlp, y = block["mlp"], block["post_norm"](x)
+            x = x + mlp["down"](F.silu(mlp["gate"](y)) * mlp["up"](y))
+        return self.lm_head(self.norm(x))
+
+
+# ---------------------------------------------------------------- training
+
+def draw_weights(model, seed):
+    """Large enough for every part to matter; exact as float32."""
+    r = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in model.parameters():
+            x = torch.randn(p.shape, generator=r, dtype=torch.float64)
+            x = x / math.sqrt(p.shape[-1]) if p.dim() > 1 else 0.1 * x
+            p.copy_(x.float())
+        for m in model.modules():
+            if isinstance(m, (nn.LayerNorm, nn.RMSNorm)):
+                m.weight.add_(1.0)
+        for p in model.parameters():
+            p.copy_(p.float())
+
+
+def draw_text(c, seed):
+    """[20][B][T + 1]: each token follows from the one before, but for every fourth, so that there is something to learn."""
+    r = torch.Generator().manual_seed(seed)
+    text = torch.randint(0, c["vocab"], (STEPS, c["batch"], c["seq"] + 1), generator=r)
+    random = torch.rand(text.shape, generator=r) < 0.25
+    for t in range(1, c["seq"] + 1):
+        text[:, :, t] = torch.where(random[:, :, t], text[:, :, t], (3 * text[:, :, t - 1] + 5) % c["vocab"])
+    return text
+
+
+def rate_at(r, step):
+    if step < r["warmup"]:
+        return r["lr"] * (step + 1) / (r["warmup"] + 1)
+    if r["schedule"] == "constant":
+        return r["lr"]
+    ratio = (step - r["warmup"]) / (r["steps"] - r["warmup"])
+    return r["final_lr"] + 0.5 * (1.0 + math.cos(math.pi * ratio)) * (r["lr"] - r["final_lr"])
+
+
+def optimizer_for(model, r):
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": r["decay"]},
+              {"params": [p for p in model.parameters() if p.dim() <= 1], "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=r["lr"], betas=(r["beta1"], r["beta2"]), eps=r["eps"], foreach=False)
+
+
+def record_model(name, file, model, c, recipe, seed, fixed=()):
+    draw_weights(model, seed)
+    out = {f"weight.{n}": p.detach().float().clone() for n, p in model.named_parameters()}
+    text = draw_text(c, seed + 1)
+    out["tokens"], out["targets"] = text[:, :, :-1].int(), text[:, :, 1:].int()
+
+    def loss_of(batch):
+        logits = model(text[batch, :, :-1])
+        return F.cross_entropy(logits.reshape(-1, c["vocab"]), text[batch, :, 1:].reshape(-1)), logits
+
+    optimizer, loss, norm, rate = optimizer_for(model, recipe), [], [], []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        value, logits = loss_of(step)
+        value.backward()
+        if step == 0:
+            out["logits"] = logits
+            out.update({f"grad.{n}": p.grad.float().clone() for n, p in model.named_parameters()})
+        size = nn.utils.clip_grad_norm_(model.parameters(), recipe["clip"] if recipe["clip"] > 0 else math.inf, foreach=False)
+        for group in optimizer.param_groups:
+            group["lr"] = rate_at(recipe, step)
+        optimizer.step()
+        loss.append(value.item())
+        norm.append(size.item())
+        rate.append(rate_at(recipe, step))
+    out["loss"], out["norm"], out["rate"] = np.array(loss), np.array(norm), np.array(rate)
+    out["last"] = np.array([loss_of(0)[0].item()])
+    settings = {k: v for k, v in c.items() if k not in fixed}
+    metadata = {k: str(v) for k, v in recipe.items()}
+    metadata.update(model=file, set=" ".join(f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in settings.items()),
+                    torch=torch.__version__.split("+")[0])
+    save(name, out, metadata)
+
+
+def record_models():
+    recipe = {"optimizer": "adamw", "schedule": "cosine", "lr": 1e-2, "final_lr": 1e-3, "warmup": 4, "steps": STEPS, "beta1": 0.9,
+              "beta2": 0.95, "eps": 1e-8, "decay": 0.1, "clip": 1.0}
+    gpt = {"layers": 2, "heads": 2, "width": 32, "seq": 16, "batch": 3, "vocab": 65}
+    small = dict(gpt, width=16)
+    variants = {
+        "gpt_tied_bias_tanh": dict(gpt, tied=True, bias=True, attention_bias=True, gelu="tanh", layout="in_out"),
+        "gpt_untied_plain_erf": dict(gpt, tied=False, bias=False, attention_bias=False, gelu="erf", layout="out_in"),
+        "gpt_tied_plain_erf": dict(small, tied=True, bias=False, attention_bias=False, gelu="erf", layout="out_in"),
+        "gpt_untied_bias_tanh": dict(small, tied=False, bias=True, attention_bias=False, gelu="tanh", layout="out_in"),
+    }
+    for i, (name, c) in enumerate(variants.items()):
+        record_model(name, "models/gpt.lua", GPT(c), c, recipe, 100 + i)
+    c = {"vocab": 65, "width": 12, "hidden": 20, "seq": 16, "batch": 3}
+    plain = dict(recipe, beta2=0.999, decay=0.0)
+    record_model("char_rnn", "models/char_rnn.lua", CharRNN(c), c, plain, 200)
+    c = {"layers": 2, "heads": 4, "kv_heads": 2, "width": 24, "hidden": 34, "vocab": 13, "seq": 7, "batch": 3}
+    constant = dict(plain, schedule="constant", lr=1e-3, final_lr=0.0, warmup=0, clip=0.0)
+    record_model("llama_like", "tests/models/llama_like.lua", Llama(c), c, constant, 300)
+
+
+# ---------------------------------------------------------------- ops
+
+class Ops:
+    def __init__(self):
+        self.out, self.metadata = {}, {"torch": torch.__version__.split("+")[0]}
+        self.r = torch.Generator().manual_seed(7)
+
+    def uniform(self, low, high, *shape):
+        return low + (high - low) * torch.rand(shape, generator=self.r, dtype=torch.float64)
+
+    def put(self, name, f, inputs, ints=None):
+        """f of named inputs {"a": tensor, …}; gradients towards the real ones if the result has any."""
+        real = {k: x.clone().requires_grad_() for k, x in inputs.items() if x.dtype == torch.float64}
+        y = f(*[real.get(k, x) for k, x in inputs.items()])
+        if y.requires_grad:
+            g = self.uniform(-1, 1, *y.shape)
+            grads = torch.autograd.grad(y, list(real.values()), g, allow_unused=True)
+            self.out[f"{name}.g"] = g
+            for k, d in zip(real, grads):
+                self.out[f"{name}.d{k}"] = torch.zeros_like(real[k]) if d is None else d
+        for k, x in list(inputs.items()) + [("y", y)]:
+            x = x.detach()
+            self.out[f"{name}.{k}"] = x if x.dtype == torch.float64 else x.to(torch.uint8 if x.dtype == torch.bool else torch.int32)
+        if ints:
+            self.metadata[name] = ints
+
+
+def record_maps(o, N=32):
+    real = o.uniform(-3, 3, N)
+    wide = torch.cat([o.uniform(-40, 40, N - 8), torch.tensor([0.0, 1e-8, -1e-8, 1e-3, -1e-3, 0.5, -0.5, 1.0], dtype=torch.float64)])
+    positive = torch.cat([o.uniform(0.01, 8, N - 4), torch.tensor([1e-6, 1.0, 1e6, 123.0], dtype=torch.float64)])
+    for name in ("neg", "abs", "sign", "floor", "sin", "cos", "tanh", "erf", "exp", "expm1"):
+        f = getattr(torch, name)
+        o.put(name, f if name not in ("sign", "floor") else lambda a, f=f: f(a).detach(), {"a": wide})
+    for name in ("log", "sqrt", "rsqrt"):
+        o.put(name, getattr(torch, name), {"a": positive})
+    other = o.uniform(-3, 3, N)
+    for name, f in (("add", torch.add), ("sub", torch.sub), ("mul", torch.mul), ("div", torch.div), ("max", torch.maximum),
+                    ("min", torch.minimum)):
+        o.put(name, f, {"a": real, "b": other})
+    o.put("pow", torch.pow, {"a": positive, "b": other})
+    ints = torch.randint(-100, 100, (N,), generator=o.r, dtype=torch.int32)
+    by = torch.randint(1, 9, (N,), generator=o.r, dtype=torch.int32) * torch.where(torch.arange(N) % 3 == 0, -1, 1).int()
+    o.put("idiv", lambda a, b: torch.div(a, b, rounding_mode="floor"), {"a": ints, "b": by})
+    o.put("mod", torch.remainder, {"a": ints, "b": by})
+    o.put("bitand", torch.bitwise_and, {"a": ints, "b": by})
+    o.put("bitxor", torch.bitwise_xor, {"a": ints, "b": by})
+    some = torch.where(torch.arange(N) % 4 == 0, real, other)       # equal to real here and there
+    for name in ("lt", "le", "eq", "ne"):
+        o.put(name, getattr(torch, name), {"a": real, "b": some})
+    o.put("ult", lambda a, b: (a.long() & 0xFFFFFFFF) < (b.long() & 0xFFFFFFFF), {"a": ints, "b": by * 10})
+    yes, also = real > 0, other > 0
+    o.put("lnot", torch.logical_not, {"a": yes})
+    o.put("land", torch.logical_and, {"a": yes, "b": also})
+    o.put("lor", torch.logical_or, {"a": yes, "b": also})
+    o.put("where", torch.where, {"a": yes, "b": real, "c": other})
+    o.put("cast", lambda a: a.to(torch.int32), {"a": 10 * real})
+    words = torch.randint(-2**31, 2**31, (N,), generator=o.r, dtype=torch.int64).int()
+    o.put("u01", lambda a: ((a.long() & 0xFFFFFFFF) >> 8).double() / 2**24, {"a": words})
+
+
+def record_others(o):
+    x, y = o.uniform(-2, 2, 3, 4, 5), o.uniform(-2, 2, 3, 5, 6)
+    o.put("sum", lambda a: a.sum((0, 2)), {"a": x}, "axes=0,2")
+    tied = x.clone()
+    tied[:, 1, :] = tied[:, 3, :] = 5.0                             # two elements share the maximum
+    o.put("rmax", lambda a: a.amax(1), {"a": tied}, "axes=1")
+    o.put("argmax", lambda a: a.argmax(2), {"a": x}, "axis=2")
+    o.put("cumsum", lambda a: a.cumsum(1), {"a": x}, "axis=1")
+    o.put("topk", lambda a: a.topk(3, dim=2)[0], {"a": x}, "axis=2 k=3")
+    ids = torch.randint(0, 7, (2, 5), generator=o.r)
+    o.put("gather", lambda a, b: a[b], {"a": o.uniform(-1, 1, 7, 3), "b": ids}, "axis=0 nbatch=0")
+    o.put("scatter_add", lambda a, b: torch.zeros(7, 3, dtype=torch.float64).index_add(0, b.reshape(-1), a.reshape(-1, 3)),
+          {"a": o.uniform(-1, 1, 2, 5, 3), "b": ids}, "axis=0 nbatch=0")
+    o.put("dot", torch.bmm, {"a": x, "b": y}, "batch=0:0 contract=2:1")
+    o.put("softmax", lambda a: torch.softmax(a, 2), {"a": 5 * x}, "axis=2")
+    classes = torch.randint(0, 5, (3, 4), generator=o.r)
+    o.put("cross_entropy", lambda a, b: F.cross_entropy(a.reshape(-1, 5), b.reshape(-1), reduction="none").reshape(3, 4),
+          {"a": 5 * x, "b": classes})
+
+
+def main():
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    record_models()
+    o = Ops()
+    record_maps(o)
+    record_others(o)
+    save("op_values", o.out, o.metadata)
+
+
+main()
