@@ -95,9 +95,9 @@ static size_t breaking_point(const char *s, size_t start, size_t room)
     return best;
 }
 
-static void say_line(Text *t, const char *s)
+static void say_line(Text *t, const char *s, size_t columns)
 {
-    size_t indent = strspn(s, " "), room = COLUMNS;
+    size_t indent = strspn(s, " "), room = columns;
     const char *rest = s;
     size_t start = indent;
     while (strlen(rest) > room) {
@@ -106,36 +106,49 @@ static void say_line(Text *t, const char *s)
         say_bytes(t, rest, at);
         say(t, "\n%*s", (int)indent + 2 * INDENT, "");
         rest += at + 1;
-        room = COLUMNS - indent - 2 * INDENT;
+        room = columns - indent - 2 * INDENT;
         start = 0;
     }
     say(t, "%s\n", rest);
 }
 
-void say_wrapped(Text *t, const char *text)
+void say_wrapped(Text *t, const char *text) { say_within(t, text, COLUMNS); }
+
+void say_within(Text *t, const char *text, int columns)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");
-        say_line(t, copy_bytes_as_string(text, n));
+        say_line(t, copy_bytes_as_string(text, n), (size_t)columns);
         text += n + (text[n] == '\n');
     }
+}
+
+/* The length of the next piece of a remark: a whole field (fields stand apart by blanks) where it fits a line. */
+static size_t piece(const char *text, size_t room)
+{
+    const char *end = strstr(text, "  ");
+    size_t field = end ? (size_t)(end - text) : strlen(text);
+    return field <= room ? field : strcspn(text, " ");
 }
 
 void say_comment(Text *t, int indent, const char *text)
 {
     Text s = {0};
-    int used = indent + 2;
+    size_t margin = (size_t)indent + 2, used = margin;
     say(&s, "%*s/*", indent, "");
     while (*text) {
-        size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " ");
-        if (used + (int)(blanks + n) + 3 > COLUMNS && used > indent + 3) {
+        size_t blanks = strspn(text, " ");
+        text += blanks;
+        size_t n = piece(text, COLUMNS - margin - 5);
+        if (used + blanks + n + 4 > COLUMNS && used > margin) {
             say(&s, "\n%*s *", indent, "");
-            used = indent + 2;
-            blanks = 0;
+            used = margin;
+            blanks = blanks > 1 ? 5 : 1;
         }
-        say(&s, "%*s%.*s", blanks ? (int)blanks : 1, "", (int)n, text + strspn(text, " "));
-        used += (int)(blanks ? blanks : 1) + (int)n;
-        text += strspn(text, " ") + n;
+        blanks += !blanks;
+        say(&s, "%*s%.*s", (int)blanks, "", (int)n, text);
+        used += blanks + n;
+        text += n;
     }
     say(t, "%s */\n", s.at);
 }
@@ -209,6 +222,8 @@ static char *digits(double x, bool single)
     }
     return s;
 }
+
+const char *number_text(double x) { return digits(x, false); }
 
 Expr literal(double x, DType t, bool brief)
 {
@@ -300,129 +315,3 @@ char *reduction_step(const Node *n, const char *running, Expr value)
 }
 
 bool absorbed(const Node *n) { return op_info[n->op].kind == MOVE && n->nin == 1; }
-
-/* ------------------------------------------------------------------ sizes with the user's names */
-
-static VEC(struct Size { const char *name, *key; int64_t value; }) sizes;
-
-static void add_size(const char *key, int64_t value)
-{
-    char *name = identifier(key);
-    for (char *c = name; *c; c++) *c = (char)toupper((unsigned char)*c);
-    for (int i = 0; i < sizes.n; i++)
-        if (same(sizes.at[i].name, name)) return;
-    push(&sizes, ((struct Size){name, key, value}));
-}
-
-void set_sizes(const Desc *d)
-{
-    sizes.n = 0;
-    for (int i = 0; i < d->knobs.n; i++) {
-        char *end;
-        long long value = strtoll(d->knobs.at[i].value, &end, 10);
-        if (!*end && value > 1) add_size(d->knobs.at[i].name, value);
-    }
-    if (d->batch > 1) add_size("batch", d->batch);
-    if (d->seq > 1) add_size("seq", d->seq);
-    if (d->vocab > 1) add_size("vocab", d->vocab);
-}
-
-void say_sizes(Text *t)
-{
-    if (!sizes.n) return;
-    say(t, "enum {\n");
-    for (int i = 0; i < sizes.n; i++) {
-        char *item = format("%s = %lld,", sizes.at[i].name, (long long)sizes.at[i].value);
-        say(t, "    %s\n", item);
-    }
-    say(t, "};\n");
-}
-
-/* The one name with this value; two make it unclear which is meant. */
-static const char *name_of_size(int64_t n, bool leading)
-{
-    const char *found = NULL;
-    for (int i = 0; i < sizes.n; i++) {
-        if (sizes.at[i].value != n || (!leading && starts_with(sizes.at[i].key, "batch"))) continue;
-        if (found) return NULL;
-        found = sizes.at[i].name;
-    }
-    return found;
-}
-
-static const char *name_of_rows(int64_t n)
-{
-    const char *found[2] = {NULL, NULL};
-    int64_t product = 1;
-    for (int i = 0; i < sizes.n; i++) {
-        int which = starts_with(sizes.at[i].key, "batch") ? 0 : starts_with(sizes.at[i].key, "seq") ? 1 : -1;
-        if (which < 0 || found[which]) continue;
-        found[which] = sizes.at[i].name;
-        product *= sizes.at[i].value;
-    }
-    return found[0] && found[1] && product == n ? format("%s * %s", found[0], found[1]) : NULL;
-}
-
-const char *trip_text(const Loop *l)
-{
-    for (int i = 0; i < sizes.n && l->name && *l->name; i++)
-        if (sizes.at[i].value == l->trip && starts_with(sizes.at[i].key, l->name)) return sizes.at[i].name;
-    return extent_text(l->trip, false);
-}
-
-/* A stack of carries has a slot more than the loop has iterations. */
-static const char *name_of_slots(int64_t n)
-{
-    for (int i = 0; i < sizes.n; i++)
-        if (same(sizes.at[i].key, "layers") && (sizes.at[i].value == n || sizes.at[i].value + 1 == n))
-            return sizes.at[i].value == n ? sizes.at[i].name : format("%s + 1", sizes.at[i].name);
-    return NULL;
-}
-
-const char *array_text(Shape s, int from)
-{
-    Text t = {0};
-    bool slots = s.rank > 1 && name_of_slots(s.dim[0]) && !name_of_size(s.dim[0], true);
-    for (int k = from; k < s.rank; k++)
-        say(&t, "[%s]", k == 0 && slots ? name_of_slots(s.dim[0]) : extent_text(s.dim[k], k == 0 || (k == 1 && slots)));
-    return t.at ? t.at : "";
-}
-
-static const char *name_of_multiple(int64_t n)
-{
-    static const char *const widths[] = {"width", "hidden", "dim", "channels"};
-    for (int w = 0; w < COUNT_OF(widths); w++)
-        for (int i = 0; i < sizes.n; i++)
-            for (int k = 2; k <= 4; k++)
-                if (same(sizes.at[i].key, widths[w]) && sizes.at[i].value > 8 && sizes.at[i].value * k == n)
-                    return format("%d * %s", k, sizes.at[i].name);
-    return NULL;
-}
-
-const char *extent_text(int64_t n, bool leading)
-{
-    const char *name = n > 4 || leading ? name_of_size(n, leading) : NULL;
-    if (!name && leading) name = name_of_rows(n);
-    if (!name) name = name_of_multiple(n);
-    return name ? name : format("%lld", (long long)n);
-}
-
-const char *size_text(int64_t n) { return extent_text(n, false); }
-
-const char *product_text(int n, const int64_t *dim, bool leading)
-{
-    Text t = {0};
-    for (int i = 0; i < n; i++)
-        if (dim[i] != 1) say(&t, "%s%s", t.n ? " * " : "", extent_text(dim[i], leading && !t.n));
-    if (!t.n) say(&t, "1");
-    return t.at;
-}
-
-const char *grouped(int64_t n)
-{
-    char *s = format("%lld", (long long)n);
-    size_t digits = strlen(s);
-    Text t = {0};
-    for (size_t i = 0; i < digits; i++) say(&t, "%s%c", i && (digits - i) % 3 == 0 && s[i - 1] != '-' ? "," : "", s[i]);
-    return t.at;
-}

@@ -16,6 +16,7 @@ void line(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 void open_block(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* for (…), function head */
 void close_block(Writer *w);
 void say_wrapped(Text *t, const char *text);            /* every line broken under 100 columns */
+void say_within(Text *t, const char *text, int columns);
 void say_comment(Text *t, int indent, const char *text); /* one block comment, its words filled into lines */
 
 /* Names already taken in some scope. */
@@ -37,14 +38,21 @@ const char *c_type(DType t);                            /* float */
 const char *type_suffix(DType t);                       /* f32 */
 bool in_doubles(void);                                  /* --precision fp64 */
 
-/* Sizes with the user's names: the integers of the configuration. */
+const char *number_text(double x);                      /* the fewest digits that read back as x */
+
+/* ------------------------------------------------------------------ emit_sizes.c: extents with the user's names */
 void set_sizes(const Desc *d);
-void say_sizes(Text *t);                                /* the enum */
+void say_sizes(Text *t);                                /* the enum of those that have been used */
 const char *size_text(int64_t n);                       /* WIDTH, 4 * WIDTH, or the number */
-const char *extent_text(int64_t n, bool leading);       /* as size_text; BATCH only where leading */
-const char *product_text(int n, const int64_t *dim, bool leading);      /* BATCH * SEQ */
+const char *extent_text(int64_t n, bool first);         /* of an axis; BATCH and BATCH * SEQ only of a first one */
+const char *factor_text(int64_t n);                     /* in parentheses where it needs them */
+bool named_size(int64_t n);
+const char *extent_in(Shape s, int k, bool first);       /* of axis k, the others being known */
+const char *product_in(Shape s, int from, int to);      /* of axes that are merged */
 const char *trip_text(const Loop *l);                   /* LAYERS */
+const char *slots_text(int64_t n);                      /* LAYERS + 1, or NULL */
 const char *array_text(Shape s, int from);              /* [LAYERS + 1][BATCH][SEQ][WIDTH], from axis `from` on */
+const char *subscript_text(Shape s, int k, int64_t at); /* a constant subscript of axis k */
 const char *grouped(int64_t n);                         /* 1,234,567 */
 
 /* ------------------------------------------------------------------ emit_view.c: addressing */
@@ -149,7 +157,7 @@ const char *runtime_dir(void);
 const char *blas_library(void);
 
 /* emit_model.c */
-void say_header(Text *t, const Module *m);              /* model.h */
+void say_header(Text *t, const Module *m, const char *prototypes);      /* model.h */
 void say_tables(Text *t, const Module *m);              /* descriptions of lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what);  /* Gpt_train_in */
 

@@ -34,6 +34,8 @@ static void drop_axis(View *v, int j, int n)
     }
 }
 
+static const char *factor(const char *count) { return strchr(count, '/') ? format("(%s)", count) : count; }
+
 /* Axis j + 1 takes in axis j; or axis j of extent 1 goes away. */
 static void take_in(Function *f, int j, int n, View **views, int nviews)
 {
@@ -42,7 +44,7 @@ static void take_in(Function *f, int j, int n, View **views, int nviews)
     both.extent = f->axis[j].extent * f->axis[j + 1].extent;
     if (!single && !other_single) {
         both.name = NULL;
-        both.count = strcmp(f->axis[j].count, "1") ? format("%s * %s", f->axis[j].count, f->axis[j + 1].count) : f->axis[j + 1].count;
+        both.count = format("%s * %s", factor(f->axis[j].count), factor(f->axis[j + 1].count));
     }
     int keep = other_single ? j : j + 1;
     for (int i = 0; i < nviews; i++) {
@@ -66,13 +68,25 @@ static bool empty_axis(const Function *f, int j, View *const *views, int n)
     return true;
 }
 
+/* b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the inner axis. */
+static const char *letter_for(const Function *f, int j, int n)
+{
+    const char *count = f->axis[j].count;
+    if (same(count, "BATCH")) return "b";
+    if (same(count, "VOCAB")) return "v";
+    if (j == n - 1) return n > 1 ? "c" : "i";
+    if (same(count, "SEQ")) return "t";
+    if (same(count, "HEADS")) return "h";
+    return j == 0 ? "r" : NULL;
+}
+
 static void name_axes(Function *f, int n)
 {
-    static const char *const rows[] = {"r", "i", "j", "m", "q", "s", "g", "o"};
-    int next = 0;
+    static const char *const others[] = {"i", "j", "m", "q", "s", "g", "o", "r"};
     for (int j = 0; j < n; j++) {
         const char *wish = f->axis[j].name;
-        if (!wish || same(wish, "l") || name_taken(&f->names, wish)) wish = j == n - 1 && n > 1 ? "c" : rows[next++ % COUNT_OF(rows)];
+        if (!wish || same(wish, "l") || name_taken(&f->names, wish)) wish = letter_for(f, j, n);
+        for (int i = 0; (!wish || name_taken(&f->names, wish)) && i < COUNT_OF(others); i++) wish = others[i];
         f->axis[j].name = new_name(&f->names, identifier(wish));
         f->axis[j].now = f->axis[j].extent == 1 ? "0" : f->axis[j].name;
     }
@@ -82,7 +96,9 @@ static void name_axes(Function *f, int n)
  * leaves every axis with a name and its count's text. */
 int merge_axes(Function *f, int n, View **views, int nviews, int last)
 {
-    for (int j = 0; j < n; j++) f->axis[j].count = extent_text(f->axis[j].extent, j == 0);
+    Shape all = {.rank = n};
+    for (int j = 0; j < n; j++) all.dim[j] = f->axis[j].extent;
+    for (int j = 0; j < n; j++) f->axis[j].count = extent_in(all, j, j == 0);
     for (int j = 0; j + 1 < last;) {
         if (!mergeable(f, j, views, nviews)) {
             j++;

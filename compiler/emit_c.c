@@ -14,12 +14,13 @@ static const char *file_name(const char *path)
 static void say_head(Text *t, const Module *m)
 {
     const Desc *d = m->desc;
-    say(t, "/* model.c: %s, made by lathe from %s%s%s (%s%s%s).  Edit the description, not this file.\n *\n", d->model,
-        file_name(d->file), d->config ? ", configuration " : "", d->config ? d->config : "", in_doubles() ? "fp64" : "fp32",
-        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "");
-    say(t, " *   %s parameters; %s flop in a call of train; %s bytes of memory in all\n", grouped(m->plan.parameter_count),
+    const char *config = d->config && *d->config ? format(", configuration %s", d->config) : "";
+    say(t, "/* model.c: %s, made by lathe from %s%s.  Edit that, not this file.\n", d->model, file_name(d->file), config);
+    say(t, " *   %s%s%s: %s parameters, %s flop in a call of train, %s bytes in all\n *\n", in_doubles() ? "fp64" : "fp32",
+        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "", grouped(m->plan.parameter_count),
         grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
-    say(t, " *\n *   First the kernels, then one function an entry that calls them in order, then the tables for the trainer. */\n");
+    say(t, " *   First the kernels, each on all threads; then one function an entry, which calls them in order;\n");
+    say(t, " *   then what the trainer knows of the model. */\n");
     say(t, "#include \"model.h\"\n\n");
 }
 
@@ -37,8 +38,7 @@ static void say_model(Text *c, Text *h, const Module *m)
         emit_entry(&entries, m, m->programs.at[i]);
         say_wrapped(&heads, format("%s;\n", entry_head(m, m->programs.at[i])));
     }
-    say_header(h, m);
-    say(h, "%s\n#endif\n", heads.n ? heads.at : "");
+    say_header(h, m, heads.n ? heads.at : "");
     say_head(c, m);
     say_constants(c);
     say_functions(c);

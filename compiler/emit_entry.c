@@ -8,7 +8,7 @@ enum { REMARK_COLUMN = 72, COLUMNS = 99 };
 
 /* ------------------------------------------------------------------ matrix products */
 
-static VEC(struct Described { const char *text, *name; }) shapes;
+static VEC(struct Described { const char *text, *name, *remark; }) shapes;
 static Names shape_names;
 
 static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
@@ -18,8 +18,9 @@ static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
     say(t, "},");
 }
 
-static const char *description(const struct Gemm *g, const char *wish)
+static const char *description(const Kernel *k)
 {
+    const struct Gemm *g = &k->gemm;
     Text t = {0};
     say(&t, "{");
     if (g->nbatch) {
@@ -36,16 +37,20 @@ static const char *description(const struct Gemm *g, const char *wish)
     say(&t, " .c_m = %lld, .c_n = %lld}", (long long)g->c_m, (long long)g->c_n);
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, t.at)) return shapes.at[i].name;
-    const char *name = new_name(&shape_names, format("%s_shape", identifier(wish)));
-    push(&shapes, ((struct Described){t.at, name}));
+    const char *name = new_name(&shape_names, format("%s_shape", identifier(k->name)));
+    const char *remark = format("%s = %s . %s", buffer_name(g->c.view.buffer), wished_name(g->a.view.buffer), wished_name(g->b.view.buffer));
+    if (k->where.file) remark = format("%s      %s:%d %s", remark, k->where.file, k->where.line, k->where.path ? k->where.path : "");
+    push(&shapes, ((struct Described){t.at, name, remark}));
     return name;
 }
 
 void say_shapes(Text *t)
 {
-    if (shapes.n) say(t, "/* Matrix products that are no plain ones: extents and strides. */\n");
-    for (int i = 0; i < shapes.n; i++) say_wrapped(t, format("static const Lathe_gemm %s = %s;\n", shapes.at[i].name, shapes.at[i].text));
-    if (shapes.n) say(t, "\n");
+    if (shapes.n) say(t, "/* Matrix products that are no plain ones: extents, and strides in numbers. */\n\n");
+    for (int i = 0; i < shapes.n; i++) {
+        say_comment(t, 0, shapes.at[i].remark);
+        say_wrapped(t, format("static const Lathe_gemm %s = %s;\n\n", shapes.at[i].name, shapes.at[i].text));
+    }
     shapes.n = shape_names.n = 0;
 }
 
@@ -75,8 +80,8 @@ static char *product_call(const Kernel *k)
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     if (plain)
         return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s);", plain, g->c.add ? "_add" : "", type, c, a, b,
-                      extent_text(g->M, true), size_text(g->N), size_text(g->K));
-    return format("gemm_%s(%s, %s, %s, &%s, %s);", type, c, a, b, description(g, k->name), g->c.add ? "true" : "false");
+                      extent_text(g->M, true), extent_text(g->N, plain[0] == 't'), extent_text(g->K, plain[0] == 't'));
+    return format("gemm_%s(%s, %s, %s, &%s, %s);", type, c, a, b, description(k), g->c.add ? "true" : "false");
 }
 
 /* ------------------------------------------------------------------ calls and loops */
@@ -86,16 +91,13 @@ static void say_call(Text *t, int depth, const Kernel *k)
     char *call = k->kind == GEMM ? product_call(k) : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
     char *remark = format("/* %d */", k->step);
-    if (strlen(text) + strlen(remark) + 1 > COLUMNS) {
-        say_wrapped(t, text);
-        t->n--;                             /* the number goes to the end of the last line */
-        size_t start = t->n;
-        while (start > 0 && t->at[start - 1] != '\n') start--;
-        int used = (int)(t->n - start);
-        say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", remark);
-    } else {
-        say(t, "%-*s %s\n", REMARK_COLUMN - 1, text, remark);
-    }
+    Text lines = {0};
+    say_within(&lines, text, COLUMNS - 1 - (int)strlen(remark));
+    size_t start = --lines.n;               /* the number goes to the end of the last line */
+    while (start > 0 && lines.at[start - 1] != '\n') start--;
+    int used = (int)(lines.n - start);
+    say_bytes(t, lines.at, lines.n);
+    say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", remark);
 }
 
 static int phase_of(const Kernel *k)
@@ -144,11 +146,24 @@ static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int b
 
 /* ------------------------------------------------------------------ the arena */
 
+typedef VEC(const Buffer *) Buffers;
+
+/* The arena's buffers in the order in which they come to life. */
+static Buffers arena(const Program *p)
+{
+    Buffers all = {0};
+    for (int step = 0; step < p->steps; step++)
+        for (int i = 0; i < p->buffers.n; i++)
+            if (p->buffers.at[i]->home == WORK && p->buffers.at[i]->first == step) push(&all, p->buffers.at[i]);
+    return all;
+}
+
 static void say_pointers(Text *t, const Program *p)
 {
-    for (int i = 0; i < p->buffers.n; i++) {
-        const Buffer *b = p->buffers.at[i];
-        if (b->home != WORK || !place_noted(b)) continue;
+    Buffers all = arena(p);
+    for (int i = 0; i < all.n; i++) {
+        const Buffer *b = all.at[i];
+        if (!place_noted(b)) continue;
         const char *type = c_type(b->dtype), *name = buffer_name(b);
         char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1)) : format("%s *%s", type, name);
         const char *remark = b->in_place_of ? format("    /* in place of %s */", buffer_name(b->in_place_of)) : "";
@@ -166,34 +181,40 @@ static char *drawn(const Buffer *b, int steps, int columns)
     return t.at ? t.at : "";
 }
 
-/* What does not fit keeps its end, which is the telling part. */
 static const char *shortened(const char *s, int width)
 {
     int n = (int)strlen(s);
     return n <= width ? s : format("..%s", s + n - width + 2);
 }
 
+/* Names where there is room for them, else numbers. */
+static const char *shape_within(Shape s, int width)
+{
+    const char *names = array_text(s, 0);
+    if ((int)strlen(names) <= width) return names;
+    Text t = {0};
+    for (int k = 0; k < s.rank; k++) say(&t, "[%lld]", (long long)s.dim[k]);
+    return shortened(t.at, width);
+}
+
 void say_memory(Text *t, const Program *p, const char *margin)
 {
     enum { NAME = 24, SHAPE = 26, DRAWING = 15 };
-    int count = 0, name = 6, shape = 5;
-    for (int i = 0; i < p->buffers.n; i++) {
-        const Buffer *b = p->buffers.at[i];
-        if (b->home != WORK || b->first < 0) continue;
-        count++;
-        name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(b))));
-        shape = (int)min64(SHAPE, max64(shape, (int64_t)strlen(array_text(b->shape, 0))));
+    int name = 6, shape = 5;
+    Buffers all = arena(p);
+    for (int i = 0; i < all.n; i++) {
+        name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(all.at[i]))));
+        shape = (int)max64(shape, (int64_t)strlen(shape_within(all.at[i]->shape, SHAPE)));
     }
-    say(t, "%smemory: %s bytes for %d buffers (%s without sharing, no less than %s)\n", margin, grouped(p->work_bytes), count,
+    say(t, "%smemory: %s bytes for %d buffers (%s without sharing, no less than %s)\n", margin, grouped(p->work_bytes), all.n,
         grouped(p->unshared_bytes), grouped(p->lower_bound));
-    if (!count) return;
+    if (!all.n) return;
     int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
     say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
-    for (int i = 0; i < p->buffers.n; i++) {
-        const Buffer *b = p->buffers.at[i];
-        if (b->home != WORK || b->first < 0) continue;
+    for (int i = 0; i < all.n; i++) {
+        const Buffer *b = all.at[i];
         say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(b), name), shape,
-            shortened(array_text(b->shape, 0), shape), (long long)b->bytes, (long long)b->offset, b->first, b->last,
+            shape_within(b->shape, shape), (long long)b->bytes, (long long)b->offset, b->first, b->last,
             drawn(b, p->steps, (int)max64(DRAWING, min64(room, 40))));
     }
 }

@@ -50,7 +50,7 @@ static char *declaration(const Arg *a)
     say(&t, "%s%s (*RESTRICT %s)", constant, type, a->name);
     for (int k = 1; k < a->dims; k++) {
         const int *first = a->first + k;
-        say(&t, "[%s]", product_text(first[1] - first[0], a->buffer->shape.dim + first[0], false));
+        say(&t, "[%s]", product_in(a->buffer->shape, first[0], first[1]));
     }
     return t.at;
 }

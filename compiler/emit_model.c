@@ -20,10 +20,8 @@ char *type_name(const Module *m, const char *entry, const char *what)
 static void say_tensor_member(Text *t, DType type, const char *name, Shape s, const char *remark)
 {
     Text x = {0};
-    say(&x, "    %s %s", c_type(type), name);
-    for (int k = 0; k < s.rank; k++) say(&x, "[%s]", extent_text(s.dim[k], true));
-    say(&x, ";");
-    if (*remark) say(t, "%-40s /* %s */\n", x.at, remark);
+    say(&x, "    %s %s%s;", c_type(type), name, array_text(s, 0));
+    if (*remark) say(t, "%-60s /* %s */\n", x.at, remark);
     else say(t, "%s\n", x.at);
 }
 
@@ -70,23 +68,25 @@ static void say_state_struct(Text *t, const Module *m)
     say(t, "} %s;\n\n", name);
 }
 
-void say_header(Text *t, const Module *m)
+/* The sizes come first, but which are used shows only in the end. */
+void say_header(Text *t, const Module *m, const char *prototypes)
 {
+    Text body = {0};
     char *guard = copy_string(type_name(m, NULL, "MODEL_H"));
     for (char *c = guard; *c; c++) *c = (char)toupper((unsigned char)*c);
+    say_params(&body, m);
+    say_state_struct(&body, m);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        enter_scope(m, p);
+        say_entry_struct(&body, m, p, INPUTS, "in");
+        say_entry_struct(&body, m, p, OUTPUTS, "out");
+    }
     say(t, "/* model.h: sizes, parameters and entries of %s.  Made by lathe: edit %s, not this file. */\n", m->desc->model,
         file_name(m->desc->file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"lathe_rt.h\"\n\n", guard, guard);
     say_sizes(t);
-    say(t, "\n");
-    say_params(t, m);
-    say_state_struct(t, m);
-    for (int i = 0; i < m->programs.n; i++) {
-        const Program *p = m->programs.at[i];
-        enter_scope(m, p);
-        say_entry_struct(t, m, p, INPUTS, "in");
-        say_entry_struct(t, m, p, OUTPUTS, "out");
-    }
+    say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -136,10 +136,10 @@ static void say_param_table(Text *t, const Module *m)
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
         say_wrapped(t, format("    {.name = %s, .export_name = %s, .where = %s, .rank = %d, .loops = %d, .dim = %s, .stride = %s, "
-                              ".offset = offsetof(%s, %s) / sizeof(%s), .init = %s, .init_a = %.17g, .init_b = %.17g, .decay = %s},",
+                              ".offset = offsetof(%s, %s) / sizeof(%s), .init = %s, .init_a = %s, .init_b = %s, .decay = %s},",
                               quoted(p->name), quoted(p->export_name), quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)),
                               p->shape.rank, p->loops, braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, p->stride), type,
-                              param_text(p, "", zero), real, inits[p->init], p->init_a, p->init_b, p->decay ? "true" : "false"));
+                              param_text(p, "", zero), real, inits[p->init], number_text(p->init_a), number_text(p->init_b), p->decay ? "true" : "false"));
     }
     say(t, "};\n\n");
 }
@@ -208,7 +208,7 @@ static void say_entry_table(Text *t, const Module *m)
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         say_wrapped(t, format("    {.name = %s, .run = run_%s, .work_bytes = %lld, .in_bytes = %s, .out_bytes = %s, .inputs = %d, "
-                              ".outputs = %d, .input = %s, .output = %s, .flops = %.17g},",
+                              ".outputs = %d, .input = %s, .output = %s, .flops = %.0f},",
                               quoted(p->graph->name), identifier(p->graph->name), (long long)p->work_bytes, size_of(m, p, INPUTS, "in"),
                               size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS), count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"),
                               array_or_null(p, OUTPUTS, "out"), entry_flops(p)));
@@ -222,17 +222,18 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR", "LATHE_COSINE"};
     static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS"};
     say(t, "    .recipe = {\n");
-    say(t, "        .optimizer = %s, .lr = %.17g, .beta1 = %.17g, .beta2 = %.17g,\n", optimizers[r->optimizer], r->lr, r->beta1, r->beta2);
-    say(t, "        .eps = %.17g, .decay = %.17g, .momentum = %.17g,\n", r->eps, r->decay, r->momentum);
-    say(t, "        .schedule = %s, .final_lr = %.17g, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule], r->final_lr,
+    say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer], number_text(r->lr),
+        number_text(r->beta1), number_text(r->beta2));
+    say(t, "        .eps = %s, .decay = %s, .momentum = %s,\n", number_text(r->eps), number_text(r->decay), number_text(r->momentum));
+    say(t, "        .schedule = %s, .final_lr = %s, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule], number_text(r->final_lr),
         (long long)r->warmup, (long long)r->steps);
-    say(t, "        .clip = %.17g, .accumulate = %lld,\n", r->clip, (long long)r->accumulate);
+    say(t, "        .clip = %s, .accumulate = %lld,\n", number_text(r->clip), (long long)r->accumulate);
     say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
         (long long)r->save_every, (long long)r->log_every);
-    say(t, "        .tokenizer = %s, .val_fraction = %.17g, .csv_target = %s,\n", tokenizers[r->tokenizer], r->val_fraction,
+    say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer], number_text(r->val_fraction),
         quoted(r->csv_target));
-    say(t, "        .temperature = %.17g, .top_p = %.17g, .repetition_penalty = %.17g,\n", r->temperature, r->top_p,
-        r->repetition_penalty);
+    say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature), number_text(r->top_p),
+        number_text(r->repetition_penalty));
     say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);
 }
 

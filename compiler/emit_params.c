@@ -92,9 +92,9 @@ static void say_member(Text *t, int indent, const char *type, const struct Place
 {
     Text s = {0};
     say(&s, "%*s%s %s", indent, "", type, p->member);
-    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", size_text(p->param->shape.dim[k]));
+    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k, false));
     say(&s, ";");
-    say(t, "%-44s /* %s  %s:%d */\n", s.at, p->param->name, p->param->where.file ? p->param->where.file : "", p->param->where.line);
+    say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, p->param->where.file ? p->param->where.file : "", p->param->where.line);
 }
 
 static void say_padding(Text *t, int indent, const char *type, const char *after, int64_t n)
@@ -120,7 +120,10 @@ static int say_struct(Text *t, const char *type, int i)
     }
     say_padding(t, 8, type, last, size - at);
     say(t, "    } %s", first->group);
-    for (int k = 0; k < p->loops; k++) say(t, "[%s]", extent_text(p->shape.dim[k], true));
+    for (int k = 0; k < p->loops; k++) {
+        const char *slots = k ? NULL : slots_text(p->shape.dim[k]);
+        say(t, "[%s]", slots ? slots : extent_text(p->shape.dim[k], true));
+    }
     say(t, ";\n");
     return i;
 }

@@ -12,10 +12,25 @@ bool is_among(const Nodes *s, const Node *n)
     return false;
 }
 
+static bool same_view(const View *a, const View *b, int axes)
+{
+    bool equal = a->buffer == b->buffer && a->base == b->base && a->nover == b->nover && a->guarded == b->guarded;
+    for (int o = 0; equal && o < a->nover; o++) equal = a->over[o].loop == b->over[o].loop && a->over[o].stride == b->over[o].stride;
+    for (int j = 0; equal && j < axes; j++)
+        equal = a->stride[j] == b->stride[j] && (!a->guarded || (a->low[j] == b->low[j] && a->high[j] == b->high[j]));
+    return equal;
+}
+
+/* The load of a node; of several that read the same the first. */
 static int load_of(const Rows *r, const Node *n)
 {
-    for (int i = 0; i < r->k->loads.n; i++)
-        if (r->k->loads.at[i].node == n) return i;
+    const Operands *loads = &r->k->loads;
+    for (int i = 0; i < loads->n; i++) {
+        if (loads->at[i].node != n) continue;
+        for (int j = 0; j < i; j++)
+            if (same_view(&loads->at[j].view, &loads->at[i].view, r->f->naxes) && loads->at[j].node->dtype == n->dtype) return j;
+        return i;
+    }
     return -1;
 }
 
@@ -34,7 +49,8 @@ static const Node *source(const Rows *r, const Phase *p, const Node *n)
         if (!absorbed(n)) die("kernel %s: no value for %s node %d", r->k->name, op_info[n->op].name, n->id);
         n = n->in[0];
     }
-    return n;
+    int load = computed(r, p, n) ? -1 : load_of(r, n);
+    return load < 0 ? n : r->k->loads.at[load].node;
 }
 
 static bool per_row(const Rows *r, const Phase *p, const Node *n)
@@ -88,15 +104,21 @@ void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
 
 /* ------------------------------------------------------------------ names of values */
 
+static bool is_sum(const Node *n)
+{
+    while (absorbed(n)) n = n->in[0];
+    return n->op == OP_sum;
+}
+
 const char *word_for(const Node *n)
 {
     double x;
     switch (n->op) {
     case OP_mul:
         for (int i = 0; i < 2; i++)
-            if (is_filled(n->in[!i], &x) && n->in[i]->op == OP_sum && x > 0 && x < 1) return "mean";
+            if (is_filled(n->in[!i], &x) && is_sum(n->in[i]) && x > 0 && x < 1) return "mean";
         return "product";
-    case OP_div: return n->in[0]->op == OP_sum && is_filled(n->in[1], NULL) ? "mean" : "ratio";
+    case OP_div: return is_sum(n->in[0]) && is_filled(n->in[1], NULL) ? "mean" : "ratio";
     case OP_add: case OP_cast: return "value";
     case OP_sub: return "diff";
     case OP_exp: return "e";
@@ -158,6 +180,9 @@ Expr computed_here(Rows *r, const Node *n)
     Expr in[8];
     must(n->nin <= COUNT_OF(in));
     for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
+    double x;               /* a mean is divided by an extent: it has a name */
+    if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && x > 4 && x == (double)(int64_t)x && named_size((int64_t)x))
+        in[1] = (Expr){factor_text((int64_t)x), PRIMARY};
     return apply(n, in);
 }
 

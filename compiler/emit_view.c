@@ -298,13 +298,13 @@ static void add_term(Text *t, int64_t coef, const char *what, bool compound)
     const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "";
     const char *body = compound && (n != 1 || coef < 0) ? format("(%s)", what) : what;
     if (n == 1) say(t, "%s%s", sign, body);
-    else say(t, "%s%s * %s", sign, size_text(n), body);
+    else say(t, "%s%s * %s", sign, strchr(size_text(n), '/') ? format("(%s)", size_text(n)) : size_text(n), body);
 }
 
 static void add_constant(Text *t, int64_t c)
 {
-    if (c && t->n) say(t, c < 0 ? " - %lld" : " + %lld", (long long)llabs(c));
-    else if (c) say(t, "%lld", (long long)c);
+    if (c && t->n) say(t, "%s%s", c < 0 ? " - " : " + ", size_text(llabs(c)));
+    else if (c) say(t, c < 0 ? "-%s" : "%s", size_text(llabs(c)));
 }
 
 static const char *iteration_of(const Function *f, const Loop *l)
@@ -332,7 +332,7 @@ char *index_text(Function *f, Index x)
                 add_term(&t, x.axis[j], f->axis[j].now, compound(f->axis[j].now));
     }
     if (positive) add_constant(&t, x.constant);
-    if (!t.n) say(&t, "%lld", (long long)x.constant);
+    if (!t.n) say(&t, "0");
     return t.at;
 }
 
@@ -392,10 +392,10 @@ View view_axes(View v, int n, const int *from)
 
 /* ------------------------------------------------------------------ what the entry passes */
 
-static char *caller_index(Index x)
+static const char *caller_index(const Buffer *b, int k, Index x)
 {
     Function none = {0};
-    return index_text(&none, x);
+    return x.nover ? index_text(&none, x) : subscript_text(b->shape, k, x.constant);
 }
 
 char *place_text(const Buffer *b, int nsub, const Index *sub)
@@ -405,13 +405,13 @@ char *place_text(const Buffer *b, int nsub, const Index *sub)
     note_place(b);
     if (b->home == PARAMETERS || b->home == GRADIENTS) {
         const char *at[MAXRANK];
-        for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(sub[k]) : "0";
+        for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(b, k, sub[k]) : "0";
         say(&t, "%s", param_text(b->param, b->home == PARAMETERS ? "p->" : "d->", at));
     } else {
         const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
         say(&t, "%s%s", in, buffer_name(b));
     }
-    for (; k < nsub; k++) say(&t, "[%s]", caller_index(sub[k]));
+    for (; k < nsub; k++) say(&t, "[%s]", caller_index(b, k, sub[k]));
     return t.at;
 }
 

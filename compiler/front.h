@@ -99,10 +99,12 @@ typedef struct Binding {
     const char *signature, *doc;
 } Binding;
 
-/* front_tensor.c: userdata, operators, shapes; bindings made from ops.def */
-extern const Binding both_bindings[], function_bindings[], method_bindings[]; /* both: nn.f(x) and x:f() */
-void bind(lua_State *L, int table, const Binding *list);
-void open_tensors(lua_State *L); /* the metatable; nn's bindings into the table on the top */
+/* front_tensor.c: tensors as Lua values */
+extern const struct Bindings {
+    const Binding *list;
+    bool function, method;       /* nn.f(x), x:f() */
+} all_bindings[];                /* ends with a NULL list */
+void open_tensors(lua_State *L); /* the metatable; nn and methods into the table on the top */
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed);
 void push_like(lua_State *L, Node *n, const Tensor *like);  /* of the same shape */
 Tensor *tensor_at(lua_State *L, int arg, const char *what); /* error unless a live tensor */
@@ -113,23 +115,42 @@ int axis_at(lua_State *L, int arg, int rank);               /* -rank … rank-1 
 int axis_value(lua_State *L, lua_Integer axis, int rank);
 Shape shape_at(lua_State *L, int arg); /* {2, 3} */
 int64_t integer_at(lua_State *L, int arg, const char *what);
-const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void check_size(lua_State *L, Shape s);
-void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const char *doing);
-
 _Noreturn void refuse_comparison(lua_State *L, const char *symbol, const char *function);
+
+/* front_map.c: every element-wise op and reduction of ops.def, operators, broadcasting */
+extern const Binding map_bindings[], random_bindings[];
+void bind_ops(lua_State *L, int nn, int methods);
+void bind_operators(lua_State *L, int meta);
+void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op);
+Op element_twin(Op reduction); /* max of rmax; OPS: none */
+const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* front_equal.c: == between a tensor and something else is an error */
 char *guard_comparisons(const char *text);
 int equal_call(lua_State *L); /* __equal(a, b) */
 
-/* front_move.c: reshape … topk as methods, with batch and time axes followed through */
-extern const Binding move_methods[], shape_functions[];
+/* front_move.c, front_index.c: reshape … topk, dot, zeros; batch and time axes are followed through */
+extern const Binding move_methods[], join_functions[], index_methods[], shape_functions[];
+Factor factor_moved(Factor f, const int *to); /* to[axis]: where each axis went, or -1 */
+const Mixed *mixed_along(lua_State *L, const Tensor *t, int axis, const char *doing); /* values along axis meet */
+Shape axes_without(Shape s, int axis, int *to);
+void axes_kept(int *to);
 
-/* front_param.c: scopes, parameters, states, random draws */
+/* front_scope.c: the layer path, and which parameters belong where */
+extern const luaL_Reg scope_functions[];
+void scopes_new_trace(void);
+const char *path_of(const char *own);   /* "layer.attn" + own */
+const char *export_of(const char *own); /* "layer.%d.attn" + own */
+bool applied_again(void);               /* inside a layer that is applied once more: same names are meant */
+void check_name(lua_State *L, const char *name);
+
+/* front_param.c: parameters, and the states of decode */
 extern const luaL_Reg param_functions[];
 void params_forget(void); /* a new description */
-void params_new_trace(void);
+
+/* front_time.c: time, positions, random bits: what depends on the entry */
+extern const luaL_Reg time_functions[];
 
 /* front_loop.c: stack, map and scan open their loops through these */
 extern const luaL_Reg loop_functions[];

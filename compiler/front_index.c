@@ -83,8 +83,8 @@ static int scatter_add_call(lua_State *L)
     bool lost = u->time.axis >= axis && u->time.axis < axis + taken;
     const Mixed *mixed = lost ? mixing(L, u->mixed, "nn.scatter_add adds over the time axis") : u->mixed;
     here = lua_place(L);
-    push_tensor(L, scatter_add(u->node, ids->node, s, axis, nbatch), factor_moved(u->batch, to), factor_moved(u->time, to),
-                mixed ? mixed : ids->mixed);
+    push_tensor(L, scatter_add(u->node, ids->node, s, axis, nbatch), factor_moved(u->batch, to),
+                factor_moved(u->time, to), mixed ? mixed : ids->mixed);
     return 1;
 }
 
@@ -119,7 +119,7 @@ static int argmax_call(lua_State *L)
     const Tensor *t = tensor_at(L, 1, "x:argmax");
     int axis = axis_at(L, 2, t->node->shape.rank), to[MAXRANK];
     check_numbers(L, t, false, "x:argmax");
-    without(t->node->shape, axis, to);
+    axes_without(t->node->shape, axis, to);
     const Mixed *mixed = mixed_along(L, t, axis, "x:argmax");
     here = lua_place(L);
     push_tensor(L, argmax(t->node, axis), factor_moved(t->batch, to), factor_moved(t->time, to), mixed);
@@ -149,11 +149,12 @@ static int topk_call(lua_State *L)
         user_error(L, "x:topk: k is 1 … %lld for axis %d of %s, and this is %lld", (long long)t.node->shape.dim[axis],
                    axis, tensor_text(&t), (long long)k);
     t.mixed = mixed_along(L, &t, axis, "x:topk");
-    identity(to);
+    axes_kept(to);
     to[axis] = -1;
     here = lua_place(L);
     Node *n = topk(t.node, axis, k);
-    for (int i = 0; i < 2; i++) push_tensor(L, pick(n, i, 0), factor_moved(t.batch, to), factor_moved(t.time, to), t.mixed);
+    for (int i = 0; i < 2; i++)
+        push_tensor(L, pick(n, i, 0), factor_moved(t.batch, to), factor_moved(t.time, to), t.mixed);
     return 2;
 }
 
@@ -177,7 +178,8 @@ static int push_dot(lua_State *L, const Tensor *a, const Tensor *b, Dot_axes x, 
         mixed = mixing(L, mixed, "%s pairs each time with every other", doing);
     Factor ba = factor_moved(a->batch, to_a);
     here = lua_place(L);
-    push_tensor(L, dot(a->node, b->node, x), ba.axis >= 0 ? ba : factor_moved(b->batch, to_b), ta.axis >= 0 ? ta : tb, mixed);
+    push_tensor(L, dot(a->node, b->node, x), ba.axis >= 0 ? ba : factor_moved(b->batch, to_b), ta.axis >= 0 ? ta : tb,
+                mixed);
     return 1;
 }
 

@@ -426,7 +426,9 @@ static void open_core(lua_State *L)
     }
     lua_pushcfunction(L, use_library);
     lua_setfield(L, -2, "use");
+    luaL_setfuncs(L, scope_functions, 0);
     luaL_setfuncs(L, param_functions, 0);
+    luaL_setfuncs(L, time_functions, 0);
     luaL_setfuncs(L, loop_functions, 0);
     open_tensors(L); /* core.nn, core.methods */
     lua_setfield(L, LUA_REGISTRYINDEX, "core");

@@ -119,7 +119,7 @@ static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, co
     }
 }
 
-void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const char *doing)
+static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const char *doing)
 {
     Shape s = common_shape(L, t, n, doing);
     combine(L, t, n, s, result, doing);
@@ -378,7 +378,7 @@ static int mean_call(lua_State *L) { return push_reduced(L, OP_sum, true); }
 
 /* ------------------------------------------------------------------ tables of all this */
 
-static void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op)
+void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op)
 {
     lua_pushinteger(L, op);
     lua_pushcclosure(L, f, 1);
@@ -386,7 +386,7 @@ static void set_op(lua_State *L, int table, const char *name, lua_CFunction f, O
 }
 
 /* A reduction rX beside an element-wise X: x:X(axis) reduces, nn.X(a, b) is element by element. */
-static Op element_twin(Op op)
+Op element_twin(Op op)
 {
     for (int m = 0; m < OPS && op_info[op].kind == REDUCE && op_info[op].name[0] == 'r'; m++)
         if (op_info[m].kind == MAP && same(op_info[m].name, op_info[op].name + 1)) return (Op)m;
@@ -420,13 +420,13 @@ void bind_operators(lua_State *L, int meta)
     for (int i = 0; i < COUNT_OF(operators); i++) set_op(L, meta, operators[i].name, operators[i].f, operators[i].op);
 }
 
-const Binding both_bindings[] = {{"where", where_call, "a: lathe.Tensor|number, b: lathe.Tensor|number): lathe.Tensor",
-                                  "a where the bool tensor holds, else b"},
-                                 {"cast", cast_call, "type: \"f32\"|\"i32\"|\"bool\"): lathe.Tensor",
-                                  "another type; real to integer truncates, to bool: not 0"},
-                                 {"mean", mean_call, "axis?: integer|table, ...: integer): lathe.Tensor",
-                                  "mean over axes (all if none is named); {axis, keep = true} keeps them as 1"},
-                                 {NULL, NULL, NULL, NULL}};
+const Binding map_bindings[] = {{"where", where_call, "a: lathe.Tensor|number, b: lathe.Tensor|number): lathe.Tensor",
+                                 "a where the bool tensor holds, else b"},
+                                {"cast", cast_call, "type: \"f32\"|\"i32\"|\"bool\"): lathe.Tensor",
+                                 "another type; real to integer truncates, to bool: not 0"},
+                                {"mean", mean_call, "axis?: integer|table, ...: integer): lathe.Tensor",
+                                 "mean over axes (all if none is named); {axis, keep = true} keeps them as 1"},
+                                {NULL, NULL, NULL, NULL}};
 
 const Binding random_bindings[] = {
     {"philox", philox_call,

@@ -162,7 +162,7 @@ static int unsqueeze_call(lua_State *L)
     return push_moved(L, reshape(t->node, s), t, to);
 }
 
-static Shape without(Shape s, int axis, int *to)
+Shape axes_without(Shape s, int axis, int *to)
 {
     for (int i = 0; i < s.rank; i++) to[i] = i == axis ? -1 : i - (i > axis);
     memmove(s.dim + axis, s.dim + axis + 1, sizeof *s.dim * (size_t)(s.rank - axis - 1));
@@ -177,7 +177,7 @@ static int squeeze_call(lua_State *L)
     if (t->node->shape.dim[axis] != 1)
         user_error(L, "x:squeeze drops an axis of extent 1; axis %d of %s has %lld", axis, tensor_text(t),
                    (long long)t->node->shape.dim[axis]);
-    Shape s = without(t->node->shape, axis, to);
+    Shape s = axes_without(t->node->shape, axis, to);
     here = lua_place(L);
     return push_moved(L, reshape(t->node, s), t, to);
 }
@@ -210,7 +210,7 @@ static int expand_call(lua_State *L)
 
 /* ------------------------------------------------------------------ parts of an axis */
 
-static void identity(int *to)
+void axes_kept(int *to)
 {
     for (int i = 0; i < MAXRANK; i++) to[i] = i;
 }
@@ -230,7 +230,7 @@ static int push_part(lua_State *L, const Tensor *t, int axis, int64_t first, int
                      const char *doing)
 {
     int to[MAXRANK];
-    identity(to);
+    axes_kept(to);
     bool whole = extent == t->node->shape.dim[axis];
     const Mixed *mixed = whole ? t->mixed : mixed_along(L, t, axis, doing);
     if (!whole) to[axis] = -1;
@@ -268,7 +268,7 @@ static int select_call(lua_State *L)
                    tensor_text(t), (long long)n - 1);
     push_part(L, t, axis, at, 1, 1, "x:select");
     const Tensor *p = is_tensor(L, -1);
-    Shape s = without(p->node->shape, axis, to);
+    Shape s = axes_without(p->node->shape, axis, to);
     return push_moved(L, reshape(p->node, s), p, to);
 }
 
@@ -306,7 +306,7 @@ static int pad_call(lua_State *L)
     before[axis] = integer_at(L, 3, "the zeros before");
     after[axis] = lua_isnoneornil(L, 4) ? 0 : integer_at(L, 4, "the zeros after");
     if (before[axis] < 0 || after[axis] < 0) user_error(L, "x:pad adds zeros; x:slice takes elements away");
-    identity(to);
+    axes_kept(to);
     to[axis] = -1;
     const Mixed *mixed = mixed_along(L, t, axis, "x:pad");
     here = lua_place(L);
@@ -339,7 +339,7 @@ static int concat_call(lua_State *L)
         lua_pop(L, 1);
     }
     int to[MAXRANK];
-    identity(to);
+    axes_kept(to);
     if (n > 1) to[axis] = -1;
     const Mixed *mixed = n > 1 ? mixed_along(L, &first, axis, "nn.concat") : first.mixed;
     here = lua_place(L);
@@ -361,4 +361,8 @@ const Binding move_methods[] = {
     {"chunk", chunk_call, "n: integer, axis: integer): lathe.Tensor, ...", "n equal parts of an axis"},
     {"flip", flip_call, "axis: integer): lathe.Tensor", "an axis reversed"},
     {"pad", pad_call, "axis: integer, before: integer, after?: integer): lathe.Tensor", "zeros around"},
+    {NULL, NULL, NULL, NULL}};
+
+const Binding join_functions[] = {
+    {"concat", concat_call, "parts: lathe.Tensor[], axis: integer): lathe.Tensor", "one after another along an axis"},
     {NULL, NULL, NULL, NULL}};

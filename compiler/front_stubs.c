@@ -18,9 +18,8 @@ static void add_op(lua_State *L, const OpInfo *op)
 {
     bool map = op->kind == MAP && op->class[0];
     if (!map && op->kind != REDUCE) return;
-    const char *method = op->name;
-    for (int m = 0; m < OPS && op->kind == REDUCE && op->name[0] == 'r'; m++)
-        if (op_info[m].kind == MAP && same(op_info[m].name, op->name + 1)) method = op_info[m].name;
+    Op twin = element_twin((Op)(op - op_info));
+    const char *method = twin < OPS ? op_info[twin].name : op->name;
     lua_newtable(L);
     set_text(L, "name", op->name);
     set_text(L, "kind", map ? "map" : "reduce");
@@ -56,17 +55,13 @@ static void give_tables(lua_State *L)
     for (int i = 0; i < OPS; i++) add_op(L, &op_info[i]);
     lua_setfield(L, -2, "ops");
     lua_newtable(L); /* bindings */
-    lua_newtable(L);
-    add_bindings(L, both_bindings, NULL);
-    add_bindings(L, move_methods, NULL);
-    add_bindings(L, method_bindings, NULL);
-    lua_setfield(L, -2, "methods");
-    lua_newtable(L);
-    add_bindings(L, both_bindings, "x: lathe.Tensor");
-    add_bindings(L, move_methods, "x: lathe.Tensor");
-    add_bindings(L, function_bindings, NULL);
-    add_bindings(L, shape_functions, NULL);
-    lua_setfield(L, -2, "nn");
+    for (int method = 0; method < 2; method++) {
+        lua_newtable(L);
+        for (const struct Bindings *b = all_bindings; b->list; b++)
+            if (method ? b->method : b->function)
+                add_bindings(L, b->list, !method && b->method ? "x: lathe.Tensor" : NULL);
+        lua_setfield(L, -2, method ? "methods" : "nn");
+    }
     lua_setfield(L, -2, "bindings");
     lua_pushcfunction(L, source_call);
     lua_setfield(L, -2, "source");

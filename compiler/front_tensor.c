@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+static const char tensor_type[] = "lathe.tensor";
+enum { NODE_LIMIT = 1000000 };
+
 /* ------------------------------------------------------------------ values */
 
 Tensor *is_tensor(lua_State *L, int arg) { return luaL_testudata(L, arg, tensor_type); }
@@ -203,13 +206,18 @@ static void refuse_the_rest(lua_State *L, int meta)
     }
 }
 
-const Binding function_bindings[] = {{"is_tensor", is_tensor_call, "value: any): boolean", "whether a value is a tensor"},
-                                     {NULL, NULL, NULL, NULL}};
+static const Binding value_functions[] = {
+    {"is_tensor", is_tensor_call, "value: any): boolean", "whether a value is a tensor"}, {NULL, NULL, NULL, NULL}};
 
-const Binding method_bindings[] = {{"size", size_call, "axis: integer): integer", "extent of an axis"},
-                                   {NULL, NULL, NULL, NULL}};
+static const Binding value_methods[] = {{"size", size_call, "axis: integer): integer", "extent of an axis"},
+                                        {NULL, NULL, NULL, NULL}};
 
-void bind(lua_State *L, int table, const Binding *list)
+const struct Bindings all_bindings[] = {
+    {map_bindings, true, true},     {move_methods, true, true},     {index_methods, true, true},
+    {join_functions, true, false},  {shape_functions, true, false}, {random_bindings, true, false},
+    {value_functions, true, false}, {value_methods, false, true},   {NULL, false, false}};
+
+static void bind(lua_State *L, int table, const Binding *list)
 {
     for (; list->name; list++) {
         lua_pushcfunction(L, list->f);
@@ -225,13 +233,9 @@ void open_tensors(lua_State *L)
     lua_newtable(L);
     luaL_newmetatable(L, tensor_type);
     bind_ops(L, nn, methods);
-    for (int i = 0; i < 2; i++) {
-        bind(L, i ? nn : methods, both_bindings);
-        bind(L, i ? nn : methods, move_methods);
-        bind(L, i ? nn : methods, i ? function_bindings : method_bindings);
-        if (i) bind(L, nn, shape_functions);
-        if (i) bind(L, nn, random_bindings);
-        bind(L, i ? nn : methods, index_methods);
+    for (const struct Bindings *b = all_bindings; b->list; b++) {
+        if (b->function) bind(L, nn, b->list);
+        if (b->method) bind(L, methods, b->list);
     }
     bind_operators(L, meta);
     refuse_the_rest(L, meta);

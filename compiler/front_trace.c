@@ -99,7 +99,7 @@ static void begin_trace(Graph *g)
     phase_now = 0;
     recompute_now = false;
     if (same(g->name, "train") && d->recipe.accumulate > 1) g->micro = loop_open("micro", d->recipe.accumulate, false);
-    params_new_trace();
+    scopes_new_trace();
 }
 
 /* forward's line, for what it returns */

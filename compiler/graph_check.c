@@ -2,10 +2,11 @@
  *
  *   1. Every node's type follows from its op, inputs and ints (graph_fault.c).
  *   2. There is no cycle: a loop needs its initial values, stacks and what its body computes.
- *   3. A node belongs to the innermost loop that its inputs reach, and the loops of all its inputs enclose that one; so a
- *      body's value leaves its loop only through picks.
+ *   3. A node belongs to the innermost loop that its inputs reach, and the loops of all its inputs enclose that one; so
+ * a body's value leaves its loop only through picks.
  *   4. A loop lies in its parent, ids rise inwards; nexts have their carry's type; what starts a loop lies outside it.
- *   5. Outputs lie at the top, or in the open loop `micro`.  A loss is a real number.  A gradient is like its parameter.
+ *   5. Outputs lie at the top, or in the open loop `micro`.  A loss is a real number.  A gradient is like its
+ * parameter.
  *   6. Leaves of one name are one tensor. */
 #include "lathe.h"
 
@@ -13,9 +14,9 @@
 
 typedef struct Check {
     const Graph *g;
-    char *color;                /* by id: 0 new, 1 being visited, 2 done */
+    char *color; /* by id: 0 new, 1 being visited, 2 done */
     int ids;
-    Nodes leaves;               /* with names */
+    Nodes leaves; /* with names */
 } Check;
 
 static const char *at_node(const Node *n, const char *what) { return format("%s\n    %s", what, node_text(n)); }
@@ -37,7 +38,8 @@ static const char *loop_fault(const Loop *l, bool open)
         const struct Carry *c = &l->carries.at[k];
         if (!c->init || !c->arg || (!c->next && !open)) return format("carry %d of loop %d is not complete", k, l->id);
         if (!outside(l, c->init)) return at_node(c->init, format("carry %d of loop %d starts from inside", k, l->id));
-        if (!same_type(c->init, c->arg)) return at_node(c->arg, format("it differs in type from what carry %d starts from", k));
+        if (!same_type(c->init, c->arg))
+            return at_node(c->arg, format("it differs in type from what carry %d starts from", k));
         if (c->next && !same_type(c->next, c->arg))
             return at_node(c->next, format("the next value of carry %d of loop %d has another type", k, l->id));
         if (c->next && !loop_inside(l, c->next->in_loop))
@@ -58,6 +60,7 @@ static Node *need(const Node *n, int i)
 {
     if (n->op != OP_loop) return i < n->nin ? n->in[i] : NULL;
     const Loop *l = n->loop;
+    if (!l) return NULL;
     if (i < l->carries.n) return l->carries.at[i].init;
     if ((i -= l->carries.n) < l->xs.n) return l->xs.at[i].outer;
     if ((i -= l->xs.n) < l->carries.n) return l->carries.at[i].next;
@@ -110,7 +113,10 @@ static const char *fault_of(Check *c, Node *n)
 /* Depth first, without recursion; a node met again while it is being visited closes a cycle. */
 static const char *visit(Check *c, Node *root)
 {
-    VEC(struct Frame { Node *n; int next; }) stack = {0};
+    VEC(struct Frame {
+        Node *n;
+        int next;
+    }) stack = {0};
     if (c->color[root->id] == 2) return NULL;
     push(&stack, ((struct Frame){root, 0}));
     c->color[root->id] = 1;
@@ -140,7 +146,8 @@ static const char *out_fault(const Check *c, const Output *o, bool first)
     if (!o->name || !*o->name) return at_node(n, "an output has no name");
     if (n->op == OP_loop || n->op == OP_topk) return at_node(n, "an output has several values");
     if (n->in_loop && n->in_loop != c->g->micro) return at_node(n, format("output %s lies in a loop", o->name));
-    if (first && o->kind == OUT_VALUE && (c->g->wants_grads || same(o->name, "loss")) && (n->shape.rank || !is_real(n->dtype)))
+    if (first && o->kind == OUT_VALUE && (c->g->wants_grads || same(o->name, "loss")) &&
+        (n->shape.rank || !is_real(n->dtype)))
         return at_node(n, "the loss is not one real number");
     if (o->kind == OUT_VALUE) return NULL;
     Op op = o->kind == OUT_GRAD ? OP_parameter : OP_state;

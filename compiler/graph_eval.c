@@ -1,7 +1,8 @@
 /* graph_eval.c: the interpreter: gives every node its meaning, slowly and plainly, in double precision.
  *
- * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its iterations.
- * A value lies in the slot of its node's id.  Those of a body live for one iteration.  I32 wraps around as the hardware's does. */
+ * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its
+ * iterations. A value lies in the slot of its node's id.  Those of a body live for one iteration.  I32 wraps around as
+ * the hardware's does. */
 #include "graph_eval.h"
 
 #include <math.h>
@@ -11,7 +12,10 @@
 
 /* Blocks of 2^k words, chained by k when they are free. */
 typedef union Block {
-    struct { union Block *next; int64_t size; } head;
+    struct {
+        union Block *next;
+        int64_t size;
+    } head;
     double align[2];
 } Block;
 static Block *spare[64];
@@ -63,45 +67,45 @@ static int64_t floor_div(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a 
 static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_div(a, b) * b; }
 
 /* The words of ops.def; a NaN goes through MAX and MIN. */
-#define ABS(x)                ((x) < 0 ? -(x) : (x) + 0)
-#define SIGN(x)               ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
-#define EXP                   exp
-#define EXPM1                 expm1
-#define LOG                   log
-#define SQRT                  sqrt
-#define RSQRT(x)              (1 / sqrt(x))
-#define SIN                   sin
-#define COS                   cos
-#define TANH                  tanh
-#define ERF                   erf
-#define FLOOR                 floor
-#define POW                   pow
-#define MAX(x, y)             ((x) >= (y) || (x) != (x) ? (x) : (y))
-#define MIN(x, y)             ((x) <= (y) || (x) != (x) ? (x) : (y))
-#define IDIV                  floor_div
-#define MOD                   floor_mod
-#define ULT(x, y)             (word(x) < word(y))
-#define PHILOX                philox_word
-#define U01(x)                ((word(x) >> 8) / 16777216.0)
+#define ABS(x)    ((x) < 0 ? -(x) : (x) + 0)
+#define SIGN(x)   ((x) > 0 ? 1 : (x) < 0 ? -1 : (x))
+#define EXP       exp
+#define EXPM1     expm1
+#define LOG       log
+#define SQRT      sqrt
+#define RSQRT(x)  (1 / sqrt(x))
+#define SIN       sin
+#define COS       cos
+#define TANH      tanh
+#define ERF       erf
+#define FLOOR     floor
+#define POW       pow
+#define MAX(x, y) ((x) >= (y) || (x) != (x) ? (x) : (y))
+#define MIN(x, y) ((x) <= (y) || (x) != (x) ? (x) : (y))
+#define IDIV      floor_div
+#define MOD       floor_mod
+#define ULT(x, y) (word(x) < word(y))
+#define PHILOX    philox_word
+#define U01(x)    ((word(x) >> 8) / 16777216.0)
 
 /* Each map as a function of reals, and those that take integers as one of (64-bit) integers too. */
 typedef double real;
-typedef double T;               /* cast: fit() does the rest */
-#define REALS(name, text) \
-    static real real_##name(real a, real b, real c, real d, real e) \
-    { \
-        (void)a, (void)b, (void)c, (void)d, (void)e; \
-        return text; \
+typedef double T; /* cast: fit() does the rest */
+#define REALS(name, text)                                                                                              \
+    static real real_##name(real a, real b, real c, real d, real e)                                                    \
+    {                                                                                                                  \
+        (void)a, (void)b, (void)c, (void)d, (void)e;                                                                   \
+        return text;                                                                                                   \
     }
-#define INTEGERS(name, text) \
-    static int64_t int_##name(int64_t a, int64_t b) \
-    { \
-        (void)a, (void)b; \
-        return text; \
+#define INTEGERS(name, text)                                                                                           \
+    static int64_t int_##name(int64_t a, int64_t b)                                                                    \
+    {                                                                                                                  \
+        (void)a, (void)b;                                                                                              \
+        return text;                                                                                                   \
     }
-#define DEFINE_REAL(name, text) REALS(name, text)
-#define DEFINE_NUM(name, text)  REALS(name, text) INTEGERS(name, text)
-#define DEFINE_INT(name, text)  INTEGERS(name, text)
+#define DEFINE_REAL(name, text)                      REALS(name, text)
+#define DEFINE_NUM(name, text)                       REALS(name, text) INTEGERS(name, text)
+#define DEFINE_INT(name, text)                       INTEGERS(name, text)
 #define MAP1(name, class, text, da, domain, doc)     DEFINE_##class(name, (text))
 #define MAP2(name, class, text, da, db, domain, doc) DEFINE_##class(name, (text))
 #define CMP2(name, text, doc)                        REALS(name, (text))
@@ -130,8 +134,8 @@ static int64_t (*const int_map[OPS])(int64_t, int64_t) = {
 #undef ENTRY_NUM
 #undef ENTRY_INT
 #define ENTRY_REAL(name)
-#define ENTRY_NUM(name) [OP_##name] = int_##name,
-#define ENTRY_INT(name) [OP_##name] = int_##name,
+#define ENTRY_NUM(name)                              [OP_##name] = int_##name,
+#define ENTRY_INT(name)                              [OP_##name] = int_##name,
 #define MAP1(name, class, text, da, domain, doc)     ENTRY_##class(name)
 #define MAP2(name, class, text, da, db, domain, doc) ENTRY_##class(name)
 #include "ops_default.h"
@@ -159,7 +163,9 @@ double eval_element(Op op, DType operands, DType result, const double *in)
 static double reduce_step(Op op, double r, double a)
 {
     switch (op) {
-#define RED(name, start, step, doc) case OP_##name: return step;
+#define RED(name, start, step, doc)                                                                                    \
+    case OP_##name:                                                                                                    \
+        return step;
 #include "ops_default.h"
 #include "ops.def"
     default: die("%s is no reduction", op_info[op].name);
@@ -169,7 +175,9 @@ static double reduce_step(Op op, double r, double a)
 static double reduce_start(Op op)
 {
     switch (op) {
-#define RED(name, start, step, doc) case OP_##name: return start;
+#define RED(name, start, step, doc)                                                                                    \
+    case OP_##name:                                                                                                    \
+        return start;
 #include "ops_default.h"
 #include "ops.def"
     default: die("%s is no reduction", op_info[op].name);
@@ -222,14 +230,17 @@ enum { VALUE_WORDS = sizeof(Value) / sizeof(double) };
 
 typedef struct Slot {
     Value v;
-    Value *several;             /* loop: final carries, then stacks; topk: values and ids */
+    Value *several; /* loop: final carries, then stacks; topk: values and ids */
     int nseveral;
-    bool owned;                 /* v.at goes back to take()'s store */
+    bool owned; /* v.at goes back to take()'s store */
 } Slot;
 
 typedef struct Eval {
-    Slot *slot;                 /* by id */
-    VEC(struct Body { const Loop *loop; Nodes order; }) bodies;     /* of each loop, found once */
+    Slot *slot; /* by id */
+    VEC(struct Body {
+        const Loop *loop;
+        Nodes order;
+    }) bodies; /* of each loop, found once */
     Feed feed;
     void *user;
 } Eval;
@@ -304,7 +315,7 @@ static void eval_node(Eval *e, const Node *n)
 {
     Slot *s = &e->slot[n->id];
     switch (n->op) {
-    case OP_loop_arg: return;                   /* set by run_loop */
+    case OP_loop_arg: return; /* set by run_loop */
     case OP_loop: run_loop(e, n); return;
     case OP_topk: eval_topk_slot(e, n); return;
     case OP_pick: s->v = picked(e, n); return;
@@ -388,7 +399,7 @@ static void run_loop(Eval *e, const Node *n)
         for (int k = 0; k < order.n; k++) eval_node(e, order.at[k]);
         end_iteration(e, l, &order, i, s->several, s->several + ncarries);
     }
-    for (int k = 0; k < ncarries; k++) {        /* the results take over the carries' memory */
+    for (int k = 0; k < ncarries; k++) { /* the results take over the carries' memory */
         e->slot[l->carries.at[k].arg->id].owned = false;
         forget(&e->slot[l->carries.at[k].arg->id]);
     }

@@ -46,7 +46,9 @@ static void eval_overwrite(const Node *n, const Value *in, Value *out)
 /* ------------------------------------------------------------------ along an axis */
 
 /* The lines of a tensor along one axis: element k of line (i, j) is at[(i · extent + k) · inner + j]. */
-typedef struct Lines { int64_t outer, extent, inner; } Lines;
+typedef struct Lines {
+    int64_t outer, extent, inner;
+} Lines;
 
 static Lines lines(Shape s, int axis)
 {

@@ -87,7 +87,7 @@ static bool takes(const char *class, Op op, DType t)
     if (same(class, "NUM")) return t != BOOL;
     if (same(class, "INT")) return t == I32;
     if (same(class, "LOGIC")) return t == BOOL;
-    return op == OP_eq || op == OP_ne || (op == OP_ult ? t == I32 : t != BOOL);       /* CMP */
+    return op == OP_eq || op == OP_ne || (op == OP_ult ? t == I32 : t != BOOL); /* CMP */
 }
 
 static Found map_type(const Node *n)
@@ -146,7 +146,8 @@ static Found shaped_type(const Node *n)
 static Found slice_type(const Node *n)
 {
     Shape from = n->in[0]->shape;
-    if (n->nints != 2 * from.rank || n->shape.rank != from.rank) return bad("slice needs a start and a step for each axis");
+    if (n->nints != 2 * from.rank || n->shape.rank != from.rank)
+        return bad("slice needs a start and a step for each axis");
     for (int i = 0; i < from.rank; i++) {
         int64_t start = n->ints[i], by = n->ints[from.rank + i];
         if (start < 0 || start >= from.dim[i] || by < 1) return bad("a start or step is out of range");
@@ -164,7 +165,8 @@ static Found pad_type(const Node *n)
     if (n->nints != 2 * rank) return bad("pad needs two numbers for each axis");
     for (int i = 0; i < rank; i++) {
         int64_t before = n->ints[i], after = n->ints[rank + i];
-        if (before < 0 || after < 0 || before > MOST_ELEMENTS || after > MOST_ELEMENTS) return bad("its ints are out of range");
+        if (before < 0 || after < 0 || before > MOST_ELEMENTS || after > MOST_ELEMENTS)
+            return bad("its ints are out of range");
         s.dim[i] += before + after;
     }
     return valid_shape(s) ? typed(n->in[0]->dtype, s) : bad("it is too large");
@@ -203,10 +205,12 @@ static Found dot_type(const Node *n)
     Dot_axes x = dot_axes(n);
     int fa[MAXRANK], fb[MAXRANK];
     if (!valid_axes(n, 2, nb, a->shape.rank, false) || !valid_axes(n, 2 + nb, nb, b->shape.rank, false) ||
-        !valid_axes(n, 2 + 2 * nb, nc, a->shape.rank, false) || !valid_axes(n, 2 + 2 * nb + nc, nc, b->shape.rank, false))
+        !valid_axes(n, 2 + 2 * nb, nc, a->shape.rank, false) ||
+        !valid_axes(n, 2 + 2 * nb + nc, nc, b->shape.rank, false))
         return bad("its ints must be axes of its inputs");
     int na = free_axes(a->shape.rank, nb, x.ab, nc, x.ac, fa), nfb = free_axes(b->shape.rank, nb, x.bb, nc, x.bc, fb);
-    if (na != a->shape.rank - nb - nc || nfb != b->shape.rank - nb - nc) return bad("an axis is batch and contracted at once");
+    if (na != a->shape.rank - nb - nc || nfb != b->shape.rank - nb - nc)
+        return bad("an axis is batch and contracted at once");
     if (nb + na + nfb > MAXRANK) return bad("its result has too many axes");
     for (int k = 0; k < nb; k++)
         if (a->shape.dim[x.ab[k]] != b->shape.dim[x.bb[k]]) return bad("batch axes must have equal extents");
@@ -224,7 +228,8 @@ static Found gathered_type(const Node *n, DType t, Shape x, const Node *ids)
 {
     Shape s = {0};
     if (ids->dtype != I32) return bad("ids are i32");
-    if (n->nints != 2 || n->ints[1] < 0 || n->ints[1] > n->ints[0] || n->ints[0] >= x.rank || n->ints[1] > ids->shape.rank)
+    if (n->nints != 2 || n->ints[1] < 0 || n->ints[1] > n->ints[0] || n->ints[0] >= x.rank ||
+        n->ints[1] > ids->shape.rank)
         return bad("its ints must be an axis and a number of batch axes before it");
     int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
     for (int i = 0; i < nbatch; i++)
@@ -250,7 +255,8 @@ static Found updated_type(const Node *n, const Node *updates, Shape x)
 static Found along_type(const Node *n)
 {
     Shape s = n->in[0]->shape;
-    if (n->nints != (n->op == OP_argmax ? 1 : 2) || n->ints[0] < 0 || n->ints[0] >= s.rank) return bad("it needs an axis");
+    if (n->nints != (n->op == OP_argmax ? 1 : 2) || n->ints[0] < 0 || n->ints[0] >= s.rank)
+        return bad("it needs an axis");
     int axis = (int)n->ints[0];
     if (n->in[0]->dtype == BOOL) return bad("it does not take bools");
     switch (n->op) {
@@ -349,8 +355,7 @@ static Found found_type(const Node *n)
 const char *node_fault(const Node *n)
 {
     int arity = op_info[n->op].arity;
-    if (arity >= 0 && n->nin != arity)
-        return format("%s has %d inputs, not %d", op_info[n->op].name, n->nin, arity);
+    if (arity >= 0 && n->nin != arity) return format("%s has %d inputs, not %d", op_info[n->op].name, n->nin, arity);
     if (!valid_shape(n->shape)) return "its shape is no shape: extents from 1, at most 8 axes, at most 2^48 elements";
     for (int i = 0; i < n->nin; i++)
         if ((n->in[i]->op == OP_loop || n->in[i]->op == OP_topk) && n->op != OP_pick)

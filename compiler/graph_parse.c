@@ -1,20 +1,20 @@
-/* graph_parse.c: reads back what graph_text.c prints.  Text may come from anywhere: whatever is wrong with it is an error
- * with its line, found before a node is made of it. */
+/* graph_parse.c: reads back what graph_text.c prints.  Text may come from anywhere: whatever is wrong with it is an
+ * error with its line, found before a node is made of it. */
 #include "graph_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LARGEST_INT ((int64_t)1 << 48)
-enum { DEEPEST = 100 };         /* loops inside each other */
+enum { DEEPEST = 100 }; /* loops inside each other */
 
 typedef struct Parser {
-    Where at;                   /* the line being read */
-    const char *next;           /* the line after it */
-    const char *p;              /* what is left of it */
-    Node **named;               /* by number; NULL: not defined, or out of scope */
-    int64_t names;              /* numbers are below this */
-    VEC(int64_t) defined;       /* in order, for scopes */
+    Where at;             /* the line being read */
+    const char *next;     /* the line after it */
+    const char *p;        /* what is left of it */
+    Node **named;         /* by number; NULL: not defined, or out of scope */
+    int64_t names;        /* numbers are below this */
+    VEC(int64_t) defined; /* in order, for scopes */
     int depth;
     Graph *g;
 } Parser;
@@ -251,7 +251,7 @@ static void constant(Parser *q, Node *key, Nodes *in)
         push(&values, number(q));
     }
     key->data = copy_of(values.at, sizeof(double) * (size_t)values.n);
-    key->nints = values.n;      /* checked against the shape, and then taken away, by node_line */
+    key->nints = values.n; /* checked against the shape, and then taken away, by node_line */
 }
 
 static void inputs(Parser *q, Nodes *in)
@@ -331,7 +331,7 @@ static void index_line(Parser *q, Loop *l)
     DType t = type(q, &s);
     marks(q);
     require(q, l->index, t, s);
-    l->index->where = here;                     /* it was made with the loop, before its line was read */
+    l->index->where = here; /* it was made with the loop, before its line was read */
     l->index->recompute = recompute_now;
     define(q, name, l->index);
 }
@@ -342,7 +342,8 @@ static void next_value(Parser *q, Loop *l)
     want(q, '=');
     Node *value = single_valued(q);
     end_line(q);
-    if (arg->op != OP_loop_arg || arg->loop != l || arg->ints[0] != ARG_CARRY) err(q->at, "that is no carry of this loop");
+    if (arg->op != OP_loop_arg || arg->loop != l || arg->ints[0] != ARG_CARRY)
+        err(q->at, "that is no carry of this loop");
     struct Carry *c = &l->carries.at[arg->ints[1]];
     if (c->next) err(q->at, "the carry has its next value already");
     require(q, value, arg->dtype, arg->shape);

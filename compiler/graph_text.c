@@ -1,4 +1,5 @@
-/* graph_text.c: prints graphs: one node a line, inputs first, named by their place, so that two dumps differ where graphs do.
+/* graph_text.c: prints graphs: one node a line, inputs first, named by their place, so that two dumps differ where
+ * graphs do.
  *
  *     graph train training grads
  *     %1 = parameter layer.weight : f32[12, 64]  # models/gpt.lua:31 in layer
@@ -14,8 +15,8 @@
  *     %8 = pick %3 {0, 0} : f32[]
  *     value loss = %8
  *
- * A word that is not plain stands in quotes.  `open` instead of `%N = loop` is the loop over micro-batches that the outputs
- * live in.  graph_parse.c reads this back. */
+ * A word that is not plain stands in quotes.  `open` instead of `%N = loop` is the loop over micro-batches that the
+ * outputs live in.  graph_parse.c reads this back. */
 #include "graph_text.h"
 
 #include <ctype.h>
@@ -128,7 +129,7 @@ char *node_text(const Node *n)
 
 typedef struct Printer {
     Text *t;
-    int *number;                /* by id: the name; 0: has none yet */
+    int *number; /* by id: the name; 0: has none yet */
     int last, depth;
 } Printer;
 

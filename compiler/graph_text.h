@@ -4,7 +4,7 @@
 
 #include "lathe.h"
 
-bool plain_char(char c);                        /* may stand in a word without quotes (the first is no '-' or '.') */
+bool plain_char(char c); /* may stand in a word without quotes (the first is no '-' or '.') */
 void say_word(Text *t, const char *s);
 void say_number(Text *t, double x);
 

@@ -72,7 +72,7 @@ typedef struct Lowering {
         Level *level;
         Node *node;
         View to, from;          /* from.buffer NULL: where the node lies */
-        bool add;
+        bool add, aside;        /* aside: saves what other copies overwrite, so it comes first */
         Node *owner;            /* a loop: before it starts; a concat: where it stands; NULL: at the level's end */
     }) copies;
 } Lowering;

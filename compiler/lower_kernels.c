@@ -357,13 +357,14 @@ static void add(Level *level, Kernels *out, Kernel *k)
 
 static void emit(Level *level, Node *n, Kernels *out);
 
-/* First those that read values, then those that read what the first ones laid aside. */
+/* First what is laid aside, then what reads values, then what reads what was laid aside. */
 static void emit_copies(Level *level, const Node *owner, Kernels *out)
 {
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < lowering.copies.n; i++) {
             struct Copy *c = &lowering.copies.at[i];
-            if (c->level != level || c->owner != owner || (c->from.buffer != NULL) != pass) continue;
+            int turn = c->aside ? 0 : c->from.buffer ? 2 : 1;
+            if (c->level != level || c->owner != owner || turn != pass) continue;
             if (c->node->in_loop == level->loop) emit(level, c->node, out);
             add(level, out, copy_kernel(c->node, &c->from, c->to, c->add, false));
         }

@@ -259,12 +259,12 @@ static void copy_late(Level *level, Node *n, View v, bool add, Node *owner)
     bool fleeting = source->op == OP_state || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
     info(source)->memory = true;
     if (!fleeting || owner) {
-        push(&lowering.copies, ((struct Copy){level, n, v, {0}, add, owner}));
+        push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .add = add, .owner = owner}));
         return;
     }
     View aside = view_whole(new_buffer(level->loop, value_name(n), WORK, n->dtype, n->shape, n));
-    push(&lowering.copies, ((struct Copy){level, n, aside, {0}, false, NULL}));
-    push(&lowering.copies, ((struct Copy){level, n, v, aside, add, NULL}));
+    push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = aside, .aside = true}));
+    push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .from = aside, .add = add}));
 }
 
 /* n shall be found at v when the level is done (or where its owner, a loop or a concat, stands). */

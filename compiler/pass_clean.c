@@ -1,18 +1,18 @@
 /* pass_clean.c: rebuilds loops without the carries, stacks read and stacks made that nothing wanted depends on.
  *
- * What is wanted is found from the outputs: a result of a loop wants that carry or stack alone; a carry's argument wants where
- * it starts and what follows it, so that carries which only keep each other going are not wanted.  A carry whose next value
- * is itself is no carry: it is what it starts from.
- * Needs closed loops.  Leaves no loop with something dead, but for the open loop over micro-batches. */
+ * What is wanted is found from the outputs: a result of a loop wants that carry or stack alone; a carry's argument
+ * wants where it starts and what follows it, so that carries which only keep each other going are not wanted.  A carry
+ * whose next value is itself is no carry: it is what it starts from. Needs closed loops.  Leaves no loop with something
+ * dead, but for the open loop over micro-batches. */
 #include "lathe.h"
 
 #include <string.h>
 
 typedef struct Cleaning {
-    char *wanted;               /* by id of the graph as it was */
+    char *wanted; /* by id of the graph as it was */
     Nodes todo;
-    Nodes stacks;               /* picks of stacks that are wanted */
-    Node **argument;            /* by id: the new argument of a rebuilt loop */
+    Nodes stacks;    /* picks of stacks that are wanted */
+    Node **argument; /* by id: the new argument of a rebuilt loop */
     int ids;
 } Cleaning;
 
@@ -65,7 +65,10 @@ static void find_wanted(Cleaning *c, const Graph *g)
 
 /* ------------------------------------------------------------------ rebuilding */
 
-static bool kept(const Cleaning *c, const struct Carry *carry) { return c->wanted[carry->arg->id] && !stands_still(carry); }
+static bool kept(const Cleaning *c, const struct Carry *carry)
+{
+    return c->wanted[carry->arg->id] && !stands_still(carry);
+}
 
 static void rebuild_arguments(Rewrite *r, Cleaning *c, const Loop *old, Loop *new)
 {
@@ -113,7 +116,8 @@ static Node *rebuilt_pick(Rewrite *r, const Cleaning *c, const Node *old)
 {
     const Loop *l = old->in[0]->loop;
     int64_t which = old->ints[1];
-    if (old->ints[0] == PICK_CARRY && stands_still(&l->carries.at[which])) return rewritten(r, l->carries.at[which].init);
+    if (old->ints[0] == PICK_CARRY && stands_still(&l->carries.at[which]))
+        return rewritten(r, l->carries.at[which].init);
     Loop *new = rewritten(r, old->in[0])->loop;
     Node *y = old->ints[0] == PICK_STACK ? rewritten(r, l->ys.at[which]) : NULL;
     here = old->where;

@@ -1,6 +1,6 @@
-/* pass_simplify.c: rewrites a graph, inputs first, until nothing applies: constants are computed, then rules.def, then the
- * algebra of views.  Changes no result but for the sign of zeros and the rounding of computed constants.
- * Needs nothing.  Leaves stacks that hold one value in every slot as expansions of it. */
+/* pass_simplify.c: rewrites a graph, inputs first, until nothing applies: constants are computed, then rules.def, then
+ * the algebra of views.  Changes no result but for the sign of zeros and the rounding of computed constants. Needs
+ * nothing.  Leaves stacks that hold one value in every slot as expansions of it. */
 #include "graph_eval.h"
 #include "simplify.h"
 
@@ -41,7 +41,7 @@ static Node *seen_through(Node *n)
     Node *stack = n->loop->xs.at[n->ints[1]].outer;
     if (is_filled(stack, &value)) return filled(value, n->dtype, n->shape);
     if (stack->op != OP_expand || stack->in[0]->shape.dim[0] != 1) return n;
-    Shape s = stack->in[0]->shape;              /* [1, …] */
+    Shape s = stack->in[0]->shape; /* [1, …] */
     Node *slot = simplified(reshape(stack->in[0], shape_of(s.rank - 1, s.dim + 1)));
     return simplified(expand(slot, n->shape));
 }

@@ -4,7 +4,8 @@
 
 #include "lathe.h"
 
-/* A simpler node of the same value, or n itself.  Its inputs must be simple already; what it makes is made simple too. */
+/* A simpler node of the same value, or n itself.  Its inputs must be simple already; what it makes is made simple too.
+ */
 Node *simplified(Node *n);
 
 /* simplify_rules.c: one step by the rules of rules.def; NULL: none applies */
@@ -14,7 +15,9 @@ Node *by_rules(Node *n);
 Node *by_views(Node *n);
 
 /* The rules as text, for tests. */
-typedef struct Rule_text { const char *from, *to; } Rule_text;
+typedef struct Rule_text {
+    const char *from, *to;
+} Rule_text;
 extern const Rule_text rule_texts[];
 extern const int rule_count;
 

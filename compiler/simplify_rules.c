@@ -13,9 +13,9 @@ const int rule_count = COUNT_OF(rule_texts);
 
 typedef struct Rule {
     Pattern *from, *to;
-    struct Rule *next;          /* of the same op */
+    struct Rule *next; /* of the same op */
 } Rule;
-static Rule *rules[OPS];        /* the first of each op; all are read on first use */
+static Rule *rules[OPS]; /* the first of each op; all are read on first use */
 static bool ready;
 
 /* ------------------------------------------------------------------ reading */

@@ -1,5 +1,5 @@
-/* simplify_view.c: the algebra of moves: two become one, what they undo goes, constants pass through; and reductions of views.
- * Elements and the order in which they are summed stay. */
+/* simplify_view.c: the algebra of moves: two become one, what they undo goes, constants pass through; and reductions of
+ * views. Elements and the order in which they are summed stay. */
 #include "simplify.h"
 
 #include <string.h>
@@ -121,7 +121,7 @@ static Node *slice_step(Node *n)
 {
     int rank = n->shape.rank;
     if (same_shape(n->shape, below(n)->shape)) return n->in[0];
-    for (int i = 0; i < rank; i++)              /* one element has no step */
+    for (int i = 0; i < rank; i++) /* one element has no step */
         if (n->shape.dim[i] == 1 && n->ints[rank + i] != 1) {
             int64_t by[MAXRANK];
             for (int k = 0; k < rank; k++) by[k] = n->shape.dim[k] == 1 ? 1 : n->ints[rank + k];
@@ -210,8 +210,9 @@ static int64_t extent_of(Shape s, int from, int to)
     return n;
 }
 
-/* All last (or all first) axes of a reshape are as well the last (the first) ones of what it reshapes, if these are as many
- * elements: [A][B·C] seen as [A][B][C] and summed over the last two.  Not if one of them has extent 1: see above. */
+/* All last (or all first) axes of a reshape are as well the last (the first) ones of what it reshapes, if these are as
+ * many elements: [A][B·C] seen as [A][B][C] and summed over the last two.  Not if one of them has extent 1: see above.
+ */
 static Node *reduce_of_reshape(Node *n)
 {
     const Node *x = below(n), *y = x->in[0];

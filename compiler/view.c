@@ -73,6 +73,7 @@ static void apply_pad(View *v, const Node *n)
 {
     for (int i = 0; i < n->shape.rank; i++) {
         int64_t before = n->ints[i];
+        if (v->shape.dim[i] == 1) v->stride[i] = 0;             /* there is one element to show, wherever it stands */
         v->base -= before * v->stride[i];
         v->low[i] += before;
         v->high[i] += before;

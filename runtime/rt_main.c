@@ -3,8 +3,10 @@
 #include "lathe_rt.h"
 #include "trainer.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { /* subcommands, as bits */
        TRAIN = 1,
@@ -234,8 +236,19 @@ char *weights_path(const Trainer *t)
     return t->weights ? text_of("%s", t->weights) : text_of("%s/model.safetensors", run_folder(t));
 }
 
+/* Data and weights are read where the system mapped them; a file cut short meanwhile shows as this signal. */
+static void on_bus_error(int number)
+{
+    static const char words[] =
+        "\ntrainer: error: a file that is being read became shorter, or its disk failed; start again\n";
+    (void)number;
+    (void)!write(2, words, sizeof words - 1);
+    _exit(EXIT_DATA);
+}
+
 int lathe_main(const Lathe_model *model, int argc, char **argv)
 {
+    signal(SIGBUS, on_bus_error);
     if (argc < 2 || wants_help(argv[1])) {
         print_all_help(model, argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : 0;

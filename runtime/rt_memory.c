@@ -63,10 +63,13 @@ static void refuse_too_large(const Trainer *t, int64_t wanted)
     fail(EXIT_ERROR, NULL,
          "%s needs %s (%s bytes), and %s %s; nothing was taken.  %s, or build the model smaller: "
          "`lathe build MODEL.lua --set batch=N` with N below %lld (`trainer info` shows what needs how much)",
-         t->command, size_text(wanted), grouped(wanted), t->memory_limit ? "--memory-limit is" : "this machine has",
-         t->memory_limit ? size_text(there) : text_of("%s available", size_text(there)),
+         t->command, bytes_text(wanted), grouped_text(wanted),
+         t->memory_limit ? "--memory-limit is" : "this machine has",
+         t->memory_limit ? bytes_text(there) : text_of("%s available", bytes_text(there)),
          t->memory_limit ? "Raise the limit" : "End other programs", (long long)t->model->batch);
 }
+
+void check_memory(const Trainer *t) { refuse_too_large(t, t->model->planned_bytes); }
 
 /* ------------------------------------------------------------------ the block */
 
@@ -77,7 +80,7 @@ static char *map_block(const Trainer *t, int64_t bytes)
         fail(EXIT_ERROR, NULL,
              "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
              "smaller batch",
-             t->command, size_text(bytes));
+             t->command, bytes_text(bytes));
     (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
     return base;
 }
@@ -108,7 +111,7 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
     fail(EXIT_USAGE, NULL,
          "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
          "the optimizer in the description's train table",
-         size_text(bytes), size_text(room));
+         bytes_text(bytes), bytes_text(room));
 }
 
 /* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */

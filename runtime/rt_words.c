@@ -58,7 +58,7 @@ void bug_at(const char *file, int line, const char *what)
 void *must_alloc(size_t bytes)
 {
     void *p = calloc(1, bytes ? bytes : 1);
-    if (!p) fail(EXIT_ERROR, NULL, "out of memory: %s more were wanted", size_text((int64_t)bytes));
+    if (!p) fail(EXIT_ERROR, NULL, "out of memory: %s more were wanted", bytes_text((int64_t)bytes));
     return p;
 }
 
@@ -98,7 +98,7 @@ const char *nearest_word(const char *word, const char *const *words, int n)
 
 /* ------------------------------------------------------------------ numbers */
 
-char *size_text(int64_t bytes)
+char *bytes_text(int64_t bytes)
 {
     static const char *const unit[] = {"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
     double x = (double)bytes;
@@ -112,7 +112,7 @@ char *size_text(int64_t bytes)
                             x, unit[u]);
 }
 
-char *grouped(int64_t n)
+char *grouped_text(int64_t n)
 {
     char *digits = text_of("%lld", (long long)n), *out = must_alloc(40), *to = out;
     size_t length = strlen(digits);

@@ -110,7 +110,7 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
     printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
            b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / median(b) * 1e-6);
     printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
-           size_text(m->planned_bytes), size_text(peak_rss_bytes()), b->startup_ms);
+           bytes_text(m->planned_bytes), bytes_text(peak_rss_bytes()), b->startup_ms);
 }
 
 int bench_command(Trainer *t)
@@ -121,6 +121,7 @@ int bench_command(Trainer *t)
     Bench b = {.steps = t->steps ? t->steps : 10};
     Memory m;
     Optimizer o;
+    check_memory(t);
     b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
     rt_init_blas(t->threads ? t->threads : omp_get_max_threads());

@@ -89,8 +89,9 @@ static void print_scores(const Scores *s, const Data *d)
     printf("%s\n", scores_text(s, d));
     if (d->text)
         printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
-               grouped(s->items), (long long)d->seq, grouped(d->val), (long long)(d->val - 1 - s->items * d->seq));
-    else printf("over the last %s rows\n", grouped(s->items));
+               grouped_text(s->items), (long long)d->seq, grouped_text(d->val),
+               (long long)(d->val - 1 - s->items * d->seq));
+    else printf("over the last %s rows\n", grouped_text(s->items));
 }
 
 int eval_command(Trainer *t)

@@ -152,6 +152,6 @@ int init_command(Trainer *t)
     init_parameters(t->model, (uint64_t)t->seed, m.params);
     save_weights(t->model, t->out, m.params);
     if (t->json) printf("{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
-    else printf("wrote %s parameters to %s\n", grouped(t->model->parameter_count), t->out);
+    else printf("wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);
     return 0;
 }

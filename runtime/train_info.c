@@ -24,7 +24,7 @@ static void print_entry(const Lathe_entry *e)
     for (int i = 0; i < e->inputs; i++) print_tensor(&e->input[i], i ? ", " : " ");
     printf("\n           out:");
     for (int i = 0; i < e->outputs; i++) print_tensor(&e->output[i], i ? ", " : " ");
-    printf("\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, size_text(e->work_bytes));
+    printf("\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, bytes_text(e->work_bytes));
 }
 
 static void print_param(const Lathe_param *p)
@@ -38,15 +38,17 @@ static void print_info(const Trainer *t)
 {
     const Lathe_model *m = t->model;
     printf("%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision, m->source_hash,
-           grouped(m->parameter_count), m->params);
+           grouped_text(m->parameter_count), m->params);
     if (m->vocab)
         printf("batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
     printf("\nbuilt with (rebuild to change):\n");
     for (int i = 0; i < m->knobs; i++) printf("  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
     printf("\nrecipe (--set changes it):\n");
     print_knobs(stdout, &t->recipe);
-    printf("\nmemory: %s bytes planned, %s at least\n", grouped(m->planned_bytes), grouped(m->lower_bound_bytes));
-    for (int i = 0; i < m->categories; i++) printf("  %-12s %16s\n", m->plan[i].category, grouped(m->plan[i].bytes));
+    printf("\nmemory: %s bytes planned, %s at least\n", grouped_text(m->planned_bytes),
+           grouped_text(m->lower_bound_bytes));
+    for (int i = 0; i < m->categories; i++)
+        printf("  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
     printf("\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
     printf("\nparameters:\n");

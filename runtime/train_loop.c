@@ -79,6 +79,7 @@ static void start_training(Training *r, Trainer *t)
     r->t = t;
     r->saved = -1;
     r->entry = need_entry(t->model, "train");
+    check_memory(t);
     open_data(&r->data, t, true);
     r->items = items_in_call(r->entry);
     r->item = must_alloc(sizeof *r->item * (size_t)r->items);

@@ -72,11 +72,11 @@ static void print_banner(const Report *r)
     const Data *d = r->data;
     const char *unit = d->text ? "tokens" : "rows";
     fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n",
-            m->name, config_of(m), grouped(m->parameter_count), m->precision, omp_get_max_threads(),
-            omp_get_max_threads() == 1 ? "" : "s", size_text(m->planned_bytes),
-            size_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
-    fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped(d->train), unit, grouped(d->val),
-            grouped(r->items_per_step * d->seq), unit);
+            m->name, config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
+            omp_get_max_threads() == 1 ? "" : "s", bytes_text(m->planned_bytes),
+            bytes_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
+    fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
+            grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
     fprintf(stderr, "run: %s\n", run_folder(t));
 }
 

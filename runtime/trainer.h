@@ -26,8 +26,8 @@ _Noreturn void bug_at(const char *file, int line, const char *what);
 void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program where there is none */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
 const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
-char *size_text(int64_t bytes);                                              /* "1.4 GB" */
-char *grouped(int64_t n);                                                    /* "1,115,394" */
+char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */
+char *grouped_text(int64_t n);                                               /* "1,115,394" */
 void print_padded(FILE *f, const char *s, int width);                        /* width counts characters, not bytes */
 void print_json(json_t *all);                   /* one line on stdout; takes the reference */
 const char *config_of(const Lathe_model *m);    /* " char", or "" where there is only one configuration */
@@ -87,6 +87,9 @@ typedef struct Memory {
     int64_t call_bytes;
 } Memory;
 
+/* Ends the program (1) where the whole plan is larger than the memory there is; to be asked before anything is taken.
+ */
+void check_memory(const Trainer *t);
 /* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches every page.
  * entries: names, NULL at the end.  A block larger than the memory there is ends the program (1) before any is taken.
  */

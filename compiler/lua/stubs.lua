@@ -86,9 +86,9 @@ local returns = { ["nn.scope"] = "any", ["nn.checkpoint"] = "any", ["nn.training
   ["nn.stack"] = "any, ...", ["nn.map"] = "any, ..." }
 
 -- Functions written in Lua: the comment above and the parameters' names are in the source.
-local function write_library(name)
+local function write_library(name, file)
   local doc = {}
-  for text in core.source(name):gmatch("[^\n]*") do
+  for text in core.source(file or name):gmatch("[^\n]*") do
     local f, params = text:match("^function (" .. name .. "%.[%w_.]+)%((.-)%)")
     if not f then f, params = text:match("^(" .. name .. "%.[%w_]+) = core%."), "f, ..." end
     if f then
@@ -136,5 +136,7 @@ for _, op in ipairs(core.ops) do
 end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, name in ipairs { "nn", "optim", "data" } do write_library(name) end
+for _, file in ipairs { "layer", "nn", "attention", "loop" } do write_library("nn", file) end
+write_library("optim")
+write_library("data")
 return table.concat(out, "\n")

@@ -4,6 +4,7 @@
 
 #include "harness.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ static inline int apart(void (*work)(const void *), const void *with, char **sai
     must(child >= 0);
     if (child == 0) {
         if (!freopen(log, "w", stderr)) _exit(99);
+        setvbuf(stderr, NULL, _IONBF, 0); /* an abort does not flush */
         alarm(20);
         work(with);
         fflush(stderr);

@@ -5,8 +5,8 @@
  *   random_feed                          a Feed: values by a leaf's name and &seed
  *   count_coverage(g)                    adds what g holds to `coverage` and `covered`; print_coverage() tells
  *
- * Every real value carries a bound: what grows beyond LARGE is scaled down, and ops with a domain get inputs made to fit.
- * Steps (floor, comparisons, …) are taken off the grid of simple numbers, where rounding would decide. */
+ * Every real value carries a bound: what grows beyond LARGE is scaled down, and ops with a domain get inputs made to
+ * fit. Steps (floor, comparisons, …) are taken off the grid of simple numbers, where rounding would decide. */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 
@@ -15,22 +15,24 @@
 #include <math.h>
 #include <string.h>
 
-static int coverage[OPS];       /* graphs' nodes by op */
-static struct { int graphs, nodes, nested, deep, reversed, carries, stacks, invariants, random, ragged, in_place; } covered;
+static int coverage[OPS]; /* graphs' nodes by op */
+static struct {
+    int graphs, nodes, nested, deep, reversed, carries, stacks, invariants, random, ragged, in_place;
+} covered;
 
-enum { MOST = 300, LARGE = 1000, DEEPEST_LOOP = 3 };    /* elements of a value; bound of a value */
+enum { MOST = 300, LARGE = 1000, DEEPEST_LOOP = 3 }; /* elements of a value; bound of a value */
 
 typedef struct Thing {
     Node *n;
-    double bound;               /* of |value|, reals */
+    double bound; /* of |value|, reals */
     bool used;
 } Thing;
 
 typedef struct Maker {
     Rng rng;
-    VEC(Thing) pool;            /* what can be used here; a body's own go when its loop closes */
+    VEC(Thing) pool; /* what can be used here; a body's own go when its loop closes */
     int parameters, inputs, sites, depth;
-    bool smooth;                /* the graph is to be differentiated */
+    bool smooth; /* the graph is to be differentiated */
     Graph *g;
 } Maker;
 
@@ -171,8 +173,8 @@ static Node *rg_off_grid(Node *n) { return map2(OP_add, n, rg_number(0.01234567,
 
 static void rg_map1(Maker *m)
 {
-    static const Op ops[] = {OP_neg, OP_abs, OP_sign, OP_exp,  OP_expm1, OP_log, OP_sqrt,
-                             OP_rsqrt, OP_sin, OP_cos, OP_tanh, OP_erf, OP_floor};
+    static const Op ops[] = {OP_neg,   OP_abs, OP_sign, OP_exp,  OP_expm1, OP_log,  OP_sqrt,
+                             OP_rsqrt, OP_sin, OP_cos,  OP_tanh, OP_erf,   OP_floor};
     Op op = ops[rg_below(m, COUNT_OF(ops))];
     Thing t = rg_real(m);
     double bound = t.bound;
@@ -197,7 +199,7 @@ static void rg_map2(Maker *m)
 
 static void rg_int_map(Maker *m)
 {
-    static const Op ops[] = {OP_add, OP_sub, OP_mul, OP_max,    OP_min, OP_idiv,
+    static const Op ops[] = {OP_add, OP_sub, OP_mul, OP_max,    OP_min,    OP_idiv,
                              OP_mod, OP_neg, OP_abs, OP_bitand, OP_bitxor, OP_sign};
     Op op = ops[rg_below(m, COUNT_OF(ops))];
     Thing t = rg_any(m, rg_is_int);
@@ -250,7 +252,8 @@ static void rg_cast(Maker *m)
 
 static Node *rg_bits(Maker *m, Shape s)
 {
-    Node *seed = broadcast(input_node("seed", I32, (Shape){0}), s), *step = broadcast(input_node("step", I32, (Shape){0}), s);
+    Node *seed = broadcast(input_node("seed", I32, (Shape){0}), s),
+         *step = broadcast(input_node("step", I32, (Shape){0}), s);
     Node *row = s.rank ? iota(s, 0) : scalar(3, I32), *index = s.rank ? iota(s, s.rank - 1) : scalar(5, I32);
     if (m->depth) index = map2(OP_add, index, rg_int_of(m, s));
     return philox(seed, step, filled(m->sites++, I32, s), row, index);
@@ -264,7 +267,7 @@ static void rg_random(Maker *m)
         rg_push(m, bits, 0);
     } else if (rg_chance(m, 0.5)) {
         rg_push(m, map2(OP_mul, t.n, u01(bits, F32)), t.bound);
-    } else {                                    /* dropout, 3/4 kept */
+    } else { /* dropout, 3/4 kept */
         Node *kept = map2(OP_ult, bits, rg_number(-1073741824, bits));
         rg_push(m, where_op(kept, map2(OP_mul, t.n, rg_number(4.0 / 3, t.n)), rg_number(0, t.n)), t.bound * 4 / 3);
     }
@@ -401,7 +404,7 @@ static void rg_dot(Maker *m)
         s.dim[s.rank++] = a.n->shape.dim[i];
     }
     Thing b = rg_real_of(m, s);
-    if (s.rank > 1 && rg_chance(m, 0.4)) {      /* b's last axis to the front */
+    if (s.rank > 1 && rg_chance(m, 0.4)) { /* b's last axis to the front */
         int perm[MAXRANK];
         for (int i = 0; i < s.rank; i++) perm[i] = (i + s.rank - 1) % s.rank;
         b.n = permute(b.n, perm);
@@ -409,9 +412,11 @@ static void rg_dot(Maker *m)
         for (int k = 0; k < x.nc; k++) x.bc[k] = (x.bc[k] + 1) % s.rank;
     }
     if (left + s.rank > 6 || elements(a.n->shape) * elements(s) > 4000) return;
-    Node *y = rg_chance(m, 0.5) || x.nb ? dot(a.n, b.n, x) : dot(b.n, a.n, (Dot_axes){.nc = x.nc,
-              .ac = {x.bc[0], x.bc[1], x.bc[2], x.bc[3], x.bc[4], x.bc[5]},
-              .bc = {x.ac[0], x.ac[1], x.ac[2], x.ac[3], x.ac[4], x.ac[5]}});
+    Node *y = rg_chance(m, 0.5) || x.nb ? dot(a.n, b.n, x)
+                                        : dot(b.n, a.n,
+                                              (Dot_axes){.nc = x.nc,
+                                                         .ac = {x.bc[0], x.bc[1], x.bc[2], x.bc[3], x.bc[4], x.bc[5]},
+                                                         .bc = {x.ac[0], x.ac[1], x.ac[2], x.ac[3], x.ac[4], x.ac[5]}});
     if (elements(y->shape) <= 2 * MOST) rg_push(m, y, a.bound * b.bound * count);
 }
 
@@ -490,13 +495,14 @@ static Node *rg_next(Maker *m, Loop *l, int k)
     Node *old = l->carries.at[k].arg;
     if (old->dtype == I32) {
         Node *sum = map2(OP_add, old, rg_int_of(m, old->shape));
-        return rg_chance(m, 0.5) ? map2(OP_mod, sum, rg_number(13, sum)) : map2(OP_add, sum, broadcast(l->index, sum->shape));
+        return rg_chance(m, 0.5) ? map2(OP_mod, sum, rg_number(13, sum))
+                                 : map2(OP_add, sum, broadcast(l->index, sum->shape));
     }
     Thing body = rg_small(rg_real_of(m, old->shape), 3);
     Node *new = map1(OP_tanh, body.n);
     if (rg_chance(m, 0.6)) new = map2(OP_add, new, map2(OP_mul, old, rg_number(0.5, old)));
     if (!rg_chance(m, 0.35)) return new;
-    Shape s = old->shape;                       /* ragged: rows that have ended keep their value */
+    Shape s = old->shape; /* ragged: rows that have ended keep their value */
     Node *length = map2(OP_mod, input_node("length", I32, (Shape){.rank = 1, .dim = {17}}),
                         filled((double)l->trip + 1, I32, (Shape){.rank = 1, .dim = {17}}));
     Node *lengths = rg_fit(m, length, s);
@@ -533,8 +539,8 @@ static void rg_yield(Loop *l, Node *n)
     push(&l->ys, n);
 }
 
-/* Closes the loop.  What the body leaves unused is stacked; histories of carries, now and then.  All stacks are there before
- * the first result is picked, since they decide what the loop lies in. */
+/* Closes the loop.  What the body leaves unused is stacked; histories of carries, now and then.  All stacks are there
+ * before the first result is picked, since they decide what the loop lies in. */
 static void rg_close(Maker *m, Loop *l, int first)
 {
     Things out = {0};
@@ -557,7 +563,8 @@ static void rg_loop(Maker *m)
 {
     if (m->depth == DEEPEST_LOOP) return;
     m->depth++;
-    Loop *l = loop_open((const char *[]){"time", "layer", "copy"}[rg_below(m, 3)], 1 + rg_below(m, 4), rg_chance(m, 0.4));
+    Loop *l =
+        loop_open((const char *[]){"time", "layer", "copy"}[rg_below(m, 3)], 1 + rg_below(m, 4), rg_chance(m, 0.4));
     Things args = {0};
     rg_arguments(m, l, &args);
     int first = m->pool.n;
@@ -573,9 +580,10 @@ static void rg_loop(Maker *m)
 static void rg_one(Maker *m)
 {
     static void (*const makers[])(Maker *) = {
-        rg_map1, rg_map1, rg_map2, rg_map2, rg_map2, rg_int_map, rg_compare, rg_where, rg_cast, rg_random, rg_reduce,
-        rg_reduce, rg_move, rg_move, rg_move, rg_dot, rg_dot, rg_index, rg_index, rg_along, rg_leaf_or_constant, rg_loop,
-        rg_loop};
+        rg_map1,  rg_map1, rg_map2,   rg_map2,   rg_map2,   rg_int_map, rg_compare,
+        rg_where, rg_cast, rg_random, rg_reduce, rg_reduce, rg_move,    rg_move,
+        rg_move,  rg_dot,  rg_dot,    rg_index,  rg_index,  rg_along,   rg_leaf_or_constant,
+        rg_loop,  rg_loop};
     makers[rg_below(m, COUNT_OF(makers))](m);
 }
 
@@ -639,7 +647,8 @@ static inline Value random_feed(void *user, const Node *leaf)
     Value v = {.shape = leaf->shape, .at = NEW_ARRAY(double, elements(leaf->shape))};
     Rng r = rng_of(hash_bytes(leaf->name, strlen(leaf->name), *(uint64_t *)user));
     for (int64_t i = 0; i < elements(v.shape); i++)
-        v.at[i] = is_real(leaf->dtype) ? (float)(3 * uniform(&r) - 1.5) : (double)below(&r, leaf->dtype == BOOL ? 2 : 50);
+        v.at[i] =
+            is_real(leaf->dtype) ? (float)(3 * uniform(&r) - 1.5) : (double)below(&r, leaf->dtype == BOOL ? 2 : 50);
     return v;
 }
 
@@ -680,10 +689,11 @@ static inline void count_coverage(const Graph *g)
 
 static inline void print_coverage(void)
 {
-    printf("%d graphs, %d nodes: loops in loops %d, three deep %d, reversed %d, several carries %d, stacks %d, invariants %d, "
+    printf("%d graphs, %d nodes: loops in loops %d, three deep %d, reversed %d, several carries %d, stacks %d, "
+           "invariants %d, "
            "random %d, ragged %d, in place %d\n   ",
-           covered.graphs, covered.nodes, covered.nested, covered.deep, covered.reversed, covered.carries, covered.stacks,
-           covered.invariants, covered.random, covered.ragged, covered.in_place);
+           covered.graphs, covered.nodes, covered.nested, covered.deep, covered.reversed, covered.carries,
+           covered.stacks, covered.invariants, covered.random, covered.ragged, covered.in_place);
     for (int i = 0; i < OPS; i++) printf(" %s %d", op_info[i].name, coverage[i]);
     printf("\n");
 }

@@ -24,13 +24,14 @@ static Value evaluated(Node *n)
 
 static Node *array(DType t, Shape s, const double *at)
 {
-    return intern((Node){.op = OP_constant, .dtype = t, .shape = s, .data = copy_of(at, sizeof *at * (size_t)elements(s))});
+    return intern(
+        (Node){.op = OP_constant, .dtype = t, .shape = s, .data = copy_of(at, sizeof *at * (size_t)elements(s))});
 }
 
-#define SHAPE(...)         shape_of(COUNT_OF(((int64_t[]){__VA_ARGS__})), (int64_t[]){__VA_ARGS__})
-#define REAL(shape, ...)   array(F32, shape, (double[]){__VA_ARGS__})
-#define INT(shape, ...)    array(I32, shape, (double[]){__VA_ARGS__})
-#define BOOLS(shape, ...)  array(BOOL, shape, (double[]){__VA_ARGS__})
+#define SHAPE(...)             shape_of(COUNT_OF(((int64_t[]){__VA_ARGS__})), (int64_t[]){__VA_ARGS__})
+#define REAL(shape, ...)       array(F32, shape, (double[]){__VA_ARGS__})
+#define INT(shape, ...)        array(I32, shape, (double[]){__VA_ARGS__})
+#define BOOLS(shape, ...)      array(BOOL, shape, (double[]){__VA_ARGS__})
 #define GIVES(what, node, ...) check(what, node, COUNT_OF(((double[]){__VA_ARGS__})), (double[]){__VA_ARGS__})
 
 static void check(const char *what, Node *n, int count, const double *wanted)
@@ -120,18 +121,22 @@ static void test_nan_and_logic(void)
 
 static void test_philox(void)
 {
-    static const struct { uint32_t counter[4], key[2], wanted[4]; } known[] = {
+    static const struct {
+        uint32_t counter[4], key[2], wanted[4];
+    } known[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
          {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (int i = 0; i < COUNT_OF(known); i++) {
         uint32_t out[4];
         philox4x32(known[i].counter, known[i].key, out);
-        expect(memcmp(out, known[i].wanted, sizeof out) == 0, "philox vector %d: %08x %08x %08x %08x", i, out[0], out[1],
-               out[2], out[3]);
+        expect(memcmp(out, known[i].wanted, sizeof out) == 0, "philox vector %d: %08x %08x %08x %08x", i, out[0],
+               out[1], out[2], out[3]);
     }
 }
 
@@ -192,8 +197,9 @@ static void test_index(void)
     GIVES("gather, batch", gather(x, INT(SHAPE(3), 0, 1, 0), 1, 1), 1, 4, 5);
     GIVES("gather by a scalar", gather(x, scalar(1, I32), 0, 0), 3, 4);
     GIVES("scatter_add", scatter_add(REAL(SHAPE(3, 1), 1, 2, 4), INT(SHAPE(3), 1, 1, 0), SHAPE(3, 1), 0, 0), 4, 3, 0);
-    GIVES("scatter_add, batch", scatter_add(REAL(SHAPE(2, 2), 1, 2, 3, 4), INT(SHAPE(2, 2), 1, 1, 0, 2), SHAPE(2, 3), 1, 1),
-          0, 3, 0, 3, 0, 4);
+    GIVES("scatter_add, batch",
+          scatter_add(REAL(SHAPE(2, 2), 1, 2, 3, 4), INT(SHAPE(2, 2), 1, 1, 0, 2), SHAPE(2, 3), 1, 1), 0, 3, 0, 3, 0,
+          4);
     GIVES("overwrite", overwrite(x, INT(SHAPE(2), 1, 1), REAL(SHAPE(2, 2), 7, 8, 9, 10), 0, 0), 1, 2, 9, 10, 5, 6);
     GIVES("argmax", argmax(REAL(SHAPE(2, 3), 1, 3, 3, -1, -2, -1), 1), 1, 0);
     GIVES("argmax, axis 0", argmax(REAL(SHAPE(2, 2), 1, 5, 2, 3), 0), 1, 0);

@@ -1,5 +1,5 @@
-/* test_rules.c: both sides of every rule of rules.def have the same value, for every type the rule fits, on random and on odd
- * numbers; and the rule is the one that applies. */
+/* test_rules.c: both sides of every rule of rules.def have the same value, for every type the rule fits, on random and
+ * on odd numbers; and the rule is the one that applies. */
 #include "harness.h"
 #include "simplify.h"
 
@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 40 };            /* numbers tried at once */
+enum { WIDTH = 40 }; /* numbers tried at once */
 static const Shape shape = {.rank = 1, .dim = {WIDTH}};
 
 /* What letters stand for in one trial. */
 typedef struct Trial {
     Node *bound[26];
-    DType any;                  /* the type of a, b, c */
-    DType whole;                /* the type of a cast or a number that is the whole */
+    DType any;   /* the type of a, b, c */
+    DType whole; /* the type of a cast or a number that is the whole */
     uint64_t seed;
 } Trial;
 
@@ -66,7 +66,8 @@ static Value feed(void *user, const Node *leaf)
     for (int i = 0; i < WIDTH; i++) {
         bool special = below(&r, 2) == 0;
         if (leaf->dtype == BOOL) v.at[i] = (double)below(&r, 2);
-        else if (leaf->dtype == I32) v.at[i] = special ? whole[below(&r, COUNT_OF(whole))] : (double)below(&r, 4000000000) - 2e9;
+        else if (leaf->dtype == I32)
+            v.at[i] = special ? whole[below(&r, COUNT_OF(whole))] : (double)below(&r, 4000000000) - 2e9;
         else v.at[i] = special ? odd[below(&r, COUNT_OF(odd))] : normal(&r);
     }
     return v;
@@ -114,7 +115,7 @@ static void test_rule(int k)
     for (int any = 0; any < DTYPES; any++)
         for (int whole = 0; whole < DTYPES; whole++)
             for (uint64_t seed = 0; seed < 3; seed++) {
-                if (any == F32 || whole == F32) continue;       /* the interpreter computes in doubles */
+                if (any == F32 || whole == F32) continue; /* the interpreter computes in doubles */
                 Trial t = {.any = (DType)any, .whole = (DType)whole, .seed = seed};
                 fits |= try_rule(k, &t);
             }

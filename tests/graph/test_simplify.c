@@ -1,5 +1,5 @@
-/* test_simplify.c: the simplifier does what it is for on small graphs, keeps the values of random ones, and has nothing left to
- * do when it runs again. */
+/* test_simplify.c: the simplifier does what it is for on small graphs, keeps the values of random ones, and has nothing
+ * left to do when it runs again. */
 #include "random_graph.h"
 
 static const char *printed(const Graph *g)
@@ -12,12 +12,14 @@ static const char *printed(const Graph *g)
 /* ------------------------------------------------------------------ small graphs */
 
 /* x, y: f32[2, 6], p: bool[2, 6], i: i32[2, 6] are there; %9 is the result, which becomes `wanted`. */
-static const struct { const char *what, *lines, *type, *wanted; } small[] = {
+static const struct {
+    const char *what, *lines, *type, *wanted;
+} small[] = {
     {"reshape of reshape", "%8 = reshape %1 : f32[12]\n%9 = reshape %8 : f32[3, 4]\n", "f32[3, 4]", "reshape %1"},
     {"reshape undone", "%8 = reshape %1 : f32[12]\n%9 = reshape %8 : f32[2, 6]\n", "f32[2, 6]", "x"},
     {"permute undone", "%8 = permute %1 {1, 0} : f32[6, 2]\n%9 = permute %8 {1, 0} : f32[2, 6]\n", "f32[2, 6]", "x"},
-    {"permute of unit axes", "%8 = reshape %1 : f32[2, 1, 6]\n%9 = permute %8 {1, 0, 2} : f32[1, 2, 6]\n", "f32[1, 2, 6]",
-     "reshape %1"},
+    {"permute of unit axes", "%8 = reshape %1 : f32[2, 1, 6]\n%9 = permute %8 {1, 0, 2} : f32[1, 2, 6]\n",
+     "f32[1, 2, 6]", "reshape %1"},
     {"expand of expand",
      "%6 = slice %1 {0, 0, 1, 1} : f32[1, 1]\n%8 = expand %6 : f32[1, 3]\n%9 = expand %8 : f32[4, 3]\n", "f32[4, 3]",
      "expand %2"},
@@ -26,7 +28,8 @@ static const struct { const char *what, *lines, *type, *wanted; } small[] = {
     {"one element has no step", "%9 = slice %1 {0, 1, 2, 2} : f32[1, 1]\n", "f32[1, 1]", "slice %1 {0, 1, 1, 1}"},
     {"pad of pad", "%8 = pad %1 {0, 1, 0, 0} : f32[2, 7]\n%9 = pad %8 {1, 1, 0, 2} : f32[3, 10]\n", "f32[3, 10]",
      "pad %1 {1, 2, 0, 2}"},
-    {"slice of pad", "%8 = pad %1 {1, 1, 1, 1} : f32[4, 8]\n%9 = slice %8 {1, 1, 1, 1} : f32[2, 6]\n", "f32[2, 6]", "x"},
+    {"slice of pad", "%8 = pad %1 {1, 1, 1, 1} : f32[4, 8]\n%9 = slice %8 {1, 1, 1, 1} : f32[2, 6]\n", "f32[2, 6]",
+     "x"},
     {"slice of padding", "%8 = pad %1 {1, 0, 0, 0} : f32[3, 6]\n%9 = slice %8 {0, 0, 1, 1} : f32[1, 6]\n", "f32[1, 6]",
      "expand %2"},
     {"slice of concat", "%8 = concat %1 %2 {1} : f32[2, 12]\n%9 = slice %8 {0, 7, 1, 1} : f32[2, 3]\n", "f32[2, 3]",
@@ -35,27 +38,39 @@ static const struct { const char *what, *lines, *type, *wanted; } small[] = {
      "concat %1 %2 %1 {1}"},
     {"flip undone", "%8 = flip %1 {0, 1} : f32[2, 6]\n%9 = flip %8 {1} : f32[2, 6]\n", "f32[2, 6]", "flip %1 {0}"},
     {"sum over one", "%8 = reshape %1 : f32[2, 1, 6]\n%9 = sum %8 {1} : f32[2, 6]\n", "f32[2, 6]", "x"},
-    {"sum over a regrouped axis", "%8 = reshape %1 : f32[2, 2, 3]\n%9 = sum %8 {1, 2} : f32[2]\n", "f32[2]", "sum %1 {1}"},
+    {"sum over a regrouped axis", "%8 = reshape %1 : f32[2, 2, 3]\n%9 = sum %8 {1, 2} : f32[2]\n", "f32[2]",
+     "sum %1 {1}"},
     {"sum over everything", "%8 = reshape %1 : f32[3, 4]\n%9 = sum %8 {0, 1} : f32[]\n", "f32[]", "sum %1 {0, 1}"},
     {"sum over the first axes", "%8 = reshape %1 : f32[1, 2, 2, 3]\n%9 = sum %8 {0, 1} : f32[2, 3]\n", "f32[2, 3]",
      "reshape %2"},
     {"sum of constants",
      "%6 = constant 0.5 : f32[]\n%7 = reshape %6 : f32[1]\n%8 = expand %7 : f32[8]\n%9 = sum %8 {0} : f32[]\n", "f32[]",
      "constant 4"},
-    {"constants", "%6 = constant 2 : f32[]\n%7 = constant 3 : f32[]\n%8 = mul %6 %7 : f32[]\n%9 = add %8 %7 : f32[]\n", "f32[]",
-     "constant 9"},
-    {"what is 0 x stays", "%6 = constant 0 : f32[]\n%7 = reshape %6 : f32[1, 1]\n%8 = expand %7 : f32[2, 6]\n"
-     "%9 = mul %1 %8 : f32[2, 6]\n", "f32[2, 6]", "mul %1 %4"},
-    {"x + 0", "%6 = constant 0 : f32[]\n%7 = reshape %6 : f32[1, 1]\n%8 = expand %7 : f32[2, 6]\n"
-     "%9 = add %8 %1 : f32[2, 6]\n", "f32[2, 6]", "x"},
-    {"where of the same", "%8 = lnot %3 : bool[2, 6]\n%9 = where %8 %1 %2 : f32[2, 6]\n", "f32[2, 6]", "where %1 %2 %3"},
-    {"where of a constant", "%6 = constant 0 : bool[]\n%7 = reshape %6 : bool[1, 1]\n%8 = expand %7 : bool[2, 6]\n"
-     "%9 = where %8 %1 %2 : f32[2, 6]\n", "f32[2, 6]", "y"},
+    {"constants", "%6 = constant 2 : f32[]\n%7 = constant 3 : f32[]\n%8 = mul %6 %7 : f32[]\n%9 = add %8 %7 : f32[]\n",
+     "f32[]", "constant 9"},
+    {"what is 0 x stays",
+     "%6 = constant 0 : f32[]\n%7 = reshape %6 : f32[1, 1]\n%8 = expand %7 : f32[2, 6]\n"
+     "%9 = mul %1 %8 : f32[2, 6]\n",
+     "f32[2, 6]", "mul %1 %4"},
+    {"x + 0",
+     "%6 = constant 0 : f32[]\n%7 = reshape %6 : f32[1, 1]\n%8 = expand %7 : f32[2, 6]\n"
+     "%9 = add %8 %1 : f32[2, 6]\n",
+     "f32[2, 6]", "x"},
+    {"where of the same", "%8 = lnot %3 : bool[2, 6]\n%9 = where %8 %1 %2 : f32[2, 6]\n", "f32[2, 6]",
+     "where %1 %2 %3"},
+    {"where of a constant",
+     "%6 = constant 0 : bool[]\n%7 = reshape %6 : bool[1, 1]\n%8 = expand %7 : bool[2, 6]\n"
+     "%9 = where %8 %1 %2 : f32[2, 6]\n",
+     "f32[2, 6]", "y"},
     {"iota of one", "%9 = iota {0} : i32[1, 3]\n", "i32[1, 3]", "expand %2"},
-    {"a filled stack", "%5 = constant 2 : f32[]\n%6 = reshape %5 : f32[1]\n%7 = expand %6 : f32[4]\n%8 = loop time 4\n"
-     "carry %10 = %5 : f32[]\nx %11 = %7 : f32[]\n%12 = mul %11 %11 : f32[]\n%13 = add %10 %12 : f32[]\nnext %10 = %13\n"
-     "yield %13\nend\n%9 = pick %8 {1, 0} : f32[4]\n", "f32[4]", NULL},
-    {"a stack of an invariant", "%5 = loop time 4\nyield %1\nend\n%9 = pick %5 {1, 0} : f32[4, 2, 6]\n", "f32[4, 2, 6]", "expand %2"},
+    {"a filled stack",
+     "%5 = constant 2 : f32[]\n%6 = reshape %5 : f32[1]\n%7 = expand %6 : f32[4]\n%8 = loop time 4\n"
+     "carry %10 = %5 : f32[]\nx %11 = %7 : f32[]\n%12 = mul %11 %11 : f32[]\n%13 = add %10 %12 : f32[]\nnext %10 = "
+     "%13\n"
+     "yield %13\nend\n%9 = pick %8 {1, 0} : f32[4]\n",
+     "f32[4]", NULL},
+    {"a stack of an invariant", "%5 = loop time 4\nyield %1\nend\n%9 = pick %5 {1, 0} : f32[4, 2, 6]\n", "f32[4, 2, 6]",
+     "expand %2"},
 };
 
 static const char leaves[] = "graph g\n%1 = input x : f32[2, 6]\n%2 = input y : f32[2, 6]\n%3 = input p : bool[2, 6]\n"
@@ -110,8 +125,8 @@ static Graph *copy_of_graph(const Graph *g)
     return c;
 }
 
-/* What has been simplified, and cleaned of what nobody reads then, has nothing left.  (What a dead stack kept inside a loop
- * may only then be seen to be invariant; hence twice.) */
+/* What has been simplified, and cleaned of what nobody reads then, has nothing left.  (What a dead stack kept inside a
+ * loop may only then be seen to be invariant; hence twice.) */
 static void test_rest(Graph *g, uint64_t seed)
 {
     const char *text = NULL, *last = NULL;

@@ -11,38 +11,36 @@ static const char *printed(const Graph *g)
 
 /* ------------------------------------------------------------------ round trips */
 
-static const char written[] =
-    "graph train training grads\n"
-    "%1 = input \"a b\\\"c\\\\\\x0a\" : f32[4]  # \"odd name.lua\":7\n"
-    "%2 = parameter layer.weight : f32[3, 4]  # models/m.lua:31 in layer\n"
-    "%3 = constant [0.5, -0, inf, 1e-300] : f32[4]\n"
-    "%4 = loop layer 3 reverse  # models/m.lua:32 in layer\n"
-    "    index %5 : i32[]  # models/m.lua:32 in layer\n"
-    "    carry %6 = %1 : f32[4]  # in only.a.path\n"
-    "    x %7 = %2 : f32[4]\n"
-    "    %8 = add %6 %7 : f32[4] recompute  # models/m.lua:33 in layer.add\n"
-    "    %9 = mul %8 %3 : f32[4] phase 1\n"
-    "    next %6 = %9\n"
-    "    yield %8\n"
-    "end\n"
-    "%10 = pick %4 {0, 0} : f32[4]\n"
-    "%11 = sum %10 {0} : f32[]\n"
-    "%12 = pick %4 {1, 0} : f32[3, 4]\n"
-    "%13 = cast %12 : i32[3, 4]\n"
-    "%14 = slice %13 {0, 1, 1, 2} : i32[3, 2]\n"
-    "value loss = %11\n"
-    "value ids = %14\n"
-    "grad layer.weight = %12\n";
+static const char written[] = "graph train training grads\n"
+                              "%1 = input \"a b\\\"c\\\\\\x0a\" : f32[4]  # \"odd name.lua\":7\n"
+                              "%2 = parameter layer.weight : f32[3, 4]  # models/m.lua:31 in layer\n"
+                              "%3 = constant [0.5, -0, inf, 1e-300] : f32[4]\n"
+                              "%4 = loop layer 3 reverse  # models/m.lua:32 in layer\n"
+                              "    index %5 : i32[]  # models/m.lua:32 in layer\n"
+                              "    carry %6 = %1 : f32[4]  # in only.a.path\n"
+                              "    x %7 = %2 : f32[4]\n"
+                              "    %8 = add %6 %7 : f32[4] recompute  # models/m.lua:33 in layer.add\n"
+                              "    %9 = mul %8 %3 : f32[4] phase 1\n"
+                              "    next %6 = %9\n"
+                              "    yield %8\n"
+                              "end\n"
+                              "%10 = pick %4 {0, 0} : f32[4]\n"
+                              "%11 = sum %10 {0} : f32[]\n"
+                              "%12 = pick %4 {1, 0} : f32[3, 4]\n"
+                              "%13 = cast %12 : i32[3, 4]\n"
+                              "%14 = slice %13 {0, 1, 1, 2} : i32[3, 2]\n"
+                              "value loss = %11\n"
+                              "value ids = %14\n"
+                              "grad layer.weight = %12\n";
 
-static const char micro[] =
-    "graph train grads\n"
-    "%1 = input x : f32[2, 3]\n"
-    "open micro 2\n"
-    "    index %2 : i32[]\n"
-    "    x %3 = %1 : f32[3]\n"
-    "    %4 = sum %3 {0} : f32[]\n"
-    "end\n"
-    "value loss = %4\n";
+static const char micro[] = "graph train grads\n"
+                            "%1 = input x : f32[2, 3]\n"
+                            "open micro 2\n"
+                            "    index %2 : i32[]\n"
+                            "    x %3 = %1 : f32[3]\n"
+                            "    %4 = sum %3 {0} : f32[]\n"
+                            "end\n"
+                            "value loss = %4\n";
 
 static void round_trip(const char *what, const char *text)
 {
@@ -91,7 +89,9 @@ static void random_round_trips(const char *self, int count)
 
 static void parse(const void *text) { printed(parse_graph("bad.txt", text)); }
 
-static const struct { const char *text, *says; } bad[] = {
+static const struct {
+    const char *text, *says;
+} bad[] = {
     {"", "expected 'graph NAME'"},
     {"graph g\n", "has no outputs"},
     {"graph g\nvalue loss = %1\n", "bad.txt:2: error: %1 is not defined"},
@@ -121,13 +121,16 @@ static const struct { const char *text, *says; } bad[] = {
     {"graph g\n%1 = loop time 0\nend\n", "from 1 to"},
     {"graph g\n%1 = input x : f32[2]\n%2 = loop time 3\nx %3 = %1 : f32[]\nend\n", "is not the loop's 3"},
     {"graph g\n%1 = input x : f32[2]\n%2 = loop time 2\ncarry %3 = %1 : f32[2]\nend\n", "no next value"},
-    {"graph g\n%1 = input x : f32[2]\n%2 = loop time 2\ncarry %3 = %1 : f32[2]\nnext %1 = %3\nend\n", "no carry of this loop"},
-    {"graph g\n%1 = input x : f32[2]\n%2 = loop time 2\nx %3 = %1 : f32[]\nend\nvalue loss = %3\n", "%3 is not defined"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = loop time 2\ncarry %3 = %1 : f32[2]\nnext %1 = %3\nend\n",
+     "no carry of this loop"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = loop time 2\nx %3 = %1 : f32[]\nend\nvalue loss = %3\n",
+     "%3 is not defined"},
     {"graph g\n%1 = loop time 2\nend\n%2 = pick %1 {0, 0} : f32[]\n", "no such result"},
     {"graph g\n%1 = loop time 2\nend\n%2 = pick %1 {1, 7} : f32[]\n", "no such result"},
     {"graph g\n%1 = loop_arg {0, 0} : i32[]\n", "written index, carry or x"},
     {"graph g\n%1 = input x : f32[2]\nvalue loss = %1\n", "not one real number"},
-    {"graph g\n%1 = input x : f32[2]\n%2 = input x : f32[3]\nvalue a = %1\nvalue b = %2\n", "another leaf of that name"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input x : f32[3]\nvalue a = %1\nvalue b = %2\n",
+     "another leaf of that name"},
     {"graph g\n%1 = parameter x : f32[2]\n%2 = neg %1 : f32[2]\n%3 = sum %1 {0} : f32[]\ngrad x = %3\nvalue a = %2\n",
      "has another type"},
     {"graph g\nopen micro 2\nend\n%1 = input x : f32[2]\n", "there can only be outputs"},

@@ -31,6 +31,18 @@ interrupt() {
 interrupt INT 130
 interrupt TERM 143
 
+# A text that is cut short while it is trained on.
+some_text long.txt 4000
+rm -rf run
+"$toy" train --data long.txt --out run --steps 1000000000 --eval-every 0 2>err &
+process=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+: >long.txt
+wait $process
+code=$?
+[ $code = 3 ] && ok 'exit 3 when the text is cut' || wrong "exit $code when the text is cut, expected 3"
+says 'a file that is being read became shorter' err
+
 refuses 1 'train needs 13.7 KB (13,696 bytes), and --memory-limit is 10.2 KB; nothing was taken' $train --out d --memory-limit 10K
 says 'lathe build MODEL.lua --set batch=N' err
 works $train --out d --memory-limit 13696 --steps 1

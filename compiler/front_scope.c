@@ -1,0 +1,198 @@
+/* front_scope.c: the layer path: scopes, the names they give, and which stacks' parameters are made where. */
+#include "front.h"
+
+#include <string.h>
+
+/* A scope is a part of the layer path.  Names that a layer chooses itself (no name given) are numbered inside their
+ * scope.  A layer object belongs to the scope, and to the stack, in which it was made; when it is applied again, its
+ * inside is entered with `again`: the same names then mean the same parameters. */
+
+typedef struct Scope {
+    const char *path, *export; /* "layer.attn", "layer.%d.attn" */
+    VEC(const char *) used;    /* names taken inside */
+    bool again;
+    Loop **copies; /* what trace.copies was outside */
+    int ncopies;
+} Scope;
+
+static VEC(Scope *) stack; /* entered scopes, outermost first; [0] is the top */
+static VEC(Scope *) made;  /* of this trace */
+static Scope *scope(void) { return stack.at[stack.n - 1]; }
+
+static const char *joined(const char *a, const char *b) { return *a ? format("%s.%s", a, b) : b; }
+
+const char *path_of(const char *own) { return joined(scope()->path, own); }
+const char *export_of(const char *own) { return joined(scope()->export, own); }
+bool applied_again(void) { return scope()->again; }
+
+void scopes_new_trace(void)
+{
+    stack.n = made.n = 0;
+    Scope *top = NEW(Scope);
+    top->path = top->export = "";
+    push(&stack, top);
+    trace.path = "";
+}
+
+static Scope *scope_of(const char *path, const char *export, bool again)
+{
+    for (int i = 0; i < made.n && !again; i++)
+        if (same(made.at[i]->path, path)) return made.at[i];
+    Scope *s = NEW(Scope);
+    *s = (Scope){.path = path, .export = export, .again = again};
+    if (!again) push(&made, s);
+    return s;
+}
+
+static void enter(Scope *s, int ncopies)
+{
+    s->copies = copy_of(trace.copies.at, sizeof *trace.copies.at * (size_t)trace.copies.n);
+    s->ncopies = trace.copies.n;
+    if (ncopies < trace.copies.n) trace.copies.n = ncopies;
+    push(&stack, s);
+    trace.path = s->path;
+}
+
+static int leave_call(lua_State *L)
+{
+    (void)L;
+    Scope *s = scope();
+    must(stack.n > 1);
+    stack.n--;
+    trace.copies.n = 0;
+    for (int i = 0; i < s->ncopies; i++) push(&trace.copies, s->copies[i]);
+    trace.path = scope()->path;
+    return 0;
+}
+
+void check_name(lua_State *L, const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (n == 0 || name[n] || (name[0] >= '0' && name[0] <= '9'))
+        user_error(L, "a name is made of letters, digits and _, and '%s' is not", name);
+}
+
+static bool taken(const Scope *s, const char *name)
+{
+    for (int i = 0; i < s->used.n; i++)
+        if (same(s->used.at[i], name)) return true;
+    return false;
+}
+
+/* The given name, or the kind's with a number where it is taken. */
+static const char *choose(lua_State *L, const char *kind, const char *given)
+{
+    Scope *s = scope();
+    const char *name = given ? given : kind;
+    if (given) check_name(L, given);
+    for (int i = 2; !given && taken(s, name); i++) name = format("%s_%d", kind, i);
+    push(&s->used, copy_string(name));
+    return s->used.at[s->used.n - 1];
+}
+
+/* core.enter(name): nn.scope */
+static int enter_call(lua_State *L)
+{
+    if (!trace.graph) user_error(L, "nn.scope is for inside of forward");
+    const char *name = copy_string(luaL_checkstring(L, 1));
+    check_name(L, name);
+    enter(scope_of(joined(scope()->path, name), joined(scope()->export, name), scope()->again), trace.copies.n);
+    return 0;
+}
+
+/* core.enter_copies(kind, name): of a stack or map, whose loop is open */
+static int enter_copies_call(lua_State *L)
+{
+    const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
+    enter(scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again),
+          trace.copies.n);
+    return 0;
+}
+
+/* path, export, copies, again = core.module(kind, name): where a layer object belongs */
+static int module_call(lua_State *L)
+{
+    const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
+    lua_pushstring(L, joined(scope()->path, name));
+    lua_pushstring(L, joined(scope()->export, name));
+    lua_pushinteger(L, trace.copies.n);
+    return 3;
+}
+
+/* core.enter_module(path, export, copies, again) */
+static int enter_module_call(lua_State *L)
+{
+    const char *path = copy_string(luaL_checkstring(L, 1)), *export = copy_string(luaL_checkstring(L, 2));
+    int copies = (int)luaL_checkinteger(L, 3);
+    if (copies > trace.copies.n)
+        user_error(L, "layer '%s' was made inside an nn.stack and is applied outside of it", path);
+    enter(scope_of(path, export, scope()->again || lua_toboolean(L, 4)), copies);
+    return 0;
+}
+
+static int path_call(lua_State *L)
+{
+    lua_pushstring(L, trace.path);
+    return 1;
+}
+
+static int trace_number_call(lua_State *L)
+{
+    lua_pushinteger(L, trace.number);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ for the library in Lua */
+
+static int fail_call(lua_State *L) { user_error(L, "%s", luaL_checkstring(L, 1)); }
+
+/* core.advice(word, {known…}) */
+static int advice_call(lua_State *L)
+{
+    luaL_checktype(L, 2, LUA_TTABLE);
+    VEC(const char *) words = {0};
+    for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
+        lua_geti(L, 2, i);
+        push(&words, copy_string(lua_tostring(L, -1)));
+        lua_pop(L, 1);
+    }
+    lua_pushstring(L, advice(luaL_checkstring(L, 1), words.at, words.n));
+    return 1;
+}
+
+static int text_call(lua_State *L)
+{
+    lua_pushstring(L, lua_text(L, 1));
+    return 1;
+}
+
+static int wrap_call(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2);
+    lua_pushvalue(L, 1);
+    wrap_function(L, name);
+    return 1;
+}
+
+static int checkpoint_call(lua_State *L)
+{
+    bool outer = recompute_now;
+    recompute_now = true;
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    recompute_now = outer;
+    return lua_gettop(L);
+}
+
+const luaL_Reg scope_functions[] = {{"enter", enter_call},
+                                    {"leave", leave_call},
+                                    {"enter_copies", enter_copies_call},
+                                    {"module", module_call},
+                                    {"enter_module", enter_module_call},
+                                    {"path", path_call},
+                                    {"trace_number", trace_number_call},
+                                    {"checkpoint", checkpoint_call},
+                                    {"fail", fail_call},
+                                    {"advice", advice_call},
+                                    {"text", text_call},
+                                    {"wrap", wrap_call},
+                                    {NULL, NULL}};

@@ -1,0 +1,170 @@
+/* front_time.c: what depends on the entry: the time axis, positions, training, random bits. */
+#include "front.h"
+
+static int decoding_call(lua_State *L)
+{
+    lua_pushboolean(L, trace.decode);
+    return 1;
+}
+
+static int training_call(lua_State *L)
+{
+    lua_pushboolean(L, trace.graph && trace.graph->training);
+    return 1;
+}
+
+static int time_aware_call(lua_State *L)
+{
+    trace.time_aware += lua_toboolean(L, 1) ? 1 : -1;
+    return 0;
+}
+
+/* core.time_axis(x): the axis that is exactly time, or nil */
+static int time_axis_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.time_axis");
+    if (t->time.axis < 0 || t->time.outer * t->time.inner != 1) return 0;
+    lua_pushinteger(L, t->time.axis);
+    return 1;
+}
+
+/* core.with_time(x, axis): the library knows that this axis is time; nil: that none is */
+static int with_time_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.with_time");
+    Factor f = NOWHERE;
+    if (!lua_isnoneornil(L, 2)) f.axis = axis_at(L, 2, t->node->shape.rank);
+    push_tensor(L, t->node, t->batch, f, t->mixed);
+    return 1;
+}
+
+/* core.mixing(x, why): x depends on other times in a way that decode cannot follow */
+static int mixing_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.mixing");
+    push_tensor(L, t->node, t->batch, t->time, mixing(L, t->mixed, "%s", luaL_checkstring(L, 2)));
+    return 1;
+}
+
+/* core.system("position"): a scalar the trainer feeds */
+static Node *system_input(const char *name, Lathe_role role)
+{
+    bool have = false;
+    for (int i = 0; i < trace.desc->inputs.n; i++) have |= same(trace.desc->inputs.at[i].name, name);
+    if (!have) push(&trace.desc->inputs, ((Tensor_spec){name, I32, {0}, role, {0}}));
+    return input_node(name, I32, (Shape){0});
+}
+
+static int position_call(lua_State *L)
+{
+    here = lua_place(L);
+    push_tensor(L, system_input("position", LATHE_POSITION), NOWHERE, NOWHERE, NULL);
+    return 1;
+}
+
+/* core.over_time(found): whether the axis at this place of the description is time.  Where extents are 1 (decode) an
+ * axis may have been lost, so what the entry before found decides; the places come in the same order. */
+static int over_time_call(lua_State *L)
+{
+    bool found = lua_toboolean(L, 1);
+    int place = trace.time_places++;
+    if (!trace.decode) {
+        while (trace.over_time.n <= place) push(&trace.over_time, false);
+        trace.over_time.at[place] = found;
+    } else if (place < trace.over_time.n) found = trace.over_time.at[place];
+    lua_pushboolean(L, found);
+    return 1;
+}
+
+static int sequence_call(lua_State *L)
+{
+    lua_pushinteger(L, trace.desc->seq);
+    return 1;
+}
+
+static int is_zero_call(lua_State *L)
+{
+    double v;
+    lua_pushboolean(L, is_filled(tensor_at(L, 1, "core.is_zero")->node, &v) && v == 0);
+    return 1;
+}
+
+static int shape_text_call(lua_State *L)
+{
+    lua_pushstring(L, tensor_text(tensor_at(L, 1, "core.shape_text")));
+    return 1;
+}
+
+/* ------------------------------------------------------------------ random bits */
+
+static Node *number(double v, Shape s) { return filled(v, I32, s); }
+static Node *times(Node *a, int64_t k) { return k == 1 ? a : map2(OP_mul, a, number((double)k, a->shape)); }
+static Node *plus(Node *a, Node *b) { return a ? map2(OP_add, a, b) : b; }
+
+/* Position inside the sample (all axes without the batch factor), counted through the iterations of the open loops. */
+static Node *draw_index(lua_State *L, const Tensor *t)
+{
+    Shape s = t->node->shape;
+    Node *index = NULL;
+    int64_t stride = 1, iterations = 1;
+    for (int i = s.rank - 1; i >= 0; i--) {
+        Node *at = iota(s, i);
+        int64_t extent = s.dim[i];
+        if (i == t->batch.axis) { /* i = (o · batch + b) · inner + j  ->  o · inner + j */
+            int64_t inner = t->batch.inner, outer = t->batch.outer, whole = extent / outer;
+            Node *j = inner > 1 ? map2(OP_mod, at, number((double)inner, s)) : NULL;
+            Node *o = outer > 1 ? times(map2(OP_idiv, at, number((double)whole, s)), inner) : NULL;
+            at = o && j ? plus(o, j) : o ? o : j;
+            extent = inner * outer;
+        }
+        if (at && extent > 1) index = plus(index, times(at, stride));
+        stride *= extent;
+    }
+    for (int i = trace.open.n - 1; i >= 0; i--) {
+        index = plus(index, times(broadcast(trace.open.at[i]->index, s), stride * iterations));
+        iterations *= trace.open.at[i]->trip;
+    }
+    if (stride * iterations > (int64_t)1 << 31)
+        user_error(L, "too many random numbers for one sample: %lld", (long long)(stride * iterations));
+    return index ? index : number(0, s);
+}
+
+/* The sample's row in the whole batch, all micro-batches counted. */
+static Node *draw_row(const Tensor *t)
+{
+    Shape s = t->node->shape;
+    if (t->batch.axis < 0) return number(0, s);
+    Node *row = iota(s, t->batch.axis);
+    if (t->batch.inner > 1) row = map2(OP_idiv, row, number((double)t->batch.inner, s));
+    if (t->batch.outer > 1) row = map2(OP_mod, row, number((double)trace.batch, s));
+    if (trace.graph->micro) row = plus(row, times(broadcast(trace.graph->micro->index, s), trace.batch));
+    return row;
+}
+
+/* core.random_bits(like): i32, other bits for each element, step and call */
+static int random_bits_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "random bits");
+    Shape s = t->node->shape;
+    here = lua_place(L);
+    Node *seed = broadcast(system_input("seed", LATHE_SEED), s), *step = broadcast(system_input("step", LATHE_STEP), s);
+    Node *site = number(trace.site++, s), *row = draw_row(t), *index = draw_index(L, t);
+    push_tensor(L, philox(seed, step, site, row, index), t->batch, t->time, NULL);
+    return 1;
+}
+
+/* Sites are counted in every entry, so that train and eval agree on them. */
+static int skip_site_call(lua_State *L)
+{
+    (void)L;
+    trace.site++;
+    return 0;
+}
+
+const luaL_Reg time_functions[] = {{"decoding", decoding_call},     {"training", training_call},
+                                   {"time_aware", time_aware_call}, {"time_axis", time_axis_call},
+                                   {"with_time", with_time_call},   {"mixing", mixing_call},
+                                   {"position", position_call},     {"over_time", over_time_call},
+                                   {"sequence", sequence_call},     {"is_zero", is_zero_call},
+                                   {"shape_text", shape_text_call}, {"random_bits", random_bits_call},
+                                   {"skip_site", skip_site_call},   {NULL, NULL}};

@@ -1,0 +1,146 @@
+-- attention.lua: what tells positions in time apart: position tables, rotary positions, attention.  [B, T, C] is batch, time, width.
+local core = ...
+local nn = core.nn
+local options = core.use("options")
+local required, none = options.required, options.none
+local made = core.use("layer")
+local layer, param, fail = made.layer, made.param, made.fail
+
+-- i32 [n]: 0 … n-1, or in decode (where n is 1) the position of the token.
+local function positions(n, over_time)
+  local p = nn.iota(n)
+  if over_time and core.decoding() then p = p + core.position() end
+  return core.with_time(p, over_time and 0 or nil)
+end
+
+local function is_time(x, axis) return core.time_axis(x) == axis end
+
+-- i32 [T]: positions along the time axis of x.
+function nn.positions(x, axis)
+  axis = axis or 1
+  return positions(x:size(axis), core.over_time(is_time(x, axis)))
+end
+
+layer("position_embedding", "the first T rows of a learned table [context, width], for x [B, T, …]", {
+  context = { "integer", required, "rows of the table" },
+  width = { "integer", required, "extent of a row" },
+  init = { "init", nn.init.normal(0.02), "of the table" },
+  decay = { "boolean", none, "whether weight decay applies; default: yes" },
+}, function(self, o, x)
+  local T = x:size(1)
+  if T > o.context then fail("nn.position_embedding: %d positions do not fit its context of %d", T, o.context) end
+  local rows, over_time = param("weight", { o.context, o.width }, o.init, o.decay), core.over_time(is_time(x, 1))
+  rawset(self, "weight", rows)
+  if over_time and core.decoding() then return rows:gather(positions(T, true), 0) end
+  return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
+end)
+
+-- Rotary positions: the two halves of each head [B, T, H, D] are turned by an angle that grows with the position.
+function nn.rotary(x, at, base)
+  local half = x:size(-1) // 2
+  if x:size(-1) % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, and it is %d", x:size(-1)) end
+  local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
+  local angle = at:cast("f32"):reshape { at:size(0), 1, 1 } * rate
+  local a, b = x:chunk(2, -1)
+  local cos, sin = nn.cos(angle), nn.sin(angle)
+  return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
+end
+
+-- Decode keeps earlier keys and values: [1, context, heads, D], one row written a step.
+local function remembered(name, new, context)
+  local state, old = core.state(name, { new:size(0), context, new:size(2), new:size(3) }, new)
+  local now = old:overwrite(positions(1, true), new, 1)
+  core.state_next(state, now)
+  return now
+end
+
+-- Probabilities [B, G, Tq, R, Tk] of R queries for each of G keys; softmax over Tk.
+local function weigh(q, k, seen, scale, dropout)
+  local s = nn.dot(q, k, { batch = { { 0, 2 }, { 0, 2 } }, contract = { -1, 3 } }) * scale
+  if seen then s = nn.where(seen, s, -1e30) end
+  return nn.dropout(nn.softmax(s), dropout)
+end
+
+-- q [B, Tq, H, D], k and v [B, Tk, G, D]  ->  [B, Tq, H, D]; seen: bool [Tq, Tk] or nil.  H / G queries share a key.
+local function attend(q, k, v, seen, scale, dropout)
+  local B, T, H, D, G = q:size(0), q:size(1), q:size(2), q:size(3), k:size(2)
+  if G == H then
+    local p = weigh(q, k, seen, scale, dropout)                                           -- [B, H, Tq, Tk]
+    return nn.dot(p, v, { batch = { { 0, 1 }, { 0, 2 } }, contract = { 3, 1 } }):permute(0, 2, 1, 3)
+  end
+  local p = weigh(q:reshape { B, T, G, H // G, D }, k, seen and seen:unsqueeze(1), scale, dropout)
+  local y = nn.dot(p, v, { batch = { { 0, 1 }, { 0, 2 } }, contract = { 4, 1 } })         -- [B, G, Tq, R, D]
+  return y:permute(0, 2, 1, 3, 4):reshape { B, T, H, D }
+end
+
+local function check_heads(o, x)
+  local width = x:size(-1)
+  if x.rank ~= 3 then fail("nn.attention works on [batch, time, width], and this is %s", core.shape_text(x)) end
+  if o.heads < 1 or (not o.head_width and width % o.heads ~= 0) then
+    fail("nn.attention: width %d cannot be cut into %d heads (%d is left over); width must be a multiple of heads, or give head_width",
+      width, o.heads, o.heads > 0 and width % o.heads or width)
+  end
+  local groups = o.kv_heads or o.heads
+  if groups < 1 or o.heads % groups ~= 0 then
+    fail("nn.attention: %d heads cannot share %d kv_heads evenly; heads must be a multiple of kv_heads", o.heads, groups)
+  end
+  return o.head_width or width // o.heads, groups
+end
+
+-- Queries from x, keys and values from memory (or x): one weight for all three, or one each.
+local function project(o, x, memory, dim, groups)
+  local function linear(y, name, out)
+    return nn.linear(y, { name = name, out = out, bias = o.bias, layout = o.layout, init = o.init })
+  end
+  local q, k, v
+  if memory or not o.fused then
+    q, k, v = linear(x, "q", o.heads * dim), linear(memory or x, "k", groups * dim), linear(memory or x, "v", groups * dim)
+  else
+    local qkv, mine = linear(x, o.names[1], (o.heads + 2 * groups) * dim), o.heads * dim
+    q, k, v = qkv:slice(-1, 0, mine), qkv:slice(-1, mine, mine + groups * dim), qkv:slice(-1, mine + groups * dim)
+  end
+  local function heads(y, n) return y:reshape { y:size(0), y:size(1), n, dim } end
+  return heads(q, o.heads), heads(k, groups), heads(v, groups)
+end
+
+layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C] to itself, or to a memory [B, S, C]", {
+  heads = { "integer", required, "number of heads" },
+  kv_heads = { "integer", none, "number of key and value heads, shared by groups of heads; default: heads" },
+  head_width = { "integer", none, "default: width / heads" },
+  causal = { "boolean", false, "whether a position sees only itself and earlier ones" },
+  dropout = { "number", 0, "on the probabilities" },
+  rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
+  scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
+  context = { "integer", none, "positions that decode remembers; default: seq" },
+  fused = { "boolean", true, "one weight for q, k, v (self-attention)" },
+  bias = { "boolean", true, "whether the projections have a bias" },
+  layout = { "string", "out_in", "of the weights, see nn.linear" },
+  names = { "table", { "qkv", "out" }, "of the fused projection and the last one" },
+  init = { "init", none, "of the weights of q, k, v" },
+  out_init = { "init", none, "of the last weight; default: as init" },
+}, function(_, o, x, memory)
+  local dim, groups = check_heads(o, x)
+  if memory then
+    if not nn.is_tensor(memory) or memory.rank ~= 3 or memory:size(0) ~= x:size(0) then
+      fail("nn.attention: the memory must be [batch, length, width] with the batch of x\n    x       %s\n    memory  %s",
+        core.shape_text(x), core.text(memory))
+    end
+  end
+  local over_time = core.over_time(is_time(x, 1) and is_time(memory or x, 1))
+  core.time_aware(true)
+  local q, k, v = project(o, x, memory, dim, groups)
+  local at_q, at_k = positions(q:size(1), over_time), positions(k:size(1), over_time)
+  if o.rotary > 0 then q, k = nn.rotary(q, at_q, o.rotary), nn.rotary(k, at_k, o.rotary) end
+  if over_time and core.decoding() then
+    local context = o.context or core.sequence()
+    k, v, at_k = remembered("keys", k, context), remembered("values", v, context), nn.iota(context)
+  end
+  local seen = o.causal and nn.le(at_k, at_q:unsqueeze(1)) or nil                         -- [Tq, Tk]
+  local y = attend(q, k, v, seen, o.scale or 1 / math.sqrt(dim), o.dropout)
+  y = y:reshape { x:size(0), x:size(1), o.heads * dim }
+  core.time_aware(false)
+  if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
+  if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
+  y = core.with_time(y, core.time_axis(x))
+  return nn.linear(y, { name = o.names[2], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
+end)

@@ -1,0 +1,96 @@
+-- layer.lua: how layers are made: scopes, parameters, options; see nn.lua for how they are used.
+local core = ...
+local nn = core.nn
+local options = core.use("options")
+local required, none = options.required, options.none
+
+local function fail(fmt, ...) core.fail(fmt:format(...)) end
+
+nn.init = {}
+-- Drawn from a normal distribution of mean 0.
+function nn.init.normal(sd) return { init = "normal", a = sd } end
+-- Drawn evenly from low … high.
+function nn.init.uniform(low, high) return { init = "uniform", a = low, b = high } end
+
+-- A parameter named inside the current scope.  init: a number, nn.init.normal(sd) or nn.init.uniform(low, high).
+local function param(name, shape, init, decay, export)
+  if init == 0 then return core.param(name, shape, "zeros", nil, nil, decay, export) end
+  if init == 1 then return core.param(name, shape, "ones", nil, nil, decay, export) end
+  if type(init) == "number" then return core.param(name, shape, "constant", init, nil, decay, export) end
+  return core.param(name, shape, init.init, init.a, init.b, decay, export)
+end
+
+local param_options = options.declare("nn.param", {
+  name = { "string", required, "its name in the scope" },
+  shape = { "table", required, "extents" },
+  init = { "init", 0, "values before training" },
+  decay = { "boolean", none, "whether weight decay applies; default: from two axes on" },
+  export = { "string", none, "name in checkpoints, with %d for each nn.stack around it" },
+})
+
+-- A learned tensor.
+function nn.param(given)
+  local o = param_options(given)
+  return param(o.name, o.shape, o.init, o.decay, o.export)
+end
+
+-- Runs f inside a part of the layer path: parameters made there are called name.…
+function nn.scope(name, f, ...)
+  core.enter(name)
+  local results = table.pack(f(...))
+  core.leave()
+  return table.unpack(results, 1, results.n)
+end
+
+local Layer = {}                -- metatable of layers that are made but not applied
+local docs = core.docs          -- for `lathe stubs`
+
+-- The scope in which a layer was made names its parameters, wherever it is applied.
+local function settle(self)
+  if self.trace == core.trace_number() then return end
+  self.trace, self.applied = core.trace_number(), false
+  self.path, self.export, self.copies = core.module(self.kind, self.options.name)
+  self.export = self.options.export or self.export
+end
+
+local function apply(self, x, ...)
+  if not nn.is_tensor(x) then fail("nn.%s is applied to a tensor, and this is %s", self.kind, core.text(x)) end
+  settle(self)
+  core.enter_module(self.path, self.export, self.copies, self.applied)
+  self.applied = true
+  local results = table.pack(self.body(self, self.options, x, ...))
+  core.leave()
+  return table.unpack(results, 1, results.n)
+end
+
+Layer.__call = core.wrap(apply, "layer")
+Layer.__metatable = "layer"
+function Layer.__index(self, key)
+  fail("this nn.%s has no '%s'%s", rawget(self, "kind"), tostring(key),
+    rawget(self, "applied") and "" or " (it has parameters once it is applied)")
+end
+
+local function layer(kind, doc, spec, body)
+  spec.name = { "string", none, "part of the layer path; default: " .. kind }
+  spec.export = { "string", none, "beginning of its names in checkpoints, with %d for each nn.stack around it" }
+  docs["nn." .. kind] = doc
+  local checked = options.declare("nn." .. kind, spec)
+  local function make(given)
+    local self = { kind = kind, options = checked(given), body = body, trace = 0, applied = false }
+    if core.trace_number() > 0 then settle(self) end
+    return setmetatable(self, Layer)
+  end
+  nn[kind] = function(...)
+    local n = select("#", ...)
+    local last = n > 0 and (select(n, ...)) or nil
+    if n > 0 and type(last) == "table" and getmetatable(last) ~= "layer" then
+      if n == 1 then return make(last) end
+      local args = table.pack(...)
+      return apply(make(last), table.unpack(args, 1, n - 1))
+    end
+    if n == 0 then return make {} end
+    return apply(make {}, ...)
+  end
+end
+
+return { layer = layer, param = param, fail = fail }

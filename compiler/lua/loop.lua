@@ -1,0 +1,228 @@
+-- loop.lua: nn.stack, nn.map, nn.scan, and the recurrent layers made of them.
+local core = ...
+local nn = core.nn
+local options = core.use("options")
+local required, none = options.required, options.none
+local made = core.use("layer")
+local layer, param, fail = made.layer, made.param, made.fail
+
+-- Carried values are a tensor or a table of tensors (of tables …).
+local function flatten(value, list, what, key)
+  if nn.is_tensor(value) then
+    list[#list + 1] = value
+    if list.names then list.names[#list] = key or "state" end
+  elseif type(value) == "table" and getmetatable(value) == nil then
+    local keys = {}
+    for key in pairs(value) do keys[#keys + 1] = key end
+    table.sort(keys, function(a, b)
+      if type(a) == type(b) then return a < b end
+      return type(a) == "number"
+    end)
+    for _, k in ipairs(keys) do flatten(value[k], list, what, type(k) == "string" and k or key) end
+  else
+    fail("%s is a tensor or a table of tensors, and this is %s", what, core.text(value))
+  end
+  return list
+end
+
+-- The same structure as `like` over other tensors, taken from list in the order of flatten.
+local function rebuild(like, list, at)
+  at = at or { 0 }
+  if nn.is_tensor(like) then
+    at[1] = at[1] + 1
+    return list[at[1]]
+  end
+  local keys, out = {}, {}
+  for key in pairs(like) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b)
+    if type(a) == type(b) then return a < b end
+    return type(a) == "number"
+  end)
+  for _, key in ipairs(keys) do out[key] = rebuild(like[key], list, at) end
+  return out
+end
+
+local function mapped(list, f)
+  local out = {}
+  for i, v in ipairs(list) do out[i] = f(v, i) end
+  return out
+end
+
+local function check_function(name, f)
+  if type(f) ~= "function" then fail("%s needs a function here, and this is %s", name, core.text(f)) end
+end
+
+-- Sets the next values of the carries from what the body returned.
+local function set_next(l, name, begun, returned)
+  if returned == nil then fail("%s: the function returns nothing; it must return the carried value", name) end
+  local next = flatten(returned, {}, name .. ": what the function returns")
+  if #next ~= #begun then
+    fail("%s: %d tensors are carried, and the function returns %d", name, #begun, #next)
+  end
+  for i, v in ipairs(next) do core.next(l, i - 1, v, name) end
+  return next
+end
+
+-- Closes the loop; what the body returned from the value `first` on comes back stacked, finish(ys) applied to each.
+local function close(l, results, first, finish)
+  local lists = {}
+  for i = first, results.n do
+    lists[i] = flatten(results[i], {}, "a stacked result")
+    for _, v in ipairs(lists[i]) do core.keep(l, v) end
+  end
+  core.close(l)
+  local out = {}
+  for i = first, results.n do
+    out[i - first + 1] = rebuild(results[i], mapped(lists[i], function(v)
+      local ys = core.stacked(l, v)
+      return finish and finish(ys) or ys
+    end))
+  end
+  return out
+end
+
+local scope_name = { name = { "string", none, "part of the layer path" } }
+local stack_options, map_options = options.declare("nn.stack", scope_name), options.declare("nn.map", scope_name)
+
+-- The same block n times, each with its own parameters: x = f(x, i).  Further results of f come back as [n, …].
+function nn.stack(n, x, f, given)
+  check_function("nn.stack(n, x, f)", f)
+  local o = stack_options(given)
+  local begun = flatten(x, {}, "nn.stack: the carried value")
+  local l = core.loop("layer", n, false, true)
+  core.enter_copies("layer", o.name)
+  local carried = mapped(begun, function(v) return core.carry(l, v) end)
+  local results = table.pack(f(rebuild(x, carried), core.index(l)))
+  core.leave()
+  local next = set_next(l, "nn.stack", begun, results[1])
+  local rest = close(l, results, 2)
+  local last = mapped(next, function(v, i) return core.result(l, i - 1, v) end)
+  return rebuild(x, last), table.unpack(rest, 1, results.n - 1)
+end
+
+-- n independent copies, each with its own parameters: f(i) is computed for every i, results stacked [n, …].
+function nn.map(n, f, given)
+  check_function("nn.map(n, f)", f)
+  local o = map_options(given)
+  local l = core.loop("copy", n, false, true)
+  core.enter_copies("copy", o.name)
+  local results = table.pack(f(core.index(l)))
+  core.leave()
+  return table.unpack(close(l, results, 1), 1, results.n)
+end
+
+local scan_options = options.declare("nn.scan", {
+  axis = { "integer", 1, "the axis of xs that is walked" },
+  reverse = { "boolean", false, "whether from the last to the first" },
+  lengths = { "tensor", none, "i32 [batch]: from there on a sample keeps its state and gives zeros" },
+})
+
+local function move_axis(x, from, to)
+  local order = {}
+  for axis = 0, x.rank - 1 do
+    if axis ~= from then order[#order + 1] = axis end
+  end
+  table.insert(order, to + 1, from)
+  return x:permute(order)
+end
+
+-- keep [batch] against values of any rank with the batch first
+local function choose(keep, new, old)
+  for _ = 2, new.rank do keep = keep:unsqueeze(-1) end
+  return nn.where(keep, new, old)
+end
+
+-- One step of f, samples beyond their length left as they are.
+local function scan_step(f, x, h, t, lengths)
+  local results = table.pack(f(x, h, t))
+  if not lengths then return results end
+  local keep, old = nn.lt(t, lengths), flatten(h, {}, "the state")
+  local new = flatten(results[1], {}, "nn.scan: what the function returns")
+  results[1] = rebuild(results[1], mapped(new, function(v, i) return choose(keep, v, old[i]) end))
+  for i = 2, results.n do
+    local list = flatten(results[i], {}, "nn.scan: what the function returns")
+    results[i] = rebuild(results[i], mapped(list, function(v) return choose(keep, v, 0) end))
+  end
+  return results
+end
+
+-- decode: one step, the state kept between calls; it begins as h0 at position 0.
+local function scan_decode(xs, h0, f, o)
+  local at = core.position()
+  local x = rebuild(xs, mapped(flatten(xs, {}, "nn.scan: xs"), function(v) return core.with_time(v, nil):squeeze(o.axis) end))
+  local names, begun = {}, flatten(h0, { names = {} }, "nn.scan: the state")
+  local old = mapped(begun, function(v, i)
+    local name, state = core.state(begun.names[i], v.shape, v)
+    names[i] = name
+    return core.is_zero(v) and state or nn.where(nn.eq(at, 0), v, state)
+  end)
+  local results = scan_step(f, x, rebuild(h0, old), at, o.lengths)
+  local next = flatten(results[1], {}, "nn.scan: what the function returns")
+  if #next ~= #begun then fail("nn.scan: %d tensors are carried, and the function returns %d", #begun, #next) end
+  for i, v in ipairs(next) do core.state_next(names[i], v) end
+  local ys = {}
+  for k = 2, results.n do
+    local list = flatten(results[k], {}, "nn.scan: what the function returns")
+    ys[k - 1] = rebuild(results[k], mapped(list, function(v) return core.with_time(v:unsqueeze(o.axis), o.axis) end))
+  end
+  return results[1], table.unpack(ys, 1, results.n - 1)
+end
+
+-- Over time: h, y = f(x, h, t) for each slice x of xs; gives the last h and the ys, stacked along the same axis.
+function nn.scan(xs, h0, f, given)
+  check_function("nn.scan(xs, h0, f)", f)
+  local o = scan_options(given)
+  local list = flatten(xs, {}, "nn.scan: xs")
+  if #list == 0 then fail("nn.scan: xs holds no tensor") end
+  local n, timed = nil, true
+  for _, v in ipairs(list) do
+    if n and v:size(o.axis) ~= n then fail("nn.scan: the xs differ along axis %d: %d and %d", o.axis, n, v:size(o.axis)) end
+    n, timed = v:size(o.axis), timed and core.time_axis(v) == o.axis
+  end
+  local over_time = core.over_time(timed)
+  if over_time and core.decoding() then return scan_decode(xs, h0, f, o) end
+  local l = core.loop("time", n, o.reverse, false)
+  local begun = flatten(h0, {}, "nn.scan: the state")
+  local h = mapped(begun, function(v) return core.carry(l, v) end)
+  local x = mapped(list, function(v) return core.loop_x(l, move_axis(v, o.axis, 0)) end)
+  local results = scan_step(f, rebuild(xs, x), rebuild(h0, h), core.index(l), o.lengths)
+  local next = set_next(l, "nn.scan", begun, results[1])
+  local ys = close(l, results, 2, function(v)
+    v = core.with_time(move_axis(v, 0, o.axis), over_time and o.axis or nil)
+    return over_time and o.reverse and core.mixing(v, "nn.scan with reverse = true looks at later tokens") or v
+  end)
+  local last = mapped(next, function(v, i)
+    return core.mixing(core.result(l, i - 1, v), "the last state of nn.scan depends on the whole sequence")
+  end)
+  return rebuild(h0, last), table.unpack(ys, 1, results.n - 1)
+end
+
+-- Calls f(...); what it computes is not kept for the backward pass but computed again.
+nn.checkpoint = core.checkpoint
+
+-- ------------------------------------------------------------------ recurrent layers
+
+-- One step: gates [B, 4H] in the order i, f, g, o; c [B, H]  ->  h, c.
+function nn.lstm_cell(gates, c)
+  local i, f, g, o = gates:chunk(4, -1)
+  c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
+  return nn.sigmoid(o) * nn.tanh(c), c
+end
+
+layer("lstm", "LSTM over time, [B, T, I] -> [B, T, H]; names and layout of torch.nn.LSTM", {
+  hidden = { "integer", required, "H" },
+  suffix = { "string", "_l0", "of the parameters' names" },
+}, function(_, o, x)
+  local H, B = o.hidden, x:size(0)
+  local init = nn.init.uniform(-1 / math.sqrt(H), 1 / math.sqrt(H))
+  local w_ih = param("weight_ih" .. o.suffix, { 4 * H, x:size(-1) }, init)
+  local w_hh = param("weight_hh" .. o.suffix, { 4 * H, H }, init)
+  local b_ih, b_hh = param("bias_ih" .. o.suffix, { 4 * H }, init), param("bias_hh" .. o.suffix, { 4 * H }, init)
+  local start = { h = nn.zeros { B, H }, c = nn.zeros { B, H } }
+  local last, ys = nn.scan(x, start, function(xt, s)
+    local gates = nn.dot(xt, w_ih, { contract = { 1, 1 } }) + b_ih + nn.dot(s.h, w_hh, { contract = { 1, 1 } }) + b_hh
+    local h, c = nn.lstm_cell(gates, s.c)
+    return { h = h, c = c }, h
+  end)
+  return ys, last
+end)
