@@ -135,11 +135,13 @@ static void say_param_table(Text *t, const Module *m)
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
-        say_wrapped(t, format("    {.name = %s, .export_name = %s, .where = %s, .rank = %d, .loops = %d, .dim = %s, .stride = %s, "
-                              ".offset = offsetof(%s, %s) / sizeof(%s), .init = %s, .init_a = %s, .init_b = %s, .decay = %s},",
-                              quoted(p->name), quoted(p->export_name), quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)),
-                              p->shape.rank, p->loops, braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, p->stride), type,
-                              param_text(p, "", zero), real, inits[p->init], number_text(p->init_a), number_text(p->init_b), p->decay ? "true" : "false"));
+        say_wrapped(t, format("    {.name = %s, .export_name = %s,", quoted(p->name), quoted(p->export_name)));
+        say(t, "     .where = %s, .rank = %d, .loops = %d,\n", quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)),
+            p->shape.rank, p->loops);
+        say_wrapped(t, format("     .dim = %s, .stride = %s,", braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, p->stride)));
+        say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s),", type, param_text(p, "", zero), real));
+        say(t, "     .init = %s, .init_a = %s, .init_b = %s, .decay = %s},\n", inits[p->init], number_text(p->init_a),
+            number_text(p->init_b), p->decay ? "true" : "false");
     }
     say(t, "};\n\n");
 }

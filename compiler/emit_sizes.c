@@ -166,7 +166,7 @@ const char *slots_text(int64_t n)
 static bool has_slots(Shape s)
 {
     struct Size *batch = size_of(BATCH);
-    return s.rank > 1 && slots_text(s.dim[0]) && (!batch || batch->value != s.dim[0] || s.dim[1] == batch->value);
+    return s.rank > 1 && slots_text(s.dim[0]) && (!batch || s.dim[1] == batch->value || s.dim[1] == 1);
 }
 
 const char *array_text(Shape s, int from)

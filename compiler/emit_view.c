@@ -342,7 +342,8 @@ char *element(Function *f, int use)
     Arg *a = &f->args.at[u->arg];
     if (a->by_value) return copy_string(a->name);
     if (a->dims == 0) return format("*%s", a->name);
-    if (a->flat) return format("%s[%s]", a->name, index_text(f, u->offset));
+    const char *wide = elements(a->buffer->shape) > INT32_MAX ? "(ptrdiff_t)" : "";
+    if (a->flat) return format("%s[%s%s]", a->name, wide, index_text(f, u->offset));
     Text t = {0};
     say(&t, "%s", a->name);
     for (int k = 0; k < a->dims; k++) say(&t, "[%s]", index_text(f, u->sub[k]));
@@ -416,7 +417,7 @@ char *place_text(const Buffer *b, int nsub, const Index *sub)
 }
 
 /* A struct's member of rank 0 is a value, a pointer into the arena is not. */
-static bool is_pointer(const Buffer *b) { return b->home == WORK; }
+static bool is_pointer(const Buffer *b) { return b->home == WORK || b->home == TABLES; }
 
 static char *starred(int n, const char *s)
 {

@@ -107,6 +107,15 @@ bool gemm_fits(Node *dot)
     return true;
 }
 
+static char *view_words(const View *v)
+{
+    Text t = {0};
+    say(&t, " %s%s x (", v->guarded ? "guarded " : "", shape_text(v->shape));
+    for (int i = 0; i < v->shape.rank; i++) say(&t, " %lld", (long long)v->stride[i]);
+    say(&t, ")");
+    return t.at;
+}
+
 void fill_gemm_kernel(Node *dot, Kernel *k)
 {
     k->kind = GEMM;
@@ -115,7 +124,9 @@ void fill_gemm_kernel(Node *dot, Kernel *k)
     k->gemm.b = (Operand){.node = dot->in[1], .view = final_view(dot->in[1])};
     k->gemm.c = (Operand){.node = dot, .view = info(dot)->place, .add = info(dot)->adds};
     if (!fill_gemm(dot, &k->gemm.a.view, &k->gemm.b.view, &k->gemm.c.view, &k->gemm))
-        die("a dot that fitted a product fits none where its operands lie");
+        die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s", shape_text(dot->in[0]->shape),
+            shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view), view_words(&k->gemm.b.view),
+            view_words(&k->gemm.c.view));
     double batch = 1;
     for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
     double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;

@@ -1,12 +1,13 @@
-/* rt_gemm.c: matrix products of generated code: tiles cut by shapes alone, each done by OpenBLAS at one thread, or, where
- * one side is thin, by loops of ours, since OpenBLAS is weak there.
+/* rt_gemm.c: matrix products of generated code: tiles cut by shapes alone, each done by OpenBLAS at one thread, or,
+ * where one side is thin, by loops of ours, since OpenBLAS is weak there.
  *
  * The same bits for any number of threads:
  *   1. which loops serve a product, and how it is cut, follow from extents and strides;
  *   2. a tile is done by one thread from beginning to end, in an order of its own;
  *   3. OpenBLAS must not use threads inside a call.  It does not inside an active parallel region; outside one it uses
  *      omp_get_max_threads(), whatever openblas_set_num_threads() said, so that is set to 1 around the call. */
-#pragma GCC optimize("fp-contract=fast") /* s += a * b becomes one fma wherever it stands here: the same at every run */
+#pragma GCC optimize("fp-contract=fast") /* s += a * b becomes one fma wherever it stands here: the same at every run  \
+                                          */
 #include "lathe_rt.h"
 #include "rt_internal.h"
 #include <cblas.h>
@@ -16,8 +17,8 @@
 
 enum {
     ALL = INT_MAX,
-    WIDE = 32,                  /* the other side of a thin product */
-    CHUNK = 1024                /* of K, in the loops that may have to pack */
+    WIDE = 32,   /* the other side of a thin product */
+    CHUNK = 1024 /* of K, in the loops that may have to pack */
 };
 
 static int64_t at_least(int64_t n, int64_t least) { return n < least ? least : n; }
@@ -48,11 +49,13 @@ static Tiles tiles_of_size(const Lathe_gemm *g, int64_t m, int64_t n)
 /* n cut into equal parts of about `size`, a multiple of 16. */
 static int64_t even_size(int64_t n, int64_t size) { return parts_of(parts_of(n, parts_of(n, size)), 16) * 16; }
 
-/* As large as they can be (512 rows, all columns) while there are as many as are wanted: 32, if each then has 5 MFLOP. */
+/* As large as they can be (512 rows, all columns) while there are as many as are wanted: 32, if each then has 5 MFLOP.
+ */
 static Tiles blas_tiles(const Lathe_gemm *g)
 {
-    static const struct { int64_t m, n; } size[] = {{512, ALL}, {256, ALL}, {256, 512}, {256, 256}, {128, 256},
-                                                    {128, 128},       {64, 128},        {64, 64},   {32, 64}};
+    static const struct {
+        int64_t m, n;
+    } size[] = {{512, ALL}, {256, ALL}, {256, 512}, {256, 256}, {128, 256}, {128, 128}, {64, 128}, {64, 64}, {32, 64}};
     double flops = 2.0 * (double)g->M * (double)g->N * (double)g->K * (double)batch_of(g);
     double wanted = flops / 5e6 < 32 ? flops / 5e6 : 32;
     Tiles t = {0};
@@ -75,7 +78,7 @@ static Tiles thin_tiles(const Lathe_gemm *g)
 static bool is_thin(const Lathe_gemm *g)
 {
     int64_t narrow = at_most(g->M, g->N), wide = at_least(g->M, g->N);
-    int64_t stride = g->M <= g->N ? g->b_n : g->a_m;        /* of the wide operand, along its wide side */
+    int64_t stride = g->M <= g->N ? g->b_n : g->a_m; /* of the wide operand, along its wide side */
     return narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
 }
 
@@ -112,15 +115,17 @@ static Begin begin_of(const Lathe_gemm *g, int64_t index)
 /* A rows × columns matrix as BLAS takes it. */
 typedef struct Blas_side {
     CBLAS_TRANSPOSE trans;
-    int64_t ld;                 /* 0: BLAS cannot take it */
+    int64_t ld; /* 0: BLAS cannot take it */
 } Blas_side;
 
 static Blas_side blas_side(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
 {
     if (rows == 1) row_stride = at_least(columns, 1);
     if (columns == 1) column_stride = row_stride == 1 && rows > 1 ? rows : 1;
-    if (column_stride == 1 && row_stride >= columns && row_stride <= INT_MAX) return (Blas_side){CblasNoTrans, row_stride};
-    if (row_stride == 1 && column_stride >= rows && column_stride <= INT_MAX) return (Blas_side){CblasTrans, column_stride};
+    if (column_stride == 1 && row_stride >= columns && row_stride <= INT_MAX)
+        return (Blas_side){CblasNoTrans, row_stride};
+    if (row_stride == 1 && column_stride >= rows && column_stride <= INT_MAX)
+        return (Blas_side){CblasTrans, column_stride};
     if (rows == 1 && column_stride >= 1 && column_stride <= INT_MAX) return (Blas_side){CblasTrans, column_stride};
     return (Blas_side){CblasNoTrans, 0};
 }
@@ -137,17 +142,17 @@ static void end_blas(int threads)
     if (threads > 1) omp_set_num_threads(threads);
 }
 
-#define INLINE    inline __attribute__((always_inline))
-#define REAL      float
-#define NAME(x)   x##_f32
-#define CBLAS(x)  cblas_s##x
+#define INLINE   inline __attribute__((always_inline))
+#define REAL     float
+#define NAME(x)  x##_f32
+#define CBLAS(x) cblas_s##x
 #include "rt_gemm_real.h"
 #undef REAL
 #undef NAME
 #undef CBLAS
-#define REAL      double
-#define NAME(x)   x##_f64
-#define CBLAS(x)  cblas_d##x
+#define REAL     double
+#define NAME(x)  x##_f64
+#define CBLAS(x) cblas_d##x
 #include "rt_gemm_real.h"
 
 void rt_init_blas(int threads)

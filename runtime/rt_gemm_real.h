@@ -6,8 +6,8 @@ typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), align
 /* ---- thin products, b[K][N] with b_n = 1: one accumulator an element, k rising */
 
 /* c[R][V · LANES] from column n on; of the columns only those from `skip` on are stored. */
-static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n,
-                                 int skip, bool add)
+static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
+                                 int64_t n, int skip, bool add)
 {
     NAME(Lanes) sum[4][4] = {0};
     b += n;
@@ -23,16 +23,17 @@ static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *
 }
 
 /* Columns n … end of R rows; N >= LANES. */
-static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n,
-                                         int64_t end, bool add)
+static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
+                                         int64_t n, int64_t end, bool add)
 {
-    const int V = R <= 2 ? 4 : 2;               /* at least 6 sums at a time, to hide the latency of an fma */
+    const int V = R <= 2 ? 4 : 2; /* at least 6 sums at a time, to hide the latency of an fma */
     for (; n + V * LANES <= end; n += V * LANES) NAME(columns)(R, V, c, a, b, g, n, 0, add);
     for (; n + LANES <= end; n += LANES) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
     if (n < end) NAME(columns)(R, 1, c, a, b, g, end - LANES, (int)(n - (end - LANES)), add);
 }
 
-static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end, bool add)
+static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
+                                  bool add)
 {
     for (int64_t m = 0; m < g->M; m += 4) {
         REAL *cm = c + m * g->c_m;
@@ -46,10 +47,12 @@ static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const L
     }
 }
 
-/* ---- anything else: dot products of rows of a and columns of b, chunk of K by chunk, packed where they are not contiguous */
+/* ---- anything else: dot products of rows of a and columns of b, chunk of K by chunk, packed where they are not
+ * contiguous */
 
 /* rows × K of x as contiguous rows: x itself, or a copy in room. */
-static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t K, int64_t row, int64_t column, int64_t *ld)
+static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t K, int64_t row, int64_t column,
+                                int64_t *ld)
 {
     *ld = row;
     if (column == 1) return x;
@@ -79,8 +82,8 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
 }
 
 /* R rows of a, all columns of the tile, one chunk of K. */
-static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
-                                      int64_t K, bool add)
+static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
+                                      int64_t n, int64_t end, int64_t K, bool add)
 {
     REAL a_room[4 * CHUNK], b_room[2 * CHUNK];
     int64_t a_row, b_row;
@@ -93,7 +96,8 @@ static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const
     }
 }
 
-static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end, bool add)
+static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
+                               bool add)
 {
     for (int64_t k = 0; k < g->K; k += CHUNK)
         for (int64_t m = 0; m < g->M; m += 4) {
@@ -125,7 +129,8 @@ static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_g
 
 /* ---- the others */
 
-static void NAME(blas_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, Blas_side sa, Blas_side sb, int64_t ldc, bool add)
+static void NAME(blas_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, Blas_side sa, Blas_side sb,
+                            int64_t ldc, bool add)
 {
     Tiles t = blas_tiles(g);
     int64_t tiles = t.rows * t.columns;
@@ -135,8 +140,9 @@ static void NAME(blas_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_g
         int64_t m = i % tiles / t.columns * t.m, n = i % t.columns * t.n;
         int64_t rows = at_most(g->M - m, t.m), columns = at_most(g->N - n, t.n);
         int before = begin_blas();
-        CBLAS(gemm)(CblasRowMajor, sa.trans, sb.trans, (int)rows, (int)columns, (int)g->K, 1, a + at.a + m * g->a_m, (int)sa.ld,
-                    b + at.b + n * g->b_n, (int)sb.ld, add ? 1 : 0, c + at.c + m * g->c_m + n * g->c_n, (int)ldc);
+        CBLAS(gemm)
+        (CblasRowMajor, sa.trans, sb.trans, (int)rows, (int)columns, (int)g->K, 1, a + at.a + m * g->a_m, (int)sa.ld,
+         b + at.b + n * g->b_n, (int)sb.ld, add ? 1 : 0, c + at.c + m * g->c_m + n * g->c_n, (int)ldc);
         end_blas(before);
     }
 }
@@ -156,7 +162,7 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, 
     if (g.K == 0 && !add) NAME(clear)(c, &g);
     if (g.M == 0 || g.N == 0 || g.K == 0) return;
     bool thin = is_thin(&g);
-    bool turn = thin ? g.N < g.M : g.c_n != 1;          /* fewer rows than columns; or rows of c contiguous */
+    bool turn = thin ? g.N < g.M : g.c_n != 1; /* fewer rows than columns; or rows of c contiguous */
     if (turn) {
         const REAL *x = a;
         a = b, b = x;
@@ -164,7 +170,8 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, 
     }
     if (g.N == 1) g.b_n = 1;
     if (g.K == 1) g.a_k = g.b_k = 1;
-    Blas_side sa = blas_side(g.M, g.K, g.a_m, g.a_k), sb = blas_side(g.K, g.N, g.b_k, g.b_n), sc = blas_side(g.M, g.N, g.c_m, g.c_n);
+    Blas_side sa = blas_side(g.M, g.K, g.a_m, g.a_k), sb = blas_side(g.K, g.N, g.b_k, g.b_n),
+              sc = blas_side(g.M, g.N, g.c_m, g.c_n);
     bool blas = sa.ld && sb.ld && sc.ld && sc.trans == CblasNoTrans && g.K <= INT_MAX;
     if (thin || !blas) NAME(thin_gemm)(c, a, b, &g, add);
     else NAME(blas_gemm)(c, a, b, &g, sa, sb, sc.ld, add);

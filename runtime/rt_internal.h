@@ -1,4 +1,5 @@
-/* rt_internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS start, initialisation, optimizers. */
+/* rt_internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS start, initialisation, optimizers.
+ */
 #ifndef RT_INTERNAL_H
 #define RT_INTERNAL_H
 
@@ -23,7 +24,7 @@ int64_t copies_of_parameter(const Lathe_param *p);
 int64_t copy_elements(const Lathe_param *p);
 /* Where an element of a copy, both counted in C order, lies in the flat arrays. */
 int64_t copy_place(const Lathe_param *p, int64_t copy, int64_t element);
-int64_t contiguous_elements(const Lathe_param *p);     /* of a copy, so many lie side by side, again and again */
+int64_t contiguous_elements(const Lathe_param *p); /* of a copy, so many lie side by side, again and again */
 /* The export name with the copy's numbers filled in: "h.3.attn.c_attn.weight". */
 void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy);
 
@@ -45,7 +46,7 @@ typedef struct Optimizer {
     const char *moment_name[2]; /* exp_avg, exp_avg_sq; momentum */
     int segments;
     Segment *segment;
-    double *partial;            /* one for each chunk, of gradient_norm */
+    double *partial; /* one for each chunk, of gradient_norm */
 } Optimizer;
 
 /* AdamW 2, SGD 1 with momentum, else 0. */
@@ -58,9 +59,11 @@ void optimizer_free(Optimizer *o);
 
 /* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
-/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0.  As torch: clip / (norm + 1e-6). */
+/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0.  As torch: clip / (norm + 1e-6).
+ */
 double clip_scale(double norm, double clip);
-/* One update of params in one pass; step counts from 0 (the first update is step 0).  scale multiplies the gradients. */
+/* One update of params in one pass; step counts from 0 (the first update is step 0).  scale multiplies the gradients.
+ */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, double lr, double scale);
 
 /* The learning rate of update `step` (from 0): lr · (step + 1) / (warmup + 1) while step < warmup, then by the schedule

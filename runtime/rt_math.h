@@ -1,9 +1,9 @@
-/* rt_math.h: the words of ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and with
- * the same bits in vector bodies and tails.
+/* rt_math.h: the words of ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and
+ * with the same bits in vector bodies and tails.
  *
- * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials are
- * minimax fits of our own.  Every function takes NaN, infinities, zeros of both signs and subnormals as C's function
- * of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
+ * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials
+ * are minimax fits of our own.  Every function takes NaN, infinities, zeros of both signs and subnormals as C's
+ * function of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
  * Largest errors in units of the last place, over all floats (tests/runtime/test_math.c):
  *
  *     exp 1.0   expm1 1.4   log 0.8   tanh 1.4   erf 1.1   sin, cos 0.51 (|x| < 2^48)   pow 0.51   sqrt 0.5   rsqrt 1.5
@@ -48,7 +48,7 @@ static inline float abs_f32(float a) { return fabsf(a); }
 static inline double abs_f64(double a) { return fabs(a); }
 static inline int abs_i32(int a) { return (int)(a < 0 ? 0u - (uint32_t)a : (uint32_t)a); }
 
-static inline float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; }      /* of a zero or NaN: itself */
+static inline float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; } /* of a zero or NaN: itself */
 static inline double sign_f64(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
 static inline int sign_i32(int a) { return (a > 0) - (a < 0); }
 
@@ -58,23 +58,23 @@ static inline double floor_f64(double a) { return floor(a); }
 /* A tie is a's; a NaN on either side is the result. */
 static inline float max_f32(float a, float b)
 {
-    float larger = b > a ? b : a;
-    return b != b ? b : larger;
+    float y = a >= b ? a : b;
+    return a != a ? a : y;
 }
 static inline float min_f32(float a, float b)
 {
-    float smaller = b < a ? b : a;
-    return b != b ? b : smaller;
+    float y = a <= b ? a : b;
+    return a != a ? a : y;
 }
 static inline double max_f64(double a, double b)
 {
-    double larger = b > a ? b : a;
-    return b != b ? b : larger;
+    double y = a >= b ? a : b;
+    return a != a ? a : y;
 }
 static inline double min_f64(double a, double b)
 {
-    double smaller = b < a ? b : a;
-    return b != b ? b : smaller;
+    double y = a <= b ? a : b;
+    return a != a ? a : y;
 }
 static inline int max_i32(int a, int b) { return a >= b ? a : b; }
 static inline int min_i32(int a, int b) { return a <= b ? a : b; }
@@ -87,29 +87,30 @@ static inline double sqrt_f64(double a) { return sqrt(a); }
 static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
 static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
 
-/* Quotient rounded down and the remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around. */
+/* Quotient rounded down and the remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around.
+ */
 static inline int idiv_i32(int a, int b)
 {
-    int d = (b == 0) | (b == -1) ? 1 : b, q = a / d;
+    int d = ((b == 0) | (b == -1)) ? 1 : b, q = a / d;
     q -= (q * d != a) & ((a < 0) != (d < 0));
     q = b == -1 ? (int)(0u - (uint32_t)a) : q;
     return b == 0 ? 0 : q;
 }
 static inline int mod_i32(int a, int b)
 {
-    int d = (b == 0) | (b == -1) ? 1 : b, r = a % d;
-    r += (r != 0) & ((r < 0) != (d < 0)) ? d : 0;
+    int d = ((b == 0) | (b == -1)) ? 1 : b, r = a % d;
+    r += ((r != 0) & ((r < 0) != (d < 0))) ? d : 0;
     return b == 0 ? a : r;
 }
 static inline int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
 
-#define LN2_HIGH_F32 0x1.62e400p-1f             /* 15 bits: times any n it is exact */
+#define LN2_HIGH_F32 0x1.62e400p-1f /* 15 bits: times any n it is exact */
 #define LN2_LOW_F32  0x1.7f7d1cp-20f
-#define ROUND_F32    0x1.8p23f                  /* added, it pushes the fraction out: the low bits are the integer */
+#define ROUND_F32    0x1.8p23f /* added, it pushes the fraction out: the low bits are the integer */
 
-static inline float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); }   /* -126 … 127 */
+static inline float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); } /* -126 … 127 */
 
 /* e^r, and n for it */
 static inline float exp_core_f32(float x, int32_t *power)
@@ -129,8 +130,8 @@ static inline float exp_core_f32(float x, int32_t *power)
 static inline float exp_f32(float a)
 {
     int32_t n;
-    float p = exp_core_f32(a > 89.0f ? 89.0f : a < -104.0f ? -104.0f : a, &n);      /* infinity and 0 follow by themselves */
-    int32_t half = n >> 1;                      /* two steps, so that the one rounding to a subnormal is the last */
+    float p = exp_core_f32(fabsf(a) > 104.0f ? copysignf(104.0f, a) : a, &n); /* infinity and 0 follow by themselves */
+    int32_t half = n >> 1; /* two steps, so that the one rounding to a subnormal is the last */
     return p * power_of_two_f32(half) * power_of_two_f32(n - half);
 }
 
@@ -203,7 +204,7 @@ static inline float erf_f32(float a)
 
 static inline float log_f32(float a)
 {
-    int tiny = a < 0x1p-126f;                   /* subnormal (or no positive number: mended below) */
+    int tiny = a < 0x1p-126f; /* subnormal (or no positive number: mended below) */
     uint32_t u = bits_of_f32(tiny ? a * 0x1p23f : a);
     int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
     float f = f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
@@ -218,19 +219,19 @@ static inline float log_f32(float a)
     q = fmaf(q, f, -0x1.000006p-2f);
     q = fmaf(q, f, 0x1.555548p-2f);
     float ff = f * f;
-    float y = fmaf(ff, -0.5f, fmaf(q, ff * f, n * LN2_LOW_F32));    /* log(1 + f) - f, and the low part of n ln 2 */
+    float y = fmaf(ff, -0.5f, fmaf(q, ff * f, n * LN2_LOW_F32)); /* log(1 + f) - f, and the low part of n ln 2 */
     y = fmaf(n, LN2_HIGH_F32, f + y);
     y = a == INFINITY ? INFINITY : y;
     y = a == 0.0f ? -INFINITY : y;
     return a >= 0.0f ? y : NAN;
 }
 
-/* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48 floats lie millions of periods apart; the
- * argument is then taken as 0. */
+/* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48 floats lie millions of periods
+ * apart; the argument is then taken as 0. */
 
 static inline float sin_shifted_f32(float a, uint64_t quarter)
 {
-    double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0;    /* infinity · 0 is the NaN wanted */
+    double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0; /* infinity · 0 is the NaN wanted */
     double t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
     double n = t - 0x1.8p52;
     uint64_t k = bits_of_f64(t) + quarter;
@@ -240,7 +241,7 @@ static inline float sin_shifted_f32(float a, uint64_t quarter)
     s = fma(s, rr, -0x1.a00f7e1496c45p-13);
     s = fma(s, rr, 0x1.111108690ba31p-7);
     s = fma(s, rr, -0x1.5555554c6ffc0p-3);
-    s = fma(s, rr, 1.0) * r;                    /* a product, so that -0 stays */
+    s = fma(s, rr, 1.0) * r; /* a product, so that -0 stays */
     double c = -0x1.241e6b16f5ddcp-22;
     c = fma(c, rr, 0x1.a010dde235c7ep-16);
     c = fma(c, rr, -0x1.6c16b828aa42ap-10);
@@ -255,9 +256,9 @@ static inline float cos_f32(float a) { return sin_shifted_f32(a, 1); }
 
 /* ---- a to the power b, in double inside: 2^(b log2 |a|).  A negative a has a power where b is an integer. */
 
-static inline double log2_of_f32(float a)       /* of |a|; -infinity at 0, infinity at infinity */
+static inline double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity */
 {
-    double x = fabs((double)a);                 /* a subnormal float is a normal double */
+    double x = fabs((double)a); /* a subnormal float is a normal double */
     uint64_t u = bits_of_f64(x);
     int64_t e = (int64_t)((u >> 32) - 0x3fe6a09eu) >> 20;
     double m = f64_of_bits(u - ((uint64_t)e << 52));
@@ -271,12 +272,12 @@ static inline double log2_of_f32(float a)       /* of |a|; -infinity at 0, infin
     q = fma(q, ss, 0x1.71547652b82ffp+1);
     double y = fma(q, s, (double)(int32_t)e);
     y = x == 0.0 ? -(double)INFINITY : y;
-    return x < (double)INFINITY ? y : x;        /* infinity and NaN are their own */
+    return x < (double)INFINITY ? y : x; /* infinity and NaN are their own */
 }
 
 static inline double exp2_for_f32(double a)
 {
-    double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a;         /* beyond what a float holds */
+    double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a; /* beyond what a float holds */
     double t = x + 0x1.8p52;
     double r = x - (t - 0x1.8p52);
     double p = 0x1.fde5f95233cb9p-17;
@@ -296,9 +297,9 @@ static inline float pow_f32(float a, float b)
     int odd = (whole == b) & (half + half != b);
     int negative = (int)(bits_of_f32(a) >> 31);
     y = odd & negative ? -y : y;
-    y = (a < 0.0f) & (whole != b) & (a > -INFINITY) ? NAN : y;
-    y = (a == -1.0f) & (fabsf(b) == INFINITY) ? 1.0f : y;
-    return (b == 0.0f) | (a == 1.0f) ? 1.0f : y;
+    y = ((a < 0.0f) & (whole != b) & (a > -INFINITY)) ? NAN : y;
+    y = ((a == -1.0f) & (fabsf(b) == INFINITY)) ? 1.0f : y;
+    return ((b == 0.0f) | (a == 1.0f)) ? 1.0f : y;
 }
 
 /* ---- double: libm's */
@@ -338,21 +339,38 @@ static inline double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 
 
 /* ---- the end of a reduction over 16 lanes: a fixed tree, halves onto each other */
 
-#define LANES_END(name, T, step)                                                                                                \
-    static inline T name(const T *lane)                                                                                         \
-    {                                                                                                                           \
-        T half[8];                                                                                                              \
-        for (int l = 0; l < 8; l++) half[l] = step(lane[l], lane[l + 8]);                                                       \
-        for (int l = 0; l < 4; l++) half[l] = step(half[l], half[l + 4]);                                                       \
-        for (int l = 0; l < 2; l++) half[l] = step(half[l], half[l + 2]);                                                       \
-        return step(half[0], half[1]);                                                                                          \
+#define LANES_END(name, T, step)                                                                                       \
+    static inline T name(const T *lane)                                                                                \
+    {                                                                                                                  \
+        T half[8];                                                                                                     \
+        for (int l = 0; l < 8; l++) half[l] = step(lane[l], lane[l + 8]);                                              \
+        for (int l = 0; l < 4; l++) half[l] = step(half[l], half[l + 4]);                                              \
+        for (int l = 0; l < 2; l++) half[l] = step(half[l], half[l + 2]);                                              \
+        return step(half[0], half[1]);                                                                                 \
     }
-#define PLUS(a, b) ((a) + (b))
+#define PLUS(a, b)   ((a) + (b))
+#define LARGER(a, b) ((b) > (a) ? (b) : (a))
 LANES_END(sum_lanes_f32, float, PLUS)
 LANES_END(sum_lanes_f64, double, PLUS)
-LANES_END(max_lanes_f32, float, max_f32)
-LANES_END(max_lanes_f64, double, max_f64)
+LANES_END(max_numbers_f32, float, LARGER)
+LANES_END(max_numbers_f64, double, LARGER)
 #undef PLUS
+#undef LARGER
 #undef LANES_END
+
+static inline float max_lanes_f32(const float *lane)
+{
+    int nan = 0;
+    for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];
+    float y = max_numbers_f32(lane);
+    return nan ? NAN : y;
+}
+static inline double max_lanes_f64(const double *lane)
+{
+    int nan = 0;
+    for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];
+    double y = max_numbers_f64(lane);
+    return nan ? (double)NAN : y;
+}
 
 #endif

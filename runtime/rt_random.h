@@ -1,4 +1,5 @@
-/* rt_random.h: draws that are a function of (seed, name, element): the same for any layout, number of threads and order. */
+/* rt_random.h: draws that are a function of (seed, name, element): the same for any layout, number of threads and
+ * order. */
 #ifndef RT_RANDOM_H
 #define RT_RANDOM_H
 

@@ -3,7 +3,7 @@
 #include "trainer.h"
 #include <string.h>
 
-enum { CHUNK = 1024 };          /* even: elements drawn at a time */
+enum { CHUNK = 1024 }; /* even: elements drawn at a time */
 
 int64_t copies_of_parameter(const Lathe_param *p)
 {
@@ -109,7 +109,8 @@ void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
             char name[512];
             int64_t copy = k / chunks, first = k % chunks * CHUNK;
             copy_name(name, sizeof name, p, copy);
-            fill_chunk(flat, m->real, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
+            fill_chunk(flat, m->real, p, copy, stream_of(seed, name), first,
+                       (int)(n - first < CHUNK ? n - first : CHUNK));
         }
     }
 }

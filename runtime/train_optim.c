@@ -1,14 +1,14 @@
 /* train_optim.c: AdamW and SGD with decoupled weight decay, the norm of the gradient, the learning rate.
  *
- * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm adds up
- * the chunks in order, so that the number of threads changes no bit.  The arithmetic follows torch.optim. */
+ * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
+ * adds up the chunks in order, so that the number of threads changes no bit.  The arithmetic follows torch.optim. */
 #include "rt_math.h"
 #include "trainer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 16384 };         /* elements; several segments may meet in one */
+enum { CHUNK = 16384 }; /* elements; several segments may meet in one */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -32,7 +32,8 @@ static void add_runs(Optimizer *o, const Lathe_param *p)
         }
 }
 
-/* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it is zero and stays so). */
+/* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it is zero and stays so).
+ */
 static void join_segments(Optimizer *o)
 {
     int n = 0;
@@ -72,13 +73,23 @@ static size_t moment_bytes(const Lathe_model *m)
     return (size_t)m->flat_elements * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
 }
 
-size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r) { return (size_t)optimizer_moments(r) * moment_bytes(m); }
+size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
+{
+    return (size_t)optimizer_moments(r) * moment_bytes(m);
+}
 
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
 {
     static const char *const adamw[] = {"exp_avg", "exp_avg_sq"}, *const sgd[] = {"momentum"};
-    *o = (Optimizer){.kind = r->optimizer, .real = m->real, .beta1 = r->beta1, .beta2 = r->beta2, .eps = r->eps, .decay = r->decay,
-                     .momentum = r->momentum, .n = m->flat_elements, .moments = optimizer_moments(r)};
+    *o = (Optimizer){.kind = r->optimizer,
+                     .real = m->real,
+                     .beta1 = r->beta1,
+                     .beta2 = r->beta2,
+                     .eps = r->eps,
+                     .decay = r->decay,
+                     .momentum = r->momentum,
+                     .n = m->flat_elements,
+                     .moments = optimizer_moments(r)};
     for (int k = 0; k < o->moments; k++) {
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
         o->moment_name[k] = r->optimizer == LATHE_ADAMW ? adamw[k] : sgd[k];
@@ -97,9 +108,9 @@ void optimizer_free(Optimizer *o)
 
 /* ---- steps */
 
-typedef struct Rates {          /* of one update */
-    double scale, lr, keep;     /* of the gradient; learning rate; what decay leaves of a parameter */
-    double correction1, correction2;    /* 1 - beta^(step + 1) */
+typedef struct Rates {               /* of one update */
+    double scale, lr, keep;          /* of the gradient; learning rate; what decay leaves of a parameter */
+    double correction1, correction2; /* 1 - beta^(step + 1) */
 } Rates;
 
 #define REAL    float
@@ -117,7 +128,8 @@ double gradient_norm(const Optimizer *o, const void *grads)
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t begin = k * CHUNK, n = smaller(o->n - begin, CHUNK);
-        o->partial[k] = o->real == LATHE_F64 ? squares_f64((const double *)grads + begin, n) : squares_f32((const float *)grads + begin, n);
+        o->partial[k] = o->real == LATHE_F64 ? squares_f64((const double *)grads + begin, n)
+                                             : squares_f32((const float *)grads + begin, n);
     }
     for (int64_t k = 0; k < chunks_of(o); k++) sum += o->partial[k];
     return sqrt(sum);
@@ -146,7 +158,8 @@ static void update(const Optimizer *o, void *params, const void *grads, int64_t 
 
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, double lr, double scale)
 {
-    Rates plain = {scale, lr, 1, 1 - pow(o->beta1, (double)step + 1), 1 - pow(o->beta2, (double)step + 1)}, decaying = plain;
+    Rates plain = {scale, lr, 1, 1 - pow(o->beta1, (double)step + 1), 1 - pow(o->beta2, (double)step + 1)},
+          decaying = plain;
     decaying.keep = 1 - lr * o->decay;
     if (o->segments == 0) return;
 #pragma omp parallel for schedule(static)

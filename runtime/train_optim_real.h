@@ -14,10 +14,12 @@ static double NAME(squares)(const REAL *x, int64_t n)
 }
 
 /* m += (g - m)(1 - beta1);  v = beta2 v + (1 - beta2) g²;  p = keep p - lr/c1 m / (sqrt(v) / sqrt(c2) + eps) */
-static void NAME(adamw)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, int64_t begin, int64_t end, const Rates *r)
+static void NAME(adamw)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, int64_t begin,
+                        int64_t end, const Rates *r)
 {
     REAL *__restrict__ m = o->moment[0], *__restrict__ v = o->moment[1];
-    const REAL scale = (REAL)r->scale, keep = (REAL)r->keep, rate = (REAL)(r->lr / r->correction1), root = (REAL)sqrt(r->correction2);
+    const REAL scale = (REAL)r->scale, keep = (REAL)r->keep, rate = (REAL)(r->lr / r->correction1),
+               root = (REAL)sqrt(r->correction2);
     const REAL new1 = (REAL)(1 - o->beta1), old2 = (REAL)o->beta2, new2 = (REAL)(1 - o->beta2), eps = (REAL)o->eps;
     for (int64_t i = begin; i < end; i++) {
         REAL d = g[i] * scale;
@@ -30,7 +32,8 @@ static void NAME(adamw)(const Optimizer *o, REAL *__restrict__ p, const REAL *__
 }
 
 /* u = momentum u + g;  p = keep p - lr u */
-static void NAME(sgd)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, int64_t begin, int64_t end, const Rates *r)
+static void NAME(sgd)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, int64_t begin, int64_t end,
+                      const Rates *r)
 {
     REAL *__restrict__ u = o->moment[0];
     const REAL scale = (REAL)r->scale, keep = (REAL)r->keep, rate = (REAL)r->lr, momentum = (REAL)o->momentum;

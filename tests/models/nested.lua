@@ -3,6 +3,7 @@
 
 return {
   config = { vocab = 9, width = 6, layers = 3, seq = 5, batch = 2, accumulate = 2, dropout = 0.0, reverse = false, checkpoint = false },
+  decode = false,
 
   forward = function(c, input)
     local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width, init = nn.init.normal(1) })

@@ -8,11 +8,14 @@
 static double *decoded(Live *l, int decode, const double *ids, int64_t seq, int64_t vocab)
 {
     double *logits = NEW_ARRAY(double, seq * vocab);
-    const Lathe_tensor *tokens = input_of(l, decode, "tokens"), *position = input_of(l, decode, "position");
+    const Lathe_entry *e = &l->model->entry[decode];
+    const Lathe_tensor *tokens = input_of(l, decode, "tokens");
+    const Lathe_tensor *position = find_tensor(e->input, e->inputs, "position");       /* a recurrence needs none */
     memset(l->state, 0, (size_t)l->model->state_bytes);
     for (int64_t t = 0; t < seq; t++) {
         set_element(tokens->dtype, l->room[decode].in + tokens->offset, 0, ids[t]);
-        set_element(position->dtype, l->room[decode].in + position->offset, 0, (double)t);
+        if (position)
+            set_element(position->dtype, l->room[decode].in + position->offset, 0, (double)t);
         call_entry(l, decode);
         memcpy(logits + t * vocab, read_output(l, decode, "logits"), sizeof(double) * (size_t)vocab);
     }

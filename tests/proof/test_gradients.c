@@ -19,10 +19,12 @@ static const Case cases[] = {
      "--set vocab=13", 3},
     {"llama_like", "grad", "tests/models/llama_like.lua", 3},
     {"lstm20", "grad", "tests/models/lstm20.lua", 4},
-    {"char_rnn", "grad", "models/char_rnn.lua --set width=10 --set seq=6 --set batch=3 --set vocab=11", 4},
+    {"char_rnn", "grad", "models/char_rnn.lua --set width=10 --set hidden=9 --set seq=6 --set batch=3 --set vocab=11", 4},
     {"mlp", "grad", "models/mlp.lua", 4},
     {"nested loops", "train", "tests/models/nested.lua", 5},
     {"nested loops, recomputed", "train", "tests/models/nested.lua --set checkpoint=true", 5},
+    {"nested loops, reversed, dropout", "train", "tests/models/nested.lua --set reverse=true --set dropout=0.2 --set seq=7", 5},
+    {"nested loops, not split", "train", "tests/models/nested.lua --no-split --no-recompute", 5},
 };
 
 static void check_case(const Case *c, Rng *r)

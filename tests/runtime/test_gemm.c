@@ -1,5 +1,5 @@
-/* test_gemm.c: rt_gemm.c: all layouts and extents against plain loops, batches, K = 0, adding, untouched surroundings, and
- * the same bits for 1, 2, 3, 8 threads and inside a parallel region. */
+/* test_gemm.c: rt_gemm.c: all layouts and extents against plain loops, batches, K = 0, adding, untouched surroundings,
+ * and the same bits for 1, 2, 3, 8 threads and inside a parallel region. */
 #include "harness.h"
 #include "lathe_rt.h"
 #include "rt_internal.h"
@@ -20,7 +20,7 @@ typedef struct Case {
     bool add;
 } Case;
 
-enum Layout { ROWS_CONTIGUOUS, COLUMNS_CONTIGUOUS, SPACED, REPEATED };  /* SPACED: neither; REPEATED: all rows are one */
+enum Layout { ROWS_CONTIGUOUS, COLUMNS_CONTIGUOUS, SPACED, REPEATED }; /* SPACED: neither; REPEATED: all rows are one */
 
 static Matrix matrix(int64_t rows, int64_t columns, const int64_t batch[2], enum Layout layout, int64_t gap, bool share)
 {
@@ -29,30 +29,42 @@ static Matrix matrix(int64_t rows, int64_t columns, const int64_t batch[2], enum
     if (layout == SPACED) m.row = 2 * columns + 1, m.column = 2;
     if (layout == REPEATED) m.row = 0;
     int64_t one = (rows > 0 ? rows - 1 : 0) * m.row + (columns > 0 ? columns - 1 : 0) * m.column + 1 + gap;
-    m.inner = share ? 0 : one;                              /* b shared by the inner batch axis, as grouped heads are */
+    m.inner = share ? 0 : one; /* b shared by the inner batch axis, as grouped heads are */
     m.outer = share ? one : one * batch[1];
     m.span = one * batch[0] * batch[1];
     return m;
 }
 
-static Case make_case(int64_t M, int64_t N, int64_t K, int64_t b0, int64_t b1, int la, int lb, int lc, int64_t gap, bool add)
+static Case make_case(int64_t M, int64_t N, int64_t K, int64_t b0, int64_t b1, int la, int lb, int lc, int64_t gap,
+                      bool add)
 {
     int64_t batch[2] = {b0, b1};
     Case t = {.add = add};
     t.a = matrix(M, K, batch, la, gap, false);
     t.b = matrix(K, N, batch, lb, gap, gap & 1);
     t.c = matrix(M, N, batch, lc == REPEATED ? SPACED : lc, gap, false);
-    t.g = (Lathe_gemm){.nbatch = 2, .batch = {b0, b1}, .a_batch = {t.a.outer, t.a.inner}, .b_batch = {t.b.outer, t.b.inner},
-                       .c_batch = {t.c.outer, t.c.inner}, .M = M, .N = N, .K = K, .a_m = t.a.row, .a_k = t.a.column,
-                       .b_k = t.b.row, .b_n = t.b.column, .c_m = t.c.row, .c_n = t.c.column};
+    t.g = (Lathe_gemm){.nbatch = 2,
+                       .batch = {b0, b1},
+                       .a_batch = {t.a.outer, t.a.inner},
+                       .b_batch = {t.b.outer, t.b.inner},
+                       .c_batch = {t.c.outer, t.c.inner},
+                       .M = M,
+                       .N = N,
+                       .K = K,
+                       .a_m = t.a.row,
+                       .a_k = t.a.column,
+                       .b_k = t.b.row,
+                       .b_n = t.b.column,
+                       .c_m = t.c.row,
+                       .c_n = t.c.column};
     return t;
 }
 
 static char *text_of_case(const Case *t)
 {
     const Lathe_gemm *g = &t->g;
-    return format("%ldx%ld · %ldx%ld (a %ld %ld, b %ld %ld, c %ld %ld), batch %ld %ld%s", g->M, g->K, g->K, g->N, g->a_m, g->a_k, g->b_k,
-                  g->b_n, g->c_m, g->c_n, g->batch[0], g->batch[1], t->add ? ", added" : "");
+    return format("%ldx%ld · %ldx%ld (a %ld %ld, b %ld %ld, c %ld %ld), batch %ld %ld%s", g->M, g->K, g->K, g->N,
+                  g->a_m, g->a_k, g->b_k, g->b_n, g->c_m, g->c_n, g->batch[0], g->batch[1], t->add ? ", added" : "");
 }
 
 static void *numbers(bool f64, int64_t n, Rng *r)
@@ -76,7 +88,8 @@ static void check_result(bool f64, const Case *t, const void *before, const void
     char *written = alloc((size_t)t->c.span + 16);
     double worst = 0;
     for (int64_t e = 0; e < g->batch[0] * g->batch[1] * g->M * g->N; e++) {
-        int64_t n = e % g->N, m = e / g->N % g->M, i1 = e / g->N / g->M % g->batch[1], i0 = e / g->N / g->M / g->batch[1];
+        int64_t n = e % g->N, m = e / g->N % g->M, i1 = e / g->N / g->M % g->batch[1],
+                i0 = e / g->N / g->M / g->batch[1];
         int64_t at = i0 * t->c.outer + i1 * t->c.inner + m * g->c_m + n * g->c_n;
         double sum = t->add ? get_element(type, before, at) : 0, size = fabs(sum);
         for (int64_t k = 0; k < g->K; k++) {
@@ -127,8 +140,8 @@ static void test_small_extents(void)
     Rng r = rng_of(1);
     for (int i = 0; i < (long_run() ? 20000 : 1000); i++) {
         int64_t M = extent[below(&r, 11)], N = extent[below(&r, 11)], K = extent[below(&r, 11)];
-        Case t = make_case(M, N, K, 1 + below(&r, 3), 1 + below(&r, 3), (int)below(&r, 4), (int)below(&r, 4), (int)below(&r, 3), below(&r, 3),
-                           below(&r, 2));
+        Case t = make_case(M, N, K, 1 + below(&r, 3), 1 + below(&r, 3), (int)below(&r, 4), (int)below(&r, 4),
+                           (int)below(&r, 3), below(&r, 3), below(&r, 2));
         check_case(i % 3 == 0, t, &r, true);
         if (i % 50 == 49) free_all();
     }
@@ -137,14 +150,16 @@ static void test_small_extents(void)
 /* Shapes that are cut into tiles, in each layout that generated code has. */
 static void test_large_extents(void)
 {
-    static const int64_t shape[][4] = {{1, 3000, 700, 1},  {1, 700, 3000, 1},   {3, 2048, 512, 2}, {2050, 7, 300, 1},  {128, 128, 3000, 1},
-                                       {1100, 300, 96, 1}, {300, 2000, 64, 1},  {65, 130, 64, 24}, {33, 1030, 40, 3}, {768, 97, 1, 1},
-                                       {20, 20, 5000, 2},  {9, 12, 5000, 1},    {5, 16, 2100, 1}};
+    static const int64_t shape[][4] = {{1, 3000, 700, 1},   {1, 700, 3000, 1},  {3, 2048, 512, 2},  {2050, 7, 300, 1},
+                                       {128, 128, 3000, 1}, {1100, 300, 96, 1}, {300, 2000, 64, 1}, {65, 130, 64, 24},
+                                       {33, 1030, 40, 3},   {768, 97, 1, 1},    {20, 20, 5000, 2},  {9, 12, 5000, 1},
+                                       {5, 16, 2100, 1}};
     Rng r = rng_of(2);
     for (int i = 0; i < COUNT_OF(shape); i++)
         for (int layouts = 0; layouts < 8; layouts++) {
             const int64_t *s = shape[i];
-            Case t = make_case(s[0], s[1], s[2], 1, s[3], layouts & 1, layouts >> 1 & 1, layouts >> 2, layouts % 3, layouts % 2);
+            Case t = make_case(s[0], s[1], s[2], 1, s[3], layouts & 1, layouts >> 1 & 1, layouts >> 2, layouts % 3,
+                               layouts % 2);
             check_case(i % 4 == 3, t, &r, layouts == i % 8 || long_run());
             free_all();
         }

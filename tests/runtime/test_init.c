@@ -10,27 +10,39 @@ enum { TALL = 700, WIDE = 301, N = TALL * WIDE };
 
 static Lathe_param weight(Lathe_init init, double a, double b)
 {
-    return (Lathe_param){.name = "layer.weight", .export_name = "h.%d.weight", .rank = 3, .loops = 1, .dim = {2, TALL, WIDE},
-                         .stride = {N + 3, WIDE, 1}, .init = init, .init_a = a, .init_b = b};
+    return (Lathe_param){.name = "layer.weight",
+                         .export_name = "h.%d.weight",
+                         .rank = 3,
+                         .loops = 1,
+                         .dim = {2, TALL, WIDE},
+                         .stride = {N + 3, WIDE, 1},
+                         .init = init,
+                         .init_a = a,
+                         .init_b = b};
 }
 
 static void *filled_with(Lathe_dtype real, const Lathe_param *p, int n, int64_t flat, uint64_t seed)
 {
     Lathe_model m = {.real = real, .params = n, .param = p, .flat_elements = flat};
     void *at = alloc((size_t)flat * 8);
-    memset(at, 0xff, (size_t)flat * 8);         /* NaN */
+    memset(at, 0xff, (size_t)flat * 8); /* NaN */
     init_parameters(&m, seed, at);
     return at;
 }
 
-static int ascending(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int ascending(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
-/* Largest distance between the distribution of x and a given one (Kolmogorov and Smirnov), times sqrt(n): 1.95 in a thousand. */
+/* Largest distance between the distribution of x and a given one (Kolmogorov and Smirnov), times sqrt(n): 1.95 in a
+ * thousand. */
 static double distance(double *x, int n, double (*below)(double))
 {
     double worst = 0;
     qsort(x, (size_t)n, sizeof *x, ascending);
-    for (int i = 0; i < n; i++) worst = fmax(worst, fmax(fabs(below(x[i]) - (double)i / n), fabs(below(x[i]) - (i + 1.0) / n)));
+    for (int i = 0; i < n; i++)
+        worst = fmax(worst, fmax(fabs(below(x[i]) - (double)i / n), fabs(below(x[i]) - (i + 1.0) / n)));
     return worst * sqrt(n);
 }
 
@@ -43,8 +55,10 @@ static void test_distributions(void)
     for (uint64_t seed = 1; seed < 6; seed++) {
         double *x = filled_with(LATHE_F64, &gauss, 1, 2 * (N + 3), seed * 0x100000001ull);
         double correlation = 0, neighbours = 0;
-        for (int i = 0; i < N - 1; i++) correlation += x[i] * x[i + N + 3] / 0.0004, neighbours += x[i] * x[i + 1] / 0.0004;
-        expect(fabs(correlation) < 4.5 * sqrt(N) && fabs(neighbours) < 4.5 * sqrt(N), "correlations: %g, %g", correlation, neighbours);
+        for (int i = 0; i < N - 1; i++)
+            correlation += x[i] * x[i + N + 3] / 0.0004, neighbours += x[i] * x[i + 1] / 0.0004;
+        expect(fabs(correlation) < 4.5 * sqrt(N) && fabs(neighbours) < 4.5 * sqrt(N), "correlations: %g, %g",
+               correlation, neighbours);
         expect(x[N] == 0 && x[N + 1] == 0 && x[2 * N + 5] == 0, "padding must be zero");
         expect(distance(x, N, normal_below) < 1.95, "not a normal distribution");
         x = filled_with(LATHE_F64, &flat, 1, 2 * (N + 3), seed);
@@ -59,11 +73,13 @@ static void test_constants(void)
     for (int k = 0; k < 3; k++) {
         Lathe_param p = weight(kind[k], 0.25, 0);
         float *x = filled_with(LATHE_F32, &p, 1, 2 * (N + 3), 1);
-        for (int i = 0; i < N; i++) expect(x[i] == (k == 0 ? 0 : k == 1 ? 1 : 0.25f) && x[N] == 0, "constant element %g", x[i]);
+        for (int i = 0; i < N; i++)
+            expect(x[i] == (k == 0 ? 0 : k == 1 ? 1 : 0.25f) && x[N] == 0, "constant element %g", x[i]);
     }
 }
 
-/* The same values wherever they lie: as a stack with gaps, interleaved with another parameter, as single tensors, in float. */
+/* The same values wherever they lie: as a stack with gaps, interleaved with another parameter, as single tensors, in
+ * float. */
 static void test_layouts(void)
 {
     Lathe_param stack = weight(LATHE_NORMAL, 0.02, 0), spread = stack, single = stack;
@@ -81,7 +97,8 @@ static void test_layouts(void)
     double *other = filled_with(LATHE_F64, &single, 1, N, 8);
     for (int i = 0; i < N; i++) {
         double x = a[N + 3 + i];
-        expect(b[1 + i / WIDE * (2 * WIDE + 5) + i % WIDE * 2] == x && c[i] == x && d[i] == (float)x, "element %d by layout", i);
+        expect(b[1 + i / WIDE * (2 * WIDE + 5) + i % WIDE * 2] == x && c[i] == x && d[i] == (float)x,
+               "element %d by layout", i);
         expect(x != other[i] && x != a[i], "element %d does not depend on seed or name", i);
     }
 }

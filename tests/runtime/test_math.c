@@ -1,6 +1,6 @@
 /* test_math.c: rt_math.h: errors over all floats (every 257th in the quick mode) against libm's double, special values,
  * the same bits in vector bodies and alone, integers, Philox against its published vectors. */
-#pragma GCC optimize("O3,no-math-errno,no-trapping-math")       /* as generated code is compiled */
+#pragma GCC optimize("O3,no-math-errno,no-trapping-math") /* as generated code is compiled */
 #include "harness.h"
 #include "rt_math.h"
 #include <float.h>
@@ -15,15 +15,15 @@ typedef struct Function {
     void (*vector)(float *restrict y, const float *restrict x, int n);
     float (*single)(float);
     double (*exact)(double);
-    double limit;               /* units of the last place */
-    double range;               /* tested for |x| < range; 0: all */
+    double limit; /* units of the last place */
+    double range; /* tested for |x| < range; 0: all */
 } Function;
 
-#define VECTOR(name) \
-    __attribute__((noinline)) static void vector_##name(float *restrict y, const float *restrict x, int n) \
-    { \
-        for (int i = 0; i < n; i++) y[i] = name##_f32(x[i]); \
-    } \
+#define VECTOR(name)                                                                                                   \
+    __attribute__((noinline)) static void vector_##name(float *restrict y, const float *restrict x, int n)             \
+    {                                                                                                                  \
+        for (int i = 0; i < n; i++) y[i] = name##_f32(x[i]);                                                           \
+    }                                                                                                                  \
     __attribute__((noinline)) static float single_##name(float x) { return name##_f32(x); }
 VECTOR(exp)
 VECTOR(expm1)
@@ -41,12 +41,15 @@ VECTOR(sign)
 static double exact_rsqrt(double x) { return 1 / sqrt(x); }
 static double exact_sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
-#define ROW(name, exact, limit, range) { #name, vector_##name, single_##name, exact, limit, range }
+#define ROW(name, exact, limit, range)                                                                                 \
+    {                                                                                                                  \
+#name, vector_##name, single_##name, exact, limit, range                                                       \
+    }
 static const Function functions[] = {
-    ROW(exp, exp, 1.0, 0),     ROW(expm1, expm1, 1.4, 0),  ROW(log, log, 0.8, 0),
-    ROW(tanh, tanh, 1.4, 0),   ROW(erf, erf, 1.1, 0),      ROW(sin, sin, 0.51, 0x1p48), ROW(cos, cos, 0.51, 0x1p48),
-    ROW(sqrt, sqrt, 0.5, 0),   ROW(rsqrt, exact_rsqrt, 1.5, 0), ROW(floor, floor, 0, 0),
-    ROW(abs, fabs, 0, 0),      ROW(sign, exact_sign, 0, 0),
+    ROW(exp, exp, 1.0, 0),       ROW(expm1, expm1, 1.4, 0), ROW(log, log, 0.8, 0),
+    ROW(tanh, tanh, 1.4, 0),     ROW(erf, erf, 1.1, 0),     ROW(sin, sin, 0.51, 0x1p48),
+    ROW(cos, cos, 0.51, 0x1p48), ROW(sqrt, sqrt, 0.5, 0),   ROW(rsqrt, exact_rsqrt, 1.5, 0),
+    ROW(floor, floor, 0, 0),     ROW(abs, fabs, 0, 0),      ROW(sign, exact_sign, 0, 0),
 };
 
 /* |y - exact| in units of the last place of a float of exact's size; infinity counts as 2^128. */
@@ -93,20 +96,74 @@ static void test_all(const Function *f)
         if (worst > before) worst_at = at;
     }
     printf("%-6s %.4f ulp at %a\n", f->name, worst, worst_at);
-    expect(worst <= f->limit, "%s: error %.4f ulp at %a (%.9g), allowed %.2f", f->name, worst, worst_at, worst_at, f->limit);
+    expect(worst <= f->limit, "%s: error %.4f ulp at %a (%.9g), allowed %.2f", f->name, worst, worst_at, worst_at,
+           f->limit);
     expect(differing == 0, "%s: %ld results differ between a vector and alone", f->name, differing);
 }
 
 /* The ends of ranges, whatever the stride above skips. */
 static void test_edges(const Function *f)
 {
-    static const float edge[] = {
-        0, -0.0f, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN, -FLT_MIN, 0x1p-149f, -0x1p-149f, 1, -1, 0x1p-126f,
-        88.72283f, 88.72284f, 89, -87.33654f, -87.33655f, -103.97207f, -103.97208f, -103.98f, -104, 0x1.62e42ep+6f,
-        0.5f, -0.5f, 0x1.62e430p-2f, -0x1.62e430p-2f, 3.92f, 3.95f, -3.95f, 4, 9, 9.02f, 10, -17.4f, -26, -25.99f,
-        0x1p-24f, -0x1p-24f, 0x1p-25f, 0x1.fffffep-25f, 0x1.6a09e6p-1f, 0x1.6a09e8p-1f, 0x1.6a09e6p+0f, 0.99999994f, 1.0000001f,
-        1.5707964f, 3.1415927f, 0x1.921fb6p+1f, 1e5f, -1e5f, 0x1.e848p+16f, 16367173.0f, 8388609.0f, -2.5f, 2.5f, 1e15f, 1e30f };
-    float x[BLOCK] = { 0 };
+    static const float edge[] = {0,
+                                 -0.0f,
+                                 INFINITY,
+                                 -INFINITY,
+                                 NAN,
+                                 FLT_MAX,
+                                 -FLT_MAX,
+                                 FLT_MIN,
+                                 -FLT_MIN,
+                                 0x1p-149f,
+                                 -0x1p-149f,
+                                 1,
+                                 -1,
+                                 0x1p-126f,
+                                 88.72283f,
+                                 88.72284f,
+                                 89,
+                                 -87.33654f,
+                                 -87.33655f,
+                                 -103.97207f,
+                                 -103.97208f,
+                                 -103.98f,
+                                 -104,
+                                 0x1.62e42ep+6f,
+                                 0.5f,
+                                 -0.5f,
+                                 0x1.62e430p-2f,
+                                 -0x1.62e430p-2f,
+                                 3.92f,
+                                 3.95f,
+                                 -3.95f,
+                                 4,
+                                 9,
+                                 9.02f,
+                                 10,
+                                 -17.4f,
+                                 -26,
+                                 -25.99f,
+                                 0x1p-24f,
+                                 -0x1p-24f,
+                                 0x1p-25f,
+                                 0x1.fffffep-25f,
+                                 0x1.6a09e6p-1f,
+                                 0x1.6a09e8p-1f,
+                                 0x1.6a09e6p+0f,
+                                 0.99999994f,
+                                 1.0000001f,
+                                 1.5707964f,
+                                 3.1415927f,
+                                 0x1.921fb6p+1f,
+                                 1e5f,
+                                 -1e5f,
+                                 0x1.e848p+16f,
+                                 16367173.0f,
+                                 8388609.0f,
+                                 -2.5f,
+                                 2.5f,
+                                 1e15f,
+                                 1e30f};
+    float x[BLOCK] = {0};
     memcpy(x, edge, sizeof edge);
     double worst = 0;
     long differing = 0;
@@ -117,12 +174,13 @@ static void test_edges(const Function *f)
 
 static void test_huge_angles(void)
 {
-    static const float x[] = { 0x1p48f, -0x1p60f, 1e38f, -FLT_MAX };
+    static const float x[] = {0x1p48f, -0x1p60f, 1e38f, -FLT_MAX};
     for (int i = 0; i < COUNT_OF(x); i++)
         expect(sin_f32(x[i]) == 0 && cos_f32(x[i]) == 1, "the sine of %a is not that of 0", x[i]);
 }
 
-__attribute__((noinline)) static void vector_pow(float *restrict y, const float *restrict a, const float *restrict b, int n)
+__attribute__((noinline)) static void vector_pow(float *restrict y, const float *restrict a, const float *restrict b,
+                                                 int n)
 {
     for (int i = 0; i < n; i++) y[i] = pow_f32(a[i], b[i]);
 }
@@ -139,9 +197,10 @@ static void check_pow(const float *a, const float *b, int n, double limit)
 
 static void test_pow(void)
 {
-    static const float special[] = { 0, -0.0f, 1, -1, 2, -2, 0.5f, -0.5f, 3, -3, 1.5f, -1.5f, 0x1p24f, 0x1p25f, 16777215,
-                                     -16777215, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-149f, -0x1p-149f,
-                                     0.99999994f, 1.0000001f, -0.99999994f, 1e9f, -1e9f };
+    static const float special[] = {
+        0,        -0.0f,   1,         -1,         2,           -2,         0.5f,         -0.5f,     3,    -3,
+        1.5f,     -1.5f,   0x1p24f,   0x1p25f,    16777215,    -16777215,  INFINITY,     -INFINITY, NAN,  FLT_MAX,
+        -FLT_MAX, FLT_MIN, 0x1p-149f, -0x1p-149f, 0.99999994f, 1.0000001f, -0.99999994f, 1e9f,      -1e9f};
     float a[BLOCK], b[BLOCK];
     for (int i = 0; i < COUNT_OF(special); i++) {
         for (int k = 0; k < COUNT_OF(special); k++) {
@@ -154,7 +213,7 @@ static void test_pow(void)
     for (int block = 0; block < (long_run() ? 20000 : 500); block++) {
         for (int i = 0; i < BLOCK; i++) {
             a[i] = f32_of_bits((uint32_t)below(&r, 0x7f800000));
-            double span = 150 / (fabs(log2(a[i])) + 0.01);      /* results from subnormal to infinite */
+            double span = 150 / (fabs(log2(a[i])) + 0.01); /* results from subnormal to infinite */
             b[i] = (float)((2 * uniform(&r) - 1) * span);
         }
         check_pow(a, b, BLOCK, 0.51);
@@ -163,8 +222,10 @@ static void test_pow(void)
 
 static void test_order(void)
 {
-    expect(isnan(max_f32(NAN, 1)) && isnan(max_f32(1, NAN)) && isnan(min_f32(NAN, 1)) && isnan(min_f32(1, NAN)), "NaN of max, min");
-    expect(isnan(max_f64(NAN, 1)) && isnan(max_f64(1, NAN)) && isnan(min_f64(NAN, 1)) && isnan(min_f64(1, NAN)), "NaN of max_f64");
+    expect(isnan(max_f32(NAN, 1)) && isnan(max_f32(1, NAN)) && isnan(min_f32(NAN, 1)) && isnan(min_f32(1, NAN)),
+           "NaN of max, min");
+    expect(isnan(max_f64(NAN, 1)) && isnan(max_f64(1, NAN)) && isnan(min_f64(NAN, 1)) && isnan(min_f64(1, NAN)),
+           "NaN of max_f64");
     expect(!signbit(max_f32(0.0f, -0.0f)) && signbit(max_f32(-0.0f, 0.0f)), "a tie is a's");
     expect(max_f32(2, 3) == 3 && max_f32(3, 2) == 3 && min_f32(2, 3) == 2 && min_f32(3, 2) == 2, "max, min");
     expect(max_f64(2, 3) == 3 && min_f64(2, 3) == 2 && max_i32(-2, 3) == 3 && min_i32(-2, 3) == -2, "max, min");
@@ -178,7 +239,8 @@ static void test_order(void)
 /* C's own / and % truncate; rounding down differs where signs do. */
 static void test_integers(void)
 {
-    static const int v[] = { 0, 1, -1, 2, -2, 3, -3, 7, -7, 100, -100, INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1 };
+    static const int v[] = {
+        0, 1, -1, 2, -2, 3, -3, 7, -7, 100, -100, INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1};
     for (int i = 0; i < COUNT_OF(v); i++)
         for (int k = 0; k < COUNT_OF(v); k++) {
             int64_t a = v[i], b = v[k];
@@ -190,15 +252,15 @@ static void test_integers(void)
     expect(abs_i32(-5) == 5 && abs_i32(INT32_MIN) == INT32_MIN && sign_i32(-9) == -1 && sign_i32(0) == 0, "abs, sign");
 }
 
-/* Counter (index / 4, row, step, 0), key (seed, site): the algorithm's published answers for all zeros, all ones in three
- * words, and a plain second implementation elsewhere. */
+/* Counter (index / 4, row, step, 0), key (seed, site): the algorithm's published answers for all zeros, all ones in
+ * three words, and a plain second implementation elsewhere. */
 static uint32_t plain_philox(const uint32_t counter[4], uint32_t k0, uint32_t k1, int word)
 {
     uint32_t c[4];
     memcpy(c, counter, sizeof c);
     for (int round = 0; round < 10; round++) {
         uint64_t p = c[0] * 0xD2511F53ull, q = c[2] * 0xCD9E8D57ull;
-        uint32_t next[4] = { (uint32_t)(q >> 32) ^ c[1] ^ k0, (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k1, (uint32_t)p };
+        uint32_t next[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k0, (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k1, (uint32_t)p};
         memcpy(c, next, sizeof c);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
@@ -208,22 +270,25 @@ static uint32_t plain_philox(const uint32_t counter[4], uint32_t k0, uint32_t k1
 
 static void test_philox(void)
 {
-    static const uint32_t zeros[4] = { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 };    /* Random123's kat_vectors */
-    static const uint32_t pi[4] = { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 };
-    static const uint32_t pi_counter[4] = { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 };
+    static const uint32_t zeros[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}; /* Random123's kat_vectors */
+    static const uint32_t pi[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+    static const uint32_t pi_counter[4] = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
     for (int w = 0; w < 4; w++) {
         expect((uint32_t)philox_word(0, 0, 0, 0, w) == zeros[w], "philox of zeros, word %d", w);
         expect(plain_philox(pi_counter, 0xa4093822, 0x299f31d0, w) == pi[w], "the plain philox, word %d", w);
     }
     Rng r = rng_of(11);
     for (int i = 0; i < 10000; i++) {
-        uint32_t seed = (uint32_t)below(&r, 1ll << 32), step = (uint32_t)below(&r, 1ll << 32), site = (uint32_t)below(&r, 1000);
+        uint32_t seed = (uint32_t)below(&r, 1ll << 32), step = (uint32_t)below(&r, 1ll << 32),
+                 site = (uint32_t)below(&r, 1000);
         uint32_t row = (uint32_t)below(&r, 1ll << 32), index = (uint32_t)below(&r, 1ll << 32);
-        uint32_t counter[4] = { index / 4, row, step, 0 };
+        uint32_t counter[4] = {index / 4, row, step, 0};
         uint32_t got = (uint32_t)philox_word((int)seed, (int)step, (int)site, (int)row, (int)index);
-        expect(got == plain_philox(counter, seed, site, (int)(index % 4)), "philox(%u, %u, %u, %u, %u)", seed, step, site, row, index);
+        expect(got == plain_philox(counter, seed, site, (int)(index % 4)), "philox(%u, %u, %u, %u, %u)", seed, step,
+               site, row, index);
     }
-    expect(u01_f32(-1) == 1 - 0x1p-24f && u01_f32(255) == 0 && u01_f32(256) == 0x1p-24f && u01_f64(-1) == 1 - 0x1p-24, "u01");
+    expect(u01_f32(-1) == 1 - 0x1p-24f && u01_f32(255) == 0 && u01_f32(256) == 0x1p-24f && u01_f64(-1) == 1 - 0x1p-24,
+           "u01");
 }
 
 int main(void)

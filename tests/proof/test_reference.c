@@ -1,0 +1,231 @@
+/* test_reference.c: generated code against values recorded from PyTorch (tests/reference/record.py says what a file holds):
+ * logits and first gradients to 1e-4 of each tensor's norm in fp32, and 20 training steps. */
+#include "harness.h"
+#include "rt_internal.h"
+
+#include <glob.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ recordings */
+
+typedef struct Recording {
+    json_t *header;
+    const char *data;
+} Recording;
+
+typedef struct Recorded { int64_t n; double *at; } Recorded;
+
+static Recording open_recording(const char *path)
+{
+    size_t bytes;
+    const char *file = read_file(path, &bytes);
+    must(file && bytes > 8);
+    uint64_t length;
+    memcpy(&length, file, 8);
+    json_t *header = json_loadb(file + 8, length, 0, NULL);
+    must(header);
+    return (Recording){header, file + 8 + length};
+}
+
+static bool has(const Recording *r, const char *name)
+{
+    return json_object_get(r->header, name) != NULL;
+}
+
+static Recorded recorded(const Recording *r, const char *name)
+{
+    json_t *entry = json_object_get(r->header, name);
+    if (!entry)
+        die("nothing recorded as %s", name);
+    const char *type = json_string_value(json_object_get(entry, "dtype"));
+    json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
+    const char *at = r->data + json_integer_value(json_array_get(offsets, 0));
+    Recorded v = {.n = 1};
+    for (size_t k = 0; k < json_array_size(shape); k++)
+        v.n *= json_integer_value(json_array_get(shape, k));
+    v.at = NEW_ARRAY(double, v.n);
+    for (int64_t i = 0; i < v.n; i++)
+        v.at[i] = get_element(same(type, "F64") ? LATHE_F64 : same(type, "F32") ? LATHE_F32 : LATHE_I32, at, i);
+    return v;
+}
+
+static const char *said(const Recording *r, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(r->header, "__metadata__"), key));
+}
+
+static double number(const Recording *r, const char *key)
+{
+    return atof(said(r, key));
+}
+
+/* ------------------------------------------------------------------ parameters, copy by copy */
+
+/* "h.%d.attn.weight" and copy 3 of [2, 2]: "h.1.attn.weight" filled from the left, "%d" by "%d". */
+static const char *export_name(const Lathe_param *p, int64_t copy)
+{
+    int64_t number[LATHE_MAXRANK];
+    for (int k = p->loops - 1; k >= 0; k--) {
+        number[k] = copy % p->dim[k];
+        copy /= p->dim[k];
+    }
+    Text t = {0};
+    int k = 0;
+    for (const char *s = p->export_name; *s; s++) {
+        if (s[0] == '%' && s[1] == 'd') {
+            say(&t, "%lld", (long long)number[k++]);
+            s++;
+        } else {
+            say_bytes(&t, s, 1);
+        }
+    }
+    return t.at;
+}
+
+static int64_t copies_of(const Lathe_param *p)
+{
+    int64_t n = 1;
+    for (int k = 0; k < p->loops; k++)
+        n *= p->dim[k];
+    return n;
+}
+
+static void load_weights_from(Live *l, const Recording *r)
+{
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        int64_t copies = copies_of(p), each = param_elements(p) / copies;
+        for (int64_t copy = 0; copy < copies; copy++) {
+            Recorded w = recorded(r, format("weight.%s", export_name(p, copy)));
+            must(w.n == each);
+            for (int64_t i = 0; i < each; i++)
+                set_element(l->model->real, l->params, flat_place(p, copy * each + i), w.at[i]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ comparisons */
+
+static double worst;
+
+static void compare(const char *file, const char *what, const double *got, const double *expected, int64_t n, double bound)
+{
+    double norm = norm_of(expected, n), error = norm_of_difference(got, expected, n) / fmax(norm, 1e-30);
+    expect(error <= bound, "%s: %s is off by %.2g of its norm %.3g", file, what, error, norm);
+    worst = fmax(worst, error);
+}
+
+static void compare_gradients(const char *file, const Live *l, const Recording *r, double bound)
+{
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        double *grads = read_param(l, l->grads, p);
+        int64_t copies = copies_of(p), each = param_elements(p) / copies;
+        for (int64_t copy = 0; copy < copies; copy++) {
+            const char *name = format("grad.%s", export_name(p, copy));
+            Recorded g = recorded(r, name);
+            must(g.n == each);
+            compare(file, name, grads + copy * each, g.at, each, bound);
+        }
+    }
+}
+
+static void feed_batch(Live *l, int entry, const Recording *r, int64_t batch)
+{
+    static const char *const names[] = {"tokens", "targets"};
+    for (int k = 0; k < 2; k++) {
+        const Lathe_tensor *t = input_of(l, entry, names[k]);
+        Recorded ids = recorded(r, names[k]);
+        int64_t n = tensor_elements(t);
+        for (int64_t i = 0; i < n; i++)
+            set_element(t->dtype, l->room[entry].in + t->offset, i, ids.at[batch * n + i]);
+    }
+}
+
+static void check_first_step(const char *file, Live *l, const Recording *r, double bound)
+{
+    int grad = entry_index(l, "grad");
+    feed_batch(l, grad, r, 0);
+    call_entry(l, grad);
+    Recorded logits = recorded(r, "logits"), loss = recorded(r, "loss");
+    double got = loss_of(l, grad);
+    compare(file, "logits", read_output(l, grad, "logits"), logits.at, logits.n, bound);
+    compare(file, "loss", &got, loss.at, 1, bound);
+    compare_gradients(file, l, r, bound);
+}
+
+/* ------------------------------------------------------------------ training by the runtime's optimizer */
+
+static Lathe_recipe recipe_of(const Recording *r)
+{
+    must(same(said(r, "optimizer"), "adamw"));
+    return (Lathe_recipe){
+        .optimizer = LATHE_ADAMW, .lr = number(r, "lr"), .final_lr = number(r, "final_lr"), .beta1 = number(r, "beta1"),
+        .beta2 = number(r, "beta2"), .eps = number(r, "eps"), .decay = number(r, "decay"), .clip = number(r, "clip"),
+        .warmup = (int64_t)number(r, "warmup"), .steps = (int64_t)number(r, "steps"),
+        .schedule = same(said(r, "schedule"), "cosine") ? LATHE_COSINE : LATHE_CONSTANT_RATE,
+    };
+}
+
+static void check_trajectory(const char *file, Live *l, const Recording *r, double bound)
+{
+    int train = entry_index(l, "train");
+    Lathe_recipe recipe = recipe_of(r);
+    Recorded loss = recorded(r, "loss"), norm = recorded(r, "norm"), rate = recorded(r, "rate"), last = recorded(r, "last");
+    Optimizer o;
+    void *moments = aligned_alloc(64, (size_t)round_up((int64_t)optimizer_bytes(l->model, &recipe), 64));
+    optimizer_init(&o, l->model, &recipe, moments);
+    for (int64_t step = 0; step < loss.n; step++) {
+        feed_batch(l, train, r, step);
+        call_entry(l, train);
+        double got[] = {loss_of(l, train), gradient_norm(&o, l->grads), rate_at(&recipe, step)};
+        compare(file, format("loss of step %lld", (long long)step), &got[0], &loss.at[step], 1, bound);
+        compare(file, format("gradient norm of step %lld", (long long)step), &got[1], &norm.at[step], 1, 10 * bound);
+        compare(file, format("learning rate of step %lld", (long long)step), &got[2], &rate.at[step], 1, 1e-12);
+        optimizer_step(&o, l->params, l->grads, step, got[2], clip_scale(got[1], recipe.clip));
+    }
+    feed_batch(l, train, r, 0);
+    call_entry(l, train);
+    double got = loss_of(l, train);
+    compare(file, "loss after the last step", &got, last.at, 1, bound);
+    optimizer_free(&o);
+    free(moments);
+}
+
+static void check_model(const char *path, const char *precision, double bound)
+{
+    Recording r = open_recording(path);
+    const char *file = strrchr(path, '/') + 1;
+    Text arguments = {0};
+    say(&arguments, "%s --precision %s", said(&r, "model"), precision);
+    char *set = copy_string(said(&r, "set")), *rest = NULL;
+    for (char *word = strtok_r(set, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        say(&arguments, " --set %s", word);
+    Live *l = build_model(arguments.at);
+    worst = 0;
+    load_weights_from(l, &r);
+    check_first_step(file, l, &r, bound);
+    check_trajectory(file, l, &r, bound);
+    printf("%-32s %s  worst difference %.1e of %.0e\n", file, precision, worst, bound);
+    json_decref(r.header);
+    unload(l);
+}
+
+int main(void)
+{
+    glob_t found;
+    must(glob("tests/reference/*.safetensors", 0, NULL, &found) == 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        Recording r = open_recording(found.gl_pathv[i]);
+        bool model = has(&r, "logits");
+        json_decref(r.header);
+        if (!model)
+            continue;
+        check_model(found.gl_pathv[i], "fp32", 1e-4);
+        check_model(found.gl_pathv[i], "fp64", 1e-6);
+    }
+    return finish();
+}
