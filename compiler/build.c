@@ -1,4 +1,5 @@
-/* build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has changed. */
+/* build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has changed.
+ */
 #include "emit.h"
 
 #include <errno.h>
@@ -63,8 +64,9 @@ static const char *runtime_library(void)
 const char *blas_library(void) { return LATHE_OPENBLAS; }
 
 /* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered. */
-static const char *const flags[] = {"-std=gnu11", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
-                                    "-fno-trapping-math", "-fopenmp", "-Wall", "-Wextra"};
+static const char *const flags[] = {
+    "-std=gnu11", "-O3",   "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+    "-fopenmp",   "-Wall", "-Wextra"};
 
 typedef VEC(const char *) Words;
 
@@ -100,8 +102,7 @@ static int run_logged(Words *w, const char *log)
         _exit(127);
     }
     int status = 127;
-    if (child < 0 || waitpid(child, &status, 0) < 0)
-        err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
+    if (child < 0 || waitpid(child, &status, 0) < 0) err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -125,9 +126,11 @@ static _Noreturn void refused(const char *dir, const char *log)
     const char *at = said ? strstr(said, "model.c:") : NULL;
     int number = at ? atoi(at + strlen("model.c:")) : 0;
     char *about = number && source ? comment_above(source, number) : "";
-    err((Where){0}, "the C compiler refuses %s/model.c.  If its message is about that file, this is a mistake of Lathe's: please\n"
-                    "  report it with the file.  If something is missing on this machine, `lathe doctor` says what.\n"
-                    "%s%s%.2000s", dir, about, *about ? "\n" : "", said ? said : "");
+    err((Where){0},
+        "the C compiler refuses %s/model.c.  If its message is about that file, this is a mistake of Lathe's: please\n"
+        "  report it with the file.  If something is missing on this machine, `lathe doctor` says what.\n"
+        "%s%s%.2000s",
+        dir, about, *about ? "\n" : "", said ? said : "");
 }
 
 /* ------------------------------------------------------------------ what has been built already */
@@ -168,14 +171,17 @@ const char *build(const Module *m, const char *dir)
 {
     (void)m;
     const char *cc = needed_compiler();
-    char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir), *log = format("%s/build.log", dir);
+    char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir),
+         *log = format("%s/build.log", dir);
     char *stamp = format("%s/.built", dir);
     Words words = command_line(cc, dir, fresh);
     char *hash = format("%016llx\n", (unsigned long long)hash_of_everything(dir, &words));
     char *old = read_file(stamp, NULL);
     if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;
     if (access(runtime_library(), R_OK) != 0)
-        err((Where){0}, "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it", runtime_library());
+        err((Where){0},
+            "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it",
+            runtime_library());
     unlink(stamp);
     if (run_logged(&words, log) != 0) refused(dir, log);
     if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));

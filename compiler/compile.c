@@ -12,7 +12,7 @@ static void fuse(Graph *g, const Desc *d);
 static void schedule(Graph *g, const Desc *d);
 static void plan(Graph *g, const Desc *d);
 
-static Module *module;          /* being compiled; the last three passes work on it */
+static Module *module; /* being compiled; the last three passes work on it */
 
 /* The pipeline.  Each pass is done for every graph before the next begins. */
 static const Pass passes[] = {

@@ -68,9 +68,9 @@ void close_block(Writer *w)
 static int badness(const char *s, size_t i, int depth)
 {
     char before = s[i - 1];
-    bool operator = strchr("+-*/<>=&|^?:", before) && i >= 2 && (s[i - 2] == ' ' || strchr("<>=!&|+-", s[i - 2]));
+    bool operator= strchr("+-*/<>=&|^?:", before) && i >= 2 && (s[i - 2] == ' ' || strchr("<>=!&|+-", s[i - 2]));
     if (before == ',' || before == ';') return 8 * depth;
-    if (!operator || before == '=') return -1;
+    if (!operator|| before == '=') return -1;
     if (strchr("&|?:", before)) return 8 * depth + 1;
     if (strchr("<>", before)) return 8 * depth + 2;
     return 8 * depth + (strchr("+-", before) ? 3 : 4);
@@ -173,10 +173,10 @@ const char *new_name(Names *s, const char *wish)
 static bool reserved(const char *word)
 {
     static const char *const words[] = {
-        "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
-        "false", "float", "for", "goto", "if", "inline", "int", "long", "main", "register", "restrict", "return", "short",
-        "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "union", "unsigned", "void", "volatile",
-        "while"};
+        "auto",   "bool", "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
+        "else",   "enum", "extern",   "false",    "float",    "for",   "goto",     "if",      "inline", "int",
+        "long",   "main", "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
+        "switch", "true", "typedef",  "union",    "unsigned", "void",  "volatile", "while"};
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], word)) return true;
     return false;
@@ -193,6 +193,12 @@ char *identifier(const char *words)
     return t.at;
 }
 
+const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "a description";
+}
+
 char *upper(const char *word)
 {
     char *s = copy_string(word);
@@ -207,10 +213,7 @@ bool in_doubles(void) { return same(options.precision, "fp64"); }
 
 /* ------------------------------------------------------------------ expressions */
 
-char *within(Expr e, Binding least)
-{
-    return e.binding < least ? format("(%s)", e.text) : copy_string(e.text);
-}
+char *within(Expr e, Binding least) { return e.binding < least ? format("(%s)", e.text) : copy_string(e.text); }
 
 /* The fewest digits that read back as the same number. */
 static char *digits(double x, bool single)
@@ -242,11 +245,14 @@ Expr literal(double x, DType t, bool brief)
 
 /* How the operators of ops.def bind, and what their operands must bind at least.  Where gcc and clang warn about a mix,
  * more than C asks for. */
-static const struct Operator { const char *text; Binding binding, left, right; } operators[] = {
-    {"?", TERNARY, LOGIC_OR, LOGIC_OR},  {"||", LOGIC_OR, EQUAL, EQUAL}, {"&&", LOGIC_AND, LOGIC_AND, EQUAL},
-    {"^", BIT_XOR, UNARY, UNARY},        {"&", BIT_AND, UNARY, UNARY},   {"==", EQUAL, PLUS, PLUS},
-    {"!=", EQUAL, PLUS, PLUS},           {"<=", LESS, PLUS, PLUS},       {"<", LESS, PLUS, PLUS},
-    {"+", PLUS, PLUS, TIMES},            {"-", PLUS, PLUS, TIMES},       {"*", TIMES, TIMES, UNARY},
+static const struct Operator {
+    const char *text;
+    Binding binding, left, right;
+} operators[] = {
+    {"?", TERNARY, LOGIC_OR, LOGIC_OR}, {"||", LOGIC_OR, EQUAL, EQUAL}, {"&&", LOGIC_AND, LOGIC_AND, EQUAL},
+    {"^", BIT_XOR, UNARY, UNARY},       {"&", BIT_AND, UNARY, UNARY},   {"==", EQUAL, PLUS, PLUS},
+    {"!=", EQUAL, PLUS, PLUS},          {"<=", LESS, PLUS, PLUS},       {"<", LESS, PLUS, PLUS},
+    {"+", PLUS, PLUS, TIMES},           {"-", PLUS, PLUS, TIMES},       {"*", TIMES, TIMES, UNARY},
     {"/", TIMES, TIMES, UNARY},
 };
 

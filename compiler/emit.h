@@ -10,44 +10,66 @@
 typedef struct Writer {
     Text text;
     int depth;
-    struct { size_t at; int children; } block[24];
+    struct {
+        size_t at;
+        int children;
+    } block[24];
 } Writer;
 void line(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));       /* one statement */
 void open_block(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* for (…), function head */
 void close_block(Writer *w);
-void say_wrapped(Text *t, const char *text);            /* every line broken under 100 columns */
+void say_wrapped(Text *t, const char *text); /* every line broken under 100 columns */
 void say_within(Text *t, const char *text, int columns);
 void say_comment(Text *t, int indent, const char *text); /* one block comment, its words filled into lines */
 
 /* Names already taken in some scope. */
-typedef struct Names { const char **at; int n, cap; } Names;
+typedef struct Names {
+    const char **at;
+    int n, cap;
+} Names;
 bool name_taken(const Names *s, const char *name);
-const char *new_name(Names *s, const char *wish);       /* wish, wish_2, …; taken from now on */
-char *identifier(const char *words);                    /* "layer.attn.qkv" -> layer_attn_qkv, never a C keyword */
-char *upper(const char *word);                          /* Gpt from gpt: first letter only */
+const char *new_name(Names *s, const char *wish); /* wish, wish_2, …; taken from now on */
+char *identifier(const char *words);              /* "layer.attn.qkv" -> layer_attn_qkv, never a C keyword */
+const char *file_name(const char *path);          /* without its folders */
+char *upper(const char *word);                    /* Gpt from gpt: first letter only */
 
 /* An expression and how tightly its outermost operator binds. */
-typedef enum Binding { TERNARY = 1, LOGIC_OR, LOGIC_AND, BIT_XOR, BIT_AND, EQUAL, LESS, PLUS, TIMES, UNARY, PRIMARY } Binding;
-typedef struct Expr { const char *text; Binding binding; } Expr;
-char *within(Expr e, Binding least);                    /* its text, in parentheses where it binds less than that */
-Expr literal(double value, DType t, bool brief);        /* brief: 2 for 2.0f, where C converts it anyway */
-Expr apply(const Node *n, const Expr *in);              /* the op's element text over its inputs */
-char *reduction_step(const Node *n, const char *running, Expr value);   /* "s += x" or "s = max_f32(s, x)" */
-bool absorbed(const Node *n);                           /* a move, seen through inside a kernel */
-const char *c_type(DType t);                            /* float */
-const char *type_suffix(DType t);                       /* f32 */
-bool in_doubles(void);                                  /* --precision fp64 */
+typedef enum Binding {
+    TERNARY = 1,
+    LOGIC_OR,
+    LOGIC_AND,
+    BIT_XOR,
+    BIT_AND,
+    EQUAL,
+    LESS,
+    PLUS,
+    TIMES,
+    UNARY,
+    PRIMARY
+} Binding;
+typedef struct Expr {
+    const char *text;
+    Binding binding;
+} Expr;
+char *within(Expr e, Binding least);             /* its text, in parentheses where it binds less than that */
+Expr literal(double value, DType t, bool brief); /* brief: 2 for 2.0f, where C converts it anyway */
+Expr apply(const Node *n, const Expr *in);       /* the op's element text over its inputs */
+char *reduction_step(const Node *n, const char *running, Expr value); /* "s += x" or "s = max_f32(s, x)" */
+bool absorbed(const Node *n);                                         /* a move, seen through inside a kernel */
+const char *c_type(DType t);                                          /* float */
+const char *type_suffix(DType t);                                     /* f32 */
+bool in_doubles(void);                                                /* --precision fp64 */
 
-const char *number_text(double x);                      /* the fewest digits that read back as x */
+const char *number_text(double x); /* the fewest digits that read back as x */
 
 /* ------------------------------------------------------------------ emit_sizes.c: extents with the user's names */
 void set_sizes(const Desc *d);
-void say_sizes(Text *t);                                /* the enum of those that have been used */
-const char *size_text(int64_t n);                       /* WIDTH, 4 * WIDTH, or the number */
-const char *extent_text(int64_t n, bool first);         /* of an axis; BATCH and BATCH * SEQ only of a first one */
-const char *factor_text(int64_t n);                     /* in parentheses where it needs them */
+void say_sizes(Text *t);                        /* the enum of those that have been used */
+const char *size_text(int64_t n);               /* WIDTH, 4 * WIDTH, or the number */
+const char *extent_text(int64_t n, bool first); /* of an axis; BATCH and BATCH * SEQ only of a first one */
+const char *factor_text(int64_t n);             /* in parentheses where it needs them */
 bool named_size(int64_t n);
-const char *extent_in(Shape s, int k, bool first);       /* of axis k, the others being known */
+const char *extent_in(Shape s, int k, bool first);      /* of axis k, the others being known */
 const char *product_in(Shape s, int from, int to);      /* of axes that are merged */
 const char *trip_text(const Loop *l);                   /* LAYERS */
 const char *slots_text(int64_t n);                      /* LAYERS + 1, or NULL */
@@ -61,29 +83,38 @@ const char *grouped(int64_t n);                         /* 1,234,567 */
 typedef struct Index {
     int64_t constant, axis[MAXRANK + 2];
     int nover;
-    struct { Loop *loop; int64_t coef; } over[MAXRANK];
+    struct {
+        Loop *loop;
+        int64_t coef;
+    } over[MAXRANK];
 } Index;
 
 /* One parameter of a kernel function: a buffer, or the part of it that `lead` picks, as an array of known size. */
 typedef struct Arg {
-    Buffer *root, *buffer;      /* whose bytes; as which array */
+    Buffer *root, *buffer; /* whose bytes; as which array */
     bool read, written;
-    int nlead;                  /* leading axes of the buffer picked by the caller */
+    int nlead; /* leading axes of the buffer picked by the caller */
     Index lead[MAXRANK];
-    int first[MAXRANK + 1];     /* array dimension k is buffer axes first[k] … first[k + 1] - 1, merged */
+    int first[MAXRANK + 1]; /* array dimension k is buffer axes first[k] … first[k + 1] - 1, merged */
     int dims;
-    bool flat;                  /* no array fits: a plain pointer */
-    bool by_value;              /* one element, only read */
+    bool flat;     /* no array fits: a plain pointer */
+    bool by_value; /* one element, only read */
     const char *name;
 } Arg;
 
-typedef struct Use { View view; bool write; int arg; Index sub[MAXRANK]; Index offset; } Use;
+typedef struct Use {
+    View view;
+    bool write;
+    int arg;
+    Index sub[MAXRANK];
+    Index offset;
+} Use;
 
 typedef struct Axis {
-    const char *name;           /* of its loop variable */
-    const char *now;            /* how it is written at the moment: "c", or "c + l" inside lanes, "0" for extent 1 */
+    const char *name; /* of its loop variable */
+    const char *now;  /* how it is written at the moment: "c", or "c + l" inside lanes, "0" for extent 1 */
     int64_t extent;
-    const char *count;          /* text of the extent */
+    const char *count; /* text of the extent */
 } Axis;
 
 /* A kernel function under construction. */
@@ -92,79 +123,79 @@ typedef struct Function {
     Axis axis[MAXRANK + 2];
     VEC(Use) uses;
     VEC(Arg) args;
-    VEC(Loop *) loops;          /* whose iteration is a parameter */
+    VEC(Loop *) loops; /* whose iteration is a parameter */
     VEC(const char *) loop_names;
     Names names;
     Writer w;
 } Function;
-int add_use(Function *f, View v, bool write);           /* v over f's axes */
-void fit_args(Function *f);                             /* after all uses: decides on parameters and subscripts */
-char *element(Function *f, int use);                    /* x[r][c] */
-Expr value_at(Function *f, int use);                    /* likewise as an expression, with its guard; indices too */
+int add_use(Function *f, View v, bool write); /* v over f's axes */
+void fit_args(Function *f);                   /* after all uses: decides on parameters and subscripts */
+char *element(Function *f, int use);          /* x[r][c] */
+Expr value_at(Function *f, int use);          /* likewise as an expression, with its guard; indices too */
 char *index_text(Function *f, Index x);
-const char *wished_name(const Buffer *b);               /* of the parameter that stands for it */
-View view_axes(View v, int n, const int *from);         /* axis k of the result is axis from[k] of v; -1: not used */
+const char *wished_name(const Buffer *b);       /* of the parameter that stands for it */
+View view_axes(View v, int n, const int *from); /* axis k of the result is axis from[k] of v; -1: not used */
 
 /* The text of a place as the entry writes it: &p->layer[l].w[0][0], h[l + 1]. */
 char *place_text(const Buffer *b, int nsub, const Index *sub);
 char *argument(const Arg *a);
-char *flat_pointer(View v);                             /* for GEMM: pointer to its first element */
+char *flat_pointer(View v); /* for GEMM: pointer to its first element */
 
 /* ------------------------------------------------------------------ emit_scope.c: names while an entry is printed */
 
 void enter_scope(const Module *m, const Program *p);
-const char *buffer_name(const Buffer *b);               /* of the array in the arena, or the struct's member */
-void note_place(const Buffer *b);                       /* the text of the entry mentions it */
+const char *buffer_name(const Buffer *b); /* of the array in the arena, or the struct's member */
+void note_place(const Buffer *b);         /* the text of the entry mentions it */
 bool place_noted(const Buffer *b);
 bool home_noted(Home h);
-const char *loop_letter(const Loop *l);                 /* of its iteration variable in the entry */
-extern bool anonymous;                                  /* all buffers are called the same: to compare kernel functions */
+const char *loop_letter(const Loop *l); /* of its iteration variable in the entry */
+extern bool anonymous;                  /* all buffers are called the same: to compare kernel functions */
 
 /* ------------------------------------------------------------------ emit_table.c: constant arrays */
-const char *table_name(const Node *constant);           /* printed once */
+const char *table_name(const Node *constant); /* printed once */
 void say_constants(Text *t);
 void forget_constants(void);
 
 /* ------------------------------------------------------------------ kernels, one file a family */
 
-void emit_rows(Function *f, const Kernel *k);           /* emit_rows.c */
-void emit_index(Function *f, const Kernel *k);          /* emit_index.c */
+void emit_rows(Function *f, const Kernel *k);  /* emit_rows.c */
+void emit_index(Function *f, const Kernel *k); /* emit_index.c */
 int merge_axes(Function *f, int n, View **views, int nviews, int last);
 bool worth_threads(int64_t elements, int work);
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
-char *call_text(const Kernel *k);                       /* "bias_gelu(act, pre, p->b1);", its function printed if new */
+char *call_text(const Kernel *k); /* "bias_gelu(act, pre, p->b1);", its function printed if new */
 void say_functions(Text *t);
 
 /* emit_entry.c */
 void emit_entry(Text *t, const Module *m, const Program *p);
-void say_shapes(Text *t);                               /* descriptions of the GEMMs met so far */
-void say_memory(Text *t, const Program *p, const char *margin);     /* the drawn table of the arena */
-char *entry_head(const Module *m, const Program *p);    /* void gpt_train(const Gpt_params *p, …); after emit_entry */
+void say_shapes(Text *t);                                       /* descriptions of the GEMMs met so far */
+void say_memory(Text *t, const Program *p, const char *margin); /* the drawn table of the arena */
+char *entry_head(const Module *m, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(const Module *m, const Program *p, bool declared);
 double entry_flops(const Program *p);
 
 /* emit_plan.c */
-int program_kernels(const Program *p);                  /* bodies once */
+int program_kernels(const Program *p); /* bodies once */
 
 /* emit_c.c */
-void make_folder(const char *dir);                      /* with those above it */
+void make_folder(const char *dir); /* with those above it */
 
 /* build.c: what a build takes, for `lathe doctor` */
-const char *c_compiler(void);                           /* NULL: none */
+const char *c_compiler(void); /* NULL: none */
 const char *runtime_dir(void);
 const char *blas_library(void);
 
 /* emit_model.c */
-void say_header(Text *t, const Module *m, const char *prototypes);      /* model.h */
-void say_tables(Text *t, const Module *m);              /* descriptions of lathe_model.h, and main */
-char *type_name(const Module *m, const char *entry, const char *what);  /* Gpt_train_in */
+void say_header(Text *t, const Module *m, const char *prototypes);     /* model.h */
+void say_tables(Text *t, const Module *m);                             /* descriptions of lathe_model.h, and main */
+char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
 
 /* emit_params.c: the struct of parameters */
 void name_parameters(const Desc *d);
 void say_params(Text *t, const Module *m);
-const char *group_of(const Param *p);                   /* name of the array of structs, NULL outside any */
-char *param_text(const Param *p, const char *base, const char *const *sub);    /* p->layer[l].attn_qkv_weight */
+const char *group_of(const Param *p); /* name of the array of structs, NULL outside any */
+char *param_text(const Param *p, const char *base, const char *const *sub); /* p->layer[l].attn_qkv_weight */
 
 #endif

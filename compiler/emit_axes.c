@@ -17,7 +17,7 @@ static bool guarded_on(const View *v, int j, int64_t extent)
 static bool mergeable(const Function *f, int j, View *const *views, int n)
 {
     int64_t extent = f->axis[j + 1].extent;
-    if (f->axis[j].extent * extent > INT32_MAX) return false;      /* indices are int */
+    if (f->axis[j].extent * extent > INT32_MAX) return false; /* indices are int */
     for (int i = 0; i < n; i++) {
         const View *v = views[i];
         if (guarded_on(v, j, f->axis[j].extent) || guarded_on(v, j + 1, extent)) return false;

@@ -5,19 +5,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *file_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "a description";
-}
-
 static void say_head(Text *t, const Module *m)
 {
     const Desc *d = m->desc;
     const char *config = d->config && *d->config ? format(", configuration %s", d->config) : "";
-    say(t, "/* model.c: %s, made by lathe from %s%s.  Edit that, not this file.\n", d->model, file_name(d->file), config);
-    say(t, " *   %s%s%s: %s parameters, %s flop in a call of train, %s bytes in all\n *\n", in_doubles() ? "fp64" : "fp32",
-        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "", grouped(m->plan.parameter_count),
+    say(t, "/* model.c: %s, made by lathe from %s%s.\n", d->model, file_name(d->file), config);
+    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", in_doubles() ? "fp64" : "fp32",
+        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "");
+    say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.parameter_count),
         grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
     say(t, " *   First the kernels, each on all threads; then one function an entry, which calls them in order;\n");
     say(t, " *   then what the trainer knows of the model. */\n");
@@ -84,7 +79,8 @@ static void put_file(const char *dir, const char *name, const char *text, size_t
     size_t old_bytes;
     char *old = read_file(path, &old_bytes);
     if (old && old_bytes == bytes && memcmp(old, text, bytes) == 0) return;
-    if (!write_file(path, text, bytes)) err((Where){0}, "cannot write %s: %s\n  is the disk full, the folder writable?", path, strerror(errno));
+    if (!write_file(path, text, bytes))
+        err((Where){0}, "cannot write %s: %s\n  is the disk full, the folder writable?", path, strerror(errno));
 }
 
 void emit_c(const Module *m, const char *dir)

@@ -38,8 +38,11 @@ static const char *description(const Kernel *k)
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, t.at)) return shapes.at[i].name;
     const char *name = new_name(&shape_names, format("%s_shape", identifier(k->name)));
-    const char *remark = format("%s = %s . %s", buffer_name(g->c.view.buffer), wished_name(g->a.view.buffer), wished_name(g->b.view.buffer));
-    if (k->where.file) remark = format("%s      %s:%d %s", remark, k->where.file, k->where.line, k->where.path ? k->where.path : "");
+    const char *remark = format("%s = %s . %s", buffer_name(g->c.view.buffer), wished_name(g->a.view.buffer),
+                                wished_name(g->b.view.buffer));
+    if (k->where.file)
+        remark = format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line,
+                        k->where.path ? k->where.path : "");
     push(&shapes, ((struct Described){t.at, name, remark}));
     return name;
 }
@@ -51,7 +54,8 @@ void say_shapes(Text *t)
         say_comment(t, 0, shapes.at[i].remark);
         say_wrapped(t, format("static const Lathe_gemm %s = %s;\n\n", shapes.at[i].name, shapes.at[i].text));
     }
-    shapes.n = shape_names.n = 0;
+    memset(&shapes, 0, sizeof shapes);
+    shape_names = (Names){0};
 }
 
 static bool strides(int64_t row, int64_t column, int64_t rows, int64_t columns)
@@ -93,7 +97,7 @@ static void say_call(Text *t, int depth, const Kernel *k)
     char *remark = format("/* %d */", k->step);
     Text lines = {0};
     say_within(&lines, text, COLUMNS - 1 - (int)strlen(remark));
-    size_t start = --lines.n;               /* the number goes to the end of the last line */
+    size_t start = --lines.n; /* the number goes to the end of the last line */
     while (start > 0 && lines.at[start - 1] != '\n') start--;
     int used = (int)(lines.n - start);
     say_bytes(t, lines.at, lines.n);
@@ -165,7 +169,8 @@ static void say_pointers(Text *t, const Program *p)
         const Buffer *b = all.at[i];
         if (!place_noted(b)) continue;
         const char *type = c_type(b->dtype), *name = buffer_name(b);
-        char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1)) : format("%s *%s", type, name);
+        char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1))
+                                          : format("%s *%s", type, name);
         const char *remark = b->in_place_of ? format("    /* in place of %s */", buffer_name(b->in_place_of)) : "";
         say_wrapped(t, format("    %s = (void *)(work + %lld);%s", pointer, (long long)b->offset, remark));
     }
@@ -206,8 +211,9 @@ void say_memory(Text *t, const Program *p, const char *margin)
         name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(all.at[i]))));
         shape = (int)max64(shape, (int64_t)strlen(shape_within(all.at[i]->shape, SHAPE)));
     }
-    say(t, "%smemory: %s bytes for %d buffers (%s without sharing, no less than %s)\n", margin, grouped(p->work_bytes), all.n,
-        grouped(p->unshared_bytes), grouped(p->lower_bound));
+    say(t, "%smemory: %s bytes for %d buffers\n", margin, grouped(p->work_bytes), all.n);
+    say(t, "%s        %s without sharing, no less than %s\n", margin, grouped(p->unshared_bytes),
+        grouped(p->lower_bound));
     if (!all.n) return;
     int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
     say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
@@ -238,13 +244,15 @@ double entry_flops(const Program *p) { return entry_flops_of(p->kernels.at, p->k
 char *entry_arguments(const Module *m, const Program *p, bool declared)
 {
     const char *e = p->graph->name;
-    struct { Home home; const char *declaration, *argument; } all[] = {
-        {PARAMETERS, format("const %s *p", type_name(m, NULL, "params")), "c->params"},
-        {GRADIENTS, format("%s *d", type_name(m, NULL, "params")), "c->grads"},
-        {INPUTS, format("const %s *in", type_name(m, e, "in")), "c->in"},
-        {OUTPUTS, format("%s *out", type_name(m, e, "out")), "c->out"},
-        {STATES, format("%s *s", type_name(m, NULL, "state")), "c->state"},
-        {WORK, "char *work", "c->work"}};
+    struct {
+        Home home;
+        const char *declaration, *argument;
+    } all[] = {{PARAMETERS, format("const %s *p", type_name(m, NULL, "params")), "c->params"},
+               {GRADIENTS, format("%s *d", type_name(m, NULL, "params")), "c->grads"},
+               {INPUTS, format("const %s *in", type_name(m, e, "in")), "c->in"},
+               {OUTPUTS, format("%s *out", type_name(m, e, "out")), "c->out"},
+               {STATES, format("%s *s", type_name(m, NULL, "state")), "c->state"},
+               {WORK, "char *work", "c->work"}};
     Text t = {0};
     for (int i = 0; i < COUNT_OF(all); i++)
         if (home_noted(all[i].home)) say(&t, "%s%s", t.n ? ", " : "", declared ? all[i].declaration : all[i].argument);
@@ -253,7 +261,8 @@ char *entry_arguments(const Module *m, const Program *p, bool declared)
 
 char *entry_head(const Module *m, const Program *p)
 {
-    return format("void %s(%s)", identifier(format("%s_%s", m->desc->model, p->graph->name)), entry_arguments(m, p, true));
+    return format("void %s(%s)", identifier(format("%s_%s", m->desc->model, p->graph->name)),
+                  entry_arguments(m, p, true));
 }
 
 static void say_thunk(Text *t, const Module *m, const Program *p)
@@ -263,7 +272,8 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
     say(t, "static void run_%s(const Lathe_call *c)\n{\n", identifier(name));
     if (!*passed) say(t, "    (void)c;\n");
     if (options.poison && p->work_bytes)
-        say(t, "    memset(c->work, 0xff, %lld);      /* NaN everywhere: built with --poison */\n", (long long)p->work_bytes);
+        say(t, "    memset(c->work, 0xff, %lld);      /* NaN everywhere: built with --poison */\n",
+            (long long)p->work_bytes);
     say_wrapped(t, format("    %s(%s);\n", identifier(format("%s_%s", m->desc->model, name)), passed));
     say(t, "}\n\n");
 }

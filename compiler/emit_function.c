@@ -4,20 +4,22 @@
 #include <string.h>
 
 static VEC(struct Printed { const char *canonical, *name; }) printed;
-static Names taken;             /* of the file: functions, and what the entries call their buffers */
+static Names taken; /* of the file: functions, and what the entries call their buffers */
 static Text functions;
 
 /* Words of the headers that a kernel must not be called. */
 static const char *const library[] = {
-    "abs", "acos", "asin", "atan", "cbrt", "ceil", "cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "exp2", "fabs",
-    "floor", "fma", "fmax", "fmin", "fmod", "gamma", "index", "rindex", "isnan", "isinf", "j0", "j1", "jn", "log", "log1p", "log2",
-    "logb", "memcpy", "memset", "memmove", "nan", "pow", "remainder", "rint", "round", "signbit", "sin", "sincos",
-    "sinh", "sqrt", "strlen", "tan", "tanh", "tgamma", "trunc", "y0", "y1", "yn", "PARALLEL", "LANES", "RESTRICT"};
+    "abs",     "acos",  "asin",   "atan",     "cbrt",    "ceil",    "cos", "cosh",      "div",    "erf",
+    "erfc",    "exp",   "expm1",  "exp2",     "fabs",    "floor",   "fma", "fmax",      "fmin",   "fmod",
+    "gamma",   "index", "rindex", "isnan",    "isinf",   "j0",      "j1",  "jn",        "log",    "log1p",
+    "log2",    "logb",  "memcpy", "memset",   "memmove", "nan",     "pow", "remainder", "rint",   "round",
+    "signbit", "sin",   "sincos", "sinh",     "sqrt",    "strlen",  "tan", "tanh",      "tgamma", "trunc",
+    "y0",      "y1",    "yn",     "PARALLEL", "LANES",   "RESTRICT"};
 
 void start_functions(const Module *m)
 {
-    printed.n = 0;
-    taken.n = 0;
+    memset(&printed, 0, sizeof printed); /* an arena may have been given back since */
+    taken = (Names){0};
     functions = (Text){0};
     for (int i = 0; i < COUNT_OF(library); i++) push(&taken, library[i]);
     for (int i = 0; i < m->programs.n; i++) {
@@ -153,7 +155,7 @@ static char *remark(const Kernel *k)
     } else {
         say_index(&t, k);
     }
-    if (k->where.file) say(&t, "      %s:%d", k->where.file, k->where.line);
+    if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
     if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
     return t.at;

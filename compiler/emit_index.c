@@ -1,5 +1,5 @@
-/* emit_index.c: kernels that address by ids or walk along an axis, as loops: gather, scatter, overwrite, argmax, cumsum,
- * topk, copy.  Ids are in range: they are checked where data enters.
+/* emit_index.c: kernels that address by ids or walk along an axis, as loops: gather, scatter, overwrite, argmax,
+ * cumsum, topk, copy.  Ids are in range: they are checked where data enters.
  *
  * The axes of gather and its kin: batch, before (the axis), ids, after, and last the picked axis itself, whose index is
  * written `id` inside the ids' loops. */
@@ -32,7 +32,8 @@ static void close_axis(Function *f, int j)
 static bool loops_over(const Function *f, const View *v, int j) { return f->axis[j].extent > 1 && v->stride[j] != 0; }
 
 /* One statement for each element of a view, over its axes in the order given. */
-static void each_element(Function *f, const int *order, int n, bool parallel, const char *(*statement)(Function *, void *), void *user)
+static void each_element(Function *f, const int *order, int n, bool parallel,
+                         const char *(*statement)(Function *, void *), void *user)
 {
     bool threaded = false;
     for (int i = 0; i < n; i++) open_axis(f, order[i], mark_of(f, &parallel, &threaded, order[i], i == n - 1));
@@ -46,13 +47,14 @@ static void end(Function *f) { close_block(&f->w); }
 /* ------------------------------------------------------------------ by ids */
 
 typedef struct Picking {
-    int batch, before, ids, after, id;      /* numbers of axes; the axis `id` is the last */
-    View x, y, by;                          /* of the addressed tensor, the other one, and the ids, over the axes */
+    int batch, before, ids, after, id; /* numbers of axes; the axis `id` is the last */
+    View x, y, by;                     /* of the addressed tensor, the other one, and the ids, over the axes */
     int ux, uy, uby;
 } Picking;
 
 /* x: the tensor with the picked axis; y: the one of the ids' shape in its place. */
-static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand *x, const Operand *ids, const Operand *y)
+static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand *x, const Operand *ids,
+                        const Operand *y)
 {
     int axis = (int)k->node->ints[0], nb = (int)k->node->ints[1];
     int nids = ids->view.shape.rank - nb, rest = x->view.shape.rank - axis - 1;
@@ -131,7 +133,9 @@ static void emit_gather(Function *f, const Kernel *k)
     end(f);
 }
 
-typedef struct Fill { int to, from; } Fill;
+typedef struct Fill {
+    int to, from;
+} Fill;
 
 static const char *zero_statement(Function *f, void *user) { return format("%s = 0", element(f, ((Fill *)user)->to)); }
 
@@ -153,7 +157,7 @@ static void over_x(Function *f, const Picking *g, const char *(*statement)(Funct
     each_element(f, order, n, worth_threads(size, 1), statement, &fill);
 }
 
-enum { SLICE = 32 };            /* columns of a scatter that one thread adds up */
+enum { SLICE = 32 }; /* columns of a scatter that one thread adds up */
 
 /* The ids run in order; threads share what lies beside them: batches, or slices of the last axis. */
 static void ordered_nest(Function *f, Picking *g, bool add)
@@ -213,7 +217,7 @@ static void emit_overwrite(Function *f, const Kernel *k)
     set_picking(f, &g, k, &both, &k->reads.at[1], &k->reads.at[2]);
     g.ux = add_use(f, g.x, true);
     int from = -1;
-    if (!in_place) {                        /* the old tensor over the same axes: none may have been merged */
+    if (!in_place) { /* the old tensor over the same axes: none may have been merged */
         Function axes = {0};
         Picking h;
         set_picking(&axes, &h, k, old, &k->reads.at[1], &k->reads.at[2]);
@@ -231,7 +235,11 @@ static void emit_overwrite(Function *f, const Kernel *k)
 
 /* ------------------------------------------------------------------ along an axis */
 
-typedef struct Along { int rows, axis; View x, y[2]; int ux, uy[2]; } Along;    /* y: without the axis, or of another extent */
+typedef struct Along {
+    int rows, axis;
+    View x, y[2];
+    int ux, uy[2];
+} Along; /* y: without the axis, or of another extent */
 
 static void set_along(Function *f, Along *a, const Kernel *k, bool y_has_axis, int ny)
 {
@@ -299,7 +307,8 @@ static void emit_cumsum(Function *f, const Kernel *k)
     open_rows(f, &a, 2);
     Axis *c = &f->axis[a.axis];
     line(&f->w, "%s sum = 0;", c_type(k->node->dtype));
-    if (k->node->ints[1]) open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
+    if (k->node->ints[1])
+        open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
     else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     if (c->extent == 1) c->now = "0";
     line(&f->w, "sum += %s;", value_at(f, a.ux).text);
@@ -325,7 +334,8 @@ static void emit_topk(Function *f, const Kernel *k)
     open_block(w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     line(w, "const %s x = %s;", type, value_at(f, a.ux).text);
     line(w, "int at = found < %lld ? found++ : %lld;", many, many - 1);
-    line(w, "if (at == %lld && found == %lld && %s >= %lld && !(x > top[at])) continue;", many - 1, many, c->name, many);
+    line(w, "if (at == %lld && found == %lld && %s >= %lld && !(x > top[at])) continue;", many - 1, many, c->name,
+         many);
     open_block(w, "for (; at > 0 && x > top[at - 1]; at--)");
     line(w, "top[at] = top[at - 1];");
     line(w, "id[at] = id[at - 1];");

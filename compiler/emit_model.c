@@ -4,15 +4,10 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *file_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "";
-}
-
 char *type_name(const Module *m, const char *entry, const char *what)
 {
-    return upper(identifier(entry ? format("%s_%s_%s", m->desc->model, entry, what) : format("%s_%s", m->desc->model, what)));
+    return upper(
+        identifier(entry ? format("%s_%s_%s", m->desc->model, entry, what) : format("%s_%s", m->desc->model, what)));
 }
 
 /* ------------------------------------------------------------------ model.h */
@@ -62,7 +57,7 @@ static void say_state_struct(Text *t, const Module *m)
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
         DType type = s->dtype == F32 && wide ? F64 : s->dtype;
-        const char *remark = s->where.file ? format("%s:%d", s->where.file, s->where.line) : "";
+        const char *remark = s->where.file ? format("%s:%d", file_name(s->where.file), s->where.line) : "";
         say_tensor_member(t, type, identifier(s->name), s->shape, remark);
     }
     say(t, "} %s;\n\n", name);
@@ -82,8 +77,10 @@ void say_header(Text *t, const Module *m, const char *prototypes)
         say_entry_struct(&body, m, p, INPUTS, "in");
         say_entry_struct(&body, m, p, OUTPUTS, "out");
     }
-    say(t, "/* model.h: sizes, parameters and entries of %s.  Made by lathe: edit %s, not this file. */\n", m->desc->model,
-        file_name(m->desc->file));
+    const char *file = file_name(m->desc->file);
+    say_comment(t, 0,
+                format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
+                       m->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"lathe_rt.h\"\n\n", guard, guard);
     say_sizes(t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
@@ -116,12 +113,15 @@ static char *braces(int n, const int64_t *x)
     return t.at;
 }
 
-static const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64"}[t]; }
+static const char *dtype_word(DType t)
+{
+    return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64"}[t];
+}
 
 static const char *role_word(Lathe_role r)
 {
-    return (const char *[]){"LATHE_TOKENS", "LATHE_TARGETS", "LATHE_FEATURES", "LATHE_SEED", "LATHE_STEP", "LATHE_POSITION",
-                            "LATHE_STATE"}[r];
+    return (const char *[]){"LATHE_TOKENS", "LATHE_TARGETS",  "LATHE_FEATURES", "LATHE_SEED",
+                            "LATHE_STEP",   "LATHE_POSITION", "LATHE_STATE"}[r];
 }
 
 static void say_param_table(Text *t, const Module *m)
@@ -136,20 +136,24 @@ static void say_param_table(Text *t, const Module *m)
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
         say_wrapped(t, format("    {.name = %s, .export_name = %s,", quoted(p->name), quoted(p->export_name)));
-        say(t, "     .where = %s, .rank = %d, .loops = %d,\n", quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)),
-            p->shape.rank, p->loops);
-        say_wrapped(t, format("     .dim = %s, .stride = %s,", braces(p->shape.rank, p->shape.dim), braces(p->shape.rank, p->stride)));
-        say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s),", type, param_text(p, "", zero), real));
-        say(t, "     .init = %s, .init_a = %s, .init_b = %s, .decay = %s},\n", inits[p->init], number_text(p->init_a),
-            number_text(p->init_b), p->decay ? "true" : "false");
+        say(t, "     .where = %s, .rank = %d, .loops = %d,\n",
+            quoted(format("%s:%d", p->where.file ? p->where.file : "", p->where.line)), p->shape.rank, p->loops);
+        say_wrapped(t, format("     .dim = %s, .stride = %s,", braces(p->shape.rank, p->shape.dim),
+                              braces(p->shape.rank, p->stride)));
+        say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s), .decay = %s,", type,
+                              param_text(p, "", zero), real, p->decay ? "true" : "false"));
+        say(t, "     .init = %s, .init_a = %s, .init_b = %s},\n", inits[p->init], number_text(p->init_a),
+            number_text(p->init_b));
     }
     say(t, "};\n\n");
 }
 
-static void say_tensor(Text *t, const char *name, Lathe_role role, DType type, Shape s, const char *of, const char *member)
+static void say_tensor(Text *t, const char *name, Lathe_role role, DType type, Shape s, const char *of,
+                       const char *member)
 {
-    say_wrapped(t, format("    {.name = %s, .role = %s, .dtype = %s, .rank = %d, .dim = %s, .offset = offsetof(%s, %s)},",
-                          quoted(name), role_word(role), dtype_word(type), s.rank, braces(s.rank, s.dim), of, member));
+    say_wrapped(t,
+                format("    {.name = %s, .role = %s, .dtype = %s, .rank = %d, .dim = %s, .offset = offsetof(%s, %s)},",
+                       quoted(name), role_word(role), dtype_word(type), s.rank, braces(s.rank, s.dim), of, member));
 }
 
 static const char *output_words(const Program *p, int which)
@@ -182,7 +186,8 @@ static void say_state_table(Text *t, const Module *m)
     say(t, "static const Lathe_tensor states[] = {\n");
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
-        say_tensor(t, s->name, LATHE_STATE, s->dtype == F32 && wide ? F64 : s->dtype, s->shape, type_name(m, NULL, "state"), identifier(s->name));
+        say_tensor(t, s->name, LATHE_STATE, s->dtype == F32 && wide ? F64 : s->dtype, s->shape,
+                   type_name(m, NULL, "state"), identifier(s->name));
     }
     say(t, "};\n\n");
 }
@@ -209,11 +214,14 @@ static void say_entry_table(Text *t, const Module *m)
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        say_wrapped(t, format("    {.name = %s, .run = run_%s, .work_bytes = %lld, .in_bytes = %s, .out_bytes = %s, .inputs = %d, "
-                              ".outputs = %d, .input = %s, .output = %s, .flops = %.0f},",
-                              quoted(p->graph->name), identifier(p->graph->name), (long long)p->work_bytes, size_of(m, p, INPUTS, "in"),
-                              size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS), count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"),
-                              array_or_null(p, OUTPUTS, "out"), entry_flops(p)));
+        say_wrapped(
+            t,
+            format("    {.name = %s, .run = run_%s, .work_bytes = %lld, .in_bytes = %s, .out_bytes = %s, .inputs = %d, "
+                   ".outputs = %d, .input = %s, .output = %s, .flops = %.0f},",
+                   quoted(p->graph->name), identifier(p->graph->name), (long long)p->work_bytes,
+                   size_of(m, p, INPUTS, "in"), size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS),
+                   count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"), array_or_null(p, OUTPUTS, "out"),
+                   entry_flops(p)));
     }
     say(t, "};\n\n");
 }
@@ -224,18 +232,19 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR", "LATHE_COSINE"};
     static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS"};
     say(t, "    .recipe = {\n");
-    say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer], number_text(r->lr),
-        number_text(r->beta1), number_text(r->beta2));
-    say(t, "        .eps = %s, .decay = %s, .momentum = %s,\n", number_text(r->eps), number_text(r->decay), number_text(r->momentum));
-    say(t, "        .schedule = %s, .final_lr = %s, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule], number_text(r->final_lr),
-        (long long)r->warmup, (long long)r->steps);
+    say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer],
+        number_text(r->lr), number_text(r->beta1), number_text(r->beta2));
+    say(t, "        .eps = %s, .decay = %s, .momentum = %s,\n", number_text(r->eps), number_text(r->decay),
+        number_text(r->momentum));
+    say(t, "        .schedule = %s, .final_lr = %s, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule],
+        number_text(r->final_lr), (long long)r->warmup, (long long)r->steps);
     say(t, "        .clip = %s, .accumulate = %lld,\n", number_text(r->clip), (long long)r->accumulate);
     say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
         (long long)r->save_every, (long long)r->log_every);
-    say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer], number_text(r->val_fraction),
-        quoted(r->csv_target));
-    say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature), number_text(r->top_p),
-        number_text(r->repetition_penalty));
+    say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer],
+        number_text(r->val_fraction), quoted(r->csv_target));
+    say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
+        number_text(r->top_p), number_text(r->repetition_penalty));
     say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);
 }
 
@@ -243,16 +252,26 @@ static void say_knobs(Text *t, const Desc *d)
 {
     if (!d->knobs.n) return;
     say(t, "static const char *const knobs[][2] = {\n");
-    for (int i = 0; i < d->knobs.n; i++) say_wrapped(t, format("    {%s, %s},", quoted(d->knobs.at[i].name), quoted(d->knobs.at[i].value)));
+    for (int i = 0; i < d->knobs.n; i++)
+        say_wrapped(t, format("    {%s, %s},", quoted(d->knobs.at[i].name), quoted(d->knobs.at[i].value)));
     say(t, "};\n\n");
 }
 
 static void say_plan_table(Text *t, const Plan *p)
 {
     say(t, "static const Lathe_bytes planned[] = {\n");
-    const struct { const char *name; int64_t bytes; } all[] = {
-        {"parameters", p->parameters}, {"gradients", p->gradients}, {"optimizer", p->optimizer}, {"states", p->states},
-        {"inputs", p->inputs}, {"outputs", p->outputs}, {"work", p->work}, {"blas", p->blas}, {"data", p->data}};
+    const struct {
+        const char *name;
+        int64_t bytes;
+    } all[] = {{"parameters", p->parameters},
+               {"gradients", p->gradients},
+               {"optimizer", p->optimizer},
+               {"states", p->states},
+               {"inputs", p->inputs},
+               {"outputs", p->outputs},
+               {"work", p->work},
+               {"blas", p->blas},
+               {"data", p->data}};
     for (int i = 0; i < COUNT_OF(all); i++) say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
     say(t, "};\n\n");
 }
@@ -269,18 +288,21 @@ void say_tables(Text *t, const Module *m)
     say_knobs(t, d);
     say_plan_table(t, p);
     say(t, "const Lathe_model lathe_model = {\n");
-    say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",", quoted(d->model),
-                          quoted(d->config ? d->config : ""), wide ? "fp64" : "fp32", (unsigned long long)d->source_hash));
-    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32", (long long)d->batch,
-        (long long)d->seq, (long long)d->vocab);
-    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 9,\n", d->params.n, m->programs.n, d->states.n,
-        d->knobs.n);
-    say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL", m->programs.n ? "entries" : "NULL",
-        d->states.n ? "states" : "NULL");
+    say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
+                          quoted(d->model), quoted(d->config ? d->config : ""), wide ? "fp64" : "fp32",
+                          (unsigned long long)d->source_hash));
+    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
+        (long long)d->batch, (long long)d->seq, (long long)d->vocab);
+    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 9,\n", d->params.n, m->programs.n,
+        d->states.n, d->knobs.n);
+    say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
+        m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));
-    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count, (long long)p->flat_elements);
+    say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count,
+        (long long)p->flat_elements);
     say_recipe(t, &d->recipe);
     say(t, "    .knob = %s, .plan = planned,\n", d->knobs.n ? "knobs" : "NULL");
-    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n};\n\n", (long long)p->total, (long long)p->lower_bound);
+    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n};\n\n", (long long)p->total,
+        (long long)p->lower_bound);
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

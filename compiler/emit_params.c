@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct { VEC(struct Placed { const Param *param; const char *group, *member; }) at; } params;
+static struct {
+    VEC(struct Placed {
+        const Param *param;
+        const char *group, *member;
+    }) at;
+} params;
 
 static const char *first_part(const char *name)
 {
@@ -38,7 +43,7 @@ static const char *member_of(const Param *p)
 void name_parameters(const Desc *d)
 {
     Names names = {0};
-    params.at.n = 0;
+    memset(&params, 0, sizeof params);
     for (int i = 0; i < d->params.n; i++) push(&params.at, ((struct Placed){d->params.at[i], NULL, NULL}));
     if (params.at.n) qsort(params.at.at, (size_t)params.at.n, sizeof *params.at.at, by_offset);
     for (int i = 0; i < params.at.n; i++) {
@@ -94,7 +99,7 @@ static void say_member(Text *t, int indent, const char *type, const struct Place
     say(&s, "%*s%s %s", indent, "", type, p->member);
     for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k, false));
     say(&s, ";");
-    say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, p->param->where.file ? p->param->where.file : "", p->param->where.line);
+    say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, file_name(p->param->where.file), p->param->where.line);
 }
 
 static void say_padding(Text *t, int indent, const char *type, const char *after, int64_t n)
@@ -128,10 +133,7 @@ static int say_struct(Text *t, const char *type, int i)
     return i;
 }
 
-static int64_t whole_elements(const Param *p)
-{
-    return p->loops ? p->stride[0] * p->shape.dim[0] : own_elements(p);
-}
+static int64_t whole_elements(const Param *p) { return p->loops ? p->stride[0] * p->shape.dim[0] : own_elements(p); }
 
 void say_params(Text *t, const Module *m)
 {

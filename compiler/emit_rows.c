@@ -51,7 +51,10 @@ static bool in_lanes(const Rows *r, const Node *sum)
     return is_real(sum->dtype) && r->f->axis[r->inner].extent >= 16;
 }
 
-static const char *start_of(const Node *n) { return n->op == OP_sum ? "0" : is_real(n->dtype) ? "-INFINITY" : "INT32_MIN"; }
+static const char *start_of(const Node *n)
+{
+    return n->op == OP_sum ? "0" : is_real(n->dtype) ? "-INFINITY" : "INT32_MIN";
+}
 
 static void start_totals(Rows *r)
 {
@@ -78,7 +81,8 @@ static void finish_totals(Rows *r)
         Total t = r->totals.at[i];
         Expr e = {t.name, PRIMARY};
         if (t.lanes) {
-            e.text = format("%s_lanes_%s(%s)", t.node->op == OP_sum ? "sum" : "max", type_suffix(t.node->dtype), t.name);
+            e.text =
+                format("%s_lanes_%s(%s)", t.node->op == OP_sum ? "sum" : "max", type_suffix(t.node->dtype), t.name);
             if (row_named(r, t.node)) {
                 declare(r, t.node, new_name(&r->f->names, t.node->op == OP_sum ? "sum" : "largest"), e);
                 continue;
@@ -104,7 +108,9 @@ static void rescue_loads(Rows *r)
     }
 }
 
-typedef struct Phase_uses { int *row_store, *store, *partial; } Phase_uses;
+typedef struct Phase_uses {
+    int *row_store, *store, *partial;
+} Phase_uses;
 
 /* One element: named values, stores, what feeds the reductions. */
 static void body(Rows *r, const Phase_uses *uses, const char *lane)
@@ -125,7 +131,7 @@ static void body(Rows *r, const Phase_uses *uses, const char *lane)
     Writer *w = &r->f->w;
     Expr in[64];
     must(p->stores.n + p->sums.n + p->columns.n <= COUNT_OF(in));
-    int at = 0;                 /* all loads that have to be named are, before the first store */
+    int at = 0; /* all loads that have to be named are, before the first store */
     for (int i = 0; i < p->stores.n; i++) in[at++] = value_of(r, p->stores.at[i].node);
     for (int i = 0; i < p->sums.n; i++) in[at++] = value_of(r, p->sums.at[i]->in[0]);
     for (int i = 0; i < p->columns.n; i++) in[at++] = value_of(r, p->columns.at[i]->in[0]);
@@ -231,7 +237,8 @@ static int64_t row_count(const Rows *r)
 static int work_of(const Kernel *k)
 {
     int n = 1;
-    for (int p = 0; p < k->phases.n; p++) n += k->phases.at[p].each.n + k->phases.at[p].sums.n + k->phases.at[p].columns.n;
+    for (int p = 0; p < k->phases.n; p++)
+        n += k->phases.at[p].each.n + k->phases.at[p].sums.n + k->phases.at[p].columns.n;
     return n;
 }
 
@@ -265,8 +272,8 @@ static void rows_of_block(Rows *r, int64_t blocks, const Phase_uses *uses)
     if (blocks == 1) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", row, row, count.at, row);
     else {
         const char *also = rows % block ? format("%s < %s && ", row, count.at) : "";
-        open_block(&f->w, "for (int %s = %s * %lld; %s%s < (%s + 1) * %lld; %s++)", row, k, (long long)block, also, row, k,
-                   (long long)block, row);
+        open_block(&f->w, "for (int %s = %s * %lld; %s%s < (%s + 1) * %lld; %s++)", row, k, (long long)block, also, row,
+                   k, (long long)block, row);
     }
     if (r->rows > 1) {
         int64_t below = rows;
@@ -298,7 +305,7 @@ static void say_column(Rows *r, const Node *n, bool add, int64_t blocks, int sto
     bool loop = c->extent > 1;
     for (int from = 0; from < (blocks > 1 ? 2 : 1); from++) {
         bool first = from == 0, feed = add || !first;
-        if (add && first && blocks > 1) continue;       /* one loop does them all */
+        if (add && first && blocks > 1) continue; /* one loop does them all */
         k->now = "0";
         if (!first) {
             k->now = k->name;
@@ -416,7 +423,8 @@ static void set_axes(Rows *r, Kernel *k)
     all_views(k, &views);
     f->naxes = k->space.rank;
     for (int j = 0; j < f->naxes; j++) f->axis[j] = (Axis){.name = k->axis[j], .extent = k->space.dim[j]};
-    r->inner = merge_axes(f, f->naxes, views.at, views.n, f->naxes - 1 + may_flatten(k, f->axis[f->naxes - 1].extent)) - 1;
+    r->inner =
+        merge_axes(f, f->naxes, views.at, views.n, f->naxes - 1 + may_flatten(k, f->axis[f->naxes - 1].extent)) - 1;
     r->rows = r->inner;
     r->block = -1;
     if (!k->block) return;

@@ -1,9 +1,18 @@
 /* emit_scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
 #include "emit.h"
 
+#include <string.h>
+
 static struct {
-    VEC(struct Named { const Buffer *buffer; const char *name; bool noted; }) buffers;
-    VEC(struct Lettered { const Loop *loop; const char *letter; }) loops;
+    VEC(struct Named {
+        const Buffer *buffer;
+        const char *name;
+        bool noted;
+    }) buffers;
+    VEC(struct Lettered {
+        const Loop *loop;
+        const char *letter;
+    }) loops;
     bool homes[TABLES + 1];
 } scope;
 
@@ -43,8 +52,7 @@ static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
 void enter_scope(const Module *m, const Program *p)
 {
     (void)m;
-    scope.buffers.n = scope.loops.n = 0;
-    for (int h = 0; h <= TABLES; h++) scope.homes[h] = false;
+    memset(&scope, 0, sizeof scope);
     Names none = {0}, taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
     static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c"};

@@ -7,17 +7,24 @@
 
 typedef enum Meaning { BATCH, TIME, LAYERS, HEADS, WIDTH, VOCABULARY, OTHER } Meaning;
 
-static VEC(struct Size { const char *name, *key; Meaning meaning; int64_t value; bool used; }) sizes;
+static VEC(struct Size {
+    const char *name, *key;
+    Meaning meaning;
+    int64_t value;
+    bool used;
+}) sizes;
 
 /* Integers of a configuration that are no extents. */
-static const char *const counts[] = {"steps",   "warmup", "eval_every", "save_every",   "log_every", "accumulate",
-                                     "seed",    "top_k",  "context",    "sample_tokens", "epochs"};
+static const char *const counts[] = {"steps", "warmup", "eval_every", "save_every",    "log_every", "accumulate",
+                                     "seed",  "top_k",  "context",    "sample_tokens", "epochs"};
 
 static Meaning meaning_of(const char *key)
 {
-    static const struct { const char *start; Meaning meaning; } known[] = {
-        {"batch", BATCH}, {"seq", TIME}, {"layers", LAYERS}, {"heads", HEADS}, {"width", WIDTH}, {"hidden", WIDTH},
-        {"dim", WIDTH}, {"channels", WIDTH}, {"vocab", VOCABULARY}};
+    static const struct {
+        const char *start;
+        Meaning meaning;
+    } known[] = {{"batch", BATCH},  {"seq", TIME},  {"layers", LAYERS},  {"heads", HEADS},     {"width", WIDTH},
+                 {"hidden", WIDTH}, {"dim", WIDTH}, {"channels", WIDTH}, {"vocab", VOCABULARY}};
     for (int i = 0; i < COUNT_OF(known); i++)
         if (starts_with(key, known[i].start)) return known[i].meaning;
     return OTHER;
@@ -36,7 +43,7 @@ static void add_size(const char *key, int64_t value)
 
 void set_sizes(const Desc *d)
 {
-    sizes.n = 0;
+    memset(&sizes, 0, sizeof sizes);
     for (int i = 0; i < d->knobs.n; i++) {
         char *end;
         long long value = strtoll(d->knobs.at[i].value, &end, 10);

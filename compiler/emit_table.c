@@ -3,9 +3,12 @@
 
 #include <string.h>
 
-static VEC(struct Table { const Node *node; const char *name; }) tables;
+static VEC(struct Table {
+    const Node *node;
+    const char *name;
+}) tables;
 
-void forget_constants(void) { tables.n = 0; }
+void forget_constants(void) { memset(&tables, 0, sizeof tables); }
 
 static bool same_constant(const Node *a, const Node *b)
 {

@@ -15,7 +15,8 @@ bool is_among(const Nodes *s, const Node *n)
 static bool same_view(const View *a, const View *b, int axes)
 {
     bool equal = a->buffer == b->buffer && a->base == b->base && a->nover == b->nover && a->guarded == b->guarded;
-    for (int o = 0; equal && o < a->nover; o++) equal = a->over[o].loop == b->over[o].loop && a->over[o].stride == b->over[o].stride;
+    for (int o = 0; equal && o < a->nover; o++)
+        equal = a->over[o].loop == b->over[o].loop && a->over[o].stride == b->over[o].stride;
     for (int j = 0; equal && j < axes; j++)
         equal = a->stride[j] == b->stride[j] && (!a->guarded || (a->low[j] == b->low[j] && a->high[j] == b->high[j]));
     return equal;
@@ -28,7 +29,8 @@ static int load_of(const Rows *r, const Node *n)
     for (int i = 0; i < loads->n; i++) {
         if (loads->at[i].node != n) continue;
         for (int j = 0; j < i; j++)
-            if (same_view(&loads->at[j].view, &loads->at[i].view, r->f->naxes) && loads->at[j].node->dtype == n->dtype) return j;
+            if (same_view(&loads->at[j].view, &loads->at[i].view, r->f->naxes) && loads->at[j].node->dtype == n->dtype)
+                return j;
         return i;
     }
     return -1;
@@ -119,7 +121,8 @@ const char *word_for(const Node *n)
             if (is_filled(n->in[!i], &x) && is_sum(n->in[i]) && x > 0 && x < 1) return "mean";
         return "product";
     case OP_div: return is_sum(n->in[0]) && is_filled(n->in[1], NULL) ? "mean" : "ratio";
-    case OP_add: case OP_cast: return "value";
+    case OP_add:
+    case OP_cast: return "value";
     case OP_sub: return "diff";
     case OP_exp: return "e";
     case OP_tanh: return "th";
@@ -129,7 +132,8 @@ const char *word_for(const Node *n)
     case OP_rmax: return "largest";
     case OP_philox: return "bits";
     case OP_where: return "chosen";
-    case OP_max: case OP_min: return "bound";
+    case OP_max:
+    case OP_min: return "bound";
     default: break;
     }
     return n->dtype == BOOL ? "holds" : identifier(op_info[n->op].name);
@@ -180,8 +184,9 @@ Expr computed_here(Rows *r, const Node *n)
     Expr in[8];
     must(n->nin <= COUNT_OF(in));
     for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
-    double x;               /* a mean is divided by an extent: it has a name */
-    if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && x > 4 && x == (double)(int64_t)x && named_size((int64_t)x))
+    double x; /* a mean is divided by an extent: it has a name */
+    if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && x > 4 && x == (double)(int64_t)x &&
+        named_size((int64_t)x))
         in[1] = (Expr){factor_text((int64_t)x), PRIMARY};
     return apply(n, in);
 }

@@ -1,17 +1,20 @@
 /* emit_view.c: how a kernel function addresses its buffers: parameters as arrays of known size, and subscripts.
  *
  * A view says base + Σ stride · index.  The buffer is an array [D0][D1]… with strides S0 > S1 > …; each index of the
- * view is given to the axis whose stride is the largest not above its own, and the base is written in the mixed radix of
- * the axes.  Where an index runs over the end of its axis, that axis is merged with the one before ([B][T] -> [B * T]).
- * What still does not fit is addressed through a flat pointer.  Leading axes that no index of the kernel runs over are
- * subscripts of the caller: h[l + 1]. */
+ * view is given to the axis whose stride is the largest not above its own, and the base is written in the mixed radix
+ * of the axes.  Where an index runs over the end of its axis, that axis is merged with the one before: [B][T] becomes
+ * [B * T].  What still does not fit is addressed through a flat pointer.  Leading axes that no index of the kernel runs
+ * over are subscripts of the caller: h[l + 1]. */
 #include "emit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The array a view is fitted to: the buffer's axes, or merged ones. */
-typedef struct Dims { int n; int64_t extent[MAXRANK], stride[MAXRANK]; } Dims;
+typedef struct Dims {
+    int n;
+    int64_t extent[MAXRANK], stride[MAXRANK];
+} Dims;
 
 static Buffer *root_of(Buffer *b)
 {
@@ -42,7 +45,10 @@ static Dims dims_of_arg(const Arg *a)
 
 /* ------------------------------------------------------------------ ranges of the kernel's indices */
 
-static int64_t lowest(const Function *f, const View *v, int j) { return v->guarded ? min64(v->low[j], f->axis[j].extent - 1) : 0; }
+static int64_t lowest(const Function *f, const View *v, int j)
+{
+    return v->guarded ? min64(v->low[j], f->axis[j].extent - 1) : 0;
+}
 
 static int64_t highest(const Function *f, const View *v, int j)
 {
@@ -147,7 +153,8 @@ static View after_lead(const Arg *a, View v)
         v.base -= a->lead[k].constant * a->buffer->stride[k];
         for (int o = 0; o < a->lead[k].nover; o++)
             for (int i = 0; i < v.nover; i++)
-                if (v.over[i].loop == a->lead[k].over[o].loop) v.over[i].stride -= a->lead[k].over[o].coef * a->buffer->stride[k];
+                if (v.over[i].loop == a->lead[k].over[o].loop)
+                    v.over[i].stride -= a->lead[k].over[o].coef * a->buffer->stride[k];
     }
     return v;
 }
@@ -200,7 +207,7 @@ static bool merge_before(Arg *a, int k)
 static void fit_arg(Function *f, int arg)
 {
     Arg *a = &f->args.at[arg];
-    for (int k = 1; k < a->dims; k++) {     /* an array of structs is no array of this tensor */
+    for (int k = 1; k < a->dims; k++) { /* an array of structs is no array of this tensor */
         const Buffer *b = a->buffer;
         if (b->stride[a->nlead + k - 1] != b->stride[a->nlead + k] * b->shape.dim[a->nlead + k]) a->flat = true;
     }

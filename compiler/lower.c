@@ -22,7 +22,7 @@ static bool number(const Node *n)
 
 bool is_free(const Node *n)
 {
-    if (op_info[n->op].kind != MAP || options.no_fuse) return false;
+    if (op_info[n->op].kind != MAP || options.no_fuse || info(n)->solid) return false;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
         while (is_view(under) && !info(under)->forced && under->op != OP_pad) under = under->in[0];
@@ -193,6 +193,7 @@ static void straighten_reduction(Node *n)
     while (s.rank > 0 && elements(s) > all / inner) s.rank--;
     s.dim[s.rank++] = inner;
     if (!view_reshape(&v, s, &over)) info(n->in[0])->forced = true;
+    if (is_free(n->in[0]) && squeezed(n->in[0]->shape).rank > squeezed(s).rank) info(n->in[0])->solid = true;
 }
 
 static void straighten_node(Level *level, Node *n)
@@ -236,7 +237,7 @@ static void find_grouped(Level *level, Node *n)
     (void)level;
     OpKind kind = op_info[n->op].kind;
     for (int k = 0; k < n->nin; k++)
-        if ((kind != MAP && kind != REDUCE) || is_view(n->in[k])) read_as_is(n->in[k]);
+        if ((kind != MAP && kind != REDUCE) || is_view(n->in[k]) || info(n)->absorbed) read_as_is(n->in[k]);
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
     for (int k = 0; k < l->carries.n; k++) read_as_is(l->carries.at[k].init), read_as_is(l->carries.at[k].next);
@@ -257,7 +258,8 @@ static void mark_memory(Level *level, Node *n)
     if (is_view(n) && !info(n)->forced) return;
     for (int k = 0; k < n->nin; k++) {
         Node *source = info(n)->forced ? reading_below(n, true).source : reading(n->in[k]).source;
-        if (info(n)->group ? info(source)->group != info(n)->group && !is_free(n->in[k]) : !is_free(n))
+        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n);        /* by the reader itself */
+        if (info(n)->forced || (info(source)->group != info(n)->group && !computed) || (!info(n)->group && !computed))
             info(source)->memory = true;
     }
     if (n->op != OP_loop) return;

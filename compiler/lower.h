@@ -37,6 +37,7 @@ typedef struct Info {
     int order;                  /* position in its level's nodes */
     int uses;                   /* readings by ops that are no views, loop ends and outputs included */
     bool forced;                /* a view that is copied into a buffer of its own */
+    bool solid;                 /* a map that could be free, but is not affine over the space of a reader */
     bool grouped;               /* a free map that somebody reads from memory all the same */
     bool absorbed;              /* next = add(carry, x) of a carry that is added to in place: no kernel of its own */
     bool memory;                /* somebody reads it from memory */

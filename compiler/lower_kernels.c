@@ -324,6 +324,7 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
         info(n)->placed = info(n)->forced = false;              /* look beneath the copy once */
         load(k, n, false);
         info(n)->placed = info(n)->forced = true;
+        info(n)->place = to;
     } else {
         load(k, n, false);
     }

@@ -12,8 +12,8 @@ typedef VEC(const char *) Words;
 
 static struct {
     const char *command, *model;
-    const char *from;           /* dump: the first pass that runs */
-    Words rest;                 /* train: what the trainer gets */
+    const char *from; /* dump: the first pass that runs */
+    Words rest;       /* train: what the trainer gets */
 } line_of;
 
 typedef enum Kind { FLAG, TEXT, SET } Kind;
@@ -133,10 +133,11 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.no_fuse, options.no_reuse, options.no_split, options.no_simplify, options.no_recompute, options.poison};
+    const bool switches[] = {options.no_fuse,     options.no_reuse,     options.no_split,
+                             options.no_simplify, options.no_recompute, options.poison};
     h = hash_bytes(switches, sizeof switches, h);
-    return format("generated/%s-%s-cpu-%s-%08llx", d->model, d->config && *d->config ? d->config : "default", in_doubles() ? "fp64" : "fp32",
-                  (unsigned long long)(h & 0xffffffff));
+    return format("generated/%s-%s-cpu-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
+                  in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
 }
 
 static const char *trainer(void)
@@ -160,15 +161,16 @@ static int do_check(void)
 {
     const Module *m = compiled();
     if (options.json)
-        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n", (long long)m->plan.parameter_count,
-               m->flops_per_step, (long long)m->plan.total);
+        printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n",
+               (long long)m->plan.parameter_count, m->flops_per_step, (long long)m->plan.total);
     else
-        printf("%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file, grouped(m->plan.parameter_count),
-               grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
+        printf("%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file,
+               grouped(m->plan.parameter_count), grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
     return 0;
 }
 
-/* A step's time if products ran at 50 GFLOP/s a core and all other bytes at 10 GB/s: to compare plans by, no promise. */
+/* A step's time if products ran at 50 GFLOP/s a core and all other bytes at 10 GB/s: to compare plans by, no promise.
+ */
 static double estimated_ms(const Module *m)
 {
     double bytes = 0;
@@ -192,12 +194,15 @@ static int do_plan(void)
         fputs(t.at, stdout);
         return 0;
     }
-    printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, \"kernels\": %d,\n"
-           " \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": %lld, \"inputs\": %lld, \"outputs\": %lld,"
+    printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
+           "\"kernels\": %d,\n"
+           " \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": %lld, \"inputs\": "
+           "%lld, \"outputs\": %lld,"
            " \"work\": %lld, \"blas\": %lld, \"data\": %lld},\n \"step_ms_estimate\": %.3f}\n",
-           (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound, kernels_of_all(m),
-           (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer, (long long)p->states, (long long)p->inputs,
-           (long long)p->outputs, (long long)p->work, (long long)p->blas, (long long)p->data, estimated_ms(m));
+           (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
+           kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
+           (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work, (long long)p->blas,
+           (long long)p->data, estimated_ms(m));
     return 0;
 }
 
@@ -230,7 +235,8 @@ static const Pass *pass_named(const char *name)
         if (same(list[i].name, name)) return &list[i];
     }
     const char *close = nearest(name, names, n);
-    usage_error("there is no pass %s%s%s; `lathe passes` lists them", name, close ? "; did you mean " : "", close ? close : "");
+    usage_error("there is no pass %s%s%s; `lathe passes` lists them", name, close ? "; did you mean " : "",
+                close ? close : "");
 }
 
 /* A graph's text comes out of some pass: only the one asked for runs, or for kernels all from `normal` on. */
@@ -265,8 +271,9 @@ static int do_ops(void)
     for (int op = 0; op < OPS; op++) {
         const OpInfo *o = &op_info[op];
         const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
-        printf("%-12s %-7s %2d  %-24s %s\n", o->name, (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop"}[o->kind],
-               o->arity, text, o->doc);
+        printf("%-12s %-7s %2d  %-24s %s\n", o->name,
+               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop"}[o->kind], o->arity, text,
+               o->doc);
     }
     return 0;
 }
@@ -320,7 +327,8 @@ static const struct Command {
 static int do_help(void)
 {
     printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
-    for (int i = 0; i < COUNT_OF(commands); i++) printf("  %-7s %-10s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
+    for (int i = 0; i < COUNT_OF(commands); i++)
+        printf("  %-7s %-10s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
     printf("\noptions\n");
     for (int i = 0; i < COUNT_OF(known); i++)
         printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].doc);

@@ -143,10 +143,12 @@ bool view_reshape(const View *v, Shape s, View *out)
     r.nover = v->nover;
     for (int i = 0; i < v->nover; i++) r.over[i] = v->over[i];
     int old[MAXRANK], nold = 0;
+    bool nothing = false;                                       /* a guard leaves out a unit axis's only element */
     for (int i = 0; i < v->shape.rank; i++) {
         if (v->shape.dim[i] != 1) old[nold++] = i;
-        else if (axis_guarded(v, i)) return false;
+        else nothing |= axis_guarded(v, i);
     }
+    if (nothing && s.rank == 0) return false;
     int at = 0;
     for (int i = 0; i < s.rank;) {
         if (s.dim[i] == 1) {
@@ -169,6 +171,7 @@ bool view_reshape(const View *v, Shape s, View *out)
         at += n;
         i = end;
     }
+    if (nothing) r.low[0] = r.high[0] = 0;
     note_guard(&r);
     *out = r;
     return true;

@@ -49,8 +49,7 @@ static Tiles tiles_of_size(const Lathe_gemm *g, int64_t m, int64_t n)
 /* n cut into equal parts of about `size`, a multiple of 16. */
 static int64_t even_size(int64_t n, int64_t size) { return parts_of(parts_of(n, parts_of(n, size)), 16) * 16; }
 
-/* As large as they can be (512 rows, all columns) while there are as many as are wanted: 32, if each then has 5 MFLOP.
- */
+/* As large as can be (512 rows, all columns) while there are as many as wanted: 32, if each then has 5 MFLOP. */
 static Tiles blas_tiles(const Lathe_gemm *g)
 {
     static const struct {

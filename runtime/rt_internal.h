@@ -1,5 +1,4 @@
-/* rt_internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS start, initialisation, optimizers.
- */
+/* rt_internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS, initialisation, optimizers. */
 #ifndef RT_INTERNAL_H
 #define RT_INTERNAL_H
 
@@ -59,11 +58,9 @@ void optimizer_free(Optimizer *o);
 
 /* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
-/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0.  As torch: clip / (norm + 1e-6).
- */
+/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip / (norm + 1e-6). */
 double clip_scale(double norm, double clip);
-/* One update of params in one pass; step counts from 0 (the first update is step 0).  scale multiplies the gradients.
- */
+/* One update of params in one pass; step counts from 0.  scale multiplies the gradients. */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, double lr, double scale);
 
 /* The learning rate of update `step` (from 0): lr · (step + 1) / (warmup + 1) while step < warmup, then by the schedule

@@ -87,8 +87,7 @@ static inline double sqrt_f64(double a) { return sqrt(a); }
 static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
 static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
 
-/* Quotient rounded down and the remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around.
- */
+/* Quotient rounded down, remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around. */
 static inline int idiv_i32(int a, int b)
 {
     int d = ((b == 0) | (b == -1)) ? 1 : b, q = a / d;
@@ -315,10 +314,14 @@ static inline double pow_f64(double a, double b) { return pow(a, b); }
 
 /* ---- random bits: Philox4x32-10, key (seed, site), counter (index / 4, row, step, 0), word index mod 4 */
 
-static inline int philox_word(int seed, int step, int site, int row, int index)
+typedef struct Philox {
+    uint32_t word[4];
+} Philox;
+
+static inline Philox philox_block(int seed, int step, int site, int row, int block)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)site;
-    uint32_t c0 = (uint32_t)index >> 2, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
+    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
 #pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
@@ -329,7 +332,14 @@ static inline int philox_word(int seed, int step, int site, int row, int index)
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    uint32_t even = index & 2 ? c2 : c0, odd = index & 2 ? c3 : c1;
+    Philox p = {{c0, c1, c2, c3}};
+    return p;
+}
+
+static inline int philox_word(int seed, int step, int site, int row, int index)
+{
+    Philox p = philox_block(seed, step, site, row, (int)((uint32_t)index >> 2));
+    uint32_t even = index & 2 ? p.word[2] : p.word[0], odd = index & 2 ? p.word[3] : p.word[1];
     return (int)(index & 1 ? odd : even);
 }
 

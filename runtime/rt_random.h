@@ -18,10 +18,10 @@ static inline Stream stream_of(uint64_t seed, const char *name)
     return (Stream){(int)(uint32_t)seed, (int)(uint32_t)(h >> 32), (int)(uint32_t)h, (int)(uint32_t)(seed >> 32)};
 }
 
-/* Random bits of element e. */
-static inline uint32_t stream_word(Stream s, int64_t e)
+/* Random bits of elements 4 · block … 4 · block + 3. */
+static inline Philox stream_block(Stream s, int64_t block)
 {
-    return (uint32_t)philox_word(s.seed, s.step, s.site, s.row ^ (int)(e >> 32), (int)(uint32_t)e);
+    return philox_block(s.seed, s.step, s.site, s.row ^ (int)(block >> 32), (int)(uint32_t)block);
 }
 
 /* (0, 1), 32 bits. */

@@ -3,7 +3,7 @@
 #include "trainer.h"
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* even: elements drawn at a time */
+enum { CHUNK = 1024 }; /* elements drawn at a time; a multiple of 4 */
 
 int64_t copies_of_parameter(const Lathe_param *p)
 {
@@ -61,11 +61,14 @@ void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy)
     out[n] = 0;
 }
 
-/* Values of elements first … first+n-1; first is even. */
+/* Values of elements first … first+n-1; first is a multiple of CHUNK. */
 static void draw(double *value, const Lathe_param *p, Stream s, int64_t first, int n)
 {
     uint32_t word[CHUNK];
-    for (int i = 0; i < CHUNK; i++) word[i] = stream_word(s, first + i);
+    for (int i = 0; i < CHUNK / 4; i++) {
+        Philox p4 = stream_block(s, first / 4 + i);
+        for (int k = 0; k < 4; k++) word[4 * i + k] = p4.word[k];
+    }
     if (p->init == LATHE_UNIFORM) {
         for (int i = 0; i < n; i++) value[i] = p->init_a + (p->init_b - p->init_a) * uniform_of_word(word[i]);
         return;

@@ -32,8 +32,7 @@ static void add_runs(Optimizer *o, const Lathe_param *p)
         }
 }
 
-/* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it is zero and stays so).
- */
+/* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it stays zero). */
 static void join_segments(Optimizer *o)
 {
     int n = 0;

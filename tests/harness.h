@@ -71,4 +71,20 @@ void fill_inputs(Live *l, int entry, Rng *r);   /* by role: ids below the vocabu
  * direction and in `samples` elements each, to 1e-6 of the norm of the tensor's gradient, and rounding.  Returns the worst. */
 double check_gradients(Live *l, int entry, const char *what, const char *prefix, int samples, Rng *r);
 
+/* What PyTorch said: a file of tests/reference (record.py), its tensors as doubles. */
+typedef struct Recording {
+    void *header;
+    const char *data;
+} Recording;
+typedef struct Recorded {
+    DType dtype;
+    Shape shape;
+    int64_t n;
+    double *at;
+} Recorded;
+Recording open_recording(const char *path);
+bool has_recorded(const Recording *r, const char *name);
+Recorded recorded(const Recording *r, const char *name);
+const char *said(const Recording *r, const char *key);      /* the file's metadata; NULL where there is none */
+
 #endif

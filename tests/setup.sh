@@ -72,7 +72,7 @@ build_lathe() {
     tell "Building into build/"
     if ! { cmake -S . -B build $generator -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
            cmake --build build --parallel "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
-        cat "$log" >&2
+        sed '/^\[.*\] \(Building\|Linking\)/d' "$log" >&2
         tell "The build failed."
         exit 1
     fi

@@ -1,5 +1,5 @@
-/* test_emit.c: emitted C against the interpreter: small graphs of every kind of kernel, compiled and run, fused and not.
- * Parameters under "layer." are copies of a stack: an array of structs in the generated code. */
+/* test_emit.c: emitted C against the interpreter: small graphs of every kind of kernel, compiled and run, fused and
+ * not. Parameters under "layer." are copies of a stack: an array of structs in the generated code. */
 #include "harness.h"
 
 #include <stdarg.h>
@@ -44,7 +44,8 @@ static void moves(void)
     out("copied", x);
     out("flat", reshape(x, shape(1, 240)));
     out("joined", concat(3, (Node *[]){map1(OP_neg, x), input("y", shape(3, 4, 2, 10)), x}, 1));
-    out("differences", map2(OP_sub, slice(x, INTS(0, 0, 1), INTS(4, 6, 9), NULL), slice(x, INTS(0, 0, 0), INTS(4, 6, 9), NULL)));
+    out("differences",
+        map2(OP_sub, slice(x, INTS(0, 0, 1), INTS(4, 6, 9), NULL), slice(x, INTS(0, 0, 0), INTS(4, 6, 9), NULL)));
 }
 
 static void maps(void)
@@ -60,7 +61,8 @@ static void maps(void)
     Node *inner = map2(OP_sub, x, map1(OP_neg, map2(OP_div, x, map2(OP_mul, above, above))));
     out("parentheses", map2(OP_sub, x, map2(OP_sub, y, inner)));
     out("signs", map1(OP_neg, map1(OP_neg, map2(OP_sub, x, map1(OP_neg, number(-3, x))))));
-    Node *low = where_op(map2(OP_lt, x, number(0, x)), x, y), *high = where_op(map2(OP_le, y, x), number(1, x), number(2, x));
+    Node *low = where_op(map2(OP_lt, x, number(0, x)), x, y),
+         *high = where_op(map2(OP_le, y, x), number(1, x), number(2, x));
     out("choices", where_op(map2(OP_lt, x, y), low, high));
 }
 
@@ -97,7 +99,8 @@ static void reductions(void)
 
 static void by_ids(void)
 {
-    Node *x = input("x", shape(3, 5, 6, 32)), *i0 = ids("i0", shape(2, 4, 7)), *i1 = ids("i1", shape(1, 9)), *ib = ids("ib", shape(2, 5, 3));
+    Node *x = input("x", shape(3, 5, 6, 32)), *i0 = ids("i0", shape(2, 4, 7)), *i1 = ids("i1", shape(1, 9)),
+         *ib = ids("ib", shape(2, 5, 3));
     Node *a = gather(x, i0, 0, 0), *b = gather(x, i1, 1, 0), *c = gather(x, ib, 1, 1), *d = gather(x, ib, 2, 1);
     out("axis0", a);
     out("axis1", b);
@@ -203,11 +206,13 @@ static void states(void)
 static void draws(void)
 {
     Shape s = shape(2, 20, 33);
-    Node *seed = broadcast(input_node("seed", I32, shape(0)), s), *step = broadcast(input_node("step", I32, shape(0)), s);
+    Node *seed = broadcast(input_node("seed", I32, shape(0)), s),
+         *step = broadcast(input_node("step", I32, shape(0)), s);
     Node *bits = philox(seed, step, filled(3, I32, s), iota(s, 0), iota(s, 1)), *x = input("x", s);
     out("bits", bits);
     out("uniform", u01(bits, F32));
-    out("dropped", where_op(map2(OP_ult, bits, filled(-1000000000, I32, s)), map2(OP_div, x, number(0.7, x)), number(0, x)));
+    out("dropped",
+        where_op(map2(OP_ult, bits, filled(-1000000000, I32, s)), map2(OP_div, x, number(0.7, x)), number(0, x)));
 }
 
 /* ------------------------------------------------------------------ running both */
@@ -232,7 +237,8 @@ static Value feed(void *user, const Node *leaf)
 {
     Live *l = user;
     if (leaf->op == OP_parameter) return copied(leaf->shape, read_param(l, l->params, param_of(l, leaf->name)));
-    if (leaf->op == OP_state) return copied(leaf->shape, read_tensor(find_tensor(l->model->state, l->model->states, leaf->name), l->state));
+    if (leaf->op == OP_state)
+        return copied(leaf->shape, read_tensor(find_tensor(l->model->state, l->model->states, leaf->name), l->state));
     return copied(leaf->shape, read_tensor(input_of(l, 0, leaf->name), l->room[0].in));
 }
 
@@ -280,16 +286,21 @@ static void try(const char *name, void (*make)(void), int64_t largest_id, bool d
         int64_t n = elements(wanted[o].shape);
         double *got = emitted(l, &graph->outs.at[o]);
         double error = norm_of_difference(got, wanted[o].at, n) / (norm_of(wanted[o].at, n) + 1e-30);
-        expect(error < (doubles ? 1e-13 : 5e-6), "%s%s %s: off by %.3g of its norm", name, doubles ? " (fp64)" : "", graph->outs.at[o].name,
-               error);
+        expect(error < (doubles ? 1e-13 : 5e-6), "%s%s %s: off by %.3g of its norm", name, doubles ? " (fp64)" : "",
+               graph->outs.at[o].name, error);
     }
     unload(l);
 }
 
-static const struct { const char *name; void (*make)(void); int64_t ids; } cases[] = {
-    {"moves", moves, 5},   {"maps", maps, 5},           {"integers", integers, 40},     {"reductions", reductions, 5},
-    {"by_ids", by_ids, 5}, {"along_axes", along_axes, 5}, {"attention", attention, 5}, {"scan", scan, 8},
-    {"scan_back", scan_back, 8}, {"nested", nested, 5}, {"states", states, 9},         {"draws", draws, 1000},
+static const struct {
+    const char *name;
+    void (*make)(void);
+    int64_t ids;
+} cases[] = {
+    {"moves", moves, 5},           {"maps", maps, 5},     {"integers", integers, 40},
+    {"reductions", reductions, 5}, {"by_ids", by_ids, 5}, {"along_axes", along_axes, 5},
+    {"attention", attention, 5},   {"scan", scan, 8},     {"scan_back", scan_back, 8},
+    {"nested", nested, 5},         {"states", states, 9}, {"draws", draws, 1000},
 };
 
 int main(void)

@@ -130,7 +130,7 @@ static void test_fault(int k)
         return;
     }
     expect(code == 128 + SIGABRT, "%s: ends with %d", faults[k].what, code);
-    expect(said && strstr(said, faults[k].says), "%s: says %s", faults[k].what, said);
+    expect(said && strstr(said, faults[k].says), "%s: says %s", faults[k].what, said ? said : "nothing");
     expect(said && strstr(said, "after damage"), "%s: does not say after which pass", faults[k].what);
 }
 

@@ -188,9 +188,9 @@ int main(int argc, char **argv)
     round_trip("the open loop", micro);
     fresh_round_trip(argv[0], written);
     fresh_round_trip(argv[0], micro);
-    random_round_trips(argv[0], long_run() ? 1000 : 120);
+    random_round_trips(argv[0], long_run() ? 400 : 120);
     bad_texts();
-    damaged_texts(long_run() ? 5000 : 300);
+    damaged_texts(long_run() ? 2000 : 300);
     print_coverage();
     return finish();
 }

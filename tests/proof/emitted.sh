@@ -13,7 +13,7 @@ build() {       # NAME ARGUMENTS…: seconds in $seconds
 
 build char
 lines=$(wc -l <"$TMP/char/model.c")
-echo "char: model.c has $lines lines, built in $seconds s"
+echo "note: char: model.c has $lines lines, built in $seconds s"
 [ "$lines" -lt 1500 ] || complain "model.c of char has $lines lines, not below 1,500"
 long=$(awk 'length > 100' "$TMP/char/model.c" | wc -l)
 [ "$long" = 0 ] || complain "$long lines of model.c are longer than 100 columns"
@@ -32,6 +32,6 @@ build two --set layers=2
 two=$(wc -l <"$TMP/two/model.c") two_seconds=$seconds
 build many --set layers=48
 many=$(wc -l <"$TMP/many/model.c")
-echo "2 layers: $two lines, $two_seconds s; 48 layers: $many lines, $seconds s ($(awk "BEGIN { printf \"%.2f\", $seconds / $two_seconds }") times)"
+echo "note: 2 layers: $two lines, $two_seconds s; 48 layers: $many lines, $seconds s ($(awk "BEGIN { printf \"%.2f\", $seconds / $two_seconds }") times)"
 [ "$two" = "$many" ] || complain "48 layers take $many lines, 2 take $two"
 exit $failed

@@ -265,11 +265,12 @@ int main(int argc, char **argv)
     int n = argc > 2 ? atoi(argv[2]) : argc > 1 ? 1 : long_run() ? LONG : QUICK;
     for (int done = 0; done < n; done += PER_FILE)
         check_file(first + (uint64_t)done, (int)min64(n - done, PER_FILE));
+    printf("note: ");
     print_coverage();
     if (argc == 1)
         check_coverage();
     for (int v = 0; v < COUNT_OF(variants); v++)
         if (variants[v].bound > 0)
-            printf("%-12s worst difference %.1e of %.0e\n", variants[v].name, worst[v], variants[v].bound);
+            printf("note: %-12s worst difference %.1e of %.0e\n", variants[v].name, worst[v], variants[v].bound);
     return finish();
 }

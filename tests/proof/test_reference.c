@@ -4,63 +4,9 @@
 #include "rt_internal.h"
 
 #include <glob.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ------------------------------------------------------------------ recordings */
-
-typedef struct Recording {
-    json_t *header;
-    const char *data;
-} Recording;
-
-typedef struct Recorded { int64_t n; double *at; } Recorded;
-
-static Recording open_recording(const char *path)
-{
-    size_t bytes;
-    const char *file = read_file(path, &bytes);
-    must(file && bytes > 8);
-    uint64_t length;
-    memcpy(&length, file, 8);
-    json_t *header = json_loadb(file + 8, length, 0, NULL);
-    must(header);
-    return (Recording){header, file + 8 + length};
-}
-
-static bool has(const Recording *r, const char *name)
-{
-    return json_object_get(r->header, name) != NULL;
-}
-
-static Recorded recorded(const Recording *r, const char *name)
-{
-    json_t *entry = json_object_get(r->header, name);
-    if (!entry)
-        die("nothing recorded as %s", name);
-    const char *type = json_string_value(json_object_get(entry, "dtype"));
-    json_t *shape = json_object_get(entry, "shape"), *offsets = json_object_get(entry, "data_offsets");
-    const char *at = r->data + json_integer_value(json_array_get(offsets, 0));
-    Recorded v = {.n = 1};
-    for (size_t k = 0; k < json_array_size(shape); k++)
-        v.n *= json_integer_value(json_array_get(shape, k));
-    v.at = NEW_ARRAY(double, v.n);
-    for (int64_t i = 0; i < v.n; i++)
-        v.at[i] = get_element(same(type, "F64") ? LATHE_F64 : same(type, "F32") ? LATHE_F32 : LATHE_I32, at, i);
-    return v;
-}
-
-static const char *said(const Recording *r, const char *key)
-{
-    return json_string_value(json_object_get(json_object_get(r->header, "__metadata__"), key));
-}
-
-static double number(const Recording *r, const char *key)
-{
-    return atof(said(r, key));
-}
 
 /* ------------------------------------------------------------------ parameters, copy by copy */
 
@@ -159,6 +105,11 @@ static void check_first_step(const char *file, Live *l, const Recording *r, doub
 
 /* ------------------------------------------------------------------ training by the runtime's optimizer */
 
+static double number(const Recording *r, const char *key)
+{
+    return atof(said(r, key));
+}
+
 static Lathe_recipe recipe_of(const Recording *r)
 {
     must(same(said(r, "optimizer"), "adamw"));
@@ -210,7 +161,6 @@ static void check_model(const char *path, const char *precision, double bound)
     check_first_step(file, l, &r, bound);
     check_trajectory(file, l, &r, bound);
     printf("%-32s %s  worst difference %.1e of %.0e\n", file, precision, worst, bound);
-    json_decref(r.header);
     unload(l);
 }
 
@@ -220,8 +170,7 @@ int main(void)
     must(glob("tests/reference/*.safetensors", 0, NULL, &found) == 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         Recording r = open_recording(found.gl_pathv[i]);
-        bool model = has(&r, "logits");
-        json_decref(r.header);
+        bool model = has_recorded(&r, "logits");
         if (!model)
             continue;
         check_model(found.gl_pathv[i], "fp32", 1e-4);
