@@ -267,15 +267,51 @@ static void mark_memory(Level *level, Node *n)
     for (int k = 0; k < l->xs.n; k++) info(reading(l->xs.at[k].outer).source)->memory = true;
 }
 
-Program *pass_fuse(Graph *g, const Desc *d)
+/* ------------------------------------------------------------------ twins */
+
+/* A value and its recomputation for backward that meet in one kernel are one: twin_of[id] is the forward one. */
+static Node **twin_of;
+
+static Node *first_of(Node *n) { return n->id < infos.n && twin_of[n->id] ? twin_of[n->id] : n; }
+
+static bool alike(Node *a, Node *b)
+{
+    if (a->op != b->op || a->dtype != b->dtype || !same_shape(a->shape, b->shape)) return false;
+    if (a->nin != b->nin || a->nints != b->nints || a->loop != b->loop || !same(a->name, b->name)) return false;
+    if (memcmp(&a->value, &b->value, sizeof a->value) != 0 || a->data != b->data) return false;
+    for (int i = 0; i < a->nints; i++)
+        if (a->ints[i] != b->ints[i]) return false;
+    for (int i = 0; i < a->nin; i++)
+        if (first_of(a->in[i]) != first_of(b->in[i]) && !(is_view(a->in[i]) && alike(a->in[i], b->in[i]))) return false;
+    return true;
+}
+
+static bool find_twins(const Level *level)
+{
+    bool any = false;
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *n = level->nodes.at[i];
+        const Group *g = info(n)->group;
+        for (int k = 0; g && k < g->nodes.n && g->nodes.at[k] != n && !twin_of[n->id]; k++)
+            if (g->nodes.at[k]->phase != n->phase && alike(g->nodes.at[k], n)) {
+                twin_of[n->id] = first_of(g->nodes.at[k]);
+                any = true;
+            }
+    }
+    for (int i = 0; i < level->inside.n; i++) any |= find_twins(level->inside.at[i]);
+    return any;
+}
+
+static Node *twin(Rewrite *r, Node *old) { return first_of(old) != old ? rewritten(r, first_of(old)) : NULL; }
+
+/* ------------------------------------------------------------------ the pass */
+
+static Level *fused(Graph *g)
 {
     infos.n = node_count();
     infos.at = NEW_ARRAY(Info, infos.n);
     layout_of = NEW_ARRAY(int, infos.n);
     layouts.n = 0;
-    lowering = (Lowering){.program = NEW(Program), .desc = d};
-    lowering.program->graph = g;
-    layout_parameters(d);
     Nodes roots = {0};
     graph_roots(g, &roots);
     Level *top = make_level(NULL, &roots);
@@ -290,6 +326,20 @@ Program *pass_fuse(Graph *g, const Desc *d)
     each_level(top, find_grouped);
     for (int i = 0; i < roots.n; i++) read_as_is(roots.at[i]);
     fuse_all(top);
+    return top;
+}
+
+Program *pass_fuse(Graph *g, const Desc *d)
+{
+    lowering = (Lowering){.program = NEW(Program), .desc = d};
+    lowering.program->graph = g;
+    layout_parameters(d);
+    Level *top = fused(g);
+    twin_of = NEW_ARRAY(Node *, infos.n);
+    if (!options.no_fuse && find_twins(top)) {
+        rewrite_graph(&(Rewrite){.before = twin}, g);
+        top = fused(g);
+    }
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);

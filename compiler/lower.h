@@ -86,6 +86,7 @@ Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, N
 
 /* ---- lower_gemm.c, lower_kernels.c */
 void fill_gemm_kernel(Node *dot, Kernel *k);
+bool gemm_fits_at(Node *dot, const View *c);                    /* can the product be made there */
 bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
 void lower_level(Level *level, Kernels *out);
 

@@ -107,6 +107,13 @@ bool gemm_fits(Node *dot)
     return true;
 }
 
+bool gemm_fits_at(Node *dot, const View *c)
+{
+    struct Gemm g = {0};
+    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view;
+    return fill_gemm(dot, &a, &b, c, &g);
+}
+
 static char *view_words(const View *v)
 {
     Text t = {0};

@@ -217,7 +217,7 @@ static void merge_axes(Kernel *k, bool fixed)
 {
     for (int a = k->space.rank - 2; a >= 0; a--) {
         bool inner = a == k->space.rank - 2;
-        if (inner && (fixed || k->space.dim[a + 1] >= 128 || (a == 0 && elements(k->space) > 4096))) continue;
+        if (inner && (fixed || k->space.dim[a + 1] >= 16 || (a == 0 && elements(k->space) > 4096))) continue;
         if (!each_view(k, a, false)) continue;
         each_view(k, a, true);
         k->space.dim[a] *= k->space.dim[a + 1];
@@ -228,40 +228,47 @@ static void merge_axes(Kernel *k, bool fixed)
 
 /* ------------------------------------------------------------------ names */
 
-static const char *kernel_name(const Node *n, const char *path, const char *what)
-{
-    const char *dot = strrchr(path, '.');
-    path = dot ? dot + 1 : path;
-    return format("%s%s%s%s", path, *path ? "_" : "", what, n->phase ? "_back" : "");
-}
-
 static const char *path_of(const Node *n) { return n->where.path ? n->where.path : ""; }
 
-/* The part of the layer path that all members have in common. */
-static const char *common_path(const Nodes *nodes)
+static const char *last_part(const char *path)
 {
-    const char *path = path_of(nodes->at[0]);
-    for (int i = 1; i < nodes->n; i++) {
-        const char *other = path_of(nodes->at[i]);
-        size_t n = 0, whole = 0;
-        for (;; n++) {
-            bool ends = (!path[n] || path[n] == '.') && (!other[n] || other[n] == '.');
-            if (ends) whole = n;
-            if (!path[n] || path[n] != other[n]) break;
-        }
-        path = copy_bytes_as_string(path, whole);
-    }
-    return path;
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
 }
 
-/* The op that tells most about a group: its costliest kind, else its last. */
-static const Node *telling(const Nodes *nodes)
+static const char *kernel_name(const char *layers, const char *what, bool back)
 {
-    static const Op telling_ops[] = {OP_tanh, OP_erf, OP_exp, OP_log, OP_philox, OP_rsqrt, OP_sqrt, OP_pow, OP_sin, OP_cos};
+    return format("%s%s%s%s", layers, *layers && *what ? "_" : "", what, back ? "_back" : "");
+}
+
+/* The layers that a group takes part in: the last names of its members' paths, at most two. */
+static const char *layers_of(const Nodes *nodes)
+{
+    const char *first = "", *second = "";
+    for (int i = 0; i < nodes->n; i++) {
+        const char *part = last_part(path_of(nodes->at[i]));
+        if (!*part || same(part, first) || same(part, second)) continue;
+        if (!*first) first = part;
+        else second = part;
+    }
+    return *second ? format("%s_%s", first, second) : first;
+}
+
+/* The op that tells most about a group: a costly one, else its last; a norm's is told by its layer. */
+static const char *telling(const Nodes *nodes, const char *layers)
+{
+    static const Op telling_ops[] = {OP_tanh, OP_erf, OP_exp, OP_log, OP_pow, OP_sin, OP_cos, OP_philox};
     for (int k = 0; k < COUNT_OF(telling_ops); k++)
         for (int i = 0; i < nodes->n; i++)
-            if (nodes->at[i]->op == telling_ops[k]) return nodes->at[i];
-    return nodes->at[nodes->n - 1];
+            if (nodes->at[i]->op == telling_ops[k]) return op_info[telling_ops[k]].name;
+    return *layers && nodes->n > 4 ? "" : op_info[nodes->at[nodes->n - 1]->op].name;
+}
+
+static bool goes_back(const Nodes *nodes)
+{
+    for (int i = 0; i < nodes->n; i++)
+        if (nodes->at[i]->phase) return true;
+    return false;
 }
 
 static const char *formula_of(const Nodes *nodes)
@@ -286,7 +293,8 @@ static Kernel *rows_kernel(const Group *g)
     const Node *last = g->nodes.at[g->nodes.n - 1];
     k->kind = ROWS;
     k->where = last->where;
-    k->name = kernel_name(last, common_path(&g->nodes), op_info[telling(&g->nodes)->op].name);
+    const char *layers = layers_of(&g->nodes);
+    k->name = kernel_name(layers, telling(&g->nodes, layers), goes_back(&g->nodes));
     k->formula = formula_of(&g->nodes);
     k->space = g->space;
     Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
@@ -313,7 +321,7 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
     Kernel *k = NEW(Kernel);
     k->kind = ROWS;
     k->where = n->where;
-    k->name = kernel_name(n, path_of(n), is_filled(n, NULL) ? "fill" : add ? "accumulate" : "copy");
+    k->name = kernel_name(last_part(path_of(n)), is_filled(n, NULL) ? "fill" : add ? "accumulate" : "copy", n->phase);
     k->formula = add ? "added to what is there" : of_forced ? "in another layout" : "as it is";
     k->space = squeezed(n->shape);
     if (k->space.rank == 0) k->space.dim[k->space.rank++] = 1;
@@ -340,7 +348,7 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
     k->kind = kind;
     k->node = n;
     k->where = n->where;
-    k->name = kernel_name(n, path_of(n), op_info[n->op].name);
+    k->name = kernel_name(last_part(path_of(n)), op_info[n->op].name, n->phase);
     k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
@@ -398,7 +406,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
         Kernel *k = NEW(Kernel);
         fill_gemm_kernel(n, k);
         k->where = n->where;
-        k->name = kernel_name(n, path_of(n), "matmul");
+        k->name = kernel_name(last_part(path_of(n)), "matmul", n->phase);
         add(level, out, k);
         break;
     }

@@ -235,7 +235,7 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
         return !(y->op == OP_loop_arg && y->loop == l) && same_strides(&dense, &slot);
     }
     if (info(n)->group) return group_can_store(n, v);
-    if (n->op == OP_dot) return same_strides(&own, v);
+    if (n->op == OP_dot) return gemm_fits_at(n, v);
     return !add && same_strides(&own, v) && (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite ||
                                              n->op == OP_argmax || n->op == OP_cumsum || n->op == OP_concat);
 }

@@ -145,6 +145,16 @@ static void bad_texts(void)
     }
 }
 
+static void too_deep(void)
+{
+    Text t = {0};
+    char *said;
+    say(&t, "graph g\n");
+    for (int i = 0; i < 200; i++) say(&t, "%%%d = loop time 2\n", i);
+    int code = apart(parse, t.at, &said);
+    expect(code == 1 && strstr(said, "nested too deeply"), "200 loops in each other give %d: %s", code, said);
+}
+
 /* Lines lost, doubled and swapped; characters changed. */
 static char *damaged(const char *text, Rng *r)
 {
@@ -190,6 +200,7 @@ int main(int argc, char **argv)
     fresh_round_trip(argv[0], micro);
     random_round_trips(argv[0], long_run() ? 400 : 120);
     bad_texts();
+    too_deep();
     damaged_texts(long_run() ? 2000 : 300);
     print_coverage();
     return finish();
