@@ -168,7 +168,7 @@ static void sweep_in_lanes(Rows *r, const Phase_uses *uses)
     const char *whole = tail ? format("%s - %s %% LANES", c->count, c->count) : c->count;
     if (tail && strchr(c->count, ' ')) whole = format("%lld", (long long)(c->extent - tail));
     open_block(w, "for (int %s = 0; %s < %s; %s += LANES)", c->name, c->name, whole, c->name);
-    open_block(w, "%sfor (int %s = 0; %s < LANES; %s++)", each_mark(r), lane, lane, lane);
+    open_block(w, "SIMD for (int %s = 0; %s < LANES; %s++)", lane, lane, lane);
     c->now = format("%s + %s", c->name, lane);
     body(r, uses, lane);
     close_block(w);

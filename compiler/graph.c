@@ -149,7 +149,6 @@ Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nin
 
 Node *scalar(double value, DType t)
 {
-    if (t == F32) value = (float)value;
     return intern((Node){.op = OP_constant, .dtype = t, .value = value});
 }
 

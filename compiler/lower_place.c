@@ -138,13 +138,12 @@ static void put(Node *n, View v)
     info(n)->placed = true;
 }
 
-/* A number that is read through a pad is an array of one element. */
-static Node *as_array(Node *constant)
+/* Tables are printed as one row; a number read through a pad is one of one element. */
+static Node *as_row(const Node *constant)
 {
-    if (constant->data) return constant;
     Node *n = copy_of(constant, sizeof *constant);
-    n->data = &n->value;
-    n->shape = (Shape){.rank = 1, .dim = {1}};
+    if (!n->data) n->data = &n->value;
+    n->shape = (Shape){.rank = 1, .dim = {elements(constant->shape)}};
     return n;
 }
 
@@ -156,9 +155,9 @@ static void place_leaf(Node *n)
     case OP_state: b = new_buffer(NULL, n->name, STATES, n->dtype, n->shape, n); break;
     case OP_parameter: b = parameter_buffer(PARAMETERS, n->name, n); break;
     case OP_constant: {
-        Node *array = as_array(n);
+        Node *row = as_row(n);
         View v = view_dense(n->shape);
-        v.buffer = new_buffer(NULL, "table", TABLES, n->dtype, array->shape, array);
+        v.buffer = new_buffer(NULL, "table", TABLES, n->dtype, row->shape, row);
         put(n, v);
         return;
     }

@@ -21,6 +21,10 @@
 #define EACH _Pragma("GCC ivdep")
 #endif
 
+/* `SIMD for (…)`: the lanes of a reduction, all at once.  More than a hint: gcc 12 vectorises a plain loop of constant extent
+ * wrongly where it compares integers and adds doubles (s[l] += a[i + l] == b[i + l] ? x[i + l] : 0). */
+#define SIMD _Pragma("omp simd")
+
 /* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
  * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
  * Tiles depend on the extents alone.  rt_gemm.c, over OpenBLAS at one thread inside ours. */

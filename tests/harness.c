@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,13 +54,21 @@ static void remove_folder(void)
     char command[300];
     if (getpid() != folder_owner)               /* a child that exits leaves it alone */
         return;
-    if (failures && getenv("LATHE_KEEP")) {
+    if (getenv("LATHE_KEEP")) {
         printf("kept %s\n", folder);
         return;
     }
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command))
         printf("cannot remove %s\n", folder);
+}
+
+/* An internal error of the compiler under test ends this process as well. */
+static void on_crash(int number)
+{
+    remove_folder();
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 const char *temp_folder(void)
@@ -71,6 +80,8 @@ const char *temp_folder(void)
             die("cannot make %s", folder);
         folder_owner = getpid();
         atexit(remove_folder);
+        signal(SIGABRT, on_crash);
+        signal(SIGSEGV, on_crash);
     }
     return folder;
 }

@@ -12,7 +12,7 @@ int finish(void);
 _Noreturn void skip_test(const char *why);
 bool long_run(void);                            /* LATHE_LONG=1: the campaign, not the quick mode */
 
-/* A folder of this test's own, removed at the end (kept where a check failed and LATHE_KEEP is set). */
+/* A folder of this test's own, removed at the end unless LATHE_KEEP is set. */
 const char *temp_folder(void);
 int run_command(char **output, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  /* exit code; both streams */
 const char *lathe_command(void);                /* $LATHE, or build/lathe */
