@@ -87,6 +87,7 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
 static void declare_id(Function *f, const Picking *g)
 {
     line(&f->w, "const int id = %s;", value_at(f, g->uby).text);
+    if (f->axis[g->id].extent == 1) line(&f->w, "(void)id;");     /* there is nothing to choose from */
     f->axis[g->id].now = "id";
 }
 
