@@ -63,9 +63,10 @@ static const char *runtime_library(void)
 
 const char *blas_library(void) { return LATHE_OPENBLAS; }
 
-/* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered. */
+/* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered.  Bytes of the arena hold values of one type
+ * after another, which strict aliasing would let gcc reorder. */
 static const char *const flags[] = {
-    "-std=gnu11", "-O3",   "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+    "-std=gnu11", "-O3",   "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing",
     "-fopenmp",   "-Wall", "-Wextra"};
 
 typedef VEC(const char *) Words;

@@ -59,7 +59,7 @@ static const char build_file[] =
     "add_executable(trainer model.c ${RUNTIME})\n"
     "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${OPENBLAS_INCLUDE})\n"
     "target_compile_options(trainer PRIVATE -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno\n"
-    "                       -fno-trapping-math)\n"
+    "                       -fno-trapping-math -fno-strict-aliasing)\n"
     "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C PkgConfig::JANSSON ${OPENBLAS} m)\n";
 
 /* mkdir -p */
