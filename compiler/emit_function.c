@@ -60,7 +60,7 @@ static char *declaration(const Arg *a)
 static char *head_text(const Function *f, const int *order, const char *name)
 {
     Text t = {0};
-    say(&t, "static void %s(", name);
+    say(&t, "KERNEL void %s(", name);
     for (int i = 0; i < f->args.n; i++) say(&t, "%s%s", i ? ", " : "", declaration(&f->args.at[order[i]]));
     for (int i = 0; i < f->loops.n; i++) say(&t, "%sint %s", i || f->args.n ? ", " : "", f->loop_names.at[i]);
     say(&t, "%s)", f->args.n + f->loops.n ? "" : "void");

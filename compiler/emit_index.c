@@ -5,6 +5,8 @@
  * written `id` inside the ids' loops. */
 #include "emit.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------------ nests */
 
 static void open_axis(Function *f, int j, const char *mark)
@@ -87,7 +89,6 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
 static void declare_id(Function *f, const Picking *g)
 {
     line(&f->w, "const int id = %s;", value_at(f, g->uby).text);
-    if (f->axis[g->id].extent == 1) line(&f->w, "(void)id;");     /* there is nothing to choose from */
     f->axis[g->id].now = "id";
 }
 
@@ -109,6 +110,7 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     }
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
+    if (!strstr(y, "id") && !strstr(x, "id")) line(&f->w, "(void)id;");     /* all entries are one */
     line(&f->w, "%s %s %s;", y_is_result ? y : x, add ? "+=" : "=", y_is_result ? x : y);
     for (int j = g->id; j-- > 0;) close_axis(f, j);
     f->axis[g->id].now = f->axis[g->id].name;

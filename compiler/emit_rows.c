@@ -260,6 +260,15 @@ static void all_rows(Rows *r, const Phase_uses *uses)
     while (opened-- > 0) close_block(&f->w);
 }
 
+static bool axis_matters(const Function *f, int j)
+{
+    for (int i = 0; i < f->uses.n; i++) {
+        const View *v = &f->uses.at[i].view;
+        if (v->stride[j] || v->low[j] > 0 || v->high[j] < f->axis[j].extent) return true;
+    }
+    return false;
+}
+
 /* for (r …) over a block's rows; with several row axes their indices are worked out from it. */
 static void rows_of_block(Rows *r, int64_t blocks, const Phase_uses *uses)
 {
@@ -280,6 +289,7 @@ static void rows_of_block(Rows *r, int64_t blocks, const Phase_uses *uses)
         for (int j = 0; j < r->rows; j++) {
             Axis *a = &f->axis[j];
             below /= a->extent;
+            if (!axis_matters(f, j)) continue;
             const char *quotient = below == 1 ? row : format("%s / %lld", row, (long long)below);
             line(&f->w, j ? "const int %s = %s %% %s;" : "const int %s = %s;", a->name, quotient, a->count);
         }

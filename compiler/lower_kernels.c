@@ -443,8 +443,9 @@ static void emit(Level *level, Node *n, Kernels *out)
         needs_at(level->loop, members->at[i], &needs);
         for (int k = 0; k < needs.n; k++) emit(level, needs.at[k], out);
     }
-    if (info(n)->forced) add(level, out, copy_kernel(n, NULL, info(n)->place, false, true));
-    else if (g) add(level, out, rows_kernel(g));
+    if (info(n)->forced) {
+        if (info(n)->memory) add(level, out, copy_kernel(n, NULL, info(n)->place, false, true));
+    } else if (g) add(level, out, rows_kernel(g));
     else if (n->op == OP_topk) emit_topk(level, n, out);
     else emit_single(level, n, out);
 }

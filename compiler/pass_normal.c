@@ -261,6 +261,7 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
     (void)r;
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
     if (op_info[old->op].kind == MAP && old->nin) return before_repeating(old, in);
+    if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     if (is_view(old) && leaf && movable(in[0], old)) return moved(in[0], old);

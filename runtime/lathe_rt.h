@@ -8,6 +8,11 @@
 #include <string.h>
 
 #define RESTRICT __restrict__
+
+/* A kernel stays a function of its own: gcc 12 inlines it into a loop of calls and carries its RESTRICT past its end, where
+ * the next iteration reads what this one wrote. */
+#define KERNEL static __attribute__((noinline))
+
 #define LANES 16                /* a row reduction runs in so many lanes and ends in sum_lanes / max_lanes */
 
 /* `PARALLEL for (…)`: iterations are independent and shared among the threads; their number never changes a bit. */
