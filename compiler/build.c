@@ -69,6 +69,13 @@ static const char *const flags[] = {
     "-std=gnu11", "-O3",   "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing",
     "-fopenmp",   "-Wall", "-Wextra"};
 
+const char *c_flags(void)
+{
+    Text t = {0};
+    for (int i = 0; i < COUNT_OF(flags); i++) say(&t, "%s%s", i ? " " : "", flags[i]);
+    return t.at;
+}
+
 typedef VEC(const char *) Words;
 
 static Words command_line(const char *cc, const char *dir, const char *to)

@@ -264,7 +264,7 @@ static bool axis_matters(const Function *f, int j)
 {
     for (int i = 0; i < f->uses.n; i++) {
         const View *v = &f->uses.at[i].view;
-        if (v->stride[j] || v->low[j] > 0 || v->high[j] < f->axis[j].extent) return true;
+        if (v->stride[j] || (v->guarded && (v->low[j] > 0 || v->high[j] < f->axis[j].extent))) return true;
     }
     return false;
 }

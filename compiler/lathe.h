@@ -432,5 +432,6 @@ void print_plan(Text *t, const Module *m);
 
 /* build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);
+const char *c_flags(void);                                  /* what generated C is compiled with, for tests */
 
 #endif

@@ -196,10 +196,18 @@ static void straighten_reduction(Node *n)
     if (is_free(n->in[0]) && squeezed(n->in[0]->shape).rank > squeezed(s).rank) info(n->in[0])->solid = true;
 }
 
+static void straighten_loop(const Loop *l)
+{
+    for (int k = 0; k < l->carries.n; k++) reading(l->carries.at[k].init), reading(l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) reading(l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) reading(l->ys.at[k]);
+}
+
 static void straighten_node(Level *level, Node *n)
 {
     (void)level;
     for (int k = 0; k < n->nin; k++) reading(n->in[k]);
+    if (n->op == OP_loop) straighten_loop(n->loop);
     if (op_info[n->op].kind == REDUCE) straighten_reduction(n);
     if (n->op == OP_dot) gemm_fits(n);
     if (n->op == OP_concat || op_info[n->op].kind == INDEX)
@@ -208,6 +216,23 @@ static void straighten_node(Level *level, Node *n)
             if (r.view.guarded && n->op != OP_concat) info(n->in[k])->forced = true;
             if (op_info[n->op].kind == INDEX && (is_filled(n->in[k], NULL) || by_value(r.source))) info(n->in[k])->forced = true;
         }
+}
+
+static int count_straightened(void)
+{
+    int n = layouts.n;
+    for (int i = 0; i < infos.n; i++) n += infos.at[i].forced + infos.at[i].solid;
+    return n;
+}
+
+/* A copy may make another reading bend: until none does. */
+static void straighten_all(Level *top, const Nodes *roots)
+{
+    for (int before = -1, now = 0; now != before; now = count_straightened()) {
+        before = count_straightened();
+        for (int i = 0; i < roots->n; i++) reading(roots->at[i]);
+        each_level(top, straighten_node);
+    }
 }
 
 /* next = add(carry, x): added to in place where nobody else looks at the carry. */
@@ -317,8 +342,7 @@ static Level *fused(Graph *g)
     Level *top = make_level(NULL, &roots);
     each_level(top, count_direct_uses);
     for (int i = 0; i < roots.n; i++) info(roots.at[i])->uses++;
-    each_level(top, straighten_node);
-    each_level(top, straighten_node);                           /* copies forced by later nodes are seen by earlier ones */
+    straighten_all(top, &roots);
     each_level(top, clear_uses);
     each_level(top, count_uses);
     for (int i = 0; i < roots.n; i++) use(roots.at[i]);

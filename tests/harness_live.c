@@ -11,12 +11,10 @@
 /* The generated code finds the runtime in the test program, which must therefore have it linked in. */
 static const void *const linked_in[] = {(const void *)gemm_f32, (const void *)gemm_f64};
 
-/* As build.c compiles it, but into a library; its main() is left alone, and lathe_main() undefined.  No warning is forgiven
+/* With the flags of build.c, but into a library; its main() is left alone, and lathe_main() undefined.  No warning is forgiven
  * but one: gcc 12 flattens small nests of loops when it vectorises, and then finds its own stores out of bounds. */
-static const char *const compile_line =
-    "${CC:-cc} -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math "
-    "-fno-strict-aliasing -fopenmp -Wall -Wextra -Werror -Wno-array-bounds "
-    "-Dmain=model_main -fPIC -shared -Wl,-z,lazy -Wl,-Bsymbolic -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
+static const char *const compile_line = "${CC:-cc} %s -Werror -Wno-array-bounds -Dmain=model_main -fPIC -shared -Wl,-z,lazy "
+                                        "-Wl,-Bsymbolic -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
 
 static char *room_of(int64_t bytes)
 {
@@ -52,7 +50,7 @@ Live *load_folder(const char *dir)
     char *output;
     must(linked_in[0]);
     rt_init_blas(1);
-    if (run_command(&output, compile_line, dir, dir, dir) != 0) {
+    if (run_command(&output, compile_line, c_flags(), dir, dir, dir) != 0) {
         printf("failed: generated code does not compile without a warning:\n%s", output);
         exit(1);
     }
