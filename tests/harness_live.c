@@ -13,7 +13,7 @@ static const void *const linked_in[] = {(const void *)gemm_f32, (const void *)ge
 
 /* With the flags of build.c, but into a library; its main() is left alone, and lathe_main() undefined.  No warning is forgiven
  * but one: gcc 12 flattens small nests of loops when it vectorises, and then finds its own stores out of bounds. */
-static const char *const compile_line = "${CC:-cc} %s -Werror -Wno-array-bounds -Dmain=model_main -fPIC -shared -Wl,-z,lazy "
+static const char *const compile_line = "${CC:-cc} %s -Werror -Dmain=model_main -fPIC -shared -Wl,-z,lazy "
                                         "-Wl,-Bsymbolic -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
 
 static char *room_of(int64_t bytes)
