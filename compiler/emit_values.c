@@ -1,6 +1,7 @@
 /* emit_values.c: the values of a ROWS kernel as expressions: where each is found, which get names, and what names. */
 #include "emit_rows.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ finding values */
@@ -62,12 +63,23 @@ static bool per_row(const Rows *r, const Phase *p, const Node *n)
     return computed(r, p, n) || (load >= 0 && r->k->loads.at[load].once_a_row);
 }
 
+/* How often the element text of an op names its input k: the word a, b, … of one letter. */
+static int mentions(const Node *n, int k)
+{
+    int count = 0;
+    const char *text = op_info[n->op].text, *before = " ";
+    for (const char *s = text; *s; before = s++)
+        count += *s == 'a' + k && !isalnum((unsigned char)*before) && !isalnum((unsigned char)s[1]);
+    return count > 1 && op_info[n->op].kind == MAP ? count : 1;
+}
+
 /* How often a phase's sweep, or its row values, read n. */
 static int reads_of(const Rows *r, const Phase *p, const Node *n, const Nodes *readers)
 {
     int count = 0;
     for (int i = 0; i < readers->n; i++)
-        for (int k = 0; k < readers->at[i]->nin; k++) count += source(r, p, readers->at[i]->in[k]) == n;
+        for (int k = 0; k < readers->at[i]->nin; k++)
+            if (source(r, p, readers->at[i]->in[k]) == n) count += mentions(readers->at[i], k);
     return count;
 }
 

@@ -212,6 +212,12 @@ function nn.accuracy(logits, ids)
   return nn.eq(logits:argmax(-1), ids):cast("f32"):mean()
 end
 
+-- What these two make is named after them in the layer path, and so in the generated source.
+for _, name in ipairs { "cross_entropy", "accuracy" } do
+  local f = nn[name]
+  nn[name] = function(...) return nn.scope(name, f, ...) end
+end
+
 -- ------------------------------------------------------------------ methods
 
 core.lua_methods = { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid" }
