@@ -14,8 +14,7 @@ static int checks, failures;
 bool expect(bool ok, const char *fmt, ...)
 {
     checks++;
-    if (ok)
-        return true;
+    if (ok) return true;
     va_list args;
     va_start(args, fmt);
     printf("failed: ");
@@ -52,15 +51,14 @@ static pid_t folder_owner;
 static void remove_folder(void)
 {
     char command[300];
-    if (getpid() != folder_owner)               /* a child that exits leaves it alone */
+    if (getpid() != folder_owner) /* a child that exits leaves it alone */
         return;
     if (getenv("LATHE_KEEP")) {
         printf("kept %s\n", folder);
         return;
     }
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (system(command))
-        printf("cannot remove %s\n", folder);
+    if (system(command)) printf("cannot remove %s\n", folder);
 }
 
 /* An internal error of the compiler under test ends this process as well. */
@@ -76,8 +74,7 @@ const char *temp_folder(void)
     if (!*folder) {
         const char *base = getenv("TMPDIR");
         snprintf(folder, sizeof folder, "%s/lathe-test-XXXXXX", base ? base : "/tmp");
-        if (!mkdtemp(folder))
-            die("cannot make %s", folder);
+        if (!mkdtemp(folder)) die("cannot make %s", folder);
         folder_owner = getpid();
         atexit(remove_folder);
         signal(SIGABRT, on_crash);
@@ -99,11 +96,9 @@ int run_command(char **output, const char *fmt, ...)
     FILE *pipe = popen(command, "r");
     must(pipe);
     Text all = {0};
-    for (size_t n; (n = fread(piece, 1, sizeof piece, pipe)) > 0;)
-        say_bytes(&all, piece, n);
+    for (size_t n; (n = fread(piece, 1, sizeof piece, pipe)) > 0;) say_bytes(&all, piece, n);
     int status = pclose(pipe);
-    if (output)
-        *output = all.at ? copy_bytes_as_string(all.at, all.n) : "";
+    if (output) *output = all.at ? copy_bytes_as_string(all.at, all.n) : "";
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -118,8 +113,7 @@ const char *lathe_command(void)
 Rng rng_of(uint64_t seed)
 {
     Rng r = {seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du};
-    for (int i = 0; i < 4; i++)
-        uniform(&r);
+    for (int i = 0; i < 4; i++) uniform(&r);
     return r;
 }
 
@@ -137,23 +131,18 @@ double normal(Rng *r)
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-int64_t below(Rng *r, int64_t n)
-{
-    return (int64_t)(uniform(r) * (double)n);
-}
+int64_t below(Rng *r, int64_t n) { return (int64_t)(uniform(r) * (double)n); }
 
 double norm_of(const double *a, int64_t n)
 {
     double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * a[i];
+    for (int64_t i = 0; i < n; i++) sum += a[i] * a[i];
     return sqrt(sum);
 }
 
 double norm_of_difference(const double *a, const double *b, int64_t n)
 {
     double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (a[i] - b[i]) * (a[i] - b[i]);
+    for (int64_t i = 0; i < n; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
     return sqrt(sum);
 }

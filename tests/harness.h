@@ -10,17 +10,20 @@
 bool expect(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int finish(void);
 _Noreturn void skip_test(const char *why);
-bool long_run(void);                            /* LATHE_LONG=1: the campaign, not the quick mode */
+bool long_run(void); /* LATHE_LONG=1: the campaign, not the quick mode */
 
 /* A folder of this test's own, removed at the end unless LATHE_KEEP is set. */
 const char *temp_folder(void);
-int run_command(char **output, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  /* exit code; both streams */
-const char *lathe_command(void);                /* $LATHE, or build/lathe */
+int run_command(char **output, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* exit code; both streams */
+const char *lathe_command(void);           /* $LATHE, or build/lathe */
 
 /* Numbers: xorshift, nothing that generated code uses. */
-typedef struct Rng { uint64_t state; } Rng;
+typedef struct Rng {
+    uint64_t state;
+} Rng;
 Rng rng_of(uint64_t seed);
-double uniform(Rng *r);                         /* [0, 1) */
+double uniform(Rng *r); /* [0, 1) */
 double normal(Rng *r);
 int64_t below(Rng *r, int64_t n);
 
@@ -35,22 +38,24 @@ Desc *describe_graphs(int n, Graph *const *graphs);
 typedef struct Live {
     const Lathe_model *model;
     void *library;
-    char *params, *grads, *state;               /* flat, of model->real */
-    struct Room { char *in, *out, *work; } *room;   /* by entry */
+    char *params, *grads, *state; /* flat, of model->real */
+    struct Room {
+        char *in, *out, *work;
+    } * room; /* by entry */
 } Live;
-Live *load_module(const Module *m);             /* emits into a temporary folder and loads that */
-Live *load_folder(const char *dir);             /* dir/model.c */
-Live *build_model(const char *arguments);       /* as `lathe build ARGUMENTS`, checking every stage, and loaded */
+Live *load_module(const Module *m);       /* emits into a temporary folder and loads that */
+Live *load_folder(const char *dir);       /* dir/model.c */
+Live *build_model(const char *arguments); /* as `lathe build ARGUMENTS`, checking every stage, and loaded */
 void unload(Live *l);
 
-int entry_index(const Live *l, const char *name);           /* -1 where there is none */
-void call_entry(Live *l, int entry);            /* NaN in outputs, work memory and, if there are any, gradients first */
-double loss_of(const Live *l, int entry);       /* the output of that name */
-const Lathe_tensor *find_tensor(const Lathe_tensor *list, int n, const char *name);     /* NULL where there is none */
-const Lathe_tensor *input_of(const Live *l, int entry, const char *name);               /* both fail the test instead */
+int entry_index(const Live *l, const char *name); /* -1 where there is none */
+void call_entry(Live *l, int entry);      /* NaN in outputs, work memory and, if there are any, gradients first */
+double loss_of(const Live *l, int entry); /* the output of that name */
+const Lathe_tensor *find_tensor(const Lathe_tensor *list, int n, const char *name); /* NULL where there is none */
+const Lathe_tensor *input_of(const Live *l, int entry, const char *name);           /* both fail the test instead */
 const Lathe_tensor *output_of(const Live *l, int entry, const char *name);
 void *input_at(const Live *l, int entry, const char *name);
-double *read_output(const Live *l, int entry, const char *name);    /* contiguous, in the arena */
+double *read_output(const Live *l, int entry, const char *name); /* contiguous, in the arena */
 int64_t tensor_elements(const Lathe_tensor *t);
 
 /* Elements by dtype. */
@@ -65,10 +70,11 @@ void write_param(Live *l, const Lathe_param *p, const double *values);
 
 /* Parameters drawn as declared, with some noise on constants so that no gradient is zero by symmetry. */
 void fill_params(Live *l, Rng *r);
-void fill_inputs(Live *l, int entry, Rng *r);   /* by role: ids below the vocabulary, features normal, seed, step 0 */
+void fill_inputs(Live *l, int entry, Rng *r); /* by role: ids below the vocabulary, features normal, seed, step 0 */
 
-/* Compares the gradients of every parameter whose name starts with prefix with differences of the loss: along one random
- * direction and in `samples` elements each, to 1e-6 of the norm of the tensor's gradient, and rounding.  Returns the worst. */
+/* Compares the gradients of every parameter whose name starts with prefix with differences of the loss: along one
+ * random direction and in `samples` elements each, to 1e-6 of the norm of the tensor's gradient, and rounding.  Returns
+ * the worst. */
 double check_gradients(Live *l, int entry, const char *what, const char *prefix, int samples, Rng *r);
 
 /* What PyTorch said: a file of tests/reference (record.py), its tensors as doubles. */
@@ -85,6 +91,6 @@ typedef struct Recorded {
 Recording open_recording(const char *path);
 bool has_recorded(const Recording *r, const char *name);
 Recorded recorded(const Recording *r, const char *name);
-const char *said(const Recording *r, const char *key);      /* the file's metadata; NULL where there is none */
+const char *said(const Recording *r, const char *key); /* the file's metadata; NULL where there is none */
 
 #endif

@@ -8,18 +8,17 @@
 typedef struct Probe {
     Live *l;
     int entry;
-    double *start;              /* all parameters, flat */
-    double *grads;              /* as the entry wrote them at start, flat */
+    double *start; /* all parameters, flat */
+    double *grads; /* as the entry wrote them at start, flat */
     double loss;
-    double worst;               /* error relative to its tensor's gradient, of all comparisons */
+    double worst; /* error relative to its tensor's gradient, of all comparisons */
 } Probe;
 
 static double loss_along(const Probe *p, const double *direction, double h)
 {
     double *params = (double *)p->l->params;
     int64_t n = p->l->model->flat_elements;
-    for (int64_t i = 0; i < n; i++)
-        params[i] = p->start[i] + h * direction[i];
+    for (int64_t i = 0; i < n; i++) params[i] = p->start[i] + h * direction[i];
     call_entry(p->l, p->entry);
     memcpy(params, p->start, (size_t)n * sizeof *params);
     return loss_of(p->l, p->entry);
@@ -30,8 +29,7 @@ static bool agrees(Probe *p, const double *direction, double norm, double *quoti
 {
     static const double distances[] = {1e-5, 2e-6, 1e-4};
     double analytic = 0, best = INFINITY;
-    for (int64_t i = 0; i < p->l->model->flat_elements; i++)
-        analytic += p->grads[i] * direction[i];
+    for (int64_t i = 0; i < p->l->model->flat_elements; i++) analytic += p->grads[i] * direction[i];
     for (int k = 0; k < COUNT_OF(distances); k++) {
         double h = distances[k];
         double numeric = (loss_along(p, direction, h) - loss_along(p, direction, -h)) / (2 * h);
@@ -42,8 +40,7 @@ static bool agrees(Probe *p, const double *direction, double norm, double *quoti
             *quotient = numeric;
         }
         if (error <= 1e-6 * norm + rounding) {
-            if (norm > 1e3 * rounding)
-                p->worst = fmax(p->worst, error / norm);
+            if (norm > 1e3 * rounding) p->worst = fmax(p->worst, error / norm);
             return true;
         }
     }
@@ -54,10 +51,11 @@ static void check_direction(Probe *p, const char *what, const char *where, const
 {
     double quotient = NAN, analytic = 0;
     bool ok = agrees(p, direction, norm, &quotient);
-    for (int64_t i = 0; i < p->l->model->flat_elements; i++)
-        analytic += p->grads[i] * direction[i];
-    expect(ok, "%s: derivative along %s: generated code says %.12g, differences of the loss %.12g (norm of its gradient %.3g)",
-           what, where, analytic, quotient, norm);
+    for (int64_t i = 0; i < p->l->model->flat_elements; i++) analytic += p->grads[i] * direction[i];
+    expect(
+        ok,
+        "%s: derivative along %s: generated code says %.12g, differences of the loss %.12g (norm of its gradient %.3g)",
+        what, where, analytic, quotient, norm);
 }
 
 static void check_param(Probe *p, const char *what, const Lathe_param *param, int samples, Rng *r)
@@ -71,8 +69,7 @@ static void check_param(Probe *p, const char *what, const Lathe_param *param, in
         sum += direction[at] * direction[at];
         norm += p->grads[at] * p->grads[at];
     }
-    for (int64_t i = 0; i < n; i++)
-        direction[flat_place(param, i)] /= sqrt(sum);
+    for (int64_t i = 0; i < n; i++) direction[flat_place(param, i)] /= sqrt(sum);
     check_direction(p, what, param->name, direction, sqrt(norm));
     for (int k = 0; k < samples; k++) {
         int64_t i = below(r, n);
@@ -89,8 +86,7 @@ static void check_padding(const Probe *p, const char *what)
     const Lathe_model *m = p->l->model;
     char *taken = calloc((size_t)m->flat_elements + 1, 1);
     for (int k = 0; k < m->params; k++)
-        for (int64_t i = 0; i < param_elements(&m->param[k]); i++)
-            taken[flat_place(&m->param[k], i)]++;
+        for (int64_t i = 0; i < param_elements(&m->param[k]); i++) taken[flat_place(&m->param[k], i)]++;
     int64_t twice = 0, written = 0;
     for (int64_t i = 0; i < m->flat_elements; i++) {
         twice += taken[i] > 1;
@@ -114,8 +110,7 @@ double check_gradients(Live *l, int entry, const char *what, const char *prefix,
     expect(isfinite(p.loss), "%s: loss is %g", what, p.loss);
     check_padding(&p, what);
     for (int k = 0; k < l->model->params; k++)
-        if (starts_with(l->model->param[k].name, prefix))
-            check_param(&p, what, &l->model->param[k], samples, r);
+        if (starts_with(l->model->param[k].name, prefix)) check_param(&p, what, &l->model->param[k], samples, r);
     free(p.start);
     free(p.grads);
     return p.worst;

@@ -19,12 +19,15 @@ static void add_param(Desc *d, const Node *n)
 
 static Lathe_role role_of(const char *name)
 {
-    static const struct { const char *name; Lathe_role role; } roles[] = {
-        {"tokens", LATHE_TOKENS}, {"targets", LATHE_TARGETS}, {"seed", LATHE_SEED}, {"step", LATHE_STEP}, {"position", LATHE_POSITION},
+    static const struct {
+        const char *name;
+        Lathe_role role;
+    } roles[] = {
+        {"tokens", LATHE_TOKENS}, {"targets", LATHE_TARGETS},   {"seed", LATHE_SEED},
+        {"step", LATHE_STEP},     {"position", LATHE_POSITION},
     };
     for (int i = 0; i < COUNT_OF(roles); i++)
-        if (same(roles[i].name, name))
-            return roles[i].role;
+        if (same(roles[i].name, name)) return roles[i].role;
     return LATHE_FEATURES;
 }
 
@@ -38,10 +41,8 @@ static void add_leaf(Desc *d, const Node *n)
             return;
         }
     Tensor_spec spec = {n->name, n->dtype, n->shape, state ? LATHE_STATE : role_of(n->name), n->where};
-    if (state)
-        push(&d->states, spec);
-    else
-        push(&d->inputs, spec);
+    if (state) push(&d->states, spec);
+    else push(&d->inputs, spec);
 }
 
 Desc *describe_graphs(int n, Graph *const *graphs)
@@ -53,10 +54,8 @@ Desc *describe_graphs(int n, Graph *const *graphs)
         graph_roots(graphs[g], &roots);
         nodes_at(NULL, roots.at, roots.n, &nodes);
         for (int i = 0; i < nodes.n; i++) {
-            if (nodes.at[i]->op == OP_parameter)
-                add_param(d, nodes.at[i]);
-            if (nodes.at[i]->op == OP_input || nodes.at[i]->op == OP_state)
-                add_leaf(d, nodes.at[i]);
+            if (nodes.at[i]->op == OP_parameter) add_param(d, nodes.at[i]);
+            if (nodes.at[i]->op == OP_input || nodes.at[i]->op == OP_state) add_leaf(d, nodes.at[i]);
         }
         push(&d->graphs, graphs[g]);
     }

@@ -11,8 +11,8 @@
 /* The generated code finds the runtime in the test program, which must therefore have it linked in. */
 static const void *const linked_in[] = {(const void *)gemm_f32, (const void *)gemm_f64};
 
-/* With the flags of build.c, but into a library; its main() is left alone, and lathe_main() undefined.  No warning is forgiven
- * but one: gcc 12 flattens small nests of loops when it vectorises, and then finds its own stores out of bounds. */
+/* With the flags of build.c, but into a library; its main() is left alone, and lathe_main() undefined.  No warning
+ * is forgiven. */
 static const char *const compile_line = "${CC:-cc} %s -Werror -Dmain=model_main -fPIC -shared -Wl,-z,lazy "
                                         "-Wl,-Bsymbolic -Iruntime -I'%s' '%s/model.c' -o '%s/model.so' -lm";
 
@@ -25,10 +25,7 @@ static char *room_of(int64_t bytes)
     return at;
 }
 
-static int64_t real_bytes(const Live *l)
-{
-    return l->model->real == LATHE_F64 ? 8 : 4;
-}
+static int64_t real_bytes(const Live *l) { return l->model->real == LATHE_F64 ? 8 : 4; }
 
 static void make_room(Live *l)
 {
@@ -56,8 +53,7 @@ Live *load_folder(const char *dir)
     }
     Live *l = calloc(1, sizeof *l);
     l->library = dlopen(format("%s/model.so", dir), RTLD_LAZY | RTLD_LOCAL);
-    if (!l->library)
-        die("%s", dlerror());
+    if (!l->library) die("%s", dlerror());
     l->model = dlsym(l->library, "lathe_model");
     must(l->model);
     make_room(l);
@@ -82,9 +78,13 @@ Live *load_module(const Module *m)
 /* "--config char --set width=18 --precision fp64 --no-fuse" into the global options, cleared first. */
 static void take_options(const char *words)
 {
-    static const struct { const char *name; bool *to; } flags[] = {
-        {"--no-fuse", &options.no_fuse}, {"--no-reuse", &options.no_reuse}, {"--no-split", &options.no_split},
-        {"--no-simplify", &options.no_simplify}, {"--no-recompute", &options.no_recompute},
+    static const struct {
+        const char *name;
+        bool *to;
+    } flags[] = {
+        {"--no-fuse", &options.no_fuse},           {"--no-reuse", &options.no_reuse},
+        {"--no-split", &options.no_split},         {"--no-simplify", &options.no_simplify},
+        {"--no-recompute", &options.no_recompute},
     };
     options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
     char *line = copy_string(words), *rest = NULL;
@@ -92,18 +92,13 @@ static void take_options(const char *words)
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
         bool flag = false;
         for (int i = 0; i < COUNT_OF(flags); i++)
-            if (same(word, flags[i].name))
-                flag = *flags[i].to = true;
+            if (same(word, flags[i].name)) flag = *flags[i].to = true;
         const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
         must(flag || value);
-        if (same(word, "--config"))
-            options.config = value;
-        else if (same(word, "--precision"))
-            options.precision = value;
-        else if (same(word, "--set"))
-            push(&options.sets, value);
-        else
-            must(flag);
+        if (same(word, "--config")) options.config = value;
+        else if (same(word, "--precision")) options.precision = value;
+        else if (same(word, "--set")) push(&options.sets, value);
+        else must(flag);
     }
 }
 
@@ -133,8 +128,7 @@ void unload(Live *l)
 int entry_index(const Live *l, const char *name)
 {
     for (int i = 0; i < l->model->entries; i++)
-        if (same(l->model->entry[i].name, name))
-            return i;
+        if (same(l->model->entry[i].name, name)) return i;
     return -1;
 }
 
@@ -152,8 +146,7 @@ void call_entry(Live *l, int entry)
 const Lathe_tensor *find_tensor(const Lathe_tensor *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
-        if (same(list[i].name, name))
-            return &list[i];
+        if (same(list[i].name, name)) return &list[i];
     return NULL;
 }
 
@@ -194,8 +187,7 @@ double loss_of(const Live *l, int entry)
 int64_t tensor_elements(const Lathe_tensor *t)
 {
     int64_t n = 1;
-    for (int k = 0; k < t->rank; k++)
-        n *= t->dim[k];
+    for (int k = 0; k < t->rank; k++) n *= t->dim[k];
     return n;
 }
 
@@ -224,8 +216,7 @@ void set_element(Lathe_dtype t, void *at, int64_t i, double value)
 int64_t param_elements(const Lathe_param *p)
 {
     int64_t n = 1;
-    for (int k = 0; k < p->rank; k++)
-        n *= p->dim[k];
+    for (int k = 0; k < p->rank; k++) n *= p->dim[k];
     return n;
 }
 
@@ -243,15 +234,13 @@ double *read_param(const Live *l, const char *flat, const Lathe_param *p)
 {
     int64_t n = param_elements(p);
     double *values = NEW_ARRAY(double, n);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = get_element(l->model->real, flat, flat_place(p, i));
+    for (int64_t i = 0; i < n; i++) values[i] = get_element(l->model->real, flat, flat_place(p, i));
     return values;
 }
 
 void write_param(Live *l, const Lathe_param *p, const double *values)
 {
-    for (int64_t i = 0; i < param_elements(p); i++)
-        set_element(l->model->real, l->params, flat_place(p, i), values[i]);
+    for (int64_t i = 0; i < param_elements(p); i++) set_element(l->model->real, l->params, flat_place(p, i), values[i]);
 }
 
 static double first_value(const Lathe_param *p, Rng *r)

@@ -16,25 +16,23 @@ Recording open_recording(const char *path)
     return r;
 }
 
-bool has_recorded(const Recording *r, const char *name)
-{
-    return json_object_get(r->header, name) != NULL;
-}
+bool has_recorded(const Recording *r, const char *name) { return json_object_get(r->header, name) != NULL; }
 
 static DType dtype_said(const char *word)
 {
-    static const struct { const char *word; DType dtype; } all[] = {{"F64", F64}, {"F32", F32}, {"I32", I32}, {"U8", BOOL}};
+    static const struct {
+        const char *word;
+        DType dtype;
+    } all[] = {{"F64", F64}, {"F32", F32}, {"I32", I32}, {"U8", BOOL}};
     for (int i = 0; i < COUNT_OF(all); i++)
-        if (same(word, all[i].word))
-            return all[i].dtype;
+        if (same(word, all[i].word)) return all[i].dtype;
     die("a tensor of type %s", word);
 }
 
 Recorded recorded(const Recording *r, const char *name)
 {
     json_t *entry = json_object_get(r->header, name);
-    if (!entry)
-        die("nothing recorded as %s", name);
+    if (!entry) die("nothing recorded as %s", name);
     json_t *shape = json_object_get(entry, "shape");
     Recorded v = {.dtype = dtype_said(json_string_value(json_object_get(entry, "dtype")))};
     for (size_t k = 0; k < json_array_size(shape); k++)
@@ -42,8 +40,7 @@ Recorded recorded(const Recording *r, const char *name)
     v.n = elements(v.shape);
     v.at = NEW_ARRAY(double, v.n);
     const char *at = r->data + json_integer_value(json_array_get(json_object_get(entry, "data_offsets"), 0));
-    for (int64_t i = 0; i < v.n; i++)
-        v.at[i] = get_element((Lathe_dtype)v.dtype, at, i);
+    for (int64_t i = 0; i < v.n; i++) v.at[i] = get_element((Lathe_dtype)v.dtype, at, i);
     return v;
 }
 

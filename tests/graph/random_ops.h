@@ -21,17 +21,27 @@ static Thing rg_small(Thing t, double most)
 /* away from the numbers at which steps usually lie */
 static Node *rg_off_grid(Node *n) { return map2(OP_add, n, rg_number(0.01234567, n)); }
 
+/* Any map of one real in the op table, a new one too. */
+static Op rg_any_map1(Maker *m)
+{
+    Op ops[OPS];
+    int n = 0;
+    for (Op op = 0; op < OPS; op++) {
+        const OpInfo *o = &op_info[op];
+        if (o->kind == MAP && o->arity == 1 && (same(o->class, "REAL") || same(o->class, "NUM"))) ops[n++] = op;
+    }
+    return ops[rg_below(m, n)];
+}
+
 static void rg_map1(Maker *m)
 {
-    static const Op ops[] = {OP_neg,   OP_abs, OP_sign, OP_exp,  OP_expm1, OP_log,  OP_sqrt,
-                             OP_rsqrt, OP_sin, OP_cos,  OP_tanh, OP_erf,   OP_floor};
-    Op op = ops[rg_below(m, COUNT_OF(ops))];
+    Op op = rg_any_map1(m);
     Thing t = rg_real(m);
-    double bound = t.bound;
-    if (op == OP_exp || op == OP_expm1) t = rg_small(t, 2), bound = 7.4;
-    if (op == OP_log || op == OP_sqrt || op == OP_rsqrt) t = rg_positive(t), bound = fmax(2, sqrt(t.bound));
-    if (op == OP_tanh || op == OP_erf || op == OP_sin || op == OP_cos) t = rg_small(t, 3), bound = 1;
-    if (op == OP_sign || op == OP_floor || op == OP_abs) t.n = rg_off_grid(t.n), bound = t.bound + 1;
+    const char *domain = op_info[op].domain;
+    double bound = t.bound + 1;
+    if (same(domain, "SMALL")) t = rg_small(t, 2), bound = 7.4;
+    else if (same(domain, "POSITIVE")) t = rg_positive(t), bound = fmax(2, sqrt(t.bound));
+    else t.n = rg_off_grid(t.n);
     rg_push(m, map1(op, t.n), op == OP_log ? fmax(1, log(t.bound)) : bound);
 }
 

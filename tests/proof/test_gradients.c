@@ -5,25 +5,35 @@
 
 typedef struct Case {
     const char *what, *entry, *arguments;
-    int samples;                /* elements of each parameter */
+    int samples; /* elements of each parameter */
 } Case;
 
 static const Case cases[] = {
-    {"gpt", "grad", "models/gpt.lua --config char --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=3 "
-     "--set vocab=13", 3},
-    {"gpt with dropout, accumulated", "train", "models/gpt.lua --config char --set layers=3 --set width=20 --set heads=2 --set seq=5 "
-     "--set batch=2 --set vocab=11 --set dropout=0.2 --set accumulate=2", 3},
-    {"gpt as gpt2", "grad", "models/gpt.lua --config gpt2 --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=2 "
-     "--set vocab=13", 3},
-    {"gpt as stream", "grad", "models/gpt.lua --config stream --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=2 "
-     "--set vocab=13", 3},
+    {"gpt", "grad",
+     "models/gpt.lua --config char --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=3 "
+     "--set vocab=13",
+     3},
+    {"gpt with dropout, accumulated", "train",
+     "models/gpt.lua --config char --set layers=3 --set width=20 --set heads=2 --set seq=5 "
+     "--set batch=2 --set vocab=11 --set dropout=0.2 --set accumulate=2",
+     3},
+    {"gpt as gpt2", "grad",
+     "models/gpt.lua --config gpt2 --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=2 "
+     "--set vocab=13",
+     3},
+    {"gpt as stream", "grad",
+     "models/gpt.lua --config stream --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=2 "
+     "--set vocab=13",
+     3},
     {"llama_like", "grad", "tests/models/llama_like.lua", 3},
     {"lstm20", "grad", "tests/models/lstm20.lua", 4},
-    {"char_rnn", "grad", "models/char_rnn.lua --set width=10 --set hidden=9 --set seq=6 --set batch=3 --set vocab=11", 4},
+    {"char_rnn", "grad", "models/char_rnn.lua --set width=10 --set hidden=9 --set seq=6 --set batch=3 --set vocab=11",
+     4},
     {"mlp", "grad", "models/mlp.lua", 4},
     {"nested loops", "train", "tests/models/nested.lua", 5},
     {"nested loops, recomputed", "train", "tests/models/nested.lua --set checkpoint=true", 5},
-    {"nested loops, reversed, dropout", "train", "tests/models/nested.lua --set reverse=true --set dropout=0.2 --set seq=7", 5},
+    {"nested loops, reversed, dropout", "train",
+     "tests/models/nested.lua --set reverse=true --set dropout=0.2 --set seq=7", 5},
     {"nested loops, not split", "train", "tests/models/nested.lua --no-split --no-recompute", 5},
 };
 
@@ -44,7 +54,6 @@ static void check_case(const Case *c, Rng *r)
 int main(void)
 {
     Rng r = rng_of(11);
-    for (int k = 0; k < COUNT_OF(cases); k++)
-        check_case(&cases[k], &r);
+    for (int k = 0; k < COUNT_OF(cases); k++) check_case(&cases[k], &r);
     return finish();
 }

@@ -1,18 +1,18 @@
-/* test_op_gradients.c: every differentiable op in a small graph of its own; gradients of the generated code in fp64 against
- * differences.  Maps and reductions come from the op table; any other op must have a builder here. */
+/* test_op_gradients.c: every differentiable op in a small graph of its own; gradients of the generated code in fp64
+ * against differences.  Maps and reductions come from the op table; any other op must have a builder here. */
 #include "harness.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ROWS_ = 4, COLUMNS = 19 };               /* odd against the 16 lanes of a reduction */
+enum { ROWS_ = 4, COLUMNS = 19 }; /* odd against the 16 lanes of a reduction */
 
 static Shape shape2(int64_t a, int64_t b) { return shape_of(2, (int64_t[]){a, b}); }
 static Shape shape3(int64_t a, int64_t b, int64_t c) { return shape_of(3, (int64_t[]){a, b, c}); }
 
 /* ------------------------------------------------------------------ leaves and the loss */
 
-static const char *prefix;                      /* of the parameters of the graph under construction */
+static const char *prefix; /* of the parameters of the graph under construction */
 static VEC(struct Drawn { const char *name, *domain; }) drawn;
 
 static Node *parameter_in(const char *domain, const char *name, Shape s)
@@ -22,19 +22,13 @@ static Node *parameter_in(const char *domain, const char *name, Shape s)
     return parameter_node(full, F32, s);
 }
 
-static Node *param(const char *name, Shape s)
-{
-    return parameter_in("ANY", name, s);
-}
+static Node *param(const char *name, Shape s) { return parameter_in("ANY", name, s); }
 
 static double draw(const char *domain, Rng *r)
 {
-    if (same(domain, "POSITIVE"))
-        return 0.5 + 2 * uniform(r);
-    if (same(domain, "NONZERO"))
-        return (uniform(r) < 0.5 ? -1 : 1) * (0.5 + 2 * uniform(r));
-    if (same(domain, "SMALL"))
-        return 5 * uniform(r) - 2.5;
+    if (same(domain, "POSITIVE")) return 0.5 + 2 * uniform(r);
+    if (same(domain, "NONZERO")) return (uniform(r) < 0.5 ? -1 : 1) * (0.5 + 2 * uniform(r));
+    if (same(domain, "SMALL")) return 5 * uniform(r) - 2.5;
     return normal(r);
 }
 
@@ -53,22 +47,17 @@ static Node *weights(Shape s)
 static Node *sum_all(Node *x)
 {
     int axes[MAXRANK];
-    for (int k = 0; k < x->shape.rank; k++)
-        axes[k] = k;
+    for (int k = 0; k < x->shape.rank; k++) axes[k] = k;
     return x->shape.rank ? reduce(OP_sum, x, x->shape.rank, axes) : x;
 }
 
-static Node *loss_from(Node *y)
-{
-    return sum_all(map2(OP_mul, y, weights(y->shape)));
-}
+static Node *loss_from(Node *y) { return sum_all(map2(OP_mul, y, weights(y->shape))); }
 
 /* ids below n, with repeats */
 static Node *ids_for(Shape s, int64_t n)
 {
     Node *i = filled(1, I32, s);
-    for (int k = 0; k < s.rank; k++)
-        i = map2(OP_add, i, map2(OP_mul, iota(s, k), filled(3 + 2 * k, I32, s)));
+    for (int k = 0; k < s.rank; k++) i = map2(OP_add, i, map2(OP_mul, iota(s, k), filled(3 + 2 * k, I32, s)));
     return map2(OP_mod, i, filled((double)n, I32, s));
 }
 
@@ -82,39 +71,24 @@ static Node *build_where(void)
 
 static Node *build_cast(void)
 {
-    Node *a = param("a", shape2(ROWS_, COLUMNS));       /* no gradient flows through an integer */
+    Node *a = param("a", shape2(ROWS_, COLUMNS)); /* no gradient flows through an integer */
     return map2(OP_add, a, cast_op(cast_op(a, I32), F32));
 }
 
-static Node *build_reshape(void)
-{
-    return reshape(param("a", shape3(2, 3, 10)), shape2(12, 5));
-}
+static Node *build_reshape(void) { return reshape(param("a", shape3(2, 3, 10)), shape2(12, 5)); }
 
-static Node *build_permute(void)
-{
-    return permute(param("a", shape3(2, 3, 7)), (int[]){2, 0, 1});
-}
+static Node *build_permute(void) { return permute(param("a", shape3(2, 3, 7)), (int[]){2, 0, 1}); }
 
-static Node *build_expand(void)
-{
-    return expand(param("a", shape3(3, 1, 7)), shape3(3, 5, 7));
-}
+static Node *build_expand(void) { return expand(param("a", shape3(3, 1, 7)), shape3(3, 5, 7)); }
 
 static Node *build_slice(void)
 {
     return slice(param("a", shape2(7, 20)), (int64_t[]){1, 2}, (int64_t[]){3, 6}, (int64_t[]){2, 3});
 }
 
-static Node *build_pad(void)
-{
-    return pad(param("a", shape2(3, 7)), (int64_t[]){1, 0}, (int64_t[]){2, 5});
-}
+static Node *build_pad(void) { return pad(param("a", shape2(3, 7)), (int64_t[]){1, 0}, (int64_t[]){2, 5}); }
 
-static Node *build_flip(void)
-{
-    return flip(param("a", shape3(2, 3, 7)), 2, (int[]){0, 2});
-}
+static Node *build_flip(void) { return flip(param("a", shape3(2, 3, 7)), 2, (int[]){0, 2}); }
 
 static Node *build_concat(void)
 {
@@ -125,15 +99,15 @@ static Node *build_concat(void)
 static Node *build_dot(void)
 {
     Node *a = param("a", shape3(2, 5, 7)), *b = param("b", shape3(7, 2, 3));
-    Node *batched = dot(a, b, (Dot_axes){.nb = 1, .nc = 1, .ab = {0}, .bb = {1}, .ac = {2}, .bc = {0}});    /* [2,5,3] */
+    Node *batched = dot(a, b, (Dot_axes){.nb = 1, .nc = 1, .ab = {0}, .bb = {1}, .ac = {2}, .bc = {0}}); /* [2,5,3] */
     Node *c = param("c", shape2(5, 3));
     return dot(batched, c, (Dot_axes){.nc = 2, .ac = {1, 2}, .bc = {0, 1}});
 }
 
 static Node *build_gather(void)
 {
-    Node *rows = gather(param("a", shape2(5, 7)), ids_for(shape2(3, 4), 5), 0, 0);              /* [3,4,7] */
-    Node *picked = gather(param("b", shape3(3, 4, 7)), ids_for(shape2(3, 4), 7), 2, 2);          /* [3,4] */
+    Node *rows = gather(param("a", shape2(5, 7)), ids_for(shape2(3, 4), 5), 0, 0);      /* [3,4,7] */
+    Node *picked = gather(param("b", shape3(3, 4, 7)), ids_for(shape2(3, 4), 7), 2, 2); /* [3,4] */
     return map2(OP_mul, rows, broadcast(reshape(picked, shape3(3, 4, 1)), rows->shape));
 }
 
@@ -149,15 +123,9 @@ static Node *build_overwrite(void)
     return overwrite(a, map2(OP_mul, iota(shape_of(1, &four), 0), filled(2, I32, shape_of(1, &four))), b, 0, 0);
 }
 
-static Node *build_cumsum(void)
-{
-    return cumsum(cumsum(param("a", shape3(2, 7, 3)), 1, false), 2, true);
-}
+static Node *build_cumsum(void) { return cumsum(cumsum(param("a", shape3(2, 7, 3)), 1, false), 2, true); }
 
-static Node *build_topk(void)
-{
-    return pick(topk(param("a", shape2(5, 9)), 1, 3), 0, 0);
-}
+static Node *build_topk(void) { return pick(topk(param("a", shape2(5, 9)), 1, 3), 0, 0); }
 
 /* A recurrence with everything a loop has: carry, history, slices of a stack, an invariant, the index. */
 static Node *recurrence(bool reverse)
@@ -203,7 +171,11 @@ static Node *build_map_loop(void)
     return loop_stack(l, y);
 }
 
-static const struct Builder { Op op; const char *name; Node *(*make)(void); } builders[] = {
+static const struct Builder {
+    Op op;
+    const char *name;
+    Node *(*make)(void);
+} builders[] = {
     {OP_where, "where", build_where},
     {OP_cast, "cast", build_cast},
     {OP_reshape, "reshape", build_reshape},
@@ -226,8 +198,8 @@ static const struct Builder { Op op; const char *name; Node *(*make)(void); } bu
 };
 
 /* Nothing to differentiate: leaves, and what yields integers. */
-static const Op without_gradient[] = {OP_input, OP_parameter, OP_state, OP_constant, OP_iota, OP_philox, OP_u01,
-                                      OP_argmax, OP_loop_arg, OP_pick};
+static const Op without_gradient[] = {OP_input,  OP_parameter, OP_state,  OP_constant, OP_iota,
+                                      OP_philox, OP_u01,       OP_argmax, OP_loop_arg, OP_pick};
 
 /* ------------------------------------------------------------------ the table of graphs */
 
@@ -235,8 +207,7 @@ typedef VEC(Graph *) Graphs;
 
 static void add_graph(Graphs *graphs, const char *name, Node *y)
 {
-    if (!strstr(name, wanted))
-        return;
+    if (!strstr(name, wanted)) return;
     Graph *g = NEW(Graph);
     *g = (Graph){.name = name, .wants_grads = true};
     push(&g->outs, ((Output){OUT_VALUE, "loss", loss_from(y)}));
@@ -255,7 +226,10 @@ static void add_map(Graphs *graphs, Op op)
 
 static void add_reduction(Graphs *graphs, Op op)
 {
-    static const struct { int n, axes[3]; const char *name; } ways[] = {
+    static const struct {
+        int n, axes[3];
+        const char *name;
+    } ways[] = {
         {1, {0}, "first"}, {1, {1}, "middle"}, {1, {2}, "last"}, {2, {0, 2}, "outer"}, {3, {0, 1, 2}, "all"},
     };
     for (int k = 0; k < COUNT_OF(ways); k++) {
@@ -281,14 +255,11 @@ static void add_op(Graphs *graphs, Op op)
 {
     const OpInfo *info = &op_info[op];
     bool real_map = info->kind == MAP && (same(info->class, "REAL") || same(info->class, "NUM"));
-    if (real_map)
-        add_map(graphs, op);
-    else if (info->kind == REDUCE)
-        add_reduction(graphs, op);
+    if (real_map) add_map(graphs, op);
+    else if (info->kind == REDUCE) add_reduction(graphs, op);
     else if (!add_built(graphs, op)) {
         bool exempt = same(info->class, "INT") || same(info->class, "CMP") || same(info->class, "LOGIC");
-        for (int k = 0; k < COUNT_OF(without_gradient); k++)
-            exempt |= without_gradient[k] == op;
+        for (int k = 0; k < COUNT_OF(without_gradient); k++) exempt |= without_gradient[k] == op;
         expect(exempt, "op %s has no graph here: add a builder", info->name);
     }
 }
@@ -309,8 +280,7 @@ int main(int argc, char **argv)
     Graphs graphs = {0};
     wanted = argc > 1 ? argv[1] : "";
     Rng r = rng_of(5);
-    for (int op = 0; op < OPS; op++)
-        add_op(&graphs, (Op)op);
+    for (int op = 0; op < OPS; op++) add_op(&graphs, (Op)op);
     options.precision = "fp64";
     Live *l = load_module(compile(describe_graphs(graphs.n, graphs.at)));
     fill_drawn(l, &r);

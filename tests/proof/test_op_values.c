@@ -1,5 +1,5 @@
-/* test_op_values.c: each op by itself, generated in fp64 and fp32, against values and gradients recorded from PyTorch: the
- * third witness beside generated code and interpreter, which share the texts of ops.def. */
+/* test_op_values.c: each op by itself, generated in fp64 and fp32, against values and gradients recorded from PyTorch:
+ * the third witness beside generated code and interpreter, which share the texts of ops.def. */
 #include "harness.h"
 
 #include <math.h>
@@ -24,13 +24,11 @@ static int told(const char *op, const char *key, int n)
 {
     const char *s = said(&file, op);
     s = s ? strstr(s, format("%s=", key)) : NULL;
-    if (!s)
-        return -1;
+    if (!s) return -1;
     s += strlen(key) + 1;
     for (; n > 0; n--) {
         s += strspn(s, "0123456789");
-        if (*s != ',' && *s != ':')
-            return -1;
+        if (*s != ',' && *s != ':') return -1;
         s++;
     }
     return atoi(s);
@@ -60,8 +58,13 @@ static Node *result_of(Op op, Node *const *in)
     case OP_gather: return gather(in[0], in[1], axis, nbatch);
     case OP_scatter_add: return scatter_add(in[0], in[1], recorded(&file, "scatter_add.y").shape, axis, nbatch);
     case OP_dot:
-        return dot(in[0], in[1], (Dot_axes){.nb = 1, .nc = 1, .ab = {told(name, "batch", 0)}, .bb = {told(name, "batch", 1)},
-                                            .ac = {told(name, "contract", 0)}, .bc = {told(name, "contract", 1)}});
+        return dot(in[0], in[1],
+                   (Dot_axes){.nb = 1,
+                              .nc = 1,
+                              .ab = {told(name, "batch", 0)},
+                              .bb = {told(name, "batch", 1)},
+                              .ac = {told(name, "contract", 0)},
+                              .bc = {told(name, "contract", 1)}});
     default: return op_info[op].kind == REDUCE ? reduced(op, in[0]) : map_op(op, op_info[op].arity, in);
     }
 }
@@ -69,8 +72,7 @@ static Node *result_of(Op op, Node *const *in)
 static Node *sum_all(Node *x)
 {
     int axes[MAXRANK];
-    for (int k = 0; k < x->shape.rank; k++)
-        axes[k] = k;
+    for (int k = 0; k < x->shape.rank; k++) axes[k] = k;
     return x->shape.rank ? reduce(OP_sum, x, x->shape.rank, axes) : x;
 }
 
@@ -100,8 +102,7 @@ static Graph *graph_of(Op op, Case *c)
 static const Lathe_param *param_named(const Live *l, const char *name)
 {
     for (int k = 0; k < l->model->params; k++)
-        if (same(l->model->param[k].name, name))
-            return &l->model->param[k];
+        if (same(l->model->param[k].name, name)) return &l->model->param[k];
     return NULL;
 }
 
@@ -129,7 +130,8 @@ static void check_case(Live *l, int entry, const Case *c, double bound)
     memset(l->grads, 0, (size_t)(l->model->flat_elements * (l->model->real == LATHE_F64 ? 8 : 4)));
     call_entry(l, entry);
     const char *precision = l->model->real == LATHE_F64 ? "fp64" : "fp32";
-    compare(format("%s %s", precision, c->op), read_output(l, entry, "y"), recorded(&file, format("%s.y", c->op)), bound);
+    compare(format("%s %s", precision, c->op), read_output(l, entry, "y"), recorded(&file, format("%s.y", c->op)),
+            bound);
     for (int k = 0; k < c->inputs && c->differentiated; k++) {
         const Lathe_param *p = param_named(l, format("%s.%s", c->op, letters[k]));
         const char *name = format("%s.d%s", c->op, letters[k]);
@@ -150,8 +152,7 @@ static void check_precision(const char *precision, double bound)
             push(&cases, c);
         }
     Live *l = load_module(compile(describe_graphs(graphs.n, graphs.at)));
-    for (int i = 0; i < cases.n; i++)
-        check_case(l, i, &cases.at[i], bound);
+    for (int i = 0; i < cases.n; i++) check_case(l, i, &cases.at[i], bound);
     printf("%d ops in %s\n", cases.n, precision);
     unload(l);
 }
@@ -159,7 +160,7 @@ static void check_precision(const char *precision, double bound)
 int main(void)
 {
     file = open_recording("tests/reference/op_values.safetensors");
-    check_precision("fp64", 1e-7);              /* constants of a graph are rounded to fp32 */
+    check_precision("fp64", 1e-13);
     check_precision("fp32", 1e-5);
     return finish();
 }

@@ -1,6 +1,6 @@
-/* test_random_graphs.c: many random graphs as the entries of one generated file.  Compiled equals interpreted; the planned
- * arena equals one where nothing shares memory, bit for bit; so do fused and unfused, rewritten and as written, within
- * bounds.  Prints what the graphs covered and fails where an op or a feature is in none.
+/* test_random_graphs.c: many random graphs as the entries of one generated file.  Compiled equals interpreted; the
+ * planned arena equals one where nothing shares memory, bit for bit; so do fused and unfused, rewritten and as written,
+ * within bounds.  Prints what the graphs covered and fails where an op or a feature is in none.
  *
  *   test_random_graphs [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
@@ -12,7 +12,7 @@
 
 enum { QUICK = 100, LONG = 500, PER_FILE = 25 };
 
-static const double nudge = 1e-7;               /* of leaves, relative */
+static const double nudge = 1e-7; /* of leaves, relative */
 
 /* ------------------------------------------------------------------ graphs, each with leaves of its own */
 
@@ -31,22 +31,19 @@ static Node *renamed(Rewrite *r, Node *old)
 static Graph *graph_of(uint64_t seed, bool count)
 {
     Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
-    if (count)
-        count_coverage(g);
+    if (count) count_coverage(g);
     g->name = format("g%llu", (unsigned long long)seed);
     Rewrite r = {.before = renamed, .user = (void *)g->name};
     rewrite_graph(&r, g);
     for (int i = 0; i < g->outs.n; i++)
-        if (g->outs.at[i].kind == OUT_STATE)
-            g->outs.at[i].name = format("%s.%s", g->name, g->outs.at[i].name);
+        if (g->outs.at[i].kind == OUT_STATE) g->outs.at[i].name = format("%s.%s", g->name, g->outs.at[i].name);
     return g;
 }
 
 static Desc *describe_seeds(uint64_t first, int n, bool count)
 {
     Graph *graphs[PER_FILE];
-    for (int i = 0; i < n; i++)
-        graphs[i] = graph_of(first + (uint64_t)i, count);
+    for (int i = 0; i < n; i++) graphs[i] = graph_of(first + (uint64_t)i, count);
     return describe_graphs(n, graphs);
 }
 
@@ -75,8 +72,7 @@ static void feed_tensors(int n, const Lathe_tensor *list, char *to)
 {
     for (int k = 0; k < n; k++) {
         Value v = value_of(list[k].name, (DType)list[k].dtype, list[k].rank, list[k].dim);
-        for (int64_t i = 0; i < elements(v.shape); i++)
-            set_element(list[k].dtype, to + list[k].offset, i, v.at[i]);
+        for (int64_t i = 0; i < elements(v.shape); i++) set_element(list[k].dtype, to + list[k].offset, i, v.at[i]);
     }
 }
 
@@ -118,16 +114,14 @@ static double *read_state(const Live *l, const char *name)
 {
     const Lathe_tensor *t = find_tensor(l->model->state, l->model->states, name);
     double *values = NEW_ARRAY(double, tensor_elements(t));
-    for (int64_t i = 0; i < tensor_elements(t); i++)
-        values[i] = get_element(t->dtype, l->state + t->offset, i);
+    for (int64_t i = 0; i < tensor_elements(t); i++) values[i] = get_element(t->dtype, l->state + t->offset, i);
     return values;
 }
 
 static double *read_gradient(const Live *l, const char *name)
 {
     for (int k = 0; k < l->model->params; k++)
-        if (same(l->model->param[k].name, name))
-            return read_param(l, l->grads, &l->model->param[k]);
+        if (same(l->model->param[k].name, name)) return read_param(l, l->grads, &l->model->param[k]);
     die("there is no parameter %s", name);
 }
 
@@ -138,8 +132,9 @@ static Results run(Live *l, int entry, const Results *like)
     call_entry(l, entry);
     for (int i = 0; i < like->n; i++) {
         Result r = like->at[i];
-        r.at = r.kind == OUT_STATE ? read_state(l, r.name) : r.kind == OUT_GRAD ? read_gradient(l, r.name)
-                                                                               : read_output(l, entry, r.name);
+        r.at = r.kind == OUT_STATE  ? read_state(l, r.name)
+               : r.kind == OUT_GRAD ? read_gradient(l, r.name)
+                                    : read_output(l, entry, r.name);
         push(&all, r);
     }
     return all;
@@ -150,7 +145,7 @@ static Results run(Live *l, int entry, const Results *like)
 static const struct Variant {
     const char *name, *precision;
     Options options;
-    double bound;               /* 0: the same bits as the first */
+    double bound; /* 0: the same bits as the first */
 } variants[] = {
     {"compiled", "fp64", {0}, 1e-12},
     {"unplanned", "fp64", {.no_reuse = true}, 0},
@@ -159,12 +154,15 @@ static const struct Variant {
     {"fp32", "fp32", {0}, 2e-5},
 };
 
-typedef struct Reference { Results exact, nudged; } Reference;
+typedef struct Reference {
+    Results exact, nudged;
+} Reference;
 
 static double worst[COUNT_OF(variants)];
 
-/* How far a result may be off: relative to its norm, and to how much it answers to a small change of all the leaves, since
- * that is how it answers to rounding as well.  So what cancels is held to what can be known of it.  Returns the worst. */
+/* How far a result may be off: relative to its norm, and to how much it answers to a small change of all the leaves,
+ * since that is how it answers to rounding as well.  So what cancels is held to what can be known of it.  Returns the
+ * worst. */
 static double compare(const char *graph, const char *what, double bound, const Reference *ref, const Results *got)
 {
     double most = 0;
@@ -173,10 +171,9 @@ static double compare(const char *graph, const char *what, double bound, const R
         must(same(e->name, g->name) && e->n == g->n);
         double norm = norm_of(e->at, e->n), error = norm_of_difference(e->at, g->at, e->n);
         double answer = norm_of_difference(e->at, ref->nudged.at[i].at, e->n) / nudge, scale = norm + answer;
-        expect(error <= bound * scale, "%s %s: %s is off by %.3g (norm %.3g, answer to a nudge %.3g)", graph, what, e->name,
-               error, norm, answer);
-        if (scale > 0)
-            most = fmax(most, error / scale);
+        expect(error <= bound * scale, "%s %s: %s is off by %.3g (norm %.3g, answer to a nudge %.3g)", graph, what,
+               e->name, error, norm, answer);
+        if (scale > 0) most = fmax(most, error / scale);
     }
     return most;
 }
@@ -204,8 +201,7 @@ static void check_passes(Desc *d, const Reference *refs)
 {
     int npasses;
     const Pass *pass = pass_list(&npasses);
-    while (!same(pass->name, "precision"))
-        pass++;
+    while (!same(pass->name, "precision")) pass++;
     for (; pass->stage == GRAPHS; pass++) {
         compile_until(d, pass->name, pass->name);
         for (int i = 0; i < d->graphs.n; i++) {
@@ -221,12 +217,9 @@ static void check_variant(int variant, Live *l, const Reference *refs, Results *
     for (int i = 0; i < l->model->entries; i++) {
         const char *graph = l->model->entry[i].name;
         Results got = run(l, i, &refs[i].exact);
-        if (variant == 0)
-            planned[i] = got;
-        if (v->bound > 0)
-            worst[variant] = fmax(worst[variant], compare(graph, v->name, v->bound, &refs[i], &got));
-        else
-            compare_bits(graph, &planned[i], &got);
+        if (variant == 0) planned[i] = got;
+        if (v->bound > 0) worst[variant] = fmax(worst[variant], compare(graph, v->name, v->bound, &refs[i], &got));
+        else compare_bits(graph, &planned[i], &got);
     }
 }
 
@@ -235,8 +228,7 @@ static void check_file(uint64_t first, int n)
     Reference refs[PER_FILE];
     Results planned[PER_FILE];
     Desc *d = begin_variant(&variants[0], first, n, true);
-    for (int i = 0; i < n; i++)
-        refs[i] = (Reference){interpret(d->graphs.at[i], 0), interpret(d->graphs.at[i], nudge)};
+    for (int i = 0; i < n; i++) refs[i] = (Reference){interpret(d->graphs.at[i], 0), interpret(d->graphs.at[i], nudge)};
     check_passes(d, refs);
     for (int v = 0; v < COUNT_OF(variants); v++) {
         Desc *fresh = begin_variant(&variants[v], first, n, false);
@@ -248,27 +240,32 @@ static void check_file(uint64_t first, int n)
 
 static void check_coverage(void)
 {
-    const struct { const char *name; int count; } features[] = {
-        {"loops in loops", covered.nested}, {"loops three deep", covered.deep}, {"reversed loops", covered.reversed},
-        {"several carries", covered.carries}, {"stacks", covered.stacks}, {"invariants", covered.invariants},
-        {"random draws", covered.random}, {"ragged lengths", covered.ragged}, {"updates in place", covered.in_place},
+    const struct {
+        const char *name;
+        int count;
+    } features[] = {
+        {"loops in loops", covered.nested},
+        {"loops three deep", covered.deep},
+        {"reversed loops", covered.reversed},
+        {"several carries", covered.carries},
+        {"stacks", covered.stacks},
+        {"invariants", covered.invariants},
+        {"random draws", covered.random},
+        {"ragged lengths", covered.ragged},
+        {"updates in place", covered.in_place},
     };
-    for (int op = 0; op < OPS; op++)
-        expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
-    for (int i = 0; i < COUNT_OF(features); i++)
-        expect(features[i].count > 0, "no graph has %s", features[i].name);
+    for (int op = 0; op < OPS; op++) expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
+    for (int i = 0; i < COUNT_OF(features); i++) expect(features[i].count > 0, "no graph has %s", features[i].name);
 }
 
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int n = argc > 2 ? atoi(argv[2]) : argc > 1 ? 1 : long_run() ? LONG : QUICK;
-    for (int done = 0; done < n; done += PER_FILE)
-        check_file(first + (uint64_t)done, (int)min64(n - done, PER_FILE));
+    for (int done = 0; done < n; done += PER_FILE) check_file(first + (uint64_t)done, (int)min64(n - done, PER_FILE));
     printf("note: ");
     print_coverage();
-    if (argc == 1)
-        check_coverage();
+    if (argc == 1) check_coverage();
     for (int v = 0; v < COUNT_OF(variants); v++)
         if (variants[v].bound > 0)
             printf("note: %-12s worst difference %.1e of %.0e\n", variants[v].name, worst[v], variants[v].bound);

@@ -1,5 +1,5 @@
-/* test_reference.c: generated code against values recorded from PyTorch (tests/reference/record.py says what a file holds):
- * logits and first gradients to 1e-4 of each tensor's norm in fp32, and 20 training steps. */
+/* test_reference.c: generated code against values recorded from PyTorch (tests/reference/record.py says what a file
+ * holds): logits and first gradients to 1e-4 of each tensor's norm in fp32, and 20 training steps. */
 #include "harness.h"
 #include "rt_internal.h"
 
@@ -34,8 +34,7 @@ static const char *export_name(const Lathe_param *p, int64_t copy)
 static int64_t copies_of(const Lathe_param *p)
 {
     int64_t n = 1;
-    for (int k = 0; k < p->loops; k++)
-        n *= p->dim[k];
+    for (int k = 0; k < p->loops; k++) n *= p->dim[k];
     return n;
 }
 
@@ -57,7 +56,8 @@ static void load_weights_from(Live *l, const Recording *r)
 
 static double worst;
 
-static void compare(const char *file, const char *what, const double *got, const double *expected, int64_t n, double bound)
+static void compare(const char *file, const char *what, const double *got, const double *expected, int64_t n,
+                    double bound)
 {
     double norm = norm_of(expected, n), error = norm_of_difference(got, expected, n) / fmax(norm, 1e-30);
     expect(error <= bound, "%s: %s is off by %.2g of its norm %.3g", file, what, error, norm);
@@ -86,8 +86,7 @@ static void feed_batch(Live *l, int entry, const Recording *r, int64_t batch)
         const Lathe_tensor *t = input_of(l, entry, names[k]);
         Recorded ids = recorded(r, names[k]);
         int64_t n = tensor_elements(t);
-        for (int64_t i = 0; i < n; i++)
-            set_element(t->dtype, l->room[entry].in + t->offset, i, ids.at[batch * n + i]);
+        for (int64_t i = 0; i < n; i++) set_element(t->dtype, l->room[entry].in + t->offset, i, ids.at[batch * n + i]);
     }
 }
 
@@ -105,18 +104,22 @@ static void check_first_step(const char *file, Live *l, const Recording *r, doub
 
 /* ------------------------------------------------------------------ training by the runtime's optimizer */
 
-static double number(const Recording *r, const char *key)
-{
-    return atof(said(r, key));
-}
+static double number(const Recording *r, const char *key) { return atof(said(r, key)); }
 
 static Lathe_recipe recipe_of(const Recording *r)
 {
     must(same(said(r, "optimizer"), "adamw"));
     return (Lathe_recipe){
-        .optimizer = LATHE_ADAMW, .lr = number(r, "lr"), .final_lr = number(r, "final_lr"), .beta1 = number(r, "beta1"),
-        .beta2 = number(r, "beta2"), .eps = number(r, "eps"), .decay = number(r, "decay"), .clip = number(r, "clip"),
-        .warmup = (int64_t)number(r, "warmup"), .steps = (int64_t)number(r, "steps"),
+        .optimizer = LATHE_ADAMW,
+        .lr = number(r, "lr"),
+        .final_lr = number(r, "final_lr"),
+        .beta1 = number(r, "beta1"),
+        .beta2 = number(r, "beta2"),
+        .eps = number(r, "eps"),
+        .decay = number(r, "decay"),
+        .clip = number(r, "clip"),
+        .warmup = (int64_t)number(r, "warmup"),
+        .steps = (int64_t)number(r, "steps"),
         .schedule = same(said(r, "schedule"), "cosine") ? LATHE_COSINE : LATHE_CONSTANT_RATE,
     };
 }
@@ -125,7 +128,8 @@ static void check_trajectory(const char *file, Live *l, const Recording *r, doub
 {
     int train = entry_index(l, "train");
     Lathe_recipe recipe = recipe_of(r);
-    Recorded loss = recorded(r, "loss"), norm = recorded(r, "norm"), rate = recorded(r, "rate"), last = recorded(r, "last");
+    Recorded loss = recorded(r, "loss"), norm = recorded(r, "norm"), rate = recorded(r, "rate"),
+             last = recorded(r, "last");
     Optimizer o;
     void *moments = aligned_alloc(64, (size_t)round_up((int64_t)optimizer_bytes(l->model, &recipe), 64));
     optimizer_init(&o, l->model, &recipe, moments);
@@ -171,8 +175,7 @@ int main(void)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         Recording r = open_recording(found.gl_pathv[i]);
         bool model = has_recorded(&r, "logits");
-        if (!model)
-            continue;
+        if (!model) continue;
         check_model(found.gl_pathv[i], "fp32", 1e-4);
         check_model(found.gl_pathv[i], "fp64", 1e-6);
     }
