@@ -256,14 +256,31 @@ static const struct Operator {
     {"/", TIMES, TIMES, UNARY},
 };
 
-/* The operator of an element text: capital words are calls, a leading sign or cast is unary. */
+/* How often the text has the operator outside (or, if `inside`, anywhere in) parentheses. */
+static int count_operator(const char *text, const char *op, bool inside)
+{
+    int depth = 0, count = 0;
+    const char *spaced = format(" %s ", op);
+    for (const char *s = text; *s; s++) {
+        depth += (*s == '(') - (*s == ')');
+        count += (inside || depth == 0) && starts_with(s, spaced);
+    }
+    return count;
+}
+
+/* The operator of an element text, the loosest one outside parentheses.  A text of several operators, such as
+ * "MAX(a, 0) + LOG(1 + EXP(a))", wants each input in parentheses of its own. */
 static struct Operator operator_of(const char *text)
 {
-    if (isupper((unsigned char)*text)) return (struct Operator){"", PRIMARY, 0, 0};
-    if (strchr("-!(", *text)) return (struct Operator){"", UNARY, PRIMARY, PRIMARY};
-    for (int i = 0; i < COUNT_OF(operators); i++)
-        if (strstr(text, format(" %s ", operators[i].text))) return operators[i];
-    return (struct Operator){"", PRIMARY, PRIMARY, PRIMARY};
+    struct Operator found = {"", PRIMARY, 0, 0};
+    int all = 0;
+    for (int i = COUNT_OF(operators); i-- > 0;) {
+        all += count_operator(text, operators[i].text, true);
+        if (count_operator(text, operators[i].text, false)) found = operators[i];
+    }
+    if (found.binding == PRIMARY && strchr("-!(", *text)) return (struct Operator){"", UNARY, PRIMARY, PRIMARY};
+    if (all > 1) found.left = found.right = PRIMARY;
+    return found;
 }
 
 /* The word of an element text in the spelling of a type: EXP -> exp_f32. */

@@ -207,6 +207,7 @@ static void straighten_node(Level *level, Node *n)
 {
     (void)level;
     for (int k = 0; k < n->nin; k++) reading(n->in[k]);
+    if (info(n)->forced) reading_below(n, true);                /* what is copied must be affine beneath the copy as well */
     if (n->op == OP_loop) straighten_loop(n->loop);
     if (op_info[n->op].kind == REDUCE) straighten_reduction(n);
     if (n->op == OP_dot) gemm_fits(n);
