@@ -226,6 +226,8 @@ static int count_straightened(void)
     return n;
 }
 
+static int straightened;        /* how many when kernels began to be cut */
+
 /* A copy may make another reading bend: until none does. */
 static void straighten_all(Level *top, const Nodes *roots)
 {
@@ -234,6 +236,7 @@ static void straighten_all(Level *top, const Nodes *roots)
         for (int i = 0; i < roots->n; i++) reading(roots->at[i]);
         each_level(top, straighten_node);
     }
+    straightened = count_straightened();
 }
 
 /* next = add(carry, x): added to in place where nobody else looks at the carry. */
@@ -368,5 +371,6 @@ Program *pass_fuse(Graph *g, const Desc *d)
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);
+    must(count_straightened() == straightened);                 /* a copy found now has no kernel */
     return lowering.program;
 }

@@ -68,7 +68,7 @@ static const Option options[] = {
     {"set", TRAIN | EVAL | GENERATE | BENCH | INFO, SET, 0, NULL, "k=v", "changes a setting of the recipe"},
     {"seed", TRAIN | GENERATE | GRAD | INIT | BENCH, SEED, AT(seed), NULL, "S", "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
-    {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG)"},
+    {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"weights", TRAIN | EVAL | GENERATE | GRAD, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters to start from (default of eval, generate: the run folder's)"},
@@ -224,11 +224,26 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
     }
 }
 
-const char *run_folder(const Trainer *t)
+const char *run_folder(const Trainer *t) { return t->out; }
+
+static bool holds_a_run(const char *folder) { return access(text_of("%s/model.safetensors", folder), F_OK) == 0; }
+
+/* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one. */
+static const char *default_folder(const Trainer *t)
 {
     const Lathe_model *m = t->model;
-    if (t->out) return t->out;
-    return m->config && *m->config ? text_of("runs/%s-%s", m->name, m->config) : text_of("runs/%s", m->name);
+    const char *base = text_of(m->config && *m->config ? "runs/%s-%s" : "runs/%s", m->name, m->config), *last = base;
+    const char *next = base;
+    for (int n = 2; holds_a_run(next); n++) {
+        last = next;
+        next = text_of("%s-%d", base, n);
+    }
+    return strcmp(t->command, "train") == 0 ? next : last;
+}
+
+static bool wants_run_folder(const char *command)
+{
+    return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0;
 }
 
 char *weights_path(const Trainer *t)
@@ -265,5 +280,6 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     const Command *c = find_command(model, argv[1]);
     Trainer t = {.model = model, .command = c->name, .recipe = model->recipe, .seed = 1};
     take_options(&t, c, argc, argv);
+    if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
     return c->run(&t);
 }

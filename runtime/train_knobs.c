@@ -64,7 +64,8 @@ static const Run_knob *find_knob(const char *name)
 
 static void refuse_fixed(const Trainer *t, const char *name, const char *found, const char *value)
 {
-    const char *config = *config_of(t->model) ? text_of(" --config%s", config_of(t->model)) : "";
+    bool named = *config_of(t->model) && strcmp(t->model->config, "default") != 0;
+    const char *config = named ? text_of(" --config%s", config_of(t->model)) : "";
     fail(EXIT_USAGE, NULL,
          "--set %s=%s: %s is fixed when built: it is %s here; rebuild with `lathe build MODEL.lua%s --set %s=%s`", name,
          value, name, found, config, name, value);

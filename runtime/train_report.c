@@ -77,7 +77,8 @@ static void print_banner(const Report *r)
             bytes_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
     fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
             grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
-    fprintf(stderr, "run: %s\n", run_folder(t));
+    bool there = access(text_of("%s/model.safetensors", run_folder(t)), F_OK) == 0;
+    fprintf(stderr, "run: %s%s\n", run_folder(t), there ? " (replaces the run that is there)" : "");
 }
 
 void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step)
