@@ -51,12 +51,13 @@ static void end(Function *f) { close_block(&f->w); }
 typedef struct Picking {
     int batch, before, ids, after, id; /* numbers of axes; the axis `id` is the last */
     View x, y, by;                     /* of the addressed tensor, the other one, and the ids, over the axes */
+    View old;                          /* of what an overwrite starts from; else x */
     int ux, uy, uby;
 } Picking;
 
-/* x: the tensor with the picked axis; y: the one of the ids' shape in its place. */
+/* x, and old (NULL: x again): the tensors with the picked axis; y: the one of the ids' shape in its place. */
 static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand *x, const Operand *ids,
-                        const Operand *y)
+                        const Operand *y, const Operand *old)
 {
     int axis = (int)k->node->ints[0], nb = (int)k->node->ints[1];
     int nids = ids->view.shape.rank - nb, rest = x->view.shape.rank - axis - 1;
@@ -73,11 +74,12 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
     g->x = view_axes(x->view, n + 1, from_x);
     g->y = view_axes(y->view, n + 1, from_y);
     g->by = view_axes(ids->view, n + 1, from_ids);
-    View *views[] = {&g->x, &g->y, &g->by};
+    g->old = view_axes((old ? old : x)->view, n + 1, from_x);
+    View *views[] = {&g->x, &g->y, &g->by, &g->old};
     push(&f->names, "id");
     f->axis[n].name = "v";
     if (rest) f->axis[n - 1].name = "c";
-    g->id = merge_axes(f, n + 1, views, 3, n) - 1;
+    g->id = merge_axes(f, n + 1, views, COUNT_OF(views), n) - 1;
     g->batch = g->before = g->ids = g->after = 0;
     for (int j = 0; j < g->id; j++)
         if (loops_over(f, &g->by, j) && !loops_over(f, &g->x, j)) g->ids++;
@@ -126,7 +128,7 @@ static int64_t space_size(const Function *f, int n)
 static void emit_gather(Function *f, const Kernel *k)
 {
     Picking g;
-    set_picking(f, &g, k, &k->reads.at[0], &k->reads.at[1], &k->writes.at[0]);
+    set_picking(f, &g, k, &k->reads.at[0], &k->reads.at[1], &k->writes.at[0], NULL);
     g.uy = add_use(f, g.y, true);
     g.ux = add_use(f, g.x, false);
     g.uby = add_use(f, g.by, false);
@@ -185,7 +187,7 @@ static void emit_scatter(Function *f, const Kernel *k)
 {
     Picking g;
     bool add = k->writes.at[0].add;
-    set_picking(f, &g, k, &k->writes.at[0], &k->reads.at[1], &k->reads.at[0]);
+    set_picking(f, &g, k, &k->writes.at[0], &k->reads.at[1], &k->reads.at[0], NULL);
     g.ux = add_use(f, g.x, true);
     g.uy = add_use(f, g.y, false);
     g.uby = add_use(f, g.by, false);
@@ -214,19 +216,11 @@ static bool same_place(const View *a, const View *b)
 static void emit_overwrite(Function *f, const Kernel *k)
 {
     Picking g;
-    const Operand *old = &k->reads.at[0];
-    bool in_place = same_place(&old->view, &k->writes.at[0].view);
-    Operand both = k->writes.at[0];
-    set_picking(f, &g, k, &both, &k->reads.at[1], &k->reads.at[2]);
+    const Operand *old = &k->reads.at[0], *new = &k->writes.at[0];
+    bool in_place = same_place(&old->view, &new->view);
+    set_picking(f, &g, k, new, &k->reads.at[1], &k->reads.at[2], old);
     g.ux = add_use(f, g.x, true);
-    int from = -1;
-    if (!in_place) { /* the old tensor over the same axes: none may have been merged */
-        Function axes = {0};
-        Picking h;
-        set_picking(&axes, &h, k, old, &k->reads.at[1], &k->reads.at[2]);
-        if (axes.naxes != f->naxes) die("kernel %s: old and new value are laid out in two ways", k->name);
-        from = add_use(f, h.x, false);
-    }
+    int from = in_place ? -1 : add_use(f, g.old, false);
     g.uy = add_use(f, g.y, false);
     g.uby = add_use(f, g.by, false);
     fit_args(f);

@@ -161,7 +161,20 @@ static int skip_site_call(lua_State *L)
     return 0;
 }
 
-const luaL_Reg time_functions[] = {{"decoding", decoding_call},     {"training", training_call},
+/* How many different ids a tensor may hold: the vocabulary for the targets of a text, nil for anything else. */
+static int ids_below_call(lua_State *L)
+{
+    const Tensor *t = is_tensor(L, 1) ? lua_touserdata(L, 1) : NULL;
+    const Node *n = t ? t->node : NULL;
+    if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+    bool targets = n && n->op == OP_input && same(n->name, "targets") && trace.desc->vocab;
+    if (targets) lua_pushinteger(L, trace.desc->vocab);
+    else lua_pushnil(L);
+    return 1;
+}
+
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},
+                                   {"decoding", decoding_call},     {"training", training_call},
                                    {"time_aware", time_aware_call}, {"time_axis", time_axis_call},
                                    {"with_time", with_time_call},   {"mixing", mixing_call},
                                    {"position", position_call},     {"over_time", over_time_call},

@@ -186,6 +186,11 @@ local function check_ids(name, x, ids)
     fail("%s(logits, ids): logits are real [..., classes], ids i32 of the same shape without the last axis\n    logits  %s\n    ids     %s",
       name, core.text(x), core.text(ids))
   end
+  local below = core.ids_below(ids)
+  if below and x:size(-1) < below then
+    fail("%s(logits, targets): targets are ids below vocab = %d, and the logits have only %d classes\n    logits  %s\n    make the last layer `out = c.vocab`",
+      name, below, x:size(-1), core.text(x))
+  end
 end
 
 -- -log of the probability given to the right class: [...] for logits [..., classes].
