@@ -453,6 +453,22 @@ static char *from_flat_array(const Buffer *b, int64_t more)
     return offset ? format("%s + %lld", start, (long long)offset) : start;
 }
 
+/* The caller's subscripts that are more than the [0] of a unit axis right before what is passed. */
+static int telling_subscripts(const Arg *a)
+{
+    int n = a->nlead, fixed = a->buffer->param ? a->buffer->param->loops : 0;
+    while (n > fixed && a->buffer->shape.dim[n - 1] == 1 && !a->lead[n - 1].nover && !a->lead[n - 1].constant) n--;
+    return n;
+}
+
+/* n stars before the place: one more for a unit axis rather than a [0] behind, which gcc 12 takes for one out of bounds
+ * in *x[t][0] where it unrolls the loop over t. */
+static char *starred_place(const Arg *a, int n)
+{
+    int nsub = n ? telling_subscripts(a) : a->nlead;
+    return starred(n + a->nlead - nsub, place_text(a->buffer, nsub, a->lead));
+}
+
 char *argument(const Arg *a)
 {
     const Buffer *b = a->buffer;
@@ -461,10 +477,10 @@ char *argument(const Arg *a)
     char *at = place_text(b, a->nlead, a->lead);
     if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
     if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
-    if (a->flat) return starred(rank - a->nlead - 1, at);
+    if (a->flat) return starred_place(a, rank - a->nlead - 1);
     for (int k = 1; k < a->dims; k++)
         if (a->first[k + 1] - a->first[k] > 1) return format("(void *)%s", at);
-    return starred(a->first[1] - a->first[0] - 1, at);
+    return starred_place(a, a->first[1] - a->first[0] - 1);
 }
 
 char *flat_pointer(View v)

@@ -9,14 +9,15 @@ int phase_now;
 bool recompute_now;
 
 const OpInfo op_info[OPS] = {
-#define MAP1(name, class, text, da, domain, doc)     [OP_##name] = {#name, MAP, 1, #text, NULL, #class, #domain, "", doc},
-#define MAP2(name, class, text, da, db, domain, doc) [OP_##name] = {#name, MAP, 2, #text, NULL, #class, #domain, "", doc},
-#define CMP2(name, text, doc)                        [OP_##name] = {#name, MAP, 2, #text, NULL, "CMP", "ANY", "", doc},
-#define LOGIC1(name, text, doc)                      [OP_##name] = {#name, MAP, 1, #text, NULL, "LOGIC", "ANY", "", doc},
-#define LOGIC2(name, text, doc)                      [OP_##name] = {#name, MAP, 2, #text, NULL, "LOGIC", "ANY", "", doc},
-#define MAPX(name, arity, text, doc)                 [OP_##name] = {#name, MAP, arity, #text, NULL, "", "ANY", "", doc},
-#define RED(name, start, step, doc)                  [OP_##name] = {#name, REDUCE, 1, #step, #start, "", "ANY", "axes", doc},
-#define OWN(name, arity, kind, ints, doc)            [OP_##name] = {#name, kind, arity, "", NULL, "", "", ints, doc},
+#define MAP1(name, class, text, da, domain, doc) [OP_##name] = {#name, MAP, 1, #text, NULL, #class, #domain, "", doc},
+#define MAP2(name, class, text, da, db, domain, doc)                                                                   \
+    [OP_##name] = {#name, MAP, 2, #text, NULL, #class, #domain, "", doc},
+#define CMP2(name, text, doc)             [OP_##name] = {#name, MAP, 2, #text, NULL, "CMP", "ANY", "", doc},
+#define LOGIC1(name, text, doc)           [OP_##name] = {#name, MAP, 1, #text, NULL, "LOGIC", "ANY", "", doc},
+#define LOGIC2(name, text, doc)           [OP_##name] = {#name, MAP, 2, #text, NULL, "LOGIC", "ANY", "", doc},
+#define MAPX(name, arity, text, doc)      [OP_##name] = {#name, MAP, arity, #text, NULL, "", "ANY", "", doc},
+#define RED(name, start, step, doc)       [OP_##name] = {#name, REDUCE, 1, #step, #start, "", "ANY", "axes", doc},
+#define OWN(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", ints, doc},
 #include "ops_default.h"
 #include "ops.def"
 };
@@ -58,7 +59,10 @@ char *shape_text(Shape s)
 
 /* ------------------------------------------------------------------ interning */
 
-static struct { Node **slot; int n, cap; } interned;
+static struct {
+    Node **slot;
+    int n, cap;
+} interned;
 static int next_id;
 
 static uint64_t mix(uint64_t h, uint64_t x) { return (h ^ x) * 0x9e3779b97f4a7c15u ^ (h >> 31); }
@@ -141,16 +145,19 @@ static int phase_of(Op op) { return op_info[op].kind == LEAF || op == OP_loop_ar
 Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints)
 {
     must(op_info[op].arity < 0 || op_info[op].arity == nin);
-    return intern((Node){.op = op, .dtype = dtype, .shape = shape, .nin = nin, .in = (Node **)in,
-                         .nints = nints, .ints = (int64_t *)ints, .phase = phase_of(op)});
+    return intern((Node){.op = op,
+                         .dtype = dtype,
+                         .shape = shape,
+                         .nin = nin,
+                         .in = (Node **)in,
+                         .nints = nints,
+                         .ints = (int64_t *)ints,
+                         .phase = phase_of(op)});
 }
 
 /* ------------------------------------------------------------------ leaves */
 
-Node *scalar(double value, DType t)
-{
-    return intern((Node){.op = OP_constant, .dtype = t, .value = value});
-}
+Node *scalar(double value, DType t) { return intern((Node){.op = OP_constant, .dtype = t, .value = value}); }
 
 Node *filled(double value, DType t, Shape s)
 {

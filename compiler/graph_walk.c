@@ -5,7 +5,10 @@
 
 /* ------------------------------------------------------------------ sets of nodes, by id */
 
-typedef struct Marks { uint64_t *bits; int n; } Marks;
+typedef struct Marks {
+    uint64_t *bits;
+    int n;
+} Marks;
 
 static bool mark(Marks *m, const Node *n)
 {
@@ -22,7 +25,8 @@ static bool mark(Marks *m, const Node *n)
     return first;
 }
 
-/* The i-th node that n needs: inputs; for a loop initial values, stacks and what its body must compute.  NULL: no more. */
+/* The i-th node that n needs: inputs; for a loop initial values, stacks and what its body must compute.  NULL: no more.
+ */
 static Node *need(const Node *n, int i)
 {
     if (n->op != OP_loop) return i < n->nin ? n->in[i] : NULL;
@@ -39,7 +43,10 @@ static Node *need(const Node *n, int i)
 /* Depth first, without recursion: descriptions may be long chains. */
 static void visit(Loop *level, bool all, Node *root, Marks *seen, Nodes *out)
 {
-    VEC(struct Frame { Node *n; int next; }) stack = {0};
+    VEC(struct Frame {
+        Node *n;
+        int next;
+    }) stack = {0};
     if (mark(seen, root)) push(&stack, ((struct Frame){root, 0}));
     while (stack.n) {
         struct Frame *f = &stack.at[stack.n - 1];
@@ -187,7 +194,7 @@ Node *rewritten(Rewrite *r, Node *old)
     } else if (!new) {
         Node **in = NEW_ARRAY(Node *, old->nin + 1);
         for (int i = 0; i < old->nin; i++) in[i] = rewritten(r, old->in[i]);
-        must(old->op != OP_loop_arg);           /* those of copied loops are done; others need `before` */
+        must(old->op != OP_loop_arg); /* those of copied loops are done; others need `before` */
         bool of_loop = old->op == OP_pick && in[0]->op == OP_loop && old->in[0]->op == OP_loop;
         new = of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
     }

@@ -61,7 +61,8 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
     say(t, "\n");
 }
 
-static const char *const kind_name[] = {"rows", "gemm", "gather", "scatter", "overwrite", "argmax", "cumsum", "topk", "copy", "repeat"};
+static const char *const kind_name[] = {"rows",   "gemm",   "gather", "scatter", "overwrite",
+                                        "argmax", "cumsum", "topk",   "copy",    "repeat"};
 
 static void say_kernel(Text *t, int depth, const Kernel *k)
 {
@@ -95,7 +96,7 @@ static void check_view(const View *v, const Kernel *k, const char *stage)
         high += max64(far, 0);
     }
     for (int i = 0; i < v->shape.rank; i++) {
-        if (v->high[i] <= v->low[i]) return;                    /* shows nothing */
+        if (v->high[i] <= v->low[i]) return; /* shows nothing */
         low += min64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
         high += max64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
     }
@@ -135,7 +136,8 @@ void check_program(const Program *p, const char *stage)
             const Buffer *a = p->buffers.at[i], *b = p->buffers.at[j];
             if (a->home != WORK || b->home != WORK || a->first < 0 || b->first < 0 || p->work_bytes == 0) continue;
             bool meet = a->first <= b->last && b->first <= a->last;
-            if (meet && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !a->in_place_of && !b->in_place_of)
+            if (meet && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !a->in_place_of &&
+                !b->in_place_of)
                 die("after %s: %s and %s live together at the same bytes", stage, a->name, b->name);
         }
 }

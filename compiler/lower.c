@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-static struct { Info *at; int n; } infos;
+static struct {
+    Info *at;
+    int n;
+} infos;
 
 Info *info(const Node *n)
 {
@@ -40,7 +43,7 @@ bool in_rows(const Node *n)
 
 /* ------------------------------------------------------------------ readings */
 
-static int *layout_of;          /* by id: 0, or 1 + index into layouts: the permutation in which a dot is laid out */
+static int *layout_of; /* by id: 0, or 1 + index into layouts: the permutation in which a dot is laid out */
 static VEC(const Node *) layouts;
 
 bool by_value(const Node *n)
@@ -207,7 +210,7 @@ static void straighten_node(Level *level, Node *n)
 {
     (void)level;
     for (int k = 0; k < n->nin; k++) reading(n->in[k]);
-    if (info(n)->forced) reading_below(n, true);                /* what is copied must be affine beneath the copy as well */
+    if (info(n)->forced) reading_below(n, true); /* what is copied must be affine beneath the copy as well */
     if (n->op == OP_loop) straighten_loop(n->loop);
     if (op_info[n->op].kind == REDUCE) straighten_reduction(n);
     if (n->op == OP_dot) gemm_fits(n);
@@ -215,7 +218,8 @@ static void straighten_node(Level *level, Node *n)
         for (int k = 0; k < n->nin; k++) {
             Reading r = reading(n->in[k]);
             if (r.view.guarded && n->op != OP_concat) info(n->in[k])->forced = true;
-            if (op_info[n->op].kind == INDEX && (is_filled(n->in[k], NULL) || by_value(r.source))) info(n->in[k])->forced = true;
+            if (op_info[n->op].kind == INDEX && (is_filled(n->in[k], NULL) || by_value(r.source)))
+                info(n->in[k])->forced = true;
         }
 }
 
@@ -226,7 +230,7 @@ static int count_straightened(void)
     return n;
 }
 
-static int straightened;        /* how many when kernels began to be cut */
+static int straightened; /* how many when kernels began to be cut */
 
 /* A copy may make another reading bend: until none does. */
 static void straighten_all(Level *top, const Nodes *roots)
@@ -287,7 +291,7 @@ static void mark_memory(Level *level, Node *n)
     if (is_view(n) && !info(n)->forced) return;
     for (int k = 0; k < n->nin; k++) {
         Node *source = info(n)->forced ? reading_below(n, true).source : reading(n->in[k]).source;
-        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n);        /* by the reader itself */
+        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n); /* by the reader itself */
         if (info(n)->forced || (info(source)->group != info(n)->group && !computed) || (!info(n)->group && !computed))
             info(source)->memory = true;
     }
@@ -371,6 +375,6 @@ Program *pass_fuse(Graph *g, const Desc *d)
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);
-    must(count_straightened() == straightened);                 /* a copy found now has no kernel */
+    must(count_straightened() == straightened); /* a copy found now has no kernel */
     return lowering.program;
 }

@@ -43,6 +43,7 @@ typedef struct Info {
     bool memory;                /* somebody reads it from memory */
     Group *group;
     bool placed;
+    bool fleeting;              /* its place is a carry's, which the loop overwrites: good for its one reader only */
     bool adds;                  /* its kernel adds to its place instead of setting it */
     View place;                 /* of its own shape */
     Buffer *carry;              /* a loop argument's: where the carry lives */

@@ -2,8 +2,13 @@
 #include "lower.h"
 
 /* A run of axes that can be walked with one index; strides in the operands that have it, 0 in the others. */
-typedef struct Run { int64_t n, a, b, c; } Run;
-typedef struct Runs { Run at[MAXRANK]; int n; } Runs;
+typedef struct Run {
+    int64_t n, a, b, c;
+} Run;
+typedef struct Runs {
+    Run at[MAXRANK];
+    int n;
+} Runs;
 
 static void append(Runs *r, Run x)
 {
@@ -54,12 +59,13 @@ static void strides(struct Gemm *g, Run M, Run N, Run K)
 {
     g->M = M.n, g->N = N.n, g->K = K.n;
     g->a_m = M.a, g->a_k = K.a, g->b_k = K.b, g->b_n = N.b, g->c_m = M.c, g->c_n = N.c;
-    if (K.n == 1) g->a_k = g->a_m == 1 ? g->M : 1, g->b_k = g->b_n == 1 ? g->N : 1;     /* an extent of 1 has no stride */
+    if (K.n == 1) g->a_k = g->a_m == 1 ? g->M : 1, g->b_k = g->b_n == 1 ? g->N : 1; /* an extent of 1 has no stride */
     if (M.n == 1) g->a_m = g->a_k == 1 ? g->K : 1, g->c_m = g->c_n == 1 ? g->N : 1;
     if (N.n == 1) g->b_n = g->b_k == 1 ? g->K : 1, g->c_n = g->c_m == 1 ? g->M : 1;
 }
 
-/* Of the runs of M and of N one each is the matrix's axis, the others are batches: the largest matrix that BLAS can address. */
+/* Of the runs of M and of N one each is the matrix's axis, the others are batches: the largest matrix that BLAS can
+ * address. */
 static bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g)
 {
     Dot_axes x = dot_axes(dot);
@@ -103,7 +109,8 @@ bool gemm_fits(Node *dot)
     force_unless_plain(dot->in[0]);
     force_unless_plain(dot->in[1]);
     a = reading(dot->in[0]).view, b = reading(dot->in[1]).view;
-    if (!fill_gemm(dot, &a, &b, &c, &g)) die("a dot of %s and %s fits no product", shape_text(a.shape), shape_text(b.shape));
+    if (!fill_gemm(dot, &a, &b, &c, &g))
+        die("a dot of %s and %s fits no product", shape_text(a.shape), shape_text(b.shape));
     return true;
 }
 
@@ -131,9 +138,9 @@ void fill_gemm_kernel(Node *dot, Kernel *k)
     k->gemm.b = (Operand){.node = dot->in[1], .view = final_view(dot->in[1])};
     k->gemm.c = (Operand){.node = dot, .view = info(dot)->place, .add = info(dot)->adds};
     if (!fill_gemm(dot, &k->gemm.a.view, &k->gemm.b.view, &k->gemm.c.view, &k->gemm))
-        die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s", shape_text(dot->in[0]->shape),
-            shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view), view_words(&k->gemm.b.view),
-            view_words(&k->gemm.c.view));
+        die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s",
+            shape_text(dot->in[0]->shape), shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view),
+            view_words(&k->gemm.b.view), view_words(&k->gemm.c.view));
     double batch = 1;
     for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
     double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;

@@ -3,24 +3,33 @@
 
 #include <string.h>
 
-static bool *emitted;           /* by id */
+static bool *emitted; /* by id */
 
 /* ------------------------------------------------------------------ ROWS */
 
 static bool costly(const Node *n)
 {
     switch (n->op) {
-    case OP_exp: case OP_expm1: case OP_log: case OP_tanh: case OP_erf: case OP_sin: case OP_cos: case OP_pow: case OP_philox:
-    case OP_div: case OP_sqrt: case OP_rsqrt:
-        return true;
+    case OP_exp:
+    case OP_expm1:
+    case OP_log:
+    case OP_tanh:
+    case OP_erf:
+    case OP_sin:
+    case OP_cos:
+    case OP_pow:
+    case OP_philox:
+    case OP_div:
+    case OP_sqrt:
+    case OP_rsqrt: return true;
     default: return false;
     }
 }
 
-typedef struct Build {          /* a ROWS kernel under construction */
+typedef struct Build { /* a ROWS kernel under construction */
     Kernel *k;
     const Group *g;
-    int *phase, *first;         /* of each node: where it can be made; the first phase that lists it, or -1 */
+    int *phase, *first; /* of each node: where it can be made; the first phase that lists it, or -1 */
     int64_t kept_bytes;
 } Build;
 
@@ -53,7 +62,8 @@ static View over_rows(const Kernel *k, const View *v)
 static View over_space(const Kernel *k, const View *v)
 {
     View r;
-    if (!view_reshape(v, k->space, &r)) die("a value of %s is not affine over %s", shape_text(v->shape), shape_text(k->space));
+    if (!view_reshape(v, k->space, &r))
+        die("a value of %s is not affine over %s", shape_text(v->shape), shape_text(k->space));
     return r;
 }
 
@@ -168,7 +178,9 @@ static void add_member(Build *b, int p, int i)
         push(&phase->stores, ((Operand){.node = n, .view = over_space(k, &v), .add = info(n)->adds}));
         return;
     }
-    if (stored) push(&phase->row_stores, ((Operand){.node = n, .view = over_rows(k, &v), .once_a_row = true, .add = info(n)->adds}));
+    if (stored)
+        push(&phase->row_stores,
+             ((Operand){.node = n, .view = over_rows(k, &v), .once_a_row = true, .add = info(n)->adds}));
 }
 
 /* ------------------------------------------------------------------ merging axes */
@@ -329,7 +341,7 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
     if (from && from->buffer) {
         push(&k->loads, ((Operand){.node = n, .view = over_space(k, from)}));
     } else if (of_forced) {
-        info(n)->placed = info(n)->forced = false;              /* look beneath the copy once */
+        info(n)->placed = info(n)->forced = false; /* look beneath the copy once */
         load(k, n, false);
         info(n)->placed = info(n)->forced = true;
         info(n)->place = to;
@@ -416,8 +428,8 @@ static void emit_single(Level *level, Node *n, Kernels *out)
     case OP_argmax: add(level, out, index_kernel(n, ARGMAX)); break;
     case OP_cumsum: add(level, out, index_kernel(n, CUMSUM)); break;
     case OP_loop: emit_loop(level, n, out); break;
-    case OP_concat: emit_copies(level, n, out); break;          /* the other parts were made in place */
-    default: break;                                             /* leaves, views, picks: nothing runs */
+    case OP_concat: emit_copies(level, n, out); break; /* the other parts were made in place */
+    default: break;                                    /* leaves, views, picks: nothing runs */
     }
 }
 

@@ -1,7 +1,7 @@
 /* lower_place.c: gives every value that is read from memory its place.
  *
- * Consumers come first: what an output, a loop's next slot or a concat wants of a value is granted where the value can be
- * made right there; otherwise it lies in a buffer of its own and is copied.  Invariants:
+ * Consumers come first: what an output, a loop's next slot or a concat wants of a value is granted where the value can
+ * be made right there; otherwise it lies in a buffer of its own and is copied.  Invariants:
  *   - a value made at a level is placed once; its place may be inside a buffer of an outer level (slots of stacks);
  *   - readers other than the wanter see the strides that reading() promised: dense, or the dot's chosen layout. */
 #include "lower.h"
@@ -187,7 +187,8 @@ View final_view(Node *n)
     }
     View v = place_of(n);
     while (moves.n)
-        if (!view_move(&v, moves.at[--moves.n])) die("a view that was affine is not: %s", op_info[moves.at[moves.n]->op].name);
+        if (!view_move(&v, moves.at[--moves.n]))
+            die("a view that was affine is not: %s", op_info[moves.at[moves.n]->op].name);
     return v;
 }
 
@@ -235,8 +236,9 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
     }
     if (info(n)->group) return group_can_store(n, v);
     if (n->op == OP_dot) return gemm_fits_at(n, v);
-    return !add && same_strides(&own, v) && (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite ||
-                                             n->op == OP_argmax || n->op == OP_cumsum || n->op == OP_concat);
+    return !add && same_strides(&own, v) &&
+           (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite || n->op == OP_argmax ||
+            n->op == OP_cumsum || n->op == OP_concat);
 }
 
 static View unpermuted(const View *v, const Node *n)
@@ -281,6 +283,18 @@ static void want(Level *level, Node *n, View v, bool add, Node *owner)
     } else {
         copy_late(level, n, v, add, owner);
     }
+}
+
+/* As want(), at a place that a loop will overwrite: what others read as well is copied there. */
+static void want_fleeting(Level *level, Node *n, View v, Node *owner)
+{
+    Node *source = reading(n).source;
+    if (info(source)->uses != 1) {
+        copy_late(level, n, v, false, owner);
+        return;
+    }
+    want(level, n, v, false, owner);
+    info(source)->fleeting = info(source)->placed && info(source)->place.buffer == v.buffer;
 }
 
 /* Is `new` the value of `old` with entries overwritten, and is nothing else made of old? */
@@ -373,8 +387,7 @@ static void place_single(Level *level, Level *body, int k, Node *final)
         put(c->arg, info(final)->place);
     }
     View v = info(c->arg)->place;
-    if (info(reading(c->init).source)->uses == 1) want(level, c->init, v, false, l->node);
-    else copy_late(level, c->init, v, false, l->node);              /* the loop overwrites what others read */
+    want_fleeting(level, c->init, v, l->node);
     if (c->next == c->arg) return;
     if (info(c->next)->absorbed) {
         Node *x = c->next->in[0] == c->arg ? c->next->in[1] : c->next->in[0];
@@ -429,7 +442,8 @@ static void place_parts(Level *level, Node *n)
     for (int i = 0; i < n->nin; i++) {
         part.shape = n->in[i]->shape;
         part.high[axis] = part.shape.dim[axis];
-        want(level, n->in[i], part, false, n);
+        if (info(n)->fleeting) want_fleeting(level, n->in[i], part, n);
+        else want(level, n->in[i], part, false, n);
         part.base += part.shape.dim[axis] * part.stride[axis];
     }
 }
@@ -452,7 +466,8 @@ void place_level(Level *level)
             place_loop(level, level->inside.at[--inside]);
             continue;
         }
-        bool own = always_in_memory(n) || (info(n)->group && info(n)->memory) || (n->op == OP_pick && n->in[0]->op == OP_topk);
+        bool own =
+            always_in_memory(n) || (info(n)->group && info(n)->memory) || (n->op == OP_pick && n->in[0]->op == OP_topk);
         if (own && !info(n)->placed) place_default(n);
         if (n->op == OP_concat) place_parts(level, n);
     }

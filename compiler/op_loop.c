@@ -5,8 +5,8 @@ static int next_loop_id = 1;
 
 static Node *argument(Loop *l, DType t, Shape s, int kind, int which)
 {
-    return intern((Node){.op = OP_loop_arg, .dtype = t, .shape = s, .loop = l,
-                         .nints = 2, .ints = (int64_t[]){kind, which}});
+    return intern(
+        (Node){.op = OP_loop_arg, .dtype = t, .shape = s, .loop = l, .nints = 2, .ints = (int64_t[]){kind, which}});
 }
 
 Loop *loop_open(const char *name, int64_t trip, bool reverse)
@@ -77,9 +77,7 @@ static Loop *parent_of(const Loop *l)
 Node *loop_close(Loop *l)
 {
     for (int k = 0; k < l->carries.n; k++) must(l->carries.at[k].next);
-    if (!l->node) {
-        l->node = intern((Node){.op = OP_loop, .dtype = F32, .loop = l, .phase = phase_now});
-    }
+    if (!l->node) { l->node = intern((Node){.op = OP_loop, .dtype = F32, .loop = l, .phase = phase_now}); }
     l->parent = parent_of(l);
     l->node->in_loop = l->parent;
     return l->node;

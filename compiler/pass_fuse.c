@@ -1,8 +1,8 @@
 /* pass_fuse.c: decides which maps and reductions share a kernel.
  *
  * The rule (DESIGN section 4).  Nodes of one level merge into a ROWS group if and only if
- *   1. they run over one space of rows x inner axis: values are full (an element of the space), per row, sums over a row,
- *      or sums over all rows (columns);
+ *   1. they run over one space of rows x inner axis: values are full (an element of the space), per row, sums over a
+ * row, or sums over all rows (columns);
  *   2. inside the group every value is read where it was made: a full one at its own element, a row's at its own row, a
  *      column sum not at all;
  *   3. what is read from outside is affine over the space;
@@ -22,7 +22,9 @@ static int by_order(const void *a, const void *b)
 
 static bool is_column(const Node *n) { return n->shape.rank > 0 && n->ints[0] == 0 && n->in[0]->shape.rank > 1; }
 
-typedef struct Extent { int64_t all, inner; } Extent;           /* elements of the space, of its inner axis (0: free) */
+typedef struct Extent {
+    int64_t all, inner;
+} Extent; /* elements of the space, of its inner axis (0: free) */
 
 static bool settle(int64_t *value, int64_t to)
 {
@@ -132,7 +134,7 @@ static bool fits(const Nodes *nodes, Group *g)
     for (int i = 0; i < nodes->n; i++) {
         const Node *n = nodes->at[i];
         if (!in_rows(n)) return false;
-        if (info(n)->forced) {                                  /* a copy: its reading is below it */
+        if (info(n)->forced) { /* a copy: its reading is below it */
             if (nodes->n > 1) return false;
             continue;
         }
@@ -166,7 +168,7 @@ static void needs_of_body(Loop *level, const Loop *l, Nodes *out)
 
 void needs_at(Loop *level, Node *n, Nodes *out) { needs_of(level, n, out); }
 
-static Nodes *needs_cache;      /* by id; n < 0: not asked yet */
+static Nodes *needs_cache; /* by id; n < 0: not asked yet */
 
 static const Nodes *needs(Loop *level, Node *n)
 {

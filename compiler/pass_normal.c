@@ -1,8 +1,8 @@
 /* pass_normal.c: brings a graph into the form that kernels are cut from.
  *
- *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated where
- *      they are needed: moves over them rise to their leaves, and moves of iotas become iotas.
- *      Other maps of repeated values are computed before they are repeated: f(expand a, expand b) is expand f(a, b).
+ *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated
+ * where they are needed: moves over them rise to their leaves, and moves of iotas become iotas. Other maps of repeated
+ * values are computed before they are repeated: f(expand a, expand b) is expand f(a, b).
  *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
  *   3. A dot's contracted axes are neighbours in the same order on both sides, and no batch axis is an operand's last.
  * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
@@ -53,9 +53,7 @@ static Node *moved_iota(Node *n, const Node *move)
     int axis = (int)n->ints[0], to[MAXRANK], rank = move->shape.rank;
     if (n->shape.dim[axis] == 1) return filled(0, I32, move->shape);
     switch (move->op) {
-    case OP_reshape:
-        keeps_axes(n->shape, move->shape, to);
-        return iota(move->shape, to[axis]);
+    case OP_reshape: keeps_axes(n->shape, move->shape, to); return iota(move->shape, to[axis]);
     case OP_permute:
         for (int i = 0; i < rank; i++)
             if (move->ints[i] == axis) return iota(move->shape, i);

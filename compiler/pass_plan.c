@@ -1,7 +1,9 @@
 /* pass_plan.c: gives every WORK buffer an offset in the arena and adds up all memory, to the byte.
  *
- * Buffers whose lifetimes do not meet may share bytes: largest first, each at the lowest offset that is free while it lasts
- * (--no-reuse: none share).  Needs: pass_schedule on every program.  Leaves: offsets, work_bytes, lower bounds, Plan. */
+ * Buffers whose lifetimes do not meet may share bytes: largest first, each at the lowest offset that is free while it
+ * lasts
+ * (--no-reuse: none share).  Needs: pass_schedule on every program.  Leaves: offsets, work_bytes, lower bounds, Plan.
+ */
 #include "lathe.h"
 
 #include <stdlib.h>

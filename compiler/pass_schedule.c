@@ -1,16 +1,21 @@
-/* pass_schedule.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must last.
+/* pass_schedule.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must
+ * last.
  *
- * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins to
- * use; the first in the order of making where several are equal.  Two kernels keep their order if one writes a buffer that the
- * other touches.
+ * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins
+ * to use; the first in the order of making where several are equal.  Two kernels keep their order if one writes a
+ * buffer that the other touches.
  *
- * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs outside
- * lasts for the whole loop, since the next iteration may want it again.  Needs: kernels.  Leaves: step, first, last. */
+ * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs
+ * outside lasts for the whole loop, since the next iteration may want it again.  Needs: kernels.  Leaves: step, first,
+ * last. */
 #include "lathe.h"
 
 /* ------------------------------------------------------------------ what a kernel touches */
 
-typedef struct Touch { Buffer *buffer; bool writes; } Touch;
+typedef struct Touch {
+    Buffer *buffer;
+    bool writes;
+} Touch;
 typedef VEC(Touch) Touches;
 
 static void note(Touches *t, Buffer *b, bool writes)
@@ -53,10 +58,10 @@ static void touches(const Kernel *k, Touches *t)
 
 /* ------------------------------------------------------------------ order */
 
-typedef struct Item {           /* a kernel waiting for its turn */
+typedef struct Item { /* a kernel waiting for its turn */
     Kernel *kernel;
     Touches touches;
-    int waits;                  /* kernels that must run first and have not */
+    int waits; /* kernels that must run first and have not */
     bool done;
 } Item;
 
@@ -64,7 +69,8 @@ static bool conflict(const Item *a, const Item *b)
 {
     for (int i = 0; i < a->touches.n; i++)
         for (int j = 0; j < b->touches.n; j++)
-            if (a->touches.at[i].buffer == b->touches.at[j].buffer && (a->touches.at[i].writes || b->touches.at[j].writes))
+            if (a->touches.at[i].buffer == b->touches.at[j].buffer &&
+                (a->touches.at[i].writes || b->touches.at[j].writes))
                 return true;
     return false;
 }
@@ -90,7 +96,7 @@ static int64_t growth(const Item *items, int n, int i, const Loop *level)
 static void order(Kernel **kernels, int n, const Loop *level)
 {
     Item *items = NEW_ARRAY(Item, n);
-    bool *first = NEW_ARRAY(bool, (int64_t)n * n);              /* [i][j]: i before j */
+    bool *first = NEW_ARRAY(bool, (int64_t)n *n); /* [i][j]: i before j */
     for (int i = 0; i < n; i++) {
         items[i].kernel = kernels[i];
         touches(kernels[i], &items[i].touches);
@@ -115,7 +121,11 @@ static void order(Kernel **kernels, int n, const Loop *level)
 
 /* ------------------------------------------------------------------ steps and lifetimes */
 
-typedef struct Span { Loop *level; int first, last; struct Span *out; } Span;   /* a level's steps; out: the level around it */
+typedef struct Span {
+    Loop *level;
+    int first, last;
+    struct Span *out;
+} Span; /* a level's steps; out: the level around it */
 
 static int number(Kernel *const *kernels, int n, int step)
 {

@@ -124,7 +124,7 @@ static int distance(const char *a, const char *b)
 const char *nearest(const char *word, const char *const *words, int n)
 {
     const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2;      /* farther than that is no help */
+    int least = (int)strlen(word) / 3 + 2; /* farther than that is no help */
     for (int i = 0; i < n; i++) {
         int d = distance(word, words[i]);
         if (d < least) least = d, best = words[i];

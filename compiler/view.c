@@ -73,7 +73,7 @@ static void apply_pad(View *v, const Node *n)
 {
     for (int i = 0; i < n->shape.rank; i++) {
         int64_t before = n->ints[i];
-        if (v->shape.dim[i] == 1) v->stride[i] = 0;             /* there is one element to show, wherever it stands */
+        if (v->shape.dim[i] == 1) v->stride[i] = 0; /* there is one element to show, wherever it stands */
         v->base -= before * v->stride[i];
         v->low[i] += before;
         v->high[i] += before;
@@ -143,7 +143,7 @@ bool view_reshape(const View *v, Shape s, View *out)
     r.nover = v->nover;
     for (int i = 0; i < v->nover; i++) r.over[i] = v->over[i];
     int old[MAXRANK], nold = 0;
-    bool nothing = false;                                       /* a guard leaves out a unit axis's only element */
+    bool nothing = false; /* a guard leaves out a unit axis's only element */
     for (int i = 0; i < v->shape.rank; i++) {
         if (v->shape.dim[i] != 1) old[nold++] = i;
         else nothing |= axis_guarded(v, i);
@@ -185,7 +185,7 @@ bool refine(Shape a, Shape b, Shape *out)
     int i = a.rank, j = b.rank;
     int64_t x = 1, y = 1, back[4 * MAXRANK];
     int n = 0;
-    while (i > 0 || j > 0 || x != 1 || y != 1) {            /* from the innermost: what is left of each axis */
+    while (i > 0 || j > 0 || x != 1 || y != 1) { /* from the innermost: what is left of each axis */
         if (x == 1) x = i > 0 ? a.dim[--i] : 1;
         if (y == 1) y = j > 0 ? b.dim[--j] : 1;
         int64_t step = min64(x, y);

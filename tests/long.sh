@@ -42,7 +42,7 @@ if chosen char; then
         build/lathe build models/gpt.lua --config char -o "$TMP/char" >"$TMP/log" 2>&1 || cat "$TMP/log"
         for seed in 1 2 3; do
             loss=$("$TMP/char/trainer" train --data "$DATA/tinyshakespeare.txt" --seed $seed --out "$TMP/run-$seed" \
-                >"$TMP/log" 2>&1 && sed -n 's/.*"val_loss": *\([0-9.]*\).*/\1/p' "$TMP/run-$seed/metrics.jsonl" | tail -n 1)
+                >"$TMP/log" 2>&1 && sed -n '/"split":"val"/s/.*"loss":\([0-9.]*\).*/\1/p' "$TMP/run-$seed/metrics.jsonl" | tail -n 1)
             if awk "BEGIN { exit !(\"$loss\" != \"\" && $loss + 0 <= $limit) }" 2>/dev/null; then word=ok; else word=FAIL; fi
             [ $word = ok ] || tail -n 20 "$TMP/log"
             result "char seed $seed" $word "validation loss $loss (at most $limit)"
