@@ -46,7 +46,6 @@ typedef struct Info {
     bool fleeting;              /* its place is a carry's, which the loop overwrites: good for its one reader only */
     bool adds;                  /* its kernel adds to its place instead of setting it */
     View place;                 /* of its own shape */
-    Buffer *carry;              /* a loop argument's: where the carry lives */
 } Info;
 Info *info(const Node *n);
 
