@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { QUICK = 100, LONG = 500, PER_FILE = 25 };
 
@@ -238,6 +241,48 @@ static void check_file(uint64_t first, int n)
     }
 }
 
+/* What a file's process leaves for the next: they count on, one after another. */
+typedef struct Tally {
+    int coverage[OPS];
+    __typeof__(covered) covered;
+    double worst[COUNT_OF(variants)];
+} Tally;
+
+static void write_tally(Tally *t)
+{
+    memcpy(t->coverage, coverage, sizeof coverage);
+    memcpy(t->worst, worst, sizeof worst);
+    t->covered = covered;
+}
+
+static void read_tally(const Tally *t)
+{
+    memcpy(coverage, t->coverage, sizeof coverage);
+    memcpy(worst, t->worst, sizeof worst);
+    covered = t->covered;
+}
+
+/* A compilation's arena lives as long as its process: every file of graphs has one of its own. */
+static void check_file_apart(uint64_t first, int n)
+{
+    Tally *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(shared != MAP_FAILED);
+    fflush(stdout);
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        check_file(first, n);
+        write_tally(shared);
+        exit(finish());
+    }
+    int status;
+    waitpid(child, &status, 0);
+    expect(status == 0, "graphs %llu to %llu failed", (unsigned long long)first,
+           (unsigned long long)first + (uint64_t)n - 1);
+    read_tally(shared);
+    munmap(shared, sizeof *shared);
+}
+
 static void check_coverage(void)
 {
     const struct {
@@ -262,7 +307,8 @@ int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     int n = argc > 2 ? atoi(argv[2]) : argc > 1 ? 1 : long_run() ? LONG : QUICK;
-    for (int done = 0; done < n; done += PER_FILE) check_file(first + (uint64_t)done, (int)min64(n - done, PER_FILE));
+    for (int done = 0; done < n; done += PER_FILE)
+        check_file_apart(first + (uint64_t)done, (int)min64(n - done, PER_FILE));
     printf("note: ");
     print_coverage();
     if (argc == 1) check_coverage();
