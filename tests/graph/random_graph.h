@@ -6,7 +6,8 @@
  *   count_coverage(g)                    adds what g holds to `coverage` and `covered`; print_coverage() tells
  *
  * Every real value carries a bound: what grows beyond LARGE is scaled down, and ops with a domain get inputs made to
- * fit. Steps (floor, comparisons, …) are taken off the grid of simple numbers, where rounding would decide. */
+ * fit. Steps (floor, comparisons, …) are taken off the grid of simple numbers, where rounding would decide; values
+ * whose order matters (argmax, top-k) lie on steps. */
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 

@@ -309,17 +309,35 @@ static void rg_index(Maker *m)
     else rg_push(m, scatter_add(updates.n, ids, s, axis, nbatch), updates.bound * (double)elements(ids->shape));
 }
 
+/* Steps with ties among them, for ops that order values: rounding moves none, where it would decide which of two nearly
+ * equal ones is larger. */
+static Node *rg_steps(Thing t)
+{
+    return map1(OP_floor, rg_off_grid(map2(OP_mul, t.n, rg_number(STEPS / t.bound, t.n))));
+}
+
+/* Steps that can be differentiated: those at one height are told apart by their place, and a little of t rides on top,
+ * too little to change the order. */
+static Node *rg_smooth_steps(Thing t)
+{
+    int64_t n = elements(t.n->shape), flat[] = {n};
+    Node *place = cast_op(reshape(iota(shape_of(1, flat), 0), t.n->shape), F32);
+    place = map2(OP_mul, place, rg_number(0.5 / (double)n, t.n));
+    Node *little = map2(OP_mul, t.n, rg_number(0.2 / ((double)n * t.bound), t.n));
+    return map2(OP_add, rg_steps(t), map2(OP_add, place, little));
+}
+
 static void rg_along(Maker *m)
 {
     Thing x = rg_ranked(m);
     int axis = rg_below(m, x.n->shape.rank);
     int64_t extent = x.n->shape.dim[axis];
     switch (rg_below(m, 3)) {
-    case 0: rg_push(m, argmax(x.n, axis), 0); break;
+    case 0: rg_push(m, argmax(rg_steps(x), axis), 0); break;
     case 1: rg_push(m, cumsum(x.n, axis, rg_chance(m, 0.5)), x.bound * (double)extent); break;
     case 2: {
-        Node *top = topk(x.n, axis, 1 + below(&m->rng, extent));
-        rg_push(m, pick(top, 0, 0), x.bound);
+        Node *top = topk(m->smooth ? rg_smooth_steps(x) : rg_steps(x), axis, 1 + below(&m->rng, extent));
+        rg_push(m, pick(top, 0, 0), STEPS + 2);
         if (rg_chance(m, 0.5)) rg_push(m, pick(top, 1, 0), 0);
         break;
     }

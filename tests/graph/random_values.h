@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MOST = 300, LARGE = 1000, DEEPEST_LOOP = 3 }; /* elements of a value; bound of a value */
+enum { STEPS = 64 };                                 /* that a value which is ordered may have on either side of zero */
 
 typedef struct Thing {
     Node *n;
