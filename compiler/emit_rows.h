@@ -15,12 +15,17 @@ typedef struct Total {
     bool lanes;
 } Total; /* a reduction being fed */
 
+typedef struct Phase_uses { /* of each operand of a phase: its use in the function */
+    int *row_store, *store, *column_store, *partial;
+} Phase_uses;
+
 typedef struct Rows {
     Function *f;
     const Kernel *k;
     int inner, rows;   /* axis numbers: the inner one; row axes are 0 … rows - 1 */
     int block;         /* axis of the blocks of rows, or -1 */
     int *load;         /* use of each load */
+    Phase_uses *uses;  /* by phase */
     VEC(Known) known;  /* values that have an expression now; sweeps pop theirs */
     const char **kept; /* the local array of each kept value */
     VEC(Total) totals;
@@ -28,6 +33,23 @@ typedef struct Rows {
     bool sweeping;
     bool threaded; /* inside PARALLEL */
 } Rows;
+
+/* emit_rows.c: what the kernels of every target have in common */
+const Phase_uses *uses_now(const Rows *r); /* of the phase being printed */
+void row_values(Rows *r);                  /* named values per row, before the sweep */
+void row_loads(Rows *r);
+void row_stores(Rows *r);
+void one_element(Rows *r, const char *lane); /* the sweep's body; totals in lanes are fed at [lane] */
+bool has_sweep(const Rows *r);
+int64_t row_count(const Rows *r);
+char *row_count_text(const Rows *r);
+void row_indices(Rows *r, const char *row);      /* of several row axes, from the number of the row */
+int partial_of(const Rows *r, const Node **n);   /* use of the partial sums of a stored column; n: the column itself */
+const char *start_of(const Node *n);             /* the first running value of a reduction */
+const char *end_of(const Node *n);               /* "sum" or "max": the word of its last step */
+
+/* emit_nest.c: as loops of C */
+void nest_of_loops(Rows *r);
 
 /* emit_values.c: what the values of the phase being printed are in C */
 bool is_among(const Nodes *s, const Node *n);

@@ -1,0 +1,236 @@
+/* emit_nest.c: ROWS kernels as loops of C: a nest over the row axes, and for each row the phases' sweeps over the inner
+ * axis.
+ *
+ * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
+ * partial results for each block of rows, added up in order at the end. */
+#include "emit_rows.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ sweeps */
+
+static bool in_lanes(const Rows *r, const Node *sum)
+{
+    return is_real(sum->dtype) && r->f->axis[r->inner].extent >= 16;
+}
+
+static void start_totals(Rows *r)
+{
+    r->totals.n = 0;
+    for (int i = 0; i < r->phase->sums.n; i++) {
+        const Node *n = r->phase->sums.at[i];
+        Total t = {.node = n, .lanes = in_lanes(r, n)};
+        bool sum = n->op == OP_sum;
+        t.name = new_name(&r->f->names, t.lanes ? sum ? "sums" : "maxima" : sum ? "sum" : "largest");
+        if (!t.lanes) line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
+        else if (sum) line(&r->f->w, "%s %s[LANES] = {0};", c_type(n->dtype), t.name);
+        else {
+            line(&r->f->w, "%s %s[LANES];", c_type(n->dtype), t.name);
+            line(&r->f->w, "for (int l = 0; l < LANES; l++) %s[l] = %s;", t.name, start_of(n));
+        }
+        push(&r->totals, t);
+    }
+}
+
+/* The finished reductions, for the phases to come. */
+static void finish_totals(Rows *r)
+{
+    for (int i = 0; i < r->totals.n; i++) {
+        Total t = r->totals.at[i];
+        Expr e = {t.name, PRIMARY};
+        if (t.lanes) {
+            e.text = format("%s_lanes_%s(%s)", end_of(t.node), type_suffix(t.node->dtype), t.name);
+            if (row_named(r, t.node)) {
+                declare(r, t.node, new_name(&r->f->names, t.node->op == OP_sum ? "sum" : "largest"), e);
+                continue;
+            }
+        }
+        know(r, t.node, e);
+    }
+}
+
+static const char *lane_name(Rows *r) { return new_name(&r->f->names, "l"); }
+
+/* Sweeps that store are marked where gcc would check for overlaps. */
+static const char *each_mark(const Rows *r)
+{
+    const Phase *p = r->phase;
+    return r->threaded && (p->stores.n || p->columns.n) ? "EACH " : "";
+}
+
+static void sweep_in_lanes(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    Writer *w = &r->f->w;
+    int names = r->f->names.n;
+    const char *lane = lane_name(r);
+    int64_t tail = c->extent % 16;
+    const char *whole = tail ? format("%s - %s %% LANES", c->count, c->count) : c->count;
+    if (tail && strchr(c->count, ' ')) whole = format("%lld", (long long)(c->extent - tail));
+    open_block(w, "for (int %s = 0; %s < %s; %s += LANES)", c->name, c->name, whole, c->name);
+    open_block(w, "SIMD for (int %s = 0; %s < LANES; %s++)", lane, lane, lane);
+    c->now = format("%s + %s", c->name, lane);
+    one_element(r, lane);
+    close_block(w);
+    close_block(w);
+    c->now = c->name;
+    if (tail) {
+        open_block(w, "for (int %s = %s; %s < %s; %s++)", c->name, whole, c->name, c->count, c->name);
+        one_element(r, format("%s %% LANES", c->name));
+        close_block(w);
+    }
+    r->f->names.n = names;
+}
+
+static void sweep(Rows *r, bool parallel)
+{
+    Axis *c = &r->f->axis[r->inner];
+    bool lanes = false;
+    start_totals(r);
+    for (int i = 0; i < r->totals.n; i++) lanes |= r->totals.at[i].lanes;
+    if (lanes) sweep_in_lanes(r);
+    else if (c->extent == 1) one_element(r, "0");
+    else {
+        const char *mark = parallel ? "PARALLEL " : each_mark(r);
+        open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
+        one_element(r, "0");
+        close_block(&r->f->w);
+    }
+    finish_totals(r);
+}
+
+/* ------------------------------------------------------------------ rows and columns */
+
+static void one_row(Rows *r, bool parallel)
+{
+    int names = r->f->names.n;
+    r->known.n = 0;
+    for (int i = 0; i < r->k->kept.n; i++) {
+        const Node *n = r->k->kept.at[i];
+        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(n)));
+        line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i], r->f->axis[r->inner].count);
+    }
+    for (int p = 0; p < r->k->phases.n; p++) {
+        r->phase = &r->k->phases.at[p];
+        row_values(r);
+        row_loads(r);
+        if (has_sweep(r)) sweep(r, parallel);
+        row_stores(r);
+    }
+    r->f->names.n = names;
+}
+
+static int work_of(const Kernel *k)
+{
+    int n = 1;
+    for (int p = 0; p < k->phases.n; p++)
+        n += k->phases.at[p].each.n + k->phases.at[p].sums.n + k->phases.at[p].columns.n;
+    return n;
+}
+
+static void all_rows(Rows *r)
+{
+    Function *f = r->f;
+    int64_t rows = row_count(r), inner = f->axis[r->inner].extent;
+    bool parallel = worth_threads(rows * inner, work_of(r->k));
+    int opened = 0;
+    r->threaded = parallel && r->rows > 0;
+    for (int j = 0; j < r->rows; j++) {
+        Axis *a = &f->axis[j];
+        const char *share = "";
+        if (parallel && !opened) share = a->extent >= 16 || r->rows == 1 ? "PARALLEL " : "PARALLEL_2 ";
+        open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", share, a->name, a->name, a->count, a->name);
+        opened++;
+    }
+    one_row(r, parallel && rows == 1 && r->k->phases.n == 1 && !r->k->phases.at[0].sums.n);
+    while (opened-- > 0) close_block(&f->w);
+}
+
+/* for (r …) over a block's rows; with several row axes their indices are worked out from it. */
+static void rows_of_block(Rows *r, int64_t blocks)
+{
+    Function *f = r->f;
+    int64_t rows = row_count(r), block = r->k->block;
+    const char *k = f->axis[r->block].name;
+    const char *row = r->rows == 1 ? f->axis[0].name : new_name(&f->names, "r");
+    const char *count = row_count_text(r);
+    if (blocks == 1) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", row, row, count, row);
+    else {
+        const char *also = rows % block ? format("%s < %s && ", row, count) : "";
+        open_block(&f->w, "for (int %s = %s * %lld; %s%s < (%s + 1) * %lld; %s++)", row, k, (long long)block, also, row,
+                   k, (long long)block, row);
+    }
+    row_indices(r, row);
+    one_row(r, false);
+    close_block(&f->w);
+}
+
+static void clear_partials(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    if (c->extent > 1) open_block(&r->f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].columns.n; i++)
+            line(&r->f->w, "%s = %s;", element(r->f, r->uses[p].partial[i]),
+                 start_of(r->k->phases.at[p].columns.at[i]));
+    if (c->extent > 1) close_block(&r->f->w);
+}
+
+static void say_column(Rows *r, const Node *n, bool add, int64_t blocks, int store, int partial)
+{
+    Function *f = r->f;
+    Axis *c = &f->axis[r->inner], *k = &f->axis[r->block];
+    bool loop = c->extent > 1;
+    for (int from = 0; from < (blocks > 1 ? 2 : 1); from++) {
+        bool first = from == 0, feed = add || !first;
+        if (add && first && blocks > 1) continue; /* one loop does them all */
+        k->now = "0";
+        if (!first) {
+            k->now = k->name;
+            open_block(&f->w, "for (int %s = %d; %s < %lld; %s++)", k->name, !add, k->name, (long long)blocks, k->name);
+        }
+        if (loop) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+        char *to = element(f, store);
+        Expr part = {element(f, partial), PRIMARY};
+        if (feed) line(&f->w, "%s;", reduction_step(n, to, part));
+        else line(&f->w, "%s = %s;", to, part.text);
+        if (loop) close_block(&f->w);
+        if (!first) close_block(&f->w);
+    }
+}
+
+static void say_columns(Rows *r, int64_t blocks)
+{
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++) {
+            const Operand *o = &r->k->phases.at[p].column_stores.at[i];
+            const Node *column = o->node;
+            int partial = partial_of(r, &column);
+            say_column(r, column, o->add, blocks, r->uses[p].column_store[i], partial);
+        }
+}
+
+static void rows_with_columns(Rows *r)
+{
+    Function *f = r->f;
+    Axis *k = &f->axis[r->block];
+    int64_t rows = row_count(r), blocks = (rows + r->k->block - 1) / r->k->block;
+    bool parallel = worth_threads(rows * f->axis[r->inner].extent, work_of(r->k));
+    k->now = blocks > 1 ? k->name : "0";
+    r->threaded = parallel && blocks > 1;
+    if (blocks > 1)
+        open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", parallel ? "PARALLEL " : "", k->name, k->name,
+                   (long long)blocks, k->name);
+    clear_partials(r);
+    rows_of_block(r, blocks);
+    if (blocks > 1) close_block(&f->w);
+    say_columns(r, blocks);
+}
+
+void nest_of_loops(Rows *r)
+{
+    open_block(&r->f->w, "%s", "");
+    if (r->k->block) rows_with_columns(r);
+    else all_rows(r);
+    close_block(&r->f->w);
+}
