@@ -144,7 +144,7 @@ static Level *copied(Level *lv, Node *node)
     Loop *l = node->loop;
     Level *c = NEW(Level);
     *c = (Level){.up = lv, .all = lv->all, .forward = l, .copying = true};
-    c->backward = loop_open(l->name, l->trip, l->reverse);
+    c->backward = loop_again(l, l->reverse);
     for (int k = 0; k < l->carries.n; k++) {
         Node *arg = loop_carry(c->backward, value(lv, l->carries.at[k].init));
         *table_at(&c->values, l->carries.at[k].arg) = arg;
@@ -248,7 +248,7 @@ void grad_loop(Level *lv, Node *node)
 {
     if (!has_gradient(lv, node)) return;
     Loop *l = node->loop;
-    Reversal v = {.lv = lv, .l = l, .r = loop_open(l->name, l->trip, !l->reverse)};
+    Reversal v = {.lv = lv, .l = l, .r = loop_again(l, !l->reverse)};
     v.adjoint = NEW_ARRAY(int, l->carries.n + 1);
     v.in = (Level){.up = lv, .all = lv->all, .forward = l, .backward = v.r};
     if (recomputed(node) && !lv->replayed) v.in.copy = copied(lv, node);

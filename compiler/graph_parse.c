@@ -364,7 +364,9 @@ static Loop *open_line(Parser *q)
     int64_t trip = integer(q, 1, LARGEST_INT);
     here = (Where){0};
     recompute_now = false;
-    return loop_open(name, trip, took_word(q, "reverse"));
+    Loop *l = loop_open(name, trip, took_word(q, "reverse"));
+    l->keeps = took_word(q, "keep");
+    return l;
 }
 
 static void statement(Parser *q);

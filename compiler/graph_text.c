@@ -15,7 +15,7 @@
  *     %8 = pick %3 {0, 0} : f32[]
  *     value loss = %8
  *
- * A word that is not plain stands in quotes.  `open` instead of `%N = loop` is the loop over micro-batches that the
+ * A word that is not plain stands in quotes.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N = loop` is the loop over micro-batches that the
  * outputs live in.  graph_parse.c reads this back. */
 #include "graph_text.h"
 
@@ -192,7 +192,7 @@ static void print_body(Printer *p, Loop *l, const Nodes *roots)
 static void say_loop(Text *t, const Loop *l)
 {
     say_word(t, l->name ? l->name : "");
-    say(t, " %lld%s", (long long)l->trip, l->reverse ? " reverse" : "");
+    say(t, " %lld%s%s", (long long)l->trip, l->reverse ? " reverse" : "", l->keeps ? " keep" : "");
 }
 
 static void print_loop(Printer *p, const Node *n)

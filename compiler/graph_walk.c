@@ -141,7 +141,7 @@ static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
 /* It is closed with all stacks, for any of them may be what makes it an inner loop; see rewritten_pick. */
 static Node *rewritten_loop(Rewrite *r, Node *old)
 {
-    Loop *new = loop_open(old->loop->name, old->loop->trip, old->loop->reverse);
+    Loop *new = loop_again(old->loop, old->loop->reverse);
     rewrite_loop_body(r, old->loop, new);
     for (int k = 0; k < old->loop->ys.n; k++) {
         Node *y = rewritten(r, old->loop->ys.at[k]);
@@ -204,7 +204,7 @@ Node *rewritten(Rewrite *r, Node *old)
 void rewrite_graph(Rewrite *r, Graph *g)
 {
     if (g->micro) {
-        Loop *new = loop_open(g->micro->name, g->micro->trip, g->micro->reverse);
+        Loop *new = loop_again(g->micro, g->micro->reverse);
         rewrite_loop_body(r, g->micro, new);
         g->micro = new;
     }

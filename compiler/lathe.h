@@ -82,6 +82,7 @@ struct Loop {
     int id;                     /* an inner loop's is larger than an outer one's */
     int64_t trip;
     bool reverse;
+    bool keeps;                 /* is there to save memory: pass_split leaves it as it is */
     const char *name;           /* what it runs over, for index names: "layer", "time", "micro", "copy" */
     Loop *parent;               /* innermost loop that the loop node itself depends on; set by loop_close */
     Node *index;                /* ARG_INDEX, i32 [] */
@@ -353,6 +354,7 @@ Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) val
 /* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */
 Loop *loop_open(const char *name, int64_t trip, bool reverse);
+Loop *loop_again(const Loop *l, bool reverse);              /* another one that runs as often, over the same, for the same reason */
 Node *loop_carry(Loop *l, Node *init);                      /* appends; its next is set later */
 Node *loop_x(Loop *l, Node *stacked);                       /* appends, or finds the one already there */
 void loop_next(Loop *l, int carry, Node *value);

@@ -21,6 +21,13 @@ Loop *loop_open(const char *name, int64_t trip, bool reverse)
     return l;
 }
 
+Loop *loop_again(const Loop *old, bool reverse)
+{
+    Loop *l = loop_open(old->name, old->trip, reverse);
+    l->keeps = old->keeps;
+    return l;
+}
+
 Node *loop_carry(Loop *l, Node *init)
 {
     Node *arg = argument(l, init->dtype, init->shape, ARG_CARRY, l->carries.n);

@@ -100,7 +100,7 @@ static Node *rebuilt_loop(Rewrite *r, Cleaning *c, const Node *old)
 {
     const Loop *l = old->loop;
     here = l->index->where;
-    Loop *new = loop_open(l->name, l->trip, l->reverse);
+    Loop *new = loop_again(l, l->reverse);
     rebuild_arguments(r, c, l, new);
     int at = 0;
     for (int k = 0; k < l->carries.n; k++)

@@ -294,6 +294,7 @@ static void close_micro(Graph *g)
 {
     Loop *m = g->micro;
     int grads = m->carries.n;
+    m->keeps = true;
     for (int i = 0; i < g->outs.n; i++) {
         Output *o = &g->outs.at[i];
         if (o->kind != OUT_GRAD) continue;

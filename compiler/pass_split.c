@@ -13,7 +13,7 @@
  * before the loop, with what feeds them, and come back as xs.
  *
  * A loop without other carries than sums (nn.map and its reversal) is done whole: everything not fixed is `after`; only
- * inner loops and what feeds them stay.  The loop over micro-batches is left alone: it is there to save memory.  A
+ * inner loops and what feeds them stay.  A loop that is there to save memory (`keeps`) is left alone.  A
  * layer loop has no such dots: both operands vary.  Inner loops are split first.  Values that leave the loop for later
  * are stacked; cheap ones whose operands are at hand outside are computed there instead.
  *
@@ -432,7 +432,7 @@ static void split(Split *s, Body *b, const Nodes *results, Node *const *values)
 
 static Loop *copy_loop(Split *s, const Loop *old, const Nodes *results, Node **values)
 {
-    Loop *l = loop_open(old->name, old->trip, old->reverse);
+    Loop *l = loop_again(old, old->reverse);
     *table_at(&s->made, old->index) = l->index;
     for (int k = 0; k < old->carries.n; k++) {
         const struct Carry *c = &old->carries.at[k];
@@ -471,7 +471,7 @@ static Node *split_loop(Split *s, Node *old)
     find_sums(&b);
     find_recurrent(s, &b);
     find_fixed(s, &b);
-    if (same(b.l->name, "micro")) {
+    if (b.l->keeps) {
         for (int i = 0; i < b.nodes.n; i++) fact(&b, b.nodes.at[i])->fixed = true;
         for (int k = 0; k < b.l->carries.n; k++) b.is_sum[k] = b.whole = false;
     } else {

@@ -35,7 +35,7 @@ static const char written[] = "graph train training grads\n"
 
 static const char micro[] = "graph train grads\n"
                             "%1 = input x : f32[2, 3]\n"
-                            "open micro 2\n"
+                            "open micro 2 keep\n"
                             "    index %2 : i32[]\n"
                             "    x %3 = %1 : f32[3]\n"
                             "    %4 = sum %3 {0} : f32[]\n"
