@@ -12,16 +12,10 @@ static struct {
     }) at;
 } params;
 
-static const char *first_part(const char *name)
-{
-    const char *dot = strchr(name, '.');
-    return dot ? copy_bytes_as_string(name, (size_t)(dot - name)) : name;
-}
-
 /* Copies in one struct: the same stack over the same axes, as the layout has them. */
 static bool same_struct(const Param *a, const Param *b)
 {
-    if (a->loops == 0 || a->loops != b->loops || !same(first_part(a->name), first_part(b->name))) return false;
+    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
     for (int i = 0; i < a->loops; i++)
         if (a->shape.dim[i] != b->shape.dim[i] || a->stride[i] != b->stride[i]) return false;
     return true;
@@ -33,11 +27,12 @@ static int by_offset(const void *a, const void *b)
     return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
 }
 
+/* "layer.attn.weight" of stack "layer" is member attn_weight of struct layer. */
 static const char *member_of(const Param *p)
 {
-    const char *first = first_part(p->name);
-    if (!p->loops || same(first, p->name)) return identifier(p->name);
-    return identifier(p->name + strlen(first) + 1);
+    size_t n = p->stack ? strlen(p->stack) : 0;
+    bool within = n && strncmp(p->name, p->stack, n) == 0 && p->name[n] == '.';
+    return identifier(within ? p->name + n + 1 : p->name);
 }
 
 void name_parameters(const Desc *d)
@@ -50,7 +45,7 @@ void name_parameters(const Desc *d)
         struct Placed *p = &params.at.at[i];
         for (int j = 0; j < i && p->param->loops && !p->group; j++)
             if (same_struct(p->param, params.at.at[j].param)) p->group = params.at.at[j].group;
-        if (p->param->loops && !p->group) p->group = new_name(&names, identifier(first_part(p->param->name)));
+        if (p->param->loops && !p->group) p->group = new_name(&names, identifier(p->param->stack));
     }
     for (int i = 0; i < params.at.n; i++) {
         struct Placed *p = &params.at.at[i];

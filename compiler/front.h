@@ -142,6 +142,7 @@ extern const luaL_Reg scope_functions[];
 void scopes_new_trace(void);
 const char *path_of(const char *own);   /* "layer.attn" + own */
 const char *export_of(const char *own); /* "layer.%d.attn" + own */
+const char *stack_here(void);           /* "layer": the stack whose copies parameters made here are; NULL */
 bool applied_again(void);               /* inside a layer that is applied once more: same names are meant */
 void check_name(lua_State *L, const char *name);
 

@@ -52,6 +52,7 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     *p = (Param){.name = name,
                  .export_name = export,
                  .loops = trace.copies.n,
+                 .stack = stack_here(),
                  .shape = with_copies(L, own),
                  .where = lua_place(L)};
     p->init = init_named(luaL_checkstring(L, 3));

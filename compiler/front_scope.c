@@ -11,6 +11,7 @@ typedef struct Scope {
     const char *path, *export; /* "layer.attn", "layer.%d.attn" */
     VEC(const char *) used;    /* names taken inside */
     bool again;
+    bool repeats;  /* a stack's or a map's */
     Loop **copies; /* what trace.copies was outside */
     int ncopies;
 } Scope;
@@ -24,6 +25,16 @@ static const char *joined(const char *a, const char *b) { return *a ? format("%s
 const char *path_of(const char *own) { return joined(scope()->path, own); }
 const char *export_of(const char *own) { return joined(scope()->export, own); }
 bool applied_again(void) { return scope()->again; }
+
+/* Innermost of the stacks and maps that give each of their iterations its own parameters here. */
+const char *stack_here(void)
+{
+    const char *path = NULL;
+    int left = trace.copies.n;
+    for (int i = 0; i < stack.n && left; i++)
+        if (stack.at[i]->repeats) path = stack.at[i]->path, left--;
+    return path;
+}
 
 void scopes_new_trace(void)
 {
@@ -104,8 +115,9 @@ static int enter_call(lua_State *L)
 static int enter_copies_call(lua_State *L)
 {
     const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
-    enter(scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again),
-          trace.copies.n);
+    Scope *s = scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again);
+    s->repeats = true;
+    enter(s, trace.copies.n);
     return 0;
 }
 

@@ -115,6 +115,7 @@ struct Param {
     const char *name;           /* layer path and own name: "layer.attn.qkv.weight" */
     const char *export_name;    /* "h.%d.attn.c_attn.weight": one %d for each leading loop axis */
     int loops;                  /* leading axes that are copies made by nn.stack / nn.map */
+    const char *stack;          /* path of the innermost of those: "layer"; NULL where there are none */
     Shape shape;                /* with the loop axes */
     Lathe_init init;
     double init_a, init_b;      /* see Lathe_init */

@@ -64,16 +64,10 @@ Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, N
 
 /* ------------------------------------------------------------------ parameters */
 
-static const char *stack_path(const Param *p)
-{
-    const char *dot = strchr(p->name, '.');
-    return dot ? copy_bytes_as_string(p->name, (size_t)(dot - p->name)) : p->name;
-}
-
 /* Do a and b lie side by side in one struct, repeated over the same axes? */
 static bool same_stack(const Param *a, const Param *b)
 {
-    if (a->loops == 0 || a->loops != b->loops || !same(stack_path(a), stack_path(b))) return false;
+    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
     return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
 }
 

@@ -273,6 +273,7 @@ static void try(const char *name, void (*make)(void), int64_t largest_id, bool d
     d->model = name;
     for (int i = 0; i < d->params.n; i++) {
         d->params.at[i]->loops = starts_with(d->params.at[i]->name, "layer.");
+        d->params.at[i]->stack = d->params.at[i]->loops ? "layer" : NULL;
         d->params.at[i]->init = LATHE_NORMAL;
         d->params.at[i]->init_a = 0.3;
     }
