@@ -87,16 +87,26 @@ local function check_heads(o, x)
   return o.head_width or width // o.heads, groups
 end
 
+-- The projections' names, given or not: { qkv, out } or { q, k, v, out }.
+local function names_of(o, fused)
+  local names = o.names or (fused and { "qkv", "out" } or { "q", "k", "v", "out" })
+  if #names ~= (fused and 2 or 4) then
+    fail("nn.attention: names are %s, and these are %d", fused and "two: of qkv and out" or "four: of q, k, v and out", #names)
+  end
+  return names
+end
+
 -- Queries from x, keys and values from memory (or x): one weight for all three, or one each.
-local function project(o, x, memory, dim, groups)
+local function project(o, names, x, memory, dim, groups)
   local function linear(y, name, out)
     return nn.linear(y, { name = name, out = out, bias = o.bias, layout = o.layout, init = o.init })
   end
   local q, k, v
-  if memory or not o.fused then
-    q, k, v = linear(x, "q", o.heads * dim), linear(memory or x, "k", groups * dim), linear(memory or x, "v", groups * dim)
+  if #names == 4 then
+    q = linear(x, names[1], o.heads * dim)
+    k, v = linear(memory or x, names[2], groups * dim), linear(memory or x, names[3], groups * dim)
   else
-    local qkv, mine = linear(x, o.names[1], (o.heads + 2 * groups) * dim), o.heads * dim
+    local qkv, mine = linear(x, names[1], (o.heads + 2 * groups) * dim), o.heads * dim
     q, k, v = qkv:slice(-1, 0, mine), qkv:slice(-1, mine, mine + groups * dim), qkv:slice(-1, mine + groups * dim)
   end
   local function heads(y, n) return y:reshape { y:size(0), y:size(1), n, dim } end
@@ -115,11 +125,12 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   fused = { "boolean", true, "one weight for q, k, v (self-attention)" },
   bias = { "boolean", true, "whether the projections have a bias" },
   layout = { "string", "out_in", "of the weights, see nn.linear" },
-  names = { "table", { "qkv", "out" }, "of the fused projection and the last one" },
+  names = { "table", none, "of the projections; default: { \"qkv\", \"out\" }, or { \"q\", \"k\", \"v\", \"out\" } where not fused" },
   init = { "init", none, "of the weights of q, k, v" },
   out_init = { "init", none, "of the last weight; default: as init" },
 }, function(_, o, x, memory)
   local dim, groups = check_heads(o, x)
+  local names = names_of(o, o.fused and not memory)
   if memory then
     if not nn.is_tensor(memory) or memory.rank ~= 3 or memory:size(0) ~= x:size(0) then
       fail("nn.attention: the memory must be [batch, length, width] with the batch of x\n    x       %s\n    memory  %s",
@@ -128,7 +139,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   end
   local over_time = core.over_time(is_time(x, 1) and is_time(memory or x, 1))
   core.time_aware(true)
-  local q, k, v = project(o, x, memory, dim, groups)
+  local q, k, v = project(o, names, x, memory, dim, groups)
   local at_q, at_k = positions(q:size(1), over_time), positions(k:size(1), over_time)
   if o.rotary > 0 then q, k = nn.rotary(q, at_q, o.rotary), nn.rotary(k, at_k, o.rotary) end
   if over_time and core.decoding() then
@@ -142,5 +153,5 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
   if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
   y = core.with_time(y, core.time_axis(x))
-  return nn.linear(y, { name = o.names[2], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
+  return nn.linear(y, { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
 end)

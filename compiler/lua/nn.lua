@@ -169,12 +169,14 @@ layer("swiglu", "down(silu(gate(x)) · up(x))", {
   hidden = { "integer", required, "width between" },
   out = { "integer", none, "default: as x" },
   bias = { "boolean", false, "whether the three have a bias" },
+  names = { "table", { "gate", "up", "down" }, "of the three linear layers" },
   init = { "init", none, "of gate and up" },
   out_init = { "init", none, "of down; default: as init" },
 }, function(_, o, x)
-  local gate = nn.linear(x, { name = "gate", out = o.hidden, bias = o.bias, init = o.init })
-  local up = nn.linear(x, { name = "up", out = o.hidden, bias = o.bias, init = o.init })
-  return nn.linear(nn.silu(gate) * up, { name = "down", out = o.out or x:size(-1), bias = o.bias, init = o.out_init or o.init })
+  local gate = nn.linear(x, { name = o.names[1], out = o.hidden, bias = o.bias, init = o.init })
+  local up = nn.linear(x, { name = o.names[2], out = o.hidden, bias = o.bias, init = o.init })
+  return nn.linear(nn.silu(gate) * up,
+    { name = o.names[3], out = o.out or x:size(-1), bias = o.bias, init = o.out_init or o.init })
 end)
 
 -- ------------------------------------------------------------------ losses and metrics
