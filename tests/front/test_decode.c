@@ -119,9 +119,11 @@ int main(void)
     const char *const gpt[] = {"layers=2", "width=12", "heads=3", "seq=6", "batch=2", "vocab=11", "context=9"};
     const char *const tied[] = {"layers=1", "width=8",    "heads=2",   "seq=4",        "batch=1",
                                 "vocab=7",  "tied=false", "gelu=tanh", "layout=in_out"};
+    const char *const llama[] = {"layers=2", "width=16", "hidden=12", "seq=6", "batch=2", "vocab=11", "sd=0.5"};
     const char *const rnn[] = {"vocab=11", "width=6", "hidden=7", "seq=5", "batch=2"};
     compare("models/gpt.lua", COUNT_OF(gpt), gpt);
     compare("models/gpt.lua", COUNT_OF(tied), tied);
+    compare("models/llama.lua", COUNT_OF(llama), llama);
     compare("models/char_rnn.lua", COUNT_OF(rnn), rnn);
     compare("tests/front/step_by_step.lua", 0, NULL);
     return finish();

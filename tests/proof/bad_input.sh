@@ -34,6 +34,7 @@ fi
 # The same with a limit of one's own.
 "$LATHE" build $model -o "$TMP/small" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
 refuse 1 'memory' "$TMP/small/trainer" bench --memory-limit 1K
+refuse 1 'width 36 must be a multiple of 2 \* heads 4' "$LATHE" check models/llama.lua --set width=36
 refuse 2 'no option --stepz' "$TMP/small/trainer" train --stepz 5
 refuse 2 'no command' "$LATHE" biuld models/gpt.lua
 exit $failed

@@ -25,7 +25,18 @@ static const Case cases[] = {
      "models/gpt.lua --config stream --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=2 "
      "--set vocab=13",
      3},
-    {"llama_like", "grad", "tests/models/llama_like.lua", 3},
+    {"llama", "grad",
+     "models/llama.lua --set layers=2 --set width=24 --set heads=4 --set hidden=34 --set seq=7 --set batch=3 "
+     "--set vocab=13 --set tied=false",
+     3},
+    {"llama, accumulated", "train",
+     "models/llama.lua --set layers=3 --set width=20 --set heads=2 --set kv_heads=1 --set hidden=32 --set seq=5 "
+     "--set batch=2 --set vocab=11 --set accumulate=2",
+     3},
+    {"llama as smollm", "grad",
+     "models/llama.lua --config smollm --set layers=2 --set width=18 --set hidden=20 --set seq=6 --set batch=2 "
+     "--set vocab=13",
+     3},
     {"lstm20", "grad", "tests/models/lstm20.lua", 4},
     {"char_rnn", "grad", "models/char_rnn.lua --set width=10 --set hidden=9 --set seq=6 --set batch=3 --set vocab=11",
      4},

@@ -6,7 +6,7 @@ writes tests/reference/*.safetensors; with --check it compares what it would wri
 numpy; the tests do not, they read the files.  The models here are written with torch.nn and share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn, llama_like):
+A model's file (gpt_*, char_rnn, llama_*):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
@@ -137,45 +137,50 @@ class Llama(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.c, width = c, c["width"]
-        dim = width // c["heads"]
-        self.embed = nn.Embedding(c["vocab"], width)
-        self.layer = nn.ModuleList()
+        keys = width // c["heads"] * c["kv_heads"]
 
         def linear(width, out):
             return nn.Linear(width, out, bias=False)
 
-        for _ in range(c["layers"]):
-            self.layer.append(nn.ModuleDict({
-                "input_norm": nn.RMSNorm(width, eps=1e-6), "post_norm": nn.RMSNorm(width, eps=1e-6),
-                "attn": nn.ModuleDict({"q": linear(width, width), "k": linear(width, c["kv_heads"] * dim),
-                                       "v": linear(width, c["kv_heads"] * dim), "out": linear(width, width)}),
-                "mlp": nn.ModuleDict({"gate": linear(width, c["hidden"]), "up": linear(width, c["hidden"]),
-                                      "down": linear(c["hidden"], width)}),
-            }))
-        self.norm = nn.RMSNorm(width, eps=1e-6)
-        self.lm_head = linear(width, c["vocab"])
+        def norm():
+            return nn.RMSNorm(width, eps=c["eps"])
 
-    @staticmethod
-    def rotate(x):
-        """[B, H, T, D]: the halves of D are real and imaginary parts, turned by position · 10000^(-i / (D/2))."""
+        def block():
+            return nn.ModuleDict({
+                "input_layernorm": norm(), "post_attention_layernorm": norm(),
+                "self_attn": nn.ModuleDict({"q_proj": linear(width, width), "k_proj": linear(width, keys),
+                                            "v_proj": linear(width, keys), "o_proj": linear(width, width)}),
+                "mlp": nn.ModuleDict({"gate_proj": linear(width, c["hidden"]), "up_proj": linear(width, c["hidden"]),
+                                      "down_proj": linear(c["hidden"], width)}),
+            })
+
+        self.model = nn.ModuleDict({"embed_tokens": nn.Embedding(c["vocab"], width), "norm": norm(),
+                                    "layers": nn.ModuleList(block() for _ in range(c["layers"]))})
+        if not c["tied"]:
+            self.lm_head = linear(width, c["vocab"])
+
+    def rotate(self, x):
+        """[B, H, T, D]: the halves of D are real and imaginary parts, turned by position · theta^(-i / (D/2))."""
         T, half = x.shape[2], x.shape[3] // 2
-        angle = torch.outer(torch.arange(T, dtype=x.dtype), 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half))
+        rate = self.c["rope_theta"] ** (-torch.arange(half, dtype=x.dtype) / half)
+        angle = torch.outer(torch.arange(T, dtype=x.dtype), rate)
         y = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angle), angle)
         return torch.cat([y.real, y.imag], dim=-1)
 
     def attention(self, block, x):
         B, T, C = x.shape
-        q, k, v = (block[n](x).view(B, T, -1, C // self.c["heads"]).transpose(1, 2) for n in "qkv")
+        q, k, v = (block[n + "_proj"](x).view(B, T, -1, C // self.c["heads"]).transpose(1, 2) for n in "qkv")
         y = F.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v, is_causal=True, enable_gqa=True)
-        return block["out"](y.transpose(1, 2).reshape(B, T, C))
+        return block["o_proj"](y.transpose(1, 2).reshape(B, T, C))
 
     def forward(self, ids):
-        x = self.embed(ids)
-        for block in self.layer:
-            x = x + self.attention(block["attn"], block["input_norm"](x))
-            mlp, y = block["mlp"], block["post_norm"](x)
-            x = x + mlp["down"](F.silu(mlp["gate"](y)) * mlp["up"](y))
-        return self.lm_head(self.norm(x))
+        x = self.model["embed_tokens"](ids)
+        for block in self.model["layers"]:
+            x = x + self.attention(block["self_attn"], block["input_layernorm"](x))
+            mlp, y = block["mlp"], block["post_attention_layernorm"](x)
+            x = x + mlp["down_proj"](F.silu(mlp["gate_proj"](y)) * mlp["up_proj"](y))
+        x = self.model["norm"](x)
+        return F.linear(x, self.model["embed_tokens"].weight) if self.c["tied"] else self.lm_head(x)
 
 
 # ---------------------------------------------------------------- training
@@ -270,9 +275,12 @@ def record_models():
     c = {"vocab": 65, "width": 12, "hidden": 20, "seq": 16, "batch": 3}
     plain = dict(recipe, beta2=0.999, decay=0.0)
     record_model("char_rnn", "models/char_rnn.lua", CharRNN(c), c, plain, 200)
-    c = {"layers": 2, "heads": 4, "kv_heads": 2, "width": 24, "hidden": 34, "vocab": 13, "seq": 7, "batch": 3}
+    llama = {"layers": 2, "heads": 4, "kv_heads": 2, "width": 24, "hidden": 34, "vocab": 13, "seq": 7, "batch": 3}
     constant = dict(plain, schedule="constant", lr=1e-3, final_lr=0.0, warmup=0, clip=0.0)
-    record_model("llama_like", "tests/models/llama_like.lua", Llama(c), c, constant, 300)
+    c = dict(llama, tied=False, rope_theta=10000.0, eps=1e-6)
+    record_model("llama_untied", "models/llama.lua", Llama(c), c, constant, 300)
+    c = dict(llama, kv_heads=1, hidden=40, seq=12, tied=True, rope_theta=500.0, eps=1e-3)
+    record_model("llama_tied", "models/llama.lua", Llama(c), c, recipe, 301)
 
 
 # ---------------------------------------------------------------- ops

@@ -1,4 +1,4 @@
-# models.sh: the trainer on models that the compiler built: mlp on a CSV, char_rnn on text, through its whole life.
+# models.sh: the trainer on models that the compiler built: mlp on a CSV, char_rnn and llama on text, through their whole life.
 top=$PWD
 . tests/trainer/common
 lathe=${LATHE:-$BUILD/lathe}
@@ -18,18 +18,24 @@ refuses 3 'column "class": expected a class, 0 to 2, found 3' mlp/trainer train 
     sed 's/,2$/,3/' table.csv >wrong.csv; echo --data wrong.csv)
 refuses 1 'has no entry decode' mlp/trainer generate --out m
 
-works "$lathe" build "$top/models/char_rnn.lua" --set vocab=20 --set hidden=32 --set width=16 --set seq=16 --set batch=8 \
-    --set lr=1e-2 --set warmup=0 -o rnn
+# of_text NAME LOSS: a model of 20 characters learns, evaluates, writes; the same with 3 threads
 some_text t.txt 400
-works rnn/trainer train --data t.txt --out r --steps 150 --threads 1 --json
-close "$(number loss out)" 0.9 0.2 'loss of char_rnn after 150 steps (uniform: 3.0)'
-cp out trained
-works rnn/trainer eval --data t.txt --out r --json
-close "$(number loss out)" "$(number loss trained)" 1e-9 'eval as at the end of training'
-works rnn/trainer train --data t.txt --out r3 --steps 150 --threads 3
-same r/model.safetensors r3/model.safetensors
-works rnn/trainer generate --out r --tokens 100 --set temperature=0 --prompt 'the cat'
-says '^the cat' out
+of_text() {
+    works $1/trainer train --data t.txt --out $1-1 --steps 150 --threads 1 --json
+    close "$(number loss out)" $2 0.2 "loss of $1 after 150 steps (uniform: 3.0)"
+    cp out trained
+    works $1/trainer eval --data t.txt --out $1-1 --json
+    close "$(number loss out)" "$(number loss trained)" 1e-9 'eval as at the end of training'
+    works $1/trainer train --data t.txt --out $1-3 --steps 150 --threads 3
+    same $1-1/model.safetensors $1-3/model.safetensors
+    works $1/trainer generate --out $1-1 --tokens 100 --set temperature=0 --prompt 'the cat'
+    says '^the cat' out
+}
+sizes="--set vocab=20 --set width=16 --set seq=16 --set batch=8 --set lr=1e-2 --set warmup=0"
+works "$lathe" build "$top/models/llama.lua" --config char --set layers=2 --set hidden=40 $sizes -o llama
+of_text llama 1.0
+works "$lathe" build "$top/models/char_rnn.lua" --set hidden=32 $sizes -o rnn
+of_text rnn 0.9
 
 # Resident memory is the plan and what any program needs.
 works rnn/trainer bench --steps 3 --json

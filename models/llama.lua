@@ -1,0 +1,79 @@
+-- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
+-- checkpoints are those of Llama at Hugging Face, whose rotary positions turn the two halves of a head against each other.
+
+local function block(c, init, x)
+  local h = nn.rmsnorm(x, { name = "input_layernorm", eps = c.eps })
+  x = x + nn.attention(h, {
+    name = "self_attn", fused = false, names = { "q_proj", "k_proj", "v_proj", "o_proj" }, init = init, bias = false,
+    heads = c.heads, kv_heads = c.kv_heads, causal = true, rotary = c.rope_theta,
+    context = c.context > 0 and c.context or c.seq,
+  })
+  h = nn.rmsnorm(x, { name = "post_attention_layernorm", eps = c.eps })
+  return x + nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
+end
+
+-- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share
+local function model(c, init, tokens)
+  local embed = nn.embedding { name = "embed_tokens", rows = c.vocab, width = c.width, init = init }
+  local x = nn.stack(c.layers, embed(tokens), function(x) return block(c, init, x) end, { name = "layers" })
+  return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
+end
+
+return {
+  config = {
+    layers = 4, heads = 4, kv_heads = 2, width = 128,
+    hidden = 352,                       -- between gate, up and down
+    seq = 64, batch = 12, vocab = 256,
+    context = 0,                        -- what decode remembers; 0: seq
+    tied = true,                        -- the head shares the embedding's weight
+    rope_theta = 10000.0,
+    eps = 1e-5,
+    sd = 0.02,                          -- of every matrix before training
+
+    tokenizer = "bytes",
+    lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
+    beta1 = 0.9, beta2 = 0.95, decay = 0.1, clip = 1.0, accumulate = 1,
+    eval_every = 250,
+  },
+
+  configs = {
+    -- characters of a play
+    char = { vocab = 65, tokenizer = "chars" },
+
+    -- untied, positions up to 512
+    small = {
+      layers = 2, heads = 8, kv_heads = 4, width = 256, hidden = 704, vocab = 10000, context = 512, batch = 32, seq = 128,
+      tied = false,
+    },
+
+    -- SmolLM with 135 million parameters
+    smollm = {
+      layers = 30, heads = 9, kv_heads = 3, width = 576, hidden = 1536, vocab = 49152, context = 2048, batch = 2, seq = 512,
+      sd = 1 / 24, lr = 6e-4, final_lr = 6e-5, accumulate = 8,
+    },
+  },
+
+  check = function(c)
+    assert(c.width % (2 * c.heads) == 0, ("width %d must be a multiple of 2 * heads %d"):format(c.width, c.heads))
+    assert(c.heads % c.kv_heads == 0, ("heads %d must be a multiple of kv_heads %d"):format(c.heads, c.kv_heads))
+  end,
+
+  forward = function(c, input)
+    local init = nn.init.normal(c.sd)
+    local x, embed = nn.scope("model", model, c, init, input.tokens)
+    local head = c.tied and { weight = embed.weight, bias = false }
+      or { name = "lm_head", out = c.vocab, bias = false, init = init }
+    local logits = nn.linear(x, head)
+    return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+  end,
+
+  train = function(c)
+    return {
+      optimizer = optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay },
+      schedule = optim.cosine { warmup = c.warmup, final_lr = c.final_lr },
+      steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
+    }
+  end,
+
+  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
+}

@@ -1,0 +1,38 @@
+# parameters.sh: models of a published shape have the published number of parameters, and trainers know them by the published names.
+set -u
+failed=0
+
+count() {       # NUMBER MODEL ARGUMENTS…
+    wanted=$1
+    shift
+    found=$("$LATHE" check "$@" --json | sed -n 's/.*"parameters": *\([0-9]*\).*/\1/p')
+    [ "$found" = "$wanted" ] || { echo "failed: $* has $found parameters, not $wanted"; failed=1; }
+}
+
+# vocab width + layers (2 width + 2 width (width + kv_heads head) + 3 width hidden) + width, and the head where it is untied
+llama() { echo $(($1 * $2 + $3 * (2 * $2 + 2 * $2 * ($2 + $4) + 3 * $2 * $5) + $2 + $6)); }
+
+count 124439808 models/gpt.lua --config gpt2
+count 134515008 models/llama.lua --config smollm
+count 134515008 models/llama.lua --config smollm --set seq=64 --set context=0
+count "$(llama 256 128 4 64 352 0)" models/llama.lua
+count "$(llama 10000 256 2 128 704 2560000)" models/llama.lua --config small
+
+# name [shape], sorted, of the weights that a trainer draws
+"$LATHE" build models/llama.lua --set layers=2 --set tied=false --set width=32 --set hidden=48 --set vocab=20 --set seq=8 -o "$TMP/model" \
+    >"$TMP/log" 2>&1 && "$TMP/model/trainer" init --out "$TMP/w.safetensors" --seed 1 >>"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+head -c 8000 "$TMP/w.safetensors" | tr '\0' ' ' | grep -ao '"[a-z0-9_.]*":{"dtype":"F32","shape":\[[0-9,]*\]' |
+    sed 's/"\(.*\)":{.*:\[\(.*\)\]/\1 \2/' | sort >"$TMP/found"
+{
+    echo model.embed_tokens.weight 20,32
+    for l in 0 1; do
+        for x in input_layernorm:32 post_attention_layernorm:32 self_attn.q_proj:32,32 self_attn.k_proj:16,32 self_attn.v_proj:16,32 \
+            self_attn.o_proj:32,32 mlp.gate_proj:48,32 mlp.up_proj:48,32 mlp.down_proj:32,48; do
+            echo "model.layers.$l.${x%:*}.weight ${x#*:}"
+        done
+    done
+    echo model.norm.weight 32
+    echo lm_head.weight 20,32
+} | sort >"$TMP/wanted"
+diff "$TMP/wanted" "$TMP/found" || { echo "failed: names and shapes, wanted against found"; failed=1; }
+exit $failed
