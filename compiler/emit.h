@@ -165,6 +165,7 @@ bool worth_threads(int64_t elements, int work);
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
+char *formula_text(const Kernel *k); /* "act, sum: add, mul" or "y = a . b" */
 char *call_text(const Kernel *k); /* "bias_gelu(act, pre, p->b1);", its function printed if new */
 void say_functions(Text *t);
 
@@ -191,6 +192,13 @@ const char *blas_library(void);
 void say_header(Text *t, const Module *m, const char *prototypes);     /* model.h */
 void say_tables(Text *t, const Module *m);                             /* descriptions of lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
+
+char *quoted(const char *s);                                           /* as a C string; NULL as NULL */
+
+/* emit_kernels.c: what each LAP of an entry stands for */
+void say_kernel_table(Text *t, const Program *p);
+char *kernel_count(const Program *p); /* of the rows */
+char *kernel_table(const Program *p); /* its name */
 
 /* emit_params.c: the struct of parameters */
 void name_parameters(const Desc *d);

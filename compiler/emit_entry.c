@@ -1,5 +1,5 @@
-/* emit_entry.c: one function an entry, which reads as a table of contents: a numbered call a line, loops kept as loops,
- * pointers into the arena declared on top, the memory plan drawn above. */
+/* emit_entry.c: one function an entry, which reads as a table of contents: a call and its number a line, loops kept as
+ * loops, pointers into the arena declared on top, the memory plan drawn above. */
 #include "emit.h"
 
 #include <string.h>
@@ -38,8 +38,7 @@ static const char *description(const Kernel *k)
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, t.at)) return shapes.at[i].name;
     const char *name = new_name(&shape_names, format("%s_shape", identifier(k->name)));
-    const char *remark = format("%s = %s . %s", buffer_name(g->c.view.buffer), wished_name(g->a.view.buffer),
-                                wished_name(g->b.view.buffer));
+    const char *remark = formula_text(k);
     if (k->where.file)
         remark = format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line,
                         k->where.path ? k->where.path : "");
@@ -94,14 +93,14 @@ static void say_call(Text *t, int depth, const Kernel *k)
 {
     char *call = k->kind == GEMM ? product_call(k) : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
-    char *remark = format("/* %d */", k->step);
+    char *lap = format("LAP(%d);", k->step);
     Text lines = {0};
-    say_within(&lines, text, COLUMNS - 1 - (int)strlen(remark));
+    say_within(&lines, text, COLUMNS - 1 - (int)strlen(lap));
     size_t start = --lines.n; /* the number goes to the end of the last line */
     while (start > 0 && lines.at[start - 1] != '\n') start--;
     int used = (int)(lines.n - start);
     say_bytes(t, lines.at, lines.n);
-    say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", remark);
+    say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", lap);
 }
 
 static int phase_of(const Kernel *k)
@@ -233,7 +232,7 @@ static double entry_flops_of(Kernel *const *kernels, int n)
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (k->kind == REPEAT) sum += (double)k->loop->trip * entry_flops_of(k->body.at, k->body.n);
-        else if (k->kind == GEMM) sum += k->flops;
+        else sum += k->flops; /* of its contractions */
     }
     return sum;
 }

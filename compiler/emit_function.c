@@ -145,16 +145,25 @@ static void say_stored(Text *t, const Kernel *k)
     }
 }
 
-static char *remark(const Kernel *k)
+char *formula_text(const Kernel *k)
 {
     Text t = {0};
     if (k->kind == ROWS) {
         say_stored(&t, k);
         say(&t, ": ");
         say_fused(&t, k);
+    } else if (k->kind == GEMM) {
+        say(&t, "%s = %s . %s", place_name(&k->gemm.c.view), place_name(&k->gemm.a.view), place_name(&k->gemm.b.view));
     } else {
         say_index(&t, k);
     }
+    return t.at;
+}
+
+static char *remark(const Kernel *k)
+{
+    Text t = {0};
+    say(&t, "%s", formula_text(k));
     if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
     if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));

@@ -88,7 +88,7 @@ void say_header(Text *t, const Module *m, const char *prototypes)
 
 /* ------------------------------------------------------------------ tables */
 
-static char *quoted(const char *s)
+char *quoted(const char *s)
 {
     if (!s) return "NULL";
     Text t = {0};
@@ -209,6 +209,7 @@ static void say_entry_table(Text *t, const Module *m)
         enter_scope(m, p);
         say_tensors(t, m, p, INPUTS, "in");
         say_tensors(t, m, p, OUTPUTS, "out");
+        say_kernel_table(t, p);
     }
     if (!m->programs.n) return;
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
@@ -217,11 +218,11 @@ static void say_entry_table(Text *t, const Module *m)
         say_wrapped(
             t,
             format("    {.name = %s, .run = run_%s, .work_bytes = %lld, .in_bytes = %s, .out_bytes = %s, .inputs = %d, "
-                   ".outputs = %d, .input = %s, .output = %s, .flops = %.0f},",
+                   ".outputs = %d, .input = %s, .output = %s, .kernels = %s, .kernel = %s, .flops = %.0f},",
                    quoted(p->graph->name), identifier(p->graph->name), (long long)p->work_bytes,
                    size_of(m, p, INPUTS, "in"), size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS),
                    count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"), array_or_null(p, OUTPUTS, "out"),
-                   entry_flops(p)));
+                   kernel_count(p), kernel_table(p), entry_flops(p)));
     }
     say(t, "};\n\n");
 }

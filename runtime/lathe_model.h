@@ -60,12 +60,21 @@ typedef struct Lathe_call {
     char *work;                 /* the arena */
 } Lathe_call;
 
+typedef struct Lathe_kernel {   /* a line of an entry: what its LAP stands for */
+    int lap;                    /* the number in LAP(…) */
+    const char *name, *formula; /* of the function called; "ln_1_mul: sum, sub, mul, rsqrt" */
+    const char *path, *where;   /* layer, "gpt.lua:18" */
+    double flops, bytes;        /* of one call: 2 · multiply-adds of its contractions; what it cannot help moving */
+} Lathe_kernel;
+
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, decode */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int inputs, outputs;
     const Lathe_tensor *input, *output;     /* an output "loss" is the mean over the entry's batch */
+    int kernels;                /* 0 but for train */
+    const Lathe_kernel *kernel; /* in the order of its text */
     double flops;               /* of one call: 2 · multiply-adds of its contractions */
 } Lathe_entry;
 

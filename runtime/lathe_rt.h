@@ -30,6 +30,11 @@
  * wrongly where it compares integers and adds doubles (s[l] += a[i + l] == b[i + l] ? x[i + l] : 0). */
 #define SIMD _Pragma("omp simd")
 
+/* `ln_1(…);  LAP(3);` kernel 3 of the entry is done: `trainer profile` reads its clock.  Otherwise rt_lap is NULL, and this a
+ * branch never taken, some hundred times a step. */
+#define LAP(kernel) (rt_lap ? rt_lap(kernel) : (void)0)
+extern void (*rt_lap)(int kernel);
+
 /* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
  * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
  * Tiles depend on the extents alone.  rt_gemm.c, over OpenBLAS at one thread inside ours. */

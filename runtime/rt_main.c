@@ -16,7 +16,8 @@ enum { /* subcommands, as bits */
        INIT = 16,
        BENCH = 32,
        INFO = 64,
-       ALL = 127
+       PROFILE = 128,
+       ALL = 255
 };
 
 typedef struct Command {
@@ -37,6 +38,8 @@ static const Command commands[] = {
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
     {"init", INIT, init_command, "--out W.safetensors [--seed S]", "Writes the parameters that training starts from."},
     {"bench", BENCH, bench_command, "[--steps N] [--json]", "Times training steps on random data."},
+    {"profile", PROFILE, profile_command, "[--steps N] [--trace FILE] [--json]",
+     "Times each kernel of training steps on random data against the least it could take."},
     {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -61,12 +64,12 @@ static const Option options[] = {
     {"tokenizer", TRAIN | EVAL | GENERATE, KNOB, 0, "tokenizer", "NAME", "bytes or chars"},
     {"val-fraction", TRAIN | EVAL, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
-    {"steps", BENCH, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
+    {"steps", BENCH | PROFILE, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
     {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: times the size of the training data"},
     {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on"},
     {"tokens", GENERATE, KNOB, 0, "sample_tokens", "N", "tokens to write"},
-    {"set", TRAIN | EVAL | GENERATE | BENCH | INFO, SET, 0, NULL, "k=v", "changes a setting of the recipe"},
-    {"seed", TRAIN | GENERATE | GRAD | INIT | BENCH, SEED, AT(seed), NULL, "S", "0 … 2147483647 (default 1)"},
+    {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | INFO, SET, 0, NULL, "k=v", "changes a setting of the recipe"},
+    {"seed", TRAIN | GENERATE | GRAD | INIT | BENCH | PROFILE, SEED, AT(seed), NULL, "S", "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
@@ -78,6 +81,7 @@ static const Option options[] = {
     {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between saves"},
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
     {"prompt", GENERATE, TEXTS, AT(prompt), NULL, "TEXT…", "what to continue, each by itself"},
+    {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
     {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
      "refuse to take more, as 512M (default: all there is)"},
     {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
@@ -228,7 +232,8 @@ const char *run_folder(const Trainer *t) { return t->out; }
 
 static bool holds_a_run(const char *folder) { return access(text_of("%s/model.safetensors", folder), F_OK) == 0; }
 
-/* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one. */
+/* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one.
+ */
 static const char *default_folder(const Trainer *t)
 {
     const Lathe_model *m = t->model;
@@ -261,8 +266,9 @@ static void on_bus_error(int number)
     _exit(EXIT_DATA);
 }
 
-/* Threads that wait by spinning lose most of a machine that others use too (measured: 1,300 ms a step against 53).  The OpenMP
- * runtime reads its policy before main runs, so the program starts itself once more; what the user has set stands. */
+/* Threads that wait by spinning lose most of a machine that others use too (measured: 1,300 ms a step against 53).  The
+ * OpenMP runtime reads its policy before main runs, so the program starts itself once more; what the user has set
+ * stands. */
 static void wait_without_spinning(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;

@@ -36,8 +36,7 @@ static int64_t peak_rss_bytes(void)
     return (int64_t)usage.ru_maxrss * 1024;
 }
 
-/* Ids below the vocabulary or the number of classes, reals in -1 … 1. */
-static void fill_random(const Trainer *t, const Lathe_entry *e, char *in, int64_t step)
+void random_inputs(const Trainer *t, const Lathe_entry *e, char *in, int64_t step)
 {
     int64_t limit = class_count(t->model) ? class_count(t->model) : 2;
     for (int k = 0; k < e->inputs; k++) {
@@ -59,10 +58,17 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double median_of(double *x, int64_t n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
 typedef struct Bench {
     int64_t steps;
-    double *ms;                         /* [steps], sorted */
+    double *ms;                         /* [steps], sorted in the end */
     double startup_ms, total_ms, items; /* items: tokens or rows of a step */
+    double median_ms, floor_ms;         /* floor: all contractions of a step at the rate of one large product */
 } Bench;
 
 static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
@@ -71,20 +77,15 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
     b->startup_ms = ms_since_start();
     for (int64_t step = 0; step < b->steps + WARM_UP; step++) {
         double begin = seconds_now();
-        fill_random(t, e, m->call, step);
+        random_inputs(t, e, m->call, step);
         take_step(t, e, &call, o, m->params, step);
         double ms = 1e3 * (seconds_now() - begin);
         if (step < WARM_UP) continue;
         b->ms[step - WARM_UP] = ms;
         b->total_ms += ms;
     }
-    qsort(b->ms, (size_t)b->steps, sizeof *b->ms, by_value);
-}
-
-static double median(const Bench *b)
-{
-    int64_t middle = b->steps / 2;
-    return b->steps % 2 ? b->ms[middle] : (b->ms[middle - 1] + b->ms[middle]) / 2;
+    b->median_ms = median_of(b->ms, b->steps);
+    b->floor_ms = 1e3 * e->flops / product_rate(t->model->real);
 }
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
@@ -92,10 +93,11 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
     json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", m->name, "config", m->config, "precision",
                             m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)b->steps);
     json_object_set_new(all, "tokens_per_s", json_real(b->items * (double)b->steps / (b->total_ms * 1e-3)));
-    json_object_set_new(all, "step_ms",
-                        json_pack("{s:f, s:f, s:f}", "median", median(b), "min", b->ms[0], "max", b->ms[b->steps - 1]));
+    json_object_set_new(
+        all, "step_ms",
+        json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
     json_object_set_new(all, "flops_per_step", json_real(e->flops));
-    json_object_set_new(all, "gemm_floor_ms", json_null());
+    json_object_set_new(all, "gemm_floor_ms", json_real(b->floor_ms));
     json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
     json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
     json_object_set_new(all, "peak_rss_bytes", json_integer(peak_rss_bytes()));
@@ -106,9 +108,10 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
 static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
     printf("%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps,
-           omp_get_max_threads(), median(b), b->ms[0], b->ms[b->steps - 1]);
+           omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
     printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
-           b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / median(b) * 1e-6);
+           b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
+    printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
     printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
            bytes_text(m->planned_bytes), bytes_text(peak_rss_bytes()), b->startup_ms);
 }

@@ -1,4 +1,5 @@
 /* train_loop.c: `trainer train`: steps, evaluations and saves, until done, interrupted or diverged. */
+#include "lathe_rt.h"
 #include "trainer.h"
 
 #include <math.h>
@@ -31,8 +32,10 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
 {
     e->run(call);
     Step s = {output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step)};
+    LAP(LAP_NORM);
     if (isfinite(s.loss) && isfinite(s.norm))
         optimizer_step(o, params, call->grads, step, s.rate, clip_scale(s.norm, t->recipe.clip));
+    LAP(LAP_UPDATE);
     return s;
 }
 

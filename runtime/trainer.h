@@ -49,7 +49,7 @@ typedef struct Trainer { /* one run of the program */
     const char *command; /* train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
     Words data, prompt;
-    const char *out, *weights, *inputs; /* NULL where not given */
+    const char *out, *weights, *inputs, *trace; /* NULL where not given */
     int64_t steps, epochs, tokens;      /* 0 where not given */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
     int32_t seed;
@@ -67,6 +67,7 @@ int generate_command(Trainer *t); /* train_generate.c */
 int grad_command(Trainer *t);     /* train_grad.c */
 int init_command(Trainer *t);     /* train_grad.c */
 int bench_command(Trainer *t);    /* train_bench.c */
+int profile_command(Trainer *t);  /* train_profile.c */
 int info_command(Trainer *t);     /* train_info.c */
 
 /* ------------------------------------------------------------------ train_knobs.c: --set k=v */
@@ -267,6 +268,19 @@ typedef struct Step { /* what one optimizer step has shown */
  * parameters are left as they were. */
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
                int64_t step);
+
+enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that take_step() adds to the entry's: see LAP */
+
+/* ------------------------------------------------------------------ train_bench.c, rt_measure.c: timing */
+
+/* Ids below the vocabulary or the number of classes, reals in -1 … 1: the inputs of a step to be timed. */
+void random_inputs(const Trainer *t, const Lathe_entry *e, char *in, int64_t step);
+double median_of(double *x, int64_t n); /* sorts x */
+
+/* At its best on this machine, with all the program's threads: bytes read and written a second by a copy that takes so
+ * many bytes of memory, 256 MB at most; flop a second of one large product through gemm_f32 or gemm_f64. */
+double copy_rate(int64_t bytes);
+double product_rate(Lathe_dtype real);
 
 /* ------------------------------------------------------------------ train_report.c: progress and the run folder */
 

@@ -1,0 +1,49 @@
+/* emit_kernels.c: the table by which the trainer knows what each LAP of an entry stands for. */
+#include "emit.h"
+
+#include <string.h>
+
+enum { COLUMNS = 100 };
+
+/* The name of the function that the entry calls; products are told by what they are for. */
+static char *called(const Kernel *k)
+{
+    if (k->kind == GEMM) return identifier(k->name);
+    char *call = call_text(k);
+    return copy_bytes_as_string(call, strcspn(call, "("));
+}
+
+/* Two lines: the formula is cut where the first is full. */
+static void say_kernel(Text *t, const Kernel *k)
+{
+    const char *where = k->where.file ? format("%s:%d", file_name(k->where.file), k->where.line) : "";
+    const char *first = format("    {%d, \"%s\", ", k->step, called(k)), *formula = formula_text(k);
+    int room = COLUMNS - (int)strlen(first) - 3;
+    if ((int)strlen(formula) > room) formula = format("%.*s...", room - 3, formula);
+    say(t, "%s%s,\n", first, quoted(formula));
+    say(t, "     %s, %s, %.0f, %.0f},\n", quoted(k->where.path ? k->where.path : ""), quoted(where), k->flops,
+        k->bytes);
+}
+
+static void say_kernels(Text *t, Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (kernels[i]->kind == REPEAT) say_kernels(t, kernels[i]->body.at, kernels[i]->body.n);
+        else say_kernel(t, kernels[i]);
+    }
+}
+
+/* Steps are what is profiled: the other entries have no table. */
+static bool has_table(const Program *p) { return same(p->graph->name, "train") && program_kernels(p); }
+
+char *kernel_count(const Program *p) { return has_table(p) ? format("%d", program_kernels(p)) : "0"; }
+char *kernel_table(const Program *p) { return has_table(p) ? "train_kernels" : "NULL"; }
+
+/* Needs: enter_scope of p, its functions printed. */
+void say_kernel_table(Text *t, const Program *p)
+{
+    if (!has_table(p)) return;
+    say(t, "static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */\n");
+    say_kernels(t, p->kernels.at, p->kernels.n);
+    say(t, "};\n");
+}

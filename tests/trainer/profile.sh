@@ -1,0 +1,37 @@
+# profile.sh: `trainer profile` tells of every kernel of a step, and of nothing else.
+top=$PWD
+. tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
+[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
+
+works "$lathe" build "$top/models/gpt.lua" --config char --set layers=3 --set width=32 --set heads=2 --set seq=16 --set batch=2 \
+    --set accumulate=2 -o m
+works m/trainer bench --steps 2 --json
+flops=$(sed 's/.*"flops_per_step":\([0-9.e+]*\).*/\1/' out)
+works m/trainer profile --steps 3 --trace trace.json --json
+
+# One line a kernel, in the order printed: lap calls flops lost_ms.
+sed 's/"kernels":\[/\n&\n/; s/}\(,{"lap"\)/}\n\1/g; s/\],"products"/\n&/' out | grep '^,*{"lap"' | tr -d '{}' | tr , '\n' | awk -F: '
+    /"lap"/ { if (n++) print row; row = $2 } /"calls"|"flops"|"lost_ms"/ { kept[$1] = $2; row = row " " $1 " " $2 }
+    END { print row }' | tr -d '"' >kernels
+awk '{ for (i = 2; i < NF; i += 2) v[$i] = $(i + 1); print $1, v["calls"], v["flops"], v["lost_ms"] }' kernels >rows
+rows=$(wc -l <rows)
+lines=$(sed -n '/^void gpt_train/,/^}/p' m/model.c | grep -c 'LAP(')
+[ "$rows" = $((lines + 2)) ] && ok "$rows rows" || wrong "$rows rows for $lines lines of the entry, the norm and the update"
+awk '$2 < 1 { bad = 1; print "never called:", $0 } END { exit bad }' rows && ok "all called" || wrong "kernels without calls"
+awk -v all="$flops" '{ sum += $2 * $3 } END { print sum, all; exit !(sum == all + 0) }' rows && ok "flop add up" || wrong "flop of rows"
+awk 'NR > 1 && $4 > last { bad = 1 } { last = $4 } END { exit bad }' rows && ok "sorted" || wrong "not sorted by loss"
+
+# The trace: as many events as calls, each beginning where the one before ended.
+tr '{' '\n' <trace.json | grep '"ph":"X"' >events
+calls=$(awk '{ n += $2 } END { print n }' rows)
+[ "$(wc -l <events)" = "$calls" ] && ok "$calls events" || wrong "$(wc -l <events) events for $calls calls"
+sed 's/.*"ts":\([^,]*\),"dur":\([^,}]*\).*/\1 \2/' events |
+    awk '{ if ($1 - at > 0.001 || at - $1 > 0.001 || $2 < 0) bad = 1; at = $1 + $2 } END { exit bad || !NR }' &&
+    ok "no gaps" || wrong "events with gaps"
+
+refuses 3 'no/such/trace: error: the trace cannot be written' m/trainer profile --steps 1 --trace no/such/trace
+works m/trainer profile --steps 1
+says 'lost ms .*floor ms' out
+says 'gpt.lua:[0-9]* h.attn' out
+finish
