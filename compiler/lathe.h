@@ -218,7 +218,7 @@ typedef struct Kernel {
     Where where;
     Loop *in_loop;
     int step;                   /* position in the order in which kernels run, bodies once */
-    double flops, bytes;        /* per execution */
+    double flops, bytes;        /* per execution: 2 * multiply-adds of contractions; what it cannot help reading and writing */
 
     /* ROWS: space = row axes, then the inner axis (extent 1 if there is none).  All views in it are over this space. */
     Shape space;

@@ -13,6 +13,7 @@ View view_without_first(const View *v, Loop *l, int64_t slots_ahead);   /* v[ite
 bool view_is_dense(const View *v);                              /* base 0, contiguous, no guard */
 bool view_rows_dense(const View *v, int64_t inner);             /* value per row: dense over all but the inner axis, 0 there */
 bool refine(Shape a, Shape b, Shape *out);                      /* the finest common axes of two shapes of equal size */
+double view_bytes(const View *v);                               /* of the distinct elements read or written through it, once */
 Shape squeezed(Shape s);                                        /* without unit axes */
 
 /* ---- one level: the top of a graph, or the body of one loop */

@@ -290,13 +290,17 @@ static const char *formula_of(const Nodes *nodes)
     return t.at;
 }
 
+/* What an execution cannot help moving: every element read once, every element written once. */
 static void measure(Kernel *k)
 {
-    for (int i = 0; i < k->loads.n; i++)
-        if (k->loads.at[i].view.buffer) k->bytes += (double)k->loads.at[i].view.buffer->bytes;
-    for (int p = 0; p < k->phases.n; p++)
-        for (int i = 0; i < k->phases.at[p].stores.n; i++)
-            k->bytes += (double)(elements(k->space) * dtype_bytes(k->phases.at[p].stores.at[i].node->dtype));
+    for (int i = 0; i < k->loads.n; i++) k->bytes += view_bytes(&k->loads.at[i].view);
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *f = &k->phases.at[p];
+        const Operands *all[] = {&f->stores, &f->row_stores, &f->column_stores};
+        for (int a = 0; a < COUNT_OF(all); a++)
+            for (int i = 0; i < all[a]->n; i++)
+                k->bytes += view_bytes(&all[a]->at[i].view) * (all[a]->at[i].add ? 2 : 1);
+    }
 }
 
 static Kernel *rows_kernel(const Group *g)
@@ -364,8 +368,10 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
     k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
-        k->bytes += (double)(elements(n->in[i]->shape) * dtype_bytes(n->in[i]->dtype));
+        const Node *moved = n->op == OP_gather && i == 0 ? n : n->in[i]; /* of a table only the rows asked for */
+        k->bytes += (double)(elements(moved->shape) * dtype_bytes(moved->dtype));
     }
+    if (n->op != OP_topk) k->bytes += (double)(elements(n->shape) * dtype_bytes(n->dtype));
     if (n->op != OP_topk) push(&k->writes, ((Operand){.node = n, .view = info(n)->place}));
     return k;
 }

@@ -23,6 +23,15 @@ View view_whole(Buffer *b)
     return v;
 }
 
+double view_bytes(const View *v)
+{
+    if (!v->buffer) return 0;
+    double n = dtype_bytes(v->buffer->dtype);
+    for (int i = 0; i < v->shape.rank; i++)
+        if (v->stride[i]) n *= (double)(v->guarded ? max64(v->high[i] - v->low[i], 0) : v->shape.dim[i]);
+    return n < (double)v->buffer->bytes ? n : (double)v->buffer->bytes;
+}
+
 Shape squeezed(Shape s)
 {
     Shape r = {0};
