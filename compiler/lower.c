@@ -3,15 +3,34 @@
 
 #include <string.h>
 
+/* Of the entry being lowered alone: ids count on from one to the next, so a table of them all would grow with each. */
 static struct {
-    Info *at;
+    Info **of; /* by id; NULL: nothing is known yet */
     int n;
+    VEC(Info *) all;
 } infos;
 
 Info *info(const Node *n)
 {
-    must(n->id < infos.n);
-    return &infos.at[n->id];
+    if (n->id >= infos.n) {
+        Info **of = NEW_ARRAY(Info *, n->id * 2 + 2);
+        if (infos.n) memcpy(of, infos.of, sizeof *of * (size_t)infos.n);
+        infos.of = of;
+        infos.n = n->id * 2 + 2;
+    }
+    Info **of = &infos.of[n->id];
+    if (!*of) {
+        *of = NEW(Info);
+        (*of)->node = n;
+        push(&infos.all, *of);
+    }
+    return *of;
+}
+
+static void forget_infos(void)
+{
+    for (int i = 0; i < infos.all.n; i++) infos.of[infos.all.at[i]->node->id] = NULL;
+    infos.all.n = 0;
 }
 
 /* ------------------------------------------------------------------ kinds */
@@ -42,9 +61,6 @@ bool in_rows(const Node *n)
 }
 
 /* ------------------------------------------------------------------ readings */
-
-static int *layout_of; /* by id: 0, or 1 + index into layouts: the permutation in which a dot is laid out */
-static VEC(const Node *) layouts;
 
 bool by_value(const Node *n)
 {
@@ -79,8 +95,8 @@ static View base_view(Node *n)
         for (int i = 0; i < lowering.desc->params.n; i++)
             if (same(lowering.desc->params.at[i]->name, n->name))
                 memcpy(v.stride, lowering.desc->params.at[i]->stride, sizeof v.stride);
-    if (layout_of[n->id]) {
-        const Node *perm = layouts.at[layout_of[n->id] - 1];
+    const Node *perm = info(n)->layout;
+    if (perm) {
         View laid = view_dense(perm->shape);
         for (int i = 0; i < n->shape.rank; i++) v.stride[perm->ints[i]] = laid.stride[i];
     }
@@ -92,9 +108,8 @@ static void straighten(Node *below)
 {
     Node *dot = below->op == OP_permute ? below->in[0] : NULL;
     int last = below->shape.rank - 1;
-    if (dot && dot->op == OP_dot && info(dot)->uses == 1 && below->ints[last] == last && !layout_of[dot->id]) {
-        push(&layouts, below);
-        layout_of[dot->id] = layouts.n;
+    if (dot && dot->op == OP_dot && info(dot)->uses == 1 && below->ints[last] == last && !info(dot)->layout) {
+        info(dot)->layout = below;
     } else {
         info(below)->forced = true;
     }
@@ -225,8 +240,11 @@ static void straighten_node(Level *level, Node *n)
 
 static int count_straightened(void)
 {
-    int n = layouts.n;
-    for (int i = 0; i < infos.n; i++) n += infos.at[i].forced + infos.at[i].solid;
+    int n = 0;
+    for (int i = 0; i < infos.all.n; i++) {
+        const Info *at = infos.all.at[i];
+        n += at->forced + at->solid + (at->layout != NULL);
+    }
     return n;
 }
 
@@ -302,10 +320,8 @@ static void mark_memory(Level *level, Node *n)
 
 /* ------------------------------------------------------------------ twins */
 
-/* A value and its recomputation for backward that meet in one kernel are one: twin_of[id] is the forward one. */
-static Node **twin_of;
-
-static Node *first_of(Node *n) { return n->id < infos.n && twin_of[n->id] ? twin_of[n->id] : n; }
+/* A value and its recomputation for backward that meet in one kernel are one: the forward one. */
+static Node *first_of(Node *n) { return info(n)->twin ? info(n)->twin : n; }
 
 static bool alike(Node *a, Node *b)
 {
@@ -325,9 +341,9 @@ static bool find_twins(const Level *level)
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
         const Group *g = info(n)->group;
-        for (int k = 0; g && k < g->nodes.n && g->nodes.at[k] != n && !twin_of[n->id]; k++)
+        for (int k = 0; g && k < g->nodes.n && g->nodes.at[k] != n && !info(n)->twin; k++)
             if (g->nodes.at[k]->phase != n->phase && alike(g->nodes.at[k], n)) {
-                twin_of[n->id] = first_of(g->nodes.at[k]);
+                info(n)->twin = first_of(g->nodes.at[k]);
                 any = true;
             }
     }
@@ -341,10 +357,7 @@ static Node *twin(Rewrite *r, Node *old) { return first_of(old) != old ? rewritt
 
 static Level *fused(Graph *g)
 {
-    infos.n = node_count();
-    infos.at = NEW_ARRAY(Info, infos.n);
-    layout_of = NEW_ARRAY(int, infos.n);
-    layouts.n = 0;
+    forget_infos();
     Nodes roots = {0};
     graph_roots(g, &roots);
     Level *top = make_level(NULL, &roots);
@@ -367,7 +380,6 @@ Program *pass_fuse(Graph *g, const Desc *d)
     lowering.program->graph = g;
     layout_parameters(d);
     Level *top = fused(g);
-    twin_of = NEW_ARRAY(Node *, infos.n);
     if (!options.no_fuse && find_twins(top)) {
         rewrite_graph(&(Rewrite){.before = twin}, g);
         top = fused(g);

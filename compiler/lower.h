@@ -35,6 +35,7 @@ typedef struct Level {
 
 /* What lowering knows of a node. */
 typedef struct Info {
+    const Node *node;
     int order;                  /* position in its level's nodes */
     int uses;                   /* readings by ops that are no views, loop ends and outputs included */
     bool forced;                /* a view that is copied into a buffer of its own */
@@ -42,7 +43,12 @@ typedef struct Info {
     bool grouped;               /* a free map that somebody reads from memory all the same */
     bool absorbed;              /* next = add(carry, x) of a carry that is added to in place: no kernel of its own */
     bool memory;                /* somebody reads it from memory */
+    const Node *layout;         /* dot: the permutation that it is laid out for */
+    Node *twin;                 /* the same value of the forward phase, where both meet in one kernel */
+    Nodes needs;                /* what it reads of its level; cap 0: not asked yet */
+    int search;                 /* the last one in pass_fuse.c that came by */
     Group *group;
+    bool emitted;               /* its kernel stands */
     bool placed;
     bool fleeting;              /* its place is a carry's, which the loop overwrites: good for its one reader only */
     bool adds;                  /* its kernel adds to its place instead of setting it */

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static bool *emitted; /* by id */
-
 /* ------------------------------------------------------------------ ROWS */
 
 static bool costly(const Node *n)
@@ -452,10 +450,10 @@ static void emit_topk(Level *level, Node *n, Kernels *out)
 /* Everything n needs, then n; a group as one. */
 static void emit(Level *level, Node *n, Kernels *out)
 {
-    if (emitted[n->id]) return;
+    if (info(n)->emitted) return;
     const Group *g = info(n)->group;
     const Nodes *members = g ? &g->nodes : &(Nodes){.at = &n, .n = 1};
-    for (int i = 0; i < members->n; i++) emitted[members->at[i]->id] = true;
+    for (int i = 0; i < members->n; i++) info(members->at[i])->emitted = true;
     for (int i = 0; i < members->n; i++) {
         Nodes needs = {0};
         needs_at(level->loop, members->at[i], &needs);
@@ -470,7 +468,6 @@ static void emit(Level *level, Node *n, Kernels *out)
 
 void lower_level(Level *level, Kernels *out)
 {
-    if (!level->loop) emitted = NEW_ARRAY(bool, node_count());
     for (int i = 0; i < level->nodes.n; i++) emit(level, level->nodes.at[i], out);
     emit_copies(level, NULL, out);
 }

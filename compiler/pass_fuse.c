@@ -168,11 +168,9 @@ static void needs_of_body(Loop *level, const Loop *l, Nodes *out)
 
 void needs_at(Loop *level, Node *n, Nodes *out) { needs_of(level, n, out); }
 
-static Nodes *needs_cache; /* by id; n < 0: not asked yet */
-
 static const Nodes *needs(Loop *level, Node *n)
 {
-    Nodes *c = &needs_cache[n->id];
+    Nodes *c = &info(n)->needs;
     if (!c->cap) {
         needs_of(level, n, c);
         c->cap += !c->cap;
@@ -181,20 +179,20 @@ static const Nodes *needs(Loop *level, Node *n)
 }
 
 /* Does anything that n reads, groups taken as one, lead to a or b? */
-static bool leads_to(Loop *level, Node *n, const Group *a, const Group *b, bool *seen)
+static bool leads_to(Loop *level, Node *n, const Group *a, const Group *b, int search)
 {
     Nodes todo = {0};
     push(&todo, n);
     while (todo.n) {
         Node *m = todo.at[--todo.n];
         const Group *g = info(m)->group;
-        if (seen[m->id]) continue;
+        if (info(m)->search == search) continue;
         if (g == a || g == b) return true;
-        seen[m->id] = true;
+        info(m)->search = search;
         const Nodes *members = g ? &g->nodes : &(Nodes){.at = &m, .n = 1};
         for (int i = 0; i < members->n; i++) {
             const Nodes *next = needs(level, members->at[i]);
-            seen[members->at[i]->id] = true;
+            info(members->at[i])->search = search;
             for (int k = 0; k < next->n; k++) push(&todo, next->at[k]);
         }
     }
@@ -203,7 +201,8 @@ static bool leads_to(Loop *level, Node *n, const Group *a, const Group *b, bool 
 
 static bool apart(Loop *level, const Group *a, const Group *b)
 {
-    bool *seen = NEW_ARRAY(bool, node_count());
+    static int searches;
+    searches++;
     for (int pass = 0; pass < 2; pass++) {
         const Group *g = pass ? b : a;
         for (int i = 0; i < g->nodes.n; i++) {
@@ -212,7 +211,7 @@ static bool apart(Loop *level, const Group *a, const Group *b)
                 Node *m = next->at[k];
                 while (is_view(m) && !info(m)->forced && m->in[0]->in_loop == level) m = m->in[0];
                 const Group *other = info(m)->group;
-                if (other != a && other != b && leads_to(level, m, a, b, seen)) return false;
+                if (other != a && other != b && leads_to(level, m, a, b, searches)) return false;
             }
         }
     }
@@ -268,7 +267,6 @@ static void merge_siblings(Level *level, const Groups *groups)
 void fuse_level(Level *level)
 {
     Groups groups = {0};
-    needs_cache = NEW_ARRAY(Nodes, node_count());
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
         if (!in_rows(n) || info(n)->absorbed) continue;
