@@ -261,7 +261,7 @@ typedef struct Program {        /* a lowered entry */
     int64_t unshared_bytes;     /* sum of all WORK buffers */
 } Program;
 
-typedef struct Plan {           /* bytes by category; total = persistent + the largest entry */
+typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data;
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */

@@ -81,6 +81,9 @@ static void add_parameters(Plan *plan, const Desc *d)
     }
 }
 
+/* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
+static bool in_a_run(const Program *p) { return !same(p->graph->name, "grad"); }
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
@@ -94,6 +97,7 @@ void pass_plan(Module *m)
         Program *p = m->programs.at[i];
         pack(p);
         plan->states = max64(plan->states, home_bytes(p, STATES));
+        if (!in_a_run(p)) continue;
         int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
         if (p->work_bytes + in + out > largest) {
             largest = p->work_bytes + in + out;
