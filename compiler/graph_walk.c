@@ -3,25 +3,27 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ sets of nodes, by id */
+/* ------------------------------------------------------------------ the nodes a walk has been at */
 
-typedef struct Marks {
-    uint64_t *bits;
-    int n;
-} Marks;
+/* One table for all walks, which come one after another: by id, the number of the last walk that was there. */
+static struct {
+    int *last;
+    int n, now;
+} walks;
 
-static bool mark(Marks *m, const Node *n)
+static void begin_walk(void) { walks.now++; }
+
+static bool first_time_at(const Node *n)
 {
-    if (n->id / 64 >= m->n) {
-        int bigger = (n->id / 64 + 1) * 2;
-        uint64_t *bits = NEW_ARRAY(uint64_t, bigger);
-        if (m->n) memcpy(bits, m->bits, sizeof *bits * (size_t)m->n);
-        m->bits = bits;
-        m->n = bigger;
+    if (n->id >= walks.n) {
+        int bigger = (n->id + 1) * 2;
+        int *last = NEW_ARRAY(int, bigger);
+        if (walks.n) memcpy(last, walks.last, sizeof *last * (size_t)walks.n);
+        walks.last = last;
+        walks.n = bigger;
     }
-    uint64_t bit = (uint64_t)1 << n->id % 64;
-    bool first = !(m->bits[n->id / 64] & bit);
-    m->bits[n->id / 64] |= bit;
+    bool first = walks.last[n->id] != walks.now;
+    walks.last[n->id] = walks.now;
     return first;
 }
 
@@ -41,18 +43,18 @@ static Node *need(const Node *n, int i)
 }
 
 /* Depth first, without recursion: descriptions may be long chains. */
-static void visit(Loop *level, bool all, Node *root, Marks *seen, Nodes *out)
+static void visit(Loop *level, bool all, Node *root, Nodes *out)
 {
     VEC(struct Frame {
         Node *n;
         int next;
     }) stack = {0};
-    if (mark(seen, root)) push(&stack, ((struct Frame){root, 0}));
+    if (first_time_at(root)) push(&stack, ((struct Frame){root, 0}));
     while (stack.n) {
         struct Frame *f = &stack.at[stack.n - 1];
         Node *child = need(f->n, f->next++);
         if (child) {
-            if ((all || loop_inside(child->in_loop, level)) && mark(seen, child))
+            if ((all || loop_inside(child->in_loop, level)) && first_time_at(child))
                 push(&stack, ((struct Frame){child, 0}));
             continue;
         }
@@ -63,9 +65,9 @@ static void visit(Loop *level, bool all, Node *root, Marks *seen, Nodes *out)
 
 void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out)
 {
-    Marks seen = {0};
+    begin_walk();
     for (int i = 0; i < nroots; i++)
-        if (loop_inside(roots[i]->in_loop, level)) visit(level, false, roots[i], &seen, out);
+        if (loop_inside(roots[i]->in_loop, level)) visit(level, false, roots[i], out);
 }
 
 void loop_roots(const Loop *l, Nodes *out)
@@ -82,9 +84,9 @@ void graph_roots(const Graph *g, Nodes *out)
 int count_nodes(const Graph *g)
 {
     Nodes roots = {0}, all = {0};
-    Marks seen = {0};
     graph_roots(g, &roots);
-    for (int i = 0; i < roots.n; i++) visit(NULL, true, roots.at[i], &seen, &all);
+    begin_walk();
+    for (int i = 0; i < roots.n; i++) visit(NULL, true, roots.at[i], &all);
     return all.n;
 }
 
