@@ -18,6 +18,7 @@ static Module *module; /* being compiled; the last three passes work on it */
 static const Pass passes[] = {
     {"front", nothing, GRAPHS, "runs the description: every entry's graph, as written"},
     {"grad", pass_grad, GRAPHS, "adds the gradient of the loss towards every parameter"},
+    {"whole", pass_whole, GRAPHS, "makes loops or primitives of whole ops that have no kernel"},
     {"precision", pass_precision, GRAPHS, "gives reals their type"},
     {"simplify", pass_simplify, GRAPHS, "rewrites by the rules of rules.def"},
     {"split", pass_split, GRAPHS, "takes out of loops what is not recurrent"},

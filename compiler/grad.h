@@ -21,19 +21,19 @@ typedef struct Grad { /* facts about the forward graph */
 } Grad;
 
 /* Where gradients are being made: beside the loss (the base), or in the reversed loop of some forward loop. */
-typedef struct Level {
-    struct Level *up; /* the level around it; NULL at the base */
+typedef struct Grad_level {
+    struct Grad_level *up; /* the level around it; NULL at the base */
     Grad *all;
     Loop *forward;       /* whose body is differentiated (or copied); NULL at the base */
     Loop *backward;      /* its reversed loop (or its copy) */
-    struct Level *copy;  /* forward under recompute: the level of its copy, which gives the saved values */
+    struct Grad_level *copy;  /* forward under recompute: the level of its copy, which gives the saved values */
     bool replayed;       /* forward or a loop around it has a copy */
     bool copying;        /* this level is such a copy: carries stay carries, nothing is saved */
     Table values;        /* forward node -> what stands for it here */
     Table contributions; /* forward node -> Nodes *: parts of its gradient in the order of making */
     Nodes outside;       /* nodes outside `forward` that have contributions, in the order of the first */
     Nodes picks;         /* loop results with contributions, until their loop's turn */
-    VEC(struct Level *) copies;
+    VEC(struct Grad_level *) copies;
 } Level;
 
 /* pass_grad.c */
@@ -43,6 +43,7 @@ Node *gradient(Level *lv, Node *v); /* the sum of the parts, or NULL */
 void differentiate(Level *lv, const Nodes *body);
 void differentiate_node(Level *lv, Node *n, Node *g);
 Nodes *body_of(Grad *all, Loop *l);
+void grad_definition(Level *lv, Node *n, Node *const *g);   /* of whole op n by way of its definition; g[k]: of result k, or NULL */
 
 /* grad_ops.c: what n's gradient g contributes to the inputs of n; false: not one of theirs */
 bool grad_op(Level *lv, Node *n, Node *g);

@@ -18,6 +18,7 @@ const OpInfo op_info[OPS] = {
 #define MAPX(name, arity, text, doc)      [OP_##name] = {#name, MAP, arity, #text, NULL, "", "ANY", "", doc},
 #define RED(name, start, step, doc)       [OP_##name] = {#name, REDUCE, 1, #step, #start, "", "ANY", "axes", doc},
 #define OWN(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", ints, doc},
+#define WHOLE_OP(name, ints, doc)         [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", ints, doc},
 #include "ops_default.h"
 #include "ops.def"
 };
@@ -274,11 +275,18 @@ Node *pick(Node *n, int kind, int which)
         s.dim[n->ints[0]] = n->ints[1];
         return node_of(OP_pick, kind == 0 ? n->in[0]->dtype : I32, s, 1, &n, 2, ints);
     }
+    if (op_info[n->op].kind == WHOLE) {
+        Type results[MOST_RESULTS];
+        must(kind >= 0 && kind < whole_info[n->op].results(n, results) && which == 0);
+        return node_of(OP_pick, results[kind].dtype, results[kind].shape, 1, &n, 2, ints);
+    }
     must(n->op == OP_loop);
     const Loop *l = n->loop;
     must(which >= 0 && which < (kind == PICK_CARRY ? l->carries.n : l->ys.n));
     const Node *v = kind == PICK_CARRY ? l->carries.at[which].arg : l->ys.at[which];
     return node_of(OP_pick, v->dtype, kind == PICK_CARRY ? v->shape : with_trip(l->trip, v->shape), 1, &n, 2, ints);
 }
+
+bool has_several(const Node *n) { return n->op == OP_loop || n->op == OP_topk || op_info[n->op].kind == WHOLE; }
 
 int node_count(void) { return next_id; }

@@ -144,7 +144,7 @@ static const char *out_fault(const Check *c, const Output *o, bool first)
 {
     const Node *n = o->node;
     if (!o->name || !*o->name) return at_node(n, "an output has no name");
-    if (n->op == OP_loop || n->op == OP_topk) return at_node(n, "an output has several values");
+    if (has_several(n)) return at_node(n, "an output has several values");
     if (n->in_loop && n->in_loop != c->g->micro) return at_node(n, format("output %s lies in a loop", o->name));
     if (first && o->kind == OUT_VALUE && (c->g->wants_grads || same(o->name, "loss")) &&
         (n->shape.rank || !is_real(n->dtype)))

@@ -307,7 +307,8 @@ static void eval_op(const Node *n, const Value *in, Value *out)
     case MOVE: eval_move(n, in, out); break;
     case DOT: eval_dot(n, in, out); break;
     case INDEX: eval_index(n, in, out); break;
-    case LOOP: die("%s is evaluated elsewhere", op_info[n->op].name);
+    case LOOP:
+    case WHOLE: die("%s is evaluated elsewhere", op_info[n->op].name);
     }
 }
 
@@ -432,8 +433,9 @@ static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
     }
 }
 
-void eval_graph(const Graph *g, Feed feed, void *user, Value *outs)
+void eval_graph(const Graph *whole, Feed feed, void *user, Value *outs)
 {
+    const Graph *g = defined(whole);
     int64_t nslots = node_count(), words = nslots * (int64_t)(sizeof(Slot) / sizeof(double));
     Eval e = {.slot = take(words), .feed = feed, .user = user};
     memset(e.slot, 0, sizeof(Slot) * (size_t)nslots);

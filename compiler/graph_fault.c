@@ -311,6 +311,12 @@ static Found pick_type(const Node *n)
     const Node *from = n->in[0];
     if (n->nints != 2) return bad("pick needs a kind and a number");
     int64_t kind = n->ints[0], k = n->ints[1];
+    if (op_info[from->op].kind == WHOLE) {
+        Type results[MOST_RESULTS];
+        if (k != 0 || kind < 0 || kind >= whole_info[from->op].results(from, results))
+            return bad("there is no such result");
+        return typed(results[kind].dtype, results[kind].shape);
+    }
     if (kind != 0 && kind != 1) return bad("its kind must be 0 or 1");
     if (from->op == OP_topk) {
         Shape s = from->in[0]->shape;
@@ -338,6 +344,17 @@ static Found loop_type(const Node *n)
 
 /* ------------------------------------------------------------------ */
 
+static Found whole_type(const Node *n)
+{
+    Type results[MOST_RESULTS];
+    const char *fault = whole_info[n->op].fault(n);
+    if (fault) return bad(fault);
+    int count = whole_info[n->op].results(n, results);
+    for (int k = 0; k < count; k++)
+        if (!valid_shape(results[k].shape)) return bad("a result is too large");
+    return typed(results[0].dtype, (Shape){0});
+}
+
 static Found found_type(const Node *n)
 {
     switch (op_info[n->op].kind) {
@@ -348,6 +365,7 @@ static Found found_type(const Node *n)
     case DOT: return dot_type(n);
     case INDEX: return index_type(n);
     case LOOP: return loop_type(n);
+    case WHOLE: return whole_type(n);
     }
     return bad("unknown kind of op");
 }
@@ -358,8 +376,7 @@ const char *node_fault(const Node *n)
     if (arity >= 0 && n->nin != arity) return format("%s has %d inputs, not %d", op_info[n->op].name, n->nin, arity);
     if (!valid_shape(n->shape)) return "its shape is no shape: extents from 1, at most 8 axes, at most 2^48 elements";
     for (int i = 0; i < n->nin; i++)
-        if ((n->in[i]->op == OP_loop || n->in[i]->op == OP_topk) && n->op != OP_pick)
-            return format("input %d has several results: pick one", i);
+        if (has_several(n->in[i]) && n->op != OP_pick) return format("input %d has several results: pick one", i);
     Found f = found_type(n);
     if (f.fault) return format("%s: %s", op_info[n->op].name, f.fault);
     if (f.dtype != n->dtype || !same_shape(f.shape, n->shape))

@@ -172,7 +172,7 @@ static Node *known(Parser *q)
 static Node *single_valued(Parser *q)
 {
     Node *n = known(q);
-    if (n->op == OP_loop || n->op == OP_topk) err(q->at, "%s has several results: pick one", op_info[n->op].name);
+    if (has_several(n)) err(q->at, "%s has several results: pick one", op_info[n->op].name);
     return n;
 }
 

@@ -25,12 +25,13 @@ typedef enum Op {
 #define MAPX(name, ...) OP_##name,
 #define RED(name, ...) OP_##name,
 #define OWN(name, ...) OP_##name,
+#define WHOLE_OP(name, ...) OP_##name,
 #include "ops_default.h"
 #include "ops.def"
     OPS
 } Op;
 
-typedef enum OpKind { MAP, REDUCE, LEAF, MOVE, DOT, INDEX, LOOP } OpKind;
+typedef enum OpKind { MAP, REDUCE, LEAF, MOVE, DOT, INDEX, LOOP, WHOLE } OpKind;
 
 typedef struct OpInfo {
     const char *name;
@@ -46,6 +47,8 @@ typedef struct OpInfo {
 extern const OpInfo op_info[OPS];
 
 typedef struct Node Node;
+struct Grad_level;
+struct Desc;
 typedef struct Loop Loop;
 typedef struct Param Param;
 typedef VEC(Node *) Nodes;
@@ -91,6 +94,19 @@ struct Loop {
     Nodes ys;                   /* body values stacked */
     Node *node;                 /* the loop node; its results are pick()ed */
 };
+
+/* A whole op: the functions of op_NAME.c, NAME_results and so on.  Its inputs and ints are its own affair. */
+enum { MOST_RESULTS = 8 };
+typedef struct Type { DType dtype; Shape shape; } Type;
+typedef struct Whole {
+    const char *(*fault)(const Node *n);                    /* what is wrong with its inputs and ints; NULL: nothing */
+    int (*results)(const Node *n, Type *out);             /* their number and types; the node's dtype is the first's */
+    Node *(*define)(Node *n, int k);                        /* result k in primitives over n's inputs: the meaning */
+    void (*gradient)(struct Grad_level *lv, Node *n, Node *const *g);    /* contributes to n's inputs; see grad.h */
+    /* pass_whole: what takes the place of the wanted results, or false: it stays whole, for kernels */
+    bool (*expand)(Node *n, const bool *wanted, Node **results, const struct Desc *d);
+} Whole;
+extern const Whole whole_info[OPS];
 
 typedef enum OutKind { OUT_VALUE, OUT_GRAD, OUT_STATE } OutKind;
 
@@ -289,7 +305,7 @@ typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
-    bool no_fuse, no_reuse, no_split, no_simplify, no_recompute, check_stages, json;
+    bool no_fuse, no_reuse, no_split, no_simplify, no_recompute, no_whole, check_stages, json;
     const char *dump_after;     /* pass name; prints the stage and stops */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
@@ -326,7 +342,8 @@ Node *cast_op(Node *a, DType t);
 Node *philox(Node *seed, Node *step, Node *site, Node *row, Node *index);
 Node *u01(Node *bits, DType t);
 Node *reduce(Op op, Node *a, int naxes, const int *axes);   /* any order; repeats are our mistake */
-Node *pick(Node *n, int kind, int which);
+Node *pick(Node *n, int kind, int which);                   /* whole ops, topk: result `kind`, 0 */
+bool has_several(const Node *n);                            /* results, which must be picked */
 
 /* op_move.c */
 Node *reshape(Node *a, Shape s);
@@ -351,6 +368,27 @@ Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch);
 Node *argmax(Node *x, int axis);
 Node *cumsum(Node *x, int axis, bool backwards);
 Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) values, pick(n, 1, 0) ids */
+
+/* op_whole.c */
+Node *whole_op(Op op, int nin, Node *const *in, int nints, const int64_t *ints);
+Node *whole_result(Node *n, int k);                         /* pick(n, k, 0), of n's phase */
+Graph *defined(const Graph *g);                             /* a copy with the definitions of whole ops in their place */
+
+/* op_attention.c: its head says what the parts are; those that the flags do not ask for are NULL */
+enum { CAUSAL = 1, LENGTHS = 2, SEGMENTS = 4, DROPOUT = 8, PROBABILITIES = 16 };
+typedef struct Attention {
+    Node *q, *k, *v;                                        /* [batch…][T][H][D], [batch…][S][G][D], [batch…][S][G][E] */
+    Node *scale;                                            /* a constant [] */
+    Node *o, *lse, *d_o;                                    /* attention_back: results, and the gradient of o */
+    Node *offset;                                           /* CAUSAL or window: i32 [] */
+    Node *lengths;                                          /* i32 [batch…] */
+    Node *q_segments, *k_segments;                          /* i32 [batch…][T], [batch…][S] */
+    Node *keep, *seed, *step, *site, *row, *base;           /* DROPOUT: a constant []; i32 []; row [batch…] */
+    int64_t flags, window, threshold;
+} Attention;
+Node *attention_op(const Attention *a);                        /* picks: 0 o, 1 lse, 2 probabilities (flag) */
+Node *attention_back_op(const Attention *a);                   /* picks: gradients of 0 q, 1 k, 2 v */
+Attention attention_of(const Node *n);                      /* either op's parts */
 
 /* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */
@@ -403,6 +441,7 @@ void front_stubs(const char *dir);
 
 /* passes over a graph: one file each, pass_<name>.c; main.c lists them in order */
 void pass_grad(Graph *g, const Desc *d);
+void pass_whole(Graph *g, const Desc *d);
 void pass_precision(Graph *g, const Desc *d);
 void pass_simplify(Graph *g, const Desc *d);
 void pass_split(Graph *g, const Desc *d);

@@ -38,6 +38,7 @@ static const struct Option {
     {"--no-split", FLAG, "", &options.no_split, "loops stay as they are written"},
     {"--no-simplify", FLAG, "", &options.no_simplify, "no rewriting"},
     {"--no-recompute", FLAG, "", &options.no_recompute, "the backward part keeps all it needs"},
+    {"--no-whole", FLAG, "", &options.no_whole, "whole ops are made of primitives, as they are defined"},
     {"--poison", FLAG, "", &options.poison, "work memory is NaN before each call (for tests)"},
     {"--check-stages", FLAG, "", &options.check_stages, "check the graph after every pass (for tests)"},
 };
@@ -134,7 +135,7 @@ static const char *folder_for(const Desc *d)
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
     const bool switches[] = {options.no_fuse,     options.no_reuse,     options.no_split,
-                             options.no_simplify, options.no_recompute, options.poison};
+                             options.no_simplify, options.no_recompute, options.no_whole, options.poison};
     h = hash_bytes(switches, sizeof switches, h);
     return format("generated/%s-%s-cpu-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
                   in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
@@ -272,7 +273,7 @@ static int do_ops(void)
         const OpInfo *o = &op_info[op];
         const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
         printf("%-12s %-7s %2d  %-24s %s\n", o->name,
-               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop"}[o->kind], o->arity, text,
+               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop", "whole"}[o->kind], o->arity, text,
                o->doc);
     }
     return 0;

@@ -23,3 +23,6 @@
 #ifndef OWN
 #define OWN(name, arity, kind, ints, doc)
 #endif
+#ifndef WHOLE_OP
+#define WHOLE_OP(name, ints, doc)
+#endif

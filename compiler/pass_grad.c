@@ -88,7 +88,7 @@ static bool flows(const Node *n, int i)
     case OP_pick: return true;
     default: {
         OpKind kind = op_info[n->op].kind;
-        return kind == MOVE || kind == REDUCE || kind == DOT || (kind == MAP && row_flows(n->op, i));
+        return kind == MOVE || kind == REDUCE || kind == DOT || kind == WHOLE || (kind == MAP && row_flows(n->op, i));
     }
     }
 }
@@ -254,9 +254,57 @@ static bool grad_map(Level *lv, Node *n, Node *g)
 
 void differentiate_node(Level *lv, Node *n, Node *g)
 {
+    if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) return; /* its op asks for it */
     if (n->op == OP_pick && n->in[0]->op == OP_loop) push(&lv->picks, n);
     else if (!grad_map(lv, n, g) && !grad_op(lv, n, g))
         must(n->op == OP_loop_arg || n->op == OP_parameter); /* theirs is taken when all is done */
+}
+
+static void grad_whole(Level *lv, Node *n)
+{
+    Type results[MOST_RESULTS];
+    Node *g[MOST_RESULTS];
+    bool any = false;
+    int count = whole_info[n->op].results(n, results);
+    for (int k = 0; k < count; k++) any |= (g[k] = gradient(lv, whole_result(n, k))) != NULL;
+    if (any) whole_info[n->op].gradient(lv, n, g);
+}
+
+/* The nodes that `root` is made of, inputs first, down to the inputs of n. */
+static void nodes_above(const Node *n, Node *root, Table *seen, Nodes *out)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i] == root) return;
+    if (!set(seen, root)) return;
+    for (int i = 0; i < root->nin; i++) nodes_above(n, root->in[i], seen, out);
+    push(out, root);
+}
+
+/* What the definition has outside the body is differentiated with the rest: its level is done when it is its turn. */
+static void forget_outside(Level *lv, const Table *body)
+{
+    int kept = 0;
+    for (int i = 0; i < lv->outside.n; i++)
+        if (!table_get(body, lv->outside.at[i])) lv->outside.at[kept++] = lv->outside.at[i];
+    lv->outside.n = kept;
+}
+
+void grad_definition(Level *lv, Node *n, Node *const *g)
+{
+    Type results[MOST_RESULTS];
+    Nodes roots = {0}, body = {0};
+    Table seen = {0};
+    int count = whole_info[n->op].results(n, results), phase = phase_now;
+    phase_now = n->phase;
+    for (int k = 0; k < count; k++)
+        if (g[k]) push(&roots, whole_info[n->op].define(n, k));
+    phase_now = phase;
+    for (int i = 0; i < roots.n; i++) nodes_above(n, roots.at[i], &seen, &body);
+    activate(lv->all, &body);
+    for (int k = 0, i = 0; k < count; k++)
+        if (g[k]) contribute(lv, roots.at[i++], g[k]);
+    differentiate(lv, &body);
+    forget_outside(lv, &seen);
 }
 
 void differentiate(Level *lv, const Nodes *body)
@@ -266,6 +314,7 @@ void differentiate(Level *lv, const Nodes *body)
         Node *n = body->at[i], *g = NULL;
         here = n->where;
         if (n->op == OP_loop) grad_loop(lv, n);
+        else if (op_info[n->op].kind == WHOLE) grad_whole(lv, n);
         else if ((g = gradient(lv, n))) differentiate_node(lv, n, g);
     }
     here = was;

@@ -19,7 +19,8 @@ bool has_along(const Node *n)
     if (n->shape.rank >= MAXRANK) return false;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.rank >= MAXRANK) return false;
-    return n->op != OP_loop && n->op != OP_loop_arg && !(n->op == OP_pick && n->in[0]->op == OP_loop);
+    const Node *from = n->op == OP_pick ? n->in[0] : n;
+    return from->op != OP_loop && from->op != OP_loop_arg && op_info[from->op].kind != WHOLE;
 }
 
 /* The axis `from` moved to the front. */

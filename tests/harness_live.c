@@ -84,7 +84,7 @@ static void take_options(const char *words)
     } flags[] = {
         {"--no-fuse", &options.no_fuse},           {"--no-reuse", &options.no_reuse},
         {"--no-split", &options.no_split},         {"--no-simplify", &options.no_simplify},
-        {"--no-recompute", &options.no_recompute},
+        {"--no-recompute", &options.no_recompute}, {"--no-whole", &options.no_whole},
     };
     options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
     char *line = copy_string(words), *rest = NULL;

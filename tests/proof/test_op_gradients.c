@@ -1,5 +1,6 @@
 /* test_op_gradients.c: every differentiable op in a small graph of its own; gradients of the generated code in fp64
  * against differences.  Maps and reductions come from the op table; any other op must have a builder here. */
+#include "../attention.h"
 #include "harness.h"
 
 #include <math.h>
@@ -171,6 +172,16 @@ static Node *build_map_loop(void)
     return loop_stack(l, y);
 }
 
+static Node *build_attention(void)
+{
+    Attention_sizes z = {.B = 2, .T = 5, .S = 7, .H = 4, .G = 2, .D = 3, .E = 6, .flags = CAUSAL | LENGTHS};
+    Node *q = param("q", shape_of(4, (int64_t[]){z.B, z.T, z.H, z.D})),
+         *k = param("k", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.D})),
+         *v = param("v", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.E}));
+    Attention a = attention_over(z, q, k, v);
+    return pick(attention_op(&a), 0, 0);
+}
+
 static const struct Builder {
     Op op;
     const char *name;
@@ -191,15 +202,16 @@ static const struct Builder {
     {OP_overwrite, "overwrite", build_overwrite},
     {OP_cumsum, "cumsum", build_cumsum},
     {OP_topk, "topk", build_topk},
+    {OP_attention, "attention", build_attention},
     {OP_loop, "loop", build_loop},
     {OP_loop, "reversed_loop", build_reversed_loop},
     {OP_loop, "nested_loop", build_nested_loop},
     {OP_loop, "map_loop", build_map_loop},
 };
 
-/* Nothing to differentiate: leaves, and what yields integers. */
-static const Op without_gradient[] = {OP_input,  OP_parameter, OP_state,  OP_constant, OP_iota,
-                                      OP_philox, OP_u01,       OP_argmax, OP_loop_arg, OP_pick};
+/* Nothing to differentiate: leaves, what yields integers, derivatives. */
+static const Op without_gradient[] = {OP_input, OP_parameter, OP_state,    OP_constant, OP_iota,          OP_philox,
+                                      OP_u01,   OP_argmax,    OP_loop_arg, OP_pick,     OP_attention_back};
 
 /* ------------------------------------------------------------------ the table of graphs */
 

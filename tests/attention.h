@@ -1,0 +1,35 @@
+/* attention.h: attention drawn at random, as a graph over leaves, and worked out by hand in doubles. */
+#ifndef TEST_ATTENTION_H
+#define TEST_ATTENTION_H
+
+#include "lathe.h"
+
+typedef struct Attention_sizes {
+    int64_t B, T, S, H, G, D, E, flags, window;
+} Attention_sizes;
+
+static inline Node *attention_number(double v) { return scalar(v, I32); }
+
+/* All parts over q, k, v, [B][T][H][D] …: masks from constants, so that some rows see everything and some nothing.
+ * Third of rows dropped. */
+static inline Attention attention_over(Attention_sizes z, Node *q, Node *k, Node *v)
+{
+    Shape b = shape_of(1, &z.B), bt = shape_of(2, (int64_t[]){z.B, z.T}), bs = shape_of(2, (int64_t[]){z.B, z.S});
+    Attention a = {.q = q, .k = k, .v = v, .flags = z.flags, .window = z.window, .threshold = 0x55555555};
+    Node *place = iota(b, 0);
+    a.scale = scalar(0.7, q->dtype);
+    if (z.flags & CAUSAL || z.window) a.offset = attention_number((double)(z.S - z.T - 1));
+    if (z.flags & LENGTHS) a.lengths = map2(OP_mul, place, filled((double)(z.S + 1) / 2, I32, b));
+    if (z.flags & SEGMENTS) {
+        a.q_segments = map2(OP_idiv, iota(bt, 1), filled(3, I32, bt));
+        a.k_segments = map2(OP_idiv, iota(bs, 1), filled(4, I32, bs));
+    }
+    if (!(z.flags & DROPOUT)) return a;
+    a.keep = scalar(1.5, q->dtype);
+    a.seed = attention_number(7), a.step = attention_number(3), a.site = attention_number(2);
+    a.base = attention_number(1000);
+    a.row = map2(OP_add, place, filled(5, I32, b));
+    return a;
+}
+
+#endif

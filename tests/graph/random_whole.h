@@ -1,0 +1,59 @@
+/* random_whole.h: whole ops for random graphs; see random_graph.h. */
+#ifndef RANDOM_WHOLE_H
+#define RANDOM_WHOLE_H
+
+#include "random_ops.h"
+
+static Shape rg_shape_of(const Shape *batch, int n, const int64_t *more)
+{
+    Shape s = *batch;
+    for (int i = 0; i < n; i++) s.dim[s.rank++] = more[i];
+    return s;
+}
+
+static Node *rg_int_number(Maker *m, int64_t low, int64_t below_)
+{
+    Node *n = rg_int_of(m, (Shape){0});
+    return map2(OP_add, map2(OP_mod, n, rg_number((double)(below_ - low), n)), rg_number((double)low, n));
+}
+
+/* Every mask and their mixtures; rows that see nothing among them. */
+static void rg_masks(Maker *m, Attention *a, const Shape *batch, int64_t T, int64_t S)
+{
+    for (int64_t flag = CAUSAL; flag <= DROPOUT; flag *= 2)
+        if (rg_chance(m, 0.3)) a->flags |= flag;
+    if (rg_chance(m, 0.2)) a->window = 1 + rg_below(m, 4);
+    if (a->flags & CAUSAL || a->window) a->offset = rg_chance(m, 0.5) ? scalar(0, I32) : rg_int_number(m, -1, S);
+    if (a->flags & LENGTHS) a->lengths = rg_ids(m, *batch, S + 2);
+    if (a->flags & SEGMENTS) {
+        a->q_segments = rg_ids(m, rg_shape_of(batch, 1, &T), 3);
+        a->k_segments = rg_ids(m, rg_shape_of(batch, 1, &S), 2);
+    }
+    if (!(a->flags & DROPOUT)) return;
+    a->keep = scalar(1.25, F32);
+    a->threshold = 858993459;
+    a->seed = input_node("seed", I32, (Shape){0}), a->step = rg_int_of(m, (Shape){0});
+    a->site = scalar(m->sites++, I32), a->base = scalar(rg_below(m, 100), I32);
+    a->row = rg_int_of(m, *batch);
+}
+
+static void rg_attention(Maker *m)
+{
+    Shape batch = {.rank = rg_below(m, 3)};
+    for (int i = 0; i < batch.rank; i++) batch.dim[i] = 1 + rg_below(m, 2);
+    int64_t T = rg_chance(m, 0.2) ? 1 : 1 + rg_below(m, 5), S = rg_chance(m, 0.5) ? T : 1 + rg_below(m, 6);
+    int64_t G = 1 + rg_below(m, 2), H = G * (1 + rg_below(m, 2)), D = 1 + rg_below(m, 4), E = 1 + rg_below(m, 4);
+    Thing v = rg_real_of(m, rg_shape_of(&batch, 3, (int64_t[]){S, G, E}));
+    Attention a = {.v = v.n, .scale = scalar(0.6, F32)};
+    a.q = rg_small(rg_real_of(m, rg_shape_of(&batch, 3, (int64_t[]){T, H, D})), 2).n;
+    a.k = rg_small(rg_real_of(m, rg_shape_of(&batch, 3, (int64_t[]){S, G, D})), 2).n;
+    rg_masks(m, &a, &batch, T, S);
+    bool plain = !a.flags && !a.window; /* or lse may be -1e30 */
+    if (rg_chance(m, 0.15)) a.flags |= PROBABILITIES;
+    Node *n = attention_op(&a);
+    rg_push(m, pick(n, 0, 0), v.bound * 1.25);
+    if (plain && rg_chance(m, 0.3)) rg_push(m, pick(n, 1, 0), 20);
+    if (a.flags & PROBABILITIES) rg_push(m, pick(n, 2, 0), 1);
+}
+
+#endif
