@@ -1,4 +1,4 @@
-/* rt_gemm_real.h: the part of rt_gemm.c that is compiled for float and for double: REAL, NAME(x), CBLAS(x). */
+/* rt_gemm_real.h: the part of rt_gemm.c that is compiled for float and for double: REAL, NAME(x). */
 
 /* LANES numbers at any address. */
 typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
@@ -127,26 +127,6 @@ static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_g
     }
 }
 
-/* ---- the others */
-
-static void NAME(blas_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, Blas_side sa, Blas_side sb,
-                            int64_t ldc, bool add)
-{
-    Tiles t = blas_tiles(g);
-    int64_t tiles = t.rows * t.columns;
-#pragma omp parallel for schedule(dynamic) if (t.batch * tiles > 1 && !omp_in_parallel())
-    for (int64_t i = 0; i < t.batch * tiles; i++) {
-        Begin at = begin_of(g, i / tiles);
-        int64_t m = i % tiles / t.columns * t.m, n = i % t.columns * t.n;
-        int64_t rows = at_most(g->M - m, t.m), columns = at_most(g->N - n, t.n);
-        int before = begin_blas();
-        CBLAS(gemm)
-        (CblasRowMajor, sa.trans, sb.trans, (int)rows, (int)columns, (int)g->K, 1, a + at.a + m * g->a_m, (int)sa.ld,
-         b + at.b + n * g->b_n, (int)sb.ld, add ? 1 : 0, c + at.c + m * g->c_m + n * g->c_n, (int)ldc);
-        end_blas(before);
-    }
-}
-
 static void NAME(clear)(REAL *c, const Lathe_gemm *g)
 {
     for (int64_t i = 0; i < batch_of(g); i++) {
@@ -170,9 +150,6 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, 
     }
     if (g.N == 1) g.b_n = 1;
     if (g.K == 1) g.a_k = g.b_k = 1;
-    Blas_side sa = blas_side(g.M, g.K, g.a_m, g.a_k), sb = blas_side(g.K, g.N, g.b_k, g.b_n),
-              sc = blas_side(g.M, g.N, g.c_m, g.c_n);
-    bool blas = sa.ld && sb.ld && sc.ld && sc.trans == CblasNoTrans && g.K <= INT_MAX;
-    if (thin || !blas) NAME(thin_gemm)(c, a, b, &g, add);
-    else NAME(blas_gemm)(c, a, b, &g, sa, sb, sc.ld, add);
+    if (thin) NAME(thin_gemm)(c, a, b, &g, add);
+    else if (!through_blas || !NAME(gemm_blas)(c, a, b, &g, add)) NAME(gemm_own)(c, a, b, &g, add);
 }

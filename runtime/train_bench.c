@@ -127,7 +127,7 @@ int bench_command(Trainer *t)
     check_memory(t);
     b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);

@@ -101,7 +101,7 @@ int eval_command(Trainer *t)
     Memory m;
     char *path = weights_path(t);
     open_data(&d, t, false);
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, false, false, entries);
     load_weights(t->model, path, m.params);
     Scores s = evaluate(&d, &m, t);

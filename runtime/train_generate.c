@@ -178,7 +178,7 @@ int generate_command(Trainer *t)
     char *path = weights_path(t);
     find_tensors(&g);
     find_vocab(&g, path);
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&g.memory, t, false, false, entries);
     load_weights(t->model, path, g.memory.params);
     g.call = call_of(&g.memory, g.entry);

@@ -128,7 +128,7 @@ int grad_command(Trainer *t)
         fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
     if (!t->inputs) fail(EXIT_USAGE, NULL, "grad needs --inputs I.safetensors: %s", input_names(e));
     if (!t->out) fail(EXIT_USAGE, NULL, "grad needs --out G.safetensors: where to write loss, outputs and gradients");
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, true, false, entries);
     load_weights(t->model, t->weights, m.params);
     take_inputs(t, e, m.call);
@@ -147,7 +147,7 @@ int init_command(Trainer *t)
     static const char *const none[] = {NULL};
     Memory m;
     if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, false, false, none);
     init_parameters(t->model, (uint64_t)t->seed, m.params);
     save_weights(t->model, t->out, m.params);

@@ -88,7 +88,7 @@ static void start_training(Training *r, Trainer *t)
     r->item = must_alloc(sizeof *r->item * (size_t)r->items);
     settle_steps(r);
     settle_evaluation(r);
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
     optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
     if (t->weights) load_weights(t->model, t->weights, r->memory.params);

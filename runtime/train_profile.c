@@ -231,7 +231,7 @@ int profile_command(Trainer *t)
     Optimizer o;
     check_memory(t);
     p.step = must_alloc(sizeof *p.step * (size_t)p.steps);
-    rt_init_blas(t->threads ? t->threads : omp_get_max_threads());
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     p.copy_rate = copy_rate(t->model->planned_bytes);
     p.product_rate = product_rate(t->model->real);
     take_memory(&m, t, true, true, entries);

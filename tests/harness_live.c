@@ -46,7 +46,7 @@ Live *load_folder(const char *dir)
 {
     char *output;
     must(linked_in[0]);
-    rt_init_blas(1);
+    rt_init_gemm(1);
     if (run_command(&output, compile_line, c_flags(), dir, dir, dir) != 0) {
         printf("failed: generated code does not compile without a warning:\n%s", output);
         exit(1);

@@ -167,7 +167,7 @@ static void test_large_extents(void)
 
 int main(void)
 {
-    rt_init_blas(2);
+    rt_init_gemm(8);
     test_small_extents();
     test_large_extents();
     return finish();

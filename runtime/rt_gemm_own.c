@@ -1,0 +1,139 @@
+/* rt_gemm_own.c: matrix products of our own, as fast as OpenBLAS's, whose bits depend on neither threads nor machine.
+ *
+ * Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).  K is cut into equal chunks of at
+ * most CHUNK; a chunk of a is packed in panels of ROWS rows, one of b in panels of two vectors, both with k outermost,
+ * and a tile of c stays in registers while k runs through the chunk.  An element of c is Σ over chunks, in order, of
+ * (one chain of fused multiply-adds over k), whatever tile, task or vector it falls in.  So tasks may be cut to the
+ * number of threads, as large as can be. */
+#pragma GCC optimize("fp-contract=fast") /* s += a * b is one fma wherever it stands here */
+#include "rt_gemm.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ROWS × two vectors of sums, what is read of b, and a factor fill the registers there are. */
+#if defined __AVX512F__
+enum { VECTOR_BYTES = 64, ROWS = 14 };
+#elif defined __AVX__
+enum { VECTOR_BYTES = 32, ROWS = 6 };
+#elif defined __aarch64__
+enum { VECTOR_BYTES = 16, ROWS = 14 };
+#else
+enum { VECTOR_BYTES = 16, ROWS = 6 };
+#endif
+
+enum {
+    CHUNK = 384,                /* of K */
+    A_BYTES = 1008 * CHUNK * 4, /* of packed a, in the third level of cache */
+    B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */
+    SLACK = 4096,               /* after each: panels are rounded up, and packing writes a little ahead */
+    AHEAD = 256,                /* elements of b, fetched before they are read */
+    TASK_FLOPS = 2000000        /* less is not worth waking a thread */
+};
+
+#define NOINLINE __attribute__((noinline))
+#define UNROLL   _Pragma("GCC unroll 16")
+
+/* ---- rooms: for what a thread packs */
+
+static char *rooms;
+static int threads_with_room;
+
+int64_t gemm_room_bytes(void) { return A_BYTES + B_BYTES + 2 * SLACK; }
+
+void gemm_take_rooms(int threads)
+{
+    size_t bytes = (size_t)threads * (size_t)gemm_room_bytes();
+    if (threads <= threads_with_room) return;
+    if (rooms) munmap(rooms, (size_t)threads_with_room * (size_t)gemm_room_bytes());
+    rooms = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rooms == MAP_FAILED) abort();
+    (void)madvise(rooms, bytes, MADV_HUGEPAGE);
+    threads_with_room = threads;
+}
+
+static char *gemm_room(void)
+{
+    int thread = omp_get_thread_num();
+    if (thread >= threads_with_room) abort();
+    return rooms + (int64_t)thread * gemm_room_bytes();
+}
+
+/* ---- how a product is cut */
+
+/* n cut into the fewest equal parts of at most `most`, rounded up to a multiple of `unit`. */
+static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
+{
+    most = at_least(most / unit, 1) * unit;
+    int64_t parts = parts_of(n, most);
+    return parts_of(parts_of(n, parts), unit) * unit;
+}
+
+typedef struct Grid {
+    int64_t batch, m, n;   /* tasks: products, and parts of each */
+    int64_t rows, columns; /* of a part */
+    bool shared;           /* among the threads */
+} Grid;
+
+/* As many tasks as threads, or somewhat more; among those grids the one that packs least. */
+static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
+{
+    Grid best = {batch, 1, 1, g->M, g->N, false};
+    double flops = 2.0 * (double)g->M * (double)g->N * (double)g->K * (double)batch, least = 0;
+    int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+    if (flops < TASK_FLOPS || threads == 1) return best;
+    best.shared = true;
+    if (batch % threads == 0 || batch >= 4 * threads) return best;
+    int64_t wanted = parts_of(threads, batch);
+    for (int64_t m = 1; m <= wanted; m++) {
+        int64_t n = parts_of(wanted, m), rows = equal_part(g->M, parts_of(g->M, m), ROWS),
+                columns = equal_part(g->N, parts_of(g->N, n), unit);
+        double cost = (double)(rows * columns) + 32.0 * (double)(rows + columns); /* of the largest part */
+        if (least && cost >= least) continue;
+        least = cost;
+        best = (Grid){batch, parts_of(g->M, rows), parts_of(g->N, columns), rows, columns, true};
+    }
+    return best;
+}
+
+/* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart. */
+typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
+#define MIX __builtin_shufflevector
+
+static INLINE void transpose_f32(float *to, int64_t W, const float *from, int64_t step)
+{
+    Eight x[8], y[8];
+    UNROLL for (int i = 0; i < 8; i++) x[i] = *(const Eight *)(from + i * step);
+    UNROLL for (int i = 0; i < 8; i += 2)
+    {
+        y[i] = MIX(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        y[i + 1] = MIX(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    UNROLL for (int i = 0; i < 8; i += 4) UNROLL for (int h = 0; h < 2; h++)
+    {
+        x[i + 2 * h] = MIX(y[i + h], y[i + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
+        x[i + 2 * h + 1] = MIX(y[i + h], y[i + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    UNROLL for (int k = 0; k < 4; k++)
+    {
+        *(Eight *)(to + k * W) = MIX(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        *(Eight *)(to + (k + 4) * W) = MIX(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+static INLINE void transpose_f64(double *to, int64_t W, const double *from, int64_t step)
+{
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 8; i++) to[k * W + i] = from[i * step + k];
+}
+
+#define REAL    float
+#define NAME(x) x##_f32
+#include "rt_gemm_tile.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "rt_gemm_tile.h"

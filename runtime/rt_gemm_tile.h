@@ -1,0 +1,138 @@
+/* rt_gemm_tile.h: the part of rt_gemm_own.c that is compiled for float and for double: REAL, NAME(x). */
+
+typedef REAL NAME(Vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+enum {
+    NAME(WIDTH) = VECTOR_BYTES / sizeof(REAL),
+    NAME(COLUMNS) = 2 * NAME(WIDTH),          /* of a tile */
+    NAME(A_ROOM) = A_BYTES / sizeof(REAL),    /* elements of packed a */
+    NAME(B_ROOM) = B_BYTES / sizeof(REAL)     /* and of b */
+};
+
+/* ---- packing: to[panels][K][W] with zeros beyond n; element (i, k) of x is x[i · step + k · along] */
+
+/* Eight by eight at a time, the last eight overlapping those before.  Where W < 8 two of eight lanes go beyond a line of
+ * the panel, and the next line overwrites them; n rows can be read from here on, at least 8. */
+static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64_t step, int64_t K)
+{
+    for (int64_t k = 0;; k = k + 16 <= K ? k + 8 : K - 8) {
+        for (int i = 0;; i = i + 16 <= W ? i + 8 : W - 8) {
+            NAME(transpose)(to + k * W + i, W, x + i * step + k, step);
+            if (i >= W - 8) break;
+        }
+        if (k == K - 8) break;
+    }
+}
+
+static INLINE void NAME(pack)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
+{
+    for (int64_t i = 0; i < n; i += W, to += W * K, x += W * step) {
+        if (along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(to, W, x, step, K);
+        else if (step == 1 && n - i >= W)
+            for (int64_t k = 0; k < K; k++) memcpy(to + k * W, x + k * along, (size_t)W * sizeof(REAL));
+        else
+            for (int64_t k = 0; k < K; k++)
+                for (int j = 0; j < W; j++) to[k * W + j] = i + j < n ? x[j * step + k * along] : 0;
+    }
+}
+
+static NOINLINE void NAME(pack_a)(REAL *to, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
+{
+    NAME(pack)(to, ROWS, a, g->a_m, g->a_k, m, K);
+}
+
+static NOINLINE void NAME(pack_b)(REAL *to, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t K)
+{
+    NAME(pack)(to, NAME(COLUMNS), b, g->b_n, g->b_k, n, K);
+}
+
+/* ---- a tile: c[ROWS][COLUMNS] (+)= a[K][ROWS] · b[K][COLUMNS] */
+
+static NOINLINE void NAME(tile)(REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+{
+    NAME(Vector) sum[ROWS][2];
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        __builtin_prefetch(&c[r * c_m + NAME(COLUMNS) - 1], 1);
+        sum[r][0] = sum[r][1] = (NAME(Vector)){0};
+    }
+    for (int64_t k = 0; k < K; k++, a += ROWS, b += NAME(COLUMNS)) {
+        __builtin_prefetch(b + AHEAD);
+        __builtin_prefetch(b + AHEAD + NAME(WIDTH));
+        NAME(Vector) left = *(const NAME(Vector) *)b, right = *(const NAME(Vector) *)(b + NAME(WIDTH));
+        UNROLL for (int r = 0; r < ROWS; r++)
+        {
+            sum[r][0] += a[r] * left;
+            sum[r][1] += a[r] * right;
+        }
+    }
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        NAME(Vector) *to = (NAME(Vector) *)(c + r * c_m), *after = (NAME(Vector) *)(c + r * c_m + NAME(WIDTH));
+        if (add) *to += sum[r][0], *after += sum[r][1];
+        else *to = sum[r][0], *after = sum[r][1];
+    }
+}
+
+/* The part m × n of a tile, to c with any strides. */
+static NOINLINE void NAME(tile_part)(REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b,
+                                     int64_t K, bool add)
+{
+    REAL whole[ROWS * NAME(COLUMNS)];
+    NAME(tile)(whole, NAME(COLUMNS), a, b, K, false);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            REAL *to = &c[i * g->c_m + j * g->c_n], x = whole[i * NAME(COLUMNS) + j];
+            *to = add ? *to + x : x;
+        }
+}
+
+/* c[m][n] (+)= packed a[m][K] · packed b[K][n].  A panel of a stays in the first level of cache while b streams from the
+ * second. */
+static void NAME(block)(REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b, int64_t K,
+                        bool add)
+{
+    for (int64_t i = 0; i < m; i += ROWS)
+        for (int64_t j = 0; j < n; j += NAME(COLUMNS)) {
+            REAL *to = c + i * g->c_m + j * g->c_n;
+            bool whole = i + ROWS <= m && j + NAME(COLUMNS) <= n && g->c_n == 1;
+            if (whole) NAME(tile)(to, g->c_m, a + i * K, b + j * K, K, add);
+            else NAME(tile_part)(to, g, at_most(m - i, ROWS), at_most(n - j, NAME(COLUMNS)), a + i * K, b + j * K, K, add);
+        }
+}
+
+/* One task: c[M][N] (+)= a · b by one thread, with its own room for what it packs. */
+static void NAME(task)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add, char *room)
+{
+    REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
+    int64_t chunk = equal_part(g->K, CHUNK, 1);
+    int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, ROWS);
+    int64_t columns = equal_part(g->N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
+    for (int64_t m = 0; m < g->M; m += rows)
+        for (int64_t k = 0; k < g->K; k += chunk) {
+            int64_t M = at_most(g->M - m, rows), K = at_most(g->K - k, chunk);
+            NAME(pack_a)(pa, a + m * g->a_m + k * g->a_k, g, M, K);
+            for (int64_t n = 0; n < g->N; n += columns) {
+                int64_t N = at_most(g->N - n, columns);
+                NAME(pack_b)(pb, b + k * g->b_k + n * g->b_n, g, N, K);
+                NAME(block)(c + m * g->c_m + n * g->c_n, g, M, N, pa, pb, K, add || k);
+            }
+        }
+}
+
+void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    Grid grid = grid_of(g, batch_of(g), NAME(COLUMNS));
+    int64_t tasks = grid.batch * grid.m * grid.n;
+#pragma omp parallel for schedule(dynamic) if (grid.shared)
+    for (int64_t i = 0; i < tasks; i++) {
+        Begin at = begin_of(g, i / (grid.m * grid.n));
+        int64_t m = i / grid.n % grid.m * grid.rows, n = i % grid.n * grid.columns;
+        Lathe_gemm part = *g;
+        part.M = at_most(g->M - m, grid.rows);
+        part.N = at_most(g->N - n, grid.columns);
+        if (part.M > 0 && part.N > 0)
+            NAME(task)(c + at.c + m * g->c_m + n * g->c_n, a + at.a + m * g->a_m, b + at.b + n * g->b_n, &part, add,
+                       gemm_room());
+    }
+}
