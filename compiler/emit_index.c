@@ -1,5 +1,5 @@
 /* emit_index.c: kernels that address by ids or walk along an axis, as loops: gather, scatter, overwrite, argmax,
- * cumsum, topk, copy.  Ids are in range: they are checked where data enters.
+ * cumsum, topk.  Ids are in range: they are checked where data enters.
  *
  * The axes of gather and its kin: batch, before (the axis), ids, after, and last the picked axis itself, whose index is
  * written `id` inside the ids' loops. */
@@ -112,7 +112,7 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     }
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
-    if (!strstr(y, "id") && !strstr(x, "id")) line(&f->w, "(void)id;");     /* all entries are one */
+    if (!strstr(y, "id") && !strstr(x, "id")) line(&f->w, "(void)id;"); /* all entries are one */
     line(&f->w, "%s %s %s;", y_is_result ? y : x, add ? "+=" : "=", y_is_result ? x : y);
     for (int j = g->id; j-- > 0;) close_axis(f, j);
     f->axis[g->id].now = f->axis[g->id].name;
@@ -348,25 +348,6 @@ static void emit_topk(Function *f, const Kernel *k)
     close_rows(f, &a);
 }
 
-/* ------------------------------------------------------------------ copy */
-
-static void emit_copy(Function *f, const Kernel *k)
-{
-    must(k->reads.n == 1 && k->writes.n == 1);
-    View from = k->reads.at[0].view, to = k->writes.at[0].view;
-    int order[MAXRANK], n = to.shape.rank;
-    for (int j = 0; j < n; j++) f->axis[j] = (Axis){.extent = to.shape.dim[j]};
-    if (n) n = merge_axes(f, n, (View *[]){&from, &to}, 2, n - 1);
-    f->naxes = n;
-    for (int j = 0; j < n; j++) order[j] = j;
-    Fill fill = {.to = add_use(f, to, true)};
-    fill.from = add_use(f, from, false);
-    fit_args(f);
-    begin(f);
-    each_element(f, order, n, worth_threads(space_size(f, n), 1), copy_statement, &fill);
-    end(f);
-}
-
 void emit_index(Function *f, const Kernel *k)
 {
     switch (k->kind) {
@@ -376,7 +357,6 @@ void emit_index(Function *f, const Kernel *k)
     case ARGMAX: emit_argmax(f, k); break;
     case CUMSUM: emit_cumsum(f, k); break;
     case TOPK: emit_topk(f, k); break;
-    case COPY: emit_copy(f, k); break;
     default: die("kernel %s is of no index kind", k->name);
     }
 }

@@ -62,7 +62,7 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
 }
 
 static const char *const kind_name[] = {"rows",   "gemm",   "gather", "scatter", "overwrite",
-                                        "argmax", "cumsum", "topk",   "copy",    "repeat"};
+                                        "argmax", "cumsum", "topk",   "repeat"};
 
 static void say_kernel(Text *t, int depth, const Kernel *k)
 {

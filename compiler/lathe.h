@@ -199,7 +199,7 @@ typedef struct View {
     struct { Loop *loop; int64_t stride; } over[MAXRANK];
 } View;
 
-typedef enum KernelKind { ROWS, GEMM, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, COPY, REPEAT } KernelKind;
+typedef enum KernelKind { ROWS, GEMM, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, REPEAT } KernelKind;
 
 /* A value a kernel reads or writes.  view.buffer NULL (loads only): nothing is read, the i32 value is the affine expression
  * itself: an iota along some axis (stride 1 there), or the iteration number of a loop (view.over). */
@@ -256,7 +256,7 @@ typedef struct Kernel {
         int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
     } gemm;
 
-    /* the index kinds and COPY: operands in the order of the op's inputs, then results; node->ints say the rest */
+    /* the index kinds: operands in the order of the op's inputs, then results; node->ints say the rest */
     Node *node;
     Operands reads, writes;
 
