@@ -206,13 +206,13 @@ static void show_line(Where where)
     if (text && *text) fprintf(stderr, "%5d | %.*s\n", where.line, (int)strcspn(text, "\r\n"), text);
 }
 
-static void complain(Where where, const char *kind, const char *fmt, va_list args)
+static void complain(Where where, const char *fmt, va_list args)
 {
     fflush(stdout);
     if (where.file && where.line > 0) fprintf(stderr, "%s:%d: ", where.file, where.line);
     else if (where.file) fprintf(stderr, "%s: ", where.file);
     else fprintf(stderr, "lathe: ");
-    fprintf(stderr, "%s: ", kind);
+    fprintf(stderr, "error: ");
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);
     show_line(where);
@@ -223,7 +223,7 @@ void err(Where where, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain(where, "error", fmt, args);
+    complain(where, fmt, args);
     va_end(args);
     exit(1);
 }
@@ -232,17 +232,9 @@ void usage_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain((Where){0}, "error", fmt, args);
+    complain((Where){0}, fmt, args);
     va_end(args);
     exit(2);
-}
-
-void warn(Where where, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    complain(where, "warning", fmt, args);
-    va_end(args);
 }
 
 void die_at(const char *file, int line, const char *fmt, ...)

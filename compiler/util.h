@@ -49,7 +49,6 @@ typedef struct Where {
  * The message says what was expected, what was found and what to do; it may have several lines. */
 _Noreturn void err(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void warn(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Our mistake: says where in the compiler, and aborts. */
 #define die(...) die_at(__FILE__, __LINE__, __VA_ARGS__)
