@@ -3,24 +3,12 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COLUMNS = 99, INDENT = 4 };
 
 /* ------------------------------------------------------------------ statements */
-
-static char *vtext(const char *fmt, va_list args)
-{
-    va_list again;
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    char *s = alloc((size_t)n + 1);
-    vsnprintf(s, (size_t)n + 1, fmt, args);
-    return s;
-}
 
 static void put_line(Writer *w, const char *text)
 {
@@ -32,7 +20,7 @@ void line(Writer *w, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    put_line(w, vtext(fmt, args));
+    put_line(w, vformat(fmt, args));
     va_end(args);
 }
 
@@ -41,7 +29,7 @@ void open_block(Writer *w, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    put_line(w, vtext(fmt, args));
+    put_line(w, vformat(fmt, args));
     va_end(args);
     w->depth++;
     must(w->depth < COUNT_OF(w->block));

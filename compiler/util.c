@@ -2,7 +2,6 @@
 #include "util.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,7 +68,7 @@ void *grow(void *at, int n, int *cap, size_t size)
 
 /* ------------------------------------------------------------------ strings */
 
-static char *vformat(const char *fmt, va_list args)
+char *vformat(const char *fmt, va_list args)
 {
     va_list again;
     va_copy(again, args);

@@ -2,6 +2,7 @@
 #ifndef UTIL_H
 #define UTIL_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
@@ -24,6 +25,7 @@ void *grow(void *at, int n, int *cap, size_t size);
 
 /* Strings live in the arena as well. */
 char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *vformat(const char *fmt, va_list args);
 char *copy_string(const char *s);
 char *copy_bytes_as_string(const char *s, size_t n);
 bool starts_with(const char *s, const char *prefix);
