@@ -87,20 +87,13 @@ static int next_call(lua_State *L)
     return 0;
 }
 
-static void add_stacked(Loop *l, Node *n)
-{
-    for (int k = 0; k < l->ys.n; k++)
-        if (l->ys.at[k] == n) return;
-    push(&l->ys, n);
-}
-
 /* core.keep(l, value): core.stacked will ask for it.  Told before closing: what a loop depends on decides where it
  * lies. */
 static int keep_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);
     const Tensor *t = tensor_at(L, 2, "a stacked value");
-    if (t->node->in_loop == l) add_stacked(l, t->node);
+    if (t->node->in_loop == l) loop_yield(l, t->node);
     return 0;
 }
 
@@ -110,7 +103,7 @@ static int close_call(lua_State *L)
     must(trace.open.at[trace.open.n - 1] == l);
     here = lua_place(L);
     for (int i = 0; i < trace.states.n; i++)
-        if (trace.states.at[i].depth == trace.open.n) add_stacked(l, trace.states.at[i].node);
+        if (trace.states.at[i].depth == trace.open.n) loop_yield(l, trace.states.at[i].node);
     loop_close(l);
     for (int i = 0; i < trace.states.n; i++) {
         struct New_state *s = &trace.states.at[i];

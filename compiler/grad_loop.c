@@ -68,14 +68,6 @@ static bool is_saved(Level *lv, const Node *v)
 
 static Level *copied(Level *lv, Node *node);
 
-/* v will be stacked by l, which is to be closed. */
-static void enter(Loop *l, Node *v)
-{
-    for (int k = 0; k < l->ys.n; k++)
-        if (l->ys.at[k] == v) return;
-    push(&l->ys, v);
-}
-
 static Node *saved(Level *lv, Node *v)
 {
     Node *stack;
@@ -150,7 +142,7 @@ static Level *copied(Level *lv, Node *node)
         *table_at(&c->values, l->carries.at[k].arg) = arg;
     }
     for (int k = 0; k < l->carries.n; k++) loop_next(c->backward, k, value(c, l->carries.at[k].next));
-    for (int k = 0; k < l->ys.n; k++) enter(c->backward, value(c, l->ys.at[k]));
+    for (int k = 0; k < l->ys.n; k++) loop_yield(c->backward, value(c, l->ys.at[k]));
     loop_close(c->backward);
     push(&lv->copies, c);
     return c;
@@ -240,7 +232,7 @@ static Node *of_stack(Reversal *v, int k, bool closed)
     if (!g) return NULL;
     if (g->in_loop != v->r) return broadcast(g, v->l->xs.at[k].outer->shape);
     if (closed) return loop_stack(v->r, g);
-    enter(v->r, g);
+    loop_yield(v->r, g);
     return g;
 }
 

@@ -400,6 +400,8 @@ void loop_next(Loop *l, int carry, Node *value);
 Node *loop_close(Loop *l);                                  /* finds the parent; may be called again after additions */
 Node *loop_result(Loop *l, int carry);
 Node *loop_stack(Loop *l, Node *body_value);                /* [trip, …]; appends, or finds; also after closing */
+bool loop_stacks(const Loop *l, const Node *body_value);     /* is it among ys */
+void loop_yield(Loop *l, Node *body_value);                 /* it is now; before closing, for loop_stack() after it */
 bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or lies in it; everything lies in NULL */
 
 /* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its

@@ -270,9 +270,7 @@ static void absorb(Level *level, Node *n)
     for (int k = 0; k < l->carries.n; k++) {
         Node *next = l->carries.at[k].next, *arg = l->carries.at[k].arg;
         bool adds = next->op == OP_add && (next->in[0] == arg) != (next->in[1] == arg);
-        bool history = false;
-        for (int y = 0; y < l->ys.n; y++) history |= l->ys.at[y] == arg;
-        if (adds && !history && next->in_loop == l && info(arg)->uses == 1 && info(next)->uses == 1)
+        if (adds && !loop_stacks(l, arg) && next->in_loop == l && info(arg)->uses == 1 && info(next)->uses == 1)
             info(next)->absorbed = true;
     }
 }

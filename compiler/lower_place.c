@@ -195,12 +195,7 @@ static bool same_strides(const View *a, const View *b)
     return true;
 }
 
-static bool loop_has_history(const Loop *l, int carry)
-{
-    for (int k = 0; k < l->ys.n; k++)
-        if (l->ys.at[k] == l->carries.at[carry].arg) return true;
-    return false;
-}
+static bool loop_has_history(const Loop *l, int carry) { return loop_stacks(l, l->carries.at[carry].arg); }
 
 static bool group_can_store(const Node *n, const View *v)
 {

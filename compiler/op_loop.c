@@ -92,6 +92,18 @@ Node *loop_close(Loop *l)
 
 Node *loop_result(Loop *l, int carry) { return pick(l->node, PICK_CARRY, carry); }
 
+bool loop_stacks(const Loop *l, const Node *body_value)
+{
+    for (int k = 0; k < l->ys.n; k++)
+        if (l->ys.at[k] == body_value) return true;
+    return false;
+}
+
+void loop_yield(Loop *l, Node *body_value)
+{
+    if (!loop_stacks(l, body_value)) push(&l->ys, body_value);
+}
+
 Node *loop_stack(Loop *l, Node *body_value)
 {
     int k = 0;

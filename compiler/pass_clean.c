@@ -89,10 +89,7 @@ static void rebuild_stacks(Rewrite *r, const Cleaning *c, const Node *old, Loop 
     for (int i = 0; i < c->stacks.n; i++) {
         const Node *n = c->stacks.at[i];
         if (n->in[0] != old) continue;
-        Node *y = rewritten(r, old->loop->ys.at[n->ints[1]]);
-        bool there = false;
-        for (int k = 0; k < new->ys.n; k++) there |= new->ys.at[k] == y;
-        if (!there) push(&new->ys, y);
+        loop_yield(new, rewritten(r, old->loop->ys.at[n->ints[1]]));
     }
 }
 

@@ -224,19 +224,12 @@ static Node *stack_of(Body *b, Node *n)
     return loop_stack(b->l, now);
 }
 
-static bool is_stacked(const Body *b, const Node *n)
-{
-    for (int k = 0; k < b->l->ys.n; k++)
-        if (b->l->ys.at[k] == n) return true;
-    return false;
-}
-
 static bool is_outside(Body *b, const Node *n);
 
 /* n's form along the iterations can be had without stacking anything more. */
 static bool at_hand(Body *b, const Node *n)
 {
-    if (!in_body(b, n) || fact(b, n)->along || is_stacked(b, n)) return true;
+    if (!in_body(b, n) || fact(b, n)->along || loop_stacks(b->l, n)) return true;
     return n->op == OP_loop_arg ? !is_carry(n) : is_outside(b, n);
 }
 
