@@ -76,15 +76,27 @@ static const char *plain_product(const struct Gemm *g)
     return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
 }
 
+/* Whether the product is added to what is there. */
+static const char *adds(const struct Gemm *g)
+{
+    if (!g->afresh) return g->c.add ? "true" : "false";
+    const char *i = loop_letter(g->afresh);
+    return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(g->afresh)) : format("%s > 0", i);
+}
+
 static char *product_call(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     const char *type = type_suffix(g->c.node->dtype), *plain = plain_product(g);
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     if (plain)
-        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s);", plain, g->c.add ? "_add" : "", type, c, a, b,
-                      extent_text(g->M, true), extent_text(g->N, plain[0] == 't'), extent_text(g->K, plain[0] == 't'));
-    return format("gemm_%s(%s, %s, %s, &%s, %s);", type, c, a, b, description(k), g->c.add ? "true" : "false");
+        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", plain,
+                      g->afresh  ? "_sum"
+                      : g->c.add ? "_add"
+                                 : "",
+                      type, c, a, b, extent_text(g->M, true), extent_text(g->N, plain[0] == 't'),
+                      extent_text(g->K, plain[0] == 't'), g->afresh ? format(", %s", adds(g)) : "");
+    return format("gemm_%s(%s, %s, %s, &%s, %s);", type, c, a, b, description(k), adds(g));
 }
 
 /* ------------------------------------------------------------------ calls and loops */

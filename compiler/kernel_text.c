@@ -54,7 +54,7 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
     for (int i = 0; i < k->gemm.nbatch; i++) say(t, " x %lld", (long long)k->gemm.batch[i]);
     say(t, "\n%*sc ", depth, "");
     say_view(t, &k->gemm.c.view);
-    say(t, "%s= a ", k->gemm.c.add ? " +" : " ");
+    say(t, "%s= a ", k->gemm.afresh ? " (+)" : k->gemm.c.add ? " +" : " ");
     say_view(t, &k->gemm.a.view);
     say(t, " . b ");
     say_view(t, &k->gemm.b.view);

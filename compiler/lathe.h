@@ -253,6 +253,7 @@ typedef struct Kernel {
         int nbatch;
         int64_t batch[MAXRANK], a_batch[MAXRANK], b_batch[MAXRANK], c_batch[MAXRANK];   /* extents, strides */
         int64_t M, N, K;
+        Loop *afresh;               /* c.add, but this loop's first iteration sets */
         int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
     } gemm;
 

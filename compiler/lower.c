@@ -275,6 +275,50 @@ static void absorb(Level *level, Node *n)
     }
 }
 
+Node *beneath(Node *n)
+{
+    while ((n->op == OP_reshape || n->op == OP_permute) && !info(n)->forced) n = n->in[0];
+    return n;
+}
+
+Node *added_to(const struct Carry *c) { return c->next->in[c->next->in[0] == c->arg]; }
+
+bool adds_up_from_zero(const Node *n)
+{
+    double x;
+    if (n->op != OP_pick || n->in[0]->op != OP_loop || n->ints[0] != PICK_CARRY) return false;
+    const struct Carry *c = &n->in[0]->loop->carries.at[n->ints[1]];
+    return info(c->next)->absorbed && is_filled(c->init, &x) && x == 0;
+}
+
+/* A sum of what kernels can add to what is there (products, scatters, what loops add up) for its one reader. */
+static bool adds_up(Node *n, Loop *level)
+{
+    Node *below = beneath(n);
+    if (below->in_loop != level || info(below)->uses != 1) return false;
+    if (below->op == OP_add)
+        return below->in[0] != below->in[1] && adds_up(below->in[0], level) && adds_up(below->in[1], level);
+    return below->op == OP_dot || below->op == OP_scatter_add || adds_up_from_zero(below);
+}
+
+/* n will be wanted at some place, and is made there without kernels for its additions. */
+static void absorb_sum(Node *n, Loop *level)
+{
+    Node *below = beneath(n);
+    if (below->op != OP_add || !adds_up(n, level)) return;
+    info(below)->absorbed = true;
+    for (int k = 0; k < 2; k++) absorb_sum(below->in[k], level);
+}
+
+static void absorb_sums(Level *level, Node *n)
+{
+    (void)level;
+    for (int k = 0; n->op == OP_loop && !options.no_fuse && k < n->loop->carries.n; k++) {
+        const struct Carry *c = &n->loop->carries.at[k];
+        if (info(c->next)->absorbed) absorb_sum(added_to(c), n->loop);
+    }
+}
+
 static void read_as_is(Node *n)
 {
     if (is_free(reading(n).source)) info(reading(n).source)->grouped = true;
@@ -366,6 +410,9 @@ static Level *fused(Graph *g)
     each_level(top, count_uses);
     for (int i = 0; i < roots.n; i++) use(roots.at[i]);
     each_level(top, absorb);
+    each_level(top, absorb_sums);
+    for (int i = 0; i < g->outs.n; i++)
+        if (g->outs.at[i].kind != OUT_STATE && !options.no_fuse) absorb_sum(g->outs.at[i].node, NULL);
     each_level(top, find_grouped);
     for (int i = 0; i < roots.n; i++) read_as_is(roots.at[i]);
     fuse_all(top);

@@ -33,6 +33,11 @@ typedef struct Level {
     VEC(struct Level *) inside; /* of its loop nodes, in their order */
 } Level;
 
+/* A value that several kernels add up in one place: the first one that is lowered sets it, the others add to it. */
+typedef struct Sum {
+    bool begun;
+} Sum;
+
 /* What lowering knows of a node. */
 typedef struct Info {
     const Node *node;
@@ -41,7 +46,7 @@ typedef struct Info {
     bool forced;                /* a view that is copied into a buffer of its own */
     bool solid;                 /* a map that could be free, but is not affine over the space of a reader */
     bool grouped;               /* a free map that somebody reads from memory all the same */
-    bool absorbed;              /* next = add(carry, x) of a carry that is added to in place: no kernel of its own */
+    bool absorbed;              /* an add without a kernel of its own: its inputs' kernels add to its place */
     bool memory;                /* somebody reads it from memory */
     const Node *layout;         /* dot: the permutation that it is laid out for */
     Node *twin;                 /* the same value of the forward phase, where both meet in one kernel */
@@ -51,7 +56,8 @@ typedef struct Info {
     bool emitted;               /* its kernel stands */
     bool placed;
     bool fleeting;              /* its place is a carry's, which the loop overwrites: good for its one reader only */
-    bool adds;                  /* its kernel adds to its place instead of setting it */
+    Sum *sum;                   /* its place is that of a sum; NULL: it has its own, and its kernel sets it */
+    Loop *afresh;               /* a dot that adds up over this loop, from zero: its first iteration may set */
     View place;                 /* of its own shape */
 } Info;
 Info *info(const Node *n);
@@ -62,6 +68,9 @@ typedef struct Reading {
     View view;                  /* over the node's shape, as if the source lay where it will (buffer NULL until placed) */
 } Reading;
 Reading reading(Node *n);                                       /* forces copies where a view is not affine */
+Node *beneath(Node *n);                                         /* what reshapes and permutes of it show */
+Node *added_to(const struct Carry *c);                          /* the x of an absorbed next = add(carry, x) */
+bool adds_up_from_zero(const Node *n);                          /* the end of such a carry that starts as zero */
 bool is_view(const Node *n);
 bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
@@ -80,7 +89,8 @@ typedef struct Lowering {
         Level *level;
         Node *node;
         View to, from;          /* from.buffer NULL: where the node lies */
-        bool add, aside;        /* aside: saves what other copies overwrite, so it comes first */
+        Sum *sum, *zero_of;     /* zero_of: the zero that starts this sum, if it has to start here */
+        bool aside;             /* saves what other copies overwrite, so it comes first */
         Node *owner;            /* a loop: before it starts; a concat: where it stands; NULL: at the level's end */
     }) copies;
 } Lowering;
@@ -89,6 +99,7 @@ void layout_parameters(const Desc *d);
 void place_level(Level *level);                                 /* and the levels inside */
 View place_of(Node *source);                                    /* where a source lies, in its own shape */
 View final_view(Node *n);                                       /* place and views composed */
+bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
 /* ---- lower_gemm.c, lower_kernels.c */

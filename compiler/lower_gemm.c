@@ -136,7 +136,9 @@ void fill_gemm_kernel(Node *dot, Kernel *k)
     k->node = dot;
     k->gemm.a = (Operand){.node = dot->in[0], .view = final_view(dot->in[0])};
     k->gemm.b = (Operand){.node = dot->in[1], .view = final_view(dot->in[1])};
-    k->gemm.c = (Operand){.node = dot, .view = info(dot)->place, .add = info(dot)->adds};
+    Sum *sum = info(dot)->sum;
+    k->gemm.afresh = sum && !sum->begun ? info(dot)->afresh : NULL;
+    k->gemm.c = (Operand){.node = dot, .view = info(dot)->place, .add = adds_to(sum) || info(dot)->afresh};
     if (!fill_gemm(dot, &k->gemm.a.view, &k->gemm.b.view, &k->gemm.c.view, &k->gemm))
         die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s",
             shape_text(dot->in[0]->shape), shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view),

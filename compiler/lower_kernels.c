@@ -167,18 +167,18 @@ static void add_member(Build *b, int p, int i)
         add_partials(k, n);
         View over;
         must(view_reshape(&v, (Shape){.rank = 1, .dim = {k->space.dim[k->space.rank - 1]}}, &over));
-        push(&phase->column_stores, ((Operand){.node = n, .view = over, .add = info(n)->adds}));
+        push(&phase->column_stores, ((Operand){.node = n, .view = over, .add = adds_to(info(n)->sum)}));
         return;
     }
     case FULL:
         if (!stored) return;
         list_each(b, p, i);
-        push(&phase->stores, ((Operand){.node = n, .view = over_space(k, &v), .add = info(n)->adds}));
+        push(&phase->stores, ((Operand){.node = n, .view = over_space(k, &v), .add = adds_to(info(n)->sum)}));
         return;
     }
     if (stored)
         push(&phase->row_stores,
-             ((Operand){.node = n, .view = over_rows(k, &v), .once_a_row = true, .add = info(n)->adds}));
+             ((Operand){.node = n, .view = over_rows(k, &v), .once_a_row = true, .add = adds_to(info(n)->sum)}));
 }
 
 /* ------------------------------------------------------------------ merging axes */
@@ -370,7 +370,7 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
         k->bytes += (double)(elements(moved->shape) * dtype_bytes(moved->dtype));
     }
     if (n->op != OP_topk) k->bytes += (double)(elements(n->shape) * dtype_bytes(n->dtype));
-    if (n->op != OP_topk) push(&k->writes, ((Operand){.node = n, .view = info(n)->place}));
+    if (n->op != OP_topk) push(&k->writes, ((Operand){n, info(n)->place, .add = adds_to(info(n)->sum)}));
     return k;
 }
 
@@ -389,9 +389,9 @@ static void emit_copies(Level *level, const Node *owner, Kernels *out)
         for (int i = 0; i < lowering.copies.n; i++) {
             struct Copy *c = &lowering.copies.at[i];
             int turn = c->aside ? 0 : c->from.buffer ? 2 : 1;
-            if (c->level != level || c->owner != owner || turn != pass) continue;
+            if (c->level != level || c->owner != owner || turn != pass || (c->zero_of && c->zero_of->begun)) continue;
             if (c->node->in_loop == level->loop) emit(level, c->node, out);
-            add(level, out, copy_kernel(c->node, &c->from, c->to, c->add, false));
+            add(level, out, copy_kernel(c->node, &c->from, c->to, adds_to(c->sum), false));
         }
 }
 
@@ -412,6 +412,10 @@ static void emit_loop(Level *level, Node *n, Kernels *out)
                 k->flops += body.at[j]->flops * (double)n->loop->trip;
             }
         }
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *p = level->nodes.at[i];
+        if (p->op == OP_pick && p->in[0] == n) adds_to(info(p)->sum);
+    }
     add(level, out, k);
 }
 

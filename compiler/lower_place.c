@@ -209,6 +209,13 @@ static bool group_can_store(const Node *n, const View *v)
     die("a node that is not in its group");
 }
 
+bool adds_to(Sum *s)
+{
+    bool add = s && s->begun;
+    if (s) s->begun = true;
+    return add;
+}
+
 static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
 {
     if (n->in_loop != level->loop || info(n)->placed || v->guarded || info(n)->absorbed) return false;
@@ -216,7 +223,7 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
     if ((add || !same_strides(&own, v)) && info(n)->uses > 1) return false;
     if (is_view(n) && !info(n)->forced) return false;
     if (n->op == OP_pick) {
-        if (add || n->in[0]->op != OP_loop) return false;
+        if (n->in[0]->op != OP_loop || (add && !adds_up_from_zero(n))) return false;
         const Loop *l = n->in[0]->loop;
         if (n->ints[0] == PICK_CARRY) return !loop_has_history(l, (int)n->ints[1]) && same_strides(&own, v);
         Node *y = l->ys.at[n->ints[1]];
@@ -225,7 +232,7 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
     }
     if (info(n)->group) return group_can_store(n, v);
     if (n->op == OP_dot) return gemm_fits_at(n, v);
-    return !add && same_strides(&own, v) &&
+    return (!add || n->op == OP_scatter_add) && same_strides(&own, v) &&
            (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite || n->op == OP_argmax ||
             n->op == OP_cumsum || n->op == OP_concat);
 }
@@ -243,34 +250,38 @@ static View unpermuted(const View *v, const Node *n)
 }
 
 /* A carry or a state may be overwritten by a copy that comes before: such a source is copied aside first. */
-static void copy_late(Level *level, Node *n, View v, bool add, Node *owner)
+static void copy_late(Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
     Node *source = reading(n).source;
     bool fleeting = source->op == OP_state || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
     info(source)->memory = true;
     if (!fleeting || owner) {
-        push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .add = add, .owner = owner}));
+        push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .sum = sum, .owner = owner}));
         return;
     }
     View aside = view_whole(new_buffer(level->loop, value_name(n), WORK, n->dtype, n->shape, n));
     push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = aside, .aside = true}));
-    push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .from = aside, .add = add}));
+    push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .from = aside, .sum = sum}));
 }
 
-/* n shall be found at v when the level is done (or where its owner, a loop or a concat, stands). */
-static void want(Level *level, Node *n, View v, bool add, Node *owner)
+/* n shall be found at v, as a part of the sum there if there is one, when the level is done (or where its owner, a loop
+ * or a concat, stands). */
+static void want(Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
     View inner;
-    if (can_be_made_there(level, n, &v, add)) {
+    if (info(n)->absorbed) {
+        if (!sum) sum = NEW(Sum);
+        for (int k = 0; k < 2; k++) want(level, n->in[k], v, sum, owner);
+    } else if (can_be_made_there(level, n, &v, sum)) {
         put(n, v);
-        info(n)->adds = add;
+        info(n)->sum = sum;
         info(n)->memory = true;
     } else if (n->op == OP_reshape && !info(n)->forced && view_reshape(&v, n->in[0]->shape, &inner)) {
-        want(level, n->in[0], inner, add, owner);
+        want(level, n->in[0], inner, sum, owner);
     } else if (n->op == OP_permute && !info(n)->forced) {
-        want(level, n->in[0], unpermuted(&v, n), add, owner);
+        want(level, n->in[0], unpermuted(&v, n), sum, owner);
     } else {
-        copy_late(level, n, v, add, owner);
+        copy_late(level, n, v, sum, owner);
     }
 }
 
@@ -279,10 +290,10 @@ static void want_fleeting(Level *level, Node *n, View v, Node *owner)
 {
     Node *source = reading(n).source;
     if (info(source)->uses != 1) {
-        copy_late(level, n, v, false, owner);
+        copy_late(level, n, v, NULL, owner);
         return;
     }
-    want(level, n, v, false, owner);
+    want(level, n, v, NULL, owner);
     info(source)->fleeting = info(source)->placed && info(source)->place.buffer == v.buffer;
 }
 
@@ -301,14 +312,14 @@ static bool updates_in_place(const Node *new, const Node *old)
 static void want_output(Level *top, const Output *o)
 {
     if (o->kind == OUT_GRAD) {
-        want(top, o->node, view_whole(parameter_buffer(GRADIENTS, o->name, o->node)), false, NULL);
+        want(top, o->node, view_whole(parameter_buffer(GRADIENTS, o->name, o->node)), NULL, NULL);
     } else if (o->kind == OUT_VALUE) {
         Buffer *b = new_buffer(NULL, format("out_%s", o->name), OUTPUTS, o->node->dtype, o->node->shape, o->node);
-        want(top, o->node, view_whole(b), false, NULL);
+        want(top, o->node, view_whole(b), NULL, NULL);
     } else {
         Node *old = state_node(o->name, o->node->dtype, o->node->shape);
-        if (updates_in_place(o->node, old)) want(top, o->node, place_of(old), false, NULL);
-        else copy_late(top, o->node, place_of(old), false, NULL);
+        if (updates_in_place(o->node, old)) want(top, o->node, place_of(old), NULL, NULL);
+        else copy_late(top, o->node, place_of(old), NULL, NULL);
     }
 }
 
@@ -360,8 +371,32 @@ static void place_history(Level *level, Level *body, int k, Node *final)
         history.base = l->reverse ? all.stride[0] : 0;
         put(stack, history);
     }
-    want(level, c->init, slot(&all, l->reverse ? l->trip : 0), false, l->node);
-    want(body, c->next, view_without_first(&all, l, l->reverse ? 0 : 1), false, NULL);
+    want(level, c->init, slot(&all, l->reverse ? l->trip : 0), NULL, l->node);
+    want(body, c->next, view_without_first(&all, l, l->reverse ? 0 : 1), NULL, NULL);
+}
+
+/* The carry at v adds up x.  What its loop adds to, or a zero, comes first, unless a product can do without. */
+static void place_loop_sum(Level *level, Level *body, const struct Carry *c, View v, Node *final)
+{
+    Loop *l = body->loop;
+    Node *x = added_to(c);
+    Sum *over = final ? info(final)->sum : NULL, *inside = NEW(Sum);
+    double zero = 1;
+    inside->begun = true;
+    want(body, x, v, inside, NULL);
+    if (!is_filled(c->init, &zero) || zero != 0) {
+        want_fleeting(level, c->init, v, l->node);
+        return;
+    }
+    if (!over) over = NEW(Sum);
+    Node *below = beneath(x);
+    if (below->op == OP_dot && info(below)->sum == inside) {
+        info(below)->sum = over;
+        info(below)->afresh = l;
+    } else {
+        copy_late(level, c->init, v, NULL, l->node);
+        lowering.copies.at[lowering.copies.n - 1].zero_of = over;
+    }
 }
 
 static void place_single(Level *level, Level *body, int k, Node *final)
@@ -376,14 +411,12 @@ static void place_single(Level *level, Level *body, int k, Node *final)
         put(c->arg, info(final)->place);
     }
     View v = info(c->arg)->place;
-    want_fleeting(level, c->init, v, l->node);
-    if (c->next == c->arg) return;
     if (info(c->next)->absorbed) {
-        Node *x = c->next->in[0] == c->arg ? c->next->in[1] : c->next->in[0];
-        want(body, x, v, true, NULL);
-    } else {
-        copy_late(body, c->next, v, false, NULL);
+        place_loop_sum(level, body, c, v, final);
+        return;
     }
+    want_fleeting(level, c->init, v, l->node);
+    if (c->next != c->arg) copy_late(body, c->next, v, NULL, NULL);
 }
 
 static void place_loop(Level *level, Level *body)
@@ -400,7 +433,7 @@ static void place_loop(Level *level, Level *body)
         if (!info(stack)->placed)
             put(stack, view_whole(new_buffer(level->loop, value_name(y), WORK, y->dtype, slots(l, 0, y->shape), y)));
         View all = info(stack)->place;
-        want(body, y, view_without_first(&all, l, 0), false, NULL);
+        want(body, y, view_without_first(&all, l, 0), NULL, NULL);
     }
     place_level(body);
 }
@@ -432,7 +465,7 @@ static void place_parts(Level *level, Node *n)
         part.shape = n->in[i]->shape;
         part.high[axis] = part.shape.dim[axis];
         if (info(n)->fleeting) want_fleeting(level, n->in[i], part, n);
-        else want(level, n->in[i], part, false, n);
+        else want(level, n->in[i], part, NULL, n);
         part.base += part.shape.dim[axis] * part.stride[axis];
     }
 }

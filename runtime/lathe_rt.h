@@ -47,23 +47,30 @@ void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, boo
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
 /* Products of plain arrays: c[M][N] (+)= a · b, where n says a[M][K] or b[K][N], and t says that the array given holds the
- * transpose, a[K][M] or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…). */
-#define LATHE_MATMUL(name, type, gemm, am, ak, bk, bn, add)                                                       \
-    static inline void name(type *c, const type *a, const type *b, int64_t M, int64_t N, int64_t K)               \
-    {                                                                                                             \
-        gemm(c, a, b, &(Lathe_gemm){.M = M, .N = N, .K = K, .a_m = am, .a_k = ak, .b_k = bk, .b_n = bn, .c_m = N, .c_n = 1}, add); \
+ * transpose, a[K][M] or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…); the last argument of
+ * matmul_nt_sum_f32(…, add) says whether to add. */
+#define LATHE_MATMUL(way, type, suffix, am, ak, bk, bn)                                                                    \
+    static inline void matmul_##way##_sum_##suffix(type *c, const type *a, const type *b, int64_t M, int64_t N, int64_t K, \
+                                                   bool add)                                                               \
+    {                                                                                                                      \
+        gemm_##suffix(c, a, b,                                                                                             \
+                      &(Lathe_gemm){.M = M, .N = N, .K = K, .a_m = am, .a_k = ak, .b_k = bk, .b_n = bn, .c_m = N, .c_n = 1}, add); \
+    }                                                                                                                      \
+    static inline void matmul_##way##_##suffix(type *c, const type *a, const type *b, int64_t M, int64_t N, int64_t K)     \
+    {                                                                                                                      \
+        matmul_##way##_sum_##suffix(c, a, b, M, N, K, false);                                                              \
+    }                                                                                                                      \
+    static inline void matmul_##way##_add_##suffix(type *c, const type *a, const type *b, int64_t M, int64_t N, int64_t K) \
+    {                                                                                                                      \
+        matmul_##way##_sum_##suffix(c, a, b, M, N, K, true);                                                               \
     }
-#define LATHE_MATMULS(type, gemm, suffix)                                        \
-    LATHE_MATMUL(matmul_nn_##suffix, type, gemm, K, 1, N, 1, false)              \
-    LATHE_MATMUL(matmul_nt_##suffix, type, gemm, K, 1, 1, K, false)              \
-    LATHE_MATMUL(matmul_tn_##suffix, type, gemm, 1, M, N, 1, false)              \
-    LATHE_MATMUL(matmul_tt_##suffix, type, gemm, 1, M, 1, K, false)              \
-    LATHE_MATMUL(matmul_nn_add_##suffix, type, gemm, K, 1, N, 1, true)           \
-    LATHE_MATMUL(matmul_nt_add_##suffix, type, gemm, K, 1, 1, K, true)           \
-    LATHE_MATMUL(matmul_tn_add_##suffix, type, gemm, 1, M, N, 1, true)           \
-    LATHE_MATMUL(matmul_tt_add_##suffix, type, gemm, 1, M, 1, K, true)
-LATHE_MATMULS(float, gemm_f32, f32)
-LATHE_MATMULS(double, gemm_f64, f64)
+#define LATHE_MATMULS(type, suffix)             \
+    LATHE_MATMUL(nn, type, suffix, K, 1, N, 1)  \
+    LATHE_MATMUL(nt, type, suffix, K, 1, 1, K)  \
+    LATHE_MATMUL(tn, type, suffix, 1, M, N, 1)  \
+    LATHE_MATMUL(tt, type, suffix, 1, M, 1, K)
+LATHE_MATMULS(float, f32)
+LATHE_MATMULS(double, f64)
 
 /* rt_main.c: the trainer's command line; generated programs have no other main. */
 int lathe_main(const Lathe_model *model, int argc, char **argv);
