@@ -33,7 +33,7 @@ done
 all_tests() {
     for file in tests/*/test_*.c tests/*/*.sh tests/front/*.lua tests/golden/*.*; do
         case $file in
-        *'*'* | tests/golden/*.lua | tests/golden/*.graph) ;;
+        *'*'* | tests/golden/*.lua | tests/golden/*.graph | tests/bench/*) ;;
         *) name=${file#tests/}; name=${name%.c}; echo "${name%.lua}" ;;
         esac
     done | grep -E -- "$pattern" | if [ -n "$bless" ]; then blessable; else cat; fi
