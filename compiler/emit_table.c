@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static VEC(struct Table {
+static VEC(struct Named {
     const Node *node;
     const char *name;
 }) tables;
@@ -21,7 +21,7 @@ const char *table_name(const Node *n)
     for (int i = 0; i < tables.n; i++)
         if (same_constant(tables.at[i].node, n)) return tables.at[i].name;
     const char *name = format("table_%d", tables.n + 1);
-    push(&tables, ((struct Table){n, name}));
+    push(&tables, ((struct Named){n, name}));
     return name;
 }
 

@@ -4,15 +4,6 @@
 
 #include "lathe.h"
 
-/* Node -> pointer; never iterated, so that nothing depends on addresses. */
-typedef struct Table {
-    const Node **key;
-    void **value;
-    int n, cap;
-} Table;
-void **table_at(Table *t, const Node *key); /* the value's slot, NULL at first */
-void *table_get(const Table *t, const Node *key);
-
 typedef struct Grad { /* facts about the forward graph */
     Table order;      /* loop's index -> Nodes *: its body, inputs first */
     Table active;     /* nodes that a parameter reaches along differentiable inputs */

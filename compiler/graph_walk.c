@@ -1,4 +1,4 @@
-/* graph_walk.c: visits graphs in order, and copies them with some nodes replaced. */
+/* graph_walk.c: visits graphs in order, keeps things by node, and copies graphs with some nodes replaced. */
 #include "lathe.h"
 
 #include <string.h>
@@ -90,32 +90,38 @@ int count_nodes(const Graph *g)
     return all.n;
 }
 
-/* ------------------------------------------------------------------ copying with replacements */
+/* ------------------------------------------------------------------ tables by node */
 
-static Node **done_slot(Rewrite *r, const Node *old)
+static int slot_of(const Table *t, const Node *key)
 {
-    if (r->done.n * 2 >= r->done.cap) {
-        int cap = r->done.cap ? r->done.cap * 2 : 256;
-        Node **key = NEW_ARRAY(Node *, cap), **value = NEW_ARRAY(Node *, cap);
-        for (int i = 0; i < r->done.cap; i++) {
-            if (!r->done.key[i]) continue;
-            unsigned h = (unsigned)r->done.key[i]->id * 2654435761u;
-            while (key[h & (unsigned)(cap - 1)]) h++;
-            key[h & (unsigned)(cap - 1)] = r->done.key[i];
-            value[h & (unsigned)(cap - 1)] = r->done.value[i];
-        }
-        r->done.key = key;
-        r->done.value = value;
-        r->done.cap = cap;
-    }
-    unsigned h = (unsigned)old->id * 2654435761u, mask = (unsigned)(r->done.cap - 1);
-    while (r->done.key[h & mask] && r->done.key[h & mask] != old) h++;
-    if (!r->done.key[h & mask]) {
-        r->done.key[h & mask] = (Node *)old;
-        r->done.n++;
-    }
-    return &r->done.value[h & mask];
+    unsigned h = (unsigned)key->id * 2654435761u, mask = (unsigned)(t->cap - 1);
+    while (t->key[h & mask] && t->key[h & mask] != key) h++;
+    return (int)(h & mask);
 }
+
+void **table_at(Table *t, const Node *key)
+{
+    if (t->n * 2 >= t->cap) {
+        Table old = *t;
+        t->cap = old.cap ? old.cap * 2 : 64;
+        t->key = NEW_ARRAY(const Node *, t->cap);
+        t->value = NEW_ARRAY(void *, t->cap);
+        for (int i = 0; i < old.cap; i++) {
+            if (!old.key[i]) continue;
+            int s = slot_of(t, old.key[i]);
+            t->key[s] = old.key[i];
+            t->value[s] = old.value[i];
+        }
+    }
+    int s = slot_of(t, key);
+    t->n += !t->key[s];
+    t->key[s] = key;
+    return &t->value[s];
+}
+
+void *table_get(const Table *t, const Node *key) { return t->cap ? t->value[slot_of(t, key)] : NULL; }
+
+/* ------------------------------------------------------------------ copying with replacements */
 
 Node *remade(const Node *old, Node *const *in)
 {
@@ -127,14 +133,14 @@ Node *remade(const Node *old, Node *const *in)
 
 static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
 {
-    *done_slot(r, old->index) = new->index;
+    *table_at(&r->done, old->index) = new->index;
     for (int k = 0; k < old->carries.n; k++) {
         Node *arg = loop_carry(new, rewritten(r, old->carries.at[k].init));
-        *done_slot(r, old->carries.at[k].arg) = arg;
+        *table_at(&r->done, old->carries.at[k].arg) = arg;
     }
     for (int k = 0; k < old->xs.n; k++) {
         Node *arg = loop_x(new, rewritten(r, old->xs.at[k].outer));
-        *done_slot(r, old->xs.at[k].arg) = arg;
+        *table_at(&r->done, old->xs.at[k].arg) = arg;
     }
     for (int k = 0; k < old->carries.n; k++)
         if (old->carries.at[k].next) loop_next(new, k, rewritten(r, old->carries.at[k].next));
@@ -189,8 +195,9 @@ static Node *rewritten_op(Rewrite *r, Node *old, Node **in)
 
 Node *rewritten(Rewrite *r, Node *old)
 {
-    if (*done_slot(r, old)) return *done_slot(r, old);
-    Node *new = r->before ? r->before(r, old) : NULL;
+    Node *new = table_get(&r->done, old);
+    if (new) return new;
+    new = r->before ? r->before(r, old) : NULL;
     if (!new && old->op == OP_loop) {
         new = rewritten_loop(r, old);
     } else if (!new) {
@@ -200,7 +207,7 @@ Node *rewritten(Rewrite *r, Node *old)
         bool of_loop = old->op == OP_pick && in[0]->op == OP_loop && old->in[0]->op == OP_loop;
         new = of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
     }
-    return *done_slot(r, old) = new;
+    return *table_at(&r->done, old) = new;
 }
 
 void rewrite_graph(Rewrite *r, Graph *g)

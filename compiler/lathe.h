@@ -411,11 +411,18 @@ void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);
 void loop_roots(const Loop *l, Nodes *out);                 /* what the body must compute: nexts of carries, ys */
 void graph_roots(const Graph *g, Nodes *out);
 int count_nodes(const Graph *g);                            /* all levels */
+typedef struct Table {          /* node -> pointer; never gone through, so that nothing depends on addresses */
+    const Node **key;
+    void **value;
+    int n, cap;
+} Table;
+void **table_at(Table *t, const Node *key);                 /* the value's slot, NULL at first; good until the next is made */
+void *table_get(const Table *t, const Node *key);
 typedef struct Rewrite {        /* a copy of a graph with some nodes replaced; loops are copied with their bodies */
     Node *(*node)(struct Rewrite *, Node *old, Node *const *in);   /* the new node for old, its inputs already new; NULL: keep op */
     Node *(*before)(struct Rewrite *, Node *old);           /* asked first; non-NULL ends the matter; may be NULL itself */
     void *user;
-    struct { Node **key, **value; int n, cap; } done;
+    Table done;                 /* old -> new */
 } Rewrite;
 Node *rewritten(Rewrite *r, Node *old);
 void rewrite_graph(Rewrite *r, Graph *g);                   /* every output, and micro */

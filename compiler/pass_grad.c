@@ -20,36 +20,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ tables */
-
-static int slot_of(const Table *t, const Node *key)
-{
-    unsigned h = (unsigned)key->id * 2654435761u, mask = (unsigned)(t->cap - 1);
-    while (t->key[h & mask] && t->key[h & mask] != key) h++;
-    return (int)(h & mask);
-}
-
-void **table_at(Table *t, const Node *key)
-{
-    if (t->n * 2 >= t->cap) {
-        Table old = *t;
-        t->cap = old.cap ? old.cap * 2 : 64;
-        t->key = NEW_ARRAY(const Node *, t->cap);
-        t->value = NEW_ARRAY(void *, t->cap);
-        for (int i = 0; i < old.cap; i++) {
-            if (!old.key[i]) continue;
-            int s = slot_of(t, old.key[i]);
-            t->key[s] = old.key[i];
-            t->value[s] = old.value[i];
-        }
-    }
-    int s = slot_of(t, key);
-    t->n += !t->key[s];
-    t->key[s] = key;
-    return &t->value[s];
-}
-
-void *table_get(const Table *t, const Node *key) { return t->cap ? t->value[slot_of(t, key)] : NULL; }
+/* ------------------------------------------------------------------ sets of nodes */
 
 static bool set(Table *t, const Node *n) /* true: it was not in it */
 {

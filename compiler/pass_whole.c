@@ -2,7 +2,7 @@
  * smaller ops takes the place of its results (expand).  With --no-whole its definition does.
  *
  * Needs: gradients made.  Leaves: whole ops that lowering has kernels for. */
-#include "grad.h"
+#include "lathe.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef SPLIT_H
 #define SPLIT_H
 
-#include "grad.h"
+#include "lathe.h"
 
 /* A body operand seen from outside the loop: with the iteration axis in front, or the same in every iteration. */
 typedef struct Along {
