@@ -25,24 +25,24 @@ typedef struct Grad_level {
     Nodes outside;       /* nodes outside `forward` that have contributions, in the order of the first */
     Nodes picks;         /* loop results with contributions, until their loop's turn */
     VEC(struct Grad_level *) copies;
-} Level;
+} Grad_level;
 
 /* pass_grad.c */
-bool grad_active(const Level *lv, const Node *v);
-void contribute(Level *lv, Node *v, Node *part);
-Node *gradient(Level *lv, Node *v); /* the sum of the parts, or NULL */
-void differentiate(Level *lv, const Nodes *body);
-void differentiate_node(Level *lv, Node *n, Node *g);
+bool grad_active(const Grad_level *lv, const Node *v);
+void contribute(Grad_level *lv, Node *v, Node *part);
+Node *gradient(Grad_level *lv, Node *v); /* the sum of the parts, or NULL */
+void differentiate(Grad_level *lv, const Nodes *body);
+void differentiate_node(Grad_level *lv, Node *n, Node *g);
 Nodes *body_of(Grad *all, Loop *l);
-void grad_definition(Level *lv, Node *n, Node *const *g);   /* of whole op n by way of its definition; g[k]: of result k, or NULL */
+void grad_definition(Grad_level *lv, Node *n, Node *const *g);   /* of whole op n by way of its definition; g[k]: of result k, or NULL */
 
 /* grad_ops.c: what n's gradient g contributes to the inputs of n; false: not one of theirs */
-bool grad_op(Level *lv, Node *n, Node *g);
+bool grad_op(Grad_level *lv, Node *n, Node *g);
 Node *sum_of(const Nodes *parts);
 
 /* grad_loop.c */
-Node *value(Level *lv, Node *v); /* what stands for the forward node v at this level */
-void grad_loop(Level *lv, Node *node);
+Node *value(Grad_level *lv, Node *v); /* what stands for the forward node v at this level */
+void grad_loop(Grad_level *lv, Node *node);
 bool region_ends(Table *memo,
                  const Node *v); /* not under recompute, but made from costly values that are: worth saving */
 

@@ -59,16 +59,16 @@ bool region_ends(Table *memo, const Node *v)
     return false;
 }
 
-static bool is_saved(Level *lv, const Node *v)
+static bool is_saved(Grad_level *lv, const Node *v)
 {
     if (lv->copying) return false;
     if (lv->replayed) return !is_cheap(v);
     return !recomputed(v) && (!is_cheap(v) || region_ends(&lv->all->regions, v));
 }
 
-static Level *copied(Level *lv, Node *node);
+static Grad_level *copied(Grad_level *lv, Node *node);
 
-static Node *saved(Level *lv, Node *v)
+static Node *saved(Grad_level *lv, Node *v)
 {
     Node *stack;
     if (lv->copy) {
@@ -82,7 +82,7 @@ static Node *saved(Level *lv, Node *v)
     return loop_x(lv->backward, stack);
 }
 
-static Node *argument(Level *lv, Node *v)
+static Node *argument(Grad_level *lv, Node *v)
 {
     if (v->ints[0] == ARG_INDEX) return lv->backward->index;
     if (v->ints[0] == ARG_X) return loop_x(lv->backward, value(lv->up, lv->forward->xs.at[v->ints[1]].outer));
@@ -91,15 +91,15 @@ static Node *argument(Level *lv, Node *v)
 }
 
 /* A result of a copied loop.  Stacks are found by what they stack: copies number them in the order of need. */
-static Node *result_again(Level *lv, const Node *v)
+static Node *result_again(Grad_level *lv, const Node *v)
 {
-    const Level *c = copied(lv, v->in[0]);
+    const Grad_level *c = copied(lv, v->in[0]);
     int which = (int)v->ints[1];
     if (v->ints[0] == PICK_CARRY) return loop_result(c->backward, which);
-    return loop_stack(c->backward, value((Level *)c, c->forward->ys.at[which]));
+    return loop_stack(c->backward, value((Grad_level *)c, c->forward->ys.at[which]));
 }
 
-static Node *remade_here(Level *lv, Node *v)
+static Node *remade_here(Grad_level *lv, Node *v)
 {
     if (v->op == OP_pick && v->in[0]->op == OP_loop) return result_again(lv, v);
     Node **in = NEW_ARRAY(Node *, v->nin + 1);
@@ -111,7 +111,7 @@ static Node *remade_here(Level *lv, Node *v)
     return intern(key);
 }
 
-Node *value(Level *lv, Node *v)
+Node *value(Grad_level *lv, Node *v)
 {
     if (lv->up && v->in_loop != lv->forward) return value(lv->up, v);
     if (!lv->up && !recomputed(v)) return v;
@@ -129,13 +129,13 @@ Node *value(Level *lv, Node *v)
 }
 
 /* The copy of a loop under recompute.  It has all stacks of the original at once, so that its parent is right. */
-static Level *copied(Level *lv, Node *node)
+static Grad_level *copied(Grad_level *lv, Node *node)
 {
     for (int i = 0; i < lv->copies.n; i++)
         if (lv->copies.at[i]->forward == node->loop) return lv->copies.at[i];
     Loop *l = node->loop;
-    Level *c = NEW(Level);
-    *c = (Level){.up = lv, .all = lv->all, .forward = l, .copying = true};
+    Grad_level *c = NEW(Grad_level);
+    *c = (Grad_level){.up = lv, .all = lv->all, .forward = l, .copying = true};
     c->backward = loop_again(l, l->reverse);
     for (int k = 0; k < l->carries.n; k++) {
         Node *arg = loop_carry(c->backward, value(lv, l->carries.at[k].init));
@@ -151,14 +151,14 @@ static Level *copied(Level *lv, Node *node)
 /* ------------------------------------------------------------------ the reversed loop */
 
 typedef struct Reversal {
-    Level *lv, in;
+    Grad_level *lv, in;
     Loop *l, *r;
     int *adjoint; /* r's carry that holds the gradient of l's carry k; -1: none */
 } Reversal;
 
 static Node *zeros_like(const Node *v) { return filled(0, v->dtype, v->shape); }
 
-static bool has_gradient(const Level *lv, const Node *node)
+static bool has_gradient(const Grad_level *lv, const Node *node)
 {
     for (int i = 0; i < lv->picks.n; i++)
         if (lv->picks.at[i]->in[0] == node) return true;
@@ -166,7 +166,7 @@ static bool has_gradient(const Level *lv, const Node *node)
 }
 
 /* The gradient of result (kind, which) of the loop, or NULL. */
-static Node *of_result(Level *lv, const Node *node, int kind, int which)
+static Node *of_result(Grad_level *lv, const Node *node, int kind, int which)
 {
     Nodes parts = {0};
     for (int i = 0; i < lv->picks.n; i++) {
@@ -193,7 +193,7 @@ static void seed(Reversal *v)
 }
 
 /* Takes views outside the body, latest first, from in->outside and differentiates them inside. */
-static void pull_views_in(Level *in)
+static void pull_views_in(Grad_level *in)
 {
     for (;;) {
         int latest = -1;
@@ -236,13 +236,13 @@ static Node *of_stack(Reversal *v, int k, bool closed)
     return g;
 }
 
-void grad_loop(Level *lv, Node *node)
+void grad_loop(Grad_level *lv, Node *node)
 {
     if (!has_gradient(lv, node)) return;
     Loop *l = node->loop;
     Reversal v = {.lv = lv, .l = l, .r = loop_again(l, !l->reverse)};
     v.adjoint = NEW_ARRAY(int, l->carries.n + 1);
-    v.in = (Level){.up = lv, .all = lv->all, .forward = l, .backward = v.r};
+    v.in = (Grad_level){.up = lv, .all = lv->all, .forward = l, .backward = v.r};
     if (recomputed(node) && !lv->replayed) v.in.copy = copied(lv, node);
     v.in.replayed = lv->replayed || v.in.copy;
     seed(&v);

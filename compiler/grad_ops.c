@@ -4,7 +4,7 @@
 #include <string.h>
 
 static Node *zeros_like(const Node *n) { return filled(0, n->dtype, n->shape); }
-static bool to(const Level *lv, const Node *n, int i) { return grad_active(lv, n->in[i]); }
+static bool to(const Grad_level *lv, const Node *n, int i) { return grad_active(lv, n->in[i]); }
 
 /* ------------------------------------------------------------------ sums of contributions */
 
@@ -58,7 +58,7 @@ Node *sum_of(const Nodes *parts)
 
 /* ------------------------------------------------------------------ mixed maps, reductions */
 
-static void grad_where(Level *lv, Node *n, Node *g)
+static void grad_where(Grad_level *lv, Node *n, Node *g)
 {
     Node *c = value(lv, n->in[0]);
     if (to(lv, n, 1)) contribute(lv, n->in[1], where_op(c, g, zeros_like(g)));
@@ -73,7 +73,7 @@ static Node *spread(const Node *n, Node *v)
     return expand(reshape(v, ones), n->in[0]->shape);
 }
 
-static void grad_rmax(Level *lv, Node *n, Node *g)
+static void grad_rmax(Grad_level *lv, Node *n, Node *g)
 {
     Node *x = value(lv, n->in[0]);
     Node *is_largest = map2(OP_eq, x, spread(n, value(lv, n)));
@@ -129,7 +129,7 @@ static Node *unsliced(const Node *n, Node *g)
     return pad(g, before, after);
 }
 
-static void grad_concat(Level *lv, Node *n, Node *g)
+static void grad_concat(Grad_level *lv, Node *n, Node *g)
 {
     int64_t start[MAXRANK] = {0};
     for (int i = 0; i < n->nin; i++) {
@@ -192,7 +192,7 @@ static Node *grad_side(const Side *s, Dot_axes x, Node *g, Node *other)
     return swap ? dot(other, g, r) : permute(dot(g, other, r), g_first);
 }
 
-static void grad_dot(Level *lv, Node *n, Node *g)
+static void grad_dot(Grad_level *lv, Node *n, Node *g)
 {
     Dot_axes x = dot_axes(n);
     Side a = {.batch = x.ab, .contracted = x.ac, .other_batch = x.bb, .other_contracted = x.bc};
@@ -227,7 +227,7 @@ static Node *winners(const Node *n, Node *ids)
     return expand(reshape(wins, aligned), n->in[2]->shape);
 }
 
-static void grad_overwrite(Level *lv, Node *n, Node *g)
+static void grad_overwrite(Grad_level *lv, Node *n, Node *g)
 {
     Node *ids = value(lv, n->in[1]);
     int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
@@ -238,7 +238,7 @@ static void grad_overwrite(Level *lv, Node *n, Node *g)
 }
 
 /* Gradient of the values of topk: back to where they came from.  Works on the axis moved to the end. */
-static void grad_topk(Level *lv, Node *values, Node *g)
+static void grad_topk(Grad_level *lv, Node *values, Node *g)
 {
     Node *n = values->in[0], *x = n->in[0];
     int rank = x->shape.rank, axis = (int)n->ints[0], last[MAXRANK], back[MAXRANK];
@@ -256,7 +256,7 @@ static void grad_topk(Level *lv, Node *values, Node *g)
 
 /* ------------------------------------------------------------------ all of them */
 
-bool grad_op(Level *lv, Node *n, Node *g)
+bool grad_op(Grad_level *lv, Node *n, Node *g)
 {
     const int64_t *k = n->ints;
     Node *x = n->nin ? n->in[0] : NULL;

@@ -344,7 +344,7 @@ Node *attention_back_define(Node *n, int k)
 
 /* ------------------------------------------------------------------ gradient, expansion */
 
-void attention_gradient(Level *lv, Node *n, Node *const *g)
+void attention_gradient(Grad_level *lv, Node *n, Node *const *g)
 {
     if (g[1] || (n->ints[0] & PROBABILITIES && g[2])) {
         grad_definition(lv, n, g);
@@ -362,7 +362,7 @@ void attention_gradient(Level *lv, Node *n, Node *const *g)
     for (int k = 0; k < 3; k++) contribute(lv, n->in[k], pick(back, k, 0));
 }
 
-void attention_back_gradient(Level *lv, Node *n, Node *const *g) { grad_definition(lv, n, g); }
+void attention_back_gradient(Grad_level *lv, Node *n, Node *const *g) { grad_definition(lv, n, g); }
 
 static bool by_definition(Node *n, const bool *wanted, Node **results)
 {

@@ -77,7 +77,7 @@ Nodes *body_of(Grad *all, Loop *l)
 }
 
 static bool is_active(const Grad *all, const Node *n) { return table_get(&all->active, n); }
-bool grad_active(const Level *lv, const Node *v) { return is_active(lv->all, v); }
+bool grad_active(const Grad_level *lv, const Node *v) { return is_active(lv->all, v); }
 
 static bool activate_loop(Grad *all, Loop *l);
 
@@ -159,7 +159,7 @@ static void reach_loop(Grad *all, Loop *l)
 
 /* ------------------------------------------------------------------ contributions */
 
-void contribute(Level *lv, Node *v, Node *part)
+void contribute(Grad_level *lv, Node *v, Node *part)
 {
     if (!grad_active(lv, v)) return;
     must(same_shape(v->shape, part->shape) && v->dtype == part->dtype);
@@ -171,7 +171,7 @@ void contribute(Level *lv, Node *v, Node *part)
     push((Nodes *)*slot, part);
 }
 
-Node *gradient(Level *lv, Node *v)
+Node *gradient(Grad_level *lv, Node *v)
 {
     const Nodes *parts = table_get(&lv->contributions, v);
     return parts ? sum_of(parts) : NULL;
@@ -197,7 +197,7 @@ static inline Node *where_(Node *c, Node *p, Node *q) { return where_op(c, p, q)
 #define num(k) filled(k, n->dtype, n->shape)
 #define NONE   NULL
 
-static bool grad_map(Level *lv, Node *n, Node *g)
+static bool grad_map(Grad_level *lv, Node *n, Node *g)
 {
     bool to[2] = {false};
     for (int i = 0; i < n->nin && i < 2; i++) to[i] = flows(n, i) && grad_active(lv, n->in[i]);
@@ -223,7 +223,7 @@ static bool grad_map(Level *lv, Node *n, Node *g)
 #undef num
 #undef NONE
 
-void differentiate_node(Level *lv, Node *n, Node *g)
+void differentiate_node(Grad_level *lv, Node *n, Node *g)
 {
     if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) return; /* its op asks for it */
     if (n->op == OP_pick && n->in[0]->op == OP_loop) push(&lv->picks, n);
@@ -231,7 +231,7 @@ void differentiate_node(Level *lv, Node *n, Node *g)
         must(n->op == OP_loop_arg || n->op == OP_parameter); /* theirs is taken when all is done */
 }
 
-static void grad_whole(Level *lv, Node *n)
+static void grad_whole(Grad_level *lv, Node *n)
 {
     Type results[MOST_RESULTS];
     Node *g[MOST_RESULTS];
@@ -252,7 +252,7 @@ static void nodes_above(const Node *n, Node *root, Table *seen, Nodes *out)
 }
 
 /* What the definition has outside the body is differentiated with the rest: its level is done when it is its turn. */
-static void forget_outside(Level *lv, const Table *body)
+static void forget_outside(Grad_level *lv, const Table *body)
 {
     int kept = 0;
     for (int i = 0; i < lv->outside.n; i++)
@@ -260,7 +260,7 @@ static void forget_outside(Level *lv, const Table *body)
     lv->outside.n = kept;
 }
 
-void grad_definition(Level *lv, Node *n, Node *const *g)
+void grad_definition(Grad_level *lv, Node *n, Node *const *g)
 {
     Type results[MOST_RESULTS];
     Nodes roots = {0}, body = {0};
@@ -278,7 +278,7 @@ void grad_definition(Level *lv, Node *n, Node *const *g)
     forget_outside(lv, &seen);
 }
 
-void differentiate(Level *lv, const Nodes *body)
+void differentiate(Grad_level *lv, const Nodes *body)
 {
     Where was = here;
     for (int i = body->n - 1; i >= 0; i--) {
@@ -350,7 +350,7 @@ static void add_gradients(Graph *g, const Desc *d)
     reach_body(&all, &inner);
     reach_body(&all, &outer);
 
-    Level base = {.all = &all};
+    Grad_level base = {.all = &all};
     contribute(&base, loss, scalar(g->micro ? 1.0 / (double)g->micro->trip : 1.0, loss->dtype));
     differentiate(&base, &inner);
     differentiate(&base, &outer);
