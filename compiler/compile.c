@@ -9,7 +9,9 @@ const Target target_cpu = {.name = "cpu", .row_budget = 16 * 1024, .column_block
 
 static void nothing(Graph *g, const Desc *d) { (void)g, (void)d; }
 static void fuse(Graph *g, const Desc *d);
+static void carry(Graph *g, const Desc *d);
 static void schedule(Graph *g, const Desc *d);
+static void in_place(Graph *g, const Desc *d);
 static void plan(Graph *g, const Desc *d);
 
 static Module *module; /* being compiled; the last three passes work on it */
@@ -26,7 +28,9 @@ static const Pass passes[] = {
     {"clean", pass_clean, GRAPHS, "drops what nobody reads"},
     {"normal", pass_normal, GRAPHS, "brings graphs into the form that kernels are cut from"},
     {"fuse", fuse, KERNELS, "groups operations into kernels and gives values their places"},
+    {"carry", carry, KERNELS, "makes the next values of carries where they lie, without a copy"},
     {"schedule", schedule, KERNELS, "orders the kernels"},
+    {"in_place", in_place, KERNELS, "lets values lie where their inputs end"},
     {"plan", plan, PLANNED, "gives every buffer its offset"},
 };
 
@@ -47,7 +51,9 @@ static Program *program_of(const Graph *g)
     die("graph %s has no program yet", g->name);
 }
 
+static void carry(Graph *g, const Desc *d) { pass_carry(program_of(g), d); }
 static void schedule(Graph *g, const Desc *d) { pass_schedule(program_of(g), d); }
+static void in_place(Graph *g, const Desc *d) { pass_in_place(program_of(g), d); }
 
 /* Takes all programs at once: with the last graph. */
 static void plan(Graph *g, const Desc *d)

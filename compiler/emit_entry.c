@@ -182,8 +182,10 @@ static void say_pointers(Text *t, const Program *p)
         const char *type = c_type(b->dtype), *name = buffer_name(b);
         char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1))
                                           : format("%s *%s", type, name);
-        const char *remark = b->in_place_of ? format("    /* in place of %s */", buffer_name(b->in_place_of)) : "";
-        say_wrapped(t, format("    %s = (void *)(work + %lld);%s", pointer, (long long)b->offset, remark));
+        const Buffer *old = b->in_place_of;
+        bool over = old && place_noted(old);
+        const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
+        say_wrapped(t, format("    %s = (void *)%s;", pointer, at));
     }
 }
 
@@ -213,6 +215,16 @@ static const char *shape_within(Shape s, int width)
     return shortened(t.at, width);
 }
 
+/* The last step of those that take over the bytes of b, one after another. */
+static int last_of_bytes(const Program *p, const Buffer *b)
+{
+    int last = b->last;
+    for (int i = 0; i < p->buffers.n; i++)
+        if (bytes_of(p->buffers.at[i]) == b && p->buffers.at[i]->last > last) last = p->buffers.at[i]->last;
+    return last;
+}
+
+/* A row for all that lie at the same bytes by taking them over; the entry's pointers say which those are. */
 void say_memory(Text *t, const Program *p, const char *margin)
 {
     enum { NAME = 24, SHAPE = 26, DRAWING = 15 };
@@ -222,17 +234,20 @@ void say_memory(Text *t, const Program *p, const char *margin)
         name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(all.at[i]))));
         shape = (int)max64(shape, (int64_t)strlen(shape_within(all.at[i]->shape, SHAPE)));
     }
-    say(t, "%smemory: %s bytes for %d buffers\n", margin, grouped(p->work_bytes), all.n);
+    say(t, "%smemory: %s bytes for %d buffers, %d of them made over an input\n", margin, grouped(p->work_bytes), all.n,
+        p->taken_over);
     say(t, "%s        %s without sharing, no less than %s\n", margin, grouped(p->unshared_bytes),
         grouped(p->lower_bound));
     if (!all.n) return;
     int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
     say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
     for (int i = 0; i < all.n; i++) {
-        const Buffer *b = all.at[i];
-        say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(b), name), shape,
-            shape_within(b->shape, shape), (long long)b->bytes, (long long)b->offset, b->first, b->last,
-            drawn(b, p->steps, (int)max64(DRAWING, min64(room, 40))));
+        Buffer b = *all.at[i];
+        if (b.in_place_of) continue;
+        b.last = last_of_bytes(p, all.at[i]);
+        say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
+            shape_within(b.shape, shape), (long long)b.bytes, (long long)b.offset, b.first, b.last,
+            drawn(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
     }
 }
 

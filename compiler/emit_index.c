@@ -198,12 +198,6 @@ static void emit_scatter(Function *f, const Kernel *k)
     end(f);
 }
 
-static Buffer *bytes_of(Buffer *b)
-{
-    while (b->in_place_of) b = b->in_place_of;
-    return b;
-}
-
 static bool same_place(const View *a, const View *b)
 {
     bool equal = bytes_of(a->buffer) == bytes_of(b->buffer) && a->base == b->base && a->nover == b->nover;

@@ -215,14 +215,13 @@ static void say_entry_table(Text *t, const Module *m)
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        say_wrapped(
-            t,
-            format("    {.name = %s, .run = run_%s, .work_bytes = %lld, .in_bytes = %s, .out_bytes = %s, .inputs = %d, "
-                   ".outputs = %d, .input = %s, .output = %s, .kernels = %s, .kernel = %s, .flops = %.0f},",
-                   quoted(p->graph->name), identifier(p->graph->name), (long long)p->work_bytes,
-                   size_of(m, p, INPUTS, "in"), size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS),
-                   count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"), array_or_null(p, OUTPUTS, "out"),
-                   kernel_count(p), kernel_table(p), entry_flops(p)));
+        say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f,\n", quoted(p->graph->name),
+            identifier(p->graph->name), (long long)p->work_bytes, entry_flops(p));
+        say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
+                              ".output = %s, .kernels = %s, .kernel = %s},\n",
+                              size_of(m, p, INPUTS, "in"), size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS),
+                              count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"), array_or_null(p, OUTPUTS, "out"),
+                              kernel_count(p), kernel_table(p)));
     }
     say(t, "};\n\n");
 }

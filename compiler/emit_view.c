@@ -16,12 +16,6 @@ typedef struct Dims {
     int64_t extent[MAXRANK], stride[MAXRANK];
 } Dims;
 
-static Buffer *root_of(Buffer *b)
-{
-    while (b->in_place_of) b = b->in_place_of;
-    return b;
-}
-
 static Dims dims_of_buffer(const Buffer *b)
 {
     Dims d = {.n = b->shape.rank};
@@ -164,12 +158,12 @@ static void make_args(Function *f, Buffer *root)
 {
     Buffer *b = NULL;
     for (int i = f->uses.n; i-- > 0;)
-        if (f->uses.at[i].view.buffer && root_of(f->uses.at[i].view.buffer) == root) b = f->uses.at[i].view.buffer;
+        if (f->uses.at[i].view.buffer && bytes_of(f->uses.at[i].view.buffer) == root) b = f->uses.at[i].view.buffer;
     Dims d = dims_of_buffer(b);
     int nlead = d.n;
     for (int i = 0; i < f->uses.n; i++) {
         Use *u = &f->uses.at[i];
-        if (!u->view.buffer || root_of(u->view.buffer) != root || never(f, &u->view)) continue;
+        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never(f, &u->view)) continue;
         int crowded;
         nlead = (int)min64(nlead, leading(f, &u->view, &d));
         if (!subscripts(f, &u->view, &d, u->sub, &crowded)) nlead = 0;
@@ -177,7 +171,7 @@ static void make_args(Function *f, Buffer *root)
     }
     for (int i = 0; i < f->uses.n; i++) {
         Use *u = &f->uses.at[i];
-        if (!u->view.buffer || root_of(u->view.buffer) != root || never(f, &u->view)) continue;
+        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never(f, &u->view)) continue;
         u->arg = find_arg(f, root, nlead, u->sub);
         if (u->arg < 0) {
             Arg a = {.root = root, .buffer = b, .nlead = nlead, .dims = d.n - nlead};
@@ -273,7 +267,7 @@ void fit_args(Function *f)
     VEC(Buffer *) roots = {0};
     for (int i = 0; i < f->uses.n; i++) {
         if (!f->uses.at[i].view.buffer) continue;
-        Buffer *root = root_of(f->uses.at[i].view.buffer);
+        Buffer *root = bytes_of(f->uses.at[i].view.buffer);
         bool known = false;
         for (int r = 0; r < roots.n; r++) known |= roots.at[r] == root;
         if (!known) push(&roots, root);

@@ -128,6 +128,24 @@ static void check_kernel(const Kernel *k, const char *stage)
     for (int i = 0; i < k->body.n; i++) check_kernel(k->body.at[i], stage);
 }
 
+static bool made_over(Kernel *const *kernels, int n, const Buffer *new, const Buffer *old)
+{
+    for (int i = 0; i < n; i++) {
+        if (kernels[i]->step == new->first && works_in_place(kernels[i], new, old)) return true;
+        if (made_over(kernels[i]->body.at, kernels[i]->body.n, new, old)) return true;
+    }
+    return false;
+}
+
+/* Buffers may share bytes if they never live together, or if one kernel makes one of them over the other, element by
+ * element. */
+static bool may_share(const Program *p, const Buffer *a, const Buffer *b)
+{
+    if (a->last < b->first || b->last < a->first) return true;
+    const Buffer *new = a->first < b->first ? b : a, *old = new == a ? b : a;
+    return bytes_of(a) == bytes_of(b) && old->last == new->first &&made_over(p->kernels.at, p->kernels.n, new, old);
+}
+
 void check_program(const Program *p, const char *stage)
 {
     for (int i = 0; i < p->kernels.n; i++) check_kernel(p->kernels.at[i], stage);
@@ -135,9 +153,7 @@ void check_program(const Program *p, const char *stage)
         for (int j = 0; j < i; j++) {
             const Buffer *a = p->buffers.at[i], *b = p->buffers.at[j];
             if (a->home != WORK || b->home != WORK || a->first < 0 || b->first < 0 || p->work_bytes == 0) continue;
-            bool meet = a->first <= b->last && b->first <= a->last;
-            if (meet && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !a->in_place_of &&
-                !b->in_place_of)
+            if (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !may_share(p, a, b))
                 die("after %s: %s and %s live together at the same bytes", stage, a->name, b->name);
         }
 }

@@ -268,11 +268,15 @@ typedef struct Kernel {
 
 typedef VEC(Kernel *) Kernels;
 
+typedef struct Touch { Buffer *buffer; bool writes; } Touch;
+typedef VEC(Touch) Touches;     /* each buffer once */
+
 typedef struct Program {        /* a lowered entry */
     Graph *graph;
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     int steps;
+    int carried, taken_over;    /* carries made where they lie; buffers made over an input's bytes */
     int64_t work_bytes;         /* of the arena */
     int64_t lower_bound;        /* largest sum of live WORK bytes */
     int64_t unshared_bytes;     /* sum of all WORK buffers */
@@ -306,8 +310,9 @@ typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
-    bool no_fuse, no_reuse, no_split, no_simplify, no_recompute, no_whole, check_stages, json;
+    bool no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, check_stages, json;
     const char *dump_after;     /* pass name; prints the stage and stops */
+    bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
 extern Options options;
@@ -461,8 +466,24 @@ void pass_normal(Graph *g, const Desc *d);                  /* the form that ker
 
 /* passes that make and refine a program */
 Program *pass_fuse(Graph *g, const Desc *d);
+void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
 void pass_schedule(Program *p, const Desc *d);
+void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */
 void pass_plan(Module *m);
+
+/* kernel_walk.c */
+typedef void (*Visit_operand)(Operand *, bool writes, void *user);
+void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
+void own_touches(const Kernel *k, Touches *t);
+void touches_of(const Kernel *k, Touches *t);               /* its body's as well */
+Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
+bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
+
+/* pass_in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL;
+ * k makes `new`, and may make it where `old` ends */
+bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *old);
+const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
+bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old);
 
 /* compile.c: the pipeline, as a table of passes in the order in which they run */
 typedef enum Stage { GRAPHS, KERNELS, PLANNED } Stage;      /* what there is to see after a pass */

@@ -35,10 +35,12 @@ static const struct Option {
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
     {"--no-fuse", FLAG, "", &options.no_fuse, "one kernel an operation"},
     {"--no-reuse", FLAG, "", &options.no_reuse, "no two buffers share memory"},
+    {"--no-in-place", FLAG, "", &options.no_in_place, "no value is made over an input, no carry where it lies"},
     {"--no-split", FLAG, "", &options.no_split, "loops stay as they are written"},
     {"--no-simplify", FLAG, "", &options.no_simplify, "no rewriting"},
     {"--no-recompute", FLAG, "", &options.no_recompute, "the backward part keeps all it needs"},
     {"--no-whole", FLAG, "", &options.no_whole, "whole ops are made of primitives, as they are defined"},
+    {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
     {"--poison", FLAG, "", &options.poison, "work memory is NaN before each call (for tests)"},
     {"--check-stages", FLAG, "", &options.check_stages, "check the graph after every pass (for tests)"},
 };
@@ -134,8 +136,9 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.no_fuse,     options.no_reuse,     options.no_split,
-                             options.no_simplify, options.no_recompute, options.no_whole, options.poison};
+    const bool switches[] = {options.no_fuse,      options.no_reuse, options.no_in_place,
+                             options.all_in_place, options.no_split, options.no_simplify,
+                             options.no_recompute, options.no_whole, options.poison};
     h = hash_bytes(switches, sizeof switches, h);
     return format("generated/%s-%s-cpu-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
                   in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
@@ -273,8 +276,8 @@ static int do_ops(void)
         const OpInfo *o = &op_info[op];
         const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
         printf("%-12s %-7s %2d  %-24s %s\n", o->name,
-               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop", "whole"}[o->kind], o->arity, text,
-               o->doc);
+               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop", "whole"}[o->kind], o->arity,
+               text, o->doc);
     }
     return 0;
 }

@@ -10,25 +10,48 @@
 
 enum { ALIGN = 64 };
 
+/* Bytes of the arena while they are in use: by one buffer, and by those that take them over from it one after another.
+ */
+typedef struct Life {
+    Buffer *buffer;
+    int first, last;
+} Life;
+typedef VEC(Life) Lives;
+
+static Lives lives_of(const Program *p)
+{
+    Lives lives = {0};
+    for (int i = 0; i < p->buffers.n; i++) {
+        Buffer *b = p->buffers.at[i];
+        if (b->home == WORK && b->first >= 0 && !b->in_place_of) push(&lives, ((Life){b, b->first, b->last}));
+    }
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        for (int k = 0; k < lives.n && b->in_place_of; k++)
+            if (lives.at[k].buffer == bytes_of(b) && b->last > lives.at[k].last) lives.at[k].last = b->last;
+    }
+    return lives;
+}
+
 static int larger_first(const void *a, const void *b)
 {
-    const Buffer *x = *(Buffer *const *)a, *y = *(Buffer *const *)b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    const Life *x = a, *y = b;
+    if (x->buffer->bytes != y->buffer->bytes) return x->buffer->bytes < y->buffer->bytes ? 1 : -1;
     if (x->first != y->first) return x->first - y->first;
     return x->last - y->last;
 }
 
-static bool meet(const Buffer *a, const Buffer *b) { return a->first <= b->last && b->first <= a->last; }
+static bool meet(const Life *a, const Life *b) { return a->first <= b->last && b->first <= a->last; }
 
-/* The lowest offset at which b is apart from all `placed` ones that live when it does. */
-static int64_t lowest_free(Buffer *const *placed, int n, const Buffer *b)
+/* The lowest offset at which l is apart from all `placed` ones that live when it does. */
+static int64_t lowest_free(const Life *placed, int n, const Life *l)
 {
     int64_t at = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < n; i++) {
-            const Buffer *o = placed[i];
-            if (!meet(o, b) || o->offset >= at + b->bytes || o->offset + o->bytes <= at) continue;
+            const Buffer *o = placed[i].buffer;
+            if (!meet(&placed[i], l) || o->offset >= at + l->buffer->bytes || o->offset + o->bytes <= at) continue;
             at = round_up(o->offset + o->bytes, ALIGN);
             moved = true;
         }
@@ -36,24 +59,59 @@ static int64_t lowest_free(Buffer *const *placed, int n, const Buffer *b)
     return at;
 }
 
-static void pack(Program *p)
+/* The largest sum of bytes that are in use at one step. */
+static int64_t peak(const Program *p)
 {
-    VEC(Buffer *) work = {0};
-    for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->home == WORK && p->buffers.at[i]->first >= 0) push(&work, p->buffers.at[i]);
-    if (work.n) qsort(work.at, (size_t)work.n, sizeof *work.at, larger_first);
-    for (int i = 0; i < work.n; i++) {
-        Buffer *b = work.at[i];
-        b->offset = options.no_reuse ? p->work_bytes : lowest_free(work.at, i, b);
-        p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
-        p->unshared_bytes += round_up(b->bytes, ALIGN);
-    }
+    Lives lives = lives_of(p);
+    int64_t most = 0;
     for (int step = 0; step < p->steps; step++) {
         int64_t live = 0;
-        for (int i = 0; i < work.n; i++)
-            if (work.at[i]->first <= step && step <= work.at[i]->last) live += work.at[i]->bytes;
-        p->lower_bound = max64(p->lower_bound, live);
+        for (int i = 0; i < lives.n; i++)
+            if (lives.at[i].first <= step && step <= lives.at[i].last) live += lives.at[i].buffer->bytes;
+        most = max64(most, live);
     }
+    return most;
+}
+
+static int64_t peak_apart(const Program *p)
+{
+    Program apart = *p;
+    apart.buffers.at = NEW_ARRAY(Buffer *, p->buffers.n + 1);
+    for (int i = 0; i < p->buffers.n; i++) {
+        apart.buffers.at[i] = copy_of(p->buffers.at[i], sizeof(Buffer));
+        apart.buffers.at[i]->in_place_of = NULL;
+    }
+    return peak(&apart);
+}
+
+/* Entries use one arena in turn.  One that is small enough anyway works apart: its kernels are then those of others. */
+static void in_place_where_it_pays(Module *m)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < m->programs.n; i++) largest = max64(largest, peak(m->programs.at[i]));
+    for (int i = 0; i < m->programs.n && !options.all_in_place; i++) {
+        Program *p = m->programs.at[i];
+        if (peak_apart(p) > largest) continue;
+        for (int k = 0; k < p->buffers.n; k++) p->buffers.at[k]->in_place_of = NULL;
+        p->taken_over = 0;
+    }
+}
+
+static void pack(Program *p)
+{
+    Lives lives = lives_of(p);
+    if (lives.n) qsort(lives.at, (size_t)lives.n, sizeof *lives.at, larger_first);
+    for (int i = 0; i < lives.n; i++) {
+        Buffer *b = lives.at[i].buffer;
+        b->offset = options.no_reuse ? p->work_bytes : lowest_free(lives.at, i, &lives.at[i]);
+        p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
+    }
+    for (int i = 0; i < p->buffers.n; i++) {
+        Buffer *b = p->buffers.at[i];
+        b->offset = bytes_of(b)->offset;
+        if (b->home == WORK && b->first >= 0) p->unshared_bytes += round_up(b->bytes, ALIGN);
+    }
+    p->lower_bound = peak(p);
 }
 
 static int64_t home_bytes(const Program *p, Home home)
@@ -90,6 +148,7 @@ void pass_plan(Module *m)
     int64_t real = same(options.precision, "fp64") ? 8 : 4;
     int64_t largest = 0, bound = 0;
     *plan = (Plan){0};
+    in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
     plan->parameters = plan->gradients = plan->flat_elements * real;
     plan->optimizer = moments(&m->desc->recipe) * plan->parameters;

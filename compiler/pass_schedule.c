@@ -10,52 +10,6 @@
  * last. */
 #include "lathe.h"
 
-/* ------------------------------------------------------------------ what a kernel touches */
-
-typedef struct Touch {
-    Buffer *buffer;
-    bool writes;
-} Touch;
-typedef VEC(Touch) Touches;
-
-static void note(Touches *t, Buffer *b, bool writes)
-{
-    if (!b) return;
-    for (int i = 0; i < t->n; i++)
-        if (t->at[i].buffer == b) {
-            t->at[i].writes |= writes;
-            return;
-        }
-    push(t, ((Touch){b, writes}));
-}
-
-static void note_all(Touches *t, const Operands *o, bool writes)
-{
-    for (int i = 0; i < o->n; i++) note(t, o->at[i].view.buffer, writes);
-}
-
-static void own_touches(const Kernel *k, Touches *t)
-{
-    note_all(t, &k->loads, false);
-    note_all(t, &k->reads, false);
-    note_all(t, &k->writes, true);
-    note(t, k->gemm.a.view.buffer, false);
-    note(t, k->gemm.b.view.buffer, false);
-    note(t, k->gemm.c.view.buffer, true);
-    for (int i = 0; i < k->partials.n; i++) note(t, k->partials.at[i], true);
-    for (int p = 0; p < k->phases.n; p++) {
-        note_all(t, &k->phases.at[p].stores, true);
-        note_all(t, &k->phases.at[p].row_stores, true);
-        note_all(t, &k->phases.at[p].column_stores, true);
-    }
-}
-
-static void touches(const Kernel *k, Touches *t)
-{
-    own_touches(k, t);
-    for (int i = 0; i < k->body.n; i++) touches(k->body.at[i], t);
-}
-
 /* ------------------------------------------------------------------ order */
 
 typedef struct Item { /* a kernel waiting for its turn */
@@ -64,16 +18,6 @@ typedef struct Item { /* a kernel waiting for its turn */
     int waits; /* kernels that must run first and have not */
     bool done;
 } Item;
-
-static bool conflict(const Item *a, const Item *b)
-{
-    for (int i = 0; i < a->touches.n; i++)
-        for (int j = 0; j < b->touches.n; j++)
-            if (a->touches.at[i].buffer == b->touches.at[j].buffer &&
-                (a->touches.at[i].writes || b->touches.at[j].writes))
-                return true;
-    return false;
-}
 
 /* Bytes of the level's own buffers that live on after item i has run, less those that lived before. */
 static int64_t growth(const Item *items, int n, int i, const Loop *level)
@@ -99,9 +43,9 @@ static void order(Kernel **kernels, int n, const Loop *level)
     bool *first = NEW_ARRAY(bool, (int64_t)n *n); /* [i][j]: i before j */
     for (int i = 0; i < n; i++) {
         items[i].kernel = kernels[i];
-        touches(kernels[i], &items[i].touches);
+        touches_of(kernels[i], &items[i].touches);
         for (int j = 0; j < i; j++)
-            if (conflict(&items[i], &items[j])) first[j * n + i] = true, items[i].waits++;
+            if (conflict(&items[i].touches, &items[j].touches)) first[j * n + i] = true, items[i].waits++;
         if (kernels[i]->kind == REPEAT) order(kernels[i]->body.at, kernels[i]->body.n, kernels[i]->loop);
     }
     for (int at = 0; at < n; at++) {

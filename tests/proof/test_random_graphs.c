@@ -152,6 +152,7 @@ static const struct Variant {
 } variants[] = {
     {"compiled", "fp64", {0}, 1e-12},
     {"unplanned", "fp64", {.no_reuse = true}, 0},
+    {"all in place", "fp64", {.all_in_place = true}, 0},
     {"unfused", "fp64", {.no_fuse = true}, 1e-12},
     {"as written", "fp64", {.no_simplify = true, .no_split = true, .no_recompute = true}, 1e-12},
     {"defined", "fp64", {.no_whole = true}, 1e-12},
@@ -163,6 +164,7 @@ typedef struct Reference {
 } Reference;
 
 static double worst[COUNT_OF(variants)];
+static int taken_over, carried; /* where all is in place that can be */
 
 /* How far a result may be off: relative to its norm, and to how much it answers to a small change of all the leaves,
  * since that is how it answers to rounding as well.  So what cancels is held to what can be known of it.  Returns the
@@ -182,11 +184,11 @@ static double compare(const char *graph, const char *what, double bound, const R
     return most;
 }
 
-static void compare_bits(const char *graph, const Results *a, const Results *b)
+static void compare_bits(const char *graph, const char *variant, const Results *a, const Results *b)
 {
     for (int i = 0; i < a->n; i++)
         expect(memcmp(a->at[i].at, b->at[i].at, sizeof(double) * (size_t)a->at[i].n) == 0,
-               "%s: %s is not the same with and without shared memory", graph, a->at[i].name);
+               "%s %s: %s is not the same as with shared memory", graph, variant, a->at[i].name);
 }
 
 static Desc *begin_variant(const struct Variant *v, uint64_t first, int n, bool count)
@@ -235,7 +237,7 @@ static void check_variant(int variant, Live *l, const Reference *refs, Results *
         Results got = run(l, i, &refs[i].exact);
         if (variant == 0) planned[i] = got;
         if (v->bound > 0) worst[variant] = fmax(worst[variant], compare(graph, v->name, v->bound, &refs[i], &got));
-        else compare_bits(graph, &planned[i], &got);
+        else compare_bits(graph, v->name, &planned[i], &got);
     }
 }
 
@@ -249,7 +251,10 @@ static void check_file(uint64_t first, int n)
     check_passes(d, refs);
     for (int v = 0; v < COUNT_OF(variants); v++) {
         Desc *fresh = begin_variant(&variants[v], first, n, false);
-        Live *l = load_module(compile_until(fresh, "whole", NULL));
+        const Module *m = compile_until(fresh, "whole", NULL);
+        for (int i = 0; i < m->programs.n && options.all_in_place; i++)
+            taken_over += m->programs.at[i]->taken_over, carried += m->programs.at[i]->carried;
+        Live *l = load_module(m);
         check_variant(v, l, refs, planned);
         unload(l);
     }
@@ -260,6 +265,7 @@ typedef struct Tally {
     int coverage[OPS];
     __typeof__(covered) covered;
     double worst[COUNT_OF(variants)];
+    int taken_over, carried;
 } Tally;
 
 static void write_tally(Tally *t)
@@ -267,6 +273,8 @@ static void write_tally(Tally *t)
     memcpy(t->coverage, coverage, sizeof coverage);
     memcpy(t->worst, worst, sizeof worst);
     t->covered = covered;
+    t->taken_over = taken_over;
+    t->carried = carried;
 }
 
 static void read_tally(const Tally *t)
@@ -274,6 +282,8 @@ static void read_tally(const Tally *t)
     memcpy(coverage, t->coverage, sizeof coverage);
     memcpy(worst, t->worst, sizeof worst);
     covered = t->covered;
+    taken_over = t->taken_over;
+    carried = t->carried;
 }
 
 /* A compilation's arena lives as long as its process: every file of graphs has one of its own. */
@@ -312,6 +322,8 @@ static void check_coverage(void)
         {"random draws", covered.random},
         {"ragged lengths", covered.ragged},
         {"updates in place", covered.in_place},
+        {"values over their inputs", taken_over},
+        {"carries made where they lie", carried},
     };
     for (int op = 0; op < OPS; op++) expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
     for (int i = 0; i < COUNT_OF(features); i++) expect(features[i].count > 0, "no graph has %s", features[i].name);
@@ -326,6 +338,7 @@ int main(int argc, char **argv)
     printf("note: ");
     print_coverage();
     if (argc == 1) check_coverage();
+    printf("note: %d values over their inputs, %d carries made where they lie\n", taken_over, carried);
     for (int v = 0; v < COUNT_OF(variants); v++)
         if (variants[v].bound > 0)
             printf("note: %-12s worst difference %.1e of %.0e\n", variants[v].name, worst[v], variants[v].bound);

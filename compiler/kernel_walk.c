@@ -1,0 +1,65 @@
+/* kernel_walk.c: what a kernel reads and writes, whatever its kind: the one list of its operands. */
+#include "lathe.h"
+
+static void visit_all(Operands *o, bool writes, Visit_operand visit, void *user)
+{
+    for (int i = 0; i < o->n; i++) visit(&o->at[i], writes, user);
+}
+
+void each_operand(Kernel *k, Visit_operand visit, void *user)
+{
+    visit_all(&k->loads, false, visit, user);
+    visit_all(&k->reads, false, visit, user);
+    visit_all(&k->writes, true, visit, user);
+    if (k->kind == GEMM) {
+        visit(&k->gemm.a, false, user);
+        visit(&k->gemm.b, false, user);
+        visit(&k->gemm.c, true, user);
+    }
+    for (int p = 0; p < k->phases.n; p++) {
+        visit_all(&k->phases.at[p].stores, true, visit, user);
+        visit_all(&k->phases.at[p].row_stores, true, visit, user);
+        visit_all(&k->phases.at[p].column_stores, true, visit, user);
+    }
+}
+
+/* ------------------------------------------------------------------ buffers */
+
+Buffer *bytes_of(const Buffer *b)
+{
+    while (b->in_place_of) b = b->in_place_of;
+    return (Buffer *)b;
+}
+
+static void note(Touches *t, Buffer *b, bool writes)
+{
+    if (!b) return;
+    for (int i = 0; i < t->n; i++)
+        if (t->at[i].buffer == b) {
+            t->at[i].writes |= writes;
+            return;
+        }
+    push(t, ((Touch){b, writes}));
+}
+
+static void note_operand(Operand *o, bool writes, void *touches) { note(touches, o->view.buffer, writes); }
+
+void own_touches(const Kernel *k, Touches *t)
+{
+    each_operand((Kernel *)k, note_operand, t);
+    for (int i = 0; i < k->partials.n; i++) note(t, k->partials.at[i], true);
+}
+
+void touches_of(const Kernel *k, Touches *t)
+{
+    own_touches(k, t);
+    for (int i = 0; i < k->body.n; i++) touches_of(k->body.at[i], t);
+}
+
+bool conflict(const Touches *a, const Touches *b)
+{
+    for (int i = 0; i < a->n; i++)
+        for (int j = 0; j < b->n; j++)
+            if (a->at[i].buffer == b->at[j].buffer && (a->at[i].writes || b->at[j].writes)) return true;
+    return false;
+}
