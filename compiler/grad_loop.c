@@ -23,11 +23,6 @@
 #include "grad.h"
 
 static bool is_view(const Node *v) { return v->op == OP_reshape || v->op == OP_permute || v->op == OP_expand; }
-static bool is_cheap(const Node *v)
-{
-    OpKind kind = op_info[v->op].kind;
-    return kind == MAP || kind == REDUCE || kind == MOVE;
-}
 
 /* ------------------------------------------------------------------ forward values */
 

@@ -169,6 +169,12 @@ Node *filled(double value, DType t, Shape s)
     return expand(reshape(n, ones), s);
 }
 
+bool is_cheap(const Node *n)
+{
+    OpKind kind = op_info[n->op].kind;
+    return kind == MAP || kind == REDUCE || kind == MOVE;
+}
+
 bool is_filled(const Node *n, double *value)
 {
     while (n->op == OP_reshape || n->op == OP_expand || n->op == OP_permute || n->op == OP_slice || n->op == OP_flip)

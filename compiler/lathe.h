@@ -335,6 +335,7 @@ int64_t dtype_bytes(DType t);
 bool is_real(DType t);
 Node *scalar(double value, DType t);
 Node *filled(double value, DType t, Shape s);               /* an expanded scalar */
+bool is_cheap(const Node *n);                               /* a map, reduction or move: rather computed again than saved */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
 Node *input_node(const char *name, DType t, Shape s);
 Node *parameter_node(const char *name, DType t, Shape s);

@@ -14,8 +14,7 @@ typedef struct Remat {
 
 static bool is_clonable(Remat *m, const Node *v)
 {
-    OpKind kind = op_info[v->op].kind;
-    return v->phase == 0 && (kind == MAP || kind == REDUCE || kind == MOVE) && !region_ends(&m->regions, v);
+    return v->phase == 0 && is_cheap(v) && !region_ends(&m->regions, v);
 }
 
 static Node *clone(Remat *m, Node *v)

@@ -42,7 +42,6 @@ static inline bool is_carry(const Node *n) { return n->op == OP_loop_arg && n->i
 void find_facts(Body *b); /* of every node of a closed loop's body */
 Fact *fact(Body *b, const Node *n);
 bool comes_back(Body *b, const Node *n); /* computed before the loop and read in it, as an x */
-bool is_cheap(const Node *n);
 
 /* split_ops.c */
 bool has_along(const Node *n); /* whether op and rank allow it */

@@ -8,12 +8,6 @@ Fact *fact(Body *b, const Node *n)
     return *slot;
 }
 
-bool is_cheap(const Node *v)
-{
-    OpKind kind = op_info[v->op].kind;
-    return kind == MAP || kind == REDUCE || kind == MOVE;
-}
-
 /* What n needs, all of it outside of n's own body if it is a loop. */
 static const Nodes *operands(Table *memo, const Node *n)
 {

@@ -92,7 +92,7 @@ static void test_attention_memory(void)
 
 /* ------------------------------------------------------------------ remat */
 
-static bool is_cheap(const Node *n)
+static bool to_be_remade(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
     return kind == MAP || kind == REDUCE || kind == MOVE;
@@ -106,12 +106,12 @@ static int read_back(Loop *level, const Nodes *roots)
     nodes_at(level, roots->at, roots->n, &all);
     for (int i = 0; i < all.n; i++) {
         const Node *n = all.at[i];
-        for (int k = 0; k < n->nin && n->phase == 1; k++) found += n->in[k]->phase == 0 && is_cheap(n->in[k]);
+        for (int k = 0; k < n->nin && n->phase == 1; k++) found += n->in[k]->phase == 0 && to_be_remade(n->in[k]);
         if (n->op != OP_loop) continue;
         Nodes inner = {0};
         for (int k = 0; k < n->loop->xs.n && n->phase == 1; k++) {
             const Node *outer = n->loop->xs.at[k].outer;
-            found += outer->phase == 0 && is_cheap(outer);
+            found += outer->phase == 0 && to_be_remade(outer);
         }
         loop_roots(n->loop, &inner);
         found += read_back(n->loop, &inner);
