@@ -173,6 +173,16 @@ static int do_check(void)
     return 0;
 }
 
+static double moved_bytes(Kernel *const *kernels, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        sum += k->kind == REPEAT ? (double)k->loop->trip * moved_bytes(k->body.at, k->body.n) : k->bytes;
+    }
+    return sum;
+}
+
 /* A step's time if products ran at 50 GFLOP/s a core and all other bytes at 10 GB/s: to compare plans by, no promise.
  */
 static double estimated_ms(const Module *m)
@@ -180,7 +190,7 @@ static double estimated_ms(const Module *m)
     double bytes = 0;
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        for (int k = 0; k < p->kernels.n && same(p->graph->name, "train"); k++) bytes += p->kernels.at[k]->bytes;
+        if (same(p->graph->name, "train")) bytes += moved_bytes(p->kernels.at, p->kernels.n);
     }
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return 1e3 * (m->flops_per_step / (50e9 * (double)(cores > 0 ? cores : 1)) + bytes / 10e9);
