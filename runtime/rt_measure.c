@@ -58,12 +58,14 @@ double copy_rate(int64_t bytes)
     return 2.0 * (double)half / seconds;
 }
 
-double product_rate(Lathe_dtype real)
+double product_rate(Lathe_dtype real, void *room, int64_t bytes)
 {
-    size_t size = (size_t)dtype_size(real);
-    Job j = {must_alloc(size * ROWS * COLUMNS), must_alloc(size * (ROWS * INNER + INNER * COLUMNS)), 0};
+    size_t size = (size_t)dtype_size(real), from = size * (ROWS * INNER + INNER * COLUMNS), to = size * ROWS * COLUMNS;
+    bool fits = room && bytes >= (int64_t)(from + to);
+    char *memory = fits ? room : must_alloc(from + to);
+    Job j = {.from = memory, .to = memory + from};
+    memset(j.from, 0, from);
     double seconds = best_of(real == LATHE_F64 ? product_f64 : product_f32, &j);
-    free(j.from);
-    free(j.to);
+    if (!fits) free(memory);
     return 2.0 * ROWS * COLUMNS * INNER / seconds;
 }

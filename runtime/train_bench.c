@@ -85,7 +85,7 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
         b->total_ms += ms;
     }
     b->median_ms = median_of(b->ms, b->steps);
-    b->floor_ms = 1e3 * e->flops / product_rate(t->model->real);
+    b->floor_ms = 1e3 * e->flops / product_rate(t->model->real, m->base, m->bytes);
 }
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)

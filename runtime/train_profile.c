@@ -233,7 +233,7 @@ int profile_command(Trainer *t)
     p.step = must_alloc(sizeof *p.step * (size_t)p.steps);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     p.copy_rate = copy_rate(t->model->planned_bytes);
-    p.product_rate = product_rate(t->model->real);
+    p.product_rate = product_rate(t->model->real, NULL, 0);
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);

@@ -278,9 +278,10 @@ void random_inputs(const Trainer *t, const Lathe_entry *e, char *in, int64_t ste
 double median_of(double *x, int64_t n); /* sorts x */
 
 /* At its best on this machine, with all the program's threads: bytes read and written a second by a copy that takes so
- * many bytes of memory, 256 MB at most; flop a second of one large product through gemm_f32 or gemm_f64. */
+ * many bytes of memory, 256 MB at most; flop a second of one large product through gemm_f32 or gemm_f64, in
+ * memory that may be overwritten, where there is enough of it, so that a bench needs no more than a run. */
 double copy_rate(int64_t bytes);
-double product_rate(Lathe_dtype real);
+double product_rate(Lathe_dtype real, void *room, int64_t bytes);
 
 /* ------------------------------------------------------------------ train_report.c: progress and the run folder */
 
