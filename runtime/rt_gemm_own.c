@@ -15,16 +15,21 @@
 
 /* ROWS × two vectors of sums, what is read of b, and a factor fill the registers there are. */
 #if defined __AVX512F__
-enum { VECTOR_BYTES = 64, ROWS = 14 };
+#define TILE_ROWS 14
+enum { VECTOR_BYTES = 64 };
 #elif defined __AVX__
-enum { VECTOR_BYTES = 32, ROWS = 6 };
+#define TILE_ROWS 6
+enum { VECTOR_BYTES = 32 };
 #elif defined __aarch64__
-enum { VECTOR_BYTES = 16, ROWS = 14 };
+#define TILE_ROWS 14
+enum { VECTOR_BYTES = 16 };
 #else
-enum { VECTOR_BYTES = 16, ROWS = 6 };
+#define TILE_ROWS 6
+enum { VECTOR_BYTES = 16 };
 #endif
 
 enum {
+    ROWS = TILE_ROWS,
     CHUNK = 384,                /* of K */
     A_BYTES = 1008 * CHUNK * 4, /* of packed a, in the third level of cache */
     B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */

@@ -36,9 +36,10 @@ static INLINE void NAME(pack)(REAL *to, const int W, const REAL *x, int64_t step
     }
 }
 
-static NOINLINE void NAME(pack_a)(REAL *to, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
+static NOINLINE void NAME(pack_a)(REAL *to, int rows, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
 {
-    NAME(pack)(to, ROWS, a, g->a_m, g->a_k, m, K);
+    if (rows == ROWS) NAME(pack)(to, ROWS, a, g->a_m, g->a_k, m, K);
+    else NAME(pack)(to, rows, a, g->a_m, g->a_k, m, K);
 }
 
 static NOINLINE void NAME(pack_b)(REAL *to, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t K)
@@ -46,27 +47,27 @@ static NOINLINE void NAME(pack_b)(REAL *to, const REAL *b, const Lathe_gemm *g, 
     NAME(pack)(to, NAME(COLUMNS), b, g->b_n, g->b_k, n, K);
 }
 
-/* ---- a tile: c[ROWS][COLUMNS] (+)= a[K][ROWS] · b[K][COLUMNS] */
+/* ---- a tile: c[R][COLUMNS] (+)= a[K][R] · b[K][COLUMNS], R <= ROWS */
 
-static NOINLINE void NAME(tile)(REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+static INLINE void NAME(tile_of)(const int R, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
 {
     NAME(Vector) sum[ROWS][2];
-    UNROLL for (int r = 0; r < ROWS; r++)
+    UNROLL for (int r = 0; r < R; r++)
     {
         __builtin_prefetch(&c[r * c_m + NAME(COLUMNS) - 1], 1);
         sum[r][0] = sum[r][1] = (NAME(Vector)){0};
     }
-    for (int64_t k = 0; k < K; k++, a += ROWS, b += NAME(COLUMNS)) {
+    for (int64_t k = 0; k < K; k++, a += R, b += NAME(COLUMNS)) {
         __builtin_prefetch(b + AHEAD);
         __builtin_prefetch(b + AHEAD + NAME(WIDTH));
         NAME(Vector) left = *(const NAME(Vector) *)b, right = *(const NAME(Vector) *)(b + NAME(WIDTH));
-        UNROLL for (int r = 0; r < ROWS; r++)
+        UNROLL for (int r = 0; r < R; r++)
         {
             sum[r][0] += a[r] * left;
             sum[r][1] += a[r] * right;
         }
     }
-    UNROLL for (int r = 0; r < ROWS; r++)
+    UNROLL for (int r = 0; r < R; r++)
     {
         NAME(Vector) *to = (NAME(Vector) *)(c + r * c_m), *after = (NAME(Vector) *)(c + r * c_m + NAME(WIDTH));
         if (add) *to += sum[r][0], *after += sum[r][1];
@@ -74,12 +75,37 @@ static NOINLINE void NAME(tile)(REAL *c, int64_t c_m, const REAL *a, const REAL 
     }
 }
 
+static NOINLINE void NAME(tile)(int rows, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+{
+#define ROWS_ARE(R) \
+    case R: NAME(tile_of)(R, c, c_m, a, b, K, add); break
+    switch (rows) {
+        ROWS_ARE(1);
+        ROWS_ARE(2);
+        ROWS_ARE(3);
+        ROWS_ARE(4);
+        ROWS_ARE(5);
+        ROWS_ARE(6);
+#if TILE_ROWS == 14
+        ROWS_ARE(7);
+        ROWS_ARE(8);
+        ROWS_ARE(9);
+        ROWS_ARE(10);
+        ROWS_ARE(11);
+        ROWS_ARE(12);
+        ROWS_ARE(13);
+        ROWS_ARE(14);
+#endif
+    }
+#undef ROWS_ARE
+}
+
 /* The part m × n of a tile, to c with any strides. */
-static NOINLINE void NAME(tile_part)(REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b,
-                                     int64_t K, bool add)
+static NOINLINE void NAME(tile_part)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a,
+                                     const REAL *b, int64_t K, bool add)
 {
     REAL whole[ROWS * NAME(COLUMNS)];
-    NAME(tile)(whole, NAME(COLUMNS), a, b, K, false);
+    NAME(tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             REAL *to = &c[i * g->c_m + j * g->c_n], x = whole[i * NAME(COLUMNS) + j];
@@ -87,17 +113,18 @@ static NOINLINE void NAME(tile_part)(REAL *c, const Lathe_gemm *g, int64_t m, in
         }
 }
 
-/* c[m][n] (+)= packed a[m][K] · packed b[K][n].  A panel of a stays in the first level of cache while b streams from the
- * second. */
-static void NAME(block)(REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b, int64_t K,
-                        bool add)
+/* c[m][n] (+)= a[m][K] · b[K][n], packed in panels of `rows` rows and of COLUMNS columns.  A panel of a stays in the first
+ * level of cache while b streams from the second. */
+static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b,
+                        int64_t K, bool add)
 {
-    for (int64_t i = 0; i < m; i += ROWS)
+    for (int64_t i = 0; i < m; i += rows)
         for (int64_t j = 0; j < n; j += NAME(COLUMNS)) {
             REAL *to = c + i * g->c_m + j * g->c_n;
-            bool whole = i + ROWS <= m && j + NAME(COLUMNS) <= n && g->c_n == 1;
-            if (whole) NAME(tile)(to, g->c_m, a + i * K, b + j * K, K, add);
-            else NAME(tile_part)(to, g, at_most(m - i, ROWS), at_most(n - j, NAME(COLUMNS)), a + i * K, b + j * K, K, add);
+            int64_t height = at_most(m - i, rows), width = at_most(n - j, NAME(COLUMNS));
+            bool whole = height == rows && width == NAME(COLUMNS) && g->c_n == 1;
+            if (whole) NAME(tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
+            else NAME(tile_part)(rows, to, g, height, width, a + i * K, b + j * K, K, add);
         }
 }
 
@@ -106,16 +133,17 @@ static void NAME(task)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *
 {
     REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(g->K, CHUNK, 1);
-    int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, ROWS);
+    int panel = (int)equal_part(g->M, ROWS, 1); /* 32 rows are three panels of 11, not of 14 */
+    int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, panel);
     int64_t columns = equal_part(g->N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
     for (int64_t m = 0; m < g->M; m += rows)
         for (int64_t k = 0; k < g->K; k += chunk) {
             int64_t M = at_most(g->M - m, rows), K = at_most(g->K - k, chunk);
-            NAME(pack_a)(pa, a + m * g->a_m + k * g->a_k, g, M, K);
+            NAME(pack_a)(pa, panel, a + m * g->a_m + k * g->a_k, g, M, K);
             for (int64_t n = 0; n < g->N; n += columns) {
                 int64_t N = at_most(g->N - n, columns);
                 NAME(pack_b)(pb, b + k * g->b_k + n * g->b_n, g, N, K);
-                NAME(block)(c + m * g->c_m + n * g->c_n, g, M, N, pa, pb, K, add || k);
+                NAME(block)(panel, c + m * g->c_m + n * g->c_n, g, M, N, pa, pb, K, add || k);
             }
         }
 }
