@@ -181,61 +181,6 @@ static void add_member(Build *b, int p, int i)
              ((Operand){.node = n, .view = over_rows(k, &v), .once_a_row = true, .add = adds_to(info(n)->sum)}));
 }
 
-/* ------------------------------------------------------------------ merging axes */
-
-static bool mergeable(const View *v, int k)
-{
-    return v->stride[k] == v->stride[k + 1] * v->shape.dim[k + 1] && v->low[k] == 0 && v->high[k] == v->shape.dim[k] &&
-           v->low[k + 1] == 0 && v->high[k + 1] == v->shape.dim[k + 1];
-}
-
-static void merge_view(View *v, int k)
-{
-    v->shape.dim[k] *= v->shape.dim[k + 1];
-    v->stride[k] = v->stride[k + 1];
-    v->shape.rank--;
-    for (int i = k + 1; i < v->shape.rank; i++) {
-        v->shape.dim[i] = v->shape.dim[i + 1];
-        v->stride[i] = v->stride[i + 1];
-        v->low[i] = v->low[i + 1];
-        v->high[i] = v->high[i + 1];
-    }
-    v->high[k] = v->shape.dim[k];
-}
-
-static bool each_view(Kernel *kernel, int k, bool merge)
-{
-    Operands *lists[64];
-    int n = 0;
-    lists[n++] = &kernel->loads;
-    for (int p = 0; p < kernel->phases.n && n < 62; p++) {
-        lists[n++] = &kernel->phases.at[p].stores;
-        lists[n++] = &kernel->phases.at[p].row_stores;
-    }
-    if (kernel->phases.n > 31) return false;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < lists[i]->n; j++) {
-            View *v = &lists[i]->at[j].view;
-            if (merge) merge_view(v, k);
-            else if (!mergeable(v, k)) return false;
-        }
-    return true;
-}
-
-/* Row axes that every view walks as one become one; so does a short inner axis, where no reduction has fixed it. */
-static void merge_axes(Kernel *k, bool fixed)
-{
-    for (int a = k->space.rank - 2; a >= 0; a--) {
-        bool inner = a == k->space.rank - 2;
-        if (inner && (fixed || k->space.dim[a + 1] >= 16 || (a == 0 && elements(k->space) > 4096))) continue;
-        if (!each_view(k, a, false)) continue;
-        each_view(k, a, true);
-        k->space.dim[a] *= k->space.dim[a + 1];
-        for (int i = a + 1; i + 1 < k->space.rank; i++) k->space.dim[i] = k->space.dim[i + 1];
-        k->space.rank--;
-    }
-}
-
 /* ------------------------------------------------------------------ names */
 
 static const char *path_of(const Node *n) { return n->where.path ? n->where.path : ""; }
@@ -314,16 +259,11 @@ static Kernel *rows_kernel(const Group *g)
     Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
     find_phases(&b);
     int phases = 0;
-    bool fixed = false;
-    for (int i = 0; i < g->nodes.n; i++) {
-        phases = b.phase[i] > phases ? b.phase[i] : phases;
-        fixed |= g->role[i] != FULL;
-    }
+    for (int i = 0; i < g->nodes.n; i++) phases = b.phase[i] > phases ? b.phase[i] : phases;
     for (int p = 0; p <= phases; p++) push(&k->phases, (Phase){0});
     for (int p = 0; p <= phases; p++)
         for (int i = 0; i < g->nodes.n; i++)
             if (b.phase[i] == p) add_member(&b, p, i);
-    merge_axes(k, fixed);
     measure(k);
     return k;
 }
@@ -351,7 +291,6 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
         load(k, n, false);
     }
     push(&k->phases.at[0].stores, ((Operand){.node = n, .view = over_space(k, &to), .add = add}));
-    merge_axes(k, false);
     measure(k);
     return k;
 }
