@@ -5,8 +5,6 @@
 
 Options options = {.target = &target_cpu};
 
-const Target target_cpu = {.name = "cpu", .row_budget = 16 * 1024, .column_blocks = 32};
-
 static void nothing(Graph *g, const Desc *d) { (void)g, (void)d; }
 static void fuse(Graph *g, const Desc *d);
 static void carry(Graph *g, const Desc *d);

@@ -98,7 +98,8 @@ typedef struct Arg {
     int first[MAXRANK + 1]; /* array dimension k is buffer axes first[k] … first[k + 1] - 1, merged */
     int dims;
     bool flat;     /* no array fits: a plain pointer */
-    bool by_value; /* one element, only read */
+    bool by_value; /* one element, only read, on targets that pass it so */
+    unsigned parts; /* those of the function that mention it, bit by bit */
     const char *name;
 } Arg;
 
@@ -117,6 +118,14 @@ typedef struct Axis {
     const char *count; /* text of the extent */
 } Axis;
 
+/* CUDA: one of the __global__ functions that a kernel is made of, run one after another. */
+typedef struct Part {
+    const char *suffix; /* of its name */
+    const char *remark; /* what it does; NULL: what the kernel does */
+    const char *blocks; /* of threads */
+    const char *body;
+} Part;
+
 /* A kernel function under construction. */
 typedef struct Function {
     int naxes;
@@ -125,8 +134,10 @@ typedef struct Function {
     VEC(Arg) args;
     VEC(Loop *) loops; /* whose iteration is a parameter */
     VEC(const char *) loop_names;
+    VEC(unsigned) loop_parts; /* the parts that mention it, as of an Arg */
     Names names;
     Writer w;
+    VEC(Part) parts; /* none in C, where the text is all */
 } Function;
 int add_use(Function *f, View v, bool write); /* v over f's axes */
 void fit_args(Function *f);                   /* after all uses: decides on parameters and subscripts */
@@ -134,6 +145,9 @@ char *element(Function *f, int use);          /* x[r][c] */
 Expr value_at(Function *f, int use);          /* likewise as an expression, with its guard; indices too */
 char *index_text(Function *f, Index x);
 const char *wished_name(const Buffer *b);       /* of the parameter that stands for it */
+bool single_number(const Arg *a);                      /* one element, only read */
+bool aligned(const Arg *a, int64_t bytes);      /* does what is passed always begin at a multiple of so many bytes? */
+bool side_by_side(const Function *f, int use, int axis); /* are its elements along the axis neighbours in memory? */
 View view_axes(View v, int n, const int *from); /* axis k of the result is axis from[k] of v; -1: not used */
 
 /* The text of a place as the entry writes it: &p->layer[l].w[0][0], h[l + 1]. */
@@ -166,7 +180,15 @@ bool worth_threads(int64_t elements, int work);
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
 char *formula_text(const Kernel *k); /* "act, sum: add, mul" or "y = a . b" */
-char *call_text(const Kernel *k); /* "bias_gelu(act, pre, p->b1);", its function printed if new */
+typedef struct Call {
+    Function *f;
+    int *order; /* of its arguments; then come the iterations of loops */
+    const char *name;
+} Call;
+Call kernel_call(const Kernel *k);    /* the function of a kernel, printed if new */
+char *call_text(const Kernel *k); /* "bias_gelu(act, pre, p->b1);" */
+/* Is part `part` (-1: any) of the function given what these parts mention?  C has no parts, its functions get all. */
+bool given(const Function *f, unsigned parts, int part);
 void say_functions(Text *t);
 
 /* emit_entry.c */
@@ -182,6 +204,7 @@ int program_kernels(const Program *p); /* bodies once */
 
 /* emit_c.c */
 void make_folder(const char *dir); /* with those above it */
+void put_file(const char *dir, const char *name, const char *text, size_t bytes); /* left alone if it says that already */
 
 /* build.c: what a build takes, for `lathe doctor` */
 const char *c_compiler(void); /* NULL: none */

@@ -73,7 +73,7 @@ void make_folder(const char *dir)
     }
 }
 
-static void put_file(const char *dir, const char *name, const char *text, size_t bytes)
+void put_file(const char *dir, const char *name, const char *text, size_t bytes)
 {
     char *path = format("%s/%s", dir, name);
     size_t old_bytes;

@@ -1,4 +1,5 @@
-/* emit_function.c: one C function a kernel; kernels with the same text share it. */
+/* emit_function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it.
+ */
 #include "emit.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ void start_functions(const Module *m)
     taken = (Names){0};
     functions = (Text){0};
     for (int i = 0; i < COUNT_OF(library); i++) push(&taken, library[i]);
+    for (const char *const *word = options.target->words; *word; word++) push(&taken, *word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         push(&taken, identifier(format("%s_%s", m->desc->model, p->graph->name)));
@@ -57,24 +59,38 @@ static char *declaration(const Arg *a)
     return t.at;
 }
 
-static char *head_text(const Function *f, const int *order, const char *name)
+bool given(const Function *f, unsigned parts, int part)
 {
-    Text t = {0};
-    say(&t, "KERNEL void %s(", name);
-    for (int i = 0; i < f->args.n; i++) say(&t, "%s%s", i ? ", " : "", declaration(&f->args.at[order[i]]));
-    for (int i = 0; i < f->loops.n; i++) say(&t, "%sint %s", i || f->args.n ? ", " : "", f->loop_names.at[i]);
-    say(&t, "%s)", f->args.n + f->loops.n ? "" : "void");
-    return t.at;
+    return !f->parts.n || (part < 0 ? parts != 0 : parts >> part & 1);
 }
 
-static char *call_of(const Function *f, const int *order, const char *name)
+static void add_word(Text *t, const char *word) { say(t, "%s%s", t->n ? ", " : "", word); }
+
+static char *parameters(const Function *f, const int *order, int part)
 {
     Text t = {0};
-    say(&t, "%s(", name);
-    for (int i = 0; i < f->args.n; i++) say(&t, "%s%s", i ? ", " : "", argument(&f->args.at[order[i]]));
-    for (int i = 0; i < f->loops.n; i++) say(&t, "%s%s", i || f->args.n ? ", " : "", loop_letter(f->loops.at[i]));
-    say(&t, ");");
-    return t.at;
+    for (int i = 0; i < f->args.n; i++)
+        if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, declaration(&f->args.at[order[i]]));
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], part)) add_word(&t, format("int %s", f->loop_names.at[i]));
+    return t.n ? t.at : "void";
+}
+
+static char *head_text(const Function *f, const int *order, const char *name, int part)
+{
+    return format("KERNEL void %s(%s)", name, parameters(f, order, part));
+}
+
+/* CUDA: launch(bias_gelu, CEIL_DIV(BATCH * WIDTH, THREADS), stream, act, pre, bias); */
+static char *launch_of(const Function *f, const int *order, const char *name, int part)
+{
+    Text t = {0};
+    say(&t, "launch(%s, %s, stream", name, f->parts.at[part].blocks);
+    for (int i = 0; i < f->args.n; i++)
+        if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, f->args.at[order[i]].name);
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], part)) add_word(&t, f->loop_names.at[i]);
+    return format("    %s);\n", t.at);
 }
 
 /* ------------------------------------------------------------------ one kernel */
@@ -145,6 +161,37 @@ static void say_stored(Text *t, const Kernel *k)
     }
 }
 
+static void say_function(Text *t, const char *remark, const char *head, const char *body)
+{
+    say_comment(t, 0, remark);
+    say_wrapped(t, head);
+    say_wrapped(t, body + strspn(body, "\n"));
+    say(t, "\n");
+}
+
+/* CUDA: the parts as functions of their own, and beside them the one that launches them. */
+static void say_parts(Text *t, const Function *f, const int *order, const char *name, const char *remark)
+{
+    Text launches = {0};
+    for (int i = 0; i < f->parts.n; i++) {
+        const Part *p = &f->parts.at[i];
+        const char *own = *p->suffix ? new_name(&taken, format("%s%s", name, p->suffix)) : name;
+        say_function(t, p->remark ? p->remark : remark, head_text(f, order, own, i), p->body);
+        say_wrapped(&launches, launch_of(f, order, own, i));
+    }
+    say_wrapped(t, format("void launch_%s(cudaStream_t stream, %s)\n{\n", name, parameters(f, order, -1)));
+    say(t, "%s}\n\n", launches.at);
+}
+
+static char *canonical_text(const Function *f, const int *order)
+{
+    Text t = {0};
+    if (!f->parts.n) say(&t, "%s%s", head_text(f, order, "", 0), f->w.text.at);
+    for (int i = 0; i < f->parts.n; i++)
+        say(&t, "%s %s%s", f->parts.at[i].blocks, head_text(f, order, "", i), f->parts.at[i].body);
+    return t.at;
+}
+
 char *formula_text(const Kernel *k)
 {
     Text t = {0};
@@ -170,31 +217,48 @@ static char *remark(const Kernel *k)
     return t.at;
 }
 
-char *call_text(const Kernel *k)
+/* A name of its own, and the function printed under it. */
+static const char *print_new(const Kernel *k, const Function *f, const int *order)
 {
-    Function *f = make(k);
-    int *order = NEW_ARRAY(int, f->args.n + 1);
-    in_order(f, order);
+    const char *wish = identifier(k->name);
+    if (name_taken(&taken, wish) && !name_taken(&taken, format("make_%s", wish)) && !shared_function(wish)) {
+        bool function = false;
+        for (int i = 0; i < printed.n; i++) function |= same(printed.at[i].name, wish);
+        if (!function) wish = format("make_%s", wish);
+    }
+    const char *name = new_name(&taken, wish);
+    if (f->parts.n) say_parts(&functions, f, order, name, remark(k));
+    else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
+    return name;
+}
+
+Call kernel_call(const Kernel *k)
+{
+    Call c = {.f = make(k)};
+    c.order = NEW_ARRAY(int, c.f->args.n + 1);
+    in_order(c.f, c.order);
     anonymous = true;
     Function *plain = make(k);
     anonymous = false;
-    char *canonical = format("%s%s", head_text(plain, order, ""), plain->w.text.at);
-    const char *name = shared_function(canonical);
-    if (!name) {
-        const char *wish = identifier(k->name);
-        if (name_taken(&taken, wish) && !name_taken(&taken, format("make_%s", wish)) && !shared_function(wish)) {
-            bool function = false;
-            for (int i = 0; i < printed.n; i++) function |= same(printed.at[i].name, wish);
-            if (!function) wish = format("make_%s", wish);
-        }
-        name = new_name(&taken, wish);
-        push(&printed, ((struct Printed){canonical, name}));
-        say_comment(&functions, 0, remark(k));
-        say_wrapped(&functions, head_text(f, order, name));
-        say_wrapped(&functions, f->w.text.at + strspn(f->w.text.at, "\n"));
-        say(&functions, "\n");
-    }
-    return call_of(f, order, name);
+    char *canonical = canonical_text(plain, c.order);
+    c.name = shared_function(canonical);
+    if (c.name) return c;
+    c.name = print_new(k, c.f, c.order);
+    push(&printed, ((struct Printed){canonical, c.name}));
+    return c;
+}
+
+char *call_text(const Kernel *k)
+{
+    Call c = kernel_call(k);
+    const Function *f = c.f;
+    Text t = {0};
+    if (*options.target->first_argument) add_word(&t, options.target->first_argument);
+    for (int i = 0; i < f->args.n; i++)
+        if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(&f->args.at[c.order[i]]));
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
+    return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
 }
 
 void say_functions(Text *t) { say_bytes(t, functions.at ? functions.at : "", functions.n); }

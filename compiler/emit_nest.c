@@ -82,7 +82,7 @@ static void sweep_in_lanes(Rows *r)
     r->f->names.n = names;
 }
 
-static void sweep(Rows *r, bool parallel)
+static void sweep(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
     bool lanes = false;
@@ -91,7 +91,7 @@ static void sweep(Rows *r, bool parallel)
     if (lanes) sweep_in_lanes(r);
     else if (c->extent == 1) one_element(r, "0");
     else {
-        const char *mark = parallel ? "PARALLEL " : each_mark(r);
+        const char *mark = r->shared_sweep ? "PARALLEL " : each_mark(r);
         open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
         one_element(r, "0");
         close_block(&r->f->w);
@@ -100,25 +100,6 @@ static void sweep(Rows *r, bool parallel)
 }
 
 /* ------------------------------------------------------------------ rows and columns */
-
-static void one_row(Rows *r, bool parallel)
-{
-    int names = r->f->names.n;
-    r->known.n = 0;
-    for (int i = 0; i < r->k->kept.n; i++) {
-        const Node *n = r->k->kept.at[i];
-        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(n)));
-        line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i], r->f->axis[r->inner].count);
-    }
-    for (int p = 0; p < r->k->phases.n; p++) {
-        r->phase = &r->k->phases.at[p];
-        row_values(r);
-        row_loads(r);
-        if (has_sweep(r)) sweep(r, parallel);
-        row_stores(r);
-    }
-    r->f->names.n = names;
-}
 
 static int work_of(const Kernel *k)
 {
@@ -142,7 +123,8 @@ static void all_rows(Rows *r)
         open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", share, a->name, a->name, a->count, a->name);
         opened++;
     }
-    one_row(r, parallel && rows == 1 && r->k->phases.n == 1 && !r->k->phases.at[0].sums.n);
+    r->shared_sweep = parallel && rows == 1 && r->k->phases.n == 1 && !r->k->phases.at[0].sums.n;
+    one_row(r);
     while (opened-- > 0) close_block(&f->w);
 }
 
@@ -161,7 +143,7 @@ static void rows_of_block(Rows *r, int64_t blocks)
                    k, (long long)block, row);
     }
     row_indices(r, row);
-    one_row(r, false);
+    one_row(r);
     close_block(&f->w);
 }
 
@@ -227,10 +209,23 @@ static void rows_with_columns(Rows *r)
     say_columns(r, blocks);
 }
 
-void nest_of_loops(Rows *r)
+static void nest_of_loops(Rows *r)
 {
+    r->sweep = sweep;
     open_block(&r->f->w, "%s", "");
     if (r->k->block) rows_with_columns(r);
     else all_rows(r);
     close_block(&r->f->w);
 }
+
+static const char *const no_words[] = {NULL};
+
+const Target target_cpu = {.name = "cpu",
+                           .row_budget = 16 * 1024,
+                           .column_blocks = 32,
+                           .narrow = 64,
+                           .by_value = true,
+                           .call = "",
+                           .first_argument = "",
+                           .words = no_words,
+                           .rows = nest_of_loops};

@@ -1,5 +1,5 @@
 /* emit_rows.c: ROWS kernels: what is the same for every target: values per row, the body of a sweep, and what the
- * function is given.  emit_nest.c puts loops around it.
+ * function is given.  emit_nest.c puts loops around it, emit_threads.c CUDA's threads.
  *
  * Values per row are `const float mean = …;` before the sweep that reads them.  In a sweep what is used once is written
  * where it is used, the rest is named. */
@@ -11,7 +11,7 @@
 
 enum { LONG_TEXT = 110 };
 
-void row_values(Rows *r)
+static void row_values(Rows *r)
 {
     const Phase *p = r->phase;
     for (int i = 0; i < p->row.n; i++) {
@@ -24,26 +24,40 @@ void row_values(Rows *r)
 }
 
 /* What a sweep reads once a row is read before it, if more than one place needs it. */
-void row_loads(Rows *r)
+static void row_loads(Rows *r)
 {
     for (int i = 0; i < r->k->loads.n; i++) {
         const Operand *o = &r->k->loads.at[i];
         const Use *u = &r->f->uses.at[r->load[i]];
         if (!o->once_a_row || known(r, o->node) || !sweep_uses(r, r->phase, o->node)) continue;
-        if (!u->view.buffer || r->f->args.at[u->arg].by_value || !row_named(r, o->node)) continue;
+        if (!u->view.buffer || single_number(&r->f->args.at[u->arg]) || !row_named(r, o->node)) continue;
         declare(r, o->node, load_name(r), value_at(r->f, r->load[i]));
     }
 }
 
 const Phase_uses *uses_now(const Rows *r) { return &r->uses[r->phase - r->k->phases.at]; }
 
-void row_stores(Rows *r)
+/* Does the phase store per row into what the kernel reads too? */
+static bool row_stores_meet_loads(const Rows *r)
 {
-    for (int i = 0; i < r->phase->row_stores.n; i++) {
-        const Operand *o = &r->phase->row_stores.at[i];
+    for (int i = 0; i < r->phase->row_stores.n; i++)
+        if (r->f->args.at[r->f->uses.at[uses_now(r)->row_store[i]].arg].read) return true;
+    return false;
+}
+
+static void row_stores(Rows *r)
+{
+    const Operands *stores = &r->phase->row_stores;
+    bool wait = r->meet && row_stores_meet_loads(r);
+    if (!stores->n) return;
+    if (wait) line(&r->f->w, "%s", r->meet);
+    if (r->first) open_block(&r->f->w, "if (%s)", r->first);
+    for (int i = 0; i < stores->n; i++) {
         char *at = element(r->f, uses_now(r)->row_store[i]);
-        line(&r->f->w, "%s %s %s;", at, o->add ? "+=" : "=", value_of(r, o->node).text);
+        line(&r->f->w, "%s %s %s;", at, stores->at[i].add ? "+=" : "=", value_of(r, stores->at[i].node).text);
     }
+    if (r->first) close_block(&r->f->w);
+    if (wait) line(&r->f->w, "%s", r->meet);
 }
 
 /* ------------------------------------------------------------------ sweeps */
@@ -66,6 +80,13 @@ static void rescue_loads(Rows *r)
         if (known(r, n) || !overwritten(r, r->phase, i) || !sweep_uses(r, r->phase, n)) continue;
         declare(r, n, load_name(r), value_at(r->f, r->load[i]));
     }
+}
+
+static char *running_column(Rows *r, int i)
+{
+    const Phase_uses *u = uses_now(r);
+    if (u->running) return format("%s[%s]", u->running[i], r->f->axis[r->inner].now);
+    return element(r->f, u->partial[i]);
 }
 
 /* Named values, stores, what feeds the reductions. */
@@ -100,7 +121,7 @@ void one_element(Rows *r, const char *lane)
         line(w, "%s;", reduction_step(t.node, t.lanes ? format("%s[%s]", t.name, lane) : t.name, in[at++]));
     }
     for (int i = 0; i < p->columns.n; i++)
-        line(w, "%s;", reduction_step(p->columns.at[i], element(r->f, uses->partial[i]), in[at++]));
+        line(w, "%s;", reduction_step(p->columns.at[i], running_column(r, i), in[at++]));
     r->known.n = mark;
     r->f->names.n = names;
     r->sweeping = false;
@@ -115,6 +136,26 @@ bool has_sweep(const Rows *r)
 }
 
 /* ------------------------------------------------------------------ rows and columns */
+
+void one_row(Rows *r)
+{
+    int names = r->f->names.n;
+    r->known.n = 0;
+    for (int i = 0; i < r->k->kept.n; i++) {
+        const Node *n = r->k->kept.at[i];
+        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(n)));
+        line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i],
+             r->kept_count ? r->kept_count : r->f->axis[r->inner].count);
+    }
+    for (int p = 0; p < r->k->phases.n; p++) {
+        r->phase = &r->k->phases.at[p];
+        row_values(r);
+        row_loads(r);
+        if (has_sweep(r)) r->sweep(r);
+        row_stores(r);
+    }
+    r->f->names.n = names;
+}
 
 int64_t row_count(const Rows *r)
 {
@@ -217,7 +258,7 @@ static Kernel *own_copy(const Kernel *k)
 /* A narrow inner axis of plain maps may become one with the row axis before it. */
 static bool may_flatten(const Kernel *k, int64_t inner)
 {
-    if (inner >= 64 || k->block || k->phases.n != 1) return false;
+    if (inner >= options.target->narrow || k->block || k->phases.n != 1) return false;
     const Phase *p = &k->phases.at[0];
     if (p->row.n || p->sums.n || p->columns.n || p->row_stores.n) return false;
     for (int i = 0; i < k->loads.n; i++)
@@ -283,8 +324,9 @@ void emit_rows(Function *f, const Kernel *original)
 {
     Kernel *k = own_copy(original);
     Rows r = {.f = f, .k = k, .kept = NEW_ARRAY(const char *, k->kept.n + 1)};
+    for (const char *const *word = options.target->words; *word; word++) push(&f->names, *word);
     set_axes(&r, k);
     add_uses(&r);
     fit_args(f);
-    nest_of_loops(&r);
+    options.target->rows(&r);
 }

@@ -17,6 +17,7 @@ typedef struct Total {
 
 typedef struct Phase_uses { /* of each operand of a phase: its use in the function */
     int *row_store, *store, *column_store, *partial;
+    const char **running; /* of each column, where it is added up along the inner axis; NULL: in its partial */
 } Phase_uses;
 
 typedef struct Rows {
@@ -31,14 +32,21 @@ typedef struct Rows {
     VEC(Total) totals;
     const Phase *phase; /* being printed */
     bool sweeping;
-    bool threaded; /* inside PARALLEL */
+
+    /* the target's own */
+    void (*sweep)(struct Rows *);
+    const char *kept_count, *kept_at; /* extent of kept arrays and where in them the element lies; NULL: as the axis */
+    const char *first, *meet;         /* CUDA: true in the first thread of the row; how its threads meet; or NULL */
+    int team;                         /* CUDA: threads of a row */
+    int beside;                       /* CUDA: elements side by side that a thread takes, 1 or 4 */
+    const char *four;                 /* CUDA: maps: the index of the first of them */
+    bool threaded;                    /* C: inside PARALLEL */
+    bool shared_sweep;                /* C: the sweep itself is shared among threads */
 } Rows;
 
 /* emit_rows.c: what the kernels of every target have in common */
 const Phase_uses *uses_now(const Rows *r); /* of the phase being printed */
-void row_values(Rows *r);                  /* named values per row, before the sweep */
-void row_loads(Rows *r);
-void row_stores(Rows *r);
+void one_row(Rows *r);                     /* its phases */
 void one_element(Rows *r, const char *lane); /* the sweep's body; totals in lanes are fed at [lane] */
 bool has_sweep(const Rows *r);
 int64_t row_count(const Rows *r);
@@ -48,8 +56,6 @@ int partial_of(const Rows *r, const Node **n);   /* use of the partial sums of a
 const char *start_of(const Node *n);             /* the first running value of a reduction */
 const char *end_of(const Node *n);               /* "sum" or "max": the word of its last step */
 
-/* emit_nest.c: as loops of C */
-void nest_of_loops(Rows *r);
 
 /* emit_values.c: what the values of the phase being printed are in C */
 bool is_among(const Nodes *s, const Node *n);

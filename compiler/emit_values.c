@@ -182,7 +182,10 @@ static bool brief_literal(const Rows *r, const Node *reader, int k)
 
 static Expr value(Rows *r, const Node *n, bool brief);
 
-char *kept_element(const Rows *r, int i) { return format("%s[%s]", r->kept[i], r->f->axis[r->inner].now); }
+char *kept_element(const Rows *r, int i)
+{
+    return format("%s[%s]", r->kept[i], r->kept_at ? r->kept_at : r->f->axis[r->inner].now);
+}
 
 int kept_number(const Rows *r, const Node *n)
 {
@@ -209,7 +212,7 @@ static Expr loaded(Rows *r, const Node *n, int load)
     const Operand *o = &r->k->loads.at[load];
     Expr e = value_at(r->f, r->load[load]);
     const Use *u = &r->f->uses.at[r->load[load]];
-    bool simple = !u->view.buffer || (u->arg >= 0 && r->f->args.at[u->arg].by_value);
+    bool simple = !u->view.buffer || (u->arg >= 0 && single_number(&r->f->args.at[u->arg]));
     if (simple && e.binding == PRIMARY) return e;
     bool twice = r->sweeping && !per_row(r, r->phase, n) && sweep_uses(r, r->phase, n) > 1;
     if (!twice || (simple && strlen(e.text) < 8)) return e;

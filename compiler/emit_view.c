@@ -219,8 +219,10 @@ static void fit_arg(Function *f, int arg)
             else a->flat = true;
         }
     }
-    a->by_value = !a->written && a->dims == 0;
+    a->by_value = options.target->by_value && single_number(a);
 }
+
+bool single_number(const Arg *a) { return !a->written && a->dims == 0; }
 
 static void need_loop(Function *f, Loop *l)
 {
@@ -286,8 +288,10 @@ void fit_args(Function *f)
         if (!u->view.buffer || (a && a->flat)) note_loops(f, &u->offset);
     }
     for (int i = 0; i < f->args.n; i++) f->args.at[i].name = new_name(&f->names, wished_name(f->args.at[i].buffer));
-    for (int i = 0; i < f->loops.n; i++)
+    for (int i = 0; i < f->loops.n; i++) {
         push(&f->loop_names, new_name(&f->names, anonymous ? "iteration" : loop_letter(f->loops.at[i])));
+        push(&f->loop_parts, 0);
+    }
 }
 
 /* ------------------------------------------------------------------ text */
@@ -310,8 +314,11 @@ static void add_constant(Text *t, int64_t c)
 
 static const char *iteration_of(const Function *f, const Loop *l)
 {
-    for (int i = 0; i < f->loop_names.n; i++)
-        if (f->loops.at[i] == l) return f->loop_names.at[i];
+    for (int i = 0; i < f->loop_names.n; i++) {
+        if (f->loops.at[i] != l) continue;
+        f->loop_parts.at[i] |= 1u << f->parts.n;
+        return f->loop_names.at[i];
+    }
     return loop_letter(l);
 }
 
@@ -341,6 +348,7 @@ char *element(Function *f, int use)
 {
     Use *u = &f->uses.at[use];
     Arg *a = &f->args.at[u->arg];
+    a->parts |= 1u << f->parts.n;
     if (a->by_value) return copy_string(a->name);
     if (a->dims == 0) return format("*%s", a->name);
     const char *wide = elements(a->buffer->shape) > INT32_MAX ? "(ptrdiff_t)" : "";
@@ -390,6 +398,29 @@ View view_axes(View v, int n, const int *from)
         r.high[k] = used ? v.high[from[k]] : (int64_t)1 << 62;
     }
     return r;
+}
+
+/* ------------------------------------------------------------------ where elements lie */
+
+bool side_by_side(const Function *f, int use, int axis)
+{
+    const Use *u = &f->uses.at[use];
+    return u->view.buffer && u->arg >= 0 && !never(f, &u->view) && u->view.stride[axis] == 1;
+}
+
+/* The arena and the flat arrays begin at multiples of 64; members of structs lie where C puts them. */
+bool aligned(const Arg *a, int64_t bytes)
+{
+    const Buffer *b = a->buffer;
+    bool flat = b->home == PARAMETERS || b->home == GRADIENTS;
+    if (b->home != WORK && !flat) return false;
+    int64_t size = dtype_bytes(b->dtype), at = flat ? b->param->offset * size : b->offset;
+    bool all = at % bytes == 0;
+    for (int k = 0; k < a->nlead; k++) {
+        all &= a->lead[k].constant * b->stride[k] * size % bytes == 0;
+        for (int o = 0; o < a->lead[k].nover; o++) all &= a->lead[k].over[o].coef * b->stride[k] * size % bytes == 0;
+    }
+    return all;
 }
 
 /* ------------------------------------------------------------------ what the entry passes */

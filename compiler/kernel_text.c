@@ -64,6 +64,8 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
 static const char *const kind_name[] = {"rows",   "gemm",   "gather", "scatter", "overwrite",
                                         "argmax", "cumsum", "topk",   "repeat"};
 
+const char *kernel_kind(const Kernel *k) { return kind_name[k->kind]; }
+
 static void say_kernel(Text *t, int depth, const Kernel *k)
 {
     say(t, "%*s%d %s %s", depth, "", k->step, kind_name[k->kind], k->name);

@@ -298,13 +298,20 @@ typedef struct Module {
 
 /* ------------------------------------------------------------------ target and options */
 
+struct Rows;                    /* emit_rows.h */
+
 typedef struct Target {         /* limits that fuse and schedule read; spellings that the emitter reads */
     const char *name;
     int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
     int64_t column_blocks;      /* at most so many blocks of column partials */
+    int64_t narrow;             /* an inner axis below it may become one with the rows of plain maps */
+    bool by_value;              /* a kernel takes a single number as such: what called it can read it */
+    const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */
+    const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
+    void (*rows)(struct Rows *);                    /* what runs over a ROWS kernel's space: loops, or threads */
 } Target;
 
-extern const Target target_cpu;
+extern const Target target_cpu, target_cuda;
 
 typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
@@ -439,6 +446,7 @@ void print_graph(Text *t, const Graph *g);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
 char *node_text(const Node *n);                             /* one line; names are ids here */
 void print_kernels(Text *t, const Program *p);
+const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
 
 /* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
@@ -503,6 +511,10 @@ Desc *describe(Graph *g, const char *file);                 /* for a graph that 
 /* emit.c, emit_c.c */
 void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */
 void print_plan(Text *t, const Module *m);
+
+/* emit_cuda.c: model.cu, plan.txt: so far the ROWS kernels and their launchers */
+typedef struct Emitted { int here, missing; } Emitted;           /* kernels that it holds, and that it lacks */
+Emitted emit_cuda(const Module *m, const char *dir);
 
 /* build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);

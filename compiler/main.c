@@ -27,7 +27,7 @@ static const struct Option {
 } known[] = {
     {"--config", TEXT, "NAME", &options.config, "a named configuration of the description"},
     {"--set", SET, "KEY=VALUE", &options.sets, "another value for a key of its configuration; may be repeated"},
-    {"--target", TEXT, "cpu", NULL, "what to compile for"},
+    {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: build writes the row kernels only so far"},
     {"--precision", TEXT, "fp32|fp64", &options.precision, "of all reals (fp32)"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
@@ -64,7 +64,8 @@ static _Noreturn void unknown_option(const char *name)
 static void take_value(const struct Option *o, const char *value)
 {
     if (same(o->name, "--target")) {
-        if (!same(value, "cpu")) usage_error("--target %s: only cpu is there now", value);
+        options.target = same(value, "cpu") ? &target_cpu : same(value, "cuda") ? &target_cuda : NULL;
+        if (!options.target) usage_error("--target %s: expected cpu or cuda", value);
     } else if (o->kind == SET) {
         if (!strchr(value, '=')) usage_error("--set %s: expected KEY=VALUE", value);
         push(&options.sets, value);
@@ -140,8 +141,8 @@ static const char *folder_for(const Desc *d)
                              options.all_in_place, options.no_split, options.no_simplify,
                              options.no_recompute, options.no_whole, options.poison};
     h = hash_bytes(switches, sizeof switches, h);
-    return format("generated/%s-%s-cpu-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
-                  in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
+    return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
+                  options.target->name, in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
 }
 
 static const char *trainer(void)
@@ -220,14 +221,33 @@ static int do_plan(void)
     return 0;
 }
 
+/* As far as it goes: the text of the kernels there are, and no trainer. */
+static int build_for_cuda(void)
+{
+    const Module *m = compiled();
+    const char *dir = folder_for(m->desc);
+    Emitted t = emit_cuda(m, dir);
+    fprintf(stderr,
+            "lathe: --target cuda has the map and row kernels only so far: %d steps of the entries are in model.cu, %d\n"
+            "  (products, lookups, …) are not, and there is no trainer; the end of the file lists both.  --target cpu builds\n"
+            "  all of it.\n",
+            t.here, t.missing);
+    printf("%s/model.cu\n", dir);
+    return 0;
+}
+
 static int do_build(void)
 {
+    if (options.target == &target_cuda) return build_for_cuda();
     printf("%s\n", trainer());
     return 0;
 }
 
 static int do_train(void)
 {
+    if (options.target == &target_cuda)
+        usage_error(
+            "--target cuda: there is no trainer for it yet; `lathe build --target cuda` writes its row kernels");
     const char *program = trainer();
     Words words = {0};
     push(&words, program);

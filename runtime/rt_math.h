@@ -9,34 +9,42 @@
  *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
  *     sin, cos 0.51 where |x| < 2^48; pow 0.51 on twenty million random pairs
  *
- * double calls libm.  The text is also C++. */
+ * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false). */
 #ifndef RT_MATH_H
 #define RT_MATH_H
 
 #include <math.h>
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define MATH static inline __host__ __device__
+#define ROUNDS _Pragma("unroll")
+#else
+#define MATH static inline
+#define ROUNDS _Pragma("GCC unroll 10")
+#endif
+
 /* ---- bits */
 
-static inline uint32_t bits_of_f32(float x)
+MATH uint32_t bits_of_f32(float x)
 {
     uint32_t u;
     __builtin_memcpy(&u, &x, sizeof u);
     return u;
 }
-static inline float f32_of_bits(uint32_t u)
+MATH float f32_of_bits(uint32_t u)
 {
     float x;
     __builtin_memcpy(&x, &u, sizeof x);
     return x;
 }
-static inline uint64_t bits_of_f64(double x)
+MATH uint64_t bits_of_f64(double x)
 {
     uint64_t u;
     __builtin_memcpy(&u, &x, sizeof u);
     return u;
 }
-static inline double f64_of_bits(uint64_t u)
+MATH double f64_of_bits(uint64_t u)
 {
     double x;
     __builtin_memcpy(&x, &u, sizeof x);
@@ -45,64 +53,64 @@ static inline double f64_of_bits(uint64_t u)
 
 /* ---- the plain ones */
 
-static inline float abs_f32(float a) { return fabsf(a); }
-static inline double abs_f64(double a) { return fabs(a); }
-static inline int abs_i32(int a) { return (int)(a < 0 ? 0u - (uint32_t)a : (uint32_t)a); }
+MATH float abs_f32(float a) { return fabsf(a); }
+MATH double abs_f64(double a) { return fabs(a); }
+MATH int abs_i32(int a) { return (int)(a < 0 ? 0u - (uint32_t)a : (uint32_t)a); }
 
-static inline float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; } /* of a zero or NaN: itself */
-static inline double sign_f64(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
-static inline int sign_i32(int a) { return (a > 0) - (a < 0); }
+MATH float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; } /* of a zero or NaN: itself */
+MATH double sign_f64(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
+MATH int sign_i32(int a) { return (a > 0) - (a < 0); }
 
-static inline float floor_f32(float a) { return floorf(a); }
-static inline double floor_f64(double a) { return floor(a); }
+MATH float floor_f32(float a) { return floorf(a); }
+MATH double floor_f64(double a) { return floor(a); }
 
 /* A tie is a's; a NaN on either side is the result. */
-static inline float max_f32(float a, float b)
+MATH float max_f32(float a, float b)
 {
     float y = a >= b ? a : b;
     return a != a ? a : y;
 }
-static inline float min_f32(float a, float b)
+MATH float min_f32(float a, float b)
 {
     float y = a <= b ? a : b;
     return a != a ? a : y;
 }
-static inline double max_f64(double a, double b)
+MATH double max_f64(double a, double b)
 {
     double y = a >= b ? a : b;
     return a != a ? a : y;
 }
-static inline double min_f64(double a, double b)
+MATH double min_f64(double a, double b)
 {
     double y = a <= b ? a : b;
     return a != a ? a : y;
 }
-static inline int max_i32(int a, int b) { return a >= b ? a : b; }
-static inline int min_i32(int a, int b) { return a <= b ? a : b; }
+MATH int max_i32(int a, int b) { return a >= b ? a : b; }
+MATH int min_i32(int a, int b) { return a <= b ? a : b; }
 
-static inline float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
-static inline double fma_f64(double a, double b, double c) { return fma(a, b, c); }
+MATH float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+MATH double fma_f64(double a, double b, double c) { return fma(a, b, c); }
 
-static inline float sqrt_f32(float a) { return sqrtf(a); }
-static inline double sqrt_f64(double a) { return sqrt(a); }
-static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
-static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
+MATH float sqrt_f32(float a) { return sqrtf(a); }
+MATH double sqrt_f64(double a) { return sqrt(a); }
+MATH float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
+MATH double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
 
 /* Quotient rounded down, remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around. */
-static inline int idiv_i32(int a, int b)
+MATH int idiv_i32(int a, int b)
 {
     int d = ((b == 0) | (b == -1)) ? 1 : b, q = a / d;
     q -= (q * d != a) & ((a < 0) != (d < 0));
     q = b == -1 ? (int)(0u - (uint32_t)a) : q;
     return b == 0 ? 0 : q;
 }
-static inline int mod_i32(int a, int b)
+MATH int mod_i32(int a, int b)
 {
     int d = ((b == 0) | (b == -1)) ? 1 : b, r = a % d;
     r += ((r != 0) & ((r < 0) != (d < 0))) ? d : 0;
     return b == 0 ? a : r;
 }
-static inline int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
+MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
 
@@ -110,10 +118,10 @@ static inline int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 #define LN2_LOW_F32  0x1.7f7d1cp-20f
 #define ROUND_F32    0x1.8p23f /* added, it pushes the fraction out: the low bits are the integer */
 
-static inline float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); } /* -126 … 127 */
+MATH float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); } /* -126 … 127 */
 
 /* e^r, and n for it */
-static inline float exp_core_f32(float x, int32_t *power)
+MATH float exp_core_f32(float x, int32_t *power)
 {
     float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
     float n = t - ROUND_F32;
@@ -127,7 +135,7 @@ static inline float exp_core_f32(float x, int32_t *power)
     return fmaf(p, r * r, r) + 1.0f;
 }
 
-static inline float exp_f32(float a)
+MATH float exp_f32(float a)
 {
     int32_t n;
     float p = exp_core_f32(fabsf(a) > 104.0f ? copysignf(104.0f, a) : a, &n); /* infinity and 0 follow by themselves */
@@ -136,7 +144,7 @@ static inline float exp_f32(float a)
 }
 
 /* -80 <= x <= 80 */
-static inline float exp_near_f32(float x)
+MATH float exp_near_f32(float x)
 {
     int32_t n;
     float p = exp_core_f32(x, &n);
@@ -144,7 +152,7 @@ static inline float exp_near_f32(float x)
 }
 
 /* 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2); where a is so small that it is the result, a */
-static inline float expm1_f32(float a)
+MATH float expm1_f32(float a)
 {
     float x = a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a;
     float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
@@ -163,7 +171,7 @@ static inline float expm1_f32(float a)
 }
 
 /* a + a^3 q(a^2), and from 0.6 on 1 - 2 / (e^(2 |a|) + 1) */
-static inline float tanh_f32(float a)
+MATH float tanh_f32(float a)
 {
     float x = fabsf(a), xx = a * a;
     float q = -0x1.825860p-8f;
@@ -177,7 +185,7 @@ static inline float tanh_f32(float a)
 }
 
 /* a + a q(a^2), and from 1 on 1 - e^-u(|a|), u(x) = -log(erfc x) for x <= 3.95: beyond it is 1 */
-static inline float erf_f32(float a)
+MATH float erf_f32(float a)
 {
     float x = fabsf(a), xx = a * a;
     float q = 0x1.496a42p-14f;
@@ -202,7 +210,7 @@ static inline float erf_f32(float a)
 
 /* ---- logarithm: a = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)) */
 
-static inline float log_f32(float a)
+MATH float log_f32(float a)
 {
     int tiny = a < 0x1p-126f; /* subnormal (or no positive number: mended below) */
     uint32_t u = bits_of_f32(tiny ? a * 0x1p23f : a);
@@ -229,7 +237,7 @@ static inline float log_f32(float a)
 /* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48 floats lie millions of periods
  * apart; the argument is then taken as 0. */
 
-static inline float sin_shifted_f32(float a, uint64_t quarter)
+MATH float sin_shifted_f32(float a, uint64_t quarter)
 {
     double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0; /* infinity · 0 is the NaN wanted */
     double t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
@@ -251,12 +259,12 @@ static inline float sin_shifted_f32(float a, uint64_t quarter)
     return (float)f64_of_bits(bits_of_f64(y) ^ (k & 2) << 62);
 }
 
-static inline float sin_f32(float a) { return sin_shifted_f32(a, 0); }
-static inline float cos_f32(float a) { return sin_shifted_f32(a, 1); }
+MATH float sin_f32(float a) { return sin_shifted_f32(a, 0); }
+MATH float cos_f32(float a) { return sin_shifted_f32(a, 1); }
 
 /* ---- a to the power b, in double inside: 2^(b log2 |a|).  A negative a has a power where b is an integer. */
 
-static inline double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity */
+MATH double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity */
 {
     double x = fabs((double)a); /* a subnormal float is a normal double */
     uint64_t u = bits_of_f64(x);
@@ -275,7 +283,7 @@ static inline double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at
     return x < (double)INFINITY ? y : x; /* infinity and NaN are their own */
 }
 
-static inline double exp2_for_f32(double a)
+MATH double exp2_for_f32(double a)
 {
     double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a; /* beyond what a float holds */
     double t = x + 0x1.8p52;
@@ -290,7 +298,7 @@ static inline double exp2_for_f32(double a)
     return fma(p, r, 1.0) * f64_of_bits((bits_of_f64(t) + 1023) << 52);
 }
 
-static inline float pow_f32(float a, float b)
+MATH float pow_f32(float a, float b)
 {
     float y = (float)exp2_for_f32((double)b * log2_of_f32(a));
     float whole = floorf(b), half = floorf(0.5f * b);
@@ -304,14 +312,14 @@ static inline float pow_f32(float a, float b)
 
 /* ---- double: libm's */
 
-static inline double exp_f64(double a) { return exp(a); }
-static inline double expm1_f64(double a) { return expm1(a); }
-static inline double log_f64(double a) { return log(a); }
-static inline double sin_f64(double a) { return sin(a); }
-static inline double cos_f64(double a) { return cos(a); }
-static inline double tanh_f64(double a) { return tanh(a); }
-static inline double erf_f64(double a) { return erf(a); }
-static inline double pow_f64(double a, double b) { return pow(a, b); }
+MATH double exp_f64(double a) { return exp(a); }
+MATH double expm1_f64(double a) { return expm1(a); }
+MATH double log_f64(double a) { return log(a); }
+MATH double sin_f64(double a) { return sin(a); }
+MATH double cos_f64(double a) { return cos(a); }
+MATH double tanh_f64(double a) { return tanh(a); }
+MATH double erf_f64(double a) { return erf(a); }
+MATH double pow_f64(double a, double b) { return pow(a, b); }
 
 /* ---- random bits: Philox4x32-10, key (seed, site), counter (index / 4, row, step, 0), word index mod 4 */
 
@@ -319,12 +327,11 @@ typedef struct Philox {
     uint32_t word[4];
 } Philox;
 
-static inline Philox philox_block(int seed, int step, int site, int row, int block)
+MATH Philox philox_block(int seed, int step, int site, int row, int block)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)site;
     uint32_t c0 = (uint32_t)block, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
-#pragma GCC unroll 10
-    for (int round = 0; round < 10; round++) {
+    ROUNDS for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
         c1 = (uint32_t)p1;
@@ -337,7 +344,7 @@ static inline Philox philox_block(int seed, int step, int site, int row, int blo
     return p;
 }
 
-static inline int philox_word(int seed, int step, int site, int row, int index)
+MATH int philox_word(int seed, int step, int site, int row, int index)
 {
     Philox p = philox_block(seed, step, site, row, (int)((uint32_t)index >> 2));
     uint32_t even = index & 2 ? p.word[2] : p.word[0], odd = index & 2 ? p.word[3] : p.word[1];
@@ -345,13 +352,13 @@ static inline int philox_word(int seed, int step, int site, int row, int index)
 }
 
 /* The top 24 bits as a number in [0, 1): exact in both. */
-static inline float u01_f32(int bits) { return (float)(int)((uint32_t)bits >> 8) * 0x1p-24f; }
-static inline double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p-24; }
+MATH float u01_f32(int bits) { return (float)(int)((uint32_t)bits >> 8) * 0x1p-24f; }
+MATH double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p-24; }
 
 /* ---- the end of a reduction over 16 lanes: a fixed tree, halves onto each other */
 
 #define LANES_END(name, T, step)                                                                                       \
-    static inline T name(const T *lane)                                                                                \
+    MATH T name(const T *lane)                                                                                         \
     {                                                                                                                  \
         T half[8];                                                                                                     \
         for (int l = 0; l < 8; l++) half[l] = step(lane[l], lane[l + 8]);                                              \
@@ -369,14 +376,14 @@ LANES_END(max_numbers_f64, double, LARGER)
 #undef LARGER
 #undef LANES_END
 
-static inline float max_lanes_f32(const float *lane)
+MATH float max_lanes_f32(const float *lane)
 {
     int nan = 0;
     for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];
     float y = max_numbers_f32(lane);
     return nan ? NAN : y;
 }
-static inline double max_lanes_f64(const double *lane)
+MATH double max_lanes_f64(const double *lane)
 {
     int nan = 0;
     for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];

@@ -1,0 +1,456 @@
+/* emit_threads.c: ROWS kernels as CUDA threads.
+ *
+ * Maps: a thread takes an element, or four side by side where they are contiguous.  Kernels that reduce: a team of
+ * threads takes a row: one thread where it is short, a warp, or the whole block where it is long; thread l of n takes
+ * elements l, l + n, …, sums them up in a register, and the team ends the sum in a fixed tree. A reduction over all
+ * rows has two stages: each block of threads takes a block of rows, whose teams add up in shared memory (one that is a
+ * whole block: in the partial itself) and then in order to a partial result; a second kernel adds the partials up in
+ * order.  Nothing depends on when threads run: the same bits every time. */
+#include "emit_rows.h"
+
+#include <string.h>
+
+/* As in lathe_cuda.cuh; shared memory is what a block has without asking for more. */
+enum { WARP = 32, THREADS = 256, BESIDE = 4, SHORT = 16, LONG = 1024, SHARED = 48 * 1024 };
+
+/* ------------------------------------------------------------------ counting */
+
+static const char *in_parentheses(const char *s) { return strchr(s, ' ') ? format("(%s)", s) : s; }
+
+/* n as blocks of so many; "BATCH * SEQ * WIDTH / 4". */
+static const char *blocks_of(const char *n, const char *by) { return format("CEIL_DIV(%s, %s)", n, by); }
+
+static const char *quarter(const Rows *r, const char *count)
+{
+    return r->beside == 1 ? count : format("%s / %d", count, r->beside);
+}
+
+static const char *rows_and_inner(const Rows *r)
+{
+    const char *rows = r->rows ? row_count_text(r) : NULL, *inner = r->f->axis[r->inner].count;
+    return !rows ? inner : r->f->axis[r->inner].extent == 1 ? rows : format("%s * %s", rows, inner);
+}
+
+/* ------------------------------------------------------------------ four elements side by side */
+
+/* The uses of the sweeps: loads and stores of elements. */
+static bool swept(const Rows *r, int use)
+{
+    bool found = false;
+    for (int i = 0; i < r->k->loads.n; i++) found |= r->load[i] == use;
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].stores.n; i++) found |= r->uses[p].store[i] == use;
+    return found;
+}
+
+/* Does a sweep go through neighbours in memory?  arg -1: of any array. */
+static bool touches_neighbours(const Rows *r, int arg)
+{
+    for (int i = 0; i < r->f->uses.n; i++)
+        if ((arg < 0 || r->f->uses.at[i].arg == arg) && swept(r, i) && side_by_side(r->f, i, r->inner)) return true;
+    return false;
+}
+
+static void say_aligned(Rows *r)
+{
+    Function *f = r->f;
+    for (int a = 0; a < f->args.n && r->beside > 1; a++)
+        if (touches_neighbours(r, a) && aligned(&f->args.at[a], 16)) line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
+}
+
+/* UNROLL for (int c = c4; c < c4 + 4; c++) */
+static void open_beside(Rows *r, const char *from)
+{
+    Axis *c = &r->f->axis[r->inner];
+    open_block(&r->f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, r->beside,
+               c->name);
+}
+
+/* ------------------------------------------------------------------ maps */
+
+static bool is_map(const Kernel *k)
+{
+    const Phase *p = &k->phases.at[0];
+    return !k->block && k->phases.n == 1 && !p->sums.n && !p->row_stores.n && !k->kept.n;
+}
+
+/* The element's indices, from the number of the thread. */
+static const char *indices_of_map(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    Writer *w = &r->f->w;
+    const char *own = r->beside == 1 ? c->name : new_name(&r->f->names, format("%s%d", c->name, r->beside));
+    const char *thread = "blockIdx.x * THREADS + threadIdx.x", *all = quarter(r, rows_and_inner(r));
+    if (row_count(r) * c->extent == 1) {
+        line(w, "if (threadIdx.x > 0) return;");
+        return own;
+    }
+    if (r->rows == 0) {
+        line(w, r->beside == 1 ? "const int %s = %s;" : "const int %s = (%s) * %d;", own, thread, r->beside);
+        line(w, "if (%s >= %s) return;", own, rows_and_inner(r));
+        return own;
+    }
+    const char *row = r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r");
+    if (c->extent == 1) {
+        line(w, "const int %s = %s;", row, thread);
+        line(w, "if (%s >= %s) return;", row, all);
+    } else {
+        const char *i = new_name(&r->f->names, "i"), *of = in_parentheses(quarter(r, c->count));
+        line(w, "const int %s = %s;", i, thread);
+        line(w, "if (%s >= %s) return;", i, all);
+        const char *last = r->beside == 1 ? "" : format(" * %d", r->beside);
+        line(w, "const int %s = %s / %s, %s = %s %% %s%s;", row, i, of, own, i, of, last);
+    }
+    row_indices(r, row);
+    return own;
+}
+
+static void one_element_a_thread(Rows *r) { one_element(r, ""); }
+
+static void four_a_thread(Rows *r)
+{
+    open_beside(r, r->four);
+    one_element(r, "");
+    close_block(&r->f->w);
+}
+
+static const char *map(Rows *r)
+{
+    const Axis *c = &r->f->axis[r->inner];
+    r->beside = c->extent % BESIDE == 0 && touches_neighbours(r, -1) ? BESIDE : 1;
+    say_aligned(r);
+    r->four = indices_of_map(r);
+    r->sweep = r->beside == 1 ? one_element_a_thread : four_a_thread;
+    one_row(r);
+    return row_count(r) * c->extent == 1 ? "1" : blocks_of(quarter(r, rows_and_inner(r)), "THREADS");
+}
+
+/* ------------------------------------------------------------------ a row by a team */
+
+static const char *first_of_team(const Rows *r) { return r->team == WARP ? "lane" : "threadIdx.x"; }
+static const char *size_of_team(const Rows *r) { return r->team == WARP ? "WARP" : "THREADS"; }
+
+static void start_totals(Rows *r)
+{
+    r->totals.n = 0;
+    for (int i = 0; i < r->phase->sums.n; i++) {
+        const Node *n = r->phase->sums.at[i];
+        Total t = {.node = n, .name = new_name(&r->f->names, n->op == OP_sum ? "sum" : "largest")};
+        line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
+        push(&r->totals, t);
+    }
+}
+
+/* All threads of the team call the end of a reduction, so it stands by itself and not where the value is read. */
+static void finish_totals(Rows *r)
+{
+    for (int i = 0; i < r->totals.n; i++) {
+        const Total *t = &r->totals.at[i];
+        if (r->team > 1)
+            line(&r->f->w, "%s = %s_%s_%s(%s);", t->name, r->team == WARP ? "warp" : "block", end_of(t->node),
+                 type_suffix(t->node->dtype), t->name);
+        know(r, t->node, (Expr){t->name, PRIMARY});
+    }
+}
+
+/* for (int c = lane; c < C; c += WARP), or four of them at a time */
+static void open_steps(Rows *r, const char *from, const char *first, const char *size)
+{
+    const Axis *c = &r->f->axis[r->inner];
+    const char *unroll = r->k->kept.n && r->kept_count ? "UNROLL " : "";
+    if (r->beside == 1)
+        open_block(&r->f->w, "%sfor (int %s = %s; %s < %s; %s += %s)", unroll, from, first, from, c->count, from, size);
+    else
+        open_block(&r->f->w, "%sfor (int %s = %s * %d; %s < %s; %s += %s * %d)", unroll, from, first, r->beside, from,
+                   c->count, from, size, r->beside);
+}
+
+/* The loops over the inner axis, in which each thread of the team takes the elements that it takes in every sweep. */
+static void open_sweep(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    if (r->team == 1 && c->extent > 1) {
+        open_block(&r->f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    } else if (r->team > 1) {
+        const char *own = r->beside == 1 ? c->name : new_name(&r->f->names, format("%s%d", c->name, r->beside));
+        open_steps(r, own, first_of_team(r), size_of_team(r));
+        if (r->beside > 1) open_beside(r, own);
+        c->now = c->name;
+    }
+}
+
+static void close_down_to(Rows *r, int depth)
+{
+    while (r->f->w.depth > depth) close_block(&r->f->w);
+}
+
+static void sweep_by_team(Rows *r)
+{
+    int depth = r->f->w.depth;
+    start_totals(r);
+    int names = r->f->names.n;
+    open_sweep(r);
+    one_element(r, "");
+    close_down_to(r, depth);
+    r->f->names.n = names;
+    finish_totals(r);
+}
+
+/* What a thread keeps of its row: every team-th element, or four of each such stretch. */
+static void place_kept(Rows *r)
+{
+    const Axis *c = &r->f->axis[r->inner];
+    const char *size = size_of_team(r);
+    if (r->team == 1) return;
+    if (r->beside == 1) {
+        r->kept_count = blocks_of(c->count, size);
+        r->kept_at = format("%s / %s", c->name, size);
+    } else {
+        r->kept_count = format("CEIL_DIV(%s, %s * %d) * %d", c->count, size, r->beside, r->beside);
+        r->kept_at = format("%s / (%s * %d) * %d + %s %% %d", c->name, size, r->beside, r->beside, c->name, r->beside);
+    }
+}
+
+static void make_team(Rows *r, int team)
+{
+    const Axis *c = &r->f->axis[r->inner];
+    bool beside = team > 1 && c->extent % BESIDE == 0 && c->extent >= BESIDE * team && touches_neighbours(r, -1);
+    r->team = team;
+    r->beside = beside ? BESIDE : 1;
+    r->first = team == 1 ? NULL : team == WARP ? "lane == 0" : "threadIdx.x == 0";
+    r->meet = team == 1 ? NULL : team == WARP ? "__syncwarp();" : "__syncthreads();";
+    r->sweep = sweep_by_team;
+    place_kept(r);
+}
+
+static const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
+
+static const char *row_by_row(Rows *r)
+{
+    Writer *w = &r->f->w;
+    int64_t rows = row_count(r), inner = r->f->axis[r->inner].extent;
+    make_team(r, rows == 1 || inner > LONG ? THREADS : inner < SHORT ? 1 : WARP);
+    say_aligned(r);
+    const char *all = r->rows ? row_count_text(r) : "1";
+    if (r->rows) {
+        const char *row = row_name(r);
+        if (r->team == 1) line(w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", row);
+        else if (r->team == WARP)
+            line(w, "const int %s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", row);
+        else line(w, "const int %s = blockIdx.x;", row);
+        if (r->team < THREADS) line(w, "if (%s >= %s) return;", row, all);
+        row_indices(r, row);
+    }
+    one_row(r);
+    return r->team == THREADS ? all : blocks_of(all, r->team == WARP ? "WARPS" : "THREADS");
+}
+
+/* ------------------------------------------------------------------ columns: the rows of a block */
+
+static int64_t column_bytes(const Kernel *k)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < k->partials.n; i++) bytes += dtype_bytes(k->partials.at[i]->dtype);
+    return bytes;
+}
+
+/* Teams have sums of their own in shared memory if those fit; else the block works as one. */
+static int team_for_columns(const Rows *r)
+{
+    int64_t inner = r->f->axis[r->inner].extent;
+    int team = inner < SHORT ? 1 : WARP;
+    return column_bytes(r->k) * inner * (THREADS / team) <= SHARED ? team : THREADS;
+}
+
+static const char *teams(const Rows *r) { return r->team == WARP ? "WARPS" : "THREADS"; }
+
+typedef struct Column {
+    const Node *node;
+    const char *sums; /* of the teams, in shared memory */
+    int partial;
+} Column;
+typedef VEC(Column) Columns;
+
+static Columns all_columns(const Rows *r)
+{
+    Columns all = {0};
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].columns.n; i++)
+            push(&all, ((Column){r->k->phases.at[p].columns.at[i], NULL, r->uses[p].partial[i]}));
+    return all;
+}
+
+/* __shared__ float d_weight_sums[WARPS][WIDTH]; */
+static void share_columns(Rows *r, Columns *columns, const char *team)
+{
+    Column *column = columns->at;
+    for (int p = 0; p < r->k->phases.n; p++) {
+        int n = r->k->phases.at[p].columns.n;
+        r->uses[p].running = NEW_ARRAY(const char *, n + 1);
+        for (int i = 0; i < n; i++, column++) {
+            const char *to = r->f->args.at[r->f->uses.at[column->partial].arg].name;
+            const char *word = column->node->op == OP_sum ? "sums" : "maxima";
+            size_t stem = strlen(to) - (strstr(to, "_partial") ? strlen(strstr(to, "_partial")) : 0);
+            column->sums = new_name(&r->f->names, format("%.*s_%s", (int)stem, to, word));
+            r->uses[p].running[i] = format("%s[%s]", column->sums, team);
+            line(&r->f->w, "__shared__ %s %s[%s][%s];", c_type(column->node->dtype), column->sums, teams(r),
+                 r->f->axis[r->inner].count);
+        }
+    }
+}
+
+/* By the thread that will add to it: no barrier is needed between. */
+static void clear_columns(Rows *r, const Columns *columns, const char *team)
+{
+    int depth = r->f->w.depth, names = r->f->names.n;
+    open_sweep(r);
+    for (int i = 0; i < columns->n; i++) {
+        const Column *c = &columns->at[i];
+        char *to = c->sums ? format("%s[%s][%s]", c->sums, team, r->f->axis[r->inner].now) : element(r->f, c->partial);
+        line(&r->f->w, "%s = %s;", to, start_of(c->node));
+    }
+    close_down_to(r, depth);
+    r->f->names.n = names;
+}
+
+/* The teams' sums, one after another, are the block's. */
+static void gather_columns(Rows *r, const Columns *columns)
+{
+    Writer *w = &r->f->w;
+    Axis *c = &r->f->axis[r->inner];
+    int names = r->f->names.n;
+    const char *team = new_name(&r->f->names, "i");
+    line(w, "__syncthreads();");
+    open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c->name, c->name, c->count, c->name);
+    c->now = c->name;
+    for (int i = 0; i < columns->n; i++) {
+        const Column *column = &columns->at[i];
+        const char *name = new_name(&r->f->names, column->node->op == OP_sum ? "sum" : "largest");
+        Expr next = {format("%s[%s][%s]", column->sums, team, c->now), PRIMARY};
+        line(w, "%s %s = %s[0][%s];", c_type(column->node->dtype), name, column->sums, c->now);
+        open_block(w, "for (int %s = 1; %s < %s; %s++)", team, team, teams(r), team);
+        line(w, "%s;", reduction_step(column->node, name, next));
+        close_block(w);
+        line(w, "%s = %s;", element(r->f, column->partial), name);
+    }
+    close_block(w);
+    r->f->names.n = names;
+}
+
+static int64_t block_count(const Rows *r) { return (row_count(r) + r->k->block - 1) / r->k->block; }
+
+static void rows_of_block(Rows *r, const char *team)
+{
+    Function *f = r->f;
+    int64_t rows = row_count(r), block = r->k->block, blocks = block_count(r);
+    const char *row = row_name(r), *from = team, *all = row_count_text(r), *until = all;
+    if (blocks > 1) {
+        const char *k = f->axis[r->block].name;
+        from = format("%s * %lld%s%s", k, (long long)block, team ? " + " : "", team ? team : "");
+        until = format("(%s + 1) * %lld", k, (long long)block);
+        if (rows % block) until = format("%s && %s < %s", until, row, all);
+    }
+    const char *step = team ? format("%s += %s", row, teams(r)) : format("%s++", row);
+    open_block(&f->w, "for (int %s = %s; %s < %s; %s)", row, from ? from : "0", row, until, step);
+    row_indices(r, row);
+    one_row(r);
+    close_block(&f->w);
+}
+
+static const char *block_by_block(Rows *r)
+{
+    Function *f = r->f;
+    Axis *k = &f->axis[r->block];
+    int64_t blocks = block_count(r);
+    make_team(r, team_for_columns(r));
+    Columns columns = all_columns(r);
+    const char *team = r->team == THREADS ? NULL : new_name(&f->names, "w");
+    if (team) share_columns(r, &columns, team);
+    say_aligned(r);
+    k->now = blocks > 1 ? k->name : "0";
+    if (blocks > 1) line(&f->w, "const int %s = blockIdx.x;", k->name);
+    if (r->team == WARP) line(&f->w, "const int %s = threadIdx.x / WARP, lane = threadIdx.x %% WARP;", team);
+    if (r->team == 1) line(&f->w, "const int %s = threadIdx.x;", team);
+    clear_columns(r, &columns, team);
+    rows_of_block(r, team);
+    if (team) gather_columns(r, &columns);
+    return format("%lld", (long long)blocks);
+}
+
+/* ------------------------------------------------------------------ columns: all blocks */
+
+static void add_blocks(Rows *r, const Operand *o, int store)
+{
+    Writer *w = &r->f->w;
+    Axis *k = &r->f->axis[r->block];
+    const Node *column = o->node;
+    int partial = partial_of(r, &column);
+    const char *name = new_name(&r->f->names, column->op == OP_sum ? "sum" : "largest");
+    k->now = "0";
+    line(w, "%s %s = %s;", c_type(column->dtype), name, element(r->f, partial));
+    if (k->extent > 1) {
+        k->now = k->name;
+        open_block(w, "for (int %s = 1; %s < %lld; %s++)", k->name, k->name, (long long)k->extent, k->name);
+        line(w, "%s;", reduction_step(column, name, (Expr){element(r->f, partial), PRIMARY}));
+        close_block(w);
+    }
+    char *to = element(r->f, store);
+    if (o->add) line(w, "%s;", reduction_step(column, to, (Expr){name, PRIMARY}));
+    else line(w, "%s = %s;", to, name);
+}
+
+static const char *all_blocks(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    if (c->extent > 1) {
+        c->now = c->name;
+        line(&r->f->w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", c->name);
+        line(&r->f->w, "if (%s >= %s) return;", c->name, c->count);
+    } else {
+        line(&r->f->w, "if (threadIdx.x > 0) return;");
+    }
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++)
+            add_blocks(r, &r->k->phases.at[p].column_stores.at[i], r->uses[p].column_store[i]);
+    return blocks_of(c->count, "THREADS");
+}
+
+/* ------------------------------------------------------------------ the parts of a kernel */
+
+static void part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
+{
+    Function *f = r->f;
+    int names = f->names.n;
+    f->w = (Writer){0};
+    open_block(&f->w, "%s", "");
+    const char *blocks = body(r);
+    close_block(&f->w);
+    push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at}));
+    f->names.n = names;
+}
+
+static void threads(Rows *r)
+{
+    if (is_map(r->k)) part(r, "", NULL, map);
+    else if (!r->k->block) part(r, "", NULL, row_by_row);
+    else {
+        part(r, "", NULL, block_by_block);
+        part(r, "_columns", "the partial sums of the blocks above, in order", all_blocks);
+    }
+}
+
+static const char *const words[] = {"lane",   "stream",  "threadIdx", "blockIdx", "blockDim", "gridDim", "launch",
+                                    "max",    "min",     "norm",      "rsqrt",    "exp10",    "clock",   "assert",
+                                    "sinpi",  "cospi",   "normcdf",   "rnorm",    "THREADS",  "WARP",    "WARPS",
+                                    "UNROLL", "ALIGNED", "KERNEL",    "DEVICE",   "CEIL_DIV", NULL};
+
+/* Blocks of column partials: two for each of an H200's 132 processors. */
+const Target target_cuda = {.name = "cuda",
+                            .row_budget = 8 * 1024,
+                            .column_blocks = 264,
+                            .narrow = INT32_MAX,
+                            .by_value = false,
+                            .call = "launch_",
+                            .first_argument = "stream",
+                            .words = words,
+                            .rows = threads};

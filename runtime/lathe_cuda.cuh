@@ -1,0 +1,85 @@
+/* lathe_cuda.cuh: the whole interface of generated CUDA: spelling, arithmetic, the ends of reductions, launching.
+ *
+ * To be compiled with -fmad=false: like the C, it fuses only what is written fmaf, so that maps have the bits of the CPU's.
+ * Every block has THREADS threads.  A reduction ends in a fixed tree: the same bits every time. */
+#ifndef LATHE_CUDA_CUH
+#define LATHE_CUDA_CUH
+
+#include "rt_math.h"
+#include <assert.h>
+#include <cuda_runtime.h>
+#include <stddef.h>
+
+enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
+
+#define RESTRICT __restrict__
+#define KERNEL   __global__ __launch_bounds__(THREADS)
+#define DEVICE   static inline __device__
+
+#define CEIL_DIV(n, by) (((n) + (by) - 1) / (by))
+
+/* `UNROLL for (…)`: four elements side by side become one access of 16 bytes where the arrays are ALIGNED; what a thread
+ * keeps of its row stays in registers. */
+#ifdef __CUDACC__
+#define UNROLL     _Pragma("unroll")
+#define ALIGNED(x) x = (decltype(x))__builtin_assume_aligned(x, 16)
+#else
+#define UNROLL
+#define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
+#endif
+
+/* ---- the ends of reductions; every thread of the warp or block calls them and gets the result */
+
+#define ALL_LANES 0xffffffffu
+
+#define WARP_END(name, T, step)                                                                                        \
+    DEVICE T name(T x)                                                                                                 \
+    {                                                                                                                  \
+        for (int apart = WARP / 2; apart > 0; apart /= 2) x = step(x, __shfl_xor_sync(ALL_LANES, x, apart));           \
+        return x;                                                                                                      \
+    }
+
+/* The first barrier: others may still read what the end before this one left. */
+#define BLOCK_END(name, T, step, in_warp)                                                                              \
+    DEVICE T name(T x)                                                                                                 \
+    {                                                                                                                  \
+        __shared__ T of_warp[WARPS];                                                                                   \
+        x = in_warp(x);                                                                                                \
+        __syncthreads();                                                                                               \
+        if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = x;                                                  \
+        __syncthreads();                                                                                               \
+        x = of_warp[0];                                                                                                \
+        for (int w = 1; w < WARPS; w++) x = step(x, of_warp[w]);                                                       \
+        return x;                                                                                                      \
+    }
+
+#define PLUS(a, b) ((a) + (b))
+WARP_END(warp_sum_f32, float, PLUS)
+WARP_END(warp_sum_f64, double, PLUS)
+WARP_END(warp_sum_i32, int, PLUS)
+WARP_END(warp_max_f32, float, max_f32)
+WARP_END(warp_max_f64, double, max_f64)
+WARP_END(warp_max_i32, int, max_i32)
+BLOCK_END(block_sum_f32, float, PLUS, warp_sum_f32)
+BLOCK_END(block_sum_f64, double, PLUS, warp_sum_f64)
+BLOCK_END(block_sum_i32, int, PLUS, warp_sum_i32)
+BLOCK_END(block_max_f32, float, max_f32, warp_max_f32)
+BLOCK_END(block_max_f64, double, max_f64, warp_max_f64)
+BLOCK_END(block_max_i32, int, max_i32, warp_max_i32)
+#undef PLUS
+#undef WARP_END
+#undef BLOCK_END
+
+/* ---- launching: what goes wrong stays with the runtime until cudaGetLastError asks */
+
+template <class... Parameters, class... Arguments>
+static inline void launch(void (*kernel)(Parameters...), int blocks, cudaStream_t stream, Arguments... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(THREADS);
+    config.stream = stream;
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+#endif
