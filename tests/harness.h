@@ -43,9 +43,10 @@ typedef struct Live {
         char *in, *out, *work;
     } * room; /* by entry */
 } Live;
+Module *compile_model(const char *arguments); /* as `lathe build ARGUMENTS`, checking every stage; sets `options` */
 Live *load_module(const Module *m);       /* emits into a temporary folder and loads that */
 Live *load_folder(const char *dir);       /* dir/model.c */
-Live *build_model(const char *arguments); /* as `lathe build ARGUMENTS`, checking every stage, and loaded */
+Live *build_model(const char *arguments); /* compile_model, load_module */
 void unload(Live *l);
 
 int entry_index(const Live *l, const char *name); /* -1 where there is none */

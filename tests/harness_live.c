@@ -96,17 +96,20 @@ static void take_options(const char *words)
         const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
         must(flag || value);
         if (same(word, "--config")) options.config = value;
+        else if (same(word, "--target")) options.target = same(value, "cuda") ? &target_cuda : &target_cpu;
         else if (same(word, "--precision")) options.precision = value;
         else if (same(word, "--set")) push(&options.sets, value);
         else must(flag);
     }
 }
 
-Live *build_model(const char *arguments)
+Module *compile_model(const char *arguments)
 {
     take_options(arguments);
-    return load_module(compile(front(&options)));
+    return compile(front(&options));
 }
+
+Live *build_model(const char *arguments) { return load_module(compile_model(arguments)); }
 
 void unload(Live *l)
 {

@@ -125,6 +125,7 @@ fi
 
 . tests/setup.sh
 need_compiler_packages
+need g++ g++
 install_wanted
 build_lathe
 

@@ -1,0 +1,24 @@
+/* module.cc: model.cu of a test, and its launchers by number.  Compiled with -fsanitize=thread; launchers.inc is the
+ * test's: LAUNCHER(number, name) for each. */
+#include "model.cu"
+
+/* Each argument is read where it lies, with the type that the launcher wants. */
+template <class... P, size_t... i>
+static void call(void (*launcher)(cudaStream_t, P...), void *const *arguments, std::index_sequence<i...>)
+{
+    launcher(NULL, *(P *)arguments[i]...);
+}
+
+template <class... P> static void call(void (*launcher)(cudaStream_t, P...), void *const *arguments)
+{
+    call(launcher, arguments, std::index_sequence_for<P...>());
+}
+
+extern "C" void launch_number(int number, void *const *arguments)
+{
+    switch (number) {
+#define LAUNCHER(n, name)                                                                                              \
+    case n: call(name, arguments); break;
+#include "launchers.inc"
+    }
+}

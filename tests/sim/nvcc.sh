@@ -1,0 +1,28 @@
+# nvcc.sh: nvcc compiles the emitted CUDA for sm_80 and sm_90 without a warning; what a thread keeps of its row stays in
+# registers (ptxas may spill up to four of them); four elements side by side are one access.
+set -eu
+command -v nvcc >/dev/null || { echo "nvcc is not here: the emitted CUDA was not compiled by it"; exit 77; }
+failed=0
+complain() { echo "failed: $*"; failed=1; }
+
+compile() {     # NAME ARGUMENTS…
+    name=$1
+    shift
+    "$LATHE" build "$@" --target cuda -o "$TMP/$name" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+    nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
+        -gencode arch=compute_90,code=sm_90 -c "$TMP/$name/model.cu" -o "$TMP/$name/model.o" >"$TMP/log" 2>&1 ||
+        { cat "$TMP/log"; complain "nvcc refuses $*"; return 0; }
+    kernels=$(grep -c 'bytes stack frame' "$TMP/log")
+    [ "$kernels" -gt 0 ] || complain "$name: nvcc says nothing of any kernel"
+    awk '/bytes stack frame/ && $1 > 16 { print; found = 1 } END { exit !found }' "$TMP/log" && complain "$name: arrays in memory"
+    echo "note: $name: $((kernels / 2)) kernels for sm_80 and sm_90"
+}
+
+compile gpt models/gpt.lua --config small --set dropout=0.1
+compile llama models/llama.lua
+compile rnn models/char_rnn.lua --precision fp64
+
+nvcc -fmad=false -Iruntime -arch=sm_90 -ptx "$TMP/gpt/model.cu" -o "$TMP/gpt/model.ptx"
+wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.ptx") || complain "gpt: no load of 16 bytes"
+echo "note: gpt: $wide loads of 16 bytes"
+exit $failed

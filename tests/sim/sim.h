@@ -1,0 +1,49 @@
+/* sim.h: a simulator of CUDA for tests: what it says of a program's kernels, and what its two halves share.
+ *
+ * One thread of the CPU runs a block at a time, each CUDA thread as a fiber of its own that runs until it has to wait.
+ * Said, with the kernel, the block and the thread, and the launch is given up:
+ *   - a load or store outside of any allocation, of shared memory and of constants; host memory in a kernel
+ *   - two threads at one byte, one of them writing, that neither a barrier nor __syncwarp has put in order
+ *   - shared memory read before its block has written it
+ *   - threads of a block at different barriers, or some at one while others have returned
+ *   - a shuffle or vote whose mask leaves its caller out, names a lane that has returned, or that others call otherwise
+ *   - threads that wait for each other for ever
+ *   - a grid, a block or shared memory larger than the hardware has
+ * Memory is watched through what g++ -fsanitize=thread puts before every access: kernels are compiled with it and linked
+ * without its library, sim_memory.cc takes its place.  Not seen: timing, the memory model across blocks, what the lanes of a
+ * warp do in lockstep (nothing here relies on it). */
+#ifndef SIM_H
+#define SIM_H
+
+#include <cuda_runtime.h>
+
+enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
+
+extern "C" {
+void sim_order(Sim_order order, unsigned seed); /* in which blocks and threads run, from now on */
+const char *sim_report(void);                   /* what was said since it was last asked; "" if nothing */
+}
+
+/* ---- between the halves */
+
+enum { SIM_WARP = 32, SIM_MOST_THREADS = 1024 };
+
+/* When a thread did something: by the block it ran in (they are numbered through all launches), how many barriers it
+ * had passed, and its own count of __syncwarp. */
+struct Sim_moment {
+    uint32_t block, barriers, clock;
+    uint16_t thread;
+    bool atomic;
+};
+
+[[noreturn]] void sim_fault(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+cudaError_t sim_refuse(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool sim_running(void);                        /* a kernel's thread has the CPU */
+Sim_moment sim_now(void);
+bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */
+uint32_t sim_first_block(void);                /* of this launch */
+bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx and the like */
+
+void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */
+
+#endif

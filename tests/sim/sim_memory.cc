@@ -1,0 +1,230 @@
+/* sim_memory.cc: the simulator's memory: allocations, shared memory, and a record of who touched which byte last.  Compiled
+ * without -fsanitize=thread; the __tsan functions below are what that puts into kernels. */
+#include "sim.h"
+
+#include <algorithm>
+#include <stdlib.h>
+#include <vector>
+
+/* ---- regions */
+
+/* Of a byte: the last write, the last read, and the last read by another thread than that. */
+struct Record {
+    Sim_moment write, read, other;
+};
+
+struct Region {
+    char *at, *end;
+    Record *record; /* one a byte; NULL: constants */
+    bool shared;
+};
+
+enum { STATIC_SHARED = 48 * 1024, MOST_SHARED = 227 * 1024, APART = 256 };
+
+static std::vector<Region> &regions() /* made before any file that registers itself */
+{
+    static std::vector<Region> all;
+    return all;
+}
+static size_t last_found;
+static char dynamic_shared[MOST_SHARED] __attribute__((aligned(128)));
+static size_t dynamic_bytes;
+static size_t static_bytes; /* touched by this block */
+
+static Record *records(size_t bytes)
+{
+    Record *r = (Record *)calloc(bytes + 1, sizeof *r);
+    if (!r) abort();
+    return r;
+}
+
+static void add_region(char *at, char *end, bool shared, bool constant)
+{
+    if (!at || at == end) return;
+    for (const Region &r : regions())
+        if (r.at == at) return;
+    if (!constant) memset(at, 0xff, end - at);
+    regions().push_back({at, end, constant ? NULL : records(end - at), shared});
+}
+
+Sim_file::Sim_file(char *shared, char *shared_end, char *constants, char *constants_end)
+{
+    add_region(shared, shared_end, true, false);
+    add_region(constants, constants_end, false, true);
+}
+
+static Region *region_of(const char *at)
+{
+    std::vector<Region> &all = regions();
+    if (last_found < all.size() && at >= all[last_found].at && at < all[last_found].end) return &all[last_found];
+    for (last_found = 0; last_found < all.size(); last_found++)
+        if (at >= all[last_found].at && at < all[last_found].end) return &all[last_found];
+    return NULL;
+}
+
+void *sim_dynamic_shared(void) { return dynamic_shared; }
+
+void sim_start_block(size_t bytes)
+{
+    add_region(dynamic_shared, dynamic_shared + MOST_SHARED, true, false);
+    dynamic_bytes = bytes;
+    static_bytes = 0;
+}
+
+/* ---- faults */
+
+static const char *nearest_allocation(const char *at, size_t *apart, bool *behind)
+{
+    const char *name = NULL;
+    *apart = SIZE_MAX;
+    for (const Region &r : regions()) {
+        size_t before = at < r.at ? r.at - at : SIZE_MAX, after = at >= r.end ? at - r.end : SIZE_MAX;
+        if (std::min(before, after) >= *apart) continue;
+        *apart = std::min(before, after);
+        *behind = after < before;
+        name = r.shared ? "shared memory" : r.record ? "an allocation" : "constants";
+    }
+    return name;
+}
+
+[[noreturn]] static void stray(const char *at, size_t bytes, bool write)
+{
+    size_t apart;
+    bool behind = false;
+    const char *verb = write ? "writes" : "reads", *near = nearest_allocation(at, &apart, &behind);
+    if (near && apart < APART)
+        sim_fault(cudaErrorIllegalAddress, "out of bounds: %s %zu bytes, %zu bytes %s %s", verb, bytes, apart,
+                  behind ? "behind the end of" : "before", near);
+    sim_fault(cudaErrorIllegalAddress, "out of bounds: %s %zu bytes where no memory of the device is", verb, bytes);
+}
+
+[[noreturn]] static void race(const Region *r, size_t i, bool write, const Sim_moment *other, bool other_wrote)
+{
+    const char *where = r->shared ? "shared memory" : "global memory";
+    Sim_moment now = sim_now();
+    if (other->block != now.block)
+        sim_fault(cudaErrorLaunchFailure, "race: %s byte %zu of %s, which thread %d of another block %s", write ? "writes" : "reads",
+                  i, where, other->thread, other_wrote ? "wrote" : "read");
+    sim_fault(cudaErrorLaunchFailure, "race: %s byte %zu of %s, which thread %d %s since the last barrier",
+              write ? "writes" : "reads", i, where, other->thread, other_wrote ? "wrote" : "read");
+}
+
+/* ---- accesses */
+
+/* Of this launch (shared memory: of this block), by another thread, and nothing between them. */
+static bool meets(const Region *r, const Sim_moment *m, const Sim_moment *now)
+{
+    if (r->shared ? m->block != now->block : m->block < sim_first_block()) return false;
+    if (m->atomic && now->atomic) return false;
+    if (m->block != now->block) return true;
+    return m->thread != now->thread && !sim_ordered(m);
+}
+
+static void check_byte(Region *r, size_t i, bool write, const Sim_moment *now)
+{
+    Record *b = &r->record[i];
+    if (r->shared && b->write.block != now->block) { /* not written by this block */
+        if (!write) sim_fault(cudaErrorLaunchFailure, "reads byte %zu of shared memory before it is written", i);
+        if (r->at != dynamic_shared && ++static_bytes > STATIC_SHARED)
+            sim_fault(cudaErrorLaunchFailure, "uses more than %d bytes of __shared__ arrays", STATIC_SHARED);
+    }
+    if (meets(r, &b->write, now)) race(r, i, write, &b->write, true);
+    if (write) {
+        if (meets(r, &b->read, now)) race(r, i, write, &b->read, false);
+        if (meets(r, &b->other, now)) race(r, i, write, &b->other, false);
+        b->write = *now;
+        return;
+    }
+    bool same = b->read.block == now->block && b->read.thread == now->thread;
+    if (!same) b->other = b->read;
+    b->read = *now;
+}
+
+static void touch(const void *address, size_t bytes, bool write, bool atomic)
+{
+    const char *at = (const char *)address;
+    if (!sim_running() || sim_own_memory(at)) return;
+    Region *r = region_of(at);
+    if (!r) stray(at, bytes, write);
+    if (at + bytes > r->end) stray(r->end, at + bytes - r->end, write);
+    if (at >= dynamic_shared && at < dynamic_shared + MOST_SHARED && at + bytes > dynamic_shared + dynamic_bytes)
+        sim_fault(cudaErrorIllegalAddress, "out of bounds: %s behind the %zu bytes of dynamic shared memory",
+                  write ? "writes" : "reads", dynamic_bytes);
+    if (!r->record) {
+        if (write) sim_fault(cudaErrorIllegalAddress, "writes to a constant");
+        return;
+    }
+    if ((uintptr_t)at % bytes && (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16))
+        sim_fault(cudaErrorIllegalAddress, "misaligned: %zu bytes at an address that is no multiple of that", bytes);
+    Sim_moment now = sim_now();
+    now.atomic = atomic;
+    for (size_t i = at - r->at; i < (size_t)(at - r->at) + bytes; i++) check_byte(r, i, write, &now);
+}
+
+void sim_atomic(const void *at, size_t bytes) { touch(at, bytes, true, true); }
+
+#define ACCESS(n)                                                                                                      \
+    extern "C" void __tsan_read##n(void *at) { touch(at, n, false, false); }                                           \
+    extern "C" void __tsan_write##n(void *at) { touch(at, n, true, false); }                                           \
+    extern "C" void __tsan_unaligned_read##n(void *at) { touch(at, n, false, false); }                                 \
+    extern "C" void __tsan_unaligned_write##n(void *at) { touch(at, n, true, false); }
+ACCESS(1)
+ACCESS(2)
+ACCESS(4)
+ACCESS(8)
+ACCESS(16)
+extern "C" void __tsan_read_range(void *at, size_t n) { touch(at, n, false, false); }
+extern "C" void __tsan_write_range(void *at, size_t n) { touch(at, n, true, false); }
+extern "C" void __tsan_func_entry(void *) {}
+extern "C" void __tsan_func_exit(void) {}
+extern "C" void __tsan_vptr_update(void **, void *) {}
+extern "C" void __tsan_vptr_read(void **) {}
+extern "C" void __tsan_init(void) {}
+
+/* ---- the runtime's functions */
+
+cudaError_t cudaMalloc(void **at, size_t bytes)
+{
+    size_t room = (bytes + 2 * APART + 127) / 128 * 128;
+    char *block = (char *)aligned_alloc(128, room); /* room before and behind, so that a step over the end is seen */
+    if (!block) return cudaErrorMemoryAllocation;
+    *at = block + APART;
+    add_region(block + APART, block + APART + bytes, false, false);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *at)
+{
+    std::vector<Region> &all = regions();
+    for (size_t i = 0; i < all.size(); i++) {
+        if (all[i].at != at || all[i].shared || !all[i].record) continue;
+        free(all[i].at - APART);
+        free(all[i].record);
+        all.erase(all.begin() + i);
+        return cudaSuccess;
+    }
+    return at ? sim_refuse(cudaErrorInvalidValue, "cudaFree of what cudaMalloc has not given") : cudaSuccess;
+}
+
+static bool on_device(const void *at, size_t bytes)
+{
+    const Region *r = region_of((const char *)at);
+    return r && (const char *)at + bytes <= r->end;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (bytes && (to_device != on_device(to, bytes) || from_device != on_device(from, bytes)))
+        return sim_refuse(cudaErrorInvalidValue, "cudaMemcpy of %zu bytes: a pointer is not on the side that it says", bytes);
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *at, int value, size_t bytes)
+{
+    if (!on_device(at, bytes)) return sim_refuse(cudaErrorInvalidValue, "cudaMemset of %zu bytes outside the device", bytes);
+    memset(at, value, bytes);
+    return cudaSuccess;
+}
