@@ -8,6 +8,7 @@ Options options = {.target = &target_cpu};
 static void nothing(Graph *g, const Desc *d) { (void)g, (void)d; }
 static void fuse(Graph *g, const Desc *d);
 static void carry(Graph *g, const Desc *d);
+static void pack(Graph *g, const Desc *d);
 static void schedule(Graph *g, const Desc *d);
 static void in_place(Graph *g, const Desc *d);
 static void plan(Graph *g, const Desc *d);
@@ -27,6 +28,7 @@ static const Pass passes[] = {
     {"normal", pass_normal, GRAPHS, "brings graphs into the form that kernels are cut from"},
     {"fuse", fuse, KERNELS, "groups operations into kernels and gives values their places"},
     {"carry", carry, KERNELS, "makes the next values of carries where they lie, without a copy"},
+    {"pack", pack, KERNELS, "packs before a loop what every iteration multiplies by"},
     {"schedule", schedule, KERNELS, "orders the kernels"},
     {"in_place", in_place, KERNELS, "lets values lie where their inputs end"},
     {"plan", plan, PLANNED, "gives every buffer its offset"},
@@ -50,6 +52,7 @@ static Program *program_of(const Graph *g)
 }
 
 static void carry(Graph *g, const Desc *d) { pass_carry(program_of(g), d); }
+static void pack(Graph *g, const Desc *d) { pass_pack(program_of(g), d); }
 static void schedule(Graph *g, const Desc *d) { pass_schedule(program_of(g), d); }
 static void in_place(Graph *g, const Desc *d) { pass_in_place(program_of(g), d); }
 

@@ -72,7 +72,7 @@ static const char *plain_product(const struct Gemm *g)
 {
     bool an = strides(g->a_m, g->a_k, g->M, g->K), at = turned(g->a_m, g->a_k, g->M, g->K);
     bool bn = strides(g->b_k, g->b_n, g->K, g->N), bt = turned(g->b_k, g->b_n, g->K, g->N);
-    if (g->nbatch || !strides(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
+    if (g->packed || g->nbatch || !strides(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
     return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
 }
 
@@ -96,14 +96,23 @@ static char *product_call(const Kernel *k)
                                  : "",
                       type, c, a, b, extent_text(g->M, true), extent_text(g->N, plain[0] == 't'),
                       extent_text(g->K, plain[0] == 't'), g->afresh ? format(", %s", adds(g)) : "");
-    return format("gemm_%s(%s, %s, %s, &%s, %s);", type, c, a, b, description(k), adds(g));
+    return format("gemm_%s%s(%s, %s, %s, &%s, %s);", g->packed ? "packed_" : "", type, c, a, b, description(k),
+                  adds(g));
+}
+
+static char *pack_call(const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    return format("pack_%s(%s, %s, %s, %s, %lld, %lld);", type_suffix(g->b.node->dtype),
+                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view), extent_text(g->K, false),
+                  extent_text(g->N, false), (long long)g->b_k, (long long)g->b_n);
 }
 
 /* ------------------------------------------------------------------ calls and loops */
 
 static void say_call(Text *t, int depth, const Kernel *k)
 {
-    char *call = k->kind == GEMM ? product_call(k) : call_text(k);
+    char *call = k->kind == GEMM ? product_call(k) : k->kind == PACK ? pack_call(k) : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
     char *lap = format("LAP(%d);", k->step);
     Text lines = {0};

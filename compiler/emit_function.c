@@ -201,6 +201,8 @@ char *formula_text(const Kernel *k)
         say_fused(&t, k);
     } else if (k->kind == GEMM) {
         say(&t, "%s = %s . %s", place_name(&k->gemm.c.view), place_name(&k->gemm.a.view), place_name(&k->gemm.b.view));
+    } else if (k->kind == PACK) {
+        say(&t, "%s = %s, packed", place_name(&k->writes.at[0].view), place_name(&k->reads.at[0].view));
     } else {
         say_index(&t, k);
     }

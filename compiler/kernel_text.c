@@ -62,7 +62,7 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
 }
 
 static const char *const kind_name[] = {"rows",   "gemm",   "gather", "scatter", "overwrite",
-                                        "argmax", "cumsum", "topk",   "repeat"};
+                                        "argmax", "cumsum", "topk",   "pack",    "repeat"};
 
 const char *kernel_kind(const Kernel *k) { return kind_name[k->kind]; }
 

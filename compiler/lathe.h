@@ -199,7 +199,7 @@ typedef struct View {
     struct { Loop *loop; int64_t stride; } over[MAXRANK];
 } View;
 
-typedef enum KernelKind { ROWS, GEMM, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, REPEAT } KernelKind;
+typedef enum KernelKind { ROWS, GEMM, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, PACK, REPEAT } KernelKind;
 
 /* A value a kernel reads or writes.  view.buffer NULL (loads only): nothing is read, the i32 value is the affine expression
  * itself: an iota along some axis (stride 1 there), or the iteration number of a loop (view.over). */
@@ -255,9 +255,11 @@ typedef struct Kernel {
         int64_t M, N, K;
         Loop *afresh;               /* c.add, but this loop's first iteration sets */
         int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
+        bool packed;                /* b is a PACK kernel's result; b_k and b_n say nothing */
     } gemm;
 
-    /* the index kinds: operands in the order of the op's inputs, then results; node->ints say the rest */
+    /* PACK: gemm.b, K, N, b_k, b_n, what is packed; reads and writes say it again.
+     * The index kinds: operands in the order of the op's inputs, then results; node->ints say the rest */
     Node *node;
     Operands reads, writes;
 
@@ -317,7 +319,7 @@ typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
-    bool no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, check_stages, json;
+    bool no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, check_stages, json;
     const char *dump_after;     /* pass name; prints the stage and stops */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
@@ -475,6 +477,7 @@ void pass_normal(Graph *g, const Desc *d);                  /* the form that ker
 
 /* passes that make and refine a program */
 Program *pass_fuse(Graph *g, const Desc *d);
+void pass_pack(Program *p, const Desc *d);                  /* packs before a loop what it multiplies by */
 void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
 void pass_schedule(Program *p, const Desc *d);
 void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */

@@ -40,6 +40,7 @@ static const struct Option {
     {"--no-simplify", FLAG, "", &options.no_simplify, "no rewriting"},
     {"--no-recompute", FLAG, "", &options.no_recompute, "the backward part keeps all it needs"},
     {"--no-whole", FLAG, "", &options.no_whole, "whole ops are made of primitives, as they are defined"},
+    {"--no-pack", FLAG, "", &options.no_pack, "loops pack what they multiply by at each iteration"},
     {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
     {"--poison", FLAG, "", &options.poison, "work memory is NaN before each call (for tests)"},
     {"--check-stages", FLAG, "", &options.check_stages, "check the graph after every pass (for tests)"},
@@ -137,9 +138,9 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.no_fuse,      options.no_reuse, options.no_in_place,
-                             options.all_in_place, options.no_split, options.no_simplify,
-                             options.no_recompute, options.no_whole, options.poison};
+    const bool switches[] = {options.no_fuse,  options.no_reuse,    options.no_in_place,  options.all_in_place,
+                             options.no_split, options.no_simplify, options.no_recompute, options.no_whole,
+                             options.no_pack,  options.poison};
     h = hash_bytes(switches, sizeof switches, h);
     return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
                   options.target->name, in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum { LATHE_MAXRANK = 8 };
+enum { LATHE_PACKED = 32 };        /* a packed matrix has a multiple of so many columns (lathe_rt.h: pack_f32) */
 
 typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64 } Lathe_dtype;   /* as DType of the compiler */
 

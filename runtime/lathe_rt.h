@@ -46,6 +46,13 @@ typedef struct Lathe_gemm {
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
+/* b[K][N], element (k, n) at b[k · b_k + n · b_n], copied once into the order in which many products will read it:
+ * K · N' elements, N' being N rounded up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->M > 8, g->c_n 1. */
+void pack_f32(float *packed, const float *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
+void pack_f64(double *packed, const double *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
+void gemm_packed_f32(float *c, const float *a, const float *packed, const Lathe_gemm *g, bool add);
+void gemm_packed_f64(double *c, const double *a, const double *packed, const Lathe_gemm *g, bool add);
+
 /* Products of plain arrays: c[M][N] (+)= a · b, where n says a[M][K] or b[K][N], and t says that the array given holds the
  * transpose, a[K][M] or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…); the last argument of
  * matmul_nt_sum_f32(…, add) says whether to add. */

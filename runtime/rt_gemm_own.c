@@ -35,6 +35,7 @@ enum {
     B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */
     SLACK = 4096,               /* after each: panels are rounded up, and packing writes a little ahead */
     AHEAD = 256,                /* elements of b, fetched before they are read */
+    PACK_ALONE = 1 << 16,       /* elements that one thread packs before it could wake another */
     TASK_FLOPS = 2000000        /* less is not worth waking a thread */
 };
 

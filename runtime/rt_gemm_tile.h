@@ -24,7 +24,7 @@ static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64
     }
 }
 
-static INLINE void NAME(pack)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
+static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
 {
     for (int64_t i = 0; i < n; i += W, to += W * K, x += W * step) {
         if (along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(to, W, x, step, K);
@@ -38,13 +38,13 @@ static INLINE void NAME(pack)(REAL *to, const int W, const REAL *x, int64_t step
 
 static NOINLINE void NAME(pack_a)(REAL *to, int rows, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
 {
-    if (rows == ROWS) NAME(pack)(to, ROWS, a, g->a_m, g->a_k, m, K);
-    else NAME(pack)(to, rows, a, g->a_m, g->a_k, m, K);
+    if (rows == ROWS) NAME(pack_panels)(to, ROWS, a, g->a_m, g->a_k, m, K);
+    else NAME(pack_panels)(to, rows, a, g->a_m, g->a_k, m, K);
 }
 
 static NOINLINE void NAME(pack_b)(REAL *to, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t K)
 {
-    NAME(pack)(to, NAME(COLUMNS), b, g->b_n, g->b_k, n, K);
+    NAME(pack_panels)(to, NAME(COLUMNS), b, g->b_n, g->b_k, n, K);
 }
 
 /* ---- a tile: c[R][COLUMNS] (+)= a[K][R] · b[K][COLUMNS], R <= ROWS */
@@ -128,8 +128,15 @@ static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64
         }
 }
 
+/* The right operand of a task: as it is, or packed chunk by chunk, of `columns` columns, from column `from` on. */
+typedef struct NAME(Right) {
+    const REAL *at;
+    bool packed;
+    int64_t columns, from;
+} NAME(Right);
+
 /* One task: c[M][N] (+)= a · b by one thread, with its own room for what it packs. */
-static void NAME(task)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add, char *room)
+static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add, char *room)
 {
     REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
     int64_t chunk = equal_part(g->K, CHUNK, 1);
@@ -142,13 +149,14 @@ static void NAME(task)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *
             NAME(pack_a)(pa, panel, a + m * g->a_m + k * g->a_k, g, M, K);
             for (int64_t n = 0; n < g->N; n += columns) {
                 int64_t N = at_most(g->N - n, columns);
-                NAME(pack_b)(pb, b + k * g->b_k + n * g->b_n, g, N, K);
-                NAME(block)(panel, c + m * g->c_m + n * g->c_n, g, M, N, pa, pb, K, add || k);
+                const REAL *right = b.packed ? b.at + k * b.columns + (b.from + n) * K : pb;
+                if (!b.packed) NAME(pack_b)(pb, b.at + k * g->b_k + n * g->b_n, g, N, K);
+                NAME(block)(panel, c + m * g->c_m + n * g->c_n, g, M, N, pa, right, K, add || k);
             }
         }
 }
 
-void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+static void NAME(tasks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add)
 {
     Grid grid = grid_of(g, batch_of(g), NAME(COLUMNS));
     int64_t tasks = grid.batch * grid.m * grid.n;
@@ -157,10 +165,35 @@ void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, 
         Begin at = begin_of(g, i / (grid.m * grid.n));
         int64_t m = i / grid.n % grid.m * grid.rows, n = i % grid.n * grid.columns;
         Lathe_gemm part = *g;
+        NAME(Right) right = b;
         part.M = at_most(g->M - m, grid.rows);
         part.N = at_most(g->N - n, grid.columns);
+        if (b.packed) right.from = n;
+        else right.at += at.b + n * g->b_n;
         if (part.M > 0 && part.N > 0)
-            NAME(task)(c + at.c + m * g->c_m + n * g->c_n, a + at.a + m * g->a_m, b + at.b + n * g->b_n, &part, add,
-                       gemm_room());
+            NAME(task)(c + at.c + m * g->c_m + n * g->c_n, a + at.a + m * g->a_m, right, &part, add, gemm_room());
     }
+}
+
+void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    NAME(tasks)(c, a, (NAME(Right)){.at = b}, g, add);
+}
+
+void NAME(gemm_packed)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add)
+{
+    NAME(tasks)(c, a, (NAME(Right)){packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0}, g, add);
+}
+
+void NAME(pack)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
+{
+    Lathe_gemm g = {.b_k = b_k, .b_n = b_n};
+    int64_t chunk = equal_part(K, CHUNK, 1), panels = parts_of(N, NAME(COLUMNS));
+#pragma omp parallel for schedule(static) if (K * N > PACK_ALONE && !omp_in_parallel())
+    for (int64_t p = 0; p < panels; p++)
+        for (int64_t k = 0; k < K; k += chunk) {
+            int64_t n = p * NAME(COLUMNS), deep = at_most(K - k, chunk);
+            NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * b_k + n * b_n, &g,
+                         at_most(N - n, NAME(COLUMNS)), deep);
+        }
 }

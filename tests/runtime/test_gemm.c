@@ -134,6 +134,35 @@ static void check_case(bool f64, Case t, Rng *r, bool values)
     expect(!memcmp(first, other, bytes), "%s: other bits inside a parallel region", text_of_case(&t));
 }
 
+/* c (+)= a · b with b packed beforehand has the bits of the product that packs for itself. */
+static void test_packed(void)
+{
+    static const int64_t shape[][3] = {{9, 9, 1}, {12, 33, 7}, {32, 1024, 256}, {40, 100, 800}, {255, 65, 385}};
+    Rng r = rng_of(3);
+    for (int i = 0; i < COUNT_OF(shape) * 8; i++) {
+        const int64_t *s = shape[i / 8];
+        bool f64 = i & 1;
+        Case t = make_case(s[0], s[1], s[2], 1, 1, i >> 1 & 1, i >> 2 & 1, 0, i % 3, i % 5 == 0);
+        int64_t wide = (t.g.N + LATHE_PACKED - 1) / LATHE_PACKED * LATHE_PACKED;
+        void *a = numbers(f64, t.a.span, &r), *b = numbers(f64, t.b.span, &r), *c = numbers(f64, t.c.span, &r);
+        size_t bytes = (size_t)(t.c.span + 16) * (f64 ? 8 : 4);
+        void *first = copy_of(c, bytes), *packed = alloc((size_t)(t.g.K * wide) * 8);
+        t.g.nbatch = 0;
+        omp_set_num_threads(1);
+        product(f64, first, a, b, &t);
+        for (int threads = 1; threads <= 3; threads++) {
+            void *other = copy_of(c, bytes);
+            omp_set_num_threads(threads);
+            if (f64) pack_f64(packed, b, t.g.K, t.g.N, t.g.b_k, t.g.b_n);
+            else pack_f32(packed, b, t.g.K, t.g.N, t.g.b_k, t.g.b_n);
+            if (f64) gemm_packed_f64(other, a, packed, &t.g, t.add);
+            else gemm_packed_f32(other, a, packed, &t.g, t.add);
+            expect(!memcmp(first, other, bytes), "%s: other bits when packed, %d threads", text_of_case(&t), threads);
+        }
+        free_all();
+    }
+}
+
 static void test_small_extents(void)
 {
     static const int64_t extent[] = {0, 1, 2, 3, 5, 15, 16, 17, 31, 33, 50};
@@ -170,5 +199,6 @@ int main(void)
     rt_init_gemm(8);
     test_small_extents();
     test_large_extents();
+    test_packed();
     return finish();
 }

@@ -1,0 +1,143 @@
+/* pass_pack.c: a matrix that every iteration of a loop multiplies by is packed once, before the loop.
+ *
+ * A product first copies its right operand into the order in which its tiles read it (rt_gemm_own.c).  Over thousands
+ * of rows that is nothing; over the few rows of a step of a recurrence it is as much work as the product.  So where b
+ * is the same in all iterations, a PACK kernel goes before the outermost loop for which that holds.  The bits stay the
+ * same. Needs: kernels.  Leaves: PACK kernels, products that read a packed matrix. */
+#include "lower.h"
+
+enum { THIN = 8, HIGH = 256 }; /* rows: thin products have loops of their own, high ones pack fast enough */
+
+/* The loops around a product, from the outermost; before: what is packed for one. */
+typedef struct Around {
+    Kernel *repeat;
+    Kernels before;
+} Around;
+typedef VEC(Around) Nest;
+
+static bool moves_with(const View *v, const Loop *l)
+{
+    for (int i = 0; i < v->nover; i++)
+        if (v->over[i].loop == l) return true;
+    return false;
+}
+
+static bool stays(const View *v, const Kernel *repeat)
+{
+    Touches t = {0};
+    if (moves_with(v, repeat->loop) || v->buffer->level == repeat->loop) return false;
+    touches_of(repeat, &t);
+    for (int i = 0; i < t.n; i++)
+        if (t.at[i].buffer == v->buffer && t.at[i].writes) return false;
+    return true;
+}
+
+static bool worth_it(const struct Gemm *g)
+{
+    return g->nbatch == 0 && g->M > THIN && g->M < HIGH && g->N > THIN && g->c_n == 1 && !g->b.view.guarded;
+}
+
+/* How many of the loops around, counted from the innermost, b outlasts. */
+static int loops_outlasted(const View *b, const Nest *around)
+{
+    int n = 0;
+    while (n < around->n && stays(b, around->at[around->n - 1 - n].repeat)) n++;
+    return n;
+}
+
+static const char *free_name(const Program *p, const char *wish)
+{
+    const char *name = wish;
+    for (int i = 0, next = 2; i < p->buffers.n; i++)
+        if (same(p->buffers.at[i]->name, name)) name = format("%s_%d", wish, next++), i = -1;
+    return name;
+}
+
+static Buffer *packed_buffer(Program *p, const struct Gemm *g, Loop *level)
+{
+    Buffer *b = NEW(Buffer);
+    Shape s = {.rank = 2, .dim = {g->K, round_up(g->N, LATHE_PACKED)}};
+    *b = (Buffer){.name = free_name(p, format("%s_packed", g->b.view.buffer->name)),
+                  .home = WORK,
+                  .dtype = g->b.node->dtype,
+                  .shape = s,
+                  .stride = {s.dim[1], 1},
+                  .bytes = elements(s) * dtype_bytes(g->b.node->dtype),
+                  .level = level,
+                  .first = -1,
+                  .value = g->b.node};
+    push(&p->buffers, b);
+    return b;
+}
+
+static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)
+{
+    Kernel *k = NEW(Kernel);
+    k->kind = PACK;
+    k->name = format("%s_pack", product->name);
+    k->node = product->node;
+    k->where = product->where;
+    k->in_loop = level;
+    k->gemm = product->gemm;
+    k->bytes = 2.0 * (double)to->bytes;
+    push(&k->reads, product->gemm.b);
+    push(&k->writes, ((Operand){.node = product->gemm.b.node, .view = view_whole(to)}));
+    return k;
+}
+
+static bool same_right(const struct Gemm *a, const struct Gemm *b)
+{
+    const View *x = &a->b.view, *y = &b->b.view;
+    if (x->buffer != y->buffer || x->base != y->base || x->nover != y->nover || a->K != b->K || a->N != b->N)
+        return false;
+    for (int i = 0; i < x->nover; i++)
+        if (x->over[i].loop != y->over[i].loop || x->over[i].stride != y->over[i].stride) return false;
+    return a->b_k == b->b_k && a->b_n == b->b_n;
+}
+
+/* The matrix packed before a loop, by a kernel that is there already or is put there now. */
+static Buffer *packed_before(Program *p, Around *a, const Kernel *product)
+{
+    for (int i = 0; i < a->before.n; i++)
+        if (same_right(&a->before.at[i]->gemm, &product->gemm)) return a->before.at[i]->writes.at[0].view.buffer;
+    Loop *level = a->repeat->in_loop;
+    Buffer *packed = packed_buffer(p, &product->gemm, level);
+    push(&a->before, pack_kernel(product, packed, level));
+    return packed;
+}
+
+static void pack(Program *p, Nest *around, Kernel *product)
+{
+    struct Gemm *g = &product->gemm;
+    int outlasted = worth_it(g) ? loops_outlasted(&g->b.view, around) : 0;
+    if (!outlasted) return;
+    g->b.view = view_whole(packed_before(p, &around->at[around->n - outlasted], product));
+    g->b_k = g->b_n = 0;
+    g->packed = true;
+}
+
+static Kernels packed_list(Program *p, Kernel *const *list, int n, Nest *around)
+{
+    Kernels out = {0};
+    for (int i = 0; i < n; i++) {
+        Kernel *k = list[i];
+        if (k->kind == GEMM) pack(p, around, k);
+        if (k->kind == REPEAT) {
+            push(around, ((Around){.repeat = k}));
+            Kernels body = packed_list(p, (Kernel *const *)k->body.at, k->body.n, around);
+            Around a = around->at[--around->n];
+            k->body.n = 0;
+            for (int j = 0; j < body.n; j++) push(&k->body, body.at[j]);
+            for (int j = 0; j < a.before.n; j++) push(&out, a.before.at[j]);
+        }
+        push(&out, k);
+    }
+    return out;
+}
+
+void pass_pack(Program *p, const Desc *d)
+{
+    (void)d;
+    Nest around = {0};
+    if (!options.no_pack) p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
+}
