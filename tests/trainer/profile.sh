@@ -7,6 +7,7 @@ lathe=${LATHE:-$BUILD/lathe}
 works "$lathe" build "$top/models/gpt.lua" --config char --set layers=3 --set width=32 --set heads=2 --set seq=16 --set batch=2 \
     --set accumulate=2 -o m
 works m/trainer bench --steps 2 --json
+says '"gemm_floor_ms":[0-9.]*[1-9]' out
 flops=$(sed 's/.*"flops_per_step":\([0-9.e+]*\).*/\1/' out)
 works m/trainer profile --steps 3 --trace trace.json --json
 
