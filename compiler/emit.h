@@ -199,6 +199,12 @@ char *entry_head(const Module *m, const Program *p); /* void gpt_train(const Gpt
 char *entry_arguments(const Module *m, const Program *p, bool declared);
 double entry_flops(const Program *p);
 
+/* budget.c: --memory */
+Module *compile_within(const char *size);   /* the fastest plan that fits; err() where none does */
+double estimated_ms(const Module *m);       /* of a training step */
+void say_choices(Text *t);                  /* the plans that were tried, if any */
+void say_choices_json(Text *t);
+
 /* emit_plan.c */
 int program_kernels(const Program *p); /* bodies once */
 

@@ -86,19 +86,27 @@ static Graph *new_graph(const char *name)
     return g;
 }
 
+/* A plan for less memory cuts each micro-batch of training into so many, where that goes without rest. */
+static int64_t split_of(const Graph *g, const Desc *d)
+{
+    bool cut = options.split > 1 && same(g->name, "train") && d->batch % options.split == 0;
+    return cut ? options.split : 1;
+}
+
 static void begin_trace(Graph *g)
 {
     Desc *d = trace.desc;
+    int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
     trace.graph = g;
     trace.number++;
     trace.decode = same(g->name, "decode");
-    trace.batch = trace.decode ? 1 : d->batch;
+    trace.batch = trace.decode ? 1 : d->batch / split;
     trace.time = trace.decode ? 1 : d->seq;
     trace.site = trace.time_aware = trace.time_places = 0;
     trace.open.n = trace.copies.n = trace.states.n = 0;
     phase_now = 0;
     recompute_now = false;
-    if (same(g->name, "train") && d->recipe.accumulate > 1) g->micro = loop_open("micro", d->recipe.accumulate, false);
+    if (micro > 1) g->micro = loop_open("micro", micro, false);
     scopes_new_trace();
 }
 

@@ -320,6 +320,9 @@ typedef struct Options {        /* of a compilation */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
     bool no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, check_stages, json;
+    const char *memory;         /* the budget, as given; NULL: none */
+    double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
+    int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
     const char *dump_after;     /* pass name; prints the stage and stops */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
@@ -466,6 +469,7 @@ Desc *front(const Options *o);                              /* traces every entr
 void front_stubs(const char *dir);
 
 /* passes over a graph: one file each, pass_<name>.c; main.c lists them in order */
+void pass_recompute(Graph *g, const Desc *d);
 void pass_grad(Graph *g, const Desc *d);
 void pass_whole(Graph *g, const Desc *d);
 void pass_precision(Graph *g, const Desc *d);

@@ -28,6 +28,8 @@ static const struct Option {
     {"--config", TEXT, "NAME", &options.config, "a named configuration of the description"},
     {"--set", SET, "KEY=VALUE", &options.sets, "another value for a key of its configuration; may be repeated"},
     {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: build writes the row kernels only so far"},
+    {"--memory", TEXT, "SIZE", &options.memory,
+     "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
     {"--precision", TEXT, "fp32|fp64", &options.precision, "of all reals (fp32)"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
@@ -131,7 +133,7 @@ static Module *compiled(void)
 {
     need_description();
     if (is_graph(options.model_file)) usage_error("%s: a graph's text is for `lathe dump`", options.model_file);
-    return compile(front(&options));
+    return options.memory ? compile_within(options.memory) : compile(front(&options));
 }
 
 static const char *folder_for(const Desc *d)
@@ -142,6 +144,7 @@ static const char *folder_for(const Desc *d)
                              options.no_split, options.no_simplify, options.no_recompute, options.no_whole,
                              options.no_pack,  options.poison};
     h = hash_bytes(switches, sizeof switches, h);
+    if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
                   options.target->name, in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
 }
@@ -175,29 +178,6 @@ static int do_check(void)
     return 0;
 }
 
-static double moved_bytes(Kernel *const *kernels, int n)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++) {
-        const Kernel *k = kernels[i];
-        sum += k->kind == REPEAT ? (double)k->loop->trip * moved_bytes(k->body.at, k->body.n) : k->bytes;
-    }
-    return sum;
-}
-
-/* A step's time if products ran at 50 GFLOP/s a core and all other bytes at 10 GB/s: to compare plans by, no promise.
- */
-static double estimated_ms(const Module *m)
-{
-    double bytes = 0;
-    for (int i = 0; i < m->programs.n; i++) {
-        const Program *p = m->programs.at[i];
-        if (same(p->graph->name, "train")) bytes += moved_bytes(p->kernels.at, p->kernels.n);
-    }
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return 1e3 * (m->flops_per_step / (50e9 * (double)(cores > 0 ? cores : 1)) + bytes / 10e9);
-}
-
 static int do_plan(void)
 {
     const Module *m = compiled();
@@ -206,19 +186,22 @@ static int do_plan(void)
     if (!options.json) {
         set_sizes(m->desc);
         name_parameters(m->desc);
+        say_choices(&t);
         print_plan(&t, m);
+        say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
         fputs(t.at, stdout);
         return 0;
     }
+    say_choices_json(&t);
     printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
            "\"kernels\": %d,\n"
            " \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": %lld, \"inputs\": "
            "%lld, \"outputs\": %lld,"
-           " \"work\": %lld, \"blas\": %lld, \"data\": %lld},\n \"step_ms_estimate\": %.3f}\n",
+           " \"work\": %lld, \"blas\": %lld, \"data\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
            (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
            kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
            (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work, (long long)p->blas,
-           (long long)p->data, estimated_ms(m));
+           (long long)p->data, estimated_ms(m), t.at ? t.at : "");
     return 0;
 }
 

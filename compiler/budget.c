@@ -1,0 +1,161 @@
+/* budget.c: --memory SIZE: plans a fixed list of ways to train in less memory, each exactly, and takes the fastest that
+ * fits.
+ *
+ * All but the last compute the same numbers, bit for bit, under the same tiles: they differ in what the backward part
+ * keeps.  The last ones cut each micro-batch into smaller ones, which changes the order of the sum of gradients.  Every
+ * plan is compiled in a process of its own, since marks on nodes would stay. */
+#include "emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct Choice {
+    double recompute;
+    int split;
+    const char *name;
+    struct Outcome {
+        int64_t total, activations;
+        double ms;
+    } is;
+} Choice;
+
+static Choice choices[] = {
+    {0, 1, "keep all that backward needs", {0}},
+    {0.25, 1, "recompute a quarter of what layers save", {0}},
+    {0.5, 1, "recompute half of what layers save", {0}},
+    {0.75, 1, "recompute three quarters of what layers save", {0}},
+    {1, 1, "recompute layers from what goes into each", {0}},
+    {1, 2, "the same, micro-batches in two (other rounding)", {0}},
+    {1, 4, "the same, micro-batches in four (other rounding)", {0}},
+    {1, 8, "the same, micro-batches in eight (other rounding)", {0}},
+};
+static int chosen = -1;
+
+/* ------------------------------------------------------------------ a step's time */
+
+/* What a core multiplies and what the machine moves in a second, and a call: of a few years ago.  To compare plans by,
+ * no promise. */
+static const double flops_a_core = 80e9, bytes_a_second = 15e9, seconds_a_call = 3e-6;
+
+static double kernel_seconds(Kernel *const *kernels, int n)
+{
+    double sum = 0, cores = (double)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        double computing = k->flops / (flops_a_core * cores), moving = k->bytes / bytes_a_second;
+        if (k->kind == REPEAT) sum += (double)k->loop->trip * kernel_seconds(k->body.at, k->body.n);
+        else sum += (computing > moving ? computing : moving) + seconds_a_call;
+    }
+    return sum;
+}
+
+/* The train entry and the update, which reads all flat arrays, the gradients twice, and writes all but those. */
+double estimated_ms(const Module *m)
+{
+    const Plan *p = &m->plan;
+    double seconds = (double)(2 * p->parameters + 2 * p->gradients + 2 * p->optimizer) / bytes_a_second;
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *q = m->programs.at[i];
+        if (same(q->graph->name, "train")) seconds += kernel_seconds(q->kernels.at, q->kernels.n);
+    }
+    return 1e3 * seconds;
+}
+
+/* ------------------------------------------------------------------ trying */
+
+static void take(const Choice *c)
+{
+    options.recompute = c->recompute;
+    options.split = c->split;
+}
+
+static void tell_outcome(const Choice *c, int to)
+{
+    take(c);
+    const Module *m = compile(front(&options));
+    const Plan *p = &m->plan;
+    struct Outcome is = {p->total, p->inputs + p->outputs + p->work, estimated_ms(m)};
+    _exit(write(to, &is, sizeof is) == (ssize_t)sizeof is ? 0 : 1);
+}
+
+/* A description with a mistake says so in the first child, and that is the end. */
+static void try_choice(Choice *c)
+{
+    int ends[2], status;
+    fflush(NULL);
+    must(pipe(ends) == 0);
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) tell_outcome(c, ends[1]);
+    close(ends[1]);
+    ssize_t n = read(ends[0], &c->is, sizeof c->is);
+    close(ends[0]);
+    must(waitpid(child, &status, 0) == child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    must(n == (ssize_t)sizeof c->is);
+}
+
+/* 512M, 2G, 1.5G, bytes; or 60%: of the activations, inputs and outputs that the first plan needs, and what is needed
+ * besides. */
+static int64_t limit_of(const char *size)
+{
+    char *end;
+    double n = strtod(size, &end);
+    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    if (end == size || !(n > 0) || (*end && *end != '%' && !unit) || (*end && end[1]))
+        usage_error("--memory %s: expected a size such as 512M or 2G, or 60%% of the activations", size);
+    if (*end == '%') {
+        const struct Outcome *all = &choices[0].is;
+        return all->total - all->activations + (int64_t)(n / 100 * (double)all->activations);
+    }
+    for (; unit && unit >= units; unit--) n *= 1024;
+    return n < 9e18 ? (int64_t)n : INT64_MAX;
+}
+
+static void refuse(const char *size, int64_t limit)
+{
+    const Choice *least = &choices[0];
+    for (int i = 0; i < COUNT_OF(choices); i++)
+        if (choices[i].is.total < least->is.total) least = &choices[i];
+    err((Where){0},
+        "--memory %s: no plan fits %s bytes; the smallest (%s) needs %s bytes, %s more\n"
+        "  allow that much, or make the model, its batch or its sequences smaller (--set batch=…)",
+        size, grouped(limit), least->name, grouped(least->is.total), grouped(least->is.total - limit));
+}
+
+Module *compile_within(const char *size)
+{
+    for (int i = 0; i < COUNT_OF(choices); i++) try_choice(&choices[i]);
+    int64_t limit = limit_of(size);
+    chosen = -1;
+    for (int i = 0; i < COUNT_OF(choices); i++)
+        if (choices[i].is.total <= limit && (chosen < 0 || choices[i].is.ms < choices[chosen].is.ms)) chosen = i;
+    if (chosen < 0) refuse(size, limit);
+    take(&choices[chosen]);
+    return compile(front(&options));
+}
+
+/* ------------------------------------------------------------------ what was tried */
+
+void say_choices(Text *t)
+{
+    if (chosen < 0) return;
+    say(t, "plans (bytes in all, estimated milliseconds a step):\n");
+    for (int i = 0; i < COUNT_OF(choices); i++)
+        say(t, "  %s %-50s %18s %10.1f\n", i == chosen ? "*" : " ", choices[i].name, grouped(choices[i].is.total),
+            choices[i].is.ms);
+    say(t, "\n");
+}
+
+void say_choices_json(Text *t)
+{
+    if (chosen < 0) return;
+    say(t, ",\n \"plans\": [");
+    for (int i = 0; i < COUNT_OF(choices); i++)
+        say(t, "%s{\"name\": \"%s\", \"planned_bytes\": %lld, \"step_ms_estimate\": %.3f, \"taken\": %s}",
+            i ? ",\n  " : "", choices[i].name, (long long)choices[i].is.total, choices[i].is.ms,
+            i == chosen ? "true" : "false");
+    say(t, "]");
+}
