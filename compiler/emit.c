@@ -201,6 +201,8 @@ bool in_doubles(void) { return same(options.precision, "fp64"); }
 
 /* ------------------------------------------------------------------ expressions */
 
+const char *in_parentheses(const char *text) { return strchr(text, ' ') ? format("(%s)", text) : text; }
+
 char *within(Expr e, Binding least) { return e.binding < least ? format("(%s)", e.text) : copy_string(e.text); }
 
 /* The fewest digits that read back as the same number. */

@@ -51,6 +51,7 @@ typedef struct Expr {
     const char *text;
     Binding binding;
 } Expr;
+const char *in_parentheses(const char *text);    /* where it is more than one word */
 char *within(Expr e, Binding least);             /* its text, in parentheses where it binds less than that */
 Expr literal(double value, DType t, bool brief); /* brief: 2 for 2.0f, where C converts it anyway */
 Expr apply(const Node *n, const Expr *in);       /* the op's element text over its inputs */

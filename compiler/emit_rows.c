@@ -189,7 +189,7 @@ void row_indices(Rows *r, const char *row)
         below /= a->extent;
         if (!axis_matters(f, j)) continue;
         const char *quotient = below == 1 ? row : format("%s / %lld", row, (long long)below);
-        line(&f->w, j ? "const int %s = %s %% %s;" : "const int %s = %s;", a->name, quotient, a->count);
+        line(&f->w, j ? "const int %s = %s %% %s;" : "const int %s = %s;", a->name, quotient, in_parentheses(a->count));
     }
 }
 

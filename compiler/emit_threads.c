@@ -15,8 +15,6 @@ enum { WARP = 32, THREADS = 256, BESIDE = 4, SHORT = 16, LONG = 1024, SHARED = 4
 
 /* ------------------------------------------------------------------ counting */
 
-static const char *in_parentheses(const char *s) { return strchr(s, ' ') ? format("(%s)", s) : s; }
-
 /* n as blocks of so many; "BATCH * SEQ * WIDTH / 4". */
 static const char *blocks_of(const char *n, const char *by) { return format("CEIL_DIV(%s, %s)", n, by); }
 
@@ -229,10 +227,12 @@ static const char *row_by_row(Rows *r)
 {
     Writer *w = &r->f->w;
     int64_t rows = row_count(r), inner = r->f->axis[r->inner].extent;
-    make_team(r, rows == 1 || inner > LONG ? THREADS : inner < SHORT ? 1 : WARP);
+    make_team(r, inner < SHORT ? 1 : rows == 1 || inner > LONG ? THREADS : WARP);
     say_aligned(r);
     const char *all = r->rows ? row_count_text(r) : "1";
-    if (r->rows) {
+    if (rows == 1) {
+        if (r->team == 1) line(w, "if (threadIdx.x > 0) return;");
+    } else {
         const char *row = row_name(r);
         if (r->team == 1) line(w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", row);
         else if (r->team == WARP)
@@ -242,7 +242,7 @@ static const char *row_by_row(Rows *r)
         row_indices(r, row);
     }
     one_row(r);
-    return r->team == THREADS ? all : blocks_of(all, r->team == WARP ? "WARPS" : "THREADS");
+    return r->team == THREADS || rows == 1 ? all : blocks_of(all, r->team == WARP ? "WARPS" : "THREADS");
 }
 
 /* ------------------------------------------------------------------ columns: the rows of a block */
@@ -439,10 +439,15 @@ static void threads(Rows *r)
     }
 }
 
-static const char *const words[] = {"lane",   "stream",  "threadIdx", "blockIdx", "blockDim", "gridDim", "launch",
-                                    "max",    "min",     "norm",      "rsqrt",    "exp10",    "clock",   "assert",
-                                    "sinpi",  "cospi",   "normcdf",   "rnorm",    "THREADS",  "WARP",    "WARPS",
-                                    "UNROLL", "ALIGNED", "KERNEL",    "DEVICE",   "CEIL_DIV", NULL};
+/* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
+static const char *const words[] = {
+    "lane",     "stream",  "threadIdx", "blockIdx", "blockDim", "gridDim",   "launch",    "max",      "min",
+    "norm",     "rsqrt",   "exp10",     "clock",    "assert",   "sinpi",     "cospi",     "normcdf",  "rnorm",
+    "THREADS",  "WARP",    "WARPS",     "UNROLL",   "ALIGNED",  "KERNEL",    "DEVICE",    "CEIL_DIV", "alignas",
+    "alignof",  "and",     "asm",       "bitand",   "bitor",    "catch",     "class",     "compl",    "constexpr",
+    "decltype", "delete",  "explicit",  "export",   "friend",   "mutable",   "namespace", "new",      "noexcept",
+    "not",      "nullptr", "operator",  "or",       "private",  "protected", "public",    "template", "this",
+    "throw",    "try",     "typeid",    "typename", "using",    "virtual",   "xor",       NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",
