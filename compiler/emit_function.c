@@ -169,13 +169,24 @@ static void say_function(Text *t, const char *remark, const char *head, const ch
     say(t, "\n");
 }
 
+/* A name for a function.  A launcher's arguments must not hide what it launches. */
+static const char *function_name(const Function *f, const char *wish)
+{
+    for (;;) {
+        const char *name = new_name(&taken, wish);
+        bool hidden = false;
+        for (int i = 0; i < f->args.n; i++) hidden |= f->parts.n && same(f->args.at[i].name, name);
+        if (!hidden) return name;
+    }
+}
+
 /* CUDA: the parts as functions of their own, and beside them the one that launches them. */
 static void say_parts(Text *t, const Function *f, const int *order, const char *name, const char *remark)
 {
     Text launches = {0};
     for (int i = 0; i < f->parts.n; i++) {
         const Part *p = &f->parts.at[i];
-        const char *own = *p->suffix ? new_name(&taken, format("%s%s", name, p->suffix)) : name;
+        const char *own = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
         say_function(t, p->remark ? p->remark : remark, head_text(f, order, own, i), p->body);
         say_wrapped(&launches, launch_of(f, order, own, i));
     }
@@ -228,7 +239,7 @@ static const char *print_new(const Kernel *k, const Function *f, const int *orde
         for (int i = 0; i < printed.n; i++) function |= same(printed.at[i].name, wish);
         if (!function) wish = format("make_%s", wish);
     }
-    const char *name = new_name(&taken, wish);
+    const char *name = function_name(f, wish);
     if (f->parts.n) say_parts(&functions, f, order, name, remark(k));
     else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
     return name;
