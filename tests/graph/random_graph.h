@@ -2,6 +2,7 @@
  *
  *   Graph *random_graph(seed)            named outputs of every type, states, the loss first
  *   Graph *random_loss_graph(seed)       a differentiable loss over parameters; wants_grads is set
+ *   Graph *random_graph_apart(seed, count)   one or the other, its leaves and itself named by its seed
  *   random_feed                          a Feed: values by a leaf's name and &seed
  *   count_coverage(g)                    adds what g holds to `coverage` and `covered`; print_coverage() tells
  *
@@ -229,6 +230,32 @@ static inline void print_coverage(void)
            covered.stacks, covered.invariants, covered.random, covered.ragged, covered.in_place);
     for (int i = 0; i < OPS; i++) printf(" %s %d", op_info[i].name, coverage[i]);
     printf("\n");
+}
+
+/* ------------------------------------------------------------------ graphs, each with leaves of its own */
+
+static Node *rg_renamed(Rewrite *r, Node *old)
+{
+    const char *prefix = r->user;
+    switch (old->op) {
+    case OP_input: return input_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    case OP_parameter: return parameter_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    case OP_state: return state_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
+    default: return NULL;
+    }
+}
+
+/* Odd seeds have a loss to differentiate, even ones outputs of every kind. */
+static inline Graph *random_graph_apart(uint64_t seed, bool count)
+{
+    Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
+    if (count) count_coverage(g);
+    g->name = format("g%llu", (unsigned long long)seed);
+    Rewrite r = {.before = rg_renamed, .user = (void *)g->name};
+    rewrite_graph(&r, g);
+    for (int i = 0; i < g->outs.n; i++)
+        if (g->outs.at[i].kind == OUT_STATE) g->outs.at[i].name = format("%s.%s", g->name, g->outs.at[i].name);
+    return g;
 }
 
 #endif

@@ -17,36 +17,12 @@ enum { QUICK = 100, LONG = 500, PER_FILE = 25 };
 
 static const double nudge = 1e-7; /* of leaves, relative */
 
-/* ------------------------------------------------------------------ graphs, each with leaves of its own */
-
-static Node *renamed(Rewrite *r, Node *old)
-{
-    const char *prefix = r->user;
-    switch (old->op) {
-    case OP_input: return input_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
-    case OP_parameter: return parameter_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
-    case OP_state: return state_node(format("%s.%s", prefix, old->name), old->dtype, old->shape);
-    default: return NULL;
-    }
-}
-
-/* Odd seeds have a loss to differentiate, even ones outputs of every kind. */
-static Graph *graph_of(uint64_t seed, bool count)
-{
-    Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
-    if (count) count_coverage(g);
-    g->name = format("g%llu", (unsigned long long)seed);
-    Rewrite r = {.before = renamed, .user = (void *)g->name};
-    rewrite_graph(&r, g);
-    for (int i = 0; i < g->outs.n; i++)
-        if (g->outs.at[i].kind == OUT_STATE) g->outs.at[i].name = format("%s.%s", g->name, g->outs.at[i].name);
-    return g;
-}
+/* ------------------------------------------------------------------ graphs */
 
 static Desc *describe_seeds(uint64_t first, int n, bool count)
 {
     Graph *graphs[PER_FILE];
-    for (int i = 0; i < n; i++) graphs[i] = graph_of(first + (uint64_t)i, count);
+    for (int i = 0; i < n; i++) graphs[i] = random_graph_apart(first + (uint64_t)i, count);
     return describe_graphs(n, graphs);
 }
 

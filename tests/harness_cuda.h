@@ -1,0 +1,48 @@
+/* harness_cuda.h: emitted CUDA in tests: a module's ROWS kernels as CUDA text in the simulator (tests/sim) and as C, on the
+ * same random memory. */
+#ifndef HARNESS_CUDA_H
+#define HARNESS_CUDA_H
+
+#include "harness.h"
+#include "emit.h"
+
+/* A compiled model.cu, with a simulator of its own. */
+typedef struct Device {
+    void *library;
+    void (*launch)(int number, void *const *arguments);
+    int (*malloc)(void **at, size_t bytes);
+    int (*free)(void *at);
+    int (*copy)(void *to, const void *from, size_t bytes, int kind);
+    void (*order)(int order, unsigned seed);
+    const char *(*report)(void);
+} Device;
+
+typedef struct Pair { /* one for each function of the CUDA text */
+    const Kernel *kernel;
+    const Program *program;
+    Call cuda, c;
+} Pair;
+
+typedef struct Both {
+    const char *folder; /* model.cu, model.c */
+    const Module *module;
+    VEC(Pair) pairs;
+    void *c_library;
+    void (*call)(int number, void *const *arguments); /* of C */
+    Device device;
+} Both;
+
+void need_simulator(void);                   /* compiles it; skips the test where there is no C++ compiler */
+Both both_sides(const Module *m);            /* compiled for target_cuda; sets options.target */
+void close_both(Both *b);
+Device device_with(const Both *b, const char *from, const char *to); /* model.cu with the first `from` made `to` */
+
+/* Every kernel: what C gives, bit for bit where nothing is reduced, else to `bound` units of the last place of a
+ * buffer's norm; the same bits in each order of blocks and threads; nothing to complain of. */
+void compare_sides(const Both *b, const char *what, double bound, Rng *r);
+const char *first_complaint(const Both *b, const Device *d, Rng *r); /* of the simulator; "nothing" */
+
+extern double largest_error;              /* met so far, in those units */
+extern double finite_values, all_values;  /* of real outputs where something is reduced */
+
+#endif
