@@ -5,6 +5,7 @@
  * written `id` inside the ids' loops. */
 #include "emit.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ nests */
@@ -94,6 +95,16 @@ static void declare_id(Function *f, const Picking *g)
     f->axis[g->id].now = "id";
 }
 
+/* Is id among the words of an expression?  Not so in hidden[r]. */
+static bool mentions_id(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "id")); at += 2)
+        if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+            !(isalnum((unsigned char)at[2]) || at[2] == '_'))
+            return true;
+    return false;
+}
+
 static int last_axis_of_ids(const Function *f, const Picking *g)
 {
     int last = -1;
@@ -112,7 +123,7 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     }
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
-    if (!strstr(y, "id") && !strstr(x, "id")) line(&f->w, "(void)id;"); /* all entries are one */
+    if (!mentions_id(y) && !mentions_id(x)) line(&f->w, "(void)id;"); /* all entries are one */
     line(&f->w, "%s %s %s;", y_is_result ? y : x, add ? "+=" : "=", y_is_result ? x : y);
     for (int j = g->id; j-- > 0;) close_axis(f, j);
     f->axis[g->id].now = f->axis[g->id].name;
