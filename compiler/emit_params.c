@@ -91,6 +91,9 @@ static int64_t own_elements(const Param *p)
 static void say_member(Text *t, int indent, const char *type, const struct Placed *p)
 {
     Text s = {0};
+    for (const Param *w = p->param->wide; w; w = w->wide)
+        say(t, "%*s/* as one matrix in products: from here to %s */\n", indent, "",
+            w->name + strlen(p->param->name) + strlen(".."));
     say(&s, "%*s%s %s", indent, "", type, p->member);
     for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k, false));
     say(&s, ";");

@@ -137,9 +137,12 @@ struct Param {
     double init_a, init_b;      /* see Lathe_init */
     bool decay;                 /* weight decay applies */
     Where where;
-    /* set by pass_plan: */
+    /* set by layout_parameters(): */
     int64_t offset;             /* elements, in each of the flat arrays */
     int64_t stride[MAXRANK];    /* elements */
+    /* set by pass_merge: */
+    Param *wide;                /* a wide parameter that begins with this one; further ones follow by the same field */
+    Param *first;               /* of a wide parameter: the one it begins with; NULL: it is a parameter itself */
 };
 
 typedef struct Tensor_spec {    /* an input or a state */
@@ -319,7 +322,8 @@ typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
-    bool no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, check_stages, json;
+    bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, check_stages,
+        json;
     const char *memory;         /* the budget, as given; NULL: none */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
@@ -469,7 +473,9 @@ Desc *front(const Options *o);                              /* traces every entr
 void front_stubs(const char *dir);
 
 /* passes over a graph: one file each, pass_<name>.c; main.c lists them in order */
+void pass_merge(Graph *g, const Desc *d);
 void pass_recompute(Graph *g, const Desc *d);
+Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
 void pass_grad(Graph *g, const Desc *d);
 void pass_whole(Graph *g, const Desc *d);
 void pass_precision(Graph *g, const Desc *d);

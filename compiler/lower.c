@@ -91,10 +91,10 @@ static View base_view(Node *n)
     }
     View v = view_dense(n->shape);
     if (by_value(n)) return value_view(n);
-    if (n->op == OP_parameter)
-        for (int i = 0; i < lowering.desc->params.n; i++)
-            if (same(lowering.desc->params.at[i]->name, n->name))
-                memcpy(v.stride, lowering.desc->params.at[i]->stride, sizeof v.stride);
+    if (n->op == OP_parameter) {
+        const Param *p = find_param(lowering.desc, n->name);
+        if (p) memcpy(v.stride, p->stride, sizeof v.stride);
+    }
     const Node *perm = info(n)->layout;
     if (perm) {
         View laid = view_dense(perm->shape);

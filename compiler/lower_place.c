@@ -107,20 +107,15 @@ void layout_parameters(const Desc *d)
     }
 }
 
-static Param *param_named(const char *name)
-{
-    for (int i = 0; i < lowering.desc->params.n; i++)
-        if (same(lowering.desc->params.at[i]->name, name)) return lowering.desc->params.at[i];
-    die("parameter %s is not in the table", name);
-}
-
+/* A wide parameter's buffer lies where the first of its parameters does. */
 static Buffer *parameter_buffer(Home home, const char *name, Node *value)
 {
-    Param *p = param_named(name);
+    Param *p = find_param(lowering.desc, name);
+    if (!p) die("parameter %s is not in the table", name);
     const char *what = home == GRADIENTS ? format("d_%s", p->name) : p->name;
     Buffer *b = new_buffer(NULL, what, home, value->dtype, p->shape, value);
     memcpy(b->stride, p->stride, sizeof b->stride);
-    b->param = p;
+    b->param = p->first ? p->first : p;
     return b;
 }
 
@@ -232,9 +227,10 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
     }
     if (info(n)->group) return group_can_store(n, v);
     if (n->op == OP_dot) return gemm_fits_at(n, v);
+    if (n->op == OP_concat) return !add; /* its parts are placed, or copied, wherever it lies */
     return (!add || n->op == OP_scatter_add) && same_strides(&own, v) &&
            (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite || n->op == OP_argmax ||
-            n->op == OP_cumsum || n->op == OP_concat);
+            n->op == OP_cumsum);
 }
 
 static View unpermuted(const View *v, const Node *n)

@@ -35,6 +35,7 @@ static const struct Option {
     {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
+    {"--no-merge", FLAG, "", &options.no_merge, "no products with parameters side by side become one"},
     {"--no-fuse", FLAG, "", &options.no_fuse, "one kernel an operation"},
     {"--no-reuse", FLAG, "", &options.no_reuse, "no two buffers share memory"},
     {"--no-in-place", FLAG, "", &options.no_in_place, "no value is made over an input, no carry where it lies"},
@@ -140,9 +141,9 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.no_fuse,  options.no_reuse,    options.no_in_place,  options.all_in_place,
-                             options.no_split, options.no_simplify, options.no_recompute, options.no_whole,
-                             options.no_pack,  options.poison};
+    const bool switches[] = {options.no_merge,     options.no_fuse,  options.no_reuse,    options.no_in_place,
+                             options.all_in_place, options.no_split, options.no_simplify, options.no_recompute,
+                             options.no_whole,     options.no_pack,  options.poison};
     h = hash_bytes(switches, sizeof switches, h);
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
@@ -211,11 +212,13 @@ static int build_for_cuda(void)
     const Module *m = compiled();
     const char *dir = folder_for(m->desc);
     Emitted t = emit_cuda(m, dir);
-    fprintf(stderr,
-            "lathe: --target cuda has the map and row kernels only so far: %d steps of the entries are in model.cu, %d\n"
-            "  (products, lookups, …) are not, and there is no trainer; the end of the file lists both.  --target cpu builds\n"
-            "  all of it.\n",
-            t.here, t.missing);
+    fprintf(
+        stderr,
+        "lathe: --target cuda has the map and row kernels only so far: %d steps of the entries are in model.cu, %d\n"
+        "  (products, lookups, …) are not, and there is no trainer; the end of the file lists both.  --target cpu "
+        "builds\n"
+        "  all of it.\n",
+        t.here, t.missing);
     printf("%s/model.cu\n", dir);
     return 0;
 }

@@ -16,7 +16,7 @@
 
 static int coverage[OPS]; /* graphs' nodes by op */
 static struct {
-    int graphs, nodes, nested, deep, reversed, carries, stacks, invariants, random, ragged, in_place;
+    int graphs, nodes, nested, deep, reversed, carries, stacks, invariants, random, ragged, in_place, merged;
 } covered;
 
 /* ------------------------------------------------------------------ loops */
@@ -165,6 +165,7 @@ static Graph *rg_graph(uint64_t seed, bool smooth)
     rg_push(&m, input_node("ids", I32, rg_shape(&m, 2, 20)), 0);
     if (!smooth && rg_chance(&m, 0.3)) rg_state(&m);
     rg_some(&m, 8 + rg_below(&m, 20));
+    if (seed % 3 == 0) rg_siblings(&m);
     for (int i = 0; i < m.pool.n; i++)
         if (!m.pool.at[i].used && (!smooth || !is_real(m.pool.at[i].n->dtype)))
             rg_out(&m, OUT_VALUE, format("out%d", i), m.pool.at[i].n);

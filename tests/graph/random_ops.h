@@ -280,6 +280,26 @@ static void rg_dot(Maker *m)
     if (elements(y->shape) <= 2 * MOST) rg_push(m, y, a.bound * b.bound * count);
 }
 
+/* Dots of one value with parameters, some of them side by side in memory (a multiple of 16 elements each), some of
+ * which are read by others too. */
+static void rg_siblings(Maker *m)
+{
+    Rng rest = m->rng; /* what is drawn after these stays as it is without them */
+    Thing x = rg_ranked(m);
+    int last = x.n->shape.rank - 1, n = 2 + rg_below(m, 2);
+    int64_t extent = x.n->shape.dim[last], rows = 16;
+    while (rows > 1 && rows / 2 * extent % 16 == 0) rows /= 2;
+    if (x.n->shape.rank > 3 || elements(x.n->shape) / extent * rows > MOST) n = 0;
+    for (int k = 0; k < n; k++) {
+        Shape s = {.rank = 2, .dim = {rows * (1 + rg_below(m, 2)), extent}};
+        Node *w = parameter_node(format("side%d", m->parameters++), F32, s);
+        Node *y = dot(x.n, w, (Dot_axes){.nc = 1, .ac = {last}, .bc = {1}});
+        if (elements(y->shape) <= 2 * MOST) rg_push(m, y, x.bound * 1.5 * (double)extent);
+        if (rg_chance(m, 0.2)) rg_push(m, w, 1.5);
+    }
+    m->rng = rest;
+}
+
 /* ids for rows of s along axis, nbatch axes shared; fills the shape of what is gathered */
 static Node *rg_row_ids(Maker *m, Shape s, int axis, int nbatch, Shape *gathered)
 {

@@ -1,6 +1,7 @@
 /* test_random_graphs.c: many random graphs as the entries of one generated file.  Compiled equals interpreted; the
- * planned arena equals one where nothing shares memory, bit for bit; so do fused and unfused, rewritten and as written,
- * within bounds.  Prints what the graphs covered and fails where an op or a feature is in none.
+ * planned arena equals one where nothing shares memory, bit for bit; so do fused and unfused, merged and unmerged,
+ * rewritten and as written, within bounds.  Prints what the graphs covered and fails where an op or a feature is in
+ * none.
  *
  *   test_random_graphs [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
@@ -130,7 +131,7 @@ static const struct Variant {
     {"unplanned", "fp64", {.no_reuse = true}, 0},
     {"all in place", "fp64", {.all_in_place = true}, 0},
     {"unfused", "fp64", {.no_fuse = true}, 1e-12},
-    {"as written", "fp64", {.no_simplify = true, .no_split = true, .no_recompute = true}, 1e-12},
+    {"as written", "fp64", {.no_merge = true, .no_simplify = true, .no_split = true, .no_recompute = true}, 1e-12},
     {"defined", "fp64", {.no_whole = true}, 1e-12},
     {"fp32", "fp32", {0}, 2e-5},
 };
@@ -138,6 +139,9 @@ static const struct Variant {
 typedef struct Reference {
     Results exact, nudged;
 } Reference;
+
+/* What the interpreter is given: merged products read and differentiate stretches of several parameters. */
+static const struct Variant plain = {"interpreted", "fp64", {.no_merge = true}, 0};
 
 static double worst[COUNT_OF(variants)];
 static int taken_over, carried; /* where all is in place that can be */
@@ -221,12 +225,13 @@ static void check_file(uint64_t first, int n)
 {
     Reference refs[PER_FILE];
     Results planned[PER_FILE];
-    Desc *d = begin_variant(&variants[0], first, n, true);
+    Desc *d = begin_variant(&plain, first, n, true);
     for (int i = 0; i < n; i++) refs[i] = (Reference){interpret(d->graphs.at[i], 0), interpret(d->graphs.at[i], nudge)};
     for (int i = 0; i < n; i++) count_derivatives(d->graphs.at[i]);
     check_passes(d, refs);
     for (int v = 0; v < COUNT_OF(variants); v++) {
         Desc *fresh = begin_variant(&variants[v], first, n, false);
+        for (int i = 0; i < fresh->params.n && v == 0; i++) covered.merged += fresh->params.at[i]->wide != NULL;
         const Module *m = compile_until(fresh, "whole", NULL);
         for (int i = 0; i < m->programs.n && options.all_in_place; i++)
             taken_over += m->programs.at[i]->taken_over, carried += m->programs.at[i]->carried;
@@ -300,6 +305,7 @@ static void check_coverage(void)
         {"updates in place", covered.in_place},
         {"values over their inputs", taken_over},
         {"carries made where they lie", carried},
+        {"merged products", covered.merged},
     };
     for (int op = 0; op < OPS; op++) expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
     for (int i = 0; i < COUNT_OF(features); i++) expect(features[i].count > 0, "no graph has %s", features[i].name);
