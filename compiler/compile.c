@@ -1,5 +1,5 @@
 /* compile.c: the pipeline: what happens to a description between reading and printing, as a list. */
-#include "lathe.h"
+#include "head.h"
 
 #include <string.h>
 
@@ -79,17 +79,65 @@ static void run(const Pass *p, Desc *d)
     for (int i = 0; i < d->graphs.n; i++) check(p, d->graphs.at[i]);
 }
 
-Module *compile_until(Desc *d, const char *from, const char *until)
+static int pass_number(const char *name)
 {
-    bool started = false;
+    for (int i = 0; i < COUNT_OF(passes); i++)
+        if (same(passes[i].name, name)) return i;
+    die("there is no pass %s", name);
+}
+
+/* Passes first … last, on a module of its own. */
+static Module *run_passes(Desc *d, int first, int last)
+{
     module = NEW(Module);
     module->desc = d;
-    for (int i = 0; i < COUNT_OF(passes); i++) {
-        started |= !from || same(from, passes[i].name);
-        if (started) run(&passes[i], d);
-        if (until && same(until, passes[i].name)) break;
-    }
+    for (int i = first; i <= last; i++) run(&passes[i], d);
     return module;
+}
+
+/* ------------------------------------------------------------------ choosing among plans */
+
+/* Graphs of its own, of the same nodes: passes make new ones. */
+static Desc *with_own_graphs(const Desc *d)
+{
+    Desc *copy = copy_of(d, sizeof *d);
+    copy->graphs.n = copy->graphs.cap = 0;
+    for (int i = 0; i < d->graphs.n; i++) {
+        Graph *g = copy_of(d->graphs.at[i], sizeof *g);
+        g->outs.at = copy_of(g->outs.at, sizeof *g->outs.at * (size_t)g->outs.cap);
+        push(&copy->graphs, g);
+    }
+    return copy;
+}
+
+static int64_t planned_bytes(const Desc *d, int64_t head_rows)
+{
+    options.head_rows = head_rows;
+    return run_passes(with_own_graphs(d), pass_number("whole"), COUNT_OF(passes) - 1)->plan.total;
+}
+
+/* Rows of a head at a time: the most, all or by halving, whose plan is hardly larger than that of the fewest. */
+static int64_t chosen_head_rows(const Desc *d)
+{
+    enum { FEWEST = 512, TOLERANCE = 50 }; /* fewer rows slow the products down; a part of the bytes */
+    int64_t rows = most_head_rows(d);
+    if (rows <= FEWEST || options.no_whole) return rows;
+    int64_t least = planned_bytes(d, FEWEST);
+    while (rows > FEWEST && planned_bytes(d, rows) > least + least / TOLERANCE) rows = (rows + 1) / 2;
+    return max64(rows, FEWEST);
+}
+
+Module *compile_until(Desc *d, const char *from, const char *until)
+{
+    int first = from ? pass_number(from) : 0, last = until ? pass_number(until) : COUNT_OF(passes) - 1;
+    int whole = pass_number("whole");
+    if (options.head_rows || first > whole || last < whole) return run_passes(d, first, last);
+    if (first < whole) run_passes(d, first, whole - 1);
+    int64_t rows = chosen_head_rows(d);
+    options.head_rows = rows;
+    Module *m = run_passes(d, whole, last);
+    options.head_rows = 0;
+    return m;
 }
 
 Module *compile(Desc *d) { return compile_until(d, NULL, NULL); }

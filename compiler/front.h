@@ -153,6 +153,9 @@ void params_forget(void); /* a new description */
 /* front_time.c: time, positions, random bits: what depends on the entry */
 extern const luaL_Reg time_functions[];
 
+/* front_head.c */
+extern const luaL_Reg head_functions[];
+
 /* front_loop.c: stack, map and scan open their loops through these */
 extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Loop *l);

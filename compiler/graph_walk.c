@@ -81,12 +81,18 @@ void graph_roots(const Graph *g, Nodes *out)
     for (int i = 0; i < g->outs.n; i++) push(out, g->outs.at[i].node);
 }
 
-int count_nodes(const Graph *g)
+void all_nodes(const Graph *g, Nodes *out)
 {
-    Nodes roots = {0}, all = {0};
+    Nodes roots = {0};
     graph_roots(g, &roots);
     begin_walk();
-    for (int i = 0; i < roots.n; i++) visit(NULL, true, roots.at[i], &all);
+    for (int i = 0; i < roots.n; i++) visit(NULL, true, roots.at[i], out);
+}
+
+int count_nodes(const Graph *g)
+{
+    Nodes all = {0};
+    all_nodes(g, &all);
     return all.n;
 }
 

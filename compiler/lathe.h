@@ -103,6 +103,7 @@ typedef struct Whole {
     int (*results)(const Node *n, Type *out);             /* their number and types; the node's dtype is the first's */
     Node *(*define)(Node *n, int k);                        /* result k in primitives over n's inputs: the meaning */
     void (*gradient)(struct Grad_level *lv, Node *n, Node *const *g);    /* contributes to n's inputs; see grad.h */
+    Node *(*part)(Node *n);                                 /* an op whose results are the first ones of n; NULL: none */
     /* pass_whole: what takes the place of the wanted results, or false: it stays whole, for kernels */
     bool (*expand)(Node *n, const bool *wanted, Node **results, const struct Desc *d);
 } Whole;
@@ -322,6 +323,7 @@ typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
+    int64_t head_rows;          /* of linear_cross_entropy at a time; 0: what the plan allows */
     bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, check_stages,
         json;
     const char *memory;         /* the budget, as given; NULL: none */
@@ -432,7 +434,8 @@ bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or
 void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);
 void loop_roots(const Loop *l, Nodes *out);                 /* what the body must compute: nexts of carries, ys */
 void graph_roots(const Graph *g, Nodes *out);
-int count_nodes(const Graph *g);                            /* all levels */
+void all_nodes(const Graph *g, Nodes *out);                 /* of all levels, inputs first */
+int count_nodes(const Graph *g);
 typedef struct Table {          /* node -> pointer; never gone through, so that nothing depends on addresses */
     const Node **key;
     void **value;

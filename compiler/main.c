@@ -35,6 +35,7 @@ static const struct Option {
     {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
+    {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
     {"--no-merge", FLAG, "", &options.no_merge, "no products with parameters side by side become one"},
     {"--no-fuse", FLAG, "", &options.no_fuse, "one kernel an operation"},
     {"--no-reuse", FLAG, "", &options.no_reuse, "no two buffers share memory"},
@@ -70,6 +71,10 @@ static void take_value(const struct Option *o, const char *value)
     if (same(o->name, "--target")) {
         options.target = same(value, "cpu") ? &target_cpu : same(value, "cuda") ? &target_cuda : NULL;
         if (!options.target) usage_error("--target %s: expected cpu or cuda", value);
+    } else if (same(o->name, "--head-rows")) {
+        char *end;
+        options.head_rows = strtoll(value, &end, 10);
+        if (*end || options.head_rows < 1) usage_error("--head-rows %s: expected a number of rows", value);
     } else if (o->kind == SET) {
         if (!strchr(value, '=')) usage_error("--set %s: expected KEY=VALUE", value);
         push(&options.sets, value);
@@ -146,6 +151,7 @@ static const char *folder_for(const Desc *d)
                              options.no_whole,     options.no_pack,  options.poison};
     h = hash_bytes(switches, sizeof switches, h);
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
+    h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
     return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
                   options.target->name, in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
 }

@@ -4,15 +4,17 @@
 
 #define WHOLE_OP(name, ...)                                                                                            \
     const char *name##_fault(const Node *);                                                                            \
-    int name##_results(const Node *, Type *);                                                                        \
+    int name##_results(const Node *, Type *);                                                                          \
     Node *name##_define(Node *, int);                                                                                  \
     void name##_gradient(struct Grad_level *, Node *, Node *const *);                                                  \
+    Node *name##_part(Node *);                                                                                         \
     bool name##_expand(Node *, const bool *, Node **, const Desc *);
 #include "ops_default.h"
 #include "ops.def"
 
 const Whole whole_info[OPS] = {
-#define WHOLE_OP(name, ...) [OP_##name] = {name##_fault, name##_results, name##_define, name##_gradient, name##_expand},
+#define WHOLE_OP(name, ...)                                                                                            \
+    [OP_##name] = {name##_fault, name##_results, name##_define, name##_gradient, name##_part, name##_expand},
 #include "ops_default.h"
 #include "ops.def"
 };

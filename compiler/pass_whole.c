@@ -1,6 +1,8 @@
 /* pass_whole.c: says of every whole op what becomes of it: it stays, for a kernel of its own, or something made of
  * smaller ops takes the place of its results (expand).  With --no-whole its definition does.
  *
+ * An op that another one contains (part) is not made twice: the larger one gives its results.
+ *
  * Needs: gradients made.  Leaves: whole ops that lowering has kernels for. */
 #include "lathe.h"
 
@@ -15,6 +17,8 @@ typedef struct Expansion { /* of one whole op */
 typedef struct Expanding {
     const Desc *d;
     Table wanted, done; /* by the whole op as it was: -> bool[MOST_RESULTS], -> Expansion */
+    Table container;    /* likewise: -> the op that gives its results */
+    Nodes ops;          /* all of them */
 } Expanding;
 
 static void find_wanted(Expanding *e, Loop *level, const Nodes *roots)
@@ -29,10 +33,43 @@ static void find_wanted(Expanding *e, Loop *level, const Nodes *roots)
             find_wanted(e, n->loop, &inner);
         } else if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) {
             void **slot = table_at(&e->wanted, n->in[0]);
-            if (!*slot) *slot = NEW_ARRAY(bool, MOST_RESULTS);
+            if (!*slot) {
+                *slot = NEW_ARRAY(bool, MOST_RESULTS);
+                push(&e->ops, n->in[0]);
+            }
             ((bool *)*slot)[n->ints[0]] = true;
         }
     }
+}
+
+/* Whether n needs `part`, which lies at the same level. */
+static bool rests_on(Node *n, const Node *part)
+{
+    Nodes needs = {0};
+    nodes_at(part->in_loop, &n, 1, &needs);
+    for (int i = 0; i < needs.n; i++)
+        if (needs.at[i] == part) return true;
+    return false;
+}
+
+static void find_containers(Expanding *e)
+{
+    for (int i = 0; i < e->ops.n; i++) {
+        Node *n = e->ops.at[i], *part = whole_info[n->op].part(n);
+        bool *wanted = table_get(&e->wanted, n), *of_part = part ? table_get(&e->wanted, part) : NULL;
+        if (!of_part || rests_on(n, part)) continue;
+        *table_at(&e->container, part) = n;
+        for (int k = 0; k < MOST_RESULTS; k++) wanted[k] |= of_part[k];
+    }
+}
+
+static Node *from_container(Rewrite *r, Node *old)
+{
+    Expanding *e = r->user;
+    Node *n = old->op == OP_pick ? table_get(&e->container, old->in[0]) : NULL;
+    if (!n) return NULL;
+    here = n->where;
+    return rewritten(r, whole_result(n, (int)old->ints[0]));
 }
 
 /* What becomes of the op `now`, which was `old`; found once. */
@@ -67,6 +104,7 @@ void pass_whole(Graph *g, const Desc *d)
     must(!g->micro);
     graph_roots(g, &roots);
     find_wanted(&e, NULL, &roots);
-    Rewrite r = {.node = expanded, .user = &e};
+    find_containers(&e);
+    Rewrite r = {.node = expanded, .before = from_container, .user = &e};
     rewrite_graph(&r, g);
 }

@@ -114,8 +114,10 @@ layer("linear", "y = x · weightᵀ + bias, over the last axis", {
   end
   rawset(self, "weight", w)
   local y = nn.dot(x, w, { contract = { -1, across } })
-  if o.bias then y = y + param("bias", { w:size(1 - across) }, o.bias_init) end
-  return y
+  if not o.bias then return y end
+  local b = param("bias", { w:size(1 - across) }, o.bias_init)
+  rawset(self, "bias", b)
+  return y + b
 end)
 
 layer("embedding", "rows of a table, by ids", {
@@ -181,18 +183,31 @@ end)
 
 -- ------------------------------------------------------------------ losses and metrics
 
-local function check_ids(name, x, ids)
-  local ok = nn.is_tensor(x) and nn.is_tensor(ids) and x.dtype == "f32" and ids.dtype == "i32" and x.rank == ids.rank + 1
-  for axis = 0, ok and ids.rank - 1 or -1 do ok = ok and x:size(axis) == ids:size(axis) end
-  if not ok then
-    fail("%s(logits, ids): logits are real [..., classes], ids i32 of the same shape without the last axis\n    logits  %s\n    ids     %s",
-      name, core.text(x), core.text(ids))
-  end
+-- Whether a has the shape of b and then `more` axes.
+local function begins_like(a, b, more)
+  local ok = nn.is_tensor(a) and nn.is_tensor(b) and a.rank == b.rank + more
+  for axis = 0, ok and b.rank - 1 or -1 do ok = ok and a:size(axis) == b:size(axis) end
+  return ok
+end
+
+-- called: what the user sees of the call; x: what has a last axis more than ids
+local function check_ids(name, called, x, ids, last)
+  if begins_like(x, ids, 1) and x.dtype == "f32" and ids.dtype == "i32" then return end
+  fail("%s(%s, ids): %s real [..., %s], ids i32 of the same shape without the last axis\n    %-6s  %s\n    ids     %s",
+    name, called, called .. (called == "x" and " is" or " are"), last, called, core.text(x), core.text(ids))
+end
+
+local function check_classes(name, called, classes, ids, x)
   local below = core.ids_below(ids)
-  if below and x:size(-1) < below then
-    fail("%s(logits, targets): targets are ids below vocab = %d, and the logits have only %d classes\n    logits  %s\n    make the last layer `out = c.vocab`",
-      name, below, x:size(-1), core.text(x))
+  if below and classes < below then
+    fail("%s(%s, targets): targets are ids below vocab = %d, and the %s only %d classes\n    %-6s  %s\n    make the last layer `out = c.vocab`",
+      name, called, below, called == "x" and "weight has" or "logits have", classes, called == "x" and "weight" or "logits", core.text(x))
   end
+end
+
+local function check_logits(name, logits, ids)
+  check_ids(name, "logits", logits, ids, "classes")
+  check_classes(name, "logits", logits:size(-1), ids, logits)
 end
 
 -- -log of the probability given to the right class: [...] for logits [..., classes].
@@ -202,25 +217,75 @@ local function surprise(logits, ids)
   return log_sum_exp(logits, -1):squeeze(-1) - right
 end
 
+-- The mean of a value for each id, over the ids that count.
+local function mean_of(values, ids, ignored)
+  if not ignored then return values:mean() end
+  local counts = nn.ne(ids, ignored):cast("f32")
+  return (values * counts):sum() / nn.max(counts:sum(), 1)
+end
+
 local cross_entropy_options = options.declare("nn.cross_entropy", { ignore = { "integer", none, "an id that does not count" } })
 
 -- Mean over all ids of -log softmax(logits)[id].
 function nn.cross_entropy(logits, ids, given)
-  check_ids("nn.cross_entropy", logits, ids)
-  local o = cross_entropy_options(given)
-  if not o.ignore then return surprise(logits, ids):mean() end
-  local counts = nn.ne(ids, o.ignore):cast("f32")
-  return (surprise(logits, ids) * counts):sum() / nn.max(counts:sum(), 1)
+  check_logits("nn.cross_entropy", logits, ids)
+  return mean_of(surprise(logits, ids), ids, cross_entropy_options(given).ignore)
 end
 
--- The part of ids whose logit is the largest.
+local head_options = options.declare("nn.linear_cross_entropy", {
+  weight = { "tensor", required, "[classes, width], such as nn.linear's, or an embedding's" },
+  bias = { "tensor", none, "[classes]" },
+  layout = { "string", "out_in", "of the weight; \"in_out\": [width, classes]" },
+  smoothing = { "number", 0, "part of each target that all classes share evenly" },
+  ignore = { "integer", none, "an id that does not count; it need not be a class" },
+  row_weight = { "tensor", none, "what each id's loss counts in the sum, [...]; default: the mean over the ids that count" },
+})
+
+local function check_head(name, x, ids, o)
+  check_ids(name, "x", x, ids, "width")
+  local across = o.layout == "out_in" and 1 or o.layout == "in_out" and 0
+  if not across then fail("%s: layout is \"out_in\" or \"in_out\", and this is '%s'", name, o.layout) end
+  local w, b, rows = o.weight, o.bias, o.row_weight
+  if w.rank ~= 2 or w.dtype ~= "f32" or w:size(across) ~= x:size(-1) then
+    fail("%s: the weight does not fit x\n    x       %s\n    weight  %s\n  the last axis of x, %d, must be axis %d of the weight",
+      name, core.shape_text(x), core.shape_text(w), x:size(-1), across)
+  end
+  local classes = w:size(1 - across)
+  if b and (b.rank ~= 1 or b.dtype ~= "f32" or b:size(0) ~= classes) then
+    fail("%s: the bias is real [%d], a number for each class of the weight, and this is %s", name, classes, core.text(b))
+  end
+  if rows and not (begins_like(rows, ids, 0) and rows.dtype == "f32") then
+    fail("%s: row_weight is real and shaped like ids\n    row_weight  %s\n    ids         %s", name, core.text(rows), core.text(ids))
+  end
+  if not (o.smoothing >= 0 and o.smoothing < 1) then
+    fail("%s: smoothing is from 0 to below 1, and this is %s", name, core.text(o.smoothing))
+  end
+  check_classes(name, "x", classes, ids, w)
+  return across
+end
+
+-- Cross entropy of a linear layer's result, x · weightᵀ + bias for x [..., width], which is never in memory as a whole.
+-- Returns the mean (or with row_weight the weighted sum) over all ids, then each id's loss and predicted id, shaped like ids.
+function nn.linear_cross_entropy(x, ids, given)
+  local name = "nn.linear_cross_entropy"
+  local o = head_options(given)
+  local across = check_head(name, x, ids, o)
+  local losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, o.ignore)
+  local loss = o.row_weight and (losses * o.row_weight):sum() or mean_of(losses, ids, o.ignore)
+  return loss, losses, predicted
+end
+
+-- The part of ids whose logit is the largest; or of ids that were predicted, where predicted ids are given.
 function nn.accuracy(logits, ids)
-  check_ids("nn.accuracy", logits, ids)
+  if nn.is_tensor(logits) and logits.dtype == "i32" and begins_like(logits, ids, 0) and ids.dtype == "i32" then
+    return nn.eq(logits, ids):cast("f32"):mean()
+  end
+  check_logits("nn.accuracy", logits, ids)
   return nn.eq(logits:argmax(-1), ids):cast("f32"):mean()
 end
 
 -- What these two make is named after them in the layer path, and so in the generated source.
-for _, name in ipairs { "cross_entropy", "accuracy" } do
+for _, name in ipairs { "cross_entropy", "linear_cross_entropy", "accuracy" } do
   local f = nn[name]
   nn[name] = function(...) return nn.scope(name, f, ...) end
 end

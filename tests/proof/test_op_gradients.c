@@ -2,6 +2,7 @@
  * against differences.  Maps and reductions come from the op table; any other op must have a builder here. */
 #include "../attention.h"
 #include "harness.h"
+#include "head.h"
 
 #include <math.h>
 #include <string.h>
@@ -182,6 +183,18 @@ static Node *build_attention(void)
     return pick(attention_op(&a), 0, 0);
 }
 
+/* A loss for each row, weighed by something that depends on a parameter and on the losses. */
+static Node *build_linear_cross_entropy(void)
+{
+    Head h = {.x = param("x", shape2(9, 5)), .weight = param("w", shape2(5, COLUMNS)), .smoothing = 0.2};
+    h.bias = param("b", shape_of(1, (int64_t[]){COLUMNS}));
+    h.ids = ids_for(shape_of(1, (int64_t[]){9}), COLUMNS);
+    h.ignores = true;
+    h.ignored = 1 + 3 * 2; /* of row 2 */
+    Node *losses = pick(linear_cross_entropy(&h), 0, 0), *g = param("g", losses->shape);
+    return map2(OP_mul, map2(OP_add, losses, g), losses);
+}
+
 static const struct Builder {
     Op op;
     const char *name;
@@ -203,6 +216,7 @@ static const struct Builder {
     {OP_cumsum, "cumsum", build_cumsum},
     {OP_topk, "topk", build_topk},
     {OP_attention, "attention", build_attention},
+    {OP_linear_cross_entropy, "linear_cross_entropy", build_linear_cross_entropy},
     {OP_loop, "loop", build_loop},
     {OP_loop, "reversed_loop", build_reversed_loop},
     {OP_loop, "nested_loop", build_nested_loop},

@@ -1,6 +1,7 @@
 /* test_op_values.c: each op by itself, generated in fp64 and fp32, against values and gradients recorded from PyTorch:
  * the third witness beside generated code and interpreter, which share the texts of ops.def. */
 #include "harness.h"
+#include "head.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,6 +45,15 @@ static Node *reduced(Op op, Node *a)
     return reduce(op, a, n, axes);
 }
 
+/* Losses of x, weight, ids. */
+static Node *head_of(Node *const *in)
+{
+    Head h = {.x = in[0], .weight = in[1], .ids = in[2], .across = 1, .ignores = true};
+    h.smoothing = told("linear_cross_entropy", "percent", 0) / 100.0;
+    h.ignored = told("linear_cross_entropy", "ignored", 0);
+    return pick(linear_cross_entropy(&h), 0, 0);
+}
+
 static Node *result_of(Op op, Node *const *in)
 {
     const char *name = op_info[op].name;
@@ -57,6 +67,7 @@ static Node *result_of(Op op, Node *const *in)
     case OP_topk: return pick(topk(in[0], axis, told(name, "k", 0)), 0, 0);
     case OP_gather: return gather(in[0], in[1], axis, nbatch);
     case OP_scatter_add: return scatter_add(in[0], in[1], recorded(&file, "scatter_add.y").shape, axis, nbatch);
+    case OP_linear_cross_entropy: return head_of(in);
     case OP_dot:
         return dot(in[0], in[1],
                    (Dot_axes){.nb = 1,

@@ -24,7 +24,7 @@ op_values: for each op of compiler/ops.def it covers, inputs OP.a, OP.b, OP.c, r
 gradient OP.g of a scalar towards the result with the gradients OP.da, OP.db towards inputs.  Reals are F64, integers I32,
 bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" …); shapes are those of the tensors.
     neg … erf, add … pow, where    element by element, [N]
-    sum rmax cumsum argmax topk gather scatter_add dot softmax cross_entropy    small, of several axes
+    sum rmax cumsum argmax topk gather scatter_add dot softmax cross_entropy linear_cross_entropy    small, of several axes
 """
 
 import json
@@ -362,6 +362,11 @@ def record_others(o):
     classes = torch.randint(0, 5, (3, 4), generator=o.r)
     o.put("cross_entropy", lambda a, b: F.cross_entropy(a.reshape(-1, 5), b.reshape(-1), reduction="none").reshape(3, 4),
           {"a": 5 * x, "b": classes})
+    classes = torch.randint(0, 37, (11,), generator=o.r)
+    classes[torch.tensor([2, 7])] = -100
+    o.put("linear_cross_entropy",
+          lambda a, b, c: F.cross_entropy(a @ b.T, c.long(), reduction="none", label_smoothing=0.15, ignore_index=-100),
+          {"a": 2 * o.uniform(-1, 1, 11, 6), "b": o.uniform(-1, 1, 37, 6), "c": classes}, "percent=15 ignored=-100")
 
 
 def main():
