@@ -14,8 +14,11 @@ return {
   forward = function(c, input)
     local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width, init = nn.init.normal(1) })
     local h = nn.lstm(x, { name = "lstm", hidden = c.hidden })
-    local logits = nn.linear(nn.dropout(h, c.dropout), { name = "head", out = c.vocab })
-    return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+    h = nn.dropout(h, c.dropout)
+    local head = nn.linear { name = "head", out = c.vocab }
+    local logits = head(h)                      -- for generating; training does without
+    local loss, _, predicted = nn.linear_cross_entropy(h, input.targets, { weight = head.weight, bias = head.bias })
+    return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
   end,
 
   train = function(c)

@@ -97,10 +97,11 @@ return {
     x = nn.dropout(x, c.dropout)
     x = nn.stack(c.layers, x, function(x) return block(c, init, x) end, { name = "h" })
     x = nn.layernorm(x, { name = "ln_f", bias = c.bias })
-    local head = c.tied and { weight = wte.weight, bias = false }
-      or { name = "lm_head", out = c.vocab, bias = false, init = init.embedding }
-    local logits = nn.linear(x, head)
-    return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+    local head = nn.linear(c.tied and { weight = wte.weight, bias = false }
+      or { name = "lm_head", out = c.vocab, bias = false, init = init.embedding })
+    local logits = head(x)                      -- for generating; training does without
+    local loss, _, predicted = nn.linear_cross_entropy(x, input.targets, { weight = head.weight })
+    return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
   end,
 
   train = function(c)

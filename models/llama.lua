@@ -61,10 +61,11 @@ return {
   forward = function(c, input)
     local init = nn.init.normal(c.sd)
     local x, embed = nn.scope("model", model, c, init, input.tokens)
-    local head = c.tied and { weight = embed.weight, bias = false }
-      or { name = "lm_head", out = c.vocab, bias = false, init = init }
-    local logits = nn.linear(x, head)
-    return nn.cross_entropy(logits, input.targets), { logits = logits, accuracy = nn.accuracy(logits, input.targets) }
+    local head = nn.linear(c.tied and { weight = embed.weight, bias = false }
+      or { name = "lm_head", out = c.vocab, bias = false, init = init })
+    local logits = head(x)                      -- for generating; training does without
+    local loss, _, predicted = nn.linear_cross_entropy(x, input.targets, { weight = head.weight })
+    return loss, { logits = logits, accuracy = nn.accuracy(predicted, input.targets) }
   end,
 
   train = function(c)
