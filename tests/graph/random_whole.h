@@ -2,6 +2,7 @@
 #ifndef RANDOM_WHOLE_H
 #define RANDOM_WHOLE_H
 
+#include "head.h"
 #include "random_ops.h"
 
 static Shape rg_shape_of(const Shape *batch, int n, const int64_t *more)
@@ -54,6 +55,28 @@ static void rg_attention(Maker *m)
     rg_push(m, pick(n, 0, 0), v.bound * 1.25);
     if (plain && rg_chance(m, 0.3)) rg_push(m, pick(n, 1, 0), 20);
     if (a.flags & PROBABILITIES) rg_push(m, pick(n, 2, 0), 1);
+}
+
+/* Other for each class: what all logits have in common has no gradient but rounding. */
+static Node *rg_by_class(Thing t, int axis)
+{
+    Node *class = cast_op(iota(t.n->shape, axis), F32);
+    return map2(OP_mul, rg_small(t, 0.7).n, map1(OP_cos, class));
+}
+
+/* Losses only: predicted ids jump where logits tie, as those of clamped values do.  Logits are near each other: where
+ * one p is all but 1, 1 - p has no digits left. */
+static void rg_head(Maker *m)
+{
+    int64_t R = rg_chance(m, 0.2) ? 1 : 1 + rg_below(m, 9), C = 1 + rg_below(m, 4), V = 2 + rg_below(m, 20);
+    Head h = {.across = rg_below(m, 2), .smoothing = rg_chance(m, 0.3) ? 0.1 : 0, .ignores = rg_chance(m, 0.3)};
+    h.x = rg_small(rg_real_of(m, shape_of(2, (int64_t[]){R, C})), 0.7).n;
+    Thing w = rg_real_of(m, shape_of(2, h.across ? (int64_t[]){V, C} : (int64_t[]){C, V}));
+    h.weight = rg_by_class(w, 1 - h.across);
+    if (rg_chance(m, 0.4)) h.bias = rg_by_class(rg_real_of(m, shape_of(1, &V)), 0);
+    h.ids = rg_ids(m, shape_of(1, &R), V);
+    h.ignored = rg_below(m, 2) ? 0 : -100;
+    rg_push(m, pick(linear_cross_entropy(&h), 0, 0), 10);
 }
 
 #endif

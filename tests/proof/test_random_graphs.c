@@ -177,6 +177,7 @@ static Desc *begin_variant(const struct Variant *v, uint64_t first, int n, bool 
     options.target = &target_cpu;
     options.precision = v->precision;
     options.check_stages = options.poison = true;
+    options.head_rows = 3;
     Desc *d = describe_seeds(first, n, count);
     compile_until(d, NULL, "grad");
     return d;

@@ -1,0 +1,11 @@
+-- head_rows.lua: weights of rows that are not shaped like the ids.
+return {
+  config = { vocab = 50, width = 16, seq = 8, batch = 2 },
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width })
+    local w = nn.param { name = "w", shape = { c.vocab, c.width } }
+    return (nn.linear_cross_entropy(x, input.targets, { weight = w, row_weight = nn.ones { 16 } }))
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 } },
+  data = data.text { tokenizer = "bytes" },
+}
