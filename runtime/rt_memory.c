@@ -1,4 +1,4 @@
-/* rt_memory.c: the one block a run lives in, laid out from the model's tables and touched before the first step.
+/* rt_memory.c: the one block a run lives in, laid out from the model's tables, and touched where it pays.
  *
  *     parameters | gradients | optimizer | states | inputs outputs work of the entry being called
  *
@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: what is touched once; a huge page, which one thread touches */
 
 static int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
 
@@ -86,14 +88,25 @@ static char *map_block(const Trainer *t, int64_t bytes)
     return base;
 }
 
-/* Writes to every page once, shared among the threads, so that no step waits for the kernel. */
+void clear_memory(void *at, int64_t bytes)
+{
+    PARALLEL
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++) {
+        int64_t left = bytes - i * BLOCK;
+        memset((char *)at + i * BLOCK, 0, (size_t)(left < BLOCK ? left : BLOCK));
+    }
+}
+
+/* Touches the pages, shared among the threads, so that no step waits for the kernel; for so long at most: what is left
+ * then is the first step's. */
 static void touch(char *base, int64_t bytes)
 {
-    const int64_t block = INT64_C(1) << 21;
+    const double until = seconds_now() + 0.15;
     PARALLEL
-    for (int64_t i = 0; i < (bytes + block - 1) / block; i++) {
-        int64_t left = bytes - i * block;
-        memset(base + i * block, 0, (size_t)(left < block ? left : block));
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++) {
+        int64_t end = (i + 1) * BLOCK < bytes ? (i + 1) * BLOCK : bytes;
+        if (seconds_now() > until) continue;
+        for (int64_t at = i * BLOCK; at < end; at += PAGE) ((volatile char *)base)[at] = 0;
     }
 }
 
@@ -155,7 +168,6 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->bytes = parts_sum(take, grads);
     refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
     m->base = map_block(t, m->bytes);
-    touch(m->base, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.flat);
     m->grads = part(m, &at, grads ? take.flat : 0);
@@ -163,6 +175,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->state = part(m, &at, take.state);
     m->call_bytes = take.call;
     m->call = m->base + at;
+    if (m->grads) touch(m->grads, take.flat);
+    touch(m->call, take.call); /* parameters and moments are cleared and filled by who takes them */
 }
 
 /* ------------------------------------------------------------------ entries and their tensors */

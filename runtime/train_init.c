@@ -102,7 +102,7 @@ static void fill_chunk(void *flat, Lathe_dtype real, const Lathe_param *p, int64
 
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
 {
-    memset(flat, 0, (size_t)m->flat_elements * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float)));
+    clear_memory(flat, m->flat_elements * dtype_size(m->real));
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         int64_t n = copy_elements(p), chunks = (n + CHUNK - 1) / CHUNK;

@@ -93,7 +93,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
         o->moment_name[k] = r->optimizer == LATHE_ADAMW ? adamw[k] : sgd[k];
     }
-    if (o->moments) memset(memory, 0, optimizer_bytes(m, r));
+    if (o->moments) clear_memory(memory, (int64_t)optimizer_bytes(m, r));
     make_segments(o, m);
     o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
 }

@@ -91,10 +91,12 @@ typedef struct Memory {
 /* Ends the program (1) where the whole plan is larger than the memory there is; to be asked before anything is taken.
  */
 void check_memory(const Trainer *t);
-/* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches every page.
+/* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches
+ * the pages of gradients and of the arena, for 0.15 s at most each; parameters and moments are left to who fills them.
  * entries: names, NULL at the end.  A block larger than the memory there is ends the program (1) before any is taken.
  */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries);
+void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
 
 const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
