@@ -508,6 +508,19 @@ char *argument(const Arg *a)
     return starred_place(a, a->first[1] - a->first[0] - 1);
 }
 
+/* Where steps are no multiples of the array's rows (chunks of what has another shape): counted in elements. */
+static char *element_pointer(const View *v, int rank)
+{
+    Function none = {0};
+    Index at = {.constant = v->base};
+    if (v->buffer->param && v->buffer->param->loops) die("no place for a view into %s", v->buffer->name);
+    for (int o = 0; o < v->nover; o++) {
+        at.over[at.nover].loop = v->over[o].loop;
+        at.over[at.nover++].coef = v->over[o].stride;
+    }
+    return format("%s + %s", starred(rank - 1, place_text(v->buffer, 0, &at)), index_text(&none, at));
+}
+
 char *flat_pointer(View v)
 {
     Function none = {0};
@@ -515,7 +528,7 @@ char *flat_pointer(View v)
     Dims d = dims_of_buffer(b);
     Index sub[MAXRANK];
     int crowded;
-    if (!subscripts(&none, &v, &d, sub, &crowded)) die("no place for a view into %s", b->name);
+    if (!subscripts(&none, &v, &d, sub, &crowded)) return element_pointer(&v, d.n);
     int last = 0;
     for (int k = 0; k < d.n; k++)
         if (sub[k].constant || sub[k].nover || (b->param && k < b->param->loops)) last = k + 1;
