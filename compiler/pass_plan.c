@@ -142,6 +142,13 @@ static void add_parameters(Plan *plan, const Desc *d)
 /* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
 static bool in_a_run(const Program *p) { return !same(p->graph->name, "grad"); }
 
+static bool multiplies(Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (kernels[i]->kind == GEMM || multiplies(kernels[i]->body.at, kernels[i]->body.n)) return true;
+    return false;
+}
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
@@ -155,6 +162,7 @@ void pass_plan(Module *m)
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);
+        if (multiplies(p->kernels.at, p->kernels.n)) plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
         plan->states = max64(plan->states, home_bytes(p, STATES));
         if (!in_a_run(p)) continue;
         int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);

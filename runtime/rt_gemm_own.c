@@ -47,6 +47,7 @@ enum {
 static char *rooms;
 static int threads_with_room;
 
+_Static_assert(A_BYTES + B_BYTES + 2 * SLACK == LATHE_ROOM_BYTES, "what the plan counts");
 int64_t gemm_room_bytes(void) { return A_BYTES + B_BYTES + 2 * SLACK; }
 
 void gemm_take_rooms(int threads)
