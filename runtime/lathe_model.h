@@ -11,6 +11,7 @@ enum { LATHE_MAXRANK = 8 };
 /* Rooms in which matrix products pack, bytes a thread: planned for so many threads; each one more takes as much. */
 enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
 enum { LATHE_PACKED = 32 };        /* a packed matrix has a multiple of so many columns (lathe_rt.h: pack_f32) */
+enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
 
 typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64 } Lathe_dtype;   /* as DType of the compiler */
 
