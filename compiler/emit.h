@@ -195,6 +195,11 @@ void say_functions(Text *t);
 /* emit_entry.c */
 void emit_entry(Text *t, const Module *m, const Program *p);
 void say_shapes(Text *t);                                       /* descriptions of the GEMMs met so far */
+
+/* emit_attention.c */
+char *attention_call(const Kernel *k);
+void say_attentions(Text *t); /* descriptions of those met so far */
+
 void say_memory(Text *t, const Program *p, const char *margin); /* the drawn table of the arena */
 char *entry_head(const Module *m, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(const Module *m, const Program *p, bool declared);

@@ -38,6 +38,7 @@ static void say_model(Text *c, Text *h, const Module *m)
     say_constants(c);
     say_functions(c);
     say_shapes(c);
+    say_attentions(c);
     say(c, "%s", entries.n ? entries.at : "");
     say_tables(c, m);
 }

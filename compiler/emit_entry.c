@@ -112,7 +112,10 @@ static char *pack_call(const Kernel *k)
 
 static void say_call(Text *t, int depth, const Kernel *k)
 {
-    char *call = k->kind == GEMM ? product_call(k) : k->kind == PACK ? pack_call(k) : call_text(k);
+    char *call = k->kind == GEMM        ? product_call(k)
+                 : k->kind == PACK      ? pack_call(k)
+                 : k->kind == ATTENTION ? attention_call(k)
+                                        : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
     char *lap = format("LAP(%d);", k->step);
     Text lines = {0};

@@ -130,11 +130,19 @@ static void say_fused(Text *t, const Kernel *k)
 
 static const char *place_name(const View *v) { return v->buffer ? wished_name(v->buffer) : "an index"; }
 
+static void say_attention(Text *t, const Kernel *k)
+{
+    for (int i = 0; i < k->writes.n; i++) say(t, "%s%s", i ? ", " : "", place_name(&k->writes.at[i].view));
+    say(t, k->node->op == OP_attention ? " = attention" : " = gradients of attention");
+    for (int i = 0; i < 3; i++) say(t, "%s%s", i ? ", " : " of ", place_name(&k->reads.at[i].view));
+}
+
 static void say_index(Text *t, const Kernel *k)
 {
     const char *y = k->writes.n ? place_name(&k->writes.at[0].view) : "", *x = place_name(&k->reads.at[0].view);
     const char *ids = k->reads.n > 1 ? place_name(&k->reads.at[1].view) : "";
     switch (k->kind) {
+    case ATTENTION: say_attention(t, k); break;
     case GATHER: say(t, "%s = %s[%s]", y, x, ids); break;
     case SCATTER: say(t, "%s[%s] += %s, in order", y, ids, x); break;
     case OVERWRITE: say(t, "%s[%s] = %s", y, ids, place_name(&k->reads.at[2].view)); break;

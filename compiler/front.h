@@ -152,6 +152,13 @@ void params_forget(void); /* a new description */
 
 /* front_time.c: time, positions, random bits: what depends on the entry */
 extern const luaL_Reg time_functions[];
+typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and site i32 [], row and index like a tensor */
+    Node *seed, *step, *site, *row, *index;
+} Draws;
+Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* a new site; each: numbers an element needs, index counts them */
+
+/* front_attention.c */
+extern const luaL_Reg attention_functions[];
 
 /* front_head.c */
 extern const luaL_Reg head_functions[];

@@ -101,12 +101,13 @@ static Node *number(double v, Shape s) { return filled(v, I32, s); }
 static Node *times(Node *a, int64_t k) { return k == 1 ? a : map2(OP_mul, a, number((double)k, a->shape)); }
 static Node *plus(Node *a, Node *b) { return a ? map2(OP_add, a, b) : b; }
 
-/* Position inside the sample (all axes without the batch factor), counted through the iterations of the open loops. */
-static Node *draw_index(lua_State *L, const Tensor *t)
+/* Position inside the sample (all axes without the batch factor), counted through the iterations of the open loops, in
+ * steps of `each`. */
+static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
 {
     Shape s = t->node->shape;
     Node *index = NULL;
-    int64_t stride = 1, iterations = 1;
+    int64_t stride = each, iterations = 1;
     for (int i = s.rank - 1; i >= 0; i--) {
         Node *at = iota(s, i);
         int64_t extent = s.dim[i];
@@ -141,15 +142,24 @@ static Node *draw_row(const Tensor *t)
     return row;
 }
 
+Draws draws_of(lua_State *L, const Tensor *like, int64_t each)
+{
+    return (Draws){.seed = system_input("seed", LATHE_SEED),
+                   .step = system_input("step", LATHE_STEP),
+                   .site = scalar(trace.site++, I32),
+                   .row = draw_row(like),
+                   .index = draw_index(L, like, each)};
+}
+
 /* core.random_bits(like): i32, other bits for each element, step and call */
 static int random_bits_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "random bits");
     Shape s = t->node->shape;
     here = lua_place(L);
-    Node *seed = broadcast(system_input("seed", LATHE_SEED), s), *step = broadcast(system_input("step", LATHE_STEP), s);
-    Node *site = number(trace.site++, s), *row = draw_row(t), *index = draw_index(L, t);
-    push_tensor(L, philox(seed, step, site, row, index), t->batch, t->time, NULL);
+    Draws d = draws_of(L, t, 1);
+    Node *bits = philox(broadcast(d.seed, s), broadcast(d.step, s), broadcast(d.site, s), d.row, d.index);
+    push_tensor(L, bits, t->batch, t->time, NULL);
     return 1;
 }
 
@@ -173,11 +183,9 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},
-                                   {"decoding", decoding_call},     {"training", training_call},
-                                   {"time_aware", time_aware_call}, {"time_axis", time_axis_call},
-                                   {"with_time", with_time_call},   {"mixing", mixing_call},
-                                   {"position", position_call},     {"over_time", over_time_call},
-                                   {"sequence", sequence_call},     {"is_zero", is_zero_call},
-                                   {"shape_text", shape_text_call}, {"random_bits", random_bits_call},
-                                   {"skip_site", skip_site_call},   {NULL, NULL}};
+const luaL_Reg time_functions[] = {
+    {"ids_below", ids_below_call},     {"decoding", decoding_call},   {"training", training_call},
+    {"time_aware", time_aware_call},   {"time_axis", time_axis_call}, {"with_time", with_time_call},
+    {"mixing", mixing_call},           {"position", position_call},   {"over_time", over_time_call},
+    {"sequence", sequence_call},       {"is_zero", is_zero_call},     {"shape_text", shape_text_call},
+    {"random_bits", random_bits_call}, {"skip_site", skip_site_call}, {NULL, NULL}};

@@ -61,8 +61,8 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
     say(t, "\n");
 }
 
-static const char *const kind_name[] = {"rows",   "gemm",   "gather", "scatter", "overwrite",
-                                        "argmax", "cumsum", "topk",   "pack",    "repeat"};
+static const char *const kind_name[] = {"rows",   "gemm",   "attention", "gather", "scatter", "overwrite",
+                                        "argmax", "cumsum", "topk",      "pack",   "repeat"};
 
 const char *kernel_kind(const Kernel *k) { return kind_name[k->kind]; }
 

@@ -203,7 +203,7 @@ typedef struct View {
     struct { Loop *loop; int64_t stride; } over[MAXRANK];
 } View;
 
-typedef enum KernelKind { ROWS, GEMM, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, PACK, REPEAT } KernelKind;
+typedef enum KernelKind { ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, PACK, REPEAT } KernelKind;
 
 /* A value a kernel reads or writes.  view.buffer NULL (loads only): nothing is read, the i32 value is the affine expression
  * itself: an iota along some axis (stride 1 there), or the iteration number of a loop (view.over). */
@@ -408,12 +408,13 @@ typedef struct Attention {
     Node *offset;                                           /* CAUSAL or window: i32 [] */
     Node *lengths;                                          /* i32 [batch…] */
     Node *q_segments, *k_segments;                          /* i32 [batch…][T], [batch…][S] */
-    Node *keep, *seed, *step, *site, *row, *base;           /* DROPOUT: a constant []; i32 []; row [batch…] */
+    Node *keep, *seed, *step, *site, *row, *base;           /* DROPOUT: a constant []; i32 []; row, base [batch…] */
     int64_t flags, window, threshold;
 } Attention;
 Node *attention_op(const Attention *a);                        /* picks: 0 o, 1 lse, 2 probabilities (flag) */
 Node *attention_back_op(const Attention *a);                   /* picks: gradients of 0 q, 1 k, 2 v */
 Attention attention_of(const Node *n);                      /* either op's parts */
+const char *attention_fault_of(const Attention *a);         /* what does not fit, in words for the user; parts may be missing yet */
 
 /* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */

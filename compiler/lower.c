@@ -229,6 +229,7 @@ static void straighten_node(Level *level, Node *n)
     if (n->op == OP_loop) straighten_loop(n->loop);
     if (op_info[n->op].kind == REDUCE) straighten_reduction(n);
     if (n->op == OP_dot) gemm_fits(n);
+    if (op_info[n->op].kind == WHOLE) straighten_attention(n);
     if (n->op == OP_concat || op_info[n->op].kind == INDEX)
         for (int k = 0; k < n->nin; k++) {
             Reading r = reading(n->in[k]);

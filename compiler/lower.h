@@ -108,4 +108,10 @@ bool gemm_fits_at(Node *dot, const View *c);                    /* can the produ
 bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
 void lower_level(Level *level, Kernels *out);
 
+/* ---- lower_attention.c */
+const char *attention_result_name(const Node *result);          /* "lse" */
+void straighten_attention(Node *n);                             /* forces copies of operands that it cannot read */
+bool attention_fits_at(const Node *result, const View *v);      /* can the result be made there */
+Kernel *attention_kernel(const Level *level, Node *n);          /* all but its name */
+
 #endif

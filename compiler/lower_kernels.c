@@ -380,6 +380,13 @@ static void emit_single(Level *level, Node *n, Kernels *out)
     }
 }
 
+static void emit_attention(Level *level, Node *n, Kernels *out)
+{
+    Kernel *k = attention_kernel(level, n);
+    k->name = kernel_name(last_part(path_of(n)), "attention", n->phase);
+    add(level, out, k);
+}
+
 static void emit_topk(Level *level, Node *n, Kernels *out)
 {
     Kernel *k = index_kernel(n, TOPK);
@@ -406,6 +413,7 @@ static void emit(Level *level, Node *n, Kernels *out)
         if (info(n)->memory) add(level, out, copy_kernel(n, NULL, info(n)->place, false, true));
     } else if (g) add(level, out, rows_kernel(g));
     else if (n->op == OP_topk) emit_topk(level, n, out);
+    else if (op_info[n->op].kind == WHOLE) emit_attention(level, n, out);
     else emit_single(level, n, out);
 }
 

@@ -46,6 +46,7 @@ static const char *value_name(const Node *n)
 {
     if (n->name) return n->name;
     const char *what = n->op == OP_pick ? "stack" : op_info[n->op].name;
+    if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) what = attention_result_name(n);
     const char *path = n->where.path && *n->where.path ? last_part(n->where.path) : "";
     return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);
 }
@@ -218,6 +219,7 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
     if ((add || !same_strides(&own, v)) && info(n)->uses > 1) return false;
     if (is_view(n) && !info(n)->forced) return false;
     if (n->op == OP_pick) {
+        if (op_info[n->in[0]->op].kind == WHOLE) return !add && attention_fits_at(n, v);
         if (n->in[0]->op != OP_loop || (add && !adds_up_from_zero(n))) return false;
         const Loop *l = n->in[0]->loop;
         if (n->ints[0] == PICK_CARRY) return !loop_has_history(l, (int)n->ints[1]) && same_strides(&own, v);
@@ -484,8 +486,8 @@ void place_level(Level *level)
             place_loop(level, level->inside.at[--inside]);
             continue;
         }
-        bool own =
-            always_in_memory(n) || (info(n)->group && info(n)->memory) || (n->op == OP_pick && n->in[0]->op == OP_topk);
+        bool result = n->op == OP_pick && n->in[0]->op != OP_loop;
+        bool own = always_in_memory(n) || (info(n)->group && info(n)->memory) || result;
         if (own && !info(n)->placed) place_default(n);
         if (n->op == OP_concat) place_parts(level, n);
     }

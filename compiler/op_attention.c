@@ -13,8 +13,8 @@
  * A query that sees no key gets o = 0, lse = -1e30, p = 0, and no gradient: never NaN.
  *
  * DROPOUT: in o (not in the result p) element (h, t, s) of p is dropped if the random bits
- * philox(seed, step, site, row[batch], base + (h · T + t) · S + s), unsigned, are below the threshold; the others grow
- * by keep.  These are the draws of nn.dropout on probabilities [batch][H][T][S].
+ * philox(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, are below the threshold; the
+ * others grow by keep.  These are the draws of nn.dropout on probabilities [batch][H][T][S].
  *
  * The derivative is attention_back, which makes p again from lse (FlashAttention-2, Dao 2023, algorithm 2):
  *     dv = pᵀ · do    ds = p ∘ (do · vᵀ - Σ do ∘ o)    dq = scale · ds · k    dk = scale · dsᵀ · q
@@ -128,11 +128,19 @@ static const char *masks_fault(const Attention *a, const Sizes *z)
         (!is_i32(a->q_segments, over_batch(z, 1, &z->T)) || !is_i32(a->k_segments, over_batch(z, 1, &z->S))))
         return "segments must be i32 [batch…, time] of queries and keys";
     if (!a->keep) return NULL;
-    if (!is_i32(a->seed, none) || !is_i32(a->step, none) || !is_i32(a->site, none) || !is_i32(a->base, none) ||
+    if (!is_i32(a->seed, none) || !is_i32(a->step, none) || !is_i32(a->site, none) || !is_i32(a->base, z->batch) ||
         !is_i32(a->row, z->batch))
-        return "dropout takes seed, step, site and base as i32, and rows i32 [batch…]";
+        return "dropout takes seed, step and site as i32, rows and bases as i32 [batch…]";
     if (!is_filled(a->keep, NULL) || !is_like(a->keep, a->q->dtype, none)) return "keep must be a real constant";
     return a->threshold < 0 || a->threshold > UINT32_MAX ? "the threshold must be an unsigned 32-bit number" : NULL;
+}
+
+const char *attention_fault_of(const Attention *a)
+{
+    const char *fault = heads_fault(a);
+    if (fault) return fault;
+    Sizes z = sizes_of(a);
+    return masks_fault(a, &z);
 }
 
 const char *attention_fault(const Node *n)
@@ -143,14 +151,14 @@ const char *attention_fault(const Node *n)
     bool back = n->op == OP_attention_back;
     if (n->nin != parts(&a, back, slot)) return "it has not the inputs that its flags ask for";
     a = attention_of(n);
-    const char *fault = heads_fault(&a);
+    const char *fault = attention_fault_of(&a);
     if (fault) return fault;
     Sizes z = sizes_of(&a);
     if (!is_filled(a.scale, NULL) || !is_like(a.scale, a.q->dtype, (Shape){0})) return "scale must be a real constant";
     if (back && (!is_like(a.o, a.q->dtype, result_shape(&z)) || !is_like(a.d_o, a.q->dtype, result_shape(&z)) ||
                  !is_like(a.lse, a.q->dtype, lse_shape(&z))))
         return "its result, log sum exp or gradient do not fit q, k and v";
-    return masks_fault(&a, &z);
+    return NULL;
 }
 
 const char *attention_back_fault(const Node *n) { return attention_fault(n); }
@@ -280,7 +288,7 @@ static Node *thinned(const Attention *a, const Sizes *z, Node *x)
 {
     if (!a->keep) return x;
     Shape s = score_shape(z);
-    Node *index = broadcast(a->base, s);
+    Node *index = spread(z, a->base, 0);
     for (int i = 0; i < 3; i++) {
         int64_t stride = (i < 2 ? z->S : 1) * (i < 1 ? z->T : 1);
         Node *at = map2(OP_mul, iota(s, z->nb + i), filled((double)stride, I32, s));
@@ -364,8 +372,12 @@ void attention_gradient(Grad_level *lv, Node *n, Node *const *g)
 
 void attention_back_gradient(Grad_level *lv, Node *n, Node *const *g) { grad_definition(lv, n, g); }
 
+/* Kernels have no probabilities among their results, and heads of bounded width. */
 static bool by_definition(Node *n, const bool *wanted, Node **results)
 {
+    Attention a = attention_of(n);
+    Sizes z = sizes_of(&a);
+    if (!(a.flags & PROBABILITIES) && z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD) return false;
     for (int k = 0; k < 3; k++)
         if (wanted[k]) results[k] = whole_info[n->op].define(n, k);
     return true;

@@ -27,7 +27,7 @@ static inline Attention attention_over(Attention_sizes z, Node *q, Node *k, Node
     if (!(z.flags & DROPOUT)) return a;
     a.keep = scalar(1.5, q->dtype);
     a.seed = attention_number(7), a.step = attention_number(3), a.site = attention_number(2);
-    a.base = attention_number(1000);
+    a.base = filled(1000, I32, b);
     a.row = map2(OP_add, place, filled(5, I32, b));
     return a;
 }

@@ -54,23 +54,30 @@ local function remembered(name, new, context)
   return now
 end
 
--- Probabilities [B, G, Tq, R, Tk] of R queries for each of G keys; softmax over Tk.
-local function weigh(q, k, seen, scale, dropout)
-  local s = nn.dot(q, k, { batch = { { 0, 2 }, { 0, 2 } }, contract = { -1, 3 } }) * scale
-  if seen then s = nn.where(seen, s, -1e30) end
-  return nn.dropout(nn.softmax(s), dropout)
-end
+local attend_options = options.declare("nn.attend", {
+  scale = { "number", none, "of q · k; default: 1 / sqrt(D)" },
+  causal = { "boolean", false, "whether query t sees only keys up to offset + t" },
+  window = { "integer", 0, "how many keys back a query sees, the one at offset + t included; 0: all" },
+  offset = { "tensor", none, "i32 []: where query 0 stands among the keys; default: 0" },
+  lengths = { "tensor", none, "i32 [batch…]: how many keys there are" },
+  segments = { "tensor", none, "i32 [batch…, T]: a query sees the keys of its own segment" },
+  memory_segments = { "tensor", none, "i32 [batch…, S], of the keys; default: segments" },
+  dropout = { "number", 0, "on the probabilities" },
+  probabilities = { "boolean", false, "whether they are returned as well" },
+})
 
--- q [B, Tq, H, D], k and v [B, Tk, G, D]  ->  [B, Tq, H, D]; seen: bool [Tq, Tk] or nil.  H / G queries share a key.
-local function attend(q, k, v, seen, scale, dropout)
-  local B, T, H, D, G = q:size(0), q:size(1), q:size(2), q:size(3), k:size(2)
-  if G == H then
-    local p = weigh(q, k, seen, scale, dropout)                                           -- [B, H, Tq, Tk]
-    return nn.dot(p, v, { batch = { { 0, 1 }, { 0, 2 } }, contract = { 3, 1 } }):permute(0, 2, 1, 3)
+-- softmax(scale · q · k) · v for each head, as one operation: q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E]
+-- ->  [batch…, T, H, E], log of the sum of exp [batch…, H, T], and if asked for the probabilities [batch…, H, T, S] before
+-- dropout.  H / G queries share a key.  A query that sees no key yields zeros.
+function nn.attend(q, k, v, given)
+  local o = attend_options(given)
+  if not (nn.is_tensor(q) and nn.is_tensor(k) and nn.is_tensor(v)) then
+    fail("nn.attend(q, k, v): they are tensors, and these are %s, %s, %s", core.text(q), core.text(k), core.text(v))
   end
-  local p = weigh(q:reshape { B, T, G, H // G, D }, k, seen and seen:unsqueeze(1), scale, dropout)
-  local y = nn.dot(p, v, { batch = { { 0, 1 }, { 0, 2 } }, contract = { 4, 1 } })         -- [B, G, Tq, R, D]
-  return y:permute(0, 2, 1, 3, 4):reshape { B, T, H, D }
+  if o.dropout < 0 or o.dropout >= 1 then fail("nn.attend: dropout is a probability below 1, and this is %s", core.text(o.dropout)) end
+  if o.window < 0 then fail("nn.attend: a window is at least 1, or 0 for none, and this is %d", o.window) end
+  o.scale = o.scale or 1 / math.sqrt(q:size(-1))
+  return core.attend(q, k, v, o)
 end
 
 local function check_heads(o, x)
@@ -118,6 +125,9 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   kv_heads = { "integer", none, "number of key and value heads, shared by groups of heads; default: heads" },
   head_width = { "integer", none, "default: width / heads" },
   causal = { "boolean", false, "whether a position sees only itself and earlier ones" },
+  window = { "integer", 0, "how many positions back it sees, its own included; 0: all" },
+  lengths = { "tensor", none, "i32 [batch]: how many keys there are" },
+  segments = { "tensor", none, "i32 [batch, time]: a position sees those of its own segment (packed documents)" },
   dropout = { "number", 0, "on the probabilities" },
   rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
   scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
@@ -140,17 +150,23 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   local over_time = core.over_time(is_time(x, 1) and is_time(memory or x, 1))
   core.time_aware(true)
   local q, k, v = project(o, names, x, memory, dim, groups)
-  local at_q, at_k = positions(q:size(1), over_time), positions(k:size(1), over_time)
-  if o.rotary > 0 then q, k = nn.rotary(q, at_q, o.rotary), nn.rotary(k, at_k, o.rotary) end
+  if o.rotary > 0 then
+    q = nn.rotary(q, positions(q:size(1), over_time), o.rotary)
+    k = nn.rotary(k, positions(k:size(1), over_time), o.rotary)
+  end
+  local offset
   if over_time and core.decoding() then
     local context = o.context or core.sequence()
-    k, v, at_k = remembered("keys", k, context), remembered("values", v, context), nn.iota(context)
+    k, v, offset = remembered("keys", k, context), remembered("values", v, context), core.position()
   end
-  local seen = o.causal and nn.le(at_k, at_q:unsqueeze(1)) or nil                         -- [Tq, Tk]
-  local y = attend(q, k, v, seen, o.scale or 1 / math.sqrt(dim), o.dropout)
+  local y = nn.attend(q, k, v, {
+    scale = o.scale, causal = o.causal, window = o.window, offset = offset,
+    lengths = o.lengths, segments = o.segments, dropout = o.dropout,
+  })
   y = y:reshape { x:size(0), x:size(1), o.heads * dim }
   core.time_aware(false)
   if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
+  if over_time and o.segments then y = core.mixing(y, "nn.attention with segments looks at the document of each token") end
   if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
   y = core.with_time(y, core.time_axis(x))
   return nn.linear(y, { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })

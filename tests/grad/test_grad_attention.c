@@ -125,7 +125,7 @@ static Node *stacked(Attention_sizes z, int64_t layers, bool recompute)
     recompute_now = recompute;
     Node *y = matmul(x, weight);
     Attention a = attention_over(z, y, times(0.5, memory), memory);
-    if (a.base) a.base = l->index;
+    if (a.base) a.base = broadcast(l->index, a.row->shape);
     Node *next = add(x, pick(attention_op(&a), 0, 0));
     recompute_now = false;
     loop_next(l, 0, next);

@@ -34,8 +34,8 @@ static void rg_masks(Maker *m, Attention *a, const Shape *batch, int64_t T, int6
     a->keep = scalar(1.25, F32);
     a->threshold = 858993459;
     a->seed = input_node("seed", I32, (Shape){0}), a->step = rg_int_of(m, (Shape){0});
-    a->site = scalar(m->sites++, I32), a->base = scalar(rg_below(m, 100), I32);
-    a->row = rg_int_of(m, *batch);
+    a->site = scalar(m->sites++, I32);
+    a->row = rg_int_of(m, *batch), a->base = rg_int_of(m, *batch);
 }
 
 static void rg_attention(Maker *m)

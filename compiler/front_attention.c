@@ -1,0 +1,98 @@
+/* front_attention.c: core.attend(q, k, v, options): attention as one op, for attention.lua, which checks the options.
+ */
+#include "front.h"
+
+#include <math.h>
+
+static Node *option(lua_State *L, const char *key)
+{
+    lua_getfield(L, 4, key);
+    Node *n = lua_isnil(L, -1) ? NULL : tensor_at(L, lua_gettop(L), key)->node;
+    lua_pop(L, 1);
+    return n;
+}
+
+static double number_option(lua_State *L, const char *key)
+{
+    lua_getfield(L, 4, key);
+    double x = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return x;
+}
+
+static bool flag_option(lua_State *L, const char *key)
+{
+    lua_getfield(L, 4, key);
+    bool on = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return on;
+}
+
+static void read_masks(lua_State *L, Attention *a)
+{
+    a->window = (int64_t)number_option(L, "window");
+    if (flag_option(L, "causal")) a->flags |= CAUSAL;
+    if (flag_option(L, "probabilities")) a->flags |= PROBABILITIES;
+    if (a->flags & CAUSAL || a->window) a->offset = option(L, "offset");
+    if ((a->lengths = option(L, "lengths"))) a->flags |= LENGTHS;
+    a->q_segments = option(L, "segments");
+    a->k_segments = option(L, "memory_segments");
+    if (!a->k_segments) a->k_segments = a->q_segments;
+    if (a->q_segments) a->flags |= SEGMENTS;
+    if ((a->flags & CAUSAL || a->window) && !a->offset) a->offset = scalar(0, I32);
+}
+
+/* The draws of nn.dropout on probabilities [batch…, heads, T, S]. */
+static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
+{
+    double p = number_option(L, "dropout");
+    Shape s = q->node->shape;
+    if (p == 0) return;
+    if (!trace.graph->training) {
+        trace.site++;
+        return;
+    }
+    Tensor samples = {.batch = q->batch, .time = NOWHERE};
+    samples.node = filled(0, I32, shape_of(s.rank - 3, s.dim));
+    Draws d = draws_of(L, &samples, s.dim[s.rank - 3] * s.dim[s.rank - 2] * a->k->shape.dim[s.rank - 3]);
+    a->seed = d.seed, a->step = d.step, a->site = d.site, a->row = d.row, a->base = d.index;
+    a->flags |= DROPOUT;
+    a->threshold = (int64_t)floor(p * 4294967296.0);
+    a->keep = scalar(1 / (1 - p), F32);
+}
+
+static const Mixed *mixed_of(lua_State *L, const Tensor *q, const Tensor *k, const Tensor *v)
+{
+    const Mixed *m = q->mixed ? q->mixed : k->mixed ? k->mixed : v->mixed;
+    bool over_time = k->time.axis >= 0 || v->time.axis >= 0;
+    return over_time ? mixing(L, m, "nn.attend looks at all keys") : m;
+}
+
+/* q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E] -> o [batch…, T, H, E], lse [batch…, H, T], and the
+ * probabilities [batch…, H, T, S] if asked for */
+static int attend_call(lua_State *L)
+{
+    const Tensor *q = tensor_at(L, 1, "nn.attend"), *k = tensor_at(L, 2, "nn.attend"),
+                 *v = tensor_at(L, 3, "nn.attend");
+    Attention a = {.q = q->node, .k = k->node, .v = v->node};
+    here = lua_place(L);
+    const char *fault = attention_fault_of(&a);
+    if (!fault) {
+        a.scale = scalar(number_option(L, "scale"), F32);
+        read_masks(L, &a);
+        read_dropout(L, &a, q);
+        fault = attention_fault_of(&a);
+    }
+    if (fault)
+        user_error(L, "nn.attend: %s\n    q  %s\n    k  %s\n    v  %s", fault, tensor_text(q), tensor_text(k),
+                   tensor_text(v));
+    const Mixed *mixed = mixed_of(L, q, k, v);
+    Node *n = attention_op(&a);
+    push_tensor(L, pick(n, 0, 0), q->batch, q->time, mixed);
+    push_tensor(L, pick(n, 1, 0), NOWHERE, NOWHERE, mixed);
+    if (!(a.flags & PROBABILITIES)) return 2;
+    push_tensor(L, pick(n, 2, 0), NOWHERE, NOWHERE, mixed);
+    return 3;
+}
+
+const luaL_Reg attention_functions[] = {{"attend", attend_call}, {NULL, NULL}};

@@ -1,0 +1,74 @@
+/* lower_attention.c: attention and its derivative as kernels: which operands the runtime can read and write in place.
+ *
+ * Axes of batch, time and heads may have any strides, so slices of a fused projection are read where they lie, and
+ * gradients are written into such slices; along the width elements are neighbours. */
+#include "lower.h"
+
+static bool is_number(const Node *n) { return n->shape.rank == 0 && is_filled(n, NULL); }
+
+/* Has a width as its last axis: everything real but lse and the numbers. */
+static bool has_width(const Node *n, const Attention *a) { return is_real(n->dtype) && n->shape.rank && n != a->lse; }
+
+static bool neighbours(const View *v)
+{
+    int last = v->shape.rank - 1;
+    return v->stride[last] == 1 || v->shape.dim[last] == 1;
+}
+
+void straighten_attention(Node *n)
+{
+    Attention a = attention_of(n);
+    for (int k = 0; k < n->nin; k++) {
+        Node *in = n->in[k];
+        if (is_number(in)) continue;
+        Reading r = reading(in);
+        bool readable = !r.view.guarded && !is_filled(in, NULL) && !by_value(r.source);
+        if (!readable || (has_width(in, &a) && !neighbours(&r.view))) info(in)->forced = true;
+    }
+}
+
+const char *attention_result_name(const Node *result)
+{
+    static const char *const names[2][3] = {{"heads", "lse", "probabilities"}, {"q", "k", "v"}};
+    return names[result->in[0]->op == OP_attention_back][result->ints[0]];
+}
+
+bool attention_fits_at(const Node *result, const View *v)
+{
+    bool lse = result->in[0]->op == OP_attention && result->ints[0] == 1;
+    return lse || neighbours(v);
+}
+
+/* Whole scores: a mask that hides half of them halves the work, but not what is asked for. */
+static double flops_of(const Node *n, const Attention *a)
+{
+    double scores = (double)elements(a->q->shape) * (double)a->k->shape.dim[a->k->shape.rank - 3];
+    double v = scores / (double)a->q->shape.dim[a->q->shape.rank - 1] * (double)a->v->shape.dim[a->v->shape.rank - 1];
+    return n->op == OP_attention ? 2 * (scores + v) : 2 * (3 * scores + 2 * v);
+}
+
+static double value_bytes(const Node *n) { return (double)(elements(n->shape) * dtype_bytes(n->dtype)); }
+
+/* Reads: all inputs in order, numbers without a buffer.  Writes: the results that somebody picks. */
+Kernel *attention_kernel(const Level *level, Node *n)
+{
+    Kernel *k = NEW(Kernel);
+    Attention a = attention_of(n);
+    k->kind = ATTENTION;
+    k->node = n;
+    k->where = n->where;
+    k->formula = op_info[n->op].doc;
+    for (int i = 0; i < n->nin; i++) {
+        bool number = is_number(n->in[i]);
+        push(&k->reads, ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(n->in[i])}));
+        if (!number) k->bytes += value_bytes(n->in[i]);
+    }
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *p = level->nodes.at[i];
+        if (p->op != OP_pick || p->in[0] != n) continue;
+        push(&k->writes, ((Operand){.node = p, .view = info(p)->place}));
+        k->bytes += value_bytes(p);
+    }
+    k->flops = flops_of(n, &a);
+    return k;
+}
