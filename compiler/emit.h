@@ -147,8 +147,6 @@ Expr value_at(Function *f, int use);          /* likewise as an expression, with
 char *index_text(Function *f, Index x);
 const char *wished_name(const Buffer *b);       /* of the parameter that stands for it */
 bool single_number(const Arg *a);                      /* one element, only read */
-bool aligned(const Arg *a, int64_t bytes);      /* does what is passed always begin at a multiple of so many bytes? */
-bool side_by_side(const Function *f, int use, int axis); /* are its elements along the axis neighbours in memory? */
 View view_axes(View v, int n, const int *from); /* axis k of the result is axis from[k] of v; -1: not used */
 
 /* The text of a place as the entry writes it: &p->layer[l].w[0][0], h[l + 1]. */

@@ -31,6 +31,29 @@ static const char *rows_and_inner(const Rows *r)
 
 /* ------------------------------------------------------------------ four elements side by side */
 
+/* Are a use's elements along the inner axis neighbours in memory? */
+static bool side_by_side(const Rows *r, int use)
+{
+    const Use *u = &r->f->uses.at[use];
+    return u->view.buffer && u->arg >= 0 && u->view.stride[r->inner] == 1;
+}
+
+/* Does what is passed always begin at a multiple of so many bytes?  The arena and the flat arrays do at 64, members of
+ * structs lie where C puts them. */
+static bool aligned(const Arg *a, int64_t bytes)
+{
+    const Buffer *b = a->buffer;
+    bool flat = b->home == PARAMETERS || b->home == GRADIENTS;
+    if (b->home != WORK && !flat) return false;
+    int64_t size = dtype_bytes(b->dtype), at = flat ? b->param->offset * size : b->offset;
+    bool all = at % bytes == 0;
+    for (int k = 0; k < a->nlead; k++) {
+        all &= a->lead[k].constant * b->stride[k] * size % bytes == 0;
+        for (int o = 0; o < a->lead[k].nover; o++) all &= a->lead[k].over[o].coef * b->stride[k] * size % bytes == 0;
+    }
+    return all;
+}
+
 /* The uses of the sweeps: loads and stores of elements. */
 static bool swept(const Rows *r, int use)
 {
@@ -45,7 +68,7 @@ static bool swept(const Rows *r, int use)
 static bool touches_neighbours(const Rows *r, int arg)
 {
     for (int i = 0; i < r->f->uses.n; i++)
-        if ((arg < 0 || r->f->uses.at[i].arg == arg) && swept(r, i) && side_by_side(r->f, i, r->inner)) return true;
+        if ((arg < 0 || r->f->uses.at[i].arg == arg) && swept(r, i) && side_by_side(r, i)) return true;
     return false;
 }
 

@@ -400,29 +400,6 @@ View view_axes(View v, int n, const int *from)
     return r;
 }
 
-/* ------------------------------------------------------------------ where elements lie */
-
-bool side_by_side(const Function *f, int use, int axis)
-{
-    const Use *u = &f->uses.at[use];
-    return u->view.buffer && u->arg >= 0 && !never(f, &u->view) && u->view.stride[axis] == 1;
-}
-
-/* The arena and the flat arrays begin at multiples of 64; members of structs lie where C puts them. */
-bool aligned(const Arg *a, int64_t bytes)
-{
-    const Buffer *b = a->buffer;
-    bool flat = b->home == PARAMETERS || b->home == GRADIENTS;
-    if (b->home != WORK && !flat) return false;
-    int64_t size = dtype_bytes(b->dtype), at = flat ? b->param->offset * size : b->offset;
-    bool all = at % bytes == 0;
-    for (int k = 0; k < a->nlead; k++) {
-        all &= a->lead[k].constant * b->stride[k] * size % bytes == 0;
-        for (int o = 0; o < a->lead[k].nover; o++) all &= a->lead[k].over[o].coef * b->stride[k] * size % bytes == 0;
-    }
-    return all;
-}
-
 /* ------------------------------------------------------------------ what the entry passes */
 
 static const char *caller_index(const Buffer *b, int k, Index x)

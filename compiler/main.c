@@ -218,13 +218,11 @@ static int build_for_cuda(void)
     const Module *m = compiled();
     const char *dir = folder_for(m->desc);
     Emitted t = emit_cuda(m, dir);
-    fprintf(
-        stderr,
-        "lathe: --target cuda has the map and row kernels only so far: %d steps of the entries are in model.cu, %d\n"
-        "  (products, lookups, …) are not, and there is no trainer; the end of the file lists both.  --target cpu "
-        "builds\n"
-        "  all of it.\n",
-        t.here, t.missing);
+    fprintf(stderr,
+            "lathe: --target cuda has the map and row kernels only so far: %d steps of the entries are in model.cu,\n"
+            "  %d (products, lookups, …) are not, and there is no trainer.  The end of the file lists both.\n"
+            "  --target cpu builds all of it.\n",
+            t.here, t.missing);
     printf("%s/model.cu\n", dir);
     return 0;
 }

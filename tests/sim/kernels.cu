@@ -206,6 +206,8 @@ __global__ void half_atomic(int *y)
 __global__ void unwritten(int *y)
 {
     __shared__ int part[32];
+    if (threadIdx.x < 31) part[threadIdx.x] = 0;
+    __syncthreads();
     y[threadIdx.x] = part[threadIdx.x];
 }
 
