@@ -1,5 +1,6 @@
-/* test_emitted_random.c: random graphs' ROWS kernels as CUDA text in the simulator against C, as test_emitted.c does
- * for models: views, guards, types and shapes that no model has. */
+/* test_emitted_random.c: random graphs' ROWS kernels as CUDA text in the simulator against C, as test_emitted.c does for
+ * models: views, guards, types and shapes that no model has.  Attention and heads are their definitions: as wholes they
+ * are not there in CUDA yet. */
 #include "../graph/random_graph.h"
 #include "harness_cuda.h"
 
@@ -8,7 +9,7 @@ enum { GRAPHS_A_FILE = 16 };
 static Module *random_module(uint64_t first, const char *precision)
 {
     Graph *graphs[GRAPHS_A_FILE];
-    options = (Options){.target = &target_cuda, .precision = precision, .check_stages = true};
+    options = (Options){.target = &target_cuda, .precision = precision, .check_stages = true, .no_whole = true};
     for (int i = 0; i < GRAPHS_A_FILE; i++) graphs[i] = random_graph_apart(first + (uint64_t)i, true);
     return compile(describe_graphs(GRAPHS_A_FILE, graphs));
 }
