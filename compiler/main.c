@@ -36,6 +36,8 @@ static const struct Option {
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
+    {"--brief", FLAG, "", &options.brief,
+     "dump: of each kernel a line: kind, name, space, phases, what it writes and reads"},
     {"--no-merge", FLAG, "", &options.no_merge, "no products with parameters side by side become one"},
     {"--no-fuse", FLAG, "", &options.no_fuse, "one kernel an operation"},
     {"--no-reuse", FLAG, "", &options.no_reuse, "no two buffers share memory"},

@@ -1,0 +1,13 @@
+-- dropout_residual.lua: dropout of a branch and its sum with the stream: one kernel each way, no mask in memory.
+-- args: --check-stages --brief
+return {
+  config = { batch = 24, features = 40 },
+  forward = function(c, input)
+    local x = nn.linear(input.features, { name = "before", out = 48, bias = false })
+    local y = x + nn.dropout(nn.linear(x, { name = "branch", out = 48, bias = false }), 0.25)
+    local logits = nn.linear(y, { name = "after", out = 3, bias = false })
+    return nn.cross_entropy(logits, input.targets), { logits = logits }
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 1 },
+  data = data.csv { target = "class", val_fraction = 0.2 },
+}

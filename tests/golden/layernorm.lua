@@ -1,0 +1,13 @@
+-- layernorm.lua: forward and backward between two products: one kernel each way.
+-- args: --check-stages --brief
+return {
+  config = { batch = 24, features = 40 },
+  forward = function(c, input)
+    local x = nn.linear(input.features, { name = "before", out = 48, bias = false })
+    local y = nn.layernorm(x, { name = "norm" })
+    local logits = nn.linear(y, { name = "after", out = 3, bias = false })
+    return nn.cross_entropy(logits, input.targets), { logits = logits }
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 }, steps = 1 },
+  data = data.csv { target = "class", val_fraction = 0.2 },
+}
