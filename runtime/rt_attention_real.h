@@ -144,7 +144,7 @@ static void NAME(forward_tile)(REAL *o, REAL *lse, const REAL *q, const REAL *k,
     for (int i = 0; i < TILE; i++) now[i] = sum[i] > 0 || sum[i] != sum[i] ? 1 / sum[i] : 0;
     for (int64_t e = 0; e < g->E; e++)
         EACH_LANE (0, own->lanes) ot[e * TILE + i] *= now[i];
-    NAME(from_lanes)(o, g->o.time, ot, own->n, g->E);
+    if (o) NAME(from_lanes)(o, g->o.time, ot, own->n, g->E);
     for (int i = 0; lse && i < own->n; i++)
         lse[i * g->lse.time] = sum[i] > 0 || sum[i] != sum[i] ? m[i] + NAME(log)(sum[i]) : (REAL)UNSEEN;
 }
@@ -159,7 +159,7 @@ void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REA
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
         NAME(forward_tile)
-        (o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head,
+        (o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
          lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
          q + begin_of(g, &g->q, sample) + t * g->q.time + head * g->q.head,
          k + begin_of(g, &g->k, sample) + shared * g->k.head, v + begin_of(g, &g->v, sample) + shared * g->v.head,
