@@ -4,7 +4,14 @@
  * gradients are written into such slices; along the width elements are neighbours. */
 #include "lower.h"
 
-static bool is_number(const Node *n) { return n->shape.rank == 0 && is_filled(n, NULL); }
+/* Written as a number by the call.  Without batch axes an array has rank 0, too, but wants an address. */
+static bool is_number(const Node *n, const Attention *a)
+{
+    const Node *arrays[] = {a->lengths, a->q_segments, a->k_segments, a->row, a->base};
+    for (int i = 0; i < COUNT_OF(arrays); i++)
+        if (n == arrays[i]) return false;
+    return n->shape.rank == 0 && is_filled(n, NULL);
+}
 
 /* Has a width as its last axis: everything real but lse and the numbers. */
 static bool has_width(const Node *n, const Attention *a) { return is_real(n->dtype) && n->shape.rank && n != a->lse; }
@@ -20,7 +27,7 @@ void straighten_attention(Node *n)
     Attention a = attention_of(n);
     for (int k = 0; k < n->nin; k++) {
         Node *in = n->in[k];
-        if (is_number(in)) continue;
+        if (is_number(in, &a)) continue;
         Reading r = reading(in);
         bool readable = !r.view.guarded && !is_filled(in, NULL) && !by_value(r.source);
         if (!readable || (has_width(in, &a) && !neighbours(&r.view))) info(in)->forced = true;
@@ -59,7 +66,7 @@ Kernel *attention_kernel(const Level *level, Node *n)
     k->where = n->where;
     k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
-        bool number = is_number(n->in[i]);
+        bool number = is_number(n->in[i], &a);
         push(&k->reads, ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(n->in[i])}));
         if (!number) k->bytes += value_bytes(n->in[i]);
     }
