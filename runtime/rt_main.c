@@ -268,9 +268,9 @@ static void on_bus_error(int number)
 
 /* Threads that wait by spinning lose most of a machine that others use too (measured: 1,300 ms a step against 53), and
  * those that sleep at once lose a quarter of a small step to waking.  So they look 300 times, which is a few
- * microseconds, and then sleep: char on two cores takes 14.4 ms a step against 19.0 asleep, and 5 % more than asleep with
- * a foreign process beside.  The OpenMP runtime reads its policy before main runs, so the program starts itself once more;
- * what the user has set stands. */
+ * microseconds, and then sleep: char on two cores takes 14.4 ms a step against 19.0 asleep, and 5 % more than asleep
+ * with a foreign process beside.  The OpenMP runtime reads its policy before main runs, so the program starts itself
+ * once more; what the user has set stands. */
 static void wait_briefly(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
