@@ -25,6 +25,8 @@ bool expect(bool ok, const char *fmt, ...)
     return false;
 }
 
+void start_counting(void) { checks = failures = 0; }
+
 int finish(void)
 {
     printf("%d checks, %d failed\n", checks, failures);

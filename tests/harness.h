@@ -9,6 +9,7 @@
 /* Checks are counted; a failed one is printed.  return finish() from main. */
 bool expect(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int finish(void);
+void start_counting(void); /* in a forked process: what failed before is its parent's */
 _Noreturn void skip_test(const char *why);
 bool long_run(void); /* LATHE_LONG=1: the campaign, not the quick mode */
 

@@ -277,6 +277,7 @@ static void check_file_apart(uint64_t first, int n)
     pid_t child = fork();
     must(child >= 0);
     if (child == 0) {
+        start_counting();
         check_file(first, n);
         write_tally(shared);
         exit(finish());
