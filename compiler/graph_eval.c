@@ -243,6 +243,8 @@ typedef struct Eval {
     }) bodies; /* of each loop, found once */
     Feed feed;
     void *user;
+    double off; /* how far results that round are put off, relative */
+    uint32_t draws;
 } Eval;
 
 static Value fresh(Shape s) { return (Value){.shape = s, .at = take(elements(s))}; }
@@ -312,6 +314,37 @@ static void eval_op(const Node *n, const Value *in, Value *out)
     }
 }
 
+/* Whether elements of the result are rounded to the nearest number of their type. */
+static bool rounds(const Node *n)
+{
+    switch (n->op) {
+    case OP_neg:
+    case OP_abs:
+    case OP_sign:
+    case OP_floor:
+    case OP_max:
+    case OP_min:
+    case OP_where:
+    case OP_cast:
+    case OP_u01:
+    case OP_rmax: return false;
+    case OP_cumsum:
+    case OP_scatter_add: return is_real(n->dtype);
+    default: break;
+    }
+    OpKind kind = op_info[n->op].kind;
+    return is_real(n->dtype) && (kind == MAP || kind == REDUCE || kind == DOT);
+}
+
+/* Each element off by another share of e->off, in [-1, 1): a multiplicative hash of a running number. */
+static void put_off(Eval *e, Value v)
+{
+    for (int64_t i = 0; i < elements(v.shape); i++) {
+        uint32_t bits = ++e->draws * 2654435761u;
+        v.at[i] *= 1 + e->off * ((double)(bits ^ bits >> 15) * 0x1p-31 - 1);
+    }
+}
+
 static void eval_node(Eval *e, const Node *n)
 {
     Slot *s = &e->slot[n->id];
@@ -333,6 +366,7 @@ static void eval_node(Eval *e, const Node *n)
     s->v = fresh(n->shape);
     s->owned = true;
     eval_op(n, in, &s->v);
+    if (e->off > 0 && rounds(n)) put_off(e, s->v);
     give(in);
 }
 
@@ -433,11 +467,11 @@ static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
     }
 }
 
-void eval_graph(const Graph *whole, Feed feed, void *user, Value *outs)
+void eval_graph_off(const Graph *whole, Feed feed, void *user, double off, Value *outs)
 {
     const Graph *g = defined(whole);
     int64_t nslots = node_count(), words = nslots * (int64_t)(sizeof(Slot) / sizeof(double));
-    Eval e = {.slot = take(words), .feed = feed, .user = user};
+    Eval e = {.slot = take(words), .feed = feed, .user = user, .off = off};
     memset(e.slot, 0, sizeof(Slot) * (size_t)nslots);
     Nodes roots = {0}, order = {0};
     graph_roots(g, &roots);
@@ -452,3 +486,5 @@ void eval_graph(const Graph *whole, Feed feed, void *user, Value *outs)
     for (int64_t i = 0; i < nslots; i++) forget(&e.slot[i]);
     give(e.slot);
 }
+
+void eval_graph(const Graph *g, Feed feed, void *user, Value *outs) { eval_graph_off(g, feed, user, 0, outs); }

@@ -472,6 +472,8 @@ void check_program(const Program *p, const char *stage);
 typedef struct Value { Shape shape; double *at; } Value;
 typedef Value (*Feed)(void *user, const Node *leaf);        /* input, parameter, state */
 void eval_graph(const Graph *g, Feed feed, void *user, Value *outs);      /* one value an output */
+/* With every result that rounds off by up to `off` of itself: what rounding may do to the outputs, magnified. */
+void eval_graph_off(const Graph *g, Feed feed, void *user, double off, Value *outs);
 
 /* front_lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */
