@@ -88,9 +88,8 @@ int64_t encode_text(const Vocab *v, const char *s, int32_t *ids)
 
 static char *vocab_path(const char *folder) { return text_of("%s/tokenizer.json", folder); }
 
-void save_vocab(const Vocab *v, const char *folder)
+char *vocab_json(const Vocab *v)
 {
-    char *path = vocab_path(folder);
     json_t *all = json_object();
     json_object_set_new(all, "type", json_string(v->kind == LATHE_CHARS ? "chars" : "bytes"));
     if (v->kind == LATHE_CHARS) {
@@ -101,13 +100,9 @@ void save_vocab(const Vocab *v, const char *folder)
         }
         json_object_set_new(all, "characters", list);
     }
-    char *aside = text_of("%s.part", path);
-    if (json_dump_file(all, aside, JSON_INDENT(1)) != 0 || rename(aside, path) != 0)
-        fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out",
-             error_text(errno));
+    char *text = json_dumps(all, JSON_INDENT(1));
     json_decref(all);
-    free(aside);
-    free(path);
+    return text;
 }
 
 static void take_characters(Vocab *v, const json_t *list, const char *path)

@@ -101,7 +101,9 @@ static void save_run(Training *r, int64_t done)
 {
     char *path = text_of("%s/model.safetensors", run_folder(r->t));
     if (r->saved == done) return;
-    if (r->data.text) save_vocab(&r->data.vocab, run_folder(r->t));
+    Fault f = {0};
+    if (r->data.text && !replace_text(text_of("%s/tokenizer.json", run_folder(r->t)), vocab_json(&r->data.vocab), &f))
+        fail(EXIT_DATA, f.path, "%s; free some space or choose another folder with --out", f.text);
     save_weights(r->t->model, path, r->memory.params);
     report_text(&r->report, "step %lld: saved %s", (long long)done, path);
     r->saved = done;

@@ -14,21 +14,6 @@
 
 /* ------------------------------------------------------------------ the folder */
 
-static void make_folders(const char *path)
-{
-    char *copy = text_of("%s", path);
-    for (char *at = copy + 1; at == copy + 1 || at[-1]; at++) {
-        if (*at != '/' && *at) continue;
-        char was = *at;
-        *at = 0;
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            fail(EXIT_DATA, copy, "the run folder cannot be made: %s; choose another with --out", error_text(errno));
-        *at = was;
-        if (!was) break;
-    }
-    free(copy);
-}
-
 static json_t *knobs_json(const Lathe_model *m)
 {
     json_t *all = json_object();
@@ -85,7 +70,8 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
 {
     *r = (Report){.t = t, .data = d, .items_per_step = items_per_step, .steps = t->recipe.steps};
     const char *folder = run_folder(t);
-    make_folders(folder);
+    Fault f = {0};
+    if (!make_folders(folder, &f)) fail(EXIT_DATA, f.path, "the run folder %s; choose another with --out", f.text);
     char *config = text_of("%s/config.json", folder);
     write_config(t, config);
     free(config);

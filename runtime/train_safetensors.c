@@ -201,33 +201,37 @@ double stored_element(const Stored *s, int64_t i)
 /* ------------------------------------------------------------------ writing */
 
 struct Store_writer {
-    char *path, *aside; /* PATH.part until it is whole */
-    FILE *f;
+    char *path, *aside; /* of start_store: PATH.part until it is whole */
+    Out *out;
+    Fault own, *fault; /* own: of start_store */
     json_t *header;
     int64_t declared, given; /* bytes of data */
     bool started;            /* the header is written: no more declarations */
 };
 
-static _Noreturn void cannot_write(Store_writer *w, const char *doing)
+static Store_writer *new_writer(const char *path)
 {
-    int number = errno;
-    unlink(w->aside);
-    fail(EXIT_DATA, w->path,
-         "cannot be %s: %s; what it held before is still there.  Free some space or choose another place with "
-         "--out",
-         doing, error_text(number));
+    Store_writer *w = must_alloc(sizeof *w);
+    w->path = text_of("%s", path);
+    w->header = json_object();
+    json_object_set_new(w->header, "__metadata__", json_pack("{s:s}", "format", "pt"));
+    return w;
+}
+
+Store_writer *start_store_at(const char *path, Fault *f)
+{
+    Store_writer *w = new_writer(path);
+    w->fault = f;
+    w->out = open_out(path, f);
+    return w;
 }
 
 Store_writer *start_store(const char *path)
 {
-    Store_writer *w = must_alloc(sizeof *w);
-    w->path = text_of("%s", path);
+    Store_writer *w = new_writer(path);
+    w->fault = &w->own;
     w->aside = text_of("%s.part", path);
-    w->f = fopen(w->aside, "wb");
-    if (!w->f) cannot_write(w, "made");
-    setvbuf(w->f, NULL, _IOFBF, 1 << 20);
-    w->header = json_object();
-    json_object_set_new(w->header, "__metadata__", json_pack("{s:s}", "format", "pt"));
+    w->out = open_out(w->aside, w->fault);
     return w;
 }
 
@@ -254,10 +258,10 @@ static void write_header(Store_writer *w)
     size_t length = strlen(text), padded = (length + 7) & ~(size_t)7;
     unsigned char first[8];
     for (int i = 0; i < 8; i++) first[i] = (unsigned char)((uint64_t)padded >> (8 * i));
-    bool ok = fwrite(first, 1, 8, w->f) == 8 && fwrite(text, 1, length, w->f) == length &&
-              fprintf(w->f, "%*s", (int)(padded - length), "") >= 0;
+    put_out(w->out, first, 8);
+    put_out(w->out, text, length);
+    put_out(w->out, "       ", padded - length);
     free(text);
-    if (!ok) cannot_write(w, "written");
     w->started = true;
 }
 
@@ -265,33 +269,46 @@ void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype)
 {
     size_t bytes = (size_t)n * (size_t)dtype_size(dtype);
     if (!w->started) write_header(w);
-    if (fwrite(at, 1, bytes, w->f) != bytes) cannot_write(w, "written");
+    put_out(w->out, at, bytes);
     w->given += (int64_t)bytes;
 }
 
-/* A rename is kept over a power cut only when the folder has been synced too. */
-static void sync_folder_of(const char *path)
-{
-    char *folder = text_of("%s", path), *slash = strrchr(folder, '/');
-    if (slash == folder) slash++;
-    if (slash) *slash = 0;
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    free(folder);
-}
-
-void finish_store(Store_writer *w)
+void flush_store(Store_writer *w)
 {
     if (!w->started) write_header(w);
-    bug_if(w->given != w->declared);
-    if (fflush(w->f) != 0 || fsync(fileno(w->f)) != 0) cannot_write(w, "written");
-    if (fclose(w->f) != 0 || rename(w->aside, w->path) != 0) cannot_write(w, "written");
-    sync_folder_of(w->path);
+    flush_out(w->out);
+}
+
+static void free_writer(Store_writer *w)
+{
     json_decref(w->header);
     free(w->aside);
     free(w->path);
     free(w);
+}
+
+static Mark close_writer(Store_writer *w)
+{
+    flush_store(w);
+    bug_if(w->given != w->declared);
+    return close_out(w->out);
+}
+
+Mark end_store(Store_writer *w)
+{
+    Mark mark = close_writer(w);
+    free_writer(w);
+    return mark;
+}
+
+void finish_store(Store_writer *w)
+{
+    close_writer(w);
+    if (!replace_file(w->aside, w->path, w->fault)) {
+        unlink(w->aside);
+        fail(EXIT_DATA, w->path,
+             "%s; what it held before is still there.  Free some space or choose another place with --out",
+             w->own.text);
+    }
+    free_writer(w);
 }

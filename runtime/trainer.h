@@ -37,6 +37,56 @@ bool parse_size(const char *s, int64_t *bytes); /* 512, 64K, 1.5G: powers of 102
 double seconds_now(void);                       /* monotonic */
 char *error_text(int number);                   /* strerror, lower case at its start */
 
+/* ------------------------------------------------------------------ rt_hash.c: checksums */
+
+typedef struct Hash { /* XXH64, seed 0 */
+    uint64_t lane[4], bytes;
+    size_t waiting; /* bytes in rest */
+    unsigned char rest[32];
+} Hash;
+
+void hash_start(Hash *h);
+void hash_add(Hash *h, const void *at, size_t bytes);
+uint64_t hash_end(const Hash *h); /* of all that was added; more may follow */
+uint64_t hash_of(const void *at, size_t bytes);
+
+/* ------------------------------------------------------------------ rt_file.c: files that survive */
+
+typedef struct Fault { /* the first thing that went wrong; path NULL: nothing did */
+    char *path, *text; /* "cannot be written: no space left on device" */
+} Fault;
+
+typedef struct Mark { /* what a file must be again */
+    int64_t bytes;
+    uint64_t hash;
+} Mark;
+
+typedef struct Out { /* a file being written */
+    char *path;
+    Fault *fault;
+    int fd;
+    Hash hash;
+    size_t waiting; /* bytes in room */
+    char room[1 << 16];
+} Out;
+
+bool set_fault(Fault *f, const char *path, const char *doing); /* from errno, unless there is one already; false */
+void clear_fault(Fault *f);
+/* After a fault they do nothing; those that return a bool return false then.  Folders that change are synced. */
+Out *open_out(const char *path, Fault *f); /* made or emptied; never NULL */
+void put_out(Out *o, const void *at, size_t bytes);
+void flush_out(Out *o); /* to the system: nothing that was given is read any more */
+Mark close_out(Out *o); /* synced */
+Mark write_text(const char *path, const char *text, Fault *f);
+bool replace_text(const char *path, const char *text, Fault *f); /* by PATH.part */
+bool sync_folder(const char *path, Fault *f);
+char *folder_of(const char *path); /* from malloc */
+bool make_folders(const char *path, Fault *f);                   /* with all above it */
+bool move_file(const char *from, const char *to, Fault *f);      /* or folder; to be synced by the caller */
+bool replace_file(const char *from, const char *to, Fault *f);   /* within a folder */
+bool replace_link(const char *path, const char *target, Fault *f); /* true also where there are no links */
+bool remove_folder(const char *path);                            /* and the plain files in it */
+
 /* ------------------------------------------------------------------ rt_main.c: the command line */
 
 typedef struct Words {
@@ -130,8 +180,8 @@ int decode_utf8(const unsigned char *at, int64_t n, uint32_t *code);
 int encode_utf8(uint32_t code, char *out);             /* at most 4 bytes, returns how many */
 char *character_text(uint32_t code);                   /* "'é' (U+00E9)" */
 void number_characters(Vocab *v);                      /* from id[]: nonzero where a character occurs */
-void save_vocab(const Vocab *v, const char *folder);   /* FOLDER/tokenizer.json */
-bool load_vocab(Vocab *v, const char *folder);         /* false where there is no such file */
+char *vocab_json(const Vocab *v);                      /* text of a tokenizer.json, from malloc */
+bool load_vocab(Vocab *v, const char *folder);         /* FOLDER/tokenizer.json; false where there is no such file */
 int token_text(const Vocab *v, int32_t id, char *out); /* bytes of a token, at most 4 */
 /* Ids of a prompt; a character that is not in the vocabulary ends the program (3).  ids: room for strlen(s). */
 int64_t encode_text(const Vocab *v, const char *s, int32_t *ids);
@@ -207,13 +257,17 @@ double stored_element(const Stored *s, int64_t i);           /* F32, F64, I32, I
 bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
 
 typedef struct Store_writer Store_writer;
-/* Writes PATH aside; finish_store syncs and renames it.  Tensors are declared first, then given in the same order.  A
- * failure (disk full, no permission) removes what was written aside, leaves an old PATH alone and ends the program (3).
- */
-Store_writer *start_store(const char *path);
+/* Tensors are declared first, then given in the same order. */
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim);
 void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype); /* the next n of the data */
+/* Writes PATH aside; finish_store syncs and renames it.  A failure (disk full, no permission) removes what was written
+ * aside, leaves an old PATH alone and ends the program (3). */
+Store_writer *start_store(const char *path);
 void finish_store(Store_writer *w);
+/* Writes PATH itself; what goes wrong is left in f. */
+Store_writer *start_store_at(const char *path, Fault *f);
+void flush_store(Store_writer *w); /* nothing that was given is read any more */
+Mark end_store(Store_writer *w);   /* synced */
 
 /* ------------------------------------------------------------------ train_weights.c: parameters in such files */
 
