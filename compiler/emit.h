@@ -216,6 +216,10 @@ int program_kernels(const Program *p); /* bodies once */
 void make_folder(const char *dir); /* with those above it */
 void put_file(const char *dir, const char *name, const char *text, size_t bytes); /* left alone if it says that already */
 
+/* emit_bundle.c */
+void write_build_file(const char *dir); /* CMakeLists.txt */
+void write_runtime(const char *dir);    /* runtime/, for --bundle */
+
 /* build.c: what a build takes, for `lathe doctor` */
 const char *c_compiler(void); /* NULL: none */
 const char *runtime_dir(void);

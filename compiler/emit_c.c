@@ -43,26 +43,6 @@ static void say_model(Text *c, Text *h, const Module *m)
     say_tables(c, m);
 }
 
-static const char build_file[] =
-    "# Builds the trainer without Lathe's compiler: cmake -DLATHE_RUNTIME=DIR, the folder runtime/ of Lathe.\n"
-    "cmake_minimum_required(VERSION 3.20)\n"
-    "project(trainer C)\n"
-    "set(LATHE_RUNTIME \"\" CACHE PATH \"the folder runtime/ of Lathe\")\n"
-    "find_package(OpenMP REQUIRED COMPONENTS C)\n"
-    "find_package(PkgConfig REQUIRED)\n"
-    "pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)\n"
-    "set(OPENMP_BLAS ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)\n"
-    "find_library(OPENBLAS openblas PATHS /usr/lib/${OPENMP_BLAS} NO_DEFAULT_PATH)\n"
-    "find_library(OPENBLAS openblas REQUIRED)\n"
-    "find_path(OPENBLAS_INCLUDE cblas.h PATHS /usr/include/${OPENMP_BLAS} NO_DEFAULT_PATH)\n"
-    "find_path(OPENBLAS_INCLUDE cblas.h REQUIRED)\n"
-    "file(GLOB RUNTIME ${LATHE_RUNTIME}/*.c)\n"
-    "add_executable(trainer model.c ${RUNTIME})\n"
-    "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${OPENBLAS_INCLUDE})\n"
-    "target_compile_options(trainer PRIVATE -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno\n"
-    "                       -fno-trapping-math -fno-strict-aliasing)\n"
-    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C PkgConfig::JANSSON ${OPENBLAS} m)\n";
-
 /* mkdir -p */
 void make_folder(const char *dir)
 {
@@ -93,5 +73,6 @@ void emit_c(const Module *m, const char *dir)
     put_file(dir, "model.c", c.at, c.n);
     put_file(dir, "model.h", h.at, h.n);
     put_file(dir, "plan.txt", plan.at, plan.n);
-    put_file(dir, "CMakeLists.txt", build_file, strlen(build_file));
+    write_build_file(dir);
+    if (options.bundle) write_runtime(dir);
 }

@@ -330,6 +330,7 @@ typedef struct Options {        /* of a compilation */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
     const char *dump_after;     /* pass name; prints the stage and stops */
+    bool bundle;                /* build: the folder gets the runtime's sources as well */
     bool brief;                 /* dumps of kernels: a line each */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */

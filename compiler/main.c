@@ -32,6 +32,8 @@ static const struct Option {
      "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
     {"--precision", TEXT, "fp32|fp64", &options.precision, "of all reals (fp32)"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
+    {"--bundle", FLAG, "", &options.bundle,
+     "build: with the runtime's sources, so that cmake and a C compiler alone can build the folder"},
     {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},

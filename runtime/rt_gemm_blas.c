@@ -6,10 +6,33 @@
  *   3. OpenBLAS must not use threads inside a call.  It does not inside an active parallel region; outside one it uses
  *      omp_get_max_threads(), whatever openblas_set_num_threads() said, so that is set to 1 around the call. */
 #include "rt_gemm.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef LATHE_NO_BLAS /* built without the library: every product is for our own engine */
+
+bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add)
+{
+    return (void)c, (void)a, (void)b, (void)g, (void)add, false;
+}
+bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add)
+{
+    return (void)c, (void)a, (void)b, (void)g, (void)add, false;
+}
+void gemm_init_blas(int threads)
+{
+    const char *engine = getenv("LATHE_GEMM");
+    if (engine && strcmp(engine, "openblas") == 0)
+        fputs("trainer: LATHE_GEMM=openblas: built without OpenBLAS, so products run in the trainer's own engine\n",
+              stderr);
+    (void)threads;
+}
+
+#else
 #include <cblas.h>
 #include <limits.h>
 #include <omp.h>
-#include <stdlib.h>
 
 enum { ALL = INT_MAX };
 
@@ -103,3 +126,5 @@ void gemm_init_blas(int threads)
     free(ones);
     free(c);
 }
+
+#endif

@@ -1,0 +1,111 @@
+/* emit_bundle.c: what a generated folder needs to be built without Lathe: CMakeLists.txt, and with --bundle the
+ * runtime. */
+#include "emit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ CMakeLists.txt */
+
+static const char build_head[] =
+    "# Builds the trainer with cmake and a C compiler alone; Lathe itself is not needed:\n"
+    "#     cmake -S . -B build && cmake --build build        ->  build/trainer\n"
+    "# The runtime lies beside, in runtime/ (lathe build --bundle), or where -DLATHE_RUNTIME=DIR says.\n"
+    "cmake_minimum_required(VERSION 3.20)\n"
+    "project(trainer C)\n"
+    "set(LATHE_RUNTIME \"${CMAKE_CURRENT_SOURCE_DIR}/runtime\" CACHE PATH \"the folder runtime/ of Lathe\")\n"
+    "if(NOT EXISTS \"${LATHE_RUNTIME}/lathe_rt.h\")\n"
+    "  message(FATAL_ERROR \"no runtime in ${LATHE_RUNTIME}: give the folder runtime/ of Lathe with "
+    "-DLATHE_RUNTIME=DIR, \"\n"
+    "    \"or write this folder again with lathe build --bundle\")\n"
+    "endif()\n"
+    "\n"
+    "find_package(OpenMP REQUIRED COMPONENTS C)\n"
+    "find_library(JANSSON jansson)\n"
+    "find_path(JANSSON_INCLUDE jansson.h)\n"
+    "if(NOT JANSSON OR NOT JANSSON_INCLUDE)\n"
+    "  message(FATAL_ERROR \"the library jansson (JSON) is missing; Debian, Ubuntu: apt install libjansson-dev\")\n"
+    "endif()\n"
+    "\n"
+    "file(GLOB RUNTIME ${LATHE_RUNTIME}/*.c)\n"
+    "add_executable(trainer model.c ${RUNTIME})\n"
+    "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${JANSSON_INCLUDE})\n"
+    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m)\n";
+
+/* OpenBLAS serves processors without fused multiply-adds, and LATHE_GEMM=openblas. */
+static const char build_blas[] =
+    "\n"
+    "# OpenBLAS, its OpenMP build first: optional, another engine for products (LATHE_GEMM=openblas).\n"
+    "option(WITH_OPENBLAS \"link OpenBLAS where it is there\" ON)\n"
+    "set(OPENMP_BLAS ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)\n"
+    "find_library(OPENBLAS openblas HINTS /usr/lib/${OPENMP_BLAS})\n"
+    "find_path(OPENBLAS_INCLUDE cblas.h HINTS /usr/include/${OPENMP_BLAS})\n"
+    "if(WITH_OPENBLAS AND OPENBLAS AND OPENBLAS_INCLUDE)\n"
+    "  target_include_directories(trainer PRIVATE ${OPENBLAS_INCLUDE})\n"
+    "  target_link_libraries(trainer PRIVATE ${OPENBLAS})\n"
+    "else()\n"
+    "  target_compile_definitions(trainer PRIVATE LATHE_NO_BLAS)\n"
+    "endif()\n";
+
+void write_build_file(const char *dir)
+{
+    Text t = {0};
+    say(&t, "%starget_compile_options(trainer PRIVATE\n  %s)\n%s", build_head, c_flags(), build_blas);
+    put_file(dir, "CMakeLists.txt", t.at, t.n);
+}
+
+/* ------------------------------------------------------------------ the runtime's sources */
+
+static bool is_source(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 2 && (same(name + n - 2, ".c") || same(name + n - 2, ".h"));
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static Names sources_in(const char *dir)
+{
+    Names names = {0};
+    DIR *d = opendir(dir);
+    if (!d) return names;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (is_source(e->d_name)) push(&names, copy_string(e->d_name));
+    closedir(d);
+    if (names.n) qsort(names.at, (size_t)names.n, sizeof *names.at, by_text);
+    return names;
+}
+
+/* The build file takes whatever lies there; what is not ours may be the user's, and is not ours to remove. */
+static void refuse_others(const char *to, const Names *ours)
+{
+    Names there = sources_in(to);
+    for (int i = 0; i < there.n; i++)
+        if (!bsearch(&there.at[i], ours->at, (size_t)ours->n, sizeof *ours->at, by_text))
+            err((Where){0},
+                "%s/%s is no file of this Lathe's runtime, and would be built with it\n"
+                "  remove it, or give another folder with -o DIR",
+                to, there.at[i]);
+}
+
+void write_runtime(const char *dir)
+{
+    const char *from = runtime_dir(), *to = format("%s/runtime", dir);
+    Names names = sources_in(from);
+    if (access(format("%s/rt_main.c", from), R_OK) != 0)
+        err((Where){0},
+            "--bundle copies the runtime's sources, and %s has none\n"
+            "  set LATHE_RUNTIME to the folder runtime/ of Lathe's sources",
+            from);
+    make_folder(to);
+    refuse_others(to, &names);
+    for (int i = 0; i < names.n; i++) {
+        size_t bytes;
+        char *text = read_file(format("%s/%s", from, names.at[i]), &bytes);
+        if (!text) err((Where){0}, "cannot read %s/%s: %s", from, names.at[i], strerror(errno));
+        put_file(to, names.at[i], text, bytes);
+    }
+}
