@@ -69,18 +69,20 @@ static size_t breaking_point(const char *s, size_t start, size_t room)
 {
     size_t best = 0;
     int depth = 0, least = 1 << 20;
+    size_t any = 0; /* the last space outside of strings */
+    bool string = false;
     for (size_t i = 0; s[i] && i < room; i++) {
+        if (s[i] == '"' && (i == 0 || s[i - 1] != '\\')) string = !string;
+        if (string) continue;
         if (strchr("([{", s[i])) depth++;
         if (strchr(")]}", s[i])) depth--;
         if (s[i] != ' ' || i <= start) continue;
+        any = i;
         int bad = badness(s, i, depth);
         if (bad >= 0 && i < room / 2) bad += 8;
         if (bad >= 0 && bad <= least) least = bad, best = i;
     }
-    if (best) return best;
-    for (size_t i = start + 1; s[i] && i < room; i++)
-        if (s[i] == ' ') best = i;
-    return best;
+    return best ? best : any;
 }
 
 static void say_line(Text *t, const char *s, size_t columns)

@@ -231,11 +231,17 @@ void say_tables(Text *t, const Module *m);                             /* descri
 char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
 
 char *quoted(const char *s);                                           /* as a C string; NULL as NULL */
+char *braces(int n, const int64_t *x);                                 /* {1, 2} */
+const char *dtype_word(DType t);                                       /* LATHE_F32 */
 
 /* emit_kernels.c: what each LAP of an entry stands for */
 void say_kernel_table(Text *t, const Program *p);
 char *kernel_count(const Program *p); /* of the rows */
 char *kernel_table(const Program *p); /* its name */
+
+/* emit_watch.c: what each kernel touches, with --instrument */
+void say_watch_tables(Text *t, const Module *m, const Program *p);
+char *watch_table(const Program *p); /* its name */
 
 /* emit_params.c: the struct of parameters */
 void name_parameters(const Desc *d);

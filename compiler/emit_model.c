@@ -103,7 +103,7 @@ char *quoted(const char *s)
     return t.at;
 }
 
-static char *braces(int n, const int64_t *x)
+char *braces(int n, const int64_t *x)
 {
     Text t = {0};
     say(&t, "{");
@@ -113,10 +113,7 @@ static char *braces(int n, const int64_t *x)
     return t.at;
 }
 
-static const char *dtype_word(DType t)
-{
-    return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64"}[t];
-}
+const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64"}[t]; }
 
 static const char *role_word(Lathe_role r)
 {
@@ -210,18 +207,20 @@ static void say_entry_table(Text *t, const Module *m)
         say_tensors(t, m, p, INPUTS, "in");
         say_tensors(t, m, p, OUTPUTS, "out");
         say_kernel_table(t, p);
+        say_watch_tables(t, m, p);
     }
     if (!m->programs.n) return;
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
+        const char *instruments = options.instrument ? format(", .instruments = %s", watch_table(p)) : "";
         say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f,\n", quoted(p->graph->name),
             identifier(p->graph->name), (long long)p->work_bytes, entry_flops(p));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
-                              ".output = %s, .kernels = %s, .kernel = %s},\n",
+                              ".output = %s, .kernels = %s, .kernel = %s%s},\n",
                               size_of(m, p, INPUTS, "in"), size_of(m, p, OUTPUTS, "out"), count_home(p, INPUTS),
                               count_home(p, OUTPUTS), array_or_null(p, INPUTS, "in"), array_or_null(p, OUTPUTS, "out"),
-                              kernel_count(p), kernel_table(p)));
+                              kernel_count(p), kernel_table(p), instruments));
     }
     say(t, "};\n\n");
 }
@@ -255,6 +254,37 @@ static void say_knobs(Text *t, const Desc *d)
     for (int i = 0; i < d->knobs.n; i++)
         say_wrapped(t, format("    {%s, %s},", quoted(d->knobs.at[i].name), quoted(d->knobs.at[i].value)));
     say(t, "};\n\n");
+}
+
+/* A string literal a line, broken after blanks. */
+static void say_string_member(Text *t, const char *name, const char *s)
+{
+    enum { ROOM = 76 };
+    say(t, "    .%s = ", name);
+    for (size_t n = strlen(s), end; n > ROOM; s += end, n -= end) {
+        for (end = ROOM; end > 1 && s[end - 1] != ' ';) end--;
+        if (end <= 1) break;
+        say(t, "%s\n            ", quoted(copy_bytes_as_string(s, end)));
+    }
+    say(t, "%s,\n", quoted(s));
+}
+
+/* A word as a shell takes it for one. */
+static const char *shell_word(const char *s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%";
+    return s[strspn(s, plain)] || strchr(s, '\'') ? format("'%s'", s) : s;
+}
+
+/* What a user says for the same program again, on the way to `lathe replay`. */
+static char *rebuild_words(const Desc *d)
+{
+    Text t = {0};
+    say(&t, "%s", shell_word(d->file));
+    if (options.config) say(&t, " --config %s", shell_word(options.config));
+    for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_word(options.sets.at[i]));
+    if (in_doubles()) say(&t, " --precision fp64");
+    return t.at;
 }
 
 static void say_plan_table(Text *t, const Plan *p)
@@ -291,6 +321,7 @@ void say_tables(Text *t, const Module *m)
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
                           quoted(d->model), quoted(d->config ? d->config : ""), wide ? "fp64" : "fp32",
                           (unsigned long long)d->source_hash));
+    say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 9,\n", d->params.n, m->programs.n,

@@ -333,6 +333,7 @@ typedef struct Options {        /* of a compilation */
     bool bundle;                /* build: the folder gets the runtime's sources as well */
     bool brief;                 /* dumps of kernels: a line each */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
+    bool instrument;            /* for `trainer replay`: a kernel an operation, and tables of what each touches */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
 extern Options options;

@@ -13,7 +13,7 @@ typedef VEC(const char *) Words;
 static struct {
     const char *command, *model;
     const char *from; /* dump: the first pass that runs */
-    Words rest;       /* train: what the trainer gets */
+    Words rest;       /* train, replay: what the trainer gets */
 } line_of;
 
 typedef enum Kind { FLAG, TEXT, SET } Kind;
@@ -50,6 +50,8 @@ static const struct Option {
     {"--no-whole", FLAG, "", &options.no_whole, "whole ops are made of primitives, as they are defined"},
     {"--no-pack", FLAG, "", &options.no_pack, "loops pack what they multiply by at each iteration"},
     {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
+    {"--instrument", FLAG, "", &options.instrument,
+     "a trainer that can `replay` a step and name the first tensor that is not finite"},
     {"--poison", FLAG, "", &options.poison, "work memory is NaN before each call (for tests)"},
     {"--check-stages", FLAG, "", &options.check_stages, "check the graph after every pass (for tests)"},
 };
@@ -93,14 +95,23 @@ static bool is_description(const char *word)
     return dot && (same(dot, ".lua") || same(dot, ".graph"));
 }
 
-/* What `train` does not know goes to the trainer, in its order. */
+/* What `train` and `replay` do not know goes to the trainer, in its order. */
 static void take_word(const char *word)
 {
-    bool train = same(line_of.command, "train");
-    if (word[0] == '-' && word[1] && !train) unknown_option(word);
-    if (!line_of.model && (!train || is_description(word))) line_of.model = word;
-    else if (train) push(&line_of.rest, word);
+    bool passes_on = same(line_of.command, "train") || same(line_of.command, "replay");
+    if (word[0] == '-' && word[1] && !passes_on) unknown_option(word);
+    if (!line_of.model && (!passes_on || is_description(word))) line_of.model = word;
+    else if (passes_on) push(&line_of.rest, word);
     else usage_error("%s: one description is enough (found %s as well)", line_of.model, word);
+}
+
+/* A kernel an operation, whose inputs are still there when it has run.  Budgets are for other builds. */
+static void set_instruments(void)
+{
+    options.instrument |= same(line_of.command, "replay");
+    if (!options.instrument) return;
+    options.no_fuse = options.no_in_place = options.no_pack = true;
+    options.memory = NULL;
 }
 
 static void take_line(int argc, char **argv)
@@ -122,6 +133,7 @@ static void take_line(int argc, char **argv)
     }
     if (options.precision && !same(options.precision, "fp32") && !same(options.precision, "fp64"))
         usage_error("--precision %s: expected fp32 or fp64", options.precision);
+    set_instruments();
 }
 
 /* ------------------------------------------------------------------ compiling */
@@ -152,7 +164,7 @@ static const char *folder_for(const Desc *d)
     uint64_t h = d->source_hash;
     const bool switches[] = {options.no_merge,     options.no_fuse,  options.no_reuse,    options.no_in_place,
                              options.all_in_place, options.no_split, options.no_simplify, options.no_recompute,
-                             options.no_whole,     options.no_pack,  options.poison};
+                             options.no_whole,     options.no_pack,  options.poison,      options.instrument};
     h = hash_bytes(switches, sizeof switches, h);
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
@@ -238,7 +250,8 @@ static int do_build(void)
     return 0;
 }
 
-static int do_train(void)
+/* `lathe train`, `lathe replay`: the trainer's command of that name. */
+static int do_run(void)
 {
     if (options.target == &target_cuda)
         usage_error(
@@ -246,7 +259,8 @@ static int do_train(void)
     const char *program = trainer();
     Words words = {0};
     push(&words, program);
-    push(&words, "train");
+    push(&words, line_of.command);
+    if (options.json) push(&words, "--json");
     for (int i = 0; i < line_of.rest.n; i++) push(&words, line_of.rest.at[i]);
     push(&words, NULL);
     fflush(stdout);
@@ -344,7 +358,8 @@ static const struct Command {
     {"check", do_check, "MODEL.lua", "is it sound, and how large is it"},
     {"plan", do_plan, "MODEL.lua", "its memory, to the byte, and its kernels"},
     {"build", do_build, "MODEL.lua", "writes the C program and compiles it; prints the trainer's path"},
-    {"train", do_train, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
+    {"train", do_run, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
+    {"replay", do_run, "MODEL.lua", "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},
     {"dump", do_dump, "FILE", "prints the graph or the kernels after a pass; FILE is a description or a printed graph"},
     {"ops", do_ops, "", "the operations"},
     {"passes", do_passes, "", "the passes, in order"},

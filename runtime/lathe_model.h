@@ -72,6 +72,39 @@ typedef struct Lathe_kernel {   /* a line of an entry: what its LAP stands for *
     double flops, bytes;        /* of one call: 2 · multiply-adds of its contractions; what it cannot help moving */
 } Lathe_kernel;
 
+/* What a kernel reads or writes, and the loops it runs in: printed by `lathe build --instrument` alone, for `trainer replay`. */
+typedef enum Lathe_home { LATHE_PARAMS, LATHE_GRADS, LATHE_STATES, LATHE_IN, LATHE_OUT, LATHE_WORK } Lathe_home;
+
+typedef struct Lathe_loop {
+    const char *name;           /* "layer" */
+    int outer;                  /* the loop around it, -1: none */
+    int64_t trip;
+    bool reverse;               /* iterations trip - 1 … 0 */
+} Lathe_loop;
+
+/* Element (i0, i1, …) is element base + Σ stride[k] · i_k + Σ over[l] · iteration of loop l, of the array `offset` bytes
+ * into its home; where low[k] <= i_k < high[k] fails for some k (guarded), there is none. */
+typedef struct Lathe_operand {
+    int lap, loop;              /* its kernel; the innermost loop that runs in, -1: none */
+    bool written;
+    const char *name;
+    Lathe_home home;
+    Lathe_dtype dtype;
+    int64_t offset, base;
+    int rank;
+    int64_t dim[LATHE_MAXRANK], stride[LATHE_MAXRANK];
+    bool guarded;
+    int64_t low[LATHE_MAXRANK], high[LATHE_MAXRANK];
+    int overs;
+    struct { int loop; int64_t stride; } over[LATHE_MAXRANK];
+} Lathe_operand;
+
+typedef struct Lathe_instruments {
+    int loops, operands;
+    const Lathe_loop *loop;
+    const Lathe_operand *operand;       /* in the order of the kernels' text; of one kernel, what it writes comes first */
+} Lathe_instruments;
+
 typedef struct Lathe_entry {
     const char *name;           /* train, grad, eval, decode */
     void (*run)(const Lathe_call *);
@@ -81,6 +114,7 @@ typedef struct Lathe_entry {
     int kernels;                /* 0 but for train */
     const Lathe_kernel *kernel; /* in the order of its text */
     double flops;               /* of one call: 2 · multiply-adds of its contractions */
+    const Lathe_instruments *instruments;   /* NULL but for train in a build with --instrument */
 } Lathe_entry;
 
 typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW } Lathe_optimizer;
@@ -108,6 +142,7 @@ typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
 
 typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
+    const char *rebuild;        /* what to say after `lathe build` for it again: "models/gpt.lua --config char"; may be NULL */
     Lathe_dtype real;           /* of parameters, gradients and optimizer */
     int64_t batch, seq, vocab;  /* 0 where it has none */
     int params, entries, states, knobs, categories;

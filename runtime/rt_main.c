@@ -17,7 +17,8 @@ enum { /* subcommands, as bits */
        BENCH = 32,
        INFO = 64,
        PROFILE = 128,
-       ALL = 255
+       REPLAY = 256,
+       ALL = 511
 };
 
 typedef struct Command {
@@ -40,6 +41,8 @@ static const Command commands[] = {
     {"bench", BENCH, bench_command, "[--steps N] [--json]", "Times training steps on random data."},
     {"profile", PROFILE, profile_command, "[--steps N] [--trace FILE] [--json]",
      "Times each kernel of training steps on random data against the least it could take."},
+    {"replay", REPLAY, replay_command, "--step N --data PATH… [--weights W.safetensors] [options]",
+     "Runs a training step again and names the first tensor that is not finite (build with --instrument)."},
     {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -58,23 +61,28 @@ typedef struct Option {
 #define AT(f) offsetof(Trainer, f)
 
 static const Option options[] = {
-    {"data", TRAIN | EVAL, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
+    {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
     {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
      "the text trained on, where no tokenizer.json lies beside the weights"},
-    {"tokenizer", TRAIN | EVAL | GENERATE, KNOB, 0, "tokenizer", "NAME", "bytes or chars"},
-    {"val-fraction", TRAIN | EVAL, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
+    {"tokenizer", TRAIN | EVAL | GENERATE | REPLAY, KNOB, 0, "tokenizer", "NAME", "bytes or chars"},
+    {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
     {"steps", BENCH | PROFILE, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
+    {"step", REPLAY, COUNT, AT(steps), NULL, "N", "the step to run, as the trainer counts them"},
     {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: times the size of the training data"},
     {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on"},
     {"tokens", GENERATE, KNOB, 0, "sample_tokens", "N", "tokens to write"},
-    {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | INFO, SET, 0, NULL, "k=v", "changes a setting of the recipe"},
-    {"seed", TRAIN | GENERATE | GRAD | INIT | BENCH | PROFILE, SEED, AT(seed), NULL, "S", "0 … 2147483647 (default 1)"},
+    {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
+     "changes a setting of the recipe"},
+    {"seed", TRAIN | GENERATE | GRAD | INIT | BENCH | PROFILE | REPLAY, SEED, AT(seed), NULL, "S",
+     "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"weights", TRAIN | EVAL | GENERATE | GRAD, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters to start from (default of eval, generate: the run folder's)"},
+    {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
+     "parameters before the step (default: drawn from the seed, and all steps before it run)"},
     {"inputs", GRAD, TEXT, AT(inputs), NULL, "I.safetensors", "inputs under the description's names; ids I32 or I64"},
     {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
     {"eval-every", TRAIN, KNOB, 0, "eval_every", "N", "steps between evaluations"},

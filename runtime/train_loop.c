@@ -117,16 +117,34 @@ static void evaluate_run(Training *r, int64_t done)
     if (r->scores.complete) report_scores(&r->report, done, &r->scores);
 }
 
+/* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data. */
+static char *replay_words(const Trainer *t, const char *path, int64_t number)
+{
+    const Lathe_model *m = t->model;
+    char *s = text_of("lathe replay %s --weights %s --step %lld --seed %d", m->rebuild ? m->rebuild : "MODEL.lua", path,
+                      (long long)number, t->seed);
+    if (t->recipe.val_fraction != m->recipe.val_fraction)
+        s = text_of("%s --val-fraction %g", s, t->recipe.val_fraction);
+    if (t->tokenizer_given) s = text_of("%s --tokenizer %s", s, t->recipe.tokenizer == LATHE_CHARS ? "chars" : "bytes");
+    s = text_of("%s --data", s);
+    for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, t->data.at[i]);
+    return s;
+}
+
+/* The parameters are still those before the step (take_step); they are kept apart from the run's own, for replay. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
     const char *kept = r->saved >= 0 ? text_of("the weights of step %lld are kept in %s/model.safetensors",
                                                (long long)r->saved, run_folder(r->t))
                                      : "nothing had been saved yet";
+    char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
     end_line(&r->report);
-    fail(EXIT_DIVERGED, NULL,
-         "step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
+    note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
          "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
+    save_weights(r->t->model, before, r->memory.params);
+    fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
+         replay_words(r->t, before, step + 1));
 }
 
 static void one_step(Training *r, int64_t step)

@@ -162,6 +162,35 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
             r->data->text ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq), now - r->started);
 }
 
+/* ------------------------------------------------------------------ a loss that jumps */
+
+/* Standard deviations by which the loss lies above its mean, both over about the last hundred steps (exponentially
+ * weighted; Welford's update).  0 for the first thirty, and for what is no more than rounding. */
+double spike_score(Spike *s, double loss)
+{
+    enum { SETTLED = 30, MEMORY = 100 };
+    double share = 1.0 / (s->n < MEMORY ? s->n + 1 : MEMORY), off = loss - s->mean;
+    double deviation = sqrt(s->variance), least = 1e-3 * fabs(s->mean);
+    double score = s->n < SETTLED ? 0 : off / (deviation > least ? deviation : least);
+    if (score > SPIKE) off = SPIKE * deviation; /* one jump shall not hide the next */
+    s->mean += share * off;
+    s->variance = (1 - share) * (s->variance + share * off * off);
+    s->n++;
+    return score;
+}
+
+static void warn_of_spike(Report *r, int64_t done, double loss)
+{
+    enum { APART = 100 }; /* steps between two warnings */
+    double mean = r->spike.mean, score = spike_score(&r->spike, loss);
+    if (score <= SPIKE || done < r->next_warning) return;
+    r->next_warning = done + APART;
+    report_text(r,
+                "step %lld: the loss jumped to %.4f, %.0f standard deviations above its mean of %.4f; if that lasts, "
+                "lower the learning rate (--set lr=%g) or clip gradients (--set clip=1)",
+                (long long)done, loss, score, mean, r->t->recipe.lr / 2);
+}
+
 /* The first steps count for less: the mean of the time is over at most the last twenty or so. */
 void report_step(Report *r, int64_t done, Step s)
 {
@@ -171,6 +200,7 @@ void report_step(Report *r, int64_t done, Step s)
     r->last_step = now;
     write_metrics(r, done, s, now);
     show_progress(r, done, s, now);
+    warn_of_spike(r, done, s.loss);
 }
 
 void report_text(Report *r, const char *fmt, ...)

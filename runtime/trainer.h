@@ -118,6 +118,7 @@ int grad_command(Trainer *t);     /* train_grad.c */
 int init_command(Trainer *t);     /* train_grad.c */
 int bench_command(Trainer *t);    /* train_bench.c */
 int profile_command(Trainer *t);  /* train_profile.c */
+int replay_command(Trainer *t);   /* train_replay.c */
 int info_command(Trainer *t);     /* train_info.c */
 
 /* ------------------------------------------------------------------ train_knobs.c: --set k=v */
@@ -341,6 +342,13 @@ double product_rate(Lathe_dtype real, void *room, int64_t bytes);
 
 /* ------------------------------------------------------------------ train_report.c: progress and the run folder */
 
+enum { SPIKE = 6 }; /* standard deviations that are worth a warning */
+typedef struct Spike { /* what is known of the losses so far */
+    double mean, variance;
+    int64_t n;
+} Spike;
+double spike_score(Spike *s, double loss); /* and takes the loss in */
+
 typedef struct Report {
     const Trainer *t;
     const Data *data;
@@ -349,6 +357,8 @@ typedef struct Report {
     bool tty, line_open; /* a line without its end stands on the terminal */
     double started, last_line, last_step, smooth_ms;
     int64_t steps, items_per_step, every; /* every: of the metrics' lines */
+    Spike spike;
+    int64_t next_warning; /* of a spike: not before this step */
 } Report;
 
 void open_report(Report *r, const Trainer *t, const Data *d,

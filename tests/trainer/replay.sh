@@ -1,0 +1,58 @@
+# replay.sh: a planted 0/0 in layer 3 of a gpt ends the run and is named: operation, line, layer, ranges of its inputs.
+top=$PWD
+. tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
+[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
+some_text text 400
+small="--config char --set layers=5 --set width=32 --set heads=2 --set seq=16 --set batch=2 --set dropout=0.1 --set steps=6"
+
+# block() of models/gpt.lua, with its residual divided by something that is zero in layer 3 alone.  plant LINE-OF-LUA
+plant() {
+    awk -v line="$1" '/x = nn.stack\(c.layers/ { print "    x = nn.stack(c.layers, x, function(x, i)"; print line
+        print "      return block(c, init, x) end, { name = \"h\" })"; next } { print }' "$top/models/gpt.lua" >planted.lua
+    grep -n 'local z' planted.lua | cut -d: -f1
+}
+
+at=$(plant '      local z = nn.where(nn.eq(i, 3), 0.0, 1.0) x = x * z / z')
+# shellcheck disable=SC2086
+refuses 4 'step 1: expected a finite loss, found loss -*nan' "$lathe" train planted.lua $small -o g --data text --out run --seed 7
+says 'nothing had been saved yet' err
+replay=$(sed -n 's/^  lathe replay/replay/p' err)
+# shellcheck disable=SC2086
+"$lathe" $replay >out 2>err
+[ $? = 4 ] && ok "replay exits with 4" || wrong "exit code of replay: $replay"
+sed -n 3,8p out >first
+says 'operation  .*: div' first
+says "line       planted.lua:$at\$" first
+says 'layer      h, layer 3 of 0 to 4' first
+says 'tensor     .*\[2, 16, 32\]: 1,024 nan, 0 infinite of 1,024, the first at \[0\]\[0\]\[0\]' first
+[ "$(grep -c 'input .*: 0 to 0$' first)" = 2 ] && ok "inputs" || { wrong "ranges of the inputs"; cat out; }
+# shellcheck disable=SC2086
+"$lathe" $replay --json >out 2>err
+says '"path":"h".*"iterations":{"layer":3}' out
+
+# Twice as large each time: what overflows is an exponential, in the first layer that it happens in.
+at=$(plant '      local z = nn.where(nn.eq(i, 2), 100.0, 1.0) x = x + (nn.exp(x * 0 + z) - nn.exp(x * 0 + z))')
+# shellcheck disable=SC2086
+refuses 4 'expected a finite loss' "$lathe" train planted.lua $small -o g2 --data text --out run2
+replay=$(sed -n 's/^  lathe replay/replay/p' err)
+# shellcheck disable=SC2086
+"$lathe" $replay >out 2>err
+sed -n 3,8p out >first
+says 'operation  .*: exp' first
+says 'layer 2 of 0 to 4' first
+says 'infinite of 1,024, the first at \[0\]\[0\]\[0\] is inf' first
+says 'input .*: 100 to 100' first
+
+# A sound model: the same losses as the run's, but for rounding; what the ordinary trainer says; damaged weights.
+# shellcheck disable=SC2086
+works "$lathe" train "$top/models/gpt.lua" $small -o sound --data text --out run3
+loss=$(sed -n 's/^{"step":4,"split":"train","loss":\([0-9.]*\).*/\1/p' run3/metrics.jsonl)
+# shellcheck disable=SC2086
+works "$lathe" replay "$top/models/gpt.lua" $small --data text --step 4 --json
+close "$(number loss out)" "$loss" 1e-4 "loss of step 4"
+says '"born":\[\]' out
+refuses 2 'built without instruments; `lathe replay .*gpt.lua --config char --set layers=5' sound/trainer replay --step 1 --data text
+# shellcheck disable=SC2086
+refuses 2 'replay needs the number of a step' "$lathe" replay "$top/models/gpt.lua" $small --data text
+finish
