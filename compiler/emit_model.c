@@ -240,6 +240,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "        .clip = %s, .accumulate = %lld,\n", number_text(r->clip), (long long)r->accumulate);
     say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
         (long long)r->save_every, (long long)r->log_every);
+    say(t, "        .keep_last = %lld,\n", (long long)r->keep_last);
     say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer],
         number_text(r->val_fraction), quoted(r->csv_target));
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),

@@ -192,6 +192,16 @@ Csv_data *open_csv(const Words *paths, const char *target, int64_t classes)
 
 int64_t csv_rows(const Csv_data *c) { return c->rows; }
 int csv_features(const Csv_data *c) { return c->columns - 1; }
+
+uint64_t csv_hash(const Csv_data *c)
+{
+    Hash h;
+    hash_start(&h);
+    hash_add(&h, c->feature, sizeof *c->feature * (size_t)(c->rows * (c->columns - 1)));
+    hash_add(&h, c->class, sizeof *c->class * (size_t)c->rows);
+    return hash_end(&h);
+}
+
 int64_t csv_heap(const Csv_data *c) { return c->room * (8 * c->columns + 4); }
 const double *csv_row(const Csv_data *c, int64_t row) { return c->feature + row * (c->columns - 1); }
 int32_t csv_class(const Csv_data *c, int64_t row) { return c->class[row]; }

@@ -170,6 +170,15 @@ Text_data *open_text(const Words *paths, Vocab *v, int64_t limit)
 }
 
 int64_t text_tokens(const Text_data *t) { return t->tokens; }
+
+uint64_t text_hash(const Text_data *t)
+{
+    Hash h;
+    hash_start(&h);
+    for (int i = 0; i < t->n; i++) hash_add(&h, t->file[i].at, (size_t)t->file[i].bytes);
+    return hash_end(&h);
+}
+
 int64_t text_heap(const Text_data *t) { return t->heap; }
 
 /* Byte offset of a character of the file. */

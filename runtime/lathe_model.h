@@ -130,7 +130,8 @@ typedef struct Lathe_recipe {
     int64_t warmup, steps;      /* optimizer steps */
     double clip;                /* of the global norm of the gradient; 0: none */
     int64_t accumulate;         /* micro-batches in a step; fixed when built */
-    int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, never, by time */
+    int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
+    int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
     Lathe_tokenizer tokenizer;
     double val_fraction;        /* the last part of the data, kept for evaluation */
     const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */

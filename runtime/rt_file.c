@@ -16,8 +16,9 @@
 bool set_fault(Fault *f, const char *path, const char *doing)
 {
     if (f->path) return false;
+    f->number = errno;
     f->path = text_of("%s", path);
-    f->text = text_of("cannot be %s: %s", doing, error_text(errno));
+    f->text = text_of("cannot be %s: %s", doing, error_text(f->number));
     return false;
 }
 
@@ -129,7 +130,7 @@ static bool sync_folder_of(const char *path, Fault *f)
     return ok;
 }
 
-static bool make_one(const char *path, Fault *f)
+bool add_folder(const char *path, Fault *f)
 {
     if (f->path) return false;
     if (mkdir(path, 0777) == 0) return sync_folder_of(path, f);
@@ -146,7 +147,7 @@ bool make_folders(const char *path, Fault *f)
     char *parent = folder_of(path);
     bool ok = strcmp(parent, path) == 0 || make_folders(parent, f);
     free(parent);
-    return ok && make_one(path, f);
+    return ok && add_folder(path, f);
 }
 
 bool move_file(const char *from, const char *to, Fault *f)

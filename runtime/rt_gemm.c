@@ -66,6 +66,18 @@ static bool through_blas = true;
 #define NAME(x) x##_f64
 #include "rt_gemm_real.h"
 
+const char *gemm_engine(void)
+{
+#if defined __AVX512F__
+    static const char vectors[] = "avx512";
+#elif defined __AVX2__
+    static const char vectors[] = "avx2";
+#else
+    static const char vectors[] = "plain";
+#endif
+    return through_blas ? "openblas" : vectors;
+}
+
 void rt_init_gemm(int threads)
 {
     const char *engine = getenv("LATHE_GEMM");

@@ -10,6 +10,7 @@
 /* Once, before the first gemm: OpenBLAS at one thread a call, and its packing buffers for `threads` callers taken and
  * touched, so that no step pays for it.  Also sets the number of OpenMP threads. */
 void rt_init_gemm(int threads);
+const char *gemm_engine(void); /* the engine, or the vectors that ours was compiled for */
 
 /* ---- train_init.c */
 

@@ -30,7 +30,7 @@ typedef struct Command {
 
 static const Command commands[] = {
     {"train", TRAIN, train_command, "--data PATH… [options]",
-     "Trains; writes config.json, metrics.jsonl, model.safetensors and the tokenizer into the run folder."},
+     "Trains; writes config.json, metrics.jsonl and checkpoints into the run folder."},
     {"eval", EVAL, eval_command, "--data PATH… [--weights W.safetensors] [options]",
      "Loss and metrics over the last part of the data (all of it: --val-fraction 1)."},
     {"generate", GENERATE, generate_command, "[--prompt TEXT…] [--weights W.safetensors] [options]",
@@ -47,7 +47,7 @@ static const Command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-typedef enum Kind { FLAG, TEXT, TEXTS, COUNT, SEED, THREADS, SIZE, KNOB, SET } Kind;
+typedef enum Kind { FLAG, RESUME, TEXT, TEXTS, COUNT, SEED, THREADS, SIZE, KNOB, SET } Kind;
 
 typedef struct Option {
     const char *name;
@@ -79,6 +79,8 @@ static const Option options[] = {
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
+    {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
+     "go on from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
     {"weights", TRAIN | EVAL | GENERATE | GRAD, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters to start from (default of eval, generate: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
@@ -86,7 +88,8 @@ static const Option options[] = {
     {"inputs", GRAD, TEXT, AT(inputs), NULL, "I.safetensors", "inputs under the description's names; ids I32 or I64"},
     {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
     {"eval-every", TRAIN, KNOB, 0, "eval_every", "N", "steps between evaluations"},
-    {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between saves"},
+    {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between checkpoints (SIGUSR1 saves one at once)"},
+    {"keep-last", TRAIN, KNOB, 0, "keep_last", "N", "checkpoints kept, beside the best; 0: all"},
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
     {"prompt", GENERATE, TEXTS, AT(prompt), NULL, "TEXT…", "what to continue, each by itself"},
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
@@ -161,7 +164,7 @@ static const Option *find_option(const Command *c, const char *name)
     refuse_option(c, name);
 }
 
-static void add_word(Words *w, const char *word)
+void add_word(Words *w, const char *word)
 {
     w->at = realloc(w->at, sizeof *w->at * (size_t)(w->n + 1));
     if (!w->at) abort();
@@ -182,6 +185,7 @@ static void take_value(Trainer *t, const Option *o, const char *value)
     void *field = (char *)t + o->field;
     switch (o->kind) {
     case FLAG: *(bool *)field = true; break;
+    case RESUME: *(const char **)field = value ? value : ""; break;
     case TEXT: *(const char **)field = value; break;
     case TEXTS: add_word(field, value); break;
     case COUNT: *(int64_t *)field = count_of(o, value, 1, INT64_MAX); break;
@@ -195,6 +199,7 @@ static void take_value(Trainer *t, const Option *o, const char *value)
     case SET: set_knob_text(t, value); break;
     }
     if (o->kind == KNOB && strcmp(o->knob, "tokenizer") == 0) t->tokenizer_given = true;
+    if (o->kind == SEED) t->seed_given = true;
 }
 
 /* Takes the option at argv[i] and its values; returns the index after them. */
@@ -208,6 +213,10 @@ static int take_option(Trainer *t, const Command *c, int argc, char **argv, int 
         take_value(t, o, NULL);
     } else if (equals) {
         take_value(t, o, equals + 1);
+    } else if (o->kind == RESUME) {
+        if (i < argc && strncmp(argv[i], "--", 2) != 0)
+            fail(EXIT_USAGE, NULL, "--resume takes its path behind an equals sign: --resume=%s", argv[i]);
+        take_value(t, o, NULL);
     } else {
         if (i == argc || (strncmp(argv[i], "--", 2) == 0 && o->kind != COUNT))
             fail(EXIT_USAGE, NULL, "--%s needs a value: --%s %s (%s)", o->name, o->name, o->argument, o->help);
@@ -238,8 +247,6 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
 
 const char *run_folder(const Trainer *t) { return t->out; }
 
-static bool holds_a_run(const char *folder) { return access(text_of("%s/model.safetensors", folder), F_OK) == 0; }
-
 /* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one.
  */
 static const char *default_folder(const Trainer *t)
@@ -251,7 +258,7 @@ static const char *default_folder(const Trainer *t)
         last = next;
         next = text_of("%s-%d", base, n);
     }
-    return strcmp(t->command, "train") == 0 ? next : last;
+    return strcmp(t->command, "train") == 0 && !t->resume ? next : last;
 }
 
 static bool wants_run_folder(const char *command)
@@ -261,7 +268,10 @@ static bool wants_run_folder(const char *command)
 
 char *weights_path(const Trainer *t)
 {
-    return t->weights ? text_of("%s", t->weights) : text_of("%s/model.safetensors", run_folder(t));
+    const char *run = run_folder(t);
+    int64_t step = t->weights ? -1 : newest_checkpoint(run, INT64_MAX);
+    if (t->weights) return text_of("%s", t->weights);
+    return text_of("%s/model.safetensors", step < 0 ? run : checkpoint_path(run, step));
 }
 
 /* Data and weights are read where the system mapped them; a file cut short meanwhile shows as this signal. */
@@ -297,6 +307,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     const Command *c = find_command(model, argv[1]);
     Trainer t = {.model = model, .command = c->name, .recipe = model->recipe, .seed = 1};
     take_options(&t, c, argc, argv);
+    t.out_given = t.out != NULL;
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
     return c->run(&t);
 }

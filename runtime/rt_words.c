@@ -30,12 +30,17 @@ char *text_of(const char *fmt, ...)
     return s;
 }
 
+static const char *advice;
+
+void advise(const char *words) { advice = words; }
+
 void fail(int code, const char *place, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     fflush(stdout);
     fprintf(stderr, "%s: error: %s\n", place ? place : "trainer", vtext(fmt, args));
+    if (advice) fprintf(stderr, "note: %s\n", advice);
     exit(code);
 }
 

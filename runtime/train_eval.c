@@ -103,7 +103,7 @@ int eval_command(Trainer *t)
     open_data(&d, t, false);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, false, false, entries);
-    load_weights(t->model, path, m.params);
+    load_saved_weights(t, path, m.params);
     Scores s = evaluate(&d, &m, t);
     if (t->json) {
         json_t *all = scores_json(&s, &d);

@@ -180,7 +180,7 @@ int generate_command(Trainer *t)
     find_vocab(&g, path);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&g.memory, t, false, false, entries);
-    load_weights(t->model, path, g.memory.params);
+    load_saved_weights(t, path, g.memory.params);
     g.call = call_of(&g.memory, g.entry);
     json_t *results = json_array();
     if (t->prompt.n == 0) generate_one(&g, 0, "", results);

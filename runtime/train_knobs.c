@@ -40,6 +40,7 @@ static const Run_knob knobs[] = {
     {"clip", REAL, FIELD(clip), 0, ANY, NULL, "largest norm of the gradient; 0: not clipped"},
     {"eval_every", COUNT, FIELD(eval_every), 0, MANY, NULL, "steps between evaluations; 0: only at the end"},
     {"save_every", COUNT, FIELD(save_every), 0, MANY, NULL, "steps between saves; 0: only at the end"},
+    {"keep_last", COUNT, FIELD(keep_last), 0, MANY, NULL, "newest checkpoints kept, beside the best; 0: all"},
     {"log_every", COUNT, FIELD(log_every), 0, MANY, NULL, "steps between progress lines; 0: by time"},
     {"tokenizer", WORD, FIELD(tokenizer), 0, 0, tokenizers, "bytes or chars"},
     {"val_fraction", REAL, FIELD(val_fraction), 0, 1, NULL, "last part of the data, kept for evaluation"},
@@ -128,12 +129,45 @@ void set_knob(Trainer *t, const char *name, const char *value)
     const Run_knob *k = find_knob(name);
     if (k) {
         change(&t->recipe, k, value);
+        t->given |= UINT64_C(1) << (k - knobs);
         return;
     }
     if (strcmp(name, "accumulate") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
     for (int i = 0; i < t->model->knobs; i++)
         if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
     refuse_unknown(t, name);
+}
+
+static json_t *value_json(const Lathe_recipe *r, const Run_knob *k);
+
+static char *value_text(const json_t *value)
+{
+    return json_is_real(value)      ? text_of("%.17g", json_real_value(value))
+           : json_is_integer(value) ? text_of("%lld", (long long)json_integer_value(value))
+           : json_is_string(value)  ? text_of("%s", json_string_value(value))
+                                    : NULL;
+}
+
+/* A setting that was not given is the checkpoint's; where the two differ, it is said. */
+static void take_knob(Trainer *t, const Run_knob *k, const json_t *from)
+{
+    json_t *own = value_json(&t->recipe, k);
+    char *theirs = value_text(from), *ours = value_text(own);
+    bool given = t->given >> (k - knobs) & 1;
+    if (theirs && (!ours || strcmp(theirs, ours) != 0)) {
+        if (given) note("%s is %s as given; it was %s in the checkpoint", k->name, ours, theirs);
+        else note("%s is %s as in the checkpoint; this trainer's own is %s", k->name, theirs, ours ? ours : "none");
+        if (!given) change(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
+    }
+    json_decref(own);
+}
+
+void take_recipe(Trainer *t, const json_t *recipe)
+{
+    for (int i = 0; i < KNOBS; i++) {
+        const json_t *from = json_object_get(recipe, knobs[i].name);
+        if (from) take_knob(t, &knobs[i], from);
+    }
 }
 
 void set_knob_text(Trainer *t, const char *assignment)

@@ -6,11 +6,14 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------ signals */
 
 volatile int interrupted;
+
+static volatile sig_atomic_t save_wanted; /* by SIGUSR1 */
 
 /* The first signal lets the step finish and saves; a second one ends at once. */
 static void on_signal(int number)
@@ -19,11 +22,24 @@ static void on_signal(int number)
     interrupted = number;
 }
 
+static void on_save_signal(int number)
+{
+    (void)number;
+    save_wanted = 1;
+}
+
+/* From the start: a run that is asked to save while it loads must not end of it. */
+static void catch_save_signal(void)
+{
+    struct sigaction save = {.sa_handler = on_save_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &save, NULL);
+}
+
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, &end, NULL);
 }
 
 /* ------------------------------------------------------------------ a step */
@@ -33,6 +49,7 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
     e->run(call);
     Step s = {output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step)};
     LAP(LAP_NORM);
+    wait_until_copied(t->saver);
     if (isfinite(s.loss) && isfinite(s.norm))
         optimizer_step(o, params, call->grads, step, s.rate, clip_scale(s.norm, t->recipe.clip));
     LAP(LAP_UPDATE);
@@ -47,12 +64,30 @@ typedef struct Training {
     Memory memory;
     Optimizer optimizer;
     Report report;
+    Saver *saver;
+    Progress at;
     const Lathe_entry *entry;
     int64_t items, *item; /* of one step */
-    int64_t saved;        /* steps done at the last save; -1: none */
     bool evaluates;
     Scores scores; /* of the last evaluation */
+    State from;    /* of the checkpoint resumed from */
+    char *checkpoint;
 } Training;
+
+/* Before anything is read: the checkpoint says with which settings and data the run goes on. */
+static void find_start(Training *r)
+{
+    Trainer *t = r->t;
+    r->at = (Progress){.evaluated = -1, .best_step = -1};
+    if (!t->resume) return;
+    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --weights both say where to start from; give one");
+    r->checkpoint = find_checkpoint(t);
+    lock_run(run_folder(t));
+    open_checkpoint(&r->from, r->checkpoint);
+    resume_settings(t, &r->from);
+    t->weights = text_of("%s/model.safetensors", r->checkpoint);
+    r->at = r->from.at;
+}
 
 /* --epochs and --tokens say how long in other units than steps. */
 static void settle_steps(Training *r)
@@ -76,46 +111,145 @@ static void settle_evaluation(Training *r)
              (long long)r->data.val, r->data.text ? "tokens" : "rows");
 }
 
+static void check_steps(const Training *r)
+{
+    if (r->at.step > r->t->recipe.steps)
+        fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has %lld steps behind it already; give more",
+             (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);
+}
+
+static void fill_arrays(Training *r)
+{
+    Trainer *t = r->t;
+    void *params = r->memory.params;
+    optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, params, &r->optimizer);
+    else if (t->weights) load_saved_weights(t, t->weights, params);
+    else init_parameters(t->model, (uint64_t)t->seed, params);
+    advise(NULL);
+    if (t->resume) compare_origin(t, &r->data, &r->from);
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    char *x = realpath(a, NULL), *y = realpath(b, NULL);
+    bool same = x && y && strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* A run that goes on in its own folder keeps what its checkpoint had behind it; all else that is there is set aside. */
+static void open_run(Training *r)
+{
+    const char *run = run_folder(r->t);
+    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL;
+    char *checkpoints = text_of("%s/checkpoints", run);
+    bool own = folder && same_folder(folder, checkpoints);
+    lock_run(run);
+    if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
+    if (prepare_run(run, own ? r->at.step : -1, &where))
+        note("%s the run folder held before %s in %s", own ? "later checkpoints that" : "what", own ? "lie" : "lies",
+             where);
+    open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
+    r->saver =
+        open_saver(r->t, r->memory.params, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    free(folder);
+    free(metrics);
+    free(checkpoints);
+}
+
 static void start_training(Training *r, Trainer *t)
 {
     static const char *const entries[] = {"train", "eval", NULL};
     r->t = t;
-    r->saved = -1;
     r->entry = need_entry(t->model, "train");
     check_memory(t);
+    find_start(r);
     open_data(&r->data, t, true);
     r->items = items_in_call(r->entry);
     r->item = must_alloc(sizeof *r->item * (size_t)r->items);
     settle_steps(r);
+    check_steps(r);
     settle_evaluation(r);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
-    optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
-    if (t->weights) load_weights(t->model, t->weights, r->memory.params);
-    else init_parameters(t->model, (uint64_t)t->seed, r->memory.params);
-    open_report(&r->report, t, &r->data, r->items);
+    fill_arrays(r);
+    open_run(r);
+    t->saver = r->saver;
 }
 
-/* The vocabulary is written with the weights, so that the two in a run folder always belong together. */
-static void save_run(Training *r, int64_t done)
+/* ------------------------------------------------------------------ saving */
+
+static void report_saved(Training *r)
 {
-    char *path = text_of("%s/model.safetensors", run_folder(r->t));
-    if (r->saved == done) return;
-    Fault f = {0};
-    if (r->data.text && !replace_text(text_of("%s/tokenizer.json", run_folder(r->t)), vocab_json(&r->data.vocab), &f))
-        fail(EXIT_DATA, f.path, "%s; free some space or choose another folder with --out", f.text);
-    save_weights(r->t->model, path, r->memory.params);
-    report_text(&r->report, "step %lld: saved %s", (long long)done, path);
-    r->saved = done;
-    free(path);
+    int64_t step = saved_step(r->saver);
+    const Fault *link = link_fault(r->saver);
+    report_text(&r->report, "step %lld: saved %s", (long long)step, checkpoint_path(run_folder(r->t), step));
+    if (link) report_text(&r->report, "note: %s %s; nothing that Lathe does needs this link", link->path, link->text);
 }
 
-static void evaluate_run(Training *r, int64_t done)
+/* Says what became of the save that has ended.  One that failed does not end the run: the next may succeed. */
+static void report_save(Training *r)
 {
-    if (!r->evaluates) return;
+    const Fault *f = save_fault(r->saver);
+    int64_t saved = saved_step(r->saver);
+    if (!f) {
+        report_saved(r);
+        return;
+    }
+    char *newest = saved < 0 ? text_of("there is no checkpoint yet")
+                             : text_of("the newest checkpoint is that of step %lld", (long long)saved);
+    report_text(&r->report,
+                "%s: error: %s; step %lld is not saved, %s.  The run goes on, and the next save tries again: %s "
+                "(`kill -USR1 %d` saves at once)",
+                f->path, f->text, (long long)tried_step(r->saver), newest, save_remedy(r->saver), (int)getpid());
+    free(newest);
+}
+
+static void save_run(Training *r)
+{
+    if (end_save(r->saver, true)) report_save(r);
+    save_wanted = 0;
+    if (saved_step(r->saver) == r->at.step) return;
+    r->at.elapsed = seconds_now() - r->report.started;
+    begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at, r->items));
+}
+
+/* The last save of a run: without it the run has failed. */
+static void save_last(Training *r)
+{
+    save_run(r);
+    if (!end_save(r->saver, true)) return;
+    const Fault *f = save_fault(r->saver);
+    if (!f) {
+        report_saved(r);
+        return;
+    }
+    close_report(&r->report);
+    fail(EXIT_DATA, f->path,
+         "%s; step %lld is not saved, and what was saved before is still there: %s, or choose another folder with "
+         "--out%s",
+         f->text, (long long)r->at.step, save_remedy(r->saver),
+         saved_step(r->saver) < 0 ? "" : ", and go on with --resume");
+}
+
+/* True where the loss is the lowest so far. */
+static bool evaluate_run(Training *r)
+{
+    if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     r->scores = evaluate(&r->data, &r->memory, r->t);
-    if (r->scores.complete) report_scores(&r->report, done, &r->scores);
+    if (!r->scores.complete) return false;
+    report_scores(&r->report, r->at.step, &r->scores);
+    r->at.evaluated = r->at.step;
+    double loss = r->scores.value[0];
+    if (!isfinite(loss) || (r->at.best_step >= 0 && loss >= r->at.best_loss)) return false;
+    r->at.best_step = r->at.step;
+    r->at.best_loss = loss;
+    return true;
 }
+
+/* ------------------------------------------------------------------ divergence */
 
 /* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data. */
 static char *replay_words(const Trainer *t, const char *path, int64_t number)
@@ -134,9 +268,11 @@ static char *replay_words(const Trainer *t, const char *path, int64_t number)
 /* The parameters are still those before the step (take_step); they are kept apart from the run's own, for replay. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
-    const char *kept = r->saved >= 0 ? text_of("the weights of step %lld are kept in %s/model.safetensors",
-                                               (long long)r->saved, run_folder(r->t))
-                                     : "nothing had been saved yet";
+    if (end_save(r->saver, true)) report_save(r);
+    int64_t saved = saved_step(r->saver);
+    const char *kept = saved >= 0 ? text_of("the checkpoint of step %lld is kept in %s", (long long)saved,
+                                            checkpoint_path(run_folder(r->t), saved))
+                                  : "nothing had been saved yet";
     char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
     end_line(&r->report);
     note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
@@ -146,6 +282,8 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
          replay_words(r->t, before, step + 1));
 }
+
+/* ------------------------------------------------------------------ steps */
 
 static void one_step(Training *r, int64_t step)
 {
@@ -160,25 +298,30 @@ static void one_step(Training *r, int64_t step)
 
 static bool due(int64_t done, int64_t every) { return every > 0 && done % every == 0; }
 
-/* Returns the number of steps done. */
-static int64_t all_steps(Training *r)
+static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
-    int64_t step = 0;
-    while (step < recipe->steps && !interrupted) {
-        one_step(r, step++);
-        if (step == recipe->steps || interrupted) break;
-        if (due(step, recipe->eval_every)) evaluate_run(r, step);
-        if (due(step, recipe->save_every)) save_run(r, step);
-    }
-    return step;
+    bool best = due(r->at.step, recipe->eval_every) && evaluate_run(r) && recipe->save_every > 0;
+    if (best || due(r->at.step, recipe->save_every) || save_wanted) save_run(r);
 }
 
-static void print_result(const Training *r, int64_t done)
+static void all_steps(Training *r)
+{
+    if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* where an interruption left it out */
+    while (r->at.step < r->t->recipe.steps && !interrupted) {
+        one_step(r, r->at.step);
+        r->at.step++;
+        if (end_save(r->saver, false)) report_save(r);
+        if (r->at.step == r->t->recipe.steps || interrupted) break;
+        evaluate_and_save(r);
+    }
+}
+
+static void print_result(const Training *r)
 {
     json_t *all = json_object();
-    json_object_set_new(all, "steps", json_integer(done));
-    json_object_set_new(all, "weights", json_string(text_of("%s/model.safetensors", run_folder(r->t))));
+    json_object_set_new(all, "steps", json_integer(r->at.step));
+    json_object_set_new(all, "weights", json_string(weights_path(&(Trainer){.out = r->t->out})));
     json_object_set_new(all, "eval",
                         r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
     json_object_set_new(all, "seconds", json_real(seconds_now() - r->report.started));
@@ -189,15 +332,17 @@ static void print_result(const Training *r, int64_t done)
 int train_command(Trainer *t)
 {
     static Training r;
+    catch_save_signal();
     start_training(&r, t);
     catch_signals();
-    int64_t done = all_steps(&r);
-    if (!interrupted) evaluate_run(&r, done);
-    save_run(&r, done);
+    all_steps(&r);
+    if (!interrupted) evaluate_run(&r);
+    save_last(&r);
     if (interrupted)
-        report_text(&r.report, "interrupted after step %lld of %lld", (long long)done, (long long)t->recipe.steps);
+        report_text(&r.report, "interrupted after step %lld of %lld; `%s` goes on", (long long)r.at.step,
+                    (long long)t->recipe.steps, text_of("trainer train --resume --out %s", run_folder(t)));
     close_report(&r.report);
-    if (t->json) print_result(&r, done);
+    if (t->json) print_result(&r);
     optimizer_free(&r.optimizer);
     return interrupted ? 128 + interrupted : 0;
 }

@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <omp.h>
 #include <stdarg.h>
@@ -42,12 +43,62 @@ static void write_config(const Trainer *t, const char *path)
     json_object_set_new(all, "weights", t->weights ? json_string(t->weights) : json_null());
     json_object_set_new(all, "seed", json_integer(t->seed));
     json_object_set_new(all, "threads", json_integer(omp_get_max_threads()));
-    FILE *f = fopen(path, "w");
-    bool ok = f && json_dumpf(all, f, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0 && fputc('\n', f) != EOF;
-    if (!f || fclose(f) != 0 || !ok)
-        fail(EXIT_DATA, path, "cannot be written: %s; free some space or choose another folder with --out",
-             error_text(errno));
+    char *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    char *lines = text_of("%s\n", text);
+    Fault f = {0};
+    if (!replace_text(path, lines, &f))
+        fail(EXIT_DATA, path, "%s; free some space or choose another folder with --out", f.text);
+    free(text);
+    free(lines);
     json_decref(all);
+}
+
+/* ------------------------------------------------------------------ metrics.jsonl */
+
+/* Whether a line is whole and belongs to the first `steps` steps. */
+static bool is_kept(const char *line, size_t n, int64_t steps)
+{
+    json_t *all = line[n - 1] == '\n' ? json_loadb(line, n, 0, NULL) : NULL;
+    const json_t *step = json_object_get(all, "step");
+    bool kept = json_is_integer(step) && json_integer_value(step) <= steps;
+    json_decref(all);
+    return kept;
+}
+
+/* What a resumed run had reported until its checkpoint: a kill may have left more, and half a line. */
+static void copy_metrics(const char *from, Out *to, int64_t steps)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    FILE *f = from ? fopen(from, "r") : NULL;
+    while (f && (n = getline(&line, &room, f)) > 0)
+        if (is_kept(line, (size_t)n, steps)) put_out(to, line, (size_t)n);
+    if (f) fclose(f);
+    free(line);
+}
+
+static void start_metrics(Report *r, const char *from)
+{
+    char *aside = text_of("%s.part", r->metrics_path);
+    Fault f = {0};
+    Out *o = open_out(aside, &f);
+    copy_metrics(from, o, r->first);
+    close_out(o);
+    replace_file(aside, r->metrics_path, &f);
+    if (f.path) fail(EXIT_DATA, f.path, "%s; free some space or choose another folder with --out", f.text);
+    r->metrics = open(r->metrics_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (r->metrics < 0)
+        fail(EXIT_DATA, r->metrics_path, "cannot be written: %s; choose another folder with --out", error_text(errno));
+    free(aside);
+}
+
+/* Whole, so that a reader never sees half a line. */
+static void put_line(Report *r, char *line)
+{
+    size_t n = strlen(line);
+    if (write(r->metrics, line, n) != (ssize_t)n) set_fault(&r->metrics_fault, r->metrics_path, "written");
+    free(line);
 }
 
 static void print_banner(const Report *r)
@@ -62,28 +113,25 @@ static void print_banner(const Report *r)
             bytes_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
     fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
             grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
-    bool there = access(text_of("%s/model.safetensors", run_folder(t)), F_OK) == 0;
-    fprintf(stderr, "run: %s%s\n", run_folder(t), there ? " (replaces the run that is there)" : "");
+    fprintf(stderr, "run: %s", run_folder(t));
+    if (r->first) fprintf(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
+    fputc('\n', stderr);
 }
 
-void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step)
+void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
+                 const char *metrics)
 {
-    *r = (Report){.t = t, .data = d, .items_per_step = items_per_step, .steps = t->recipe.steps};
-    const char *folder = run_folder(t);
-    Fault f = {0};
-    if (!make_folders(folder, &f)) fail(EXIT_DATA, f.path, "the run folder %s; choose another with --out", f.text);
-    char *config = text_of("%s/config.json", folder);
+    *r = (Report){.t = t, .data = d, .items_per_step = items_per_step, .steps = t->recipe.steps, .first = at->step};
+    char *config = text_of("%s/config.json", run_folder(t));
     write_config(t, config);
     free(config);
-    r->metrics_path = text_of("%s/metrics.jsonl", folder);
-    r->metrics = fopen(r->metrics_path, "w");
-    if (!r->metrics)
-        fail(EXIT_DATA, r->metrics_path, "cannot be written: %s; choose another folder with --out", error_text(errno));
-    setvbuf(r->metrics, NULL, _IOLBF, 1 << 16);
+    r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
+    start_metrics(r, metrics);
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
     print_banner(r);
-    r->started = r->last_step = seconds_now();
+    r->last_step = seconds_now();
+    r->started = r->last_step - at->elapsed;
 }
 
 /* ------------------------------------------------------------------ the progress line */
@@ -131,7 +179,7 @@ void end_line(Report *r)
 
 static bool line_due(const Report *r, int64_t done, double now)
 {
-    if (done == 1 || done == r->steps) return true;
+    if (done == r->first + 1 || done == r->steps) return true;
     if (r->t->recipe.log_every) return done % r->t->recipe.log_every == 0;
     return now - r->last_line >= (r->tty ? 0.2 : 10);
 }
@@ -155,11 +203,13 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
 static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
-    fprintf(r->metrics,
+    put_line(
+        r,
+        text_of(
             "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
             "\"time\":%.3f}\n",
             (long long)done, s.loss, s.rate, s.norm, r->data->text ? "tok_s" : "rows_s", units_per_second(r),
-            r->data->text ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq), now - r->started);
+            r->data->text ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq), now - r->started));
 }
 
 /* ------------------------------------------------------------------ a loss that jumps */
@@ -195,7 +245,8 @@ static void warn_of_spike(Report *r, int64_t done, double loss)
 void report_step(Report *r, int64_t done, Step s)
 {
     double now = seconds_now(), ms = (now - r->last_step) * 1e3;
-    double share = done <= 2 ? 1 : done < 20 ? 1 / (double)(done - 1) : 0.05;
+    int64_t n = done - r->first;
+    double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
     r->smooth_ms += share * (ms - r->smooth_ms);
     r->last_step = now;
     write_metrics(r, done, s, now);
@@ -218,11 +269,12 @@ void report_scores(Report *r, int64_t done, const Scores *s)
 {
     json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)done, "split", "val"), *scores = scores_json(s, r->data);
     json_object_update(line, scores);
-    json_dumpf(line, r->metrics, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    fputc('\n', r->metrics);
+    char *json = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *text;
+    put_line(r, text_of("%s\n", json));
     json_decref(scores);
     json_decref(line);
-    char *text = scores_text(s, r->data);
+    free(json);
+    text = scores_text(s, r->data);
     report_text(r, "eval %lld/%lld | %s", (long long)done, (long long)r->steps, text);
     free(text);
 }
@@ -230,6 +282,7 @@ void report_scores(Report *r, int64_t done, const Scores *s)
 void close_report(Report *r)
 {
     end_line(r);
-    if (ferror(r->metrics) | fclose(r->metrics)) note("%s is not complete: %s", r->metrics_path, error_text(errno));
+    if (close(r->metrics) != 0) set_fault(&r->metrics_fault, r->metrics_path, "written");
+    if (r->metrics_fault.path) note("%s is not complete: it %s", r->metrics_path, r->metrics_fault.text);
     free(r->metrics_path);
 }

@@ -75,11 +75,25 @@ static void add_misfit(Misfits *m, char *line)
     if (m->n++ < NAMED_MISFITS) m->text = text_of("%s\n    %s", m->text ? m->text : "", line);
 }
 
-static void take_copy(const Lathe_model *m, const Store *s, const Lathe_param *p, int64_t copy, void *flat,
-                      Misfits *bad)
+/* What a file must hold: arrays of the parameters' layout, each under its prefix. */
+typedef struct Wanted {
+    const Lathe_model *m;
+    int arrays;
+    const char *const *prefix;
+    void *const *flat;
+    const char *dtypes; /* "F32 F64" */
+} Wanted;
+
+static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, int64_t copy)
+{
+    size_t n = (size_t)snprintf(name, LONGEST_NAME, "%s", prefix);
+    copy_name(name + n, LONGEST_NAME - n, p, copy);
+}
+
+static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_param *p, int64_t copy, Misfits *bad)
 {
     char name[LONGEST_NAME];
-    copy_name(name, sizeof name, p, copy);
+    prefixed_name(name, w->prefix[array], p, copy);
     const Stored *from = find_stored(s, name);
     char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
     if (!from) {
@@ -87,10 +101,11 @@ static void take_copy(const Lathe_model *m, const Store *s, const Lathe_param *p
     } else if (!same_dims(p, from)) {
         add_misfit(bad,
                    text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
-    } else if (!stored_is(from, "F32 F64")) {
-        add_misfit(bad, text_of("%s: expected F32 or F64, found %s", name, from->dtype));
+    } else if (!stored_is(from, w->dtypes)) {
+        add_misfit(bad, text_of("%s: expected %s, found %s", name, strlen(w->dtypes) > 3 ? "F32 or F64" : w->dtypes,
+                                from->dtype));
     } else {
-        take_elements(m, p, copy, from, flat);
+        take_elements(w->m, p, copy, from, w->flat[array]);
     }
     free(wanted);
 }
@@ -110,16 +125,19 @@ static bool is_among(const char *name, char **sorted, int64_t n)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static void find_extras(const Lathe_model *m, const Store *s, Misfits *bad)
+/* Tensors that the model has no use for. */
+static void find_extras(const Wanted *w, const Store *s, Misfits *bad)
 {
+    const Lathe_model *m = w->m;
     int64_t n = 0, k = 0;
-    for (int i = 0; i < m->params; i++) n += copies_of_parameter(&m->param[i]);
+    for (int i = 0; i < m->params; i++) n += copies_of_parameter(&m->param[i]) * w->arrays;
     char **names = must_alloc(sizeof *names * (size_t)n);
-    for (int i = 0; i < m->params; i++)
-        for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) {
-            names[k] = must_alloc(LONGEST_NAME);
-            copy_name(names[k++], LONGEST_NAME, &m->param[i], c);
-        }
+    for (int a = 0; a < w->arrays; a++)
+        for (int i = 0; i < m->params; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) {
+                names[k] = must_alloc(LONGEST_NAME);
+                prefixed_name(names[k++], w->prefix[a], &m->param[i], c);
+            }
     qsort(names, (size_t)n, sizeof *names, by_text);
     for (int i = 0; i < s->n; i++)
         if (!is_among(s->tensor[i].name, names, n))
@@ -128,21 +146,34 @@ static void find_extras(const Lathe_model *m, const Store *s, Misfits *bad)
     free(names);
 }
 
+static void take_arrays(const Wanted *w, const Store *s)
+{
+    const Lathe_model *m = w->m;
+    Misfits bad = {0};
+    for (int a = 0; a < w->arrays; a++) {
+        memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(m->real)));
+        for (int i = 0; i < m->params; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(w, s, a, &m->param[i], c, &bad);
+    }
+    find_extras(w, s, &bad);
+    if (bad.n == 0) return;
+    const char *more = bad.n > NAMED_MISFITS ? text_of("\n    and %d more", bad.n - NAMED_MISFITS) : "";
+    fail(EXIT_DATA, s->path,
+         "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
+         "the same configuration:%s%s",
+         m->name, config_of(m), bad.n, bad.text, more);
+}
+
+void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat)
+{
+    take_arrays(&(Wanted){m, arrays, prefix, flat, m->real == LATHE_F64 ? "F64" : "F32"}, s);
+}
+
 void load_weights(const Lathe_model *m, const char *path, void *flat)
 {
+    static const char *const prefix[] = {""};
     Store s;
-    Misfits bad = {0};
     read_store(&s, path);
-    memset(flat, 0, (size_t)(m->flat_elements * dtype_size(m->real)));
-    for (int i = 0; i < m->params; i++)
-        for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(m, &s, &m->param[i], c, flat, &bad);
-    find_extras(m, &s, &bad);
-    if (bad.n) {
-        const char *more = bad.n > NAMED_MISFITS ? text_of("\n    and %d more", bad.n - NAMED_MISFITS) : "";
-        fail(EXIT_DATA, path,
-             "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
-             "the same configuration:%s%s",
-             m->name, config_of(m), bad.n, bad.text, more);
-    }
+    take_arrays(&(Wanted){m, 1, prefix, &flat, "F32 F64"}, &s);
     close_store(&s);
 }

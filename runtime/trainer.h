@@ -17,6 +17,7 @@ enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_DIVERGED = 4 };
 /* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
  * what was expected, what was found and what to do. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void advise(const char *advice); /* what fail() adds on a line of its own; NULL: nothing any more */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
 
 /* Our mistake: says where, and aborts. */
@@ -54,6 +55,7 @@ uint64_t hash_of(const void *at, size_t bytes);
 
 typedef struct Fault { /* the first thing that went wrong; path NULL: nothing did */
     char *path, *text; /* "cannot be written: no space left on device" */
+    int number;        /* errno */
 } Fault;
 
 typedef struct Mark { /* what a file must be again */
@@ -84,6 +86,7 @@ char *folder_of(const char *path); /* from malloc */
 bool make_folders(const char *path, Fault *f);                   /* with all above it */
 bool move_file(const char *from, const char *to, Fault *f);      /* or folder; to be synced by the caller */
 bool replace_file(const char *from, const char *to, Fault *f);   /* within a folder */
+bool add_folder(const char *path, Fault *f); /* its parent is there */
 bool replace_link(const char *path, const char *target, Fault *f); /* true also where there are no links */
 bool remove_folder(const char *path);                            /* and the plain files in it */
 
@@ -104,11 +107,15 @@ typedef struct Trainer { /* one run of the program */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
     int32_t seed;
     int threads; /* 0: OpenMP decides */
-    bool json, training, tokenizer_given;
+    bool json, training, tokenizer_given, seed_given, out_given;
+    uint64_t given;       /* bit k: the k-th setting of the recipe was given */
+    const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
+    struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
 } Trainer;
 
+void add_word(Words *w, const char *word); /* which stays where it is */
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
-char *weights_path(const Trainer *t);     /* --weights, or model.safetensors of the run folder */
+char *weights_path(const Trainer *t);     /* --weights, or the run folder's newest */
 
 /* The subcommands: each returns the exit code. */
 int train_command(Trainer *t);    /* train_loop.c */
@@ -127,6 +134,7 @@ int info_command(Trainer *t);     /* train_info.c */
 void set_knob(Trainer *t, const char *name, const char *value);
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every knob under its name */
+void take_recipe(Trainer *t, const json_t *recipe);     /* a checkpoint's: what was not given */
 void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning: one a line */
 
 /* ------------------------------------------------------------------ rt_memory.c: the one block */
@@ -196,6 +204,7 @@ typedef struct Csv_data Csv_data;
  * Whatever is wrong with a file ends the program (3). */
 Text_data *open_text(const Words *paths, Vocab *v, int64_t limit);
 int64_t text_tokens(const Text_data *t);
+uint64_t text_hash(const Text_data *t); /* of all bytes */
 int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
 void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 
@@ -204,6 +213,7 @@ Csv_data *open_csv(const Words *paths, const char *target, int64_t classes);
 int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
 int64_t csv_heap(const Csv_data *c);
+uint64_t csv_hash(const Csv_data *c); /* of all values */
 const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
 int32_t csv_class(const Csv_data *c, int64_t row);
 
@@ -219,6 +229,7 @@ typedef struct Data {
     int64_t train_items, val_items; /* places to start from; windows side by side, rows */
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t epoch;                  /* that order belongs to; -1: none yet */
+    json_t *origin;                 /* hashes of description, plan and data (train_state.c); NULL: not yet taken */
 } Data;
 
 void open_data(Data *d, const Trainer *t, bool training);
@@ -274,6 +285,8 @@ Mark end_store(Store_writer *w);   /* synced */
 
 void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
 void save_weights(const Lathe_model *m, const char *path, const void *flat);
+/* Arrays of the parameters' layout, every tensor in the model's own type. */
+void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat);
 /* The same tensors under prefix + export name, for grad. */
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix);
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat);
@@ -312,6 +325,72 @@ void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number);
 void sampler_free(Sampler *s);
 /* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
+
+/* ------------------------------------------------------------------ train_run.c: the run folder */
+
+/*  RUN/checkpoints/step-N/   a checkpoint (train_checkpoint.c); step-N.part is being written, step-N.gone removed
+ *                 /latest, best            links to one
+ *     /model.safetensors, tokenizer.json   links into the newest
+ *     /config.json, metrics.jsonl, lock
+ *     /before-K/                           what an earlier run in this folder has left */
+char *checkpoint_path(const char *run, int64_t step);
+int64_t newest_checkpoint(const char *run, int64_t below); /* its step, less than below; -1 where there is none */
+bool holds_a_run(const char *folder);
+void lock_run(const char *run);  /* makes it; ends the program (3) where another trainer has it */
+/* Removes what a kill has left half done; puts checkpoints of more than `after` steps (-1: the whole run) into
+ * before-K.  False: there was nothing to put there; else its name is in *where. */
+bool prepare_run(const char *run, int64_t after, char **where);
+void link_checkpoint(const char *run, int64_t step, bool best, bool vocab, Fault *f);
+void prune_run(const char *run, int64_t keep, int64_t best);
+
+/* ------------------------------------------------------------------ train_state.c: state.json */
+
+typedef struct Progress { /* of a run, beside its arrays */
+    int64_t step;         /* steps done */
+    int64_t evaluated;    /* steps done at the last evaluation; -1: none */
+    int64_t best_step;    /* that with the lowest validation loss; -1: none */
+    double best_loss, elapsed; /* elapsed: s */
+} Progress;
+
+typedef struct State { /* a state.json that was read */
+    char *path;
+    Progress at;
+    json_t *all;
+} State;
+
+json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
+void add_mark(json_t *state, const char *file, Mark m);
+char *state_text(const json_t *state);             /* with its own checksum, from malloc */
+void read_state(State *s, const char *checkpoint); /* ends the program (3) where it is damaged */
+void close_state(State *s);
+/* Ends the program (3) where the bytes are not those that the checkpoint was saved with. */
+void check_mark(const State *s, const char *file, const char *path, const void *at, size_t bytes);
+void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
+void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
+
+/* ------------------------------------------------------------------ train_checkpoint.c */
+
+typedef struct Saver Saver;
+enum { NOT_SAVED = -1 };
+Saver *open_saver(const Trainer *t, const void *params, const Optimizer *o, const Data *d, int metrics, int64_t saved);
+/* Starts saving in the background; takes the reference to state.  One that is under way is waited for first. */
+void begin_save(Saver *s, const Progress *p, json_t *state);
+/* Until the arrays may be changed; nothing where no save is under way.  s may be NULL. */
+void wait_until_copied(Saver *s);
+/* Whether a save has ended since the last call, or, with wait, ends now. */
+bool end_save(Saver *s, bool wait);
+int64_t saved_step(const Saver *s);        /* of the last that was saved; NOT_SAVED: none */
+int64_t tried_step(const Saver *s);        /* of the last that was begun */
+const Fault *save_fault(const Saver *s);   /* of the last save; NULL: none */
+const Fault *link_fault(const Saver *s);   /* of its links; NULL: none */
+const char *save_remedy(const Saver *s);
+/* The checkpoint that --resume means; also settles t->out. */
+char *find_checkpoint(Trainer *t);
+/* Reads and checks state.json and tokenizer.json; if anything of it is damaged, the message names the one before. */
+void open_checkpoint(State *s, const char *checkpoint);
+void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, void *params, const Optimizer *o);
+/* Parameters alone, checked where they lie in a checkpoint. */
+void load_saved_weights(const Trainer *t, const char *path, void *flat);
 
 /* ------------------------------------------------------------------ train_loop.c */
 
@@ -352,17 +431,20 @@ double spike_score(Spike *s, double loss); /* and takes the loss in */
 typedef struct Report {
     const Trainer *t;
     const Data *data;
-    FILE *metrics; /* RUN/metrics.jsonl */
+    int metrics; /* RUN/metrics.jsonl */
+    Fault metrics_fault;
     char *metrics_path;
     bool tty, line_open; /* a line without its end stands on the terminal */
     double started, last_line, last_step, smooth_ms;
     int64_t steps, items_per_step, every; /* every: of the metrics' lines */
     Spike spike;
     int64_t next_warning; /* of a spike: not before this step */
+    int64_t first;                        /* steps done when the program started */
 } Report;
 
-void open_report(Report *r, const Trainer *t, const Data *d,
-                 int64_t items_per_step); /* makes RUN, writes config.json */
+/* Writes config.json and starts metrics.jsonl, or cuts the file `metrics` back to what a resumed run had done. */
+void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
+                 const char *metrics);
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
 void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of its own */

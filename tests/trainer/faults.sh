@@ -1,4 +1,6 @@
-# faults.sh: a loss that is not finite, signals, too little memory, a full disk: the exit code, and nothing saved is lost.
+# faults.sh: a loss that is not finite, signals, too little memory, disks that fail, a clock that jumps: the exit code, and
+# nothing saved is lost.
+top=$PWD
 . tests/trainer/common
 some_text t.txt 400
 train="$toy train --data t.txt"
@@ -7,7 +9,7 @@ export TOY_NAN_AT=30
 refuses 4 'step 31: expected a finite loss, found loss nan .*nothing had been saved yet' $train --out a
 says '--set lr=0.005' err
 [ -e a/model.safetensors ] && wrong 'a diverged run saved its weights' || ok 'nothing saved'
-refuses 4 'the weights of step 20 are kept in a/model.safetensors' $train --out a --save-every 20
+refuses 4 'the checkpoint of step 20 is kept in a/checkpoints/step-20' $train --out a --save-every 20
 unset TOY_NAN_AT
 works "$toy" eval --data t.txt --out a
 works $train --out b --steps 20 --set schedule=constant
@@ -27,9 +29,26 @@ interrupt() {
     says 'interrupted after step [0-9]* of 1000000000' err
     works "$toy" eval --data t.txt --out run
     works "$toy" generate --out run --tokens 5
+    stopped=$(sed -n 's/^interrupted after step \([0-9]*\) .*/\1/p' err)
 }
 interrupt INT 130
 interrupt TERM 143
+
+# SIGUSR1 saves and goes on; what it saved is a checkpoint as any other.
+rm -rf run
+$train --out run --steps 1000000000 --eval-every 0 2>err &
+process=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+kill -USR1 $process
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -d run/checkpoints/latest ] && break; done
+[ -f run/checkpoints/latest/state.json ] && ok 'SIGUSR1 saves' || wrong 'SIGUSR1 has saved nothing'
+kill -0 $process && ok '… and goes on' || wrong '… and has ended'
+
+# One trainer at a time.
+refuses 3 "run: error: another trainer (process $process) is writing into this run folder" $train --out run
+refuses 3 'another trainer' $train --out run --resume
+kill -KILL $process
+wait $process 2>/dev/null
 
 # A text that is cut short while it is trained on.
 some_text long.txt 4000
@@ -48,13 +67,65 @@ says 'lathe build MODEL.lua --set batch=N' err
 works $train --out d --memory-limit 13696 --steps 1
 
 refuses 3 'the run folder cannot be made' $train --out t.txt/run
-mkdir -p full
-ln -s /dev/full full/model.safetensors.part
-refuses 3 'full/model.safetensors: error: cannot be written: no space left' $train --out full --steps 1
-cp a/model.safetensors old
-mkdir -p half
-cp old half/model.safetensors
-ln -s /dev/full half/model.safetensors.part
-refuses 3 'what it held before is still there' $train --out half --steps 1
-same half/model.safetensors old
+
+# ---- disks that fail: preloaded into the trainer
+shim=$work/shim.so
+${CC:-cc} -shared -fPIC -o "$shim" "$top/tests/trainer/shim_faults.c" || { echo 'skipped: no C compiler'; exit 77; }
+# with FAULT COMMAND…: the fault of tests/trainer/shim_faults.c
+printf '%s\n' 'fault=$1' shift 'exec env FAULT="$fault" LD_PRELOAD='"$shim"' "$@"' >with.sh
+with="sh with.sh"
+EIO=5 EROFS=30 ENOSPC=28
+works $train --out keep --steps 20 --set schedule=constant --save-every 20
+cp keep/checkpoints/step-20/model.safetensors old
+broken() {      # WORDS FAULT: a resumed run cannot save; what was saved stays
+    rm -rf broken
+    cp -R keep broken
+    refuses 3 "$1" $with "$2" $train --out broken --resume --steps 30
+    same broken/checkpoints/step-20/model.safetensors old
+    [ -z "$(find broken -name '*.part')" ] && ok 'nothing half done' || wrong "left: $(find broken -name '*.part')"
+    works $train --out broken --resume --steps 30
+}
+broken 'step-30.part/model.safetensors: error: cannot be written: no space left.*step 30 is not saved.*free some space' \
+    "write $ENOSPC step-30.part/model 1000"
+broken 'step-30.part/optimizer.safetensors: error: cannot be written: no space left' "write $ENOSPC step-30.part/opt"
+broken 'step-30.part/state.json: error: cannot be written' "write $ENOSPC step-30.part/state 10"
+broken 'step-30.part/tokenizer.json: error: cannot be made: read-only file system.*make the folder writable' \
+    "open $EROFS step-30.part/tok"
+broken 'step-30.part: error: cannot be made: read-only file system' "mkdir $EROFS step-30.part"
+broken 'model.safetensors: error: cannot be synced to the disk: input/output error.*look at the disk' \
+    "fsync $EIO step-30.part/model"
+broken 'state.json: error: cannot be synced' "fsync $EIO step-30.part/state"
+broken 'step-30: error: cannot be put in its place' "rename $EIO step-30"
+works $with "symlink $EIO latest" $train --out broken --resume --steps 40
+says 'step 40: saved' err
+says 'note: broken/checkpoints/latest cannot be made: input/output error' err
+works $with "symlink 1 broken" $train --out broken --resume --steps 50
+works "$toy" eval --data t.txt --out broken
+refuses 3 'lock: error: cannot be made: read-only' $with "open $EROFS keep/lock" $train --out keep
+refuses 3 'the run folder cannot be made: permission denied' $with 'mkdir 13 newrun' $train --out newrun
+
+# A save in the midst of a run fails: it is said, the run goes on, and a later one succeeds.
+rm -rf late
+works $with "fsync $EIO step-20.part" $train --out late --save-every 20
+says 'step 20 is not saved, there is no checkpoint yet.  The run goes on' err
+says 'kill -USR1' err
+says 'step 40: saved late/checkpoints/step-40' err
+works $train --out c
+same late/model.safetensors c/model.safetensors
+
+# The folder vanishes while the run trains.
+rm -rf run
+$train --out run --steps 1000000000 --eval-every 0 2>err &
+process=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+rm -rf run
+kill -TERM $process
+wait $process
+code=$?
+[ $code = 3 ] && ok 'exit 3 without its folder' || wrong "exit $code without its folder, expected 3"
+says 'error: cannot be made: no such file or directory.*the run folder has vanished' err
+
+# Nothing depends on the clock.
+works env FAULT_CLOCK=1 LD_PRELOAD="$shim" $train --out clock --save-every 7
+same clock/model.safetensors c/model.safetensors
 finish

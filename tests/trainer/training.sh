@@ -7,7 +7,7 @@ works $train --out a --json
 says '"steps":60' out
 says 'step 60/60 | loss' err
 says '^eval 20/60 | loss' err
-says 'saved a/model.safetensors' err
+says 'step 60: saved a/checkpoints/step-60' err
 says '"split":"train","loss":' a/metrics.jsonl
 says '"split":"val"' a/metrics.jsonl
 says '"lr": 0.05' a/config.json
