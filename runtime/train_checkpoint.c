@@ -103,7 +103,7 @@ static void *write_checkpoint(void *saver)
     write_files(s, aside, f);
     replace_file(aside, path, f);
     if (f->path) (void)remove_folder(aside);
-    else link_checkpoint(run, s->at.step, s->at.best_step == s->at.step, s->vocab != NULL, &s->links);
+    else link_checkpoint(run, s->at.step, s->at.best_step == s->at.step ? s->at.step : -1, s->vocab != NULL, &s->links);
     if (!f->path) prune_run(run, s->t->recipe.keep_last, s->at.best_step);
     free(path);
     free(aside);

@@ -139,6 +139,17 @@ static bool same_folder(const char *a, const char *b)
     return same;
 }
 
+/* A kill or a power cut may have left links to an older checkpoint, or to one that is gone. */
+static void link_again(const Training *r)
+{
+    const char *run = run_folder(r->t);
+    Fault f = {0};
+    int64_t best = r->at.best_step;
+    if (best >= 0 && access(checkpoint_path(run, best), F_OK) != 0) best = -1;
+    link_checkpoint(run, r->at.step, best, r->data.text != NULL, &f);
+    if (f.path) note("%s %s", f.path, f.text);
+}
+
 /* A run that goes on in its own folder keeps what its checkpoint had behind it; all else that is there is set aside. */
 static void open_run(Training *r)
 {
@@ -151,6 +162,7 @@ static void open_run(Training *r)
     if (prepare_run(run, own ? r->at.step : -1, &where))
         note("%s the run folder held before %s in %s", own ? "later checkpoints that" : "what", own ? "lie" : "lies",
              where);
+    if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver =
         open_saver(r->t, r->memory.params, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);

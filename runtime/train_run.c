@@ -196,18 +196,18 @@ bool prepare_run(const char *run, int64_t after, char **where)
 
 /* ------------------------------------------------------------------ after a save */
 
-void link_checkpoint(const char *run, int64_t step, bool best, bool vocab, Fault *f)
+void link_checkpoint(const char *run, int64_t step, int64_t best, bool vocab, Fault *f)
 {
     char *name = text_of("step-%lld", (long long)step), *path = text_of("%s/checkpoints/latest", run);
     char *weights = text_of("%s/model.safetensors", run), *tokens = text_of("%s/tokenizer.json", run);
-    char *best_path = text_of("%s/checkpoints/best", run);
+    char *best_path = text_of("%s/checkpoints/best", run), *best_name = text_of("step-%lld", (long long)best);
     char *to_weights = text_of("checkpoints/%s/model.safetensors", name);
     char *to_tokens = text_of("checkpoints/%s/tokenizer.json", name);
     replace_link(path, name, f);
-    if (best) replace_link(best_path, name, f);
+    if (best >= 0) replace_link(best_path, best_name, f);
     replace_link(weights, to_weights, f);
     if (vocab) replace_link(tokens, to_tokens, f);
-    char *const all[] = {name, path, weights, tokens, best_path, to_weights, to_tokens};
+    char *const all[] = {name, path, weights, tokens, best_path, best_name, to_weights, to_tokens};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 

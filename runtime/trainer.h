@@ -340,7 +340,7 @@ void lock_run(const char *run);  /* makes it; ends the program (3) where another
 /* Removes what a kill has left half done; puts checkpoints of more than `after` steps (-1: the whole run) into
  * before-K.  False: there was nothing to put there; else its name is in *where. */
 bool prepare_run(const char *run, int64_t after, char **where);
-void link_checkpoint(const char *run, int64_t step, bool best, bool vocab, Fault *f);
+void link_checkpoint(const char *run, int64_t step, int64_t best, bool vocab, Fault *f); /* best: -1: as it is */
 void prune_run(const char *run, int64_t keep, int64_t best);
 
 /* ------------------------------------------------------------------ train_state.c: state.json */

@@ -1,8 +1,9 @@
 #!/bin/sh
-# long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs, 320 as CUDA in the simulator, and `char`
-# on tinyshakespeare to the loss that nanoGPT's recipe reaches, for three seeds.  More than an hour on two cores.
+# long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs, 320 as CUDA in the simulator, 1,000 kills and
+# 200 power cuts of runs that save every step, 10 stops and resumes, and `char` on tinyshakespeare to the loss that nanoGPT's
+# recipe reaches, for three seeds.  More than an hour on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random char
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut resume char
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -39,6 +40,15 @@ campaign() {    # NAME DETAIL: build/test_NAME
 
 campaign random_graphs "500 graphs"
 campaign emitted_random "320 graphs"
+campaign kill "1,000 kills"
+campaign power_cut "200 power cuts"
+
+if chosen resume; then
+    mkdir "$TMP/resume"
+    LATHE_LONG=1 LATHE=$PWD/build/lathe TMP=$TMP/resume sh tests/proof/resume.sh >"$TMP/log" 2>&1 && word=ok || word=FAIL
+    cat "$TMP/log"
+    result resume $word "10 stops, by signal and by kill"
+fi
 
 # Validation loss over the whole held-out tenth, windows side by side, after 2,000 steps.
 limit=1.93

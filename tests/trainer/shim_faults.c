@@ -1,6 +1,7 @@
-/* shim_faults.c: preloaded into a trainer, makes its calls fail: FAULT="CALL NUMBER PATH [BYTES]" lets CALL (open, write,
- * fsync, rename, mkdir, symlink) end with errno NUMBER on every file whose path contains PATH, write only once BYTES have been
- * written there.  While the file FAULT_UNLESS exists nothing fails.  FAULT_CLOCK=1: every look at a clock shows another hour. */
+/* shim_faults.c: preloaded into a trainer, makes its calls fail: FAULT="CALL NUMBER PATH [BYTES]" lets CALL (open,
+ * write, fsync, rename, mkdir, symlink) end with errno NUMBER on every file whose path contains PATH, write only once
+ * BYTES have been written there.  While the file FAULT_UNLESS exists nothing fails.  FAULT_CLOCK=1: every look at a
+ * clock shows another hour. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
