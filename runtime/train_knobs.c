@@ -148,26 +148,35 @@ static char *value_text(const json_t *value)
                                     : NULL;
 }
 
-/* A setting that was not given is the checkpoint's; where the two differ, it is said. */
-static void take_knob(Trainer *t, const Run_knob *k, const json_t *from)
+static char *short_text(const json_t *value)
+{
+    return json_is_real(value) ? text_of("%g", json_real_value(value)) : value_text(value);
+}
+
+/* A setting that was not given is the checkpoint's; where the two differ, it is added to *taken. */
+static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **taken)
 {
     json_t *own = value_json(&t->recipe, k);
     char *theirs = value_text(from), *ours = value_text(own);
-    bool given = t->given >> (k - knobs) & 1;
     if (theirs && (!ours || strcmp(theirs, ours) != 0)) {
-        if (given) note("%s is %s as given; it was %s in the checkpoint", k->name, ours, theirs);
-        else note("%s is %s as in the checkpoint; this trainer's own is %s", k->name, theirs, ours ? ours : "none");
-        if (!given) change(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
+        if (t->given >> (k - knobs) & 1) {
+            note("%s is %s as given; it was %s in the checkpoint", k->name, short_text(own), short_text(from));
+        } else {
+            change(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
+            *taken = text_of("%s %s=%s", *taken, k->name, short_text(from));
+        }
     }
     json_decref(own);
 }
 
 void take_recipe(Trainer *t, const json_t *recipe)
 {
+    char *taken = text_of("%s", "");
     for (int i = 0; i < KNOBS; i++) {
         const json_t *from = json_object_get(recipe, knobs[i].name);
-        if (from) take_knob(t, &knobs[i], from);
+        if (from) take_knob(t, &knobs[i], from, &taken);
     }
+    if (*taken) note("as in the checkpoint, where this trainer was built with other settings:%s", taken);
 }
 
 void set_knob_text(Trainer *t, const char *assignment)
