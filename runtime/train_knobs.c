@@ -150,7 +150,8 @@ static char *value_text(const json_t *value)
 
 static char *short_text(const json_t *value)
 {
-    return json_is_real(value) ? text_of("%g", json_real_value(value)) : value_text(value);
+    char *text = json_is_real(value) ? text_of("%g", json_real_value(value)) : value_text(value);
+    return text ? text : text_of("none");
 }
 
 /* A setting that was not given is the checkpoint's; where the two differ, it is added to *taken. */
