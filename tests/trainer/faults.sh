@@ -113,6 +113,31 @@ says 'step 40: saved late/checkpoints/step-40' err
 works $train --out c
 same late/model.safetensors c/model.safetensors
 
+# A checkpoint is of one step, also where the disk takes long and the run could go on: each as in a run without delays.
+works $train --out quick --save-every 10
+works $with 'write -60 .part' $train --out slow --save-every 10
+for step in 10 20 30 40 50 60; do
+    for file in model optimizer; do
+        same slow/checkpoints/step-$step/$file.safetensors quick/checkpoints/step-$step/$file.safetensors
+    done
+done
+
+# The first signal waits for the disk, which here takes for ever; the second one does not.
+rm -rf run
+$train --out run --save-every 20 2>err
+$with 'fsync -1000000 step-70.part' $train --out run --resume --steps 70 2>err &
+process=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -d run/checkpoints/step-70.part ] && break; done
+kill -TERM $process
+sleep 0.3
+kill -0 $process && ok 'the first signal waits' || wrong 'the first signal has ended it'
+kill -TERM $process
+wait $process
+code=$?
+[ $code = 143 ] && ok 'exit 143 at the second signal' || wrong "exit $code at the second signal, expected 143"
+works "$toy" train --out run --resume --steps 70
+says 'goes on after step 60 of 70' err
+
 # The folder vanishes while the run trains.
 rm -rf run
 $train --out run --steps 1000000000 --eval-every 0 2>err &

@@ -1,6 +1,6 @@
 /* shim_faults.c: preloaded into a trainer, makes its calls fail: FAULT="CALL NUMBER PATH [BYTES]" lets CALL (open,
  * write, fsync, rename, mkdir, symlink) end with errno NUMBER on every file whose path contains PATH, write only once
- * BYTES have been written there.  While the file FAULT_UNLESS exists nothing fails.  FAULT_CLOCK=1: every look at a
+ * BYTES have been written there; -NUMBER lets it succeed so many milliseconds later.  FAULT_CLOCK=1: every look at a
  * clock shows another hour. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,9 +28,12 @@ __attribute__((constructor)) static void read_fault(void)
 
 static int fails(const char *name, const char *path)
 {
-    const char *unless = getenv("FAULT_UNLESS");
     if (strcmp(name, call) != 0 || !path || !strstr(path, part)) return 0;
-    if (unless && REAL(access)(unless, F_OK) == 0) return 0;
+    if (number < 0) {
+        struct timespec pause = {-number / 1000, -number % 1000 * 1000000L};
+        while (nanosleep(&pause, &pause) != 0) continue;
+        return 0;
+    }
     errno = number;
     return 1;
 }
