@@ -257,17 +257,35 @@ static void say_knobs(Text *t, const Desc *d)
     say(t, "};\n\n");
 }
 
-/* A string literal a line, broken after blanks. */
+/* String literals a line, broken after line ends and blanks. */
+static void say_string(Text *t, const char *s)
+{
+    enum { ROOM = 80 };
+    for (const char *before = ""; *s; before = "\n    ") {
+        size_t n = strcspn(s, "\n");
+        if (n > ROOM) {
+            for (n = ROOM; n > 1 && s[n - 1] != ' ';) n--;
+            if (n == 1) n = strcspn(s, " \n");
+        }
+        n += s[n] == '\n';
+        say(t, "%s%s", before, quoted(copy_bytes_as_string(s, n)));
+        s += n;
+    }
+}
+
 static void say_string_member(Text *t, const char *name, const char *s)
 {
-    enum { ROOM = 76 };
     say(t, "    .%s = ", name);
-    for (size_t n = strlen(s), end; n > ROOM; s += end, n -= end) {
-        for (end = ROOM; end > 1 && s[end - 1] != ' ';) end--;
-        if (end <= 1) break;
-        say(t, "%s\n            ", quoted(copy_bytes_as_string(s, end)));
-    }
-    say(t, "%s,\n", quoted(s));
+    say_string(t, s);
+    say(t, "%s,\n", *s ? "" : "\"\"");
+}
+
+static void say_hf(Text *t, const char *json)
+{
+    if (!json) return;
+    say(t, "/* How Hugging Face knows it: train_hf.c goes by this. */\nstatic const char hf[] =\n    ");
+    say_string(t, json);
+    say(t, ";\n\n");
 }
 
 /* A word as a shell takes it for one. */
@@ -317,6 +335,7 @@ void say_tables(Text *t, const Module *m)
     say_state_table(t, m);
     say_entry_table(t, m);
     say_knobs(t, d);
+    say_hf(t, d->hf);
     say_plan_table(t, p);
     say(t, "const Lathe_model lathe_model = {\n");
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
@@ -333,7 +352,7 @@ void say_tables(Text *t, const Module *m)
     say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count,
         (long long)p->flat_elements);
     say_recipe(t, &d->recipe);
-    say(t, "    .knob = %s, .plan = planned,\n", d->knobs.n ? "knobs" : "NULL");
+    say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n};\n\n", (long long)p->total,
         (long long)p->lower_bound);
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");

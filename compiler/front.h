@@ -168,10 +168,15 @@ extern const luaL_Reg loop_functions[];
 bool loop_is_open(const Loop *l);
 
 /* front_recipe.c */
+/* A part of the description: the table itself, or what the function of c returns; false: absent.  c is at the index given. */
+bool push_description_part(lua_State *L, int model, int c, const char *key);
 void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
 const char *const *recipe_names(int *n);   /* what --set may name beside the knobs */
 bool recipe_knows(const char *key);
 void recipe_set(const char *key, const char *value);
+
+/* front_hf.c */
+void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
 /* front_trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const model_keys[] = {"config", "configs", "check", "forward", "train", "data", "decode"};
+static const char *const model_keys[] = {"config", "configs", "check", "forward", "train", "data", "decode", "hf"};
 
 void check_model_keys(lua_State *L, int model)
 {

@@ -145,8 +145,7 @@ static int made_by(lua_State *L, const char *key, const char *const *names, int 
     err(at_key(key), "`%s` is made by one of %s; this is %s", key, all.at, lua_text(L, -1));
 }
 
-/* The table itself, or what the function of c returns; false: absent.  c is at the index given. */
-static bool push_part(lua_State *L, int model, int c, const char *key)
+bool push_description_part(lua_State *L, int model, int c, const char *key)
 {
     int type = lua_getfield(L, model, key);
     if (type == LUA_TNIL) return lua_pop(L, 1), false;
@@ -207,9 +206,9 @@ void read_recipe(lua_State *L, int model)
 {
     int c = lua_gettop(L);
     trace.desc->recipe = defaults;
-    if (push_part(L, model, c, "train")) read_train(L);
+    if (push_description_part(L, model, c, "train")) read_train(L);
     lua_settop(L, c);
-    if (push_part(L, model, c, "data")) read_data(L);
+    if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
     apply_late_sets();
 }

@@ -13,7 +13,7 @@ typedef VEC(const char *) Words;
 static struct {
     const char *command, *model;
     const char *from; /* dump: the first pass that runs */
-    Words rest;       /* train, replay: what the trainer gets */
+    Words rest;       /* train, export, replay: what the trainer gets */
 } line_of;
 
 typedef enum Kind { FLAG, TEXT, SET } Kind;
@@ -95,10 +95,11 @@ static bool is_description(const char *word)
     return dot && (same(dot, ".lua") || same(dot, ".graph"));
 }
 
-/* What `train` and `replay` do not know goes to the trainer, in its order. */
+/* What `train`, `export` and `replay` do not know goes to the trainer, in its order. */
 static void take_word(const char *word)
 {
-    bool passes_on = same(line_of.command, "train") || same(line_of.command, "replay");
+    bool passes_on =
+        same(line_of.command, "train") || same(line_of.command, "export") || same(line_of.command, "replay");
     if (word[0] == '-' && word[1] && !passes_on) unknown_option(word);
     if (!line_of.model && (!passes_on || is_description(word))) line_of.model = word;
     else if (passes_on) push(&line_of.rest, word);
@@ -250,7 +251,7 @@ static int do_build(void)
     return 0;
 }
 
-/* `lathe train`, `lathe replay`: the trainer's command of that name. */
+/* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
     if (options.target == &target_cuda)
@@ -359,6 +360,7 @@ static const struct Command {
     {"plan", do_plan, "MODEL.lua", "its memory, to the byte, and its kernels"},
     {"build", do_build, "MODEL.lua", "writes the C program and compiles it; prints the trainer's path"},
     {"train", do_run, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
+    {"export", do_run, "MODEL.lua", "builds, then runs `trainer export --to hf`: weights as Hugging Face has them"},
     {"replay", do_run, "MODEL.lua", "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},
     {"dump", do_dump, "FILE", "prints the graph or the kernels after a pass; FILE is a description or a printed graph"},
     {"ops", do_ops, "", "the operations"},

@@ -29,6 +29,42 @@ local function block(c, init, x)
   return x + nn.dropout(h, c.dropout)
 end
 
+-- At Hugging Face it is GPT2LMHeadModel, whose matrices are [in, out] and whose layers all have biases.
+local function hugging_face(c)
+  local names = { ["ln_1"] = c.width, ["ln_2"] = c.width, ["mlp.c_fc"] = 4 * c.width, ["mlp.c_proj"] = c.width }
+  local attention = { ["attn.c_attn"] = 3 * c.width, ["attn.c_proj"] = c.width }
+  local matrices, zeros = {}, {}
+  for name, n in pairs(names) do
+    if not c.bias then zeros["h.%d." .. name .. ".bias"] = { c.layers, n } end
+  end
+  for name, n in pairs(attention) do
+    if not c.attention_bias then zeros["h.%d." .. name .. ".bias"] = { c.layers, n } end
+  end
+  if not c.bias then zeros["ln_f.bias"] = { c.width } end
+  if c.layout == "out_in" then
+    for i, name in ipairs { "attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj" } do matrices[i] = "h.%d." .. name .. ".weight" end
+  end
+  return {
+    config = {
+      model_type = "gpt2", architectures = { "GPT2LMHeadModel" },
+      n_layer = c.layers, n_head = c.heads, n_embd = c.width, n_inner = 4 * c.width,
+      n_positions = c.context > 0 and c.context or c.seq, layer_norm_epsilon = 1e-5,
+      activation_function = c.gelu == "tanh" and "gelu_new" or "gelu", tie_word_embeddings = c.tied,
+      scale_attn_weights = true, scale_attn_by_inverse_layer_idx = false,
+    },
+    also = { attn_pdrop = c.dropout, embd_pdrop = c.dropout, resid_pdrop = c.dropout },
+    absent = {
+      n_inner = 4 * c.width, layer_norm_epsilon = 1e-5, activation_function = "gelu_new", tie_word_embeddings = true,
+      scale_attn_weights = true, scale_attn_by_inverse_layer_idx = false,
+    },
+    ids = { config = "vocab_size", tensors = { "wte.weight", not c.tied and "lm_head.weight" or nil } },
+    names = { { "lm_head.weight", "lm_head.weight" }, { "*", "transformer.*" } },
+    transposed = matrices, zeros = zeros,
+    copies = c.tied and { ["lm_head.weight"] = "wte.weight" } or {},
+    ignored = { "h.%d.attn.bias", "h.%d.attn.masked_bias" },      -- masks
+  }
+end
+
 return {
   config = {
     layers = 4, heads = 4, width = 128,
@@ -113,6 +149,8 @@ return {
       steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
     }
   end,
+
+  hf = hugging_face,
 
   data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
 }

@@ -19,6 +19,29 @@ local function model(c, init, tokens)
   return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
 end
 
+-- At Hugging Face it is LlamaForCausalLM.
+local function hugging_face(c)
+  return {
+    config = {
+      model_type = "llama", architectures = { "LlamaForCausalLM" },
+      num_hidden_layers = c.layers, num_attention_heads = c.heads, num_key_value_heads = c.kv_heads,
+      head_dim = c.width // c.heads, hidden_size = c.width, intermediate_size = c.hidden, hidden_act = "silu",
+      max_position_embeddings = c.context > 0 and c.context or c.seq, rms_norm_eps = c.eps,
+      rope_theta = c.rope_theta, rope_parameters = { rope_theta = c.rope_theta, rope_type = "default" },
+      attention_bias = false, mlp_bias = false, tie_word_embeddings = c.tied,
+    },
+    absent = {
+      num_key_value_heads = c.heads, head_dim = c.width // c.heads, hidden_act = "silu", rms_norm_eps = 1e-6,
+      rope_theta = 10000.0, attention_bias = false, mlp_bias = false, tie_word_embeddings = false,
+    },
+    elsewhere = { rope_theta = "rope_parameters.rope_theta" },
+    unset = { "rope_scaling" },
+    ids = { config = "vocab_size", tensors = { "model.embed_tokens.weight", not c.tied and "lm_head.weight" or nil } },
+    copies = c.tied and { ["lm_head.weight"] = "model.embed_tokens.weight" } or {},
+    ignored = { "model.layers.%d.self_attn.rotary_emb.inv_freq" },
+  }
+end
+
 return {
   config = {
     layers = 4, heads = 4, kv_heads = 2, width = 128,
@@ -75,6 +98,8 @@ return {
       steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
     }
   end,
+
+  hf = hugging_face,
 
   data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
 }

@@ -52,11 +52,13 @@ static void choose_vocab(Data *d, bool training)
     const Trainer *t = d->t;
     d->vocab.kind = t->recipe.tokenizer;
     if (training && !t->weights) return;
-    char *path = weights_path(t), *slash = strrchr(path, '/');
-    if (slash) *slash = 0;
+    char *path = weights_path(t), *folder = folder_of(path);
     Vocab saved = {0};
-    if (load_vocab(&saved, slash ? path : ".") && (!t->tokenizer_given || saved.kind == t->recipe.tokenizer))
+    if (load_vocab(&saved, folder) && (!t->tokenizer_given || saved.kind == t->recipe.tokenizer)) {
+        need_readable_vocab(&saved, folder);
         d->vocab = saved;
+    }
+    free(folder);
     free(path);
 }
 

@@ -125,6 +125,28 @@ static void take_characters(Vocab *v, const json_t *list, const char *path)
     number_characters(v);
 }
 
+/* Another kind of Hugging Face's is told, and left to who wants to use it. */
+static void take_other(Vocab *v, const json_t *all, const char *path)
+{
+    const json_t *model = json_object_get(all, "model");
+    const char *type = json_string_value(json_object_get(model, "type"));
+    if (!json_is_object(model))
+        fail(EXIT_DATA, path,
+             "expected {\"type\": \"bytes\"} or {\"type\": \"chars\", \"characters\": […]}, as train writes it, or "
+             "a tokenizer of Hugging Face's");
+    v->other =
+        text_of("%s of %zu tokens", type ? type : "unknown kind", json_object_size(json_object_get(model, "vocab")));
+}
+
+void need_readable_vocab(const Vocab *v, const char *folder)
+{
+    if (!v->other) return;
+    fail(EXIT_DATA, vocab_path(folder),
+         "expected a tokenizer of bytes or characters, found %s, which this trainer does not read; --tokenizer bytes "
+         "(or chars) goes without it, and gives ids other meanings",
+         v->other);
+}
+
 bool load_vocab(Vocab *v, const char *folder)
 {
     json_error_t error;
@@ -142,9 +164,8 @@ bool load_vocab(Vocab *v, const char *folder)
     } else if (type && strcmp(type, "chars") == 0 && json_is_array(list)) {
         v->kind = LATHE_CHARS;
         take_characters(v, list, path);
-    } else {
-        fail(EXIT_DATA, path,
-             "expected {\"type\": \"bytes\"} or {\"type\": \"chars\", \"characters\": […]}, as train writes it");
+    } else if (!take_hf_tokenizer(v, all)) {
+        take_other(v, all, path);
     }
     json_decref(all);
     free(path);

@@ -153,6 +153,7 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     Lathe_recipe recipe;
+    const char *hf;             /* how Hugging Face knows it: the description's hf as JSON (train_hf.c); NULL: it does not */
     const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
     int64_t planned_bytes, lower_bound_bytes;

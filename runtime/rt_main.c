@@ -18,7 +18,8 @@ enum { /* subcommands, as bits */
        INFO = 64,
        PROFILE = 128,
        REPLAY = 256,
-       ALL = 511
+       EXPORT = 512,
+       ALL = 1023
 };
 
 typedef struct Command {
@@ -37,7 +38,10 @@ static const Command commands[] = {
      "Continues each prompt, token by token.  Past the context the window slides: its newer half is read again."},
     {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
      "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
-    {"init", INIT, init_command, "--out W.safetensors [--seed S]", "Writes the parameters that training starts from."},
+    {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
+     "Writes the parameters that training starts from."},
+    {"export", EXPORT, export_command, "--to hf --out DIR [--weights PATH]",
+     "Writes weights, configuration and tokenizer as Hugging Face has them; a folder that --init takes."},
     {"bench", BENCH, bench_command, "[--steps N] [--json]", "Times training steps on random data."},
     {"profile", PROFILE, profile_command, "[--steps N] [--trace FILE] [--json]",
      "Times each kernel of training steps on random data against the least it could take."},
@@ -81,8 +85,13 @@ static const Option options[] = {
     {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
     {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
      "go on from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
-    {"weights", TRAIN | EVAL | GENERATE | GRAD, TEXT, AT(weights), NULL, "W.safetensors",
-     "parameters to start from (default of eval, generate: the run folder's)"},
+    {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
+    {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: as Hugging Face's transformers load it"},
+    {"ids", EXPORT, COUNT, AT(ids), NULL, "N", "token ids in use; rows beyond are left out (default: the tokenizer's)"},
+    {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
+     "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
+    {"weights", TRAIN | EVAL | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
+     "parameters to use, a file or a folder (default of eval, generate, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters before the step (default: drawn from the seed, and all steps before it run)"},
     {"inputs", GRAD, TEXT, AT(inputs), NULL, "I.safetensors", "inputs under the description's names; ids I32 or I64"},
@@ -249,7 +258,7 @@ const char *run_folder(const Trainer *t) { return t->out; }
 
 /* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one.
  */
-static const char *default_folder(const Trainer *t)
+const char *default_folder(const Trainer *t)
 {
     const Lathe_model *m = t->model;
     const char *base = text_of(m->config && *m->config ? "runs/%s-%s" : "runs/%s", m->name, m->config), *last = base;
@@ -266,13 +275,13 @@ static bool wants_run_folder(const char *command)
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0;
 }
 
-char *weights_path(const Trainer *t)
+char *newest_weights(const char *folder)
 {
-    const char *run = run_folder(t);
-    int64_t step = t->weights ? -1 : newest_checkpoint(run, INT64_MAX);
-    if (t->weights) return text_of("%s", t->weights);
-    return text_of("%s/model.safetensors", step < 0 ? run : checkpoint_path(run, step));
+    int64_t step = newest_checkpoint(folder, INT64_MAX);
+    return text_of("%s/model.safetensors", step < 0 ? folder : checkpoint_path(folder, step));
 }
+
+char *weights_path(const Trainer *t) { return t->weights ? text_of("%s", t->weights) : newest_weights(run_folder(t)); }
 
 /* Data and weights are read where the system mapped them; a file cut short meanwhile shows as this signal. */
 static void on_bus_error(int number)
@@ -308,6 +317,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     Trainer t = {.model = model, .command = c->name, .recipe = model->recipe, .seed = 1};
     take_options(&t, c, argc, argv);
     t.out_given = t.out != NULL;
+    if (t.weights) t.weights = weights_file(t.weights);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
     return c->run(&t);
 }

@@ -117,15 +117,15 @@ static void find_tensors(Generation *g)
 static void find_vocab(Generation *g, const char *weights)
 {
     Trainer *t = g->t;
-    char *folder = text_of("%s", weights), *slash = strrchr(folder, '/');
-    if (slash) *slash = 0;
+    char *folder = folder_of(weights);
     g->vocab.kind = t->recipe.tokenizer;
-    bool saved = load_vocab(&g->vocab, slash ? folder : ".");
+    bool saved = load_vocab(&g->vocab, folder);
+    if (!t->tokenizer_given) need_readable_vocab(&g->vocab, folder);
     if (!saved && t->recipe.tokenizer == LATHE_CHARS && t->data.n) open_text(&t->data, &g->vocab, t->model->vocab);
     if (g->vocab.kind == LATHE_BYTES && (!saved || g->vocab.n > t->model->vocab))
         g->vocab.n = t->model->vocab < 256 ? (int)t->model->vocab : 256;
     if (g->vocab.n == 0)
-        fail(EXIT_DATA, text_of("%s/tokenizer.json", slash ? folder : "."),
+        fail(EXIT_DATA, text_of("%s/tokenizer.json", folder),
              "expected the characters that the model was trained with, "
              "as train leaves them beside its weights; give the text it was trained on with --data");
     if (g->vocab.n > t->model->vocab)

@@ -149,7 +149,8 @@ int init_command(Trainer *t)
     if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, false, false, none);
-    init_parameters(t->model, (uint64_t)t->seed, m.params);
+    if (t->weights) load_weights(t->model, t->weights, m.params);
+    else init_parameters(t->model, (uint64_t)t->seed, m.params);
     save_weights(t->model, t->out, m.params);
     if (t->json) printf("{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
     else printf("wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);

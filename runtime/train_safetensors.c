@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -184,6 +185,28 @@ bool stored_is(const Stored *s, const char *wanted)
     return false;
 }
 
+/* Of the 16 bits of an F16: sign, 5 of exponent, 10 of fraction. */
+static double half_value(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double x = exponent == 31  ? fraction ? NAN : INFINITY
+               : exponent == 0 ? ldexp(fraction, -24)
+                               : ldexp(fraction + 1024, exponent - 25);
+    return bits & 0x8000 ? -x : x;
+}
+
+/* A BF16 is the upper half of an F32. */
+static double short_element(const Stored *s, int64_t i)
+{
+    uint16_t bits;
+    memcpy(&bits, s->at + i * 2, sizeof bits);
+    if (s->dtype[0] == 'F') return half_value(bits);
+    uint32_t whole = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &whole, sizeof x);
+    return (double)x;
+}
+
 double stored_element(const Stored *s, int64_t i)
 {
     union {
@@ -192,6 +215,7 @@ double stored_element(const Stored *s, int64_t i)
         int32_t i;
         int64_t l;
     } x;
+    if (stored_is(s, "F16 BF16")) return short_element(s, i);
     int bytes = s->dtype[1] == '6' ? 8 : 4;
     memcpy(&x, s->at + i * bytes, (size_t)bytes);
     if (s->dtype[0] == 'F') return bytes == 8 ? x.d : (double)x.f;

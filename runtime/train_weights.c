@@ -62,17 +62,16 @@ static bool same_dims(const Lathe_param *p, const Stored *s)
     return s->rank == 0 || memcmp(s->dim, p->dim + p->loops, sizeof *s->dim * (size_t)s->rank) == 0;
 }
 
-/* What does not fit is gathered, so that one message names it all. */
-typedef struct Misfits {
-    int n;
-    char *text;
-} Misfits;
-
 enum { NAMED_MISFITS = 10 };
 
-static void add_misfit(Misfits *m, char *line)
+void add_misfit(Misfits *m, char *line)
 {
     if (m->n++ < NAMED_MISFITS) m->text = text_of("%s\n    %s", m->text ? m->text : "", line);
+}
+
+const char *more_misfits(const Misfits *m)
+{
+    return m->n > NAMED_MISFITS ? text_of("\n    and %d more", m->n - NAMED_MISFITS) : "";
 }
 
 /* What a file must hold: arrays of the parameters' layout, each under its prefix. */
@@ -157,11 +156,10 @@ static void take_arrays(const Wanted *w, const Store *s)
     }
     find_extras(w, s, &bad);
     if (bad.n == 0) return;
-    const char *more = bad.n > NAMED_MISFITS ? text_of("\n    and %d more", bad.n - NAMED_MISFITS) : "";
     fail(EXIT_DATA, s->path,
          "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
          "the same configuration:%s%s",
-         m->name, config_of(m), bad.n, bad.text, more);
+         m->name, config_of(m), bad.n, bad.text, more_misfits(&bad));
 }
 
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat)
@@ -173,6 +171,7 @@ void load_weights(const Lathe_model *m, const char *path, void *flat)
 {
     static const char *const prefix[] = {""};
     Store s;
+    if (is_exchange(path)) return load_exchange(m, path, flat);
     read_store(&s, path);
     take_arrays(&(Wanted){m, 1, prefix, &flat, "F32 F64"}, &s);
     close_store(&s);

@@ -102,8 +102,9 @@ typedef struct Trainer { /* one run of the program */
     const char *command; /* train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
     Words data, prompt;
-    const char *out, *weights, *inputs, *trace; /* NULL where not given */
+    const char *out, *weights, *inputs, *trace, *to; /* NULL where not given */
     int64_t steps, epochs, tokens;      /* 0 where not given */
+    int64_t ids;                        /* export: ids in use; 0 where not given */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
     int32_t seed;
     int threads; /* 0: OpenMP decides */
@@ -115,6 +116,8 @@ typedef struct Trainer { /* one run of the program */
 
 void add_word(Words *w, const char *word); /* which stays where it is */
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
+const char *default_folder(const Trainer *t); /* for a new run the first that is free, else that of the last run */
+char *newest_weights(const char *folder); /* of a run: its newest checkpoint's; of another folder: model.safetensors */
 char *weights_path(const Trainer *t);     /* --weights, or the run folder's newest */
 
 /* The subcommands: each returns the exit code. */
@@ -123,6 +126,7 @@ int eval_command(Trainer *t);     /* train_eval.c */
 int generate_command(Trainer *t); /* train_generate.c */
 int grad_command(Trainer *t);     /* train_grad.c */
 int init_command(Trainer *t);     /* train_grad.c */
+int export_command(Trainer *t);   /* train_export.c */
 int bench_command(Trainer *t);    /* train_bench.c */
 int profile_command(Trainer *t);  /* train_profile.c */
 int replay_command(Trainer *t);   /* train_replay.c */
@@ -179,6 +183,7 @@ enum { CODE_POINTS = 0x110000 };
 /* Token ids of a text: bytes are themselves; characters are numbered in the order of their code points. */
 typedef struct Vocab {
     Lathe_tokenizer kind;
+    const char *other;   /* what it is instead, where that cannot be read: "BPE of 50257 tokens" */
     int n;               /* ids in use: 256, or distinct characters */
     uint32_t *character; /* CHARS [n]: code point of each id */
     int32_t *id;         /* CHARS [CODE_POINTS]: id + 1, 0: not in the vocabulary */
@@ -191,9 +196,16 @@ char *character_text(uint32_t code);                   /* "'é' (U+00E9)" */
 void number_characters(Vocab *v);                      /* from id[]: nonzero where a character occurs */
 char *vocab_json(const Vocab *v);                      /* text of a tokenizer.json, from malloc */
 bool load_vocab(Vocab *v, const char *folder);         /* FOLDER/tokenizer.json; false where there is no such file */
+void need_readable_vocab(const Vocab *v, const char *folder);  /* ends the program (3) where it cannot be read */
 int token_text(const Vocab *v, int32_t id, char *out); /* bytes of a token, at most 4 */
 /* Ids of a prompt; a character that is not in the vocabulary ends the program (3).  ids: room for strlen(s). */
 int64_t encode_text(const Vocab *v, const char *s, int32_t *ids);
+
+/* ------------------------------------------------------------------ data_vocab_hf.c: as Hugging Face's tokenizers have it */
+
+char *hf_tokenizer(const Vocab *v);                      /* text of tokenizer.json, from malloc */
+char *hf_tokenizer_config(int64_t context);              /* of tokenizer_config.json */
+bool take_hf_tokenizer(Vocab *v, const json_t *all);     /* of bytes or characters; false, and v as it was: another */
 
 /* ------------------------------------------------------------------ data_text.c, data_csv.c, data.c: batches */
 
@@ -265,7 +277,7 @@ typedef struct Store { /* a file that was read, by name */
 void read_store(Store *s, const char *path);
 void close_store(Store *s);
 const Stored *find_stored(const Store *s, const char *name); /* NULL where there is none */
-double stored_element(const Stored *s, int64_t i);           /* F32, F64, I32, I64 */
+double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64 */
 bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
 
 typedef struct Store_writer Store_writer;
@@ -283,6 +295,14 @@ Mark end_store(Store_writer *w);   /* synced */
 
 /* ------------------------------------------------------------------ train_weights.c: parameters in such files */
 
+/* What does not fit is gathered, so that one message names it all. */
+typedef struct Misfits {
+    int n;
+    char *text;
+} Misfits;
+void add_misfit(Misfits *m, char *line);   /* takes the line */
+const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
+
 void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
 void save_weights(const Lathe_model *m, const char *path, const void *flat);
 /* Arrays of the parameters' layout, every tensor in the model's own type. */
@@ -290,6 +310,37 @@ void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *c
 /* The same tensors under prefix + export name, for grad. */
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix);
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat);
+
+/* ------------------------------------------------------------------ train_hf.c: how Hugging Face knows the model */
+
+typedef struct Hf_tensor {  /* a tensor of its files */
+    char *name, *own;       /* "transformer.h.0.ln_1.weight", "h.0.ln_1.weight" */
+    const Lathe_param *param;
+    int64_t copy;
+    bool zero;              /* not a parameter here: zeros there */
+    bool transposed, ids;   /* a matrix the other way round; a row for each id */
+    int rank;
+    int64_t dim[LATHE_MAXRANK];     /* there, with as many rows of ids as here */
+} Hf_tensor;
+
+typedef struct Hf {
+    json_t *all;            /* the description's hf */
+    int n;
+    Hf_tensor *tensor;
+} Hf;
+
+Hf open_hf(const Lathe_model *m);                           /* ends the program (1) where the description has none */
+int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of theirs, in the flat arrays */
+char *hf_name(const Hf *hf, const char *name);              /* their name of one of ours, from malloc */
+bool hf_is_of(const Hf *hf, const char *template, const char *name); /* "h.%d.attn.bias", ours or theirs */
+json_t *hf_config(const Hf *hf, Lathe_dtype real, int64_t ids);      /* config.json */
+void check_hf_config(const Hf *hf, const json_t *theirs, Misfits *bad);
+
+/* ------------------------------------------------------------------ train_import.c: weights that others wrote */
+
+char *weights_file(const char *path);        /* of a folder model.safetensors or its index; from malloc */
+bool is_exchange(const char *weights);       /* a file beside Hugging Face's config.json, or an index of shards */
+void load_exchange(const Lathe_model *m, const char *path, void *flat);     /* load_weights() of such */
 
 /* ------------------------------------------------------------------ train_eval.c: the validation part */
 

@@ -1,6 +1,7 @@
 /* test_store.c: safetensors files are read back as written, and no change of bytes or length makes reading crash. */
 #include "trainer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -44,6 +45,33 @@ static void read_back(void)
     close_store(&s);
 }
 
+/* Sixteen bits as IEEE 754 and bfloat16 have them. */
+static void read_short(void)
+{
+    static const struct {
+        const char *dtype;
+        uint16_t bits;
+        double value;
+    } known[] = {{"F16", 0x3c00, 1},
+                 {"F16", 0xc000, -2},
+                 {"F16", 0x0001, 5.9604644775390625e-8},
+                 {"F16", 0x83ff, -6.09755516052246094e-5},
+                 {"F16", 0x0400, 6.103515625e-5},
+                 {"F16", 0x7bff, 65504},
+                 {"F16", 0x3555, 0.333251953125},
+                 {"F16", 0xfc00, -INFINITY},
+                 {"BF16", 0x3f80, 1},
+                 {"BF16", 0xc049, -3.140625},
+                 {"BF16", 0x7f80, INFINITY},
+                 {"BF16", 0x0001, 0x1p-133}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        Stored s = {.dtype = known[i].dtype, .at = (const char *)&known[i].bits};
+        expect(stored_element(&s, 0) == known[i].value, known[i].dtype);
+    }
+    Stored nan = {.dtype = "F16", .at = "\x01\x7c"};
+    expect(isnan(stored_element(&nan, 0)), "NaN in 16 bits");
+}
+
 /* Reads the file and all that it claims to hold. */
 static void read_all(void)
 {
@@ -53,7 +81,7 @@ static void read_all(void)
     for (int i = 0; i < s.n; i++) {
         int64_t n = 1;
         for (int k = 0; k < s.tensor[i].rank; k++) n *= s.tensor[i].dim[k];
-        for (int64_t e = 0; stored_is(&s.tensor[i], "F32 F64 I32 I64") && e < n; e++)
+        for (int64_t e = 0; stored_is(&s.tensor[i], "F32 F64 F16 BF16 I32 I64") && e < n; e++)
             sum += stored_element(&s.tensor[i], e);
     }
     exit(0);
@@ -110,6 +138,7 @@ int main(void)
     path = text_of("%s/store-%d.safetensors", getenv("TMP") ? getenv("TMP") : "/tmp", (int)getpid());
     write_file();
     read_back();
+    read_short();
     FILE *f = fopen(path, "rb");
     size_t n = fread(good, 1, sizeof good, f);
     fclose(f);

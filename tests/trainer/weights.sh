@@ -17,7 +17,9 @@ bad() {
     refuses 3 "bad.safetensors: error: $words" "$toy" eval --data t.txt --weights bad.safetensors
 }
 refuses 3 'none.safetensors: error: expected a safetensors file, but it cannot be read' "$toy" eval --data t.txt --weights none.safetensors
-refuses 3 'error: expected a safetensors file, found a folder' "$toy" eval --data t.txt --weights .
+refuses 3 './model.safetensors: error: expected a safetensors file, but it cannot be read' "$toy" eval --data t.txt --weights .
+mkdir folder.safetensors
+refuses 3 'folder.safetensors/model.safetensors: error: expected a safetensors file' "$toy" eval --data t.txt --weights folder.safetensors
 head -c 5 w.safetensors >cut.safetensors
 refuses 3 'found only 5 bytes; it is cut off' "$toy" eval --data t.txt --weights cut.safetensors
 head -c 100 w.safetensors >cut.safetensors

@@ -1,0 +1,171 @@
+/* train_export.c: `trainer export --to hf`: weights as a folder that Hugging Face's transformers load:
+ * model.safetensors, config.json, and the tokenizer. */
+#include "trainer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ what to write */
+
+typedef struct Export {
+    Trainer *t;
+    Hf hf;
+    Vocab vocab; /* n 0: not known */
+    int64_t ids; /* rows of the tables of ids that are in use */
+    Memory memory;
+} Export;
+
+/* As saved beside the weights; a kind that this trainer cannot read is no tokenizer of the run. */
+static void find_tokenizer(Export *x)
+{
+    char *folder = folder_of(x->t->weights);
+    if (!load_vocab(&x->vocab, folder) || x->vocab.other) x->vocab.n = 0;
+    free(folder);
+    if (x->vocab.kind == LATHE_BYTES && x->vocab.n > x->t->model->vocab) x->vocab.n = (int)x->t->model->vocab;
+}
+
+/* Rows beyond the ids in use are padding. */
+static void settle_ids(Export *x)
+{
+    const Lathe_model *m = x->t->model;
+    x->ids = x->t->ids ? x->t->ids : x->vocab.n ? x->vocab.n : m->vocab;
+    if (x->ids > m->vocab)
+        fail(EXIT_USAGE, NULL, "expected at most %lld ids, the model's vocabulary, found %lld; they are %s",
+             (long long)m->vocab, (long long)x->ids,
+             x->t->ids ? "from --ids" : "the tokenizer's, which is of another model");
+    if (x->vocab.n > x->ids)
+        fail(EXIT_USAGE, NULL, "--ids %lld: the tokenizer has %d; leave --ids out", (long long)x->ids, x->vocab.n);
+}
+
+/* ------------------------------------------------------------------ model.safetensors */
+
+static void tensor_dims(const Export *x, const Hf_tensor *t, int64_t *dim)
+{
+    memcpy(dim, t->dim, sizeof t->dim);
+    if (t->ids) dim[0] = x->ids;
+}
+
+static int64_t tensor_elements(const Export *x, const Hf_tensor *t)
+{
+    int64_t dim[LATHE_MAXRANK], n = 1;
+    tensor_dims(x, t, dim);
+    for (int k = 0; k < t->rank; k++) n *= dim[k];
+    return n;
+}
+
+static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
+{
+    enum { ROOM = 4096 };
+    char room[ROOM * sizeof(double)];
+    Lathe_dtype real = x->t->model->real;
+    size_t size = (size_t)dtype_size(real);
+    int64_t n = tensor_elements(x, t), used = 0;
+    memset(room, 0, sizeof room);
+    for (int64_t i = 0; i < n; i++) {
+        if (!t->zero)
+            memcpy(room + (size_t)used * size, (char *)x->memory.params + (size_t)hf_place(t, i) * size, size);
+        if (++used < ROOM && i + 1 < n) continue;
+        put_elements(w, room, used, real);
+        used = 0;
+    }
+}
+
+static void write_tensors(const Export *x, const char *path)
+{
+    Store_writer *w = start_store(path);
+    for (int i = 0; i < x->hf.n; i++) {
+        int64_t dim[LATHE_MAXRANK];
+        tensor_dims(x, &x->hf.tensor[i], dim);
+        declare_tensor(w, x->hf.tensor[i].name, x->t->model->real, x->hf.tensor[i].rank, dim);
+    }
+    for (int i = 0; i < x->hf.n; i++) put_tensor(w, x, &x->hf.tensor[i]);
+    finish_store(w);
+}
+
+/* ------------------------------------------------------------------ the folder */
+
+static void write_file(const char *folder, const char *name, char *text)
+{
+    Fault fault = {0};
+    char *path = text_of("%s/%s", folder, name), *line = text_of("%s\n", text);
+    if (!replace_text(path, line, &fault))
+        fail(EXIT_DATA, fault.path, "%s; free some space or choose another folder with --out", fault.text);
+    free(line);
+    free(path);
+    free(text);
+}
+
+static char *config_text(const Export *x)
+{
+    json_t *config = hf_config(&x->hf, x->t->model->real, x->ids);
+    char *text = json_dumps(config, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    json_decref(config);
+    return text;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What is there may be replaced where it is an export too. */
+static void make_folder(const Trainer *t)
+{
+    Fault fault = {0};
+    char *weights = text_of("%s/model.safetensors", t->out), *from = folder_of(t->weights);
+    if (same_folder(from, t->out) || (holds_a_run(t->out) && !is_exchange(weights)))
+        fail(EXIT_USAGE, t->out,
+             "holds weights of a trainer, which the export would replace; choose another folder with --out");
+    if (!make_folders(t->out, &fault)) fail(EXIT_DATA, fault.path, "%s; choose another folder with --out", fault.text);
+    free(weights);
+    free(from);
+}
+
+static void write_folder(const Export *x)
+{
+    const Trainer *t = x->t;
+    make_folder(t);
+    write_tensors(x, text_of("%s/model.safetensors", t->out));
+    write_file(t->out, "config.json", config_text(x));
+    if (x->vocab.n == 0) return;
+    write_file(t->out, "tokenizer.json", hf_tokenizer(&x->vocab));
+    write_file(t->out, "tokenizer_config.json", hf_tokenizer_config(t->model->seq));
+}
+
+/* ------------------------------------------------------------------ trainer export */
+
+static void print_export(const Export *x)
+{
+    const Trainer *t = x->t;
+    if (t->json)
+        return print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", t->out, "weights", t->weights, "tensors",
+                                    x->hf.n, "ids", (json_int_t)x->ids, "tokenizer", x->vocab.n > 0));
+    printf("wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
+    if (x->ids < t->model->vocab)
+        note("%lld of %lld rows of the vocabulary are in use; the others are left out", (long long)x->ids,
+             (long long)t->model->vocab);
+    if (x->vocab.n == 0) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
+}
+
+int export_command(Trainer *t)
+{
+    static const char *const none[] = {NULL};
+    Export x = {.t = t};
+    if (t->to && strcmp(t->to, "hf") != 0)
+        fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it", t->to);
+    if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write");
+    if (!t->weights) t->weights = newest_weights(default_folder(t));
+    x.hf = open_hf(t->model);
+    find_tokenizer(&x);
+    settle_ids(&x);
+    rt_init_gemm(1);
+    take_memory(&x.memory, t, false, false, none);
+    load_weights(t->model, t->weights, x.memory.params);
+    write_folder(&x);
+    print_export(&x);
+    return 0;
+}

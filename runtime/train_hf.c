@@ -1,0 +1,199 @@
+/* train_hf.c: how Hugging Face knows the model: the description's `hf`, which model.c carries as JSON.
+ *
+ *     config      keys of config.json that say what the model is: written, and compared when a folder is read
+ *     absent      what a config.json means that lacks one of them (or says null)
+ *     elsewhere   another place of one of them: "rope_parameters.rope_theta"
+ *     unset       keys that must be absent or null
+ *     also        keys that are written and not looked at
+ *     ids         {config: the key that counts ids, tensors: those with a row for each id}: files hold as many rows as
+ * ids names       [[name here, name there], …], the first that fits: "*" stands for the same text in both transposed
+ * matrices that lie there as [in, out] zeros       {name: shape}: tensors that belong there and not here; an axis for
+ * each %d first copies      {name: parameter}: tensors that may be there as well, and must equal that parameter's
+ *     ignored     tensors that may be there and are no parameters
+ *
+ * All names are those of this model's files; `names` makes theirs of them. */
+#include "trainer.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ names */
+
+/* The text that `*` stands for; NULL where the name is none of the pattern's.  A pattern without `*` is itself. */
+static char *text_of_star(const char *pattern, const char *name)
+{
+    const char *star = strchr(pattern, '*');
+    size_t before = star ? (size_t)(star - pattern) : 0, after = star ? strlen(star + 1) : 0, n = strlen(name);
+    if (!star) return strcmp(pattern, name) == 0 ? text_of("%s", "") : NULL;
+    if (n < before + after || strncmp(name, pattern, before) != 0) return NULL;
+    if (strcmp(name + n - after, star + 1) != 0) return NULL;
+    return text_of("%.*s", (int)(n - before - after), name + before);
+}
+
+char *hf_name(const Hf *hf, const char *name)
+{
+    size_t i;
+    json_t *pair;
+    json_array_foreach(json_object_get(hf->all, "names"), i, pair)
+    {
+        char *text = text_of_star(json_string_value(json_array_get(pair, 0)), name);
+        const char *to = json_string_value(json_array_get(pair, 1)), *star = strchr(to, '*');
+        if (!text) continue;
+        char *made = star ? text_of("%.*s%s%s", (int)(star - to), to, text, star + 1) : text_of("%s", to);
+        free(text);
+        return made;
+    }
+    return text_of("%s", name);
+}
+
+/* Whether a name is one of the template's, %d standing for a number. */
+static bool is_made_of(const char *template, const char *name)
+{
+    for (; *template; template ++) {
+        if (template[0] == '%' && template[1] == 'd') {
+            if (!isdigit((unsigned char)*name)) return false;
+            while (isdigit((unsigned char)*name)) name++;
+            template ++;
+        } else if (*template != *name++) {
+            return false;
+        }
+    }
+    return *name == 0;
+}
+
+bool hf_is_of(const Hf *hf, const char *template, const char *name)
+{
+    char *theirs = hf_name(hf, template);
+    bool is = is_made_of(template, name) || is_made_of(theirs, name);
+    free(theirs);
+    return is;
+}
+
+static bool lists(const json_t *list, const char *word)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), word) == 0) return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)
+{
+    int64_t copies = copies_of_parameter(p);
+    hf->tensor = realloc(hf->tensor, sizeof *hf->tensor * (size_t)(hf->n + copies));
+    if (!hf->tensor) abort();
+    for (int64_t c = 0; c < copies; c++) {
+        Hf_tensor *t = &hf->tensor[hf->n++];
+        char own[512];
+        copy_name(own, sizeof own, p, c);
+        *t = (Hf_tensor){.param = p, .copy = c, .zero = zero, .rank = p->rank - p->loops};
+        t->own = text_of("%s", own);
+        t->name = hf_name(hf, own);
+        t->transposed = lists(json_object_get(hf->all, "transposed"), p->export_name);
+        t->ids = lists(json_object_get(json_object_get(hf->all, "ids"), "tensors"), p->export_name);
+        for (int k = 0; k < t->rank; k++) t->dim[k] = p->dim[p->loops + (t->transposed ? t->rank - 1 - k : k)];
+    }
+}
+
+/* What the trainer knows of a parameter, for a tensor that is none: its name, shape, and how many copies. */
+static Lathe_param *zero_param(const char *name, const json_t *shape)
+{
+    Lathe_param *p = must_alloc(sizeof *p);
+    *p = (Lathe_param){.name = name, .export_name = name, .where = "zeros", .rank = (int)json_array_size(shape)};
+    for (const char *s = name; (s = strstr(s, "%d")); s += 2) p->loops++;
+    for (int k = 0; k < p->rank; k++) p->dim[k] = json_integer_value(json_array_get(shape, (size_t)k));
+    return p;
+}
+
+Hf open_hf(const Lathe_model *m)
+{
+    const char *name;
+    json_t *shape;
+    json_error_t error;
+    if (!m->hf)
+        fail(EXIT_ERROR, NULL,
+             "%s has no counterpart at Hugging Face: its description says nothing of it; add hf = { config = { … } } "
+             "(models/gpt.lua has one), and build again",
+             m->name);
+    Hf hf = {.all = json_loads(m->hf, JSON_REJECT_DUPLICATES, &error)};
+    bug_if(!hf.all);
+    for (int i = 0; i < m->params; i++) add_tensors(&hf, &m->param[i], false);
+    json_object_foreach(json_object_get(hf.all, "zeros"), name, shape) add_tensors(&hf, zero_param(name, shape), true);
+    return hf;
+}
+
+/* ------------------------------------------------------------------ config.json */
+
+json_t *hf_config(const Hf *hf, Lathe_dtype real, int64_t ids)
+{
+    json_t *all = json_deep_copy(json_object_get(hf->all, "also"));
+    const char *type = real == LATHE_F64 ? "float64" : "float32";
+    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
+    if (!json_is_object(all)) all = json_object();
+    json_object_update(all, json_object_get(hf->all, "config"));
+    if (count) json_object_set_new(all, count, json_integer(ids));
+    json_object_set_new(all, "torch_dtype", json_string(type));
+    json_object_set_new(all, "dtype", json_string(type));
+    json_object_set_new(all, "bos_token_id", json_null()); /* our tokenizers have none */
+    json_object_set_new(all, "eos_token_id", json_null());
+    return all;
+}
+
+/* "a.b" in a tree of objects; NULL where it is absent or null. */
+static const json_t *found_at(const json_t *all, const char *path)
+{
+    if (!path) return NULL;
+    while (*path && all) {
+        size_t n = strcspn(path, ".");
+        char *key = text_of("%.*s", (int)n, path);
+        all = json_object_get(all, key);
+        free(key);
+        path += n + (path[n] == '.');
+    }
+    return json_is_null(all) ? NULL : all;
+}
+
+/* Numbers by value: 10000 is 10000.0. */
+static bool agree(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+    if (!json_is_object(a) || !json_is_object(b)) return json_equal(a, b);
+    json_object_foreach((json_t *)a, key, value)
+    {
+        const json_t *other = json_object_get(b, key);
+        if (other && !json_is_null(other) && !agree(value, other)) return false;
+    }
+    return true;
+}
+
+static char *json_text(const json_t *x)
+{
+    return json_dumps(x, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+}
+
+void check_hf_config(const Hf *hf, const json_t *theirs, Misfits *bad)
+{
+    const char *key;
+    json_t *ours;
+    size_t i;
+    json_object_foreach(json_object_get(hf->all, "config"), key, ours)
+    {
+        const json_t *said = found_at(theirs, key);
+        if (!said)
+            said = found_at(theirs, json_string_value(json_object_get(json_object_get(hf->all, "elsewhere"), key)));
+        bool silent = !said;
+        if (silent) said = json_object_get(json_object_get(hf->all, "absent"), key);
+        if (!said || agree(ours, said)) continue;
+        add_misfit(bad, text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
+                                silent ? " (which is meant where it is not said)" : ""));
+    }
+    json_array_foreach(json_object_get(hf->all, "unset"), i, ours)
+    {
+        const json_t *said = found_at(theirs, json_string_value(ours));
+        if (said) add_misfit(bad, text_of("%s: expected none, found %s", json_string_value(ours), json_text(said)));
+    }
+}
