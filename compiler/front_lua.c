@@ -51,7 +51,8 @@ static void *allocate(void *user, void *old, size_t old_bytes, size_t bytes)
         return NULL;
     }
     void *p = realloc(old, bytes);
-    if (p) box.bytes += bytes - old_bytes;
+    if (!p) no_memory(bytes);
+    box.bytes += bytes - old_bytes;
     return p;
 }
 

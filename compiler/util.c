@@ -17,13 +17,19 @@ typedef struct Chunk {
 static Chunk *chunks;
 enum { CHUNK = 1 << 20 };
 
+void no_memory(size_t bytes)
+{
+    fprintf(stderr,
+            "lathe: error: out of memory: %zu more bytes were wanted\n"
+            "  end other programs, raise the limit (ulimit -v), or describe a smaller model\n",
+            bytes);
+    exit(1);
+}
+
 static Chunk *new_chunk(size_t size)
 {
     Chunk *c = calloc(1, sizeof *c + size);
-    if (!c) {
-        fprintf(stderr, "lathe: out of memory: %zu more bytes were wanted\n", size);
-        exit(1);
-    }
+    if (!c) no_memory(size);
     c->size = size;
     return c;
 }

@@ -12,6 +12,7 @@
 void *alloc(size_t bytes);                              /* zeroed, 16-byte aligned */
 void *copy_of(const void *from, size_t bytes);          /* may be called with bytes 0 */
 void free_all(void);
+_Noreturn void no_memory(size_t bytes);                 /* the system has no more: says so, exit 1 */
 
 #define NEW(T)         ((T *)alloc(sizeof(T)))
 #define NEW_ARRAY(T, n) ((T *)alloc(sizeof(T) * (size_t)(n)))

@@ -1,9 +1,9 @@
 #!/bin/sh
 # long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs, 320 as CUDA in the simulator, 1,000 kills and
-# 200 power cuts of runs that save every step, 10 stops and resumes, and `char` on tinyshakespeare to the loss that nanoGPT's
-# recipe reaches, for three seeds.  More than an hour on two cores.
+# 200 power cuts of runs that save every step, 10 stops and resumes, `char` on tinyshakespeare to the loss that nanoGPT's
+# recipe reaches, for three seeds, and the fuzzers, five minutes each.  Two hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut resume char
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut resume char fuzz
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -64,6 +64,28 @@ if chosen char; then
         done
     else
         result char skip "no $DATA/tinyshakespeare.txt"
+    fi
+fi
+
+# What a fuzzer adds to the corpus that reaches new code can be kept: copy it from the folder that is printed.
+if chosen fuzz; then
+    need clang clang
+    need_library libclang-rt-14-dev
+    install_wanted
+    . tests/fuzz/build.sh
+    kept=$(mktemp -d)
+    if fuzz_build "$TMP/fuzz" >"$TMP/log" 2>&1; then
+        for target in tests/fuzz/corpus/*; do
+            name=${target##*/}
+            mkdir -p "$kept/$name"
+            "$TMP/fuzz/$name" -max_total_time="${LATHE_FUZZ_SECONDS:-300}" -timeout=60 -rss_limit_mb=3000 -detect_leaks=0 -close_fd_mask=3 \
+                -artifact_prefix="$kept/$name-" "$kept/$name" "$target" >"$TMP/log" 2>&1 && word=ok || word=FAIL
+            [ $word = ok ] || tail -n 30 "$TMP/log"
+            result "fuzz $name" $word "$(sed -n 's/^Done //p' "$TMP/log"), new inputs and findings in $kept"
+        done
+    else
+        cat "$TMP/log"
+        result fuzz FAIL "the fuzzers do not build"
     fi
 fi
 

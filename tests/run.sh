@@ -4,6 +4,7 @@
 #   tests/run.sh              all tests
 #   tests/run.sh -k PATTERN   those whose name matches the extended regular expression
 #   tests/run.sh -l           names only
+#   tests/run.sh --sanitize   with AddressSanitizer and UBSan in everything built, generated programs included (build-sanitize/)
 #   tests/run.sh bless [-k PATTERN]   rewrites golden files from what comes out now
 #
 # A test is a file, nothing to register:
@@ -18,14 +19,15 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 
-pattern=. list= one= bless=${BLESS:-}
+pattern=. list= one= bless=${BLESS:-} BUILD=${BUILD:-build} BUILD_OPTIONS=
 while [ $# -gt 0 ]; do
     case $1 in
     bless) bless=1 ;;
     -k) pattern=${2:?-k needs a pattern}; shift ;;
     -l) list=1 ;;
+    --sanitize) BUILD=build-sanitize BUILD_OPTIONS=-DLATHE_SANITIZE=ON ;;
     --one) one=${2:?}; shift ;;
-    *) echo "usage: tests/run.sh [bless] [-l] [-k PATTERN]" >&2; exit 2 ;;
+    *) echo "usage: tests/run.sh [bless] [--sanitize] [-l] [-k PATTERN]" >&2; exit 2 ;;
     esac
     shift
 done
@@ -95,7 +97,7 @@ if [ -n "$one" ]; then
     export TMP
     begin=$(date +%s%N)
     case $one in            # programs and scripts may hang; the others are lathe alone, which has its own limits
-    */test_*) timeout 900 "build/${one##*/}" >"$TMP/log" 2>&1 </dev/null ;;
+    */test_*) timeout 900 "$BUILD/${one##*/}" >"$TMP/log" 2>&1 </dev/null ;;
     *.sh) timeout 900 sh "tests/$one" >"$TMP/log" 2>&1 </dev/null ;;
     front/*) front_test "$one" >"$TMP/log" 2>&1 </dev/null ;;
     golden/*) golden_test "$one" >"$TMP/log" 2>&1 </dev/null ;;
@@ -129,12 +131,15 @@ need g++ g++
 install_wanted
 build_lathe
 
-LATHE=$top/build/lathe
+LATHE=$top/$BUILD/lathe
 DATA=${LATHE_DATA:-$top/../shared/data}
 RESULTS=$(mktemp)
 BLESS=$bless
 # Two tests at a time on two cores: one thread each unless a test asks for more, and none that spins while it waits.
-export LATHE DATA RESULTS BLESS OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+# What a process still holds when it ends is no leak.
+ASAN_OPTIONS=detect_leaks=0
+UBSAN_OPTIONS=print_stacktrace=1
+export LATHE DATA RESULTS BLESS BUILD ASAN_OPTIONS UBSAN_OPTIONS OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 trap 'rm -f "$RESULTS" "$RESULTS.lock"' EXIT
 trap 'exit 130' INT TERM
 

@@ -62,16 +62,18 @@ need_compiler_packages() {
     need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev
 }
 
-# build_lathe [TARGET…]: configures once, builds into build/.
+# build_lathe [TARGET…]: configures once, builds into $BUILD (build), with $BUILD_OPTIONS for cmake.
 build_lathe() {
+    folder=${BUILD:-build}
     generator=
-    if [ ! -e build/CMakeCache.txt ] && command -v ninja >/dev/null 2>&1; then
+    if [ ! -e "$folder/CMakeCache.txt" ] && command -v ninja >/dev/null 2>&1; then
         generator='-G Ninja'
     fi
     log=$(mktemp)
-    tell "Building into build/"
-    if ! { cmake -S . -B build $generator -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
-           cmake --build build --parallel "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
+    tell "Building into $folder/"
+    # shellcheck disable=SC2086
+    if ! { cmake -S . -B "$folder" $generator -DCMAKE_BUILD_TYPE=RelWithDebInfo ${BUILD_OPTIONS:-} &&
+           cmake --build "$folder" --parallel "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
         sed '/^\[.*\] \(Building\|Linking\)/d' "$log" >&2
         tell "The build failed."
         exit 1

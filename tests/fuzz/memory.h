@@ -1,0 +1,12 @@
+/* memory.h: in the code under test malloc and its kin are these (engine.c), so that an input's memory can be taken back. */
+#ifndef FUZZ_MEMORY_H
+#define FUZZ_MEMORY_H
+
+#include <stddef.h>
+
+void *fuzz_malloc(size_t bytes);
+void *fuzz_calloc(size_t n, size_t size);
+void *fuzz_realloc(void *old, size_t bytes);
+void fuzz_free(void *at);
+
+#endif
