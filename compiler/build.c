@@ -66,6 +66,11 @@ const char *blas_library(void) { return LATHE_OPENBLAS; }
 /* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered.  Bytes of the arena hold values of
  * one type after another, which strict aliasing would let gcc reorder.  gcc 12 finds sound stores out of bounds where
  * it unrolls a loop over unit axes; check_program() has checked every view. */
+#ifdef LATHE_SANITIZE
+#define SANITIZERS , "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"
+#else
+#define SANITIZERS
+#endif
 static const char *const flags[] = {"-std=gnu11",
                                     "-O3",
                                     "-march=native",
@@ -76,13 +81,7 @@ static const char *const flags[] = {"-std=gnu11",
                                     "-fopenmp",
                                     "-Wall",
                                     "-Wextra",
-                                    "-Wno-array-bounds",
-#ifdef LATHE_SANITIZE
-                                    "-fsanitize=address,undefined",
-                                    "-fno-sanitize-recover=undefined",
-                                    "-fno-omit-frame-pointer"
-#endif
-};
+                                    "-Wno-array-bounds" SANITIZERS};
 
 const char *c_flags(void)
 {

@@ -45,7 +45,7 @@ static const Command commands[] = {
     {"bench", BENCH, bench_command, "[--steps N] [--json]", "Times training steps on random data."},
     {"profile", PROFILE, profile_command, "[--steps N] [--trace FILE] [--json]",
      "Times each kernel of training steps on random data against the least it could take."},
-    {"replay", REPLAY, replay_command, "--step N --data PATH… [--weights W.safetensors] [options]",
+    {"replay", REPLAY, replay_command, "--step N [--checkpoint C | --weights W.safetensors] --data PATH… [options]",
      "Runs a training step again and names the first tensor that is not finite (build with --instrument)."},
     {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
 };
@@ -94,6 +94,8 @@ static const Option options[] = {
      "parameters to use, a file or a folder (default of eval, generate, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters before the step (default: drawn from the seed, and all steps before it run)"},
+    {"checkpoint", REPLAY, TEXT, AT(resume), NULL, "C",
+     "start from a checkpoint (step-N, or a run's newest), its settings and data; steps up to N run"},
     {"inputs", GRAD, TEXT, AT(inputs), NULL, "I.safetensors", "inputs under the description's names; ids I32 or I64"},
     {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
     {"eval-every", TRAIN, KNOB, 0, "eval_every", "N", "steps between evaluations"},

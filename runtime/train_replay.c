@@ -309,21 +309,73 @@ static void check_parameters(const Trainer *t, const void *params)
     }
 }
 
-/* Weights of a file are those before the step; without, all steps from the first are run. */
-static Step replay(const Trainer *t, const Lathe_entry *e, Data *data, Memory *m, Optimizer *o, int64_t *step)
+typedef struct Replay {
+    Trainer *t;
+    const Lathe_entry *e;
+    Data data;
+    Memory memory;
+    Optimizer optimizer;
+    State from;       /* of a checkpoint */
+    char *checkpoint; /* NULL: none */
+    int64_t step;     /* done so far; first those of the checkpoint */
+} Replay;
+
+/* A checkpoint's settings and data hold where none are given.  Weights of a file are those before the step. */
+static void find_start(Replay *r)
 {
-    int64_t n = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)n), last = t->steps - 1;
-    Lathe_call call = call_of(m, e);
+    Trainer *t = r->t;
+    if (t->resume && t->weights) fail(EXIT_USAGE, NULL, "--checkpoint and --weights both say where to start; give one");
+    if (t->weights) r->step = t->steps - 1;
+    if (!t->resume) return;
+    r->checkpoint = find_checkpoint(t);
+    open_checkpoint(&r->from, r->checkpoint);
+    resume_settings(t, &r->from);
+    t->weights = text_of("%s/model.safetensors", r->checkpoint);
+    r->step = r->from.at.step;
+    if (t->steps <= r->step)
+        fail(EXIT_USAGE, NULL, "--step %lld: the checkpoint %s has %lld steps behind it already; give an earlier one",
+             (long long)t->steps, r->checkpoint, (long long)r->step);
+}
+
+static void fill_arrays(Replay *r)
+{
+    Trainer *t = r->t;
+    optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
+    if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, r->memory.params, &r->optimizer);
+    else if (t->weights) load_saved_weights(t, t->weights, r->memory.params);
+    else init_parameters(t->model, (uint64_t)t->seed, r->memory.params);
+    advise(NULL);
+    check_parameters(t, r->memory.params);
+}
+
+static void start_replay(Replay *r, Trainer *t)
+{
+    static const char *const entries[] = {"train", NULL};
+    r->t = t;
+    r->e = need_entry(t->model, "train");
+    need_instruments(t, r->e);
+    check_memory(t);
+    find_start(r);
+    open_data(&r->data, t, true);
+    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    take_memory(&r->memory, t, true, true, entries);
+    fill_arrays(r);
+}
+
+/* Steps up to the one asked for; an earlier one that is not finite is the last. */
+static Step run_steps(Replay *r)
+{
+    int64_t n = items_in_call(r->e), *item = must_alloc(sizeof *item * (size_t)n);
+    Lathe_call call = call_of(&r->memory, r->e);
     Step s = {0};
-    start_watching(e, &call);
-    for (*step = t->weights ? last : 0; *step <= last; ++*step) {
+    start_watching(r->e, &call);
+    while (r->step < r->t->steps && isfinite(s.loss) && isfinite(s.norm)) {
         memset(watch.runs, 0, sizeof *watch.runs * (size_t)(watch.laps + 1));
         watch.births = watch.missed = 0;
-        train_items(data, *step, n, item);
-        fill_items(data, e, m->call, item);
-        set_scalars(e, m->call, t->seed, *step, 0);
-        s = take_step(t, e, &call, o, m->params, *step);
-        if (!isfinite(s.loss) || !isfinite(s.norm) || *step == last) break;
+        train_items(&r->data, r->step, n, item);
+        fill_items(&r->data, r->e, r->memory.call, item);
+        set_scalars(r->e, r->memory.call, r->t->seed, r->step, 0);
+        s = take_step(r->t, r->e, &call, &r->optimizer, r->memory.params, r->step++);
     }
     rt_lap = NULL;
     free(item);
@@ -332,28 +384,15 @@ static Step replay(const Trainer *t, const Lathe_entry *e, Data *data, Memory *m
 
 int replay_command(Trainer *t)
 {
-    static const char *const entries[] = {"train", NULL};
-    const Lathe_entry *e = need_entry(t->model, "train");
-    Memory m;
-    Optimizer o;
-    Data data;
-    int64_t step;
-    need_instruments(t, e);
-    check_memory(t);
-    open_data(&data, t, true);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
-    take_memory(&m, t, true, true, entries);
-    optimizer_init(&o, t->model, &t->recipe, m.moments);
-    if (t->weights) load_weights(t->model, t->weights, m.params);
-    else init_parameters(t->model, (uint64_t)t->seed, m.params);
-    check_parameters(t, m.params);
-    Step s = replay(t, e, &data, &m, &o, &step);
+    static Replay r;
+    start_replay(&r, t);
+    Step s = run_steps(&r);
     bool finite = isfinite(s.loss) && isfinite(s.norm);
-    if (t->json) print_object(step + 1, s);
-    else print_births(step + 1, s);
+    if (t->json) print_object(r.step, s);
+    else print_births(r.step, s);
     if (!t->json && finite)
         printf("loss and gradients are finite here: the operations run one by one, and sums round otherwise than "
                "where they are fused\n");
-    optimizer_free(&o);
+    optimizer_free(&r.optimizer);
     return finite ? 0 : EXIT_DIVERGED;
 }

@@ -72,7 +72,7 @@ if chosen fuzz; then
     need clang clang
     need_library libclang-rt-14-dev
     install_wanted
-    . tests/fuzz/build.sh
+    . tests/fuzz/libfuzzer
     kept=$(mktemp -d)
     if fuzz_build "$TMP/fuzz" >"$TMP/log" 2>&1; then
         for target in tests/fuzz/corpus/*; do

@@ -1,7 +1,7 @@
 /* engine.c: a fuzz target under libFuzzer.  The code under test is written for one input a process: it ends by exit(),
  * keeps its memory until then, and has state in static variables.  So here exit() jumps back (--wrap), all that was
- * allocated is freed after each input (build.sh renames malloc and its kin in the code under test), and its static
- * variables (which build.sh puts into sections of their own) are set back to what they were at first. */
+ * allocated is freed after each input (libfuzzer renames malloc and its kin in the code under test), and its static
+ * variables (which libfuzzer puts into sections of their own) are set back to what they were at first. */
 #include "fuzz.h"
 #include "memory.h"
 

@@ -44,6 +44,19 @@ says 'layer 2 of 0 to 4' first
 says 'infinite of 1,024, the first at \[0\]\[0\]\[0\] is inf' first
 says 'input .*: 100 to 100' first
 
+# From a checkpoint, with its settings and data: a rate that lets the weights grow until something overflows.
+# shellcheck disable=SC2086
+refuses 4 'expected a finite loss' "$lathe" train "$top/models/gpt.lua" $small -o wild --data text --out run4 --seed 3 --set optimizer=sgd \
+    --set lr=9e8 --set warmup=0 --set clip=0 --set save_every=1 --set final_lr=9e8
+step=$(sed -n 's/.*error: step \([0-9]*\) diverged.*/\1/p' err)
+# shellcheck disable=SC2086
+"$lathe" replay "$top/models/gpt.lua" $small --set optimizer=sgd --checkpoint run4/checkpoints/step-1 --step "$step" >out 2>err
+[ $? = 4 ] && ok "from a checkpoint" || { wrong "replay from a checkpoint"; cat out err; }
+says "step $step: loss" out
+says '  operation  ' out
+# shellcheck disable=SC2086
+refuses 2 'has 1 steps behind it already' "$lathe" replay "$top/models/gpt.lua" $small --set optimizer=sgd --checkpoint run4/checkpoints/step-1 --step 1
+
 # A sound model: the same losses as the run's, but for rounding; what the ordinary trainer says; damaged weights.
 # shellcheck disable=SC2086
 works "$lathe" train "$top/models/gpt.lua" $small -o sound --data text --out run3
