@@ -90,7 +90,7 @@ static const Option options[] = {
     {"ids", EXPORT, COUNT, AT(ids), NULL, "N", "token ids in use; rows beyond are left out (default: the tokenizer's)"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
-    {"weights", TRAIN | EVAL | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
+    {"weights", EVAL | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
      "parameters to use, a file or a folder (default of eval, generate, export: the run folder's)"},
     {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
      "parameters before the step (default: drawn from the seed, and all steps before it run)"},

@@ -80,7 +80,7 @@ static void find_start(Training *r)
     Trainer *t = r->t;
     r->at = (Progress){.evaluated = -1, .best_step = -1};
     if (!t->resume) return;
-    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --weights both say where to start from; give one");
+    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both say where to start from; give one");
     r->checkpoint = find_checkpoint(t);
     lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);

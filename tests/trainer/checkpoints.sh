@@ -70,7 +70,7 @@ works "$toy" train --out k --resume --steps 62
 
 # What is different is said.
 refuses 2 'checkpoint a/checkpoints/step-60 has 60 steps behind it already' "$toy" train --out a --resume --steps 50
-refuses 2 '--resume and --weights both' $train --out a --resume --weights x
+refuses 2 '--resume and --init both' $train --out a --resume --init x
 refuses 2 '--resume takes its path behind an equals sign: --resume=a' $train --out a --resume a
 refuses 3 'none: error: holds no checkpoint to resume from' $train --out none --resume
 refuses 3 'expected a checkpoint, which has a state.json' $train --resume=t.txt

@@ -45,6 +45,20 @@ says '"transformer.h.1.attn.c_attn.bias":{"dtype":"F32","shape":\[48\]' head.txt
 works $plain init --init plain-folder --out plain-back.safetensors
 same plain-new.safetensors plain-back.safetensors
 
+# Masks are ignored; a tied head may be there as well, if it is the embedding.
+LC_ALL=C sed 's/"transformer\.h\.0\.ln_1\.bias"/"h.0.attn.bias"            /' plain-folder/model.safetensors >plain-again.safetensors
+mv plain-again.safetensors plain-folder/model.safetensors
+works $plain init --init plain-folder --out plain-back.safetensors
+same plain-new.safetensors plain-back.safetensors
+works $work/untied/trainer init --out new.safetensors
+works $work/untied/trainer export --weights new.safetensors --out tied-folder
+sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' tied-folder/config.json
+refuses 3 'lm_head.weight: expected the same as wte.weight' $gpt init --init tied-folder --out refused.safetensors
+bytes=$((61 * 16 * 4)) all=$(wc -c <tied-folder/model.safetensors) head=$(od -An -N8 -tu8 tied-folder/model.safetensors)
+tail -c +$((9 + head)) tied-folder/model.safetensors | head -c $bytes >rows
+dd if=rows of=tied-folder/model.safetensors bs=1 seek=$((all - bytes)) conv=notrunc 2>dd.log
+works $gpt init --init tied-folder --out twice.safetensors
+
 # A run: padded rows are left out and come back as the mean, the tokenizer goes along.
 some_text t.txt 100
 works $padded train --data t.txt --steps 20 --out run --seed 2

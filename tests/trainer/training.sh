@@ -33,7 +33,7 @@ works $train --out b --set optimizer=sgd --set schedule=constant --set clip=0
 says '"optimizer": "sgd"' b/config.json
 
 # Weights that a run starts from are those that another left.
-works $train --out c --steps 1 --set lr=0 --weights a/model.safetensors
+works $train --out c --steps 1 --set lr=0 --init a
 same a/model.safetensors c/model.safetensors
 
 # Several files are one text.
