@@ -51,6 +51,30 @@ static void finish_totals(Rows *r)
 
 static const char *lane_name(Rows *r) { return new_name(&r->f->names, "l"); }
 
+static bool chooses(const Nodes *nodes)
+{
+    for (int i = 0; i < nodes->n; i++) {
+        Op op = nodes->at[i]->op;
+        if (op == OP_where || op == OP_land || op == OP_lor) return true;
+    }
+    return false;
+}
+
+static bool loads_on_condition(const Kernel *k)
+{
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i].view.guarded) return true;
+    for (int p = 0; p < k->phases.n; p++)
+        if (chooses(&k->phases.at[p].row) || chooses(&k->phases.at[p].each)) return true;
+    return false;
+}
+
+/* Loops that gcc would unroll before it vectorises the loop around them. */
+static const char *short_mark(const Rows *r, int64_t extent)
+{
+    return extent <= 16 && loads_on_condition(r->k) ? "SHORT " : "";
+}
+
 /* Sweeps that store are marked where gcc would check for overlaps. */
 static const char *each_mark(const Rows *r)
 {
@@ -91,7 +115,7 @@ static void sweep(Rows *r)
     if (lanes) sweep_in_lanes(r);
     else if (c->extent == 1) one_element(r, "0");
     else {
-        const char *mark = r->shared_sweep ? "PARALLEL " : each_mark(r);
+        const char *mark = r->shared_sweep ? "PARALLEL " : format("%s%s", each_mark(r), short_mark(r, c->extent));
         open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
         one_element(r, "0");
         close_block(&r->f->w);
@@ -114,13 +138,12 @@ static void all_rows(Rows *r)
     Function *f = r->f;
     int64_t rows = row_count(r), inner = f->axis[r->inner].extent;
     bool parallel = worth_threads(rows * inner, work_of(r->k));
-    int opened = 0;
-    r->threaded = parallel && r->rows > 0;
+    int opened = 0, shared = !parallel || !r->rows ? 0 : f->axis[0].extent >= 16 || r->rows == 1 ? 1 : 2;
+    r->threaded = shared > 0;
     for (int j = 0; j < r->rows; j++) {
         Axis *a = &f->axis[j];
-        const char *share = "";
-        if (parallel && !opened) share = a->extent >= 16 || r->rows == 1 ? "PARALLEL " : "PARALLEL_2 ";
-        open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", share, a->name, a->name, a->count, a->name);
+        const char *mark = j >= shared ? short_mark(r, a->extent) : j ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
+        open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
         opened++;
     }
     r->shared_sweep = parallel && rows == 1 && r->k->phases.n == 1 && !r->k->phases.at[0].sums.n;
@@ -136,11 +159,12 @@ static void rows_of_block(Rows *r, int64_t blocks)
     const char *k = f->axis[r->block].name;
     const char *row = r->rows == 1 ? f->axis[0].name : new_name(&f->names, "r");
     const char *count = row_count_text(r);
-    if (blocks == 1) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", row, row, count, row);
+    const char *mark = rows % block ? "" : short_mark(r, block); /* an extent that varies is not unrolled */
+    if (blocks == 1) open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, row, row, count, row);
     else {
         const char *also = rows % block ? format("%s < %s && ", row, count) : "";
-        open_block(&f->w, "for (int %s = %s * %lld; %s%s < (%s + 1) * %lld; %s++)", row, k, (long long)block, also, row,
-                   k, (long long)block, row);
+        open_block(&f->w, "%sfor (int %s = %s * %lld; %s%s < (%s + 1) * %lld; %s++)", mark, row, k, (long long)block,
+                   also, row, k, (long long)block, row);
     }
     row_indices(r, row);
     one_row(r);

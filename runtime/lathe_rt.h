@@ -30,6 +30,14 @@
  * wrongly where it compares integers and adds doubles (s[l] += a[i + l] == b[i + l] ? x[i + l] : 0). */
 #define SIMD _Pragma("omp simd")
 
+/* `SHORT for (…)`: stays a loop until the loop around it is vectorised.  Unrolled before that, gcc 12 gives loads under a
+ * condition (m < a[3 * r + c] ? x[3 * r + c] : y[3 * r + c], c < 3) the masks of other elements. */
+#ifdef __clang__
+#define SHORT
+#else
+#define SHORT _Pragma("GCC unroll 1")
+#endif
+
 /* `ln_1(…);  LAP(3);` kernel 3 of the entry is done: `trainer profile` reads its clock.  Otherwise rt_lap is NULL, and this a
  * branch never taken, some hundred times a step. */
 #define LAP(kernel) (rt_lap ? rt_lap(kernel) : (void)0)
