@@ -140,6 +140,14 @@ static Reading reading_below(Node *n, bool through_first)
 
 Reading reading(Node *n) { return reading_below(n, false); }
 
+bool has_address(Node *n)
+{
+    Node *source = reading(n).source;
+    while (source->op == OP_loop_arg && source->ints[0] == ARG_X && !info(source)->forced)
+        source = reading(source->loop->xs.at[source->ints[1]].outer).source;
+    return !is_filled(n, NULL) && !by_value(source);
+}
+
 /* ------------------------------------------------------------------ levels, uses */
 
 static Level *make_level(Loop *loop, const Nodes *roots)
@@ -234,8 +242,7 @@ static void straighten_node(Level *level, Node *n)
         for (int k = 0; k < n->nin; k++) {
             Reading r = reading(n->in[k]);
             if (r.view.guarded && n->op != OP_concat) info(n->in[k])->forced = true;
-            if (op_info[n->op].kind == INDEX && (is_filled(n->in[k], NULL) || by_value(r.source)))
-                info(n->in[k])->forced = true;
+            if (op_info[n->op].kind == INDEX && !has_address(n->in[k])) info(n->in[k])->forced = true;
         }
 }
 

@@ -29,7 +29,7 @@ void straighten_attention(Node *n)
         Node *in = n->in[k];
         if (is_number(in, &a)) continue;
         Reading r = reading(in);
-        bool readable = !r.view.guarded && !is_filled(in, NULL) && !by_value(r.source);
+        bool readable = !r.view.guarded && has_address(in);
         if (!readable || (has_width(in, &a) && !neighbours(&r.view))) info(in)->forced = true;
     }
 }
