@@ -418,6 +418,7 @@ typedef struct Attention {
 Node *attention_op(const Attention *a);                        /* picks: 0 o, 1 lse, 2 probabilities (flag) */
 Node *attention_back_op(const Attention *a);                   /* picks: gradients of 0 q, 1 k, 2 v */
 Attention attention_of(const Node *n);                      /* either op's parts */
+bool is_attention_number(const Node *n, int k);             /* its input k is one number for all samples: scale, offset, … */
 const char *attention_fault_of(const Attention *a);         /* what does not fit, in words for the user; parts may be missing yet */
 
 /* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);

@@ -52,6 +52,16 @@ Attention attention_of(const Node *n)
     return a;
 }
 
+bool is_attention_number(const Node *n, int k)
+{
+    Attention a = {.flags = n->ints[0], .window = n->ints[1]};
+    Node **slot[MOST_PARTS], **const numbers[] = {&a.scale, &a.offset, &a.keep, &a.seed, &a.step, &a.site};
+    parts(&a, n->op == OP_attention_back, slot);
+    for (int i = 0; i < COUNT_OF(numbers); i++)
+        if (slot[k] == numbers[i]) return true;
+    return false;
+}
+
 static Node *made(Op op, const Attention *given)
 {
     Attention a = *given;

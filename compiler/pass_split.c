@@ -18,7 +18,7 @@
  * xs.
  *
  * A loop without other carries than sums (nn.map and its reversal) is done whole: everything not fixed is `after`; only
- * inner loops and what feeds them stay.  A loop that is there to save memory (`keeps`) is left alone.  A layer loop has
+ * inner loops, attention whose offset or draws' keys differ, and what feeds them stay.  A loop that is there to save memory (`keeps`) is left alone.  A layer loop has
  * no such dots: both operands vary.  Inner loops are split first.  Values that leave the loop for later are stacked;
  * cheap ones whose operands are at hand outside are computed there instead.
  *

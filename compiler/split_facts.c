@@ -87,6 +87,17 @@ static void find_recurrent(Body *b)
     }
 }
 
+/* What has several results is computed in one place, and so are they. */
+static void follow_their_op(Body *b)
+{
+    for (int i = 0; i < b->nodes.n; i++) {
+        const Node *n = b->nodes.at[i];
+        if (n->op != OP_pick || !in_body(b, n->in[0])) continue;
+        fact(b, n)->fixed |= fact(b, n->in[0])->fixed;
+        fact(b, n)->before |= fact(b, n->in[0])->before;
+    }
+}
+
 static void find_fixed(Body *b)
 {
     for (int k = 0; k < b->l->carries.n; k++)
@@ -97,6 +108,7 @@ static void find_fixed(Body *b)
         const Nodes *of = operands(b->operands, n);
         for (int k = 0; k < of->n; k++) fact(b, of->at[k])->fixed |= fact(b, n)->fixed;
     }
+    follow_their_op(b);
 }
 
 /* A dot that gains from having all iterations at once: one operand is the same in all, the other has few rows. */
@@ -125,7 +137,10 @@ static void find_after(Body *b)
     }
 }
 
-bool comes_back(Body *b, const Node *n) { return fact(b, n)->before && fact(b, n)->fixed && !is_cheap(n); }
+bool comes_back(Body *b, const Node *n)
+{
+    return fact(b, n)->before && fact(b, n)->fixed && !is_cheap(n) && !has_several(n);
+}
 
 static void find_before(Body *b)
 {
@@ -137,6 +152,7 @@ static void find_before(Body *b)
         for (int k = 0; f->before && k < of->n; k++)
             if (of->at[k]->op != OP_loop_arg) fact(b, of->at[k])->before = true;
     }
+    follow_their_op(b);
     for (int i = 0; i < b->nodes.n; i++) {
         Node *n = b->nodes.at[i];
         const Nodes *of = operands(b->operands, n);

@@ -14,13 +14,24 @@ static Node *spread(Along v, int64_t trip)
     return v.varies ? v.node : broadcast(v.node, in_front(trip, v.node->shape));
 }
 
+/* One more batch axis: the parts that all samples share must be the same in all iterations.  (Heads are no whole ops
+ * any more: pass_whole comes first.) */
+static bool whole_has_along(const Node *n)
+{
+    if (n->op != OP_attention && n->op != OP_attention_back) return false;
+    for (int k = 0; k < n->nin; k++)
+        if (is_attention_number(n, k) && n->in[k]->in_loop == n->in_loop) return false;
+    return n->in[0]->shape.rank + 2 <= MAXRANK; /* its scores in groups of heads */
+}
+
 bool has_along(const Node *n)
 {
     if (n->shape.rank >= MAXRANK) return false;
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->shape.rank >= MAXRANK) return false;
     const Node *from = n->op == OP_pick ? n->in[0] : n;
-    return from->op != OP_loop && from->op != OP_loop_arg && op_info[from->op].kind != WHOLE;
+    if (op_info[from->op].kind == WHOLE) return whole_has_along(from);
+    return from->op != OP_loop && from->op != OP_loop_arg;
 }
 
 /* The axis `from` moved to the front. */
@@ -167,6 +178,13 @@ static Node *mapped(const Node *n, const Along *in, int64_t trip)
     return node_of(n->op, n->dtype, in_front(trip, n->shape), n->nin, all, 0, NULL);
 }
 
+static Node *attended(const Node *n, const Along *in, int64_t trip)
+{
+    Node **all = NEW_ARRAY(Node *, n->nin);
+    for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread(in[k], trip);
+    return whole_op(n->op, n->nin, all, n->nints, n->ints);
+}
+
 Node *along(const Node *n, const Along *in, int64_t trip)
 {
     switch (n->op) {
@@ -178,6 +196,8 @@ Node *along(const Node *n, const Along *in, int64_t trip)
     case OP_argmax: return argmax(in[0].node, (int)n->ints[0] + 1);
     case OP_cumsum: return cumsum(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
     case OP_topk: return topk(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
+    case OP_attention:
+    case OP_attention_back: return attended(n, in, trip);
     case OP_pick: return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);
     default: break;
     }

@@ -1,6 +1,7 @@
 /* test_split.c: that pass_split and pass_remat do what they are for: dots leave loops that only carry them, layer loops
  * stay, backward nodes read no cheap forward values.  That values stay the same is checked with every gradient
  * (gradcheck.h). */
+#include "../attention.h"
 #include "models.h"
 
 static void expect_inside(const char *what, const Graph *g, int before, int after)
@@ -88,6 +89,52 @@ static void test_attention_memory(void)
     loop_close(l);
     Graph *g = check_gradients_of("attention memory", loss_of_all(loop_result(l, 0)), NULL, 12);
     expect_inside("attention memory", g, 9, 6);
+}
+
+/* Copies that attend, to what is their own or to one memory: the copies become a batch axis. */
+static void check_copies(const char *what, Attention_sizes z, bool memory)
+{
+    Loop *l = loop_open("copy", 3, false);
+    Node *q = loop_x(l, param("q", SHAPE(3, z.B, z.T, z.H, z.D))), *k = param("k", SHAPE(3, z.B, z.S, z.G, z.D));
+    Node *v = memory ? param("v", SHAPE(z.B, z.S, z.G, z.E)) : loop_x(l, param("v", SHAPE(3, z.B, z.S, z.G, z.E)));
+    Attention a = attention_over(z, q, loop_x(l, k), v);
+    Node *own = broadcast(l->index, SHAPE(z.B));
+    if (a.base) a.base = add(a.base, own);
+    if (a.lengths && !memory) a.lengths = add(a.lengths, own);
+    Node *o = tanh_of(pick(attention_op(&a), 0, 0));
+    loop_yield(l, o);
+    loop_close(l);
+    Graph *g = check_gradients_of(what, loss_of_all(loop_stack(l, o)), NULL, 4);
+    expect(count_inside(g, OP_attention) == 1 && count_inside(g, OP_attention_back) == 1, "%s: not in loops", what);
+    pass_split(g, NULL);
+    expect(count_inside(g, OP_attention) + count_inside(g, OP_attention_back) == 0, "%s: left in loops", what);
+    expect(count_at_top(g, OP_attention, -1) == 1 && count_at_top(g, OP_attention_back, -1) == 1, "%s: not one", what);
+}
+
+static void test_attention_in_copies(void)
+{
+    for (int64_t flags = 0; flags < PROBABILITIES; flags++) {
+        Attention_sizes z = {.B = 2, .T = 3, .S = 5, .H = 4, .G = flags % 2 ? 2 : 4, .D = 2, .E = 3, .flags = flags};
+        z.window = flags % 3 ? 0 : 3;
+        check_copies(format("copies, flags %d", (int)flags), z, flags & 2);
+    }
+}
+
+/* What all samples share differs from copy to copy: such attention stays, and what it does not need leaves. */
+static void test_attention_stays(void)
+{
+    Attention_sizes z = {.B = 2, .T = 3, .S = 4, .H = 2, .G = 2, .D = 2, .E = 2, .flags = CAUSAL};
+    Loop *l = loop_open("copy", 3, false);
+    Node *q = loop_x(l, param("q", SHAPE(3, z.B, z.T, z.H, z.D))), *k = param("k", SHAPE(z.B, z.S, z.G, z.D));
+    Attention a = attention_over(z, q, k, k);
+    a.offset = l->index;
+    Node *o = matmul(pick(attention_op(&a), 0, 0), param("w", SHAPE(z.E, 2)));
+    loop_yield(l, o);
+    loop_close(l);
+    Graph *g = check_gradients_of("offset of a copy", loss_of_all(loop_stack(l, o)), NULL, 4);
+    expect(count_inside(g, OP_dot) > 0, "no product in the loop");
+    pass_split(g, NULL);
+    expect(count_inside(g, OP_attention) == 1 && count_inside(g, OP_dot) == 0, "attention alone should stay");
 }
 
 /* ------------------------------------------------------------------ remat */
@@ -184,6 +231,8 @@ int main(void)
     test_layers_stay();
     test_micro_stays();
     test_attention_memory();
+    test_attention_in_copies();
+    test_attention_stays();
     test_remat();
     test_remat_in_micro();
     test_regions();
