@@ -39,28 +39,34 @@ static int chosen = -1;
  * no promise. */
 static const double flops_a_core = 80e9, bytes_a_second = 15e9, seconds_a_call = 3e-6;
 
-static double kernel_seconds(Kernel *const *kernels, int n)
+static double kernel_seconds(Kernel *const *kernels, int n, double flops, double bytes)
 {
-    double sum = 0, cores = (double)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
+    double sum = 0;
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
-        double computing = k->flops / (flops_a_core * cores), moving = k->bytes / bytes_a_second;
-        if (k->kind == REPEAT) sum += (double)k->loop->trip * kernel_seconds(k->body.at, k->body.n);
+        double computing = k->flops / flops, moving = k->bytes / bytes;
+        if (k->kind == REPEAT) sum += (double)k->loop->trip * kernel_seconds(k->body.at, k->body.n, flops, bytes);
         else sum += (computing > moving ? computing : moving) + seconds_a_call;
     }
     return sum;
 }
 
 /* The train entry and the update, which reads all flat arrays, the gradients twice, and writes all but those. */
-double estimated_ms(const Module *m)
+double step_ms(const Module *m, double flops, double bytes)
 {
     const Plan *p = &m->plan;
-    double seconds = (double)(2 * p->parameters + 2 * p->gradients + 2 * p->optimizer) / bytes_a_second;
+    double seconds = (double)(2 * p->parameters + 2 * p->gradients + 2 * p->optimizer) / bytes;
     for (int i = 0; i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
-        if (same(q->graph->name, "train")) seconds += kernel_seconds(q->kernels.at, q->kernels.n);
+        if (same(q->graph->name, "train")) seconds += kernel_seconds(q->kernels.at, q->kernels.n, flops, bytes);
     }
     return 1e3 * seconds;
+}
+
+double estimated_ms(const Module *m)
+{
+    double cores = (double)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
+    return step_ms(m, flops_a_core * cores, bytes_a_second);
 }
 
 /* ------------------------------------------------------------------ trying */

@@ -206,6 +206,7 @@ double entry_flops(const Program *p);
 /* budget.c: --memory */
 Module *compile_within(const char *size);   /* the fastest plan that fits; err() where none does */
 double estimated_ms(const Module *m);       /* of a training step */
+double step_ms(const Module *m, double flops, double bytes);    /* likewise, on a machine that does so many a second */
 void say_choices(Text *t);                  /* the plans that were tried, if any */
 void say_choices_json(Text *t);
 

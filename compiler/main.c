@@ -1,4 +1,5 @@
 /* main.c: the command line. */
+#include "doctor.h"
 #include "emit.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static const struct Option {
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--bundle", FLAG, "", &options.bundle,
      "build: with the runtime's sources, so that cmake and a C compiler alone can build the folder"},
-    {"--json", FLAG, "", &options.json, "check, plan: one JSON object"},
+    {"--json", FLAG, "", &options.json, "check, plan, doctor: the result as JSON"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
@@ -98,8 +99,8 @@ static bool is_description(const char *word)
 /* What `train`, `export` and `replay` do not know goes to the trainer, in its order. */
 static void take_word(const char *word)
 {
-    bool passes_on =
-        same(line_of.command, "train") || same(line_of.command, "export") || same(line_of.command, "replay");
+    bool passes_on = same(line_of.command, "train") || same(line_of.command, "export") ||
+                     same(line_of.command, "replay") || same(line_of.command, "doctor");
     if (word[0] == '-' && word[1] && !passes_on) unknown_option(word);
     if (!line_of.model && (!passes_on || is_description(word))) line_of.model = word;
     else if (passes_on) push(&line_of.rest, word);
@@ -338,15 +339,23 @@ static int do_stubs(void)
     return 0;
 }
 
+/* lathe doctor [MODEL.lua] [--data FILE…] [--out RUN] */
 static int do_doctor(void)
 {
-    const char *cc = c_compiler();
-    bool runtime = access(format("%s/lathe_rt.h", runtime_dir()), R_OK) == 0, blas = access(blas_library(), R_OK) == 0;
-    printf("C compiler  %s\n", cc ? cc : "none: install gcc (apt install gcc libc6-dev), or set CC");
-    printf("BLAS        %s%s\n", blas_library(), blas ? "" : "  is missing: apt install libopenblas-openmp-dev");
-    printf("runtime     %s%s\n", runtime_dir(), runtime ? "" : "  is missing: build Lathe, or set LATHE_RUNTIME");
-    printf("cores       %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
-    return cc && runtime && blas ? 0 : 1;
+    Doctor d = {0};
+    bool data = false;
+    for (int i = 0; i < line_of.rest.n; i++) {
+        const char *word = line_of.rest.at[i];
+        if (starts_with(word, "--")) data = same(word, "--data");
+        if (same(word, "--out") && i + 1 < line_of.rest.n) d.out = line_of.rest.at[++i];
+        else if (data && !same(word, "--data")) push(&d.data, word);
+        else if (!same(word, "--data"))
+            usage_error("doctor takes a description, --data FILE and --out RUN, and no %s", word);
+    }
+    examine_machine(&d);
+    if (line_of.model) examine_description(&d, compiled());
+    else if (d.data.n) usage_error("--data is looked at with a description: lathe doctor MODEL.lua --data FILE");
+    return tell_findings(&d, options.json);
 }
 
 static int do_help(void);
@@ -366,7 +375,8 @@ static const struct Command {
     {"ops", do_ops, "", "the operations"},
     {"passes", do_passes, "", "the passes, in order"},
     {"stubs", do_stubs, "[DIR]", "writes type annotations of the language for editors"},
-    {"doctor", do_doctor, "", "what of this machine Lathe needs and finds"},
+    {"doctor", do_doctor, "[MODEL.lua]",
+     "what this machine has and does, what fits, what to expect; --data FILE, --out RUN"},
     {"help", do_help, "", "this page"},
 };
 
@@ -374,7 +384,7 @@ static int do_help(void)
 {
     printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
     for (int i = 0; i < COUNT_OF(commands); i++)
-        printf("  %-7s %-10s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
+        printf("  %-7s %-11s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
     printf("\noptions\n");
     for (int i = 0; i < COUNT_OF(known); i++)
         printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].doc);
