@@ -3,8 +3,12 @@
  *
  * The same bits for any number of threads: which loops serve a product follows from extents and strides, and each
  * engine keeps the promise in its own way. */
-#pragma GCC optimize("fp-contract=fast") /* s += a * b becomes one fma wherever it stands here: the same at every run  \
-                                          */
+/* s += a * b becomes one fma wherever it stands here: the same at every run. */
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
 #include "rt_gemm.h"
 #include <omp.h>
 #include <stdlib.h>

@@ -5,7 +5,12 @@
  * and a tile of c stays in registers while k runs through the chunk.  An element of c is Σ over chunks, in order, of
  * (one chain of fused multiply-adds over k), whatever tile, task or vector it falls in.  So tasks may be cut to the
  * number of threads, as large as can be. */
-#pragma GCC optimize("fp-contract=fast") /* s += a * b is one fma wherever it stands here */
+/* s += a * b becomes one fma wherever it stands here: the same at every run. */
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
 #include "rt_gemm.h"
 
 #include <omp.h>
