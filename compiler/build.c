@@ -66,27 +66,29 @@ const char *blas_library(void) { return LATHE_OPENBLAS; }
 /* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered.  Bytes of the arena hold values of
  * one type after another, which strict aliasing would let gcc reorder.  gcc 12 finds sound stores out of bounds where
  * it unrolls a loop over unit axes; check_program() has checked every view. */
+static const char *const flags[] = {
+    "-std=gnu11",           "-O3",      "-march=native", "-ffp-contract=off", "-fno-math-errno",  "-fno-trapping-math",
+    "-fno-strict-aliasing", "-fopenmp", "-Wall",         "-Wextra",           "-Wno-array-bounds"};
+
+/* What tests add to all they build; not part of what a user gets. */
+static const char *const sanitizers[] = {
 #ifdef LATHE_SANITIZE
-#define SANITIZERS , "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"
-#else
-#define SANITIZERS
+    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",
 #endif
-static const char *const flags[] = {"-std=gnu11",
-                                    "-O3",
-                                    "-march=native",
-                                    "-ffp-contract=off",
-                                    "-fno-math-errno",
-                                    "-fno-trapping-math",
-                                    "-fno-strict-aliasing",
-                                    "-fopenmp",
-                                    "-Wall",
-                                    "-Wextra",
-                                    "-Wno-array-bounds" SANITIZERS};
+    NULL};
+
+const char *plain_c_flags(void)
+{
+    Text t = {0};
+    for (int i = 0; i < COUNT_OF(flags); i++) say(&t, "%s%s", i ? " " : "", flags[i]);
+    return t.at;
+}
 
 const char *c_flags(void)
 {
     Text t = {0};
-    for (int i = 0; i < COUNT_OF(flags); i++) say(&t, "%s%s", i ? " " : "", flags[i]);
+    say(&t, "%s", plain_c_flags());
+    for (int i = 0; sanitizers[i]; i++) say(&t, " %s", sanitizers[i]);
     return t.at;
 }
 
@@ -98,6 +100,7 @@ static Words command_line(const char *cc, const char *dir, const char *to)
     const char *blas = blas_library(), *slash = strrchr(blas, '/');
     push(&w, cc);
     for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
+    for (int i = 0; sanitizers[i]; i++) push(&w, sanitizers[i]);
     push(&w, format("-I%s", runtime_dir()));
     push(&w, "-o");
     push(&w, to);

@@ -223,6 +223,7 @@ void write_runtime(const char *dir);    /* runtime/, for --bundle */
 
 /* build.c: what a build takes, for `lathe doctor` */
 const char *c_compiler(void); /* NULL: none */
+const char *plain_c_flags(void); /* c_flags() without sanitizers */
 const char *runtime_dir(void);
 const char *blas_library(void);
 

@@ -53,7 +53,7 @@ static const char build_blas[] =
 void write_build_file(const char *dir)
 {
     Text t = {0};
-    say(&t, "%starget_compile_options(trainer PRIVATE\n  %s)\n%s", build_head, c_flags(), build_blas);
+    say(&t, "%starget_compile_options(trainer PRIVATE\n  %s)\n%s", build_head, plain_c_flags(), build_blas);
     put_file(dir, "CMakeLists.txt", t.at, t.n);
 }
 
