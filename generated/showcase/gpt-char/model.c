@@ -1,0 +1,1259 @@
+/* model.c: gpt, made by lathe from gpt.lua, configuration char.
+ *   Edit that, not this file.  fp32.
+ *
+ *   804,096 parameters, 4,014,538,752 flop in a call of train, 40,642,688 bytes in all
+ *
+ *   First the kernels, each on all threads; then one function an entry, which calls them in order;
+ *   then what the trainer knows of the model. */
+#include "model.h"
+
+/* wte_gather = wte_weight[tokens]      gpt.lua:129 wte      moves 789,504 bytes */
+KERNEL void make_wte_gather(float (*RESTRICT wte_gather)[WIDTH],
+        const float (*RESTRICT wte_weight)[WIDTH], const int *RESTRICT tokens)
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+        const int id = tokens[r];
+        EACH for (int c = 0; c < WIDTH; c++)
+            wte_gather[r][c] = wte_weight[id][c];
+    }
+}
+
+/* h_add: add      gpt.lua:130      moves 819,200 bytes */
+KERNEL void add(float (*RESTRICT h_add)[SEQ][WIDTH],
+        const float (*RESTRICT wte_gather)[SEQ][WIDTH], const float (*RESTRICT wpe_weight)[WIDTH])
+{
+    PARALLEL_2 for (int b = 0; b < BATCH; b++)
+        for (int t = 0; t < SEQ; t++)
+            EACH for (int c = 0; c < WIDTH; c++)
+                h_add[b][t][c] = wte_gather[b][t][c] + wpe_weight[t][c];
+}
+
+/* ln_1_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:17 h.ln_1      moves 786,944 bytes */
+KERNEL void ln_1(float (*RESTRICT ln_1_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
+        const float *RESTRICT ln_1_weight)
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+        float sums[LANES] = {0};
+        for (int c = 0; c < WIDTH; c += LANES)
+            SIMD for (int l = 0; l < LANES; l++)
+                sums[l] += h_add[r][c + l];
+        const float mean = sum_lanes_f32(sums) / WIDTH;
+        float sums_2[LANES] = {0};
+        for (int c = 0; c < WIDTH; c += LANES)
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float diff = h_add[r][c + l] - mean;
+                sums_2[l] += diff * diff;
+            }
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+        EACH for (int c = 0; c < WIDTH; c++)
+            ln_1_mul[r][c] = (h_add[r][c] - mean) * rstd * ln_1_weight[c];
+    }
+}
+
+/* h_add2, ln_2_mul: add, sum, div, sub, mul, rsqrt      gpt.lua:24 h.ln_2
+ *     moves 1,573,376 bytes */
+KERNEL void h_ln_2(float (*RESTRICT h_add2)[WIDTH], float (*RESTRICT ln_2_mul)[WIDTH],
+        const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT c_proj_dot)[WIDTH],
+        const float *RESTRICT ln_2_weight)
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+        float sums[LANES] = {0};
+        for (int c = 0; c < WIDTH; c += LANES)
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float value = h_add[r][c + l] + c_proj_dot[r][c + l];
+                h_add2[r][c + l] = value;
+                sums[l] += value;
+            }
+        const float mean = sum_lanes_f32(sums) / WIDTH;
+        float sums_2[LANES] = {0};
+        for (int c = 0; c < WIDTH; c += LANES)
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float diff = h_add[r][c + l] + c_proj_dot[r][c + l] - mean;
+                sums_2[l] += diff * diff;
+            }
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+        EACH for (int c = 0; c < WIDTH; c++)
+            ln_2_mul[r][c] = (h_add[r][c] + c_proj_dot[r][c] - mean) * rstd * ln_2_weight[c];
+    }
+}
+
+/* mlp_mul: mul, erf, add      gpt.lua:25 h.mlp      moves 3,145,728 bytes */
+KERNEL void mlp_erf(float (*RESTRICT mlp_mul)[4 * WIDTH],
+        const float (*RESTRICT c_fc_dot)[4 * WIDTH])
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
+        EACH for (int c = 0; c < 4 * WIDTH; c++) {
+            const float x = c_fc_dot[r][c];
+            mlp_mul[r][c] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
+        }
+}
+
+/* h_add: add      gpt.lua:29 h      moves 1,179,648 bytes */
+KERNEL void make_h_add(float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT h_add2)[WIDTH],
+        const float (*RESTRICT c_proj_dot2)[WIDTH])
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
+        EACH for (int c = 0; c < WIDTH; c++)
+            h_add[r][c] = h_add2[r][c] + c_proj_dot2[r][c];
+}
+
+/* linear_cross_entropy_sub2, accuracy_cast,
+ * linear_cross_entropy_sub: rmax, sub, exp, eq, where, cast, neg, sum, log, div, mul
+ *     gpt.lua:139 linear_cross_entropy      moves 411,648 bytes */
+KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entropy_sub)[VOCAB],
+        float *RESTRICT linear_cross_entropy_sub2, float *RESTRICT accuracy_cast,
+        const int *RESTRICT targets)
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+        float e_row[VOCAB];
+        float maxima[LANES];
+        for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
+        for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
+            SIMD for (int l = 0; l < LANES; l++)
+                maxima[l] = max_f32(maxima[l], linear_cross_entropy_sub[r][v + l]);
+        for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++)
+            maxima[v % LANES] = max_f32(maxima[v % LANES], linear_cross_entropy_sub[r][v]);
+        const float largest = max_lanes_f32(maxima);
+        const int x = targets[r];
+        float sums[LANES] = {0};
+        float sums_2[LANES] = {0};
+        float maxima_2[LANES];
+        for (int l = 0; l < LANES; l++) maxima_2[l] = -INFINITY;
+        for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float y = linear_cross_entropy_sub[r][v + l];
+                const float diff = y - largest;
+                const float e = exp_f32(diff);
+                e_row[v + l] = e;
+                sums[l] += e;
+                sums_2[l] += v + l == x ? diff : 0;
+                maxima_2[l] = max_f32(maxima_2[l], diff == 0 ? -((float)(v + l)) : -64);
+            }
+        for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
+            const float y = linear_cross_entropy_sub[r][v];
+            const float diff = y - largest;
+            const float e = exp_f32(diff);
+            e_row[v] = e;
+            sums[v % LANES] += e;
+            sums_2[v % LANES] += v == x ? diff : 0;
+            maxima_2[v % LANES] = max_f32(maxima_2[v % LANES], diff == 0 ? -((float)v) : -64);
+        }
+        const float sum = sum_lanes_f32(sums);
+        const float ratio = 0.0013020834f / sum;
+        EACH for (int v = 0; v < VOCAB; v++)
+            linear_cross_entropy_sub[r][v] = e_row[v] * ratio - (v == x ? 0.0013020834f : 0.0f);
+        linear_cross_entropy_sub2[r] = log_f32(sum) - sum_lanes_f32(sums_2);
+        accuracy_cast[r] = (float)((int)(-max_lanes_f32(maxima_2)) == x);
+    }
+}
+
+/* loss: sum, div      gpt.lua:139 linear_cross_entropy      moves 3,076 bytes */
+KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
+        const float *RESTRICT linear_cross_entropy_sub2)
+{
+    float sums[LANES] = {0};
+    for (int i = 0; i < BATCH * SEQ; i += LANES)
+        SIMD for (int l = 0; l < LANES; l++)
+            sums[l] += linear_cross_entropy_sub2[i + l];
+    *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
+}
+
+/* d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg      gpt.lua:135 ln_f
+ *     moves 1,180,672 bytes */
+KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
+        float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_add)[WIDTH],
+        const float (*RESTRICT h_add)[WIDTH], const float *RESTRICT ln_f_weight)
+{
+    PARALLEL for (int k = 0; k < 32; k++) {
+        for (int c = 0; c < WIDTH; c++)
+            d_ln_f_weight_partial[k][c] = 0;
+        for (int r = k * 24; r < (k + 1) * 24; r++) {
+            float sums[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++)
+                    sums[l] += h_add[r][c + l];
+            const float mean = sum_lanes_f32(sums) / WIDTH;
+            float sums_2[LANES] = {0};
+            float sums_3[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float x = d_h_add[r][c + l];
+                    const float diff = h_add[r][c + l] - mean;
+                    sums_2[l] += diff * diff;
+                    sums_3[l] += x * ln_f_weight[c + l] * diff;
+                }
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+            const float ratio = sum_lanes_f32(sums_3) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
+            float sums_4[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float x = d_h_add[r][c + l];
+                    const float diff = h_add[r][c + l] - mean;
+                    const float product = ratio * diff;
+                    sums_4[l] += -(x * ln_f_weight[c + l] * rstd + product + product);
+                    d_ln_f_weight_partial[k][c + l] += x * (diff * rstd);
+                }
+            const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
+            EACH for (int c = 0; c < WIDTH; c++) {
+                const float product = ratio * (h_add[r][c] - mean);
+                d_h_add[r][c] = d_h_add[r][c] * ln_f_weight[c] * rstd + product + product + mean_2;
+            }
+        }
+    }
+    for (int c = 0; c < WIDTH; c++)
+        d_ln_f_weight[c] = d_ln_f_weight_partial[0][c];
+    for (int k = 1; k < 32; k++)
+        for (int c = 0; c < WIDTH; c++)
+            d_ln_f_weight[c] += d_ln_f_weight_partial[k][c];
+}
+
+/* d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add      gpt.lua:25 h.mlp
+ *     moves 6,291,456 bytes */
+KERNEL void mlp_c_fc_erf_back(float (*RESTRICT d_c_fc_add)[4 * WIDTH],
+        float (*RESTRICT d_mlp_mul)[4 * WIDTH], const float (*RESTRICT c_fc_dot)[4 * WIDTH])
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
+        EACH for (int c = 0; c < 4 * WIDTH; c++) {
+            const float x = d_c_fc_add[r][c];
+            const float y = c_fc_dot[r][c];
+            const float product = 0.5f * y;
+            const float product_2 = y * 0.70710677f;
+            const float value = 1 + erf_f32(product_2);
+            d_c_fc_add[r][c] = x * product * (1.1283792f * exp_f32(-(product_2 * product_2))) *
+                    0.70710677f + x * value * 0.5f;
+            d_mlp_mul[r][c] = product * value;
+        }
+}
+
+/* d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg
+ *     gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
+KERNEL void ln_2_h_back(float (*RESTRICT d_ln_2_mul)[WIDTH], float *RESTRICT d_ln_2_weight,
+        float (*RESTRICT d_h_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_h_add3)[WIDTH],
+        const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT c_proj_dot)[WIDTH],
+        const float *RESTRICT ln_2_weight, const float (*RESTRICT d_h_add)[WIDTH])
+{
+    PARALLEL for (int k = 0; k < 32; k++) {
+        for (int c = 0; c < WIDTH; c++)
+            d_h_ln_2_weight_partial[k][c] = 0;
+        for (int r = k * 24; r < (k + 1) * 24; r++) {
+            float sums[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++)
+                    sums[l] += h_add[r][c + l] + c_proj_dot[r][c + l];
+            const float mean = sum_lanes_f32(sums) / WIDTH;
+            float sums_2[LANES] = {0};
+            float sums_3[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float x = d_h_add3[r][c + l];
+                    const float diff = h_add[r][c + l] + c_proj_dot[r][c + l] - mean;
+                    sums_2[l] += diff * diff;
+                    sums_3[l] += x * ln_2_weight[c + l] * diff;
+                }
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+            const float ratio = sum_lanes_f32(sums_3) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
+            float sums_4[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float x = d_h_add3[r][c + l];
+                    const float y = ln_2_weight[c + l];
+                    const float diff = h_add[r][c + l] + c_proj_dot[r][c + l] - mean;
+                    const float product = ratio * diff;
+                    const float product_2 = diff * rstd;
+                    d_ln_2_mul[r][c + l] = product_2 * y;
+                    sums_4[l] += -(x * y * rstd + product + product);
+                    d_h_ln_2_weight_partial[k][c + l] += x * product_2;
+                }
+            const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
+            EACH for (int c = 0; c < WIDTH; c++) {
+                const float product = ratio * (h_add[r][c] + c_proj_dot[r][c] - mean);
+                d_h_add3[r][c] = d_h_add[r][c] + (d_h_add3[r][c] * ln_2_weight[c] * rstd +
+                        product + product) + mean_2;
+            }
+        }
+    }
+    for (int c = 0; c < WIDTH; c++)
+        d_ln_2_weight[c] = d_h_ln_2_weight_partial[0][c];
+    for (int k = 1; k < 32; k++)
+        for (int c = 0; c < WIDTH; c++)
+            d_ln_2_weight[c] += d_h_ln_2_weight_partial[k][c];
+}
+
+/* d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg
+ *     gpt.lua:17 h.ln_1      moves 1,967,104 bytes */
+KERNEL void ln_1_h_back(float (*RESTRICT d_ln_1_mul)[WIDTH], float *RESTRICT d_ln_1_weight,
+        float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_add)[WIDTH],
+        const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT d_c_attn_dot)[WIDTH],
+        const float *RESTRICT ln_1_weight, const float (*RESTRICT d_h_add3)[WIDTH])
+{
+    PARALLEL for (int k = 0; k < 32; k++) {
+        for (int c = 0; c < WIDTH; c++)
+            d_h_ln_1_weight_partial[k][c] = 0;
+        for (int r = k * 24; r < (k + 1) * 24; r++) {
+            float sums[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++)
+                    sums[l] += h_add[r][c + l];
+            const float mean = sum_lanes_f32(sums) / WIDTH;
+            float sums_2[LANES] = {0};
+            float sums_3[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float diff = h_add[r][c + l] - mean;
+                    sums_2[l] += diff * diff;
+                    sums_3[l] += d_c_attn_dot[r][c + l] * ln_1_weight[c + l] * diff;
+                }
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+            const float ratio = sum_lanes_f32(sums_3) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
+            float sums_4[LANES] = {0};
+            for (int c = 0; c < WIDTH; c += LANES)
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float x = d_c_attn_dot[r][c + l];
+                    const float y = ln_1_weight[c + l];
+                    const float diff = h_add[r][c + l] - mean;
+                    const float product = ratio * diff;
+                    const float product_2 = diff * rstd;
+                    d_ln_1_mul[r][c + l] = product_2 * y;
+                    sums_4[l] += -(x * y * rstd + product + product);
+                    d_h_ln_1_weight_partial[k][c + l] += x * product_2;
+                }
+            const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
+            EACH for (int c = 0; c < WIDTH; c++) {
+                const float product = ratio * (h_add[r][c] - mean);
+                d_h_add[r][c] = d_h_add3[r][c] + (d_c_attn_dot[r][c] * ln_1_weight[c] * rstd +
+                        product + product) + mean_2;
+            }
+        }
+    }
+    for (int c = 0; c < WIDTH; c++)
+        d_ln_1_weight[c] = d_h_ln_1_weight_partial[0][c];
+    for (int k = 1; k < 32; k++)
+        for (int c = 0; c < WIDTH; c++)
+            d_ln_1_weight[c] += d_h_ln_1_weight_partial[k][c];
+}
+
+/* d_wte_weight[tokens] += d_h_add, in order      gpt.lua:129 wte      moves 429,568 bytes */
+KERNEL void wte_scatter_add_back(float (*RESTRICT d_wte_weight)[WIDTH],
+        const float (*RESTRICT d_h_add)[WIDTH], const int *RESTRICT tokens)
+{
+    PARALLEL for (int k = 0; k < WIDTH; k += 32)
+        for (int r = 0; r < BATCH * SEQ; r++) {
+            const int id = tokens[r];
+            EACH for (int c = 0; c < 32; c++)
+                d_wte_weight[id][k + c] += d_h_add[r][k + c];
+        }
+}
+
+/* d_wpe_weight: sum      gpt.lua:130 wpe      moves 425,984 bytes */
+KERNEL void wpe_sum_back(float *RESTRICT d_wpe_weight,
+        float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
+        const float (*RESTRICT d_h_add)[SEQ * WIDTH])
+{
+    PARALLEL for (int k = 0; k < 2; k++) {
+        for (int c = 0; c < SEQ * WIDTH; c++)
+            d_wpe_weight_partial[k][c] = 0;
+        for (int b = k * 6; b < (k + 1) * 6; b++)
+            EACH for (int c = 0; c < SEQ * WIDTH; c++)
+                d_wpe_weight_partial[k][c] += d_h_add[b][c];
+    }
+    for (int c = 0; c < SEQ * WIDTH; c++)
+        d_wpe_weight[c] = d_wpe_weight_partial[0][c];
+    for (int k = 1; k < 2; k++)
+        for (int c = 0; c < SEQ * WIDTH; c++)
+            d_wpe_weight[c] += d_wpe_weight_partial[k][c];
+}
+
+/* linear_cross_entropy_sub, accuracy_cast: rmax, sub, exp, eq, where, cast, neg, sum, log
+ *     gpt.lua:140 accuracy      moves 211,968 bytes */
+KERNEL void linear_cross_entropy_accuracy_exp_2(float *RESTRICT linear_cross_entropy_sub,
+        float *RESTRICT accuracy_cast, const float (*RESTRICT linear_cross_entropy_dot)[VOCAB],
+        const int *RESTRICT targets)
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+        float maxima[LANES];
+        for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
+        for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
+            SIMD for (int l = 0; l < LANES; l++)
+                maxima[l] = max_f32(maxima[l], linear_cross_entropy_dot[r][v + l]);
+        for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++)
+            maxima[v % LANES] = max_f32(maxima[v % LANES], linear_cross_entropy_dot[r][v]);
+        const float largest = max_lanes_f32(maxima);
+        const int x = targets[r];
+        float sums[LANES] = {0};
+        float sums_2[LANES] = {0};
+        float maxima_2[LANES];
+        for (int l = 0; l < LANES; l++) maxima_2[l] = -INFINITY;
+        for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float diff = linear_cross_entropy_dot[r][v + l] - largest;
+                sums[l] += exp_f32(diff);
+                sums_2[l] += v + l == x ? diff : 0;
+                maxima_2[l] = max_f32(maxima_2[l], diff == 0 ? -((float)(v + l)) : -64);
+            }
+        for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
+            const float diff = linear_cross_entropy_dot[r][v] - largest;
+            sums[v % LANES] += exp_f32(diff);
+            sums_2[v % LANES] += v == x ? diff : 0;
+            maxima_2[v % LANES] = max_f32(maxima_2[v % LANES], diff == 0 ? -((float)v) : -64);
+        }
+        linear_cross_entropy_sub[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_2);
+        accuracy_cast[r] = (float)((int)(-max_lanes_f32(maxima_2)) == x);
+    }
+}
+
+/* wte_gather = wte_weight[tokens]      gpt.lua:129 wte      moves 1,028 bytes */
+KERNEL void wte_gather_2(float *RESTRICT wte_gather, const float (*RESTRICT wte_weight)[WIDTH],
+        int tokens)
+{
+    const int id = tokens;
+    for (int c = 0; c < WIDTH; c++)
+        wte_gather[c] = wte_weight[id][c];
+}
+
+/* h_add: add      gpt.lua:130      moves 1,536 bytes */
+KERNEL void add_2(float *RESTRICT h_add, const float *RESTRICT wte_gather,
+        const float *RESTRICT wpe_gather)
+{
+    for (int i = 0; i < WIDTH; i++)
+        h_add[i] = wte_gather[i] + wpe_gather[i];
+}
+
+/* ln_1_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:17 h.ln_1      moves 2,048 bytes */
+KERNEL void ln_1_2(float *RESTRICT ln_1_mul, const float *RESTRICT h_add,
+        const float *RESTRICT ln_1_weight)
+{
+    float sums[LANES] = {0};
+    for (int i = 0; i < WIDTH; i += LANES)
+        SIMD for (int l = 0; l < LANES; l++)
+            sums[l] += h_add[i + l];
+    const float mean = sum_lanes_f32(sums) / WIDTH;
+    float sums_2[LANES] = {0};
+    for (int i = 0; i < WIDTH; i += LANES)
+        SIMD for (int l = 0; l < LANES; l++) {
+            const float diff = h_add[i + l] - mean;
+            sums_2[l] += diff * diff;
+        }
+    const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+    for (int i = 0; i < WIDTH; i++)
+        ln_1_mul[i] = (h_add[i] - mean) * rstd * ln_1_weight[i];
+}
+
+/* h_attn_keys[position] = c_attn_dot      gpt.lua:18 h.attn      moves 66,052 bytes */
+KERNEL void attn_overwrite(float (*RESTRICT h_attn_keys)[HEADS * (WIDTH / HEADS)],
+        const float *RESTRICT c_attn_dot, int position)
+{
+    const int id = position;
+    for (int r = 0; r < HEADS * (WIDTH / HEADS); r++)
+        h_attn_keys[id][r] = c_attn_dot[r + WIDTH];
+}
+
+/* h_attn_values[position] = c_attn_dot      gpt.lua:18 h.attn      moves 66,052 bytes */
+KERNEL void attn_overwrite_2(float (*RESTRICT h_attn_values)[HEADS * (WIDTH / HEADS)],
+        const float *RESTRICT c_attn_dot, int position)
+{
+    const int id = position;
+    for (int r = 0; r < HEADS * (WIDTH / HEADS); r++)
+        h_attn_values[id][r] = c_attn_dot[r + 2 * WIDTH];
+}
+
+/* h_add3, ln_2_mul: add, sum, div, sub, mul, rsqrt      gpt.lua:24 h.ln_2
+ *     moves 2,560 bytes */
+KERNEL void h_ln_2_2(float *RESTRICT h_add3, float *RESTRICT ln_2_mul, const float *RESTRICT h_add,
+        const float *RESTRICT c_proj_dot2, const float *RESTRICT ln_2_weight)
+{
+    float sums[LANES] = {0};
+    for (int i = 0; i < WIDTH; i += LANES)
+        SIMD for (int l = 0; l < LANES; l++) {
+            const float value = h_add[i + l] + c_proj_dot2[i + l];
+            h_add3[i + l] = value;
+            sums[l] += value;
+        }
+    const float mean = sum_lanes_f32(sums) / WIDTH;
+    float sums_2[LANES] = {0};
+    for (int i = 0; i < WIDTH; i += LANES)
+        SIMD for (int l = 0; l < LANES; l++) {
+            const float diff = h_add[i + l] + c_proj_dot2[i + l] - mean;
+            sums_2[l] += diff * diff;
+        }
+    const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+    for (int i = 0; i < WIDTH; i++)
+        ln_2_mul[i] = (h_add[i] + c_proj_dot2[i] - mean) * rstd * ln_2_weight[i];
+}
+
+/* mlp_mul: mul, erf, add      gpt.lua:25 h.mlp      moves 4,096 bytes */
+KERNEL void mlp_erf_2(float *RESTRICT mlp_mul, const float *RESTRICT c_fc_dot)
+{
+    for (int i = 0; i < 4 * WIDTH; i++) {
+        const float x = c_fc_dot[i];
+        mlp_mul[i] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
+    }
+}
+
+/* Attention: extents, and strides of its operands in numbers. */
+
+/* attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot
+ *     gpt.lua:18 h.attn */
+static const Lathe_attention attn_attention_heads = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
+        .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+        .q = {.batch = {24576}, .time = 384, .head = 32},
+        .k = {.batch = {24576}, .time = 384, .head = 32},
+        .v = {.batch = {24576}, .time = 384, .head = 32},
+        .o = {.batch = {8192}, .time = 128, .head = 32},
+        .lse = {.batch = {256}, .time = 1, .head = 64}};
+
+/* d_c_attn_concat, d_c_attn_concat,
+ * d_c_attn_concat = gradients of attention of c_attn_dot, c_attn_dot, c_attn_dot
+ *     gpt.lua:18 h.attn */
+static const Lathe_attention attn_attention_back_heads = {.nbatch = 1, .batch = {12}, .T = 64,
+        .S = 64, .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+        .q = {.batch = {24576}, .time = 384, .head = 32},
+        .k = {.batch = {24576}, .time = 384, .head = 32},
+        .v = {.batch = {24576}, .time = 384, .head = 32},
+        .o = {.batch = {8192}, .time = 128, .head = 32},
+        .lse = {.batch = {256}, .time = 1, .head = 64},
+        .d_o = {.batch = {8192}, .time = 128, .head = 32},
+        .d_q = {.batch = {24576}, .time = 384, .head = 32},
+        .d_k = {.batch = {24576}, .time = 384, .head = 32},
+        .d_v = {.batch = {24576}, .time = 384, .head = 32}};
+
+/* attn_heads = attention of c_attn_dot, c_attn_dot, c_attn_dot      gpt.lua:18 h.attn */
+static const Lathe_attention attn_attention_heads_2 = {.nbatch = 1, .batch = {12}, .T = 64,
+        .S = 64, .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+        .q = {.batch = {24576}, .time = 384, .head = 32},
+        .k = {.batch = {24576}, .time = 384, .head = 32},
+        .v = {.batch = {24576}, .time = 384, .head = 32},
+        .o = {.batch = {8192}, .time = 128, .head = 32}};
+
+/* attn_heads = attention of c_attn_dot, h_attn_keys, h_attn_values      gpt.lua:18 h.attn */
+static const Lathe_attention attn_attention_heads_3 = {.nbatch = 1, .batch = {1}, .T = 1, .S = 64,
+        .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+        .q = {.batch = {0}, .time = 0, .head = 32}, .k = {.batch = {8192}, .time = 128,
+        .head = 32}, .v = {.batch = {8192}, .time = 128, .head = 32}, .o = {.batch = {128},
+        .time = 128, .head = 32}};
+
+/* train
+ *
+ *   memory: 19,709,952 bytes for 33 buffers, 4 of them made over an input
+ *           29,667,328 without sharing, no less than 19,709,952
+ *   buffer                   shape                       bytes    offset steps
+ *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   |
+ *   h_add                    [5][12][64][128]          1966080  11010048   1-32  |--------------|
+ *   c_fc_dot                 [4][12][64][512]          6291456         0   2-32  |--------------|
+ *   c_proj_dot               [4][12][64][128]          1572864  12976128   2-32  |--------------|
+ *   attn_heads               [4][12][64][4][32]        1572864  14548992   2-32  |--------------|
+ *   c_attn_dot               [4][12][64][384]          4718592   6291456   2-32  |--------------|
+ *   attn_lse                 [4][12][4][64]              49152  19660800   2-32  |--------------|
+ *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   3-4    |
+ *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   7-8      |
+ *   h_add2                   [BATCH][SEQ][WIDTH]        393216  17694720   7-11     |-|
+ *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864  16121856   9-10      |
+ *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216  18087936  10-11      ||
+ *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216  16121856  12-15       |-|
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]       199680  16515072  13-18        |-|
+ *   accuracy_cast            [BATCH][SEQ]                 3072  16717824  14-17        |-|
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                3072  16714752  14-16        ||
+ *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]       393216  19267584  18-34          |-------|
+ *   d_ln_f_weight_partial    [32][WIDTH]                 16384  16121856  19-19          |
+ *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]   1572864  16121856  21-26           |--|
+ *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]   1572864  17694720  22-23            |
+ *   d_c_fc_dot               [BATCH][SEQ][WIDTH]        393216  17694720  24-31             |--|
+ *   d_ln_2_mul               [BATCH][SEQ][WIDTH]        393216  18087936  25-26             ||
+ *   d_h_ln_2_weight_partial  [32][WIDTH]                 16384  18481152  25-25             |
+ *   d_c_proj_dot             [BATCH][SEQ][WIDTH]        393216  17301504  28-29               |
+ *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]   1179648  16121856  29-32               |-|
+ *   d_c_attn_dot             [BATCH][SEQ][WIDTH]        393216  17301504  30-31                |
+ *   d_ln_1_mul               [BATCH][SEQ][WIDTH]        393216  18087936  31-32                ||
+ *   d_h_ln_1_weight_partial  [32][WIDTH]                 16384  18481152  31-31                |
+ *   d_wpe_weight_partial     [2][SEQ * WIDTH]            65536         0  34-34                  |
+ */
+void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_train_out *out,
+        char *work)
+{
+    float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*h_add)[BATCH][SEQ][WIDTH] = (void *)(work + 11010048);
+    float (*c_fc_dot)[BATCH][SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*c_proj_dot)[BATCH][SEQ][WIDTH] = (void *)(work + 12976128);
+    float (*attn_heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
+    float (*c_attn_dot)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
+    float (*attn_lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
+    float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16515072);
+    float (*linear_cross_entropy_sub)[VOCAB] = (void *)linear_cross_entropy_dot2;
+    float (*accuracy_cast)[SEQ] = (void *)(work + 16717824);
+    float *linear_cross_entropy_sub2 = (void *)(work + 16714752);
+    float (*linear_cross_entropy_dot)[WIDTH] = (void *)(work + 19267584);
+    float (*d_h_add)[SEQ][WIDTH] = (void *)linear_cross_entropy_dot;
+    float (*d_ln_f_weight_partial)[WIDTH] = (void *)(work + 16121856);
+    float (*d_c_proj_dot2)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*d_mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 17694720);
+    float (*d_c_fc_add)[SEQ][4 * WIDTH] = (void *)d_c_proj_dot2;
+    float (*d_c_fc_dot)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*d_ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_h_add3)[SEQ][WIDTH] = (void *)d_c_fc_dot;
+    float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_c_proj_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*d_c_attn_concat)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
+    float (*d_c_attn_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*d_ln_1_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
+
+    /* forward */
+    make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
+    add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
+    for (int l = 0; l < LAYERS; l++) {    /* layer */
+        ln_1(*ln_1_mul, *h_add[l], p->h[l].ln_1_weight);                LAP(3);
+        matmul_nt_f32(**c_attn_dot[l], **ln_1_mul, *p->h[l].attn_c_attn_weight,
+                BATCH * SEQ, 3 * WIDTH, WIDTH);                         LAP(4);
+        attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
+                &c_attn_dot[l][0][0][128], &c_attn_dot[l][0][0][256],
+                &attn_attention_heads, NULL);                           LAP(5);
+        matmul_nt_f32(**c_proj_dot[l], ***attn_heads[l], *p->h[l].attn_c_proj_weight,
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(6);
+        h_ln_2(*h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight); LAP(7);
+        matmul_nt_f32(**c_fc_dot[l], **ln_2_mul, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
+                4 * WIDTH, WIDTH);                                      LAP(8);
+        mlp_erf(*mlp_mul, *c_fc_dot[l]);                                LAP(9);
+        matmul_nt_f32(**c_proj_dot2, **mlp_mul, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+                WIDTH, 4 * WIDTH);                                      LAP(10);
+        make_h_add(*h_add[l + 1], *h_add2, *c_proj_dot2);               LAP(11);
+    }
+    ln_1(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(12);
+    matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
+            VOCAB, WIDTH);                                              LAP(13);
+    linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
+            *accuracy_cast, *in->targets);                              LAP(14);
+    matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
+            BATCH * SEQ);                                               LAP(15);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(16);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(17);
+    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
+            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(18);
+
+    /* backward */
+    ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
+            p->ln_f_weight);                                            LAP(19);
+    for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
+        matmul_nn_f32(**d_c_proj_dot2, **d_h_add, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+                4 * WIDTH, WIDTH);                                      LAP(21);
+        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(22);
+        matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_add, **d_mlp_mul, WIDTH,
+                4 * WIDTH, BATCH * SEQ);                                LAP(23);
+        matmul_nn_f32(**d_c_fc_dot, **d_c_fc_add, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
+                WIDTH, 4 * WIDTH);                                      LAP(24);
+        ln_2_h_back(*d_ln_2_mul, d->h[l].ln_2_weight, d_h_ln_2_weight_partial, *d_h_add3,
+                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(25);
+        matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc_add, **d_ln_2_mul, 4 * WIDTH,
+                WIDTH, BATCH * SEQ);                                    LAP(26);
+        matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_h_add3, ***attn_heads[l], WIDTH,
+                WIDTH, BATCH * SEQ);                                    LAP(27);
+        matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(28);
+        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][128],
+                &d_c_attn_concat[0][0][256], **c_attn_dot[l], &c_attn_dot[l][0][0][128],
+                &c_attn_dot[l][0][0][256], ***attn_heads[l], **attn_lse[l],
+                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(29);
+        matmul_nn_f32(**d_c_attn_dot, **d_c_attn_concat, *p->h[l].attn_c_attn_weight,
+                BATCH * SEQ, WIDTH, 3 * WIDTH);                         LAP(30);
+        ln_1_h_back(*d_ln_1_mul, d->h[l].ln_1_weight, d_h_ln_1_weight_partial, *d_h_add,
+                *h_add[l], *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3); LAP(31);
+        matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_c_attn_concat, **d_ln_1_mul,
+                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(32);
+    }
+    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(33);
+    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(34);
+}
+
+static void run_train(const Lathe_call *c)
+{
+    gpt_train(c->params, c->grads, c->in, c->out, c->work);
+}
+
+/* grad
+ *
+ *   memory: 19,709,952 bytes for 33 buffers, 4 of them made over an input
+ *           29,667,328 without sharing, no less than 19,709,952
+ *   buffer                   shape                       bytes    offset steps
+ *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   |
+ *   h_add                    [5][12][64][128]          1966080  11010048   1-33  |--------------|
+ *   c_fc_dot                 [4][12][64][512]          6291456         0   2-33  |--------------|
+ *   c_proj_dot               [4][12][64][128]          1572864  12976128   2-33  |--------------|
+ *   attn_heads               [4][12][64][4][32]        1572864  14548992   2-33  |--------------|
+ *   c_attn_dot               [4][12][64][384]          4718592   6291456   2-33  |--------------|
+ *   attn_lse                 [4][12][4][64]              49152  19660800   2-33  |--------------|
+ *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   3-4    |
+ *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   7-8      |
+ *   h_add2                   [BATCH][SEQ][WIDTH]        393216  17694720   7-11     |-|
+ *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864  16121856   9-10      |
+ *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216  18087936  10-11      ||
+ *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216  16121856  12-16       |-|
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]       199680  16515072  14-19        |-|
+ *   accuracy_cast            [BATCH][SEQ]                 3072  16717824  15-18        |-|
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                3072  16714752  15-17        ||
+ *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]       393216  19267584  19-35          |-------|
+ *   d_ln_f_weight_partial    [32][WIDTH]                 16384  16121856  20-20           |
+ *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]   1572864  16121856  22-27            |-|
+ *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]   1572864  17694720  23-24            |
+ *   d_c_fc_dot               [BATCH][SEQ][WIDTH]        393216  17694720  25-32             |--|
+ *   d_ln_2_mul               [BATCH][SEQ][WIDTH]        393216  18087936  26-27             ||
+ *   d_h_ln_2_weight_partial  [32][WIDTH]                 16384  18481152  26-26             |
+ *   d_c_proj_dot             [BATCH][SEQ][WIDTH]        393216  17301504  29-30               |
+ *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]   1179648  16121856  30-33               |-|
+ *   d_c_attn_dot             [BATCH][SEQ][WIDTH]        393216  17301504  31-32                |
+ *   d_ln_1_mul               [BATCH][SEQ][WIDTH]        393216  18087936  32-33                ||
+ *   d_h_ln_1_weight_partial  [32][WIDTH]                 16384  18481152  32-32                |
+ *   d_wpe_weight_partial     [2][SEQ * WIDTH]            65536         0  35-35                  |
+ */
+void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_grad_out *out,
+        char *work)
+{
+    float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*h_add)[BATCH][SEQ][WIDTH] = (void *)(work + 11010048);
+    float (*c_fc_dot)[BATCH][SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*c_proj_dot)[BATCH][SEQ][WIDTH] = (void *)(work + 12976128);
+    float (*attn_heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
+    float (*c_attn_dot)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
+    float (*attn_lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
+    float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16515072);
+    float (*linear_cross_entropy_sub)[VOCAB] = (void *)linear_cross_entropy_dot2;
+    float (*accuracy_cast)[SEQ] = (void *)(work + 16717824);
+    float *linear_cross_entropy_sub2 = (void *)(work + 16714752);
+    float (*linear_cross_entropy_dot)[WIDTH] = (void *)(work + 19267584);
+    float (*d_h_add)[SEQ][WIDTH] = (void *)linear_cross_entropy_dot;
+    float (*d_ln_f_weight_partial)[WIDTH] = (void *)(work + 16121856);
+    float (*d_c_proj_dot2)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*d_mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 17694720);
+    float (*d_c_fc_add)[SEQ][4 * WIDTH] = (void *)d_c_proj_dot2;
+    float (*d_c_fc_dot)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*d_ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_h_add3)[SEQ][WIDTH] = (void *)d_c_fc_dot;
+    float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_c_proj_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*d_c_attn_concat)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
+    float (*d_c_attn_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*d_ln_1_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
+
+    /* forward */
+    make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
+    add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
+    for (int l = 0; l < LAYERS; l++) {    /* layer */
+        ln_1(*ln_1_mul, *h_add[l], p->h[l].ln_1_weight);                LAP(3);
+        matmul_nt_f32(**c_attn_dot[l], **ln_1_mul, *p->h[l].attn_c_attn_weight,
+                BATCH * SEQ, 3 * WIDTH, WIDTH);                         LAP(4);
+        attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
+                &c_attn_dot[l][0][0][128], &c_attn_dot[l][0][0][256],
+                &attn_attention_heads, NULL);                           LAP(5);
+        matmul_nt_f32(**c_proj_dot[l], ***attn_heads[l], *p->h[l].attn_c_proj_weight,
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(6);
+        h_ln_2(*h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight); LAP(7);
+        matmul_nt_f32(**c_fc_dot[l], **ln_2_mul, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
+                4 * WIDTH, WIDTH);                                      LAP(8);
+        mlp_erf(*mlp_mul, *c_fc_dot[l]);                                LAP(9);
+        matmul_nt_f32(**c_proj_dot2, **mlp_mul, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+                WIDTH, 4 * WIDTH);                                      LAP(10);
+        make_h_add(*h_add[l + 1], *h_add2, *c_proj_dot2);               LAP(11);
+    }
+    ln_1(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(12);
+    matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(13);
+    matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
+            VOCAB, WIDTH);                                              LAP(14);
+    linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
+            *accuracy_cast, *in->targets);                              LAP(15);
+    matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
+            BATCH * SEQ);                                               LAP(16);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(17);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(18);
+    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
+            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(19);
+
+    /* backward */
+    ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
+            p->ln_f_weight);                                            LAP(20);
+    for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
+        matmul_nn_f32(**d_c_proj_dot2, **d_h_add, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+                4 * WIDTH, WIDTH);                                      LAP(22);
+        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(23);
+        matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_add, **d_mlp_mul, WIDTH,
+                4 * WIDTH, BATCH * SEQ);                                LAP(24);
+        matmul_nn_f32(**d_c_fc_dot, **d_c_fc_add, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
+                WIDTH, 4 * WIDTH);                                      LAP(25);
+        ln_2_h_back(*d_ln_2_mul, d->h[l].ln_2_weight, d_h_ln_2_weight_partial, *d_h_add3,
+                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(26);
+        matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc_add, **d_ln_2_mul, 4 * WIDTH,
+                WIDTH, BATCH * SEQ);                                    LAP(27);
+        matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_h_add3, ***attn_heads[l], WIDTH,
+                WIDTH, BATCH * SEQ);                                    LAP(28);
+        matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(29);
+        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][128],
+                &d_c_attn_concat[0][0][256], **c_attn_dot[l], &c_attn_dot[l][0][0][128],
+                &c_attn_dot[l][0][0][256], ***attn_heads[l], **attn_lse[l],
+                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(30);
+        matmul_nn_f32(**d_c_attn_dot, **d_c_attn_concat, *p->h[l].attn_c_attn_weight,
+                BATCH * SEQ, WIDTH, 3 * WIDTH);                         LAP(31);
+        ln_1_h_back(*d_ln_1_mul, d->h[l].ln_1_weight, d_h_ln_1_weight_partial, *d_h_add,
+                *h_add[l], *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3); LAP(32);
+        matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_c_attn_concat, **d_ln_1_mul,
+                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(33);
+    }
+    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(34);
+    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(35);
+}
+
+static void run_grad(const Lathe_call *c)
+{
+    gpt_grad(c->params, c->grads, c->in, c->out, c->work);
+}
+
+/* eval
+ *
+ *   memory: 3,932,160 bytes for 15 buffers, 0 of them made over an input
+ *           8,070,144 without sharing, no less than 3,932,160
+ *   buffer                   shape                       bytes    offset steps
+ *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   ||
+ *   h_add                    [BATCH][SEQ][WIDTH]        393216   3145728   1-12   |----------|
+ *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216   1179648   3-4      ||
+ *   c_attn_dot               [BATCH][SEQ][3 * WIDTH]   1179648         0   4-5       ||
+ *   attn_heads               [12][64][4][32]            393216   1179648   5-6        ||
+ *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216         0   6-7         ||
+ *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216   1572864   7-8          ||
+ *   h_add3                   [BATCH][SEQ][WIDTH]        393216   3538944   7-11         |---|
+ *   c_fc_dot                 [BATCH][SEQ][4 * WIDTH]   1572864         0   8-9           ||
+ *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864   1572864   9-10           ||
+ *   c_proj_dot               [BATCH][SEQ][WIDTH]        393216         0  10-11            ||
+ *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216         0  12-13              ||
+ *   linear_cross_entropy_dot [BATCH * SEQ][VOCAB]       199680    393216  13-14               ||
+ *   accuracy_cast            [BATCH][SEQ]                 3072      3072  14-16                |-|
+ *   linear_cross_entropy_sub [BATCH * SEQ]                3072         0  14-15                ||
+ */
+void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, char *work)
+{
+    float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*h_add)[SEQ][WIDTH] = (void *)(work + 3145728);
+    float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 1179648);
+    float (*c_attn_dot)[SEQ][3 * WIDTH] = (void *)(work + 0);
+    float (*attn_heads)[SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 1179648);
+    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 1572864);
+    float (*h_add3)[SEQ][WIDTH] = (void *)(work + 3538944);
+    float (*c_fc_dot)[SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 1572864);
+    float (*c_proj_dot)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 393216);
+    float (*accuracy_cast)[SEQ] = (void *)(work + 3072);
+    float *linear_cross_entropy_sub = (void *)(work + 0);
+
+    make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
+    add(h_add, wte_gather, p->wpe_weight);                              LAP(1);
+    for (int l = 0; l < LAYERS; l++) {    /* layer */
+        ln_1(*ln_1_mul, *h_add, p->h[l].ln_1_weight);                   LAP(3);
+        matmul_nt_f32(**c_attn_dot, **ln_1_mul, *p->h[l].attn_c_attn_weight, BATCH * SEQ,
+                3 * WIDTH, WIDTH);                                      LAP(4);
+        attention_f32(***attn_heads, NULL, **c_attn_dot, &c_attn_dot[0][0][128],
+                &c_attn_dot[0][0][256], &attn_attention_heads_2, NULL); LAP(5);
+        matmul_nt_f32(**c_proj_dot2, ***attn_heads, *p->h[l].attn_c_proj_weight,
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(6);
+        h_ln_2(*h_add3, *ln_2_mul, *h_add, *c_proj_dot2, p->h[l].ln_2_weight); LAP(7);
+        matmul_nt_f32(**c_fc_dot, **ln_2_mul, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
+                4 * WIDTH, WIDTH);                                      LAP(8);
+        mlp_erf(*mlp_mul, *c_fc_dot);                                   LAP(9);
+        matmul_nt_f32(**c_proj_dot, **mlp_mul, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+                WIDTH, 4 * WIDTH);                                      LAP(10);
+        make_h_add(*h_add, *h_add3, *c_proj_dot);                       LAP(11);
+    }
+    ln_1(*ln_f_mul, *h_add, p->ln_f_weight);                            LAP(12);
+    matmul_nt_f32(*linear_cross_entropy_dot, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
+            VOCAB, WIDTH);                                              LAP(13);
+    linear_cross_entropy_accuracy_exp_2(linear_cross_entropy_sub, *accuracy_cast,
+            linear_cross_entropy_dot, *in->targets);                    LAP(14);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(15);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(16);
+}
+
+static void run_eval(const Lathe_call *c)
+{
+    gpt_eval(c->params, c->in, c->out, c->work);
+}
+
+/* decode
+ *
+ *   memory: 5,120 bytes for 13 buffers, 0 of them made over an input
+ *           10,752 without sharing, no less than 5,120
+ *   buffer      shape                 bytes    offset steps
+ *   wte_gather  [1][1][WIDTH]           512         0   0-2   |---|
+ *   wpe_gather  [1][WIDTH]              512       512   1-2     |-|
+ *   h_add       [1][1][WIDTH]           512      4096   2-15      |---------------------------|
+ *   ln_1_mul    [1][1][WIDTH]           512      1536   4-5           |-|
+ *   c_attn_dot  [1][1][3 * WIDTH]      1536         0   5-8             |------|
+ *   attn_heads  [1][1][4][32]           512      1536   8-9                    |-|
+ *   c_proj_dot2 [1][1][WIDTH]           512         0   9-10                     |-|
+ *   ln_2_mul    [1][1][WIDTH]           512      2048  10-11                       |--|
+ *   h_add3      [1][1][WIDTH]           512      4608  10-14                       |--------|
+ *   c_fc_dot    [1][1][4 * WIDTH]      2048         0  11-12                          |-|
+ *   mlp_mul     [1][1][4 * WIDTH]      2048      2048  12-13                            |-|
+ *   c_proj_dot  [1][1][WIDTH]           512         0  13-14                              |-|
+ *   ln_f_mul    [1][1][WIDTH]           512         0  15-16                                  |--|
+ */
+void gpt_decode(const Gpt_params *p, const Gpt_decode_in *in, Gpt_decode_out *out, Gpt_state *s,
+        char *work)
+{
+    float (*wte_gather)[1][WIDTH] = (void *)(work + 0);
+    float (*wpe_gather)[WIDTH] = (void *)(work + 512);
+    float (*h_add)[1][WIDTH] = (void *)(work + 4096);
+    float (*ln_1_mul)[1][WIDTH] = (void *)(work + 1536);
+    float (*c_attn_dot)[1][3 * WIDTH] = (void *)(work + 0);
+    float (*attn_heads)[1][HEADS][WIDTH / HEADS] = (void *)(work + 1536);
+    float (*c_proj_dot2)[1][WIDTH] = (void *)(work + 0);
+    float (*ln_2_mul)[1][WIDTH] = (void *)(work + 2048);
+    float (*h_add3)[1][WIDTH] = (void *)(work + 4608);
+    float (*c_fc_dot)[1][4 * WIDTH] = (void *)(work + 0);
+    float (*mlp_mul)[1][4 * WIDTH] = (void *)(work + 2048);
+    float (*c_proj_dot)[1][WIDTH] = (void *)(work + 0);
+    float (*ln_f_mul)[1][WIDTH] = (void *)(work + 0);
+
+    wte_gather_2(wte_gather[0][0], p->wte_weight, in->tokens[0][0]);    LAP(0);
+    wte_gather_2(wpe_gather[0], p->wpe_weight, in->position);           LAP(1);
+    add_2(h_add[0][0], wte_gather[0][0], wpe_gather[0]);                LAP(2);
+    for (int l = 0; l < LAYERS; l++) {    /* layer */
+        ln_1_2(ln_1_mul[0][0], h_add[0][0], p->h[l].ln_1_weight);       LAP(4);
+        matmul_nt_f32(**c_attn_dot, **ln_1_mul, *p->h[l].attn_c_attn_weight, 1, 3 * WIDTH,
+                WIDTH);                                                 LAP(5);
+        attn_overwrite((void *)s->h_attn_keys[l][0], c_attn_dot[0][0], in->position); LAP(6);
+        attn_overwrite_2((void *)s->h_attn_values[l][0], c_attn_dot[0][0], in->position); LAP(7);
+        attention_f32(***attn_heads, NULL, **c_attn_dot, ***s->h_attn_keys[l],
+                ***s->h_attn_values[l], &attn_attention_heads_3,
+                &(Lathe_masks){.offset = in->position});                LAP(8);
+        matmul_nt_f32(**c_proj_dot2, ***attn_heads, *p->h[l].attn_c_proj_weight, 1, WIDTH,
+                WIDTH);                                                 LAP(9);
+        h_ln_2_2(h_add3[0][0], ln_2_mul[0][0], h_add[0][0], c_proj_dot2[0][0],
+                p->h[l].ln_2_weight);                                   LAP(10);
+        matmul_nt_f32(**c_fc_dot, **ln_2_mul, *p->h[l].mlp_c_fc_weight, 1, 4 * WIDTH,
+                WIDTH);                                                 LAP(11);
+        mlp_erf_2(mlp_mul[0][0], c_fc_dot[0][0]);                       LAP(12);
+        matmul_nt_f32(**c_proj_dot, **mlp_mul, *p->h[l].mlp_c_proj_weight, 1, WIDTH,
+                4 * WIDTH);                                             LAP(13);
+        add_2(h_add[0][0], h_add3[0][0], c_proj_dot[0][0]);             LAP(14);
+    }
+    ln_1_2(ln_f_mul[0][0], h_add[0][0], p->ln_f_weight);                LAP(15);
+    matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, 1, VOCAB, WIDTH); LAP(16);
+}
+
+static void run_decode(const Lathe_call *c)
+{
+    gpt_decode(c->params, c->in, c->out, c->state, c->work);
+}
+
+/* ---------------------------------------------------------------- what the trainer knows of it */
+
+static const Lathe_param params[] = {
+    {.name = "wte.weight", .export_name = "wte.weight",
+     .where = "models/gpt.lua:129", .rank = 2, .loops = 0,
+     .dim = {65, 128}, .stride = {128, 1},
+     .offset = offsetof(Gpt_params, wte_weight) / sizeof(float), .decay = true,
+     .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
+    {.name = "wpe.weight", .export_name = "wpe.weight",
+     .where = "models/gpt.lua:130", .rank = 2, .loops = 0,
+     .dim = {64, 128}, .stride = {128, 1},
+     .offset = offsetof(Gpt_params, wpe_weight) / sizeof(float), .decay = true,
+     .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
+    {.name = "h.ln_1.weight", .export_name = "h.%d.ln_1.weight",
+     .where = "models/gpt.lua:17", .rank = 2, .loops = 1,
+     .dim = {4, 128}, .stride = {196864, 1},
+     .offset = offsetof(Gpt_params, h[0].ln_1_weight) / sizeof(float), .decay = false,
+     .init = LATHE_ONES, .init_a = 0, .init_b = 0},
+    {.name = "h.attn.c_attn.weight", .export_name = "h.%d.attn.c_attn.weight",
+     .where = "models/gpt.lua:18", .rank = 3, .loops = 1,
+     .dim = {4, 384, 128}, .stride = {196864, 128, 1},
+     .offset = offsetof(Gpt_params, h[0].attn_c_attn_weight) / sizeof(float), .decay = true,
+     .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
+    {.name = "h.attn.c_proj.weight", .export_name = "h.%d.attn.c_proj.weight",
+     .where = "models/gpt.lua:18", .rank = 3, .loops = 1,
+     .dim = {4, 128, 128}, .stride = {196864, 128, 1},
+     .offset = offsetof(Gpt_params, h[0].attn_c_proj_weight) / sizeof(float), .decay = true,
+     .init = LATHE_NORMAL, .init_a = 0.0070710678118654745, .init_b = 0},
+    {.name = "h.ln_2.weight", .export_name = "h.%d.ln_2.weight",
+     .where = "models/gpt.lua:24", .rank = 2, .loops = 1,
+     .dim = {4, 128}, .stride = {196864, 1},
+     .offset = offsetof(Gpt_params, h[0].ln_2_weight) / sizeof(float), .decay = false,
+     .init = LATHE_ONES, .init_a = 0, .init_b = 0},
+    {.name = "h.mlp.c_fc.weight", .export_name = "h.%d.mlp.c_fc.weight",
+     .where = "models/gpt.lua:25", .rank = 3, .loops = 1,
+     .dim = {4, 512, 128}, .stride = {196864, 128, 1},
+     .offset = offsetof(Gpt_params, h[0].mlp_c_fc_weight) / sizeof(float), .decay = true,
+     .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
+    {.name = "h.mlp.c_proj.weight", .export_name = "h.%d.mlp.c_proj.weight",
+     .where = "models/gpt.lua:25", .rank = 3, .loops = 1,
+     .dim = {4, 128, 512}, .stride = {196864, 512, 1},
+     .offset = offsetof(Gpt_params, h[0].mlp_c_proj_weight) / sizeof(float), .decay = true,
+     .init = LATHE_NORMAL, .init_a = 0.0070710678118654745, .init_b = 0},
+    {.name = "ln_f.weight", .export_name = "ln_f.weight",
+     .where = "models/gpt.lua:135", .rank = 1, .loops = 0,
+     .dim = {128}, .stride = {1},
+     .offset = offsetof(Gpt_params, ln_f_weight) / sizeof(float), .decay = false,
+     .init = LATHE_ONES, .init_a = 0, .init_b = 0},
+};
+
+static const Lathe_tensor states[] = {
+    {.name = "h.attn.keys", .role = LATHE_STATE, .dtype = LATHE_F32, .rank = 5,
+            .dim = {4, 1, 64, 4, 32}, .offset = offsetof(Gpt_state, h_attn_keys)},
+    {.name = "h.attn.values", .role = LATHE_STATE, .dtype = LATHE_F32, .rank = 5,
+            .dim = {4, 1, 64, 4, 32}, .offset = offsetof(Gpt_state, h_attn_values)},
+};
+
+static const Lathe_tensor train_in[] = {
+    {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
+            .offset = offsetof(Gpt_train_in, tokens)},
+    {.name = "targets", .role = LATHE_TARGETS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
+            .offset = offsetof(Gpt_train_in, targets)},
+};
+static const Lathe_tensor train_out[] = {
+    {.name = "loss", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_train_out, loss)},
+    {.name = "accuracy", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_train_out, accuracy)},
+};
+static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */
+    {0, "make_wte_gather", "wte_gather = wte_weight[tokens]",
+     "wte", "gpt.lua:129", 0, 789504},
+    {1, "add", "h_add: add",
+     "", "gpt.lua:130", 0, 819200},
+    {3, "ln_1", "ln_1_mul: sum, div, sub, mul, add, rsqrt",
+     "h.ln_1", "gpt.lua:17", 0, 786944},
+    {4, "c_attn_matmul", "c_attn_dot = ln_1_mul . attn_c_attn_weight",
+     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
+    {5, "attn_attention", "attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot",
+     "h.attn", "gpt.lua:18", 25165824, 1585152},
+    {6, "c_proj_matmul", "c_proj_dot = attn_heads . attn_c_proj_weight",
+     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
+    {7, "h_ln_2", "h_add2, ln_2_mul: add, sum, div, sub, mul, rsqrt",
+     "h.ln_2", "gpt.lua:24", 0, 1573376},
+    {8, "c_fc_matmul", "c_fc_dot = ln_2_mul . mlp_c_fc_weight",
+     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
+    {9, "mlp_erf", "mlp_mul: mul, erf, add",
+     "h.mlp", "gpt.lua:25", 0, 3145728},
+    {10, "c_proj_matmul", "c_proj_dot2 = mlp_mul . mlp_c_proj_weight",
+     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
+    {11, "make_h_add", "h_add: add",
+     "h", "gpt.lua:29", 0, 1179648},
+    {12, "ln_1", "ln_f_mul: sum, div, sub, mul, add, rsqrt",
+     "ln_f", "gpt.lua:135", 0, 786944},
+    {13, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = ln_f_mul . wte_weight",
+     "linear_cross_entropy", "gpt.lua:139", 12779520, 626176},
+    {14, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
+     "linear_cross_entropy", "gpt.lua:139", 0, 411648},
+    {15, "linear_cross_entropy_matmul", "d_wte_weight = linear_cross_entropy_sub . ln_f_mul",
+     "linear_cross_entropy", "gpt.lua:139", 12779520, 626176},
+    {16, "linear_cross_entropy_div", "loss: sum, div",
+     "linear_cross_entropy", "gpt.lua:139", 0, 3076},
+    {17, "linear_cross_entropy_div", "accuracy: sum, div",
+     "accuracy", "gpt.lua:140", 0, 3076},
+    {18, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
+     "linear_cross_entropy", "gpt.lua:139", 12779520, 626176},
+    {19, "ln_f_back", "d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
+     "ln_f", "gpt.lua:135", 0, 1180672},
+    {21, "c_proj_matmul_back", "d_c_proj_dot2 = d_h_add . mlp_c_proj_weight",
+     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
+    {22, "mlp_c_fc_erf_back", "d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add",
+     "h.mlp", "gpt.lua:25", 0, 6291456},
+    {23, "c_proj_matmul_back", "d_mlp_c_proj_weight = d_h_add . d_mlp_mul",
+     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
+    {24, "c_fc_matmul_back", "d_c_fc_dot = d_c_fc_add . mlp_c_fc_weight",
+     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
+    {25, "ln_2_h_back", "d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg",
+     "h.ln_2", "gpt.lua:24", 0, 2360320},
+    {26, "c_fc_matmul_back", "d_mlp_c_fc_weight = d_c_fc_add . d_ln_2_mul",
+     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
+    {27, "c_proj_matmul_back", "d_attn_c_proj_weight = d_h_add3 . attn_heads",
+     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
+    {28, "c_proj_matmul_back", "d_c_proj_dot = d_h_add3 . attn_c_proj_weight",
+     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
+    {29, "attn_attention_back", "d_c_attn_concat, d_c_attn_concat, d_c_attn_concat = gradients ...",
+     "h.attn", "gpt.lua:18", 62914560, 3158016},
+    {30, "c_attn_matmul_back", "d_c_attn_dot = d_c_attn_concat . attn_c_attn_weight",
+     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
+    {31, "ln_1_h_back", "d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
+     "h.ln_1", "gpt.lua:17", 0, 1967104},
+    {32, "c_attn_matmul_back", "d_attn_c_attn_weight = d_c_attn_concat . d_ln_1_mul",
+     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
+    {33, "wte_scatter_add_back", "d_wte_weight[tokens] += d_h_add, in order",
+     "wte", "gpt.lua:129", 0, 429568},
+    {34, "wpe_sum_back", "d_wpe_weight: sum",
+     "wpe", "gpt.lua:130", 0, 425984},
+};
+static const Lathe_tensor grad_in[] = {
+    {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
+            .offset = offsetof(Gpt_grad_in, tokens)},
+    {.name = "targets", .role = LATHE_TARGETS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
+            .offset = offsetof(Gpt_grad_in, targets)},
+};
+static const Lathe_tensor grad_out[] = {
+    {.name = "loss", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_grad_out, loss)},
+    {.name = "accuracy", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_grad_out, accuracy)},
+    {.name = "logits", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 3, .dim = {12, 64, 65},
+            .offset = offsetof(Gpt_grad_out, logits)},
+};
+static const Lathe_tensor eval_in[] = {
+    {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
+            .offset = offsetof(Gpt_eval_in, tokens)},
+    {.name = "targets", .role = LATHE_TARGETS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
+            .offset = offsetof(Gpt_eval_in, targets)},
+};
+static const Lathe_tensor eval_out[] = {
+    {.name = "loss", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_eval_out, loss)},
+    {.name = "accuracy", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_eval_out, accuracy)},
+};
+static const Lathe_tensor decode_in[] = {
+    {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {1, 1},
+            .offset = offsetof(Gpt_decode_in, tokens)},
+    {.name = "position", .role = LATHE_POSITION, .dtype = LATHE_I32, .rank = 0, .dim = {0},
+            .offset = offsetof(Gpt_decode_in, position)},
+};
+static const Lathe_tensor decode_out[] = {
+    {.name = "logits", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 3, .dim = {1, 1, 65},
+            .offset = offsetof(Gpt_decode_out, logits)},
+};
+
+static const Lathe_entry entries[] = {
+    {.name = "train", .run = run_train, .work_bytes = 19709952, .flops = 4014538752,
+     .in_bytes = sizeof(Gpt_train_in), .out_bytes = sizeof(Gpt_train_out), .inputs = 2,
+             .outputs = 2, .input = train_in, .output = train_out, .kernels = 33,
+             .kernel = train_kernels},
+    {.name = "grad", .run = run_grad, .work_bytes = 19709952, .flops = 4027318272,
+     .in_bytes = sizeof(Gpt_grad_in), .out_bytes = sizeof(Gpt_grad_out), .inputs = 2, .outputs = 3,
+             .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},
+    {.name = "eval", .run = run_eval, .work_bytes = 3932160, .flops = 1321402368,
+     .in_bytes = sizeof(Gpt_eval_in), .out_bytes = sizeof(Gpt_eval_out), .inputs = 2, .outputs = 2,
+             .input = eval_in, .output = eval_out, .kernels = 0, .kernel = NULL},
+    {.name = "decode", .run = run_decode, .work_bytes = 5120, .flops = 1720576,
+     .in_bytes = sizeof(Gpt_decode_in), .out_bytes = sizeof(Gpt_decode_out), .inputs = 2,
+             .outputs = 1, .input = decode_in, .output = decode_out, .kernels = 0, .kernel = NULL},
+};
+
+static const char *const knobs[][2] = {
+    {"accumulate", "1"},
+    {"attention_bias", "false"},
+    {"batch", "12"},
+    {"beta1", "0.9"},
+    {"beta2", "0.99"},
+    {"bias", "false"},
+    {"clip", "1.0"},
+    {"context", "0"},
+    {"decay", "0.1"},
+    {"dropout", "0.0"},
+    {"eval_every", "250"},
+    {"final_lr", "0.0001"},
+    {"gelu", "erf"},
+    {"heads", "4"},
+    {"init", "gpt2"},
+    {"layers", "4"},
+    {"layout", "out_in"},
+    {"lr", "0.001"},
+    {"optimizer", "adamw"},
+    {"seq", "64"},
+    {"steps", "2000"},
+    {"tied", "true"},
+    {"tokenizer", "chars"},
+    {"vocab", "65"},
+    {"warmup", "100"},
+    {"width", "128"},
+};
+
+/* How Hugging Face knows it: train_hf.c goes by this. */
+static const char hf[] =
+    "{\n"
+    "  \"absent\": {\n"
+    "    \"activation_function\": \"gelu_new\",\n"
+    "    \"layer_norm_epsilon\": 1e-05,\n"
+    "    \"n_inner\": 512,\n"
+    "    \"scale_attn_by_inverse_layer_idx\": false,\n"
+    "    \"scale_attn_weights\": true,\n"
+    "    \"tie_word_embeddings\": true},\n"
+    "  \"also\": {\n"
+    "    \"attn_pdrop\": 0.0,\n"
+    "    \"embd_pdrop\": 0.0,\n"
+    "    \"resid_pdrop\": 0.0},\n"
+    "  \"config\": {\n"
+    "    \"activation_function\": \"gelu\",\n"
+    "    \"architectures\": [\"GPT2LMHeadModel\"],\n"
+    "    \"layer_norm_epsilon\": 1e-05,\n"
+    "    \"model_type\": \"gpt2\",\n"
+    "    \"n_embd\": 128,\n"
+    "    \"n_head\": 4,\n"
+    "    \"n_inner\": 512,\n"
+    "    \"n_layer\": 4,\n"
+    "    \"n_positions\": 64,\n"
+    "    \"scale_attn_by_inverse_layer_idx\": false,\n"
+    "    \"scale_attn_weights\": true,\n"
+    "    \"tie_word_embeddings\": true},\n"
+    "  \"copies\": {\n"
+    "    \"lm_head.weight\": \"wte.weight\"},\n"
+    "  \"ids\": {\n"
+    "    \"config\": \"vocab_size\",\n"
+    "    \"tensors\": [\"wte.weight\"]},\n"
+    "  \"ignored\": [\"h.%d.attn.bias\", \"h.%d.attn.masked_bias\"],\n"
+    "  \"names\": [[\"lm_head.weight\", \"lm_head.weight\"], [\"*\", \"transformer.*\"]],\n"
+    "  \"transposed\": [\"h.%d.attn.c_attn.weight\", \"h.%d.attn.c_proj.weight\", "
+    "\"h.%d.mlp.c_fc.weight\", \"h.%d.mlp.c_proj.weight\"],\n"
+    "  \"zeros\": {\n"
+    "    \"h.%d.attn.c_attn.bias\": [4, 384],\n"
+    "    \"h.%d.attn.c_proj.bias\": [4, 128],\n"
+    "    \"h.%d.ln_1.bias\": [4, 128],\n"
+    "    \"h.%d.ln_2.bias\": [4, 128],\n"
+    "    \"h.%d.mlp.c_fc.bias\": [4, 512],\n"
+    "    \"h.%d.mlp.c_proj.bias\": [4, 128],\n"
+    "    \"ln_f.bias\": [128]}}";
+
+static const Lathe_bytes planned[] = {
+    {"parameters", 3216384},
+    {"gradients", 3216384},
+    {"optimizer", 6432768},
+    {"states", 262144},
+    {"inputs", 6144},
+    {"outputs", 128},
+    {"work", 19709952},
+    {"blas", 7798784},
+    {"data", 0},
+};
+
+const Lathe_model lathe_model = {
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "f71ea1bb033144fd",
+    .rebuild = "models/gpt.lua --config char",
+    .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
+    .params = 9, .entries = 4, .states = 2, .knobs = 26, .categories = 9,
+    .param = params, .entry = entries, .state = states,
+    .state_bytes = sizeof(Gpt_state),
+    .parameter_count = 804096, .flat_elements = 804096,
+    .recipe = {
+        .optimizer = LATHE_ADAMW, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.99,
+        .eps = 1e-08, .decay = 0.1, .momentum = 0,
+        .schedule = LATHE_COSINE, .final_lr = 0.0001, .warmup = 100, .steps = 2000,
+        .clip = 1, .accumulate = 1,
+        .eval_every = 250, .save_every = 0, .log_every = 0,
+        .keep_last = 3,
+        .tokenizer = LATHE_CHARS, .val_fraction = 0.1, .csv_target = NULL,
+        .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
+        .top_k = 0, .sample_tokens = 200,
+    },
+    .hf = hf, .knob = knobs, .plan = planned,
+    .planned_bytes = 40642688, .lower_bound_bytes = 40642688,
+};
+
+int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }
