@@ -274,6 +274,17 @@ static void check_vocab(const State *s, const char *checkpoint)
     free(path);
 }
 
+void check_model(const Trainer *t, const char *checkpoint)
+{
+    static const char *const plain[] = {""};
+    Store store;
+    char *path = text_of("%s/model.safetensors", checkpoint);
+    read_store(&store, path);
+    load_arrays(t->model, &store, 1, plain, NULL);
+    close_store(&store);
+    free(path);
+}
+
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, void *params, const Optimizer *o)
 {
     static const char *const plain[] = {""};

@@ -84,6 +84,7 @@ static void find_start(Training *r)
     r->checkpoint = find_checkpoint(t);
     lock_run(run_folder(t));
     open_checkpoint(&r->from, r->checkpoint);
+    check_model(t, r->checkpoint);
     resume_settings(t, &r->from);
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
     r->at = r->from.at;

@@ -45,15 +45,20 @@ void save_weights(const Lathe_model *m, const char *path, const void *flat)
 
 /* ------------------------------------------------------------------ in */
 
+/* Of one's own type as they are, bit for bit; of the other one converted. */
 static void take_elements(const Lathe_model *m, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
-    int64_t run = contiguous_elements(p);
-    for (int64_t e = 0; e < copy_elements(p); e += run)
-        for (int64_t i = 0, place = copy_place(p, copy, e); i < run; i++) {
+    int64_t run = contiguous_elements(p), size = dtype_size(m->real);
+    bool own = stored_is(from, m->real == LATHE_F64 ? "F64" : "F32");
+    for (int64_t e = 0; e < copy_elements(p); e += run) {
+        int64_t place = copy_place(p, copy, e);
+        if (own) memcpy((char *)flat + place * size, from->at + e * size, (size_t)(run * size));
+        for (int64_t i = 0; i < run && !own; i++) {
             double x = stored_element(from, e + i);
             if (m->real == LATHE_F64) ((double *)flat)[place + i] = x;
             else ((float *)flat)[place + i] = (float)x;
         }
+    }
 }
 
 static bool same_dims(const Lathe_param *p, const Stored *s)
@@ -79,7 +84,7 @@ typedef struct Wanted {
     const Lathe_model *m;
     int arrays;
     const char *const *prefix;
-    void *const *flat;
+    void *const *flat;  /* NULL: only looked at */
     const char *dtypes; /* "F32 F64" */
 } Wanted;
 
@@ -103,7 +108,7 @@ static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_pa
     } else if (!stored_is(from, w->dtypes)) {
         add_misfit(bad, text_of("%s: expected %s, found %s", name, strlen(w->dtypes) > 3 ? "F32 or F64" : w->dtypes,
                                 from->dtype));
-    } else {
+    } else if (w->flat) {
         take_elements(w->m, p, copy, from, w->flat[array]);
     }
     free(wanted);
@@ -150,7 +155,7 @@ static void take_arrays(const Wanted *w, const Store *s)
     const Lathe_model *m = w->m;
     Misfits bad = {0};
     for (int a = 0; a < w->arrays; a++) {
-        memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(m->real)));
+        if (w->flat) memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(m->real)));
         for (int i = 0; i < m->params; i++)
             for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(w, s, a, &m->param[i], c, &bad);
     }

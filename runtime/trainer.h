@@ -305,7 +305,7 @@ const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
 
 void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
 void save_weights(const Lathe_model *m, const char *path, const void *flat);
-/* Arrays of the parameters' layout, every tensor in the model's own type. */
+/* Arrays of the parameters' layout, every tensor in the model's own type; flat NULL: only whether they fit. */
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat);
 /* The same tensors under prefix + export name, for grad. */
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix);
@@ -439,6 +439,7 @@ const char *save_remedy(const Saver *s);
 char *find_checkpoint(Trainer *t);
 /* Reads and checks state.json and tokenizer.json; if anything of it is damaged, the message names the one before. */
 void open_checkpoint(State *s, const char *checkpoint);
+void check_model(const Trainer *t, const char *checkpoint); /* whether its parameters are this model's, by name and shape */
 void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, void *params, const Optimizer *o);
 /* Parameters alone, checked where they lie in a checkpoint. */
 void load_saved_weights(const Trainer *t, const char *path, void *flat);

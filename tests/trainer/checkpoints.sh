@@ -1,6 +1,8 @@
 # checkpoints.sh: what a checkpoint holds; resuming gives the bits of a run that was never stopped; which ones are kept; and
 # what is said of one that is damaged, hostile or of another model.
+top=$PWD
 . tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
 some_text t.txt 400
 train="$toy train --data t.txt"
 steps() { (cd "$1/checkpoints" && ls -d step-* | tr '\n' ' '); }
@@ -87,6 +89,26 @@ says 'note: this trainer adds in another order' err
 cut_to a b 30
 refuses 3 'mean.exp_avg.h.0.bias: missing\|does not hold' "$toy" train --out b --resume --set optimizer=sgd --set momentum=0.5
 says 'momentum.h.0.bias: missing' err
+
+# A checkpoint of another model: the first tensor that differs is named; of another plan: it is said.
+refuses 3 'does not hold the parameters of toy tiny' "$toy" train --resume="c/checkpoints/step-$half" --out x --data t.txt --set save_every=0
+sed -n '/not fit/{n;p;}' err >first
+says '    h.0.bias: missing; expected \[24\] (toy.lua:3)' first
+if [ -x "$lathe" ]; then
+    build() { folder=$1; shift; "$lathe" build "$top/models/mlp.lua" --set features=3 --set classes=4 --set batch=8 --set hidden=16 "$@" -o "$folder" >out 2>&1 || { wrong "build of $folder"; cat out; }; }
+    build one
+    build wide --set hidden=24
+    build fp64 --precision fp64
+    build unfused --no-fuse
+    works one/trainer train --data good.csv --out one.run --steps 20 --save-every 10
+    refuses 3 ': expected \[24, 3\], found \[16, 3\] (.*mlp.lua' wide/trainer train --resume=one.run --out x
+    refuses 3 ': expected F64, found F32' fp64/trainer train --resume=one.run --out x
+    works unfused/trainer train --resume=one.run/checkpoints/step-10 --out x
+    says 'note: this trainer adds in another order' err
+    works one/trainer train --resume=one.run/checkpoints/step-10 --out y
+    grep -q 'note: this trainer' err && wrong 'the same plan is said to differ' || ok 'the same plan'
+    same one.run/model.safetensors y/model.safetensors
+fi
 
 # ---- damage: message, exit code 3, and the checkpoint before it is named
 at=b/checkpoints/step-30
