@@ -4,7 +4,8 @@
  * most CHUNK; a chunk of a is packed in panels of ROWS rows, one of b in panels of two vectors, both with k outermost,
  * and a tile of c stays in registers while k runs through the chunk.  An element of c is Σ over chunks, in order, of
  * (one chain of fused multiply-adds over k), whatever tile, task or vector it falls in.  So tasks may be cut to the
- * number of threads, as large as can be. */
+ * number of threads, as large as can be; where c is small and K long (gradients of small weights), each takes some of
+ * the chunks, keeps their sums apart, and these are added up in the order of the chunks: the same bits again. */
 /* s += a * b becomes one fma wherever it stands here: the same at every run. */
 #ifdef __clang__
 #pragma clang fp contract(fast)
@@ -41,7 +42,9 @@ enum {
     SLACK = 4096,               /* after each: panels are rounded up, and packing writes a little ahead */
     AHEAD = 256,                /* elements of b, fetched before they are read */
     PACK_ALONE = 1 << 16,       /* elements that one thread packs before it could wake another */
-    TASK_FLOPS = 2000000        /* less is not worth waking a thread */
+    TASK_FLOPS = 2000000,       /* less is not worth waking a thread */
+    PARTIAL = 32,               /* multiply-adds that keeping and adding one partial sum takes the time of */
+    WAVE = 1000000              /* likewise, meeting the other threads twice */
 };
 
 #define NOINLINE __attribute__((noinline))
@@ -66,11 +69,10 @@ void gemm_take_rooms(int threads)
     threads_with_room = threads;
 }
 
-static char *gemm_room(void)
+static char *gemm_room(int64_t number)
 {
-    int thread = omp_get_thread_num();
-    if (thread >= threads_with_room) abort();
-    return rooms + (int64_t)thread * gemm_room_bytes();
+    if (number >= threads_with_room) abort();
+    return rooms + number * gemm_room_bytes();
 }
 
 /* ---- how a product is cut */
@@ -87,12 +89,64 @@ typedef struct Grid {
     int64_t batch, m, n;   /* tasks: products, and parts of each */
     int64_t rows, columns; /* of a part */
     bool shared;           /* among the threads */
+    int64_t split;         /* tasks side by side over the chunks of K; 1: all chunks are one task's */
+    int64_t kept;          /* chunks, of which a task of these keeps the sums at a time */
 } Grid;
+
+static Grid parts_by(const Lathe_gemm *g, int64_t batch, int64_t m, int64_t n, int unit)
+{
+    int64_t rows = m == 1 ? g->M : equal_part(g->M, parts_of(g->M, m), ROWS);
+    int64_t columns = n == 1 ? g->N : equal_part(g->N, parts_of(g->N, n), unit);
+    return (Grid){batch, parts_of(g->M, rows), parts_of(g->N, columns), rows, columns, true, 1, 0};
+}
+
+/* Multiply-adds that one step of k takes the time of, packing included, in the largest part. */
+static double cost_of_step(const Grid *x)
+{
+    return (double)(x->rows * x->columns) + 32.0 * (double)(x->rows + x->columns);
+}
+
+/* Likewise of all parts, on so many threads: no less than a thread's share. */
+static double cost_of_all_steps(const Lathe_gemm *g, const Grid *x, int64_t threads)
+{
+    double packed = (double)(g->M * x->n + g->N * x->m), all = (double)(g->M * g->N) + 32.0 * packed;
+    double share = (double)x->batch * all / (double)threads, largest = cost_of_step(x);
+    return share > largest ? share : largest;
+}
+
+/* How many chunks' sums of rows × columns elements of `size` bytes a room has place for, behind packed a. */
+static int64_t kept_in_room(int64_t rows, int64_t columns, int64_t size)
+{
+    int64_t left = A_BYTES - (rows + ROWS) * CHUNK * size;
+    return left > 0 ? left / (rows * columns * size) : 0;
+}
+
+/* At most as many tasks as threads, of which several share the chunks of one part, if that costs less than `best`. */
+static Grid split_grid(const Lathe_gemm *g, Grid best, int unit, int64_t threads)
+{
+    double least = (double)g->K * cost_of_all_steps(g, &best, threads);
+    int64_t chunk = equal_part(g->K, CHUNK, 1), chunks = parts_of(g->K, chunk), tasks = threads / best.batch;
+    for (int64_t m = 1; 2 * m <= tasks; m *= 2)
+        for (int64_t n = 1; 2 * m * n <= tasks; n *= 2) {
+            Grid x = parts_by(g, best.batch, m, n, unit);
+            x.split = at_most(tasks / (x.m * x.n), chunks);
+            x.kept = kept_in_room(x.rows, x.columns, 2 * VECTOR_BYTES / unit);
+            if (x.split < 2 || !x.kept) continue;
+            int64_t own = parts_of(chunks, x.split), waves = parts_of(own, x.kept);
+            x.kept = parts_of(own, waves);
+            double cost = (double)(own * chunk) * cost_of_step(&x) + (double)(own * PARTIAL * x.rows * x.columns) +
+                          (double)(waves * WAVE);
+            if (cost >= least) continue;
+            least = cost;
+            best = x;
+        }
+    return best;
+}
 
 /* As many tasks as threads, or somewhat more; among those grids the one that packs least. */
 static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
 {
-    Grid best = {batch, 1, 1, g->M, g->N, false};
+    Grid best = {batch, 1, 1, g->M, g->N, false, 1, 0};
     double flops = 2.0 * (double)g->M * (double)g->N * (double)g->K * (double)batch, least = 0;
     int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
     if (flops < TASK_FLOPS || threads == 1) return best;
@@ -100,14 +154,12 @@ static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
     if (batch % threads == 0 || batch >= 4 * threads) return best;
     int64_t wanted = parts_of(threads, batch);
     for (int64_t m = 1; m <= wanted; m++) {
-        int64_t n = parts_of(wanted, m), rows = equal_part(g->M, parts_of(g->M, m), ROWS),
-                columns = equal_part(g->N, parts_of(g->N, n), unit);
-        double cost = (double)(rows * columns) + 32.0 * (double)(rows + columns); /* of the largest part */
-        if (least && cost >= least) continue;
-        least = cost;
-        best = (Grid){batch, parts_of(g->M, rows), parts_of(g->N, columns), rows, columns, true};
+        Grid x = parts_by(g, batch, m, parts_of(wanted, m), unit);
+        if (least && cost_of_step(&x) >= least) continue;
+        least = cost_of_step(&x);
+        best = x;
     }
-    return best;
+    return split_grid(g, best, unit, threads);
 }
 
 /* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart. */

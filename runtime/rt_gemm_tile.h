@@ -156,22 +156,102 @@ static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *
         }
 }
 
+/* The operands of one part of a product. */
+typedef struct NAME(Part) {
+    REAL *c;
+    const REAL *a;
+    NAME(Right) b;
+    Lathe_gemm g;
+} NAME(Part);
+
+static NAME(Part) NAME(part_of)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, const Grid *grid, int64_t i)
+{
+    Begin at = begin_of(g, i / (grid->m * grid->n));
+    int64_t m = i / grid->n % grid->m * grid->rows, n = i % grid->n * grid->columns;
+    NAME(Part) p = {c + at.c + m * g->c_m + n * g->c_n, a + at.a + m * g->a_m, b, *g};
+    p.g.M = at_most(g->M - m, grid->rows);
+    p.g.N = at_most(g->N - n, grid->columns);
+    if (b.packed) p.b.from = n;
+    else p.b.at += at.b + n * g->b_n;
+    return p;
+}
+
+/* ---- chunks of K shared by several tasks */
+
+/* Sums of the chunks first … end of a part, each for itself: [end - first][M][N], behind what is packed of a. */
+static REAL *NAME(sums_in)(const NAME(Part) * p, char *room)
+{
+    return (REAL *)(room + (p->g.M + ROWS) * CHUNK * (int64_t)sizeof(REAL) + SLACK);
+}
+
+static void NAME(sum_chunks)(const NAME(Part) * p, int64_t chunk, int64_t first, int64_t end, char *room)
+{
+    REAL *to = NAME(sums_in)(p, room);
+    Lathe_gemm g = p->g;
+    g.c_m = g.N, g.c_n = 1;
+    for (int64_t k = first * chunk; k < at_most(end * chunk, p->g.K); k += chunk, to += g.M * g.N) {
+        NAME(Right) b = p->b;
+        b.at += k * (b.packed ? b.columns : g.b_k);
+        g.K = at_most(p->g.K - k, chunk);
+        NAME(task)(to, p->a + k * g.a_k, b, &g, false, room);
+    }
+}
+
+/* Rows m … of the part (+)= sums[n], one after another. */
+static void NAME(add_sums)(const NAME(Part) * p, int64_t m, int64_t end, const REAL *sums, int64_t n, bool add)
+{
+    const Lathe_gemm *g = &p->g;
+    for (int64_t s = 0; s < n; s++, add = true, sums += g->M * g->N)
+        for (int64_t i = m; i < end; i++) {
+            REAL *to = p->c + i * g->c_m;
+            const REAL *x = sums + i * g->N;
+            if (!add)
+                for (int64_t j = 0; j < g->N; j++) to[j * g->c_n] = x[j];
+            else if (g->c_n == 1)
+                for (int64_t j = 0; j < g->N; j++) to[j] += x[j];
+            else
+                for (int64_t j = 0; j < g->N; j++) to[j * g->c_n] += x[j];
+        }
+}
+
+/* Wave after wave of chunks: grid.split tasks sum up grid.kept chunks each; then each adds all sums to some rows of c. */
+static void NAME(tasks_over_chunks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, const Grid *grid,
+                                    bool add)
+{
+    int64_t chunk = equal_part(g->K, CHUNK, 1), chunks = parts_of(g->K, chunk), split = grid->split, kept = grid->kept;
+    int64_t tasks = grid->batch * grid->m * grid->n * split;
+#pragma omp parallel
+    for (int64_t wave = 0; wave < chunks; wave += split * kept) {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < tasks; i++) {
+            NAME(Part) p = NAME(part_of)(c, a, b, g, grid, i / split);
+            int64_t first = wave + i % split * kept;
+            NAME(sum_chunks)(&p, chunk, first, at_most(first + kept, chunks), gemm_room(i));
+        }
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < tasks; i++) {
+            NAME(Part) p = NAME(part_of)(c, a, b, g, grid, i / split);
+            int64_t rows = parts_of(p.g.M, split), m = i % split * rows, end = at_most(m + rows, p.g.M);
+            for (int64_t s = 0; s < split; s++) {
+                int64_t first = wave + s * kept, n = at_most(kept, chunks - first);
+                NAME(add_sums)(&p, m, end, NAME(sums_in)(&p, gemm_room(i / split * split + s)), n, add || first);
+            }
+        }
+    }
+}
+
 static void NAME(tasks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add)
 {
     Grid grid = grid_of(g, batch_of(g), NAME(COLUMNS));
     int64_t tasks = grid.batch * grid.m * grid.n;
+    if (grid.split > 1) {
+        NAME(tasks_over_chunks)(c, a, b, g, &grid, add);
+        return;
+    }
 #pragma omp parallel for schedule(dynamic) if (grid.shared)
     for (int64_t i = 0; i < tasks; i++) {
-        Begin at = begin_of(g, i / (grid.m * grid.n));
-        int64_t m = i / grid.n % grid.m * grid.rows, n = i % grid.n * grid.columns;
-        Lathe_gemm part = *g;
-        NAME(Right) right = b;
-        part.M = at_most(g->M - m, grid.rows);
-        part.N = at_most(g->N - n, grid.columns);
-        if (b.packed) right.from = n;
-        else right.at += at.b + n * g->b_n;
-        if (part.M > 0 && part.N > 0)
-            NAME(task)(c + at.c + m * g->c_m + n * g->c_n, a + at.a + m * g->a_m, right, &part, add, gemm_room());
+        NAME(Part) p = NAME(part_of)(c, a, b, g, &grid, i);
+        if (p.g.M > 0 && p.g.N > 0) NAME(task)(p.c, p.a, p.b, &p.g, add, gemm_room(omp_get_thread_num()));
     }
 }
 
