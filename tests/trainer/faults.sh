@@ -16,12 +16,21 @@ works $train --out b --steps 20 --set schedule=constant
 works $train --out c --steps 60 --set schedule=constant --save-every 20
 says 'step 20: saved' err
 
+# wait_until TEST…: at most half a minute
+wait_until() {
+    for i in $(seq 300); do
+        [ "$@" ] && return
+        sleep 0.1
+    done
+    wrong "after 30 s still not: $*"
+}
+
 # interrupt SIGNAL: sent while it trains; the step is finished and saved.
 interrupt() {
     rm -rf run
     $train --out run --steps 1000000000 --eval-every 0 2>err &
     process=$!
-    for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+    wait_until -s run/metrics.jsonl
     kill -s "$1" $process
     wait $process
     code=$?
@@ -38,9 +47,9 @@ interrupt TERM 143
 rm -rf run
 $train --out run --steps 1000000000 --eval-every 0 2>err &
 process=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+wait_until -s run/metrics.jsonl
 kill -USR1 $process
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -d run/checkpoints/latest ] && break; done
+wait_until -d run/checkpoints/latest
 [ -f run/checkpoints/latest/state.json ] && ok 'SIGUSR1 saves' || wrong 'SIGUSR1 has saved nothing'
 kill -0 $process && ok '… and goes on' || wrong '… and has ended'
 
@@ -55,7 +64,7 @@ some_text long.txt 4000
 rm -rf run
 "$toy" train --data long.txt --out run --steps 1000000000 --eval-every 0 2>err &
 process=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+wait_until -s run/metrics.jsonl
 : >long.txt
 wait $process
 code=$?
@@ -127,7 +136,7 @@ rm -rf run
 $train --out run --save-every 20 2>err
 $with 'fsync -1000000 step-70.part' $train --out run --resume --steps 70 2>err &
 process=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -d run/checkpoints/step-70.part ] && break; done
+wait_until -d run/checkpoints/step-70.part
 kill -TERM $process
 sleep 0.3
 kill -0 $process && ok 'the first signal waits' || wrong 'the first signal has ended it'
@@ -142,7 +151,7 @@ says 'goes on after step 60 of 70' err
 rm -rf run
 $train --out run --steps 1000000000 --eval-every 0 2>err &
 process=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; [ -s run/metrics.jsonl ] && break; done
+wait_until -s run/metrics.jsonl
 rm -rf run
 kill -TERM $process
 wait $process
