@@ -124,7 +124,8 @@ static void print_help(const Trainer *t, const Command *c)
     printf("usage: trainer %s %s\n\n%s\n\n", c->name, c->usage, c->help);
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].commands & c->bit) {
-            char *left = text_of("--%s %s", options[i].name, options[i].argument ? options[i].argument : "");
+            const char *argument = options[i].argument ? options[i].argument : "";
+            char *left = text_of("--%s%s%s", options[i].name, options[i].kind == RESUME ? "" : " ", argument);
             printf("  ");
             print_padded(stdout, left, 24);
             printf(" %s\n", options[i].help);
