@@ -168,6 +168,28 @@ static void check_names(lua_State *L)
     lua_pop(L, 1);
 }
 
+/* Lists and tables of texts. */
+static void check_texts(lua_State *L, const char *key)
+{
+    if (!push_table(L, key)) return;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        if (lua_type(L, -1) != LUA_TSTRING) err(at_key(key), "hf.%s holds names, and one is %s", key, lua_text(L, -1));
+    lua_pop(L, 1);
+}
+
+/* The value on the top: an extent for each %d of the name and for each axis. */
+static bool is_shape(lua_State *L, const char *name)
+{
+    lua_Integer n = lua_istable(L, -1) ? luaL_len(L, -1) : 0, loops = 0;
+    for (const char *s = name; (s = strstr(s, "%d")); s += 2) loops++;
+    bool ok = n > loops && n <= MAXRANK;
+    for (lua_Integer i = 1; ok && i <= n; i++) {
+        ok = lua_geti(L, -1, i) == LUA_TNUMBER && lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0;
+        lua_pop(L, 1);
+    }
+    return ok;
+}
+
 /* zeros: name -> shape, an axis for each %d first; copies: name -> parameter; neither may be a parameter itself. */
 static void check_others(lua_State *L, const char *key)
 {
@@ -179,8 +201,11 @@ static void check_others(lua_State *L, const char *key)
         if (exported_as(names[i])) err(at_key(key), "hf.%s: '%s' is a parameter of this model", key, names[i]);
         lua_getfield(L, -1, names[i]);
         if (same(key, "copies")) need_param(key, lua_tostring(L, -1));
-        else if (!lua_istable(L, -1) || luaL_len(L, -1) < 1 || luaL_len(L, -1) > MAXRANK)
-            err(at_key(key), "hf.zeros: '%s' is a shape, as { layers, width }; this is %s", names[i], lua_text(L, -1));
+        else if (!is_shape(L, names[i]))
+            err(at_key(key),
+                "hf.zeros: '%s' is a shape, such as { layers, width }: an extent for each %%d, then those of the "
+                "tensor",
+                names[i]);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -215,6 +240,9 @@ void read_hf(lua_State *L, int model)
         }
         check_others(L, "zeros");
         check_others(L, "copies");
+        check_texts(L, "elsewhere");
+        check_texts(L, "unset");
+        check_texts(L, "ignored");
         say_value(&t, L, "hf", 0);
         trace.desc->hf = t.at;
     }

@@ -141,13 +141,16 @@ static void write_folder(const Export *x)
 static void print_export(const Export *x)
 {
     const Trainer *t = x->t;
-    if (t->json)
-        return print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", t->out, "weights", t->weights, "tensors",
-                                    x->hf.n, "ids", (json_int_t)x->ids, "tokenizer", x->vocab.n > 0));
+    int64_t vocab = t->model->vocab;
+    if (t->json) {
+        print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", t->out, "weights", t->weights, "tensors", x->hf.n,
+                             "ids", (json_int_t)x->ids, "tokenizer", x->vocab.n > 0));
+        return;
+    }
     printf("wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
-    if (x->ids < t->model->vocab)
+    if (x->ids < vocab)
         note("%lld of %lld rows of the vocabulary are in use; the others are left out", (long long)x->ids,
-             (long long)t->model->vocab);
+             (long long)vocab);
     if (x->vocab.n == 0) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
 }
 

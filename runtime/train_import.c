@@ -96,7 +96,10 @@ static void add_shard(Shards *s, const char *file)
     char *folder = folder_of(s->path), *path = text_of("%s/%s", folder, file);
     free(folder);
     for (int i = 0; i < s->n; i++)
-        if (strcmp(s->store[i].path, path) == 0) return free(path);
+        if (strcmp(s->store[i].path, path) == 0) {
+            free(path);
+            return;
+        }
     s->store = realloc(s->store, sizeof *s->store * (size_t)(s->n + 1));
     if (!s->store) abort();
     read_store(&s->store[s->n++], path);
@@ -180,12 +183,11 @@ static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, vo
 
 static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
 {
-    int64_t n = count_of(from);
-    for (int64_t i = 0; i < n; i++)
-        if (stored_element(from, i) != 0)
-            return add_misfit(bad,
-                              text_of("%s: expected zeros, since this model has no such parameter; element %lld is %g",
-                                      t->name, (long long)i, stored_element(from, i)));
+    int64_t n = count_of(from), i = 0;
+    while (i < n && stored_element(from, i) == 0) i++;
+    if (i < n)
+        add_misfit(bad, text_of("%s: expected zeros, since this model has no such parameter; element %lld is %g",
+                                t->name, (long long)i, stored_element(from, i)));
 }
 
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)

@@ -1,0 +1,11 @@
+return {
+  config = { batch = 4, seq = 8, vocab = 16, width = 12 },
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width })
+    return nn.cross_entropy(nn.linear(x, { name = "out", out = c.vocab }), input.targets)
+  end,
+  hf = {
+    config = { model_type = "linear" },
+    zeros = { ["h.%d.bias"] = { 12 } },
+  },
+}
