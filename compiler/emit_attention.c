@@ -80,6 +80,7 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
     say_heads(&t, "v", reads(k, a->v), nb, nb, nb + 1);
     say_heads(&t, "o", back ? reads(k, a->o) : writes(k, 0), nb, nb, nb + 1);
     say_heads(&t, "lse", back ? reads(k, a->lse) : writes(k, 1), nb, nb + 1, nb);
+    if (!back) say_heads(&t, "p", writes(k, 2), nb, nb + 1, nb);
     if (back) {
         say_heads(&t, "d_o", reads(k, a->d_o), nb, nb, nb + 1);
         say_heads(&t, "d_q", writes(k, 0), nb, nb, nb + 1);
@@ -153,10 +154,10 @@ static const char *masks(const Kernel *k, const Attention *a)
 char *attention_call(const Kernel *k)
 {
     Attention a = attention_of(k->node);
-    bool back = k->node->op == OP_attention_back;
+    bool back = k->node->op == OP_attention_back, weights = !back && writes(k, 2);
     Text t = {0};
-    say(&t, "%s_%s(", op_info[k->node->op].name, type_suffix(k->node->dtype));
-    for (int i = 0; i < (back ? 3 : 2); i++) say(&t, "%s, ", pointer(writes(k, i)));
+    say(&t, "%s%s_%s(", op_info[k->node->op].name, weights ? "_weights" : "", type_suffix(k->node->dtype));
+    for (int i = 0; i < (back || weights ? 3 : 2); i++) say(&t, "%s, ", pointer(writes(k, i)));
     const Node *in[] = {a.q, a.k, a.v, a.o, a.lse, a.d_o};
     for (int i = 0; i < (back ? 6 : 3); i++) say(&t, "%s, ", pointer(reads(k, in[i])));
     say(&t, "&%s, %s);", description(k, &a, back), masks(k, &a));

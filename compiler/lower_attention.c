@@ -51,7 +51,8 @@ static double flops_of(const Node *n, const Attention *a)
 {
     double scores = (double)elements(a->q->shape) * (double)a->k->shape.dim[a->k->shape.rank - 3];
     double v = scores / (double)a->q->shape.dim[a->q->shape.rank - 1] * (double)a->v->shape.dim[a->v->shape.rank - 1];
-    return n->op == OP_attention ? 2 * (scores + v) : 2 * (3 * scores + 2 * v);
+    double again = a->flags & PROBABILITIES ? scores : 0;
+    return n->op == OP_attention ? 2 * (scores + v + again) : 2 * (3 * scores + 2 * v);
 }
 
 static double value_bytes(const Node *n) { return (double)(elements(n->shape) * dtype_bytes(n->dtype)); }

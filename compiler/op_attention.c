@@ -12,7 +12,7 @@
  *     SEGMENTS   q_segments[t] == k_segments[s]       documents packed into one row
  * A query that sees no key gets o = 0, lse = -1e30, p = 0, and no gradient: never NaN.
  *
- * DROPOUT: in o (not in the result p) element (h, t, s) of p is dropped if the random bits
+ * DROPOUT: in o (the result p is what it was before) element (h, t, s) of p is dropped if the random bits
  * philox(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, are below the threshold; the
  * others grow by keep.  These are the draws of nn.dropout on probabilities [batch][H][T][S].
  *
@@ -382,12 +382,12 @@ void attention_gradient(Grad_level *lv, Node *n, Node *const *g)
 
 void attention_back_gradient(Grad_level *lv, Node *n, Node *const *g) { grad_definition(lv, n, g); }
 
-/* Kernels have no probabilities among their results, and heads of bounded width. */
+/* Kernels have heads of bounded width. */
 static bool by_definition(Node *n, const bool *wanted, Node **results)
 {
     Attention a = attention_of(n);
     Sizes z = sizes_of(&a);
-    if (!(a.flags & PROBABILITIES) && z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD) return false;
+    if (z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD) return false;
     for (int k = 0; k < 3; k++)
         if (wanted[k]) results[k] = whole_info[n->op].define(n, k);
     return true;

@@ -90,12 +90,14 @@ LATHE_MATMULS(double, f64)
 /* rt_attention.c: softmax(scale · q · kT) · v for each head, tile by tile (nothing of size T × S is made), and its derivative.
  *
  *     q [batch…][T][H][D]   k [batch…][S][G][D]   v [batch…][S][G][E]   o [batch…][T][H][E]   lse [batch…][H][T]
+ *     p [batch…][H][T][S]
  *
  * H / G heads share a key.  Query t stands at i = offset + t among the keys and sees key s where s <= i (causal),
  * s > i - window (window > 0), s < lengths[batch] and q_segments[t] == k_segments[s] (pointers that are not NULL).  A query
  * that sees nothing yields o = 0, lse = -1e30 and no gradient.  keep > 0: dropout; the weight of (h, t, s) is dropped
  * where philox_word(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, is below the threshold, and grows by
- * `keep` elsewhere.  D and E are at most LATHE_MAX_HEAD.  Results that are NULL are not made.
+ * `keep` elsewhere.  D and E are at most LATHE_MAX_HEAD.  Results that are NULL are not made; p, the weights before dropout, 0
+ * where a key is not seen, is made again from lse for those who ask for it (attention_weights).
  *
  * Online softmax (Milakov, Gimelshein 2018; Dao 2023, FlashAttention-2).  Work is divided by extents alone. */
 typedef struct Lathe_heads {    /* strides in elements; along the width: 1 */
@@ -108,7 +110,7 @@ typedef struct Lathe_attention {
     uint32_t threshold;
     bool causal;
     int64_t window;
-    Lathe_heads q, k, v, o, lse, d_o, d_q, d_k, d_v;
+    Lathe_heads q, k, v, o, lse, p, d_o, d_q, d_k, d_v;
     Lathe_heads lengths, q_segments, k_segments, row, base;
 } Lathe_attention;
 typedef struct Lathe_masks {    /* NULL instead of one: all of it zero */
@@ -121,6 +123,10 @@ void attention_f32(float *o, float *lse, const float *q, const float *k, const f
                    const Lathe_masks *m);
 void attention_f64(double *o, double *lse, const double *q, const double *k, const double *v, const Lathe_attention *g,
                    const Lathe_masks *m);
+void attention_weights_f32(float *o, float *lse, float *p, const float *q, const float *k, const float *v,
+                           const Lathe_attention *g, const Lathe_masks *m);
+void attention_weights_f64(double *o, double *lse, double *p, const double *q, const double *k, const double *v,
+                           const Lathe_attention *g, const Lathe_masks *m);
 void attention_back_f32(float *d_q, float *d_k, float *d_v, const float *q, const float *k, const float *v, const float *o,
                         const float *lse, const float *d_o, const Lathe_attention *g, const Lathe_masks *m);
 void attention_back_f64(double *d_q, double *d_k, double *d_v, const double *q, const double *k, const double *v, const double *o,

@@ -121,7 +121,33 @@ static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, c
     }
 }
 
-static void NAME(forward_tile)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Queries *own)
+/* p[n][S] = exp(s - lse), 0 where it is not seen: every s once more. */
+static void NAME(write_weights)(REAL *p, REAL *s, const REAL *lse, const REAL *k, const REAL *qt, const Queries *own)
+{
+    const Lathe_attention *g = own->g;
+    for (int i = 0; i < own->n; i++) memset(p + i * g->p.time, 0, sizeof *p * (size_t)g->S);
+    for (int64_t key = own->key / TILE * TILE; key < own->end; key += TILE) {
+        Runs runs = runs_of(own, most(key, own->key), least(key + TILE, own->end));
+        for (int n = 0; n < runs.n; n++) {
+            const Run *r = &runs.at[n];
+            NAME(scores)(s, own, r, key, k, qt);
+            for (int64_t j = r->key; j < r->end; j++) {
+                REAL *row = s + (j - key) * TILE;
+                EACH_LANE (r->from, r->to) row[i] = NAME(exp)(row[i] - lse[i]);
+            }
+            NAME(from_lanes)
+            (p + r->from * g->p.time + r->key, g->p.time, s + (r->key - key) * TILE + r->from,
+             (int)least(r->to, own->n) - r->from, r->end - r->key);
+        }
+    }
+}
+
+/* What one tile of queries makes; NULL: nobody wants it. */
+typedef struct NAME(Made) {
+    REAL *o, *lse, *p;
+} NAME(Made);
+
+static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, const REAL *v, const Queries *own)
 {
     const Lathe_attention *g = own->g;
     _Alignas(64) REAL qt[WIDEST * TILE], ot[WIDEST * TILE], s[TILE * TILE], m[TILE], now[TILE], sum[TILE];
@@ -144,13 +170,15 @@ static void NAME(forward_tile)(REAL *o, REAL *lse, const REAL *q, const REAL *k,
     for (int i = 0; i < TILE; i++) now[i] = sum[i] > 0 || sum[i] != sum[i] ? 1 / sum[i] : 0;
     for (int64_t e = 0; e < g->E; e++)
         EACH_LANE (0, own->lanes) ot[e * TILE + i] *= now[i];
-    if (o) NAME(from_lanes)(o, g->o.time, ot, own->n, g->E);
-    for (int i = 0; lse && i < own->n; i++)
-        lse[i * g->lse.time] = sum[i] > 0 || sum[i] != sum[i] ? m[i] + NAME(log)(sum[i]) : (REAL)UNSEEN;
+    if (to.o) NAME(from_lanes)(to.o, g->o.time, ot, own->n, g->E);
+    for (int i = 0; i < own->lanes; i++)
+        now[i] = sum[i] > 0 || sum[i] != sum[i] ? m[i] + NAME(log)(sum[i]) : (REAL)UNSEEN;
+    for (int i = 0; to.lse && i < own->n; i++) to.lse[i * g->lse.time] = now[i];
+    if (to.p) NAME(write_weights)(to.p, s, now, k, qt, own);
 }
 
-void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Lathe_attention *g,
-                     const Lathe_masks *m)
+void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const REAL *k, const REAL *v,
+                             const Lathe_attention *g, const Lathe_masks *m)
 {
     int64_t tiles = tiles_of(g->T), tasks = samples_of(g) * g->H * tiles;
 #pragma omp parallel for schedule(dynamic) if (tasks > 1 && !omp_in_parallel())
@@ -158,13 +186,22 @@ void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REA
         int64_t sample = task / (g->H * tiles), head = task / tiles % g->H, t = task % tiles * TILE;
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
+        NAME(Made) to = {
+            .o = o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
+            .lse = lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
+            .p = p ? p + begin_of(g, &g->p, sample) + t * g->p.time + head * g->p.head : NULL,
+        };
         NAME(forward_tile)
-        (o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
-         lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
-         q + begin_of(g, &g->q, sample) + t * g->q.time + head * g->q.head,
+        (to, q + begin_of(g, &g->q, sample) + t * g->q.time + head * g->q.head,
          k + begin_of(g, &g->k, sample) + shared * g->k.head, v + begin_of(g, &g->v, sample) + shared * g->v.head,
          &own);
     }
+}
+
+void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REAL *v, const Lathe_attention *g,
+                     const Lathe_masks *m)
+{
+    NAME(attention_weights)(o, lse, NULL, q, k, v, g, m);
 }
 
 /* ---- backward */

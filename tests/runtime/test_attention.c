@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ operands */
 
-enum { Q, K, V, O, LSE, D_O, D_Q, D_K, D_V, OPERANDS };
+enum { Q, K, V, O, LSE, P, D_O, D_Q, D_K, D_V, OPERANDS };
 
 /* [B0][B1][time][heads][width] with gaps; data in doubles, and what the routines get. */
 typedef struct Operand_ {
@@ -27,7 +27,7 @@ typedef struct Case {
     Lathe_masks m;
     Operand_ x[OPERANDS];
     int *lengths, *q_segments, *k_segments, *row, *base;
-    bool is_f64;
+    bool is_f64, weights; /* weights: p is asked for */
 } Case;
 
 static const double untouched = 12345.25;
@@ -109,7 +109,7 @@ static void make_masks(Case *c, Rng *r, int flags)
 static Case make_case(Rng *r, int number, bool is_f64)
 {
     static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 64, 80};
-    Case c = {.is_f64 = is_f64};
+    Case c = {.is_f64 = is_f64, .weights = number % 3 != 1};
     Lathe_attention *g = &c.g;
     g->nbatch = 2;
     g->batch[0] = 1 + below(r, 2), g->batch[1] = 1 + below(r, number % 5 ? 3 : 16);
@@ -124,11 +124,12 @@ static Case make_case(Rng *r, int number, bool is_f64)
     make_operand(&c, V, g->S, g->G, g->E, r, true);
     make_operand(&c, O, g->T, g->H, g->E, r, false);
     make_operand(&c, LSE, g->T, g->H, 1, r, false);
+    make_operand(&c, P, g->T, g->H, g->S, r, false);
     make_operand(&c, D_O, g->T, g->H, g->E, r, true);
     make_operand(&c, D_Q, g->T, g->H, g->D, r, false);
     make_operand(&c, D_K, g->S, g->G, g->D, r, false);
     make_operand(&c, D_V, g->S, g->G, g->E, r, false);
-    g->q = c.x[Q].at, g->k = c.x[K].at, g->v = c.x[V].at, g->o = c.x[O].at, g->lse = c.x[LSE].at;
+    g->q = c.x[Q].at, g->k = c.x[K].at, g->v = c.x[V].at, g->o = c.x[O].at, g->lse = c.x[LSE].at, g->p = c.x[P].at;
     g->d_o = c.x[D_O].at, g->d_q = c.x[D_Q].at, g->d_k = c.x[D_K].at, g->d_v = c.x[D_V].at;
     return c;
 }
@@ -201,6 +202,7 @@ static void one_query(Case *c, int64_t b, int64_t h, int64_t t, double *p)
     double largest = -INFINITY, largest_size = 0, sum = 0;
     memset(o, 0, sizeof *o * (size_t)g->E);
     memset(exact(c, D_Q, b, t, h), 0, sizeof *o * (size_t)g->D);
+    memset(exact(c, P, b, t, h), 0, sizeof *o * (size_t)g->S);
     for (int64_t s = 0; s < g->S; s++) {
         p[s] = sees(c, b, t, s) ? g->scale * inner(q, exact(c, K, b, s, shared), g->D) : -INFINITY;
         largest = fmax(largest, p[s]);
@@ -215,6 +217,8 @@ static void one_query(Case *c, int64_t b, int64_t h, int64_t t, double *p)
     *size_of_lse(c, b, h, t) = 1 + largest_size;
     for (int64_t s = 0; s < g->S; s++) {
         double weight = p[s] * kept(c, b, h, t, s);
+        exact(c, P, b, t, h)[s] = p[s];
+        c->x[P].size[place(c, P, b, t, h, s)] = p[s] * (1 + largest_size);
         add_scaled(c, O, b, t, h, exact(c, V, b, s, shared), weight, weight * (1 + largest_size));
     }
     double delta = inner(o, d_o, g->E), delta_size = inner_size(o, d_o, g->E);
@@ -251,12 +255,17 @@ static void all_queries(Case *c)
 static void run(Case *c)
 {
     Operand_ *x = c->x;
+    void *p = x[P].given;
     if (c->is_f64) {
-        attention_f64(x[O].given, x[LSE].given, x[Q].given, x[K].given, x[V].given, &c->g, &c->m);
+        if (c->weights)
+            attention_weights_f64(x[O].given, x[LSE].given, p, x[Q].given, x[K].given, x[V].given, &c->g, &c->m);
+        else attention_f64(x[O].given, x[LSE].given, x[Q].given, x[K].given, x[V].given, &c->g, &c->m);
         attention_back_f64(x[D_Q].given, x[D_K].given, x[D_V].given, x[Q].given, x[K].given, x[V].given, x[O].given,
                            x[LSE].given, x[D_O].given, &c->g, &c->m);
     } else {
-        attention_f32(x[O].given, x[LSE].given, x[Q].given, x[K].given, x[V].given, &c->g, &c->m);
+        if (c->weights)
+            attention_weights_f32(x[O].given, x[LSE].given, p, x[Q].given, x[K].given, x[V].given, &c->g, &c->m);
+        else attention_f32(x[O].given, x[LSE].given, x[Q].given, x[K].given, x[V].given, &c->g, &c->m);
         attention_back_f32(x[D_Q].given, x[D_K].given, x[D_V].given, x[Q].given, x[K].given, x[V].given, x[O].given,
                            x[LSE].given, x[D_O].given, &c->g, &c->m);
     }
@@ -290,32 +299,33 @@ static void compare(const Case *c, int number, int x, const char *name)
 
 static void check_threads(Case *c, int number)
 {
-    static const int results[] = {O, LSE, D_Q, D_K, D_V};
-    void *first[5];
+    static const int results[] = {O, LSE, P, D_Q, D_K, D_V};
+    void *first[COUNT_OF(results)];
     size_t size = c->is_f64 ? sizeof(double) : sizeof(float);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < COUNT_OF(results); i++) {
         first[i] = malloc((size_t)c->x[results[i]].span * size);
         memcpy(first[i], c->x[results[i]].given, (size_t)c->x[results[i]].span * size);
     }
     for (int threads = 1; threads <= 8; threads += threads < 3 ? 1 : 5) {
         omp_set_num_threads(threads);
         run(c);
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < COUNT_OF(results); i++)
             expect(memcmp(first[i], c->x[results[i]].given, (size_t)c->x[results[i]].span * size) == 0,
                    "case %d: %d threads give other bits", number, threads);
     }
-    for (int i = 0; i < 5; i++) free(first[i]);
+    for (int i = 0; i < COUNT_OF(results); i++) free(first[i]);
 }
 
 static void check_case(Rng *r, int number, bool is_f64)
 {
-    static const char *const names[OPERANDS] = {[O] = "o", [LSE] = "lse", [D_Q] = "d_q", [D_K] = "d_k", [D_V] = "d_v"};
+    static const char *const names[OPERANDS] = {
+        [O] = "o", [LSE] = "lse", [P] = "p", [D_Q] = "d_q", [D_K] = "d_k", [D_V] = "d_v"};
     Case c = make_case(r, number, is_f64);
     omp_set_num_threads(2);
     run(&c);
     all_queries(&c);
     for (int x = 0; x < OPERANDS; x++)
-        if (names[x]) compare(&c, number, x, names[x]);
+        if (names[x] && (x != P || c.weights)) compare(&c, number, x, names[x]);
     if (number % 4 == 0) check_threads(&c, number);
     free_case(&c);
 }
