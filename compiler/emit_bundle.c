@@ -33,7 +33,10 @@ static const char build_head[] =
     "file(GLOB RUNTIME ${LATHE_RUNTIME}/*.c)\n"
     "add_executable(trainer model.c ${RUNTIME})\n"
     "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${JANSSON_INCLUDE})\n"
-    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m)\n";
+    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m)\n"
+    "if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64) # it looks whether the processor is one to run on\n"
+    "  set_source_files_properties(${LATHE_RUNTIME}/rt_cpu.c PROPERTIES COMPILE_OPTIONS -march=x86-64)\n"
+    "endif()\n";
 
 /* OpenBLAS serves processors without fused multiply-adds, and LATHE_GEMM=openblas. */
 static const char build_blas[] =

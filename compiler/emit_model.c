@@ -341,6 +341,7 @@ void say_tables(Text *t, const Module *m)
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
                           quoted(d->model), quoted(d->config ? d->config : ""), wide ? "fp64" : "fp32",
                           (unsigned long long)d->source_hash));
+    say(t, "    .needs = lathe_needs,\n");
     say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);

@@ -143,6 +143,7 @@ typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
 
 typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
+    const char *needs;          /* instruction sets that it was compiled for (rt_needs.h); may be NULL */
     const char *rebuild;        /* what to say after `lathe build` for it again: "models/gpt.lua --config char"; may be NULL */
     Lathe_dtype real;           /* of parameters, gradients and optimizer */
     int64_t batch, seq, vocab;  /* 0 where it has none */

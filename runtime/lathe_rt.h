@@ -4,6 +4,7 @@
 
 #include "lathe_model.h"
 #include "rt_math.h"
+#include "rt_needs.h"
 #include <stddef.h>
 #include <string.h>
 

@@ -5,6 +5,9 @@
 #include "lathe_model.h"
 #include <stddef.h>
 
+/* ---- rt_cpu.c: does nothing: what counts happens before main */
+void rt_check_processor(void);
+
 /* ---- rt_gemm.c */
 
 /* Once, before the first gemm: OpenBLAS at one thread a call, and its packing buffers for `threads` callers taken and

@@ -308,8 +308,12 @@ static void wait_briefly(char **argv)
         execv("/proc/self/exe", argv);
 }
 
+extern const char *const rt_needs; /* rt_cpu.c reads it before main runs */
+const char *const rt_needs = lathe_needs;
+
 int lathe_main(const Lathe_model *model, int argc, char **argv)
 {
+    rt_check_processor();
     wait_briefly(argv);
     signal(SIGBUS, on_bus_error);
     if (argc < 2 || wants_help(argv[1])) {

@@ -943,6 +943,7 @@ static const Lathe_bytes planned[] = {
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
             .source_hash = "74999758b9fed449",
+    .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
     .params = 7, .entries = 4, .states = 2, .knobs = 14, .categories = 9,

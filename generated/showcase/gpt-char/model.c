@@ -1235,6 +1235,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "f71ea1bb033144fd",
+    .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
     .params = 9, .entries = 4, .states = 2, .knobs = 26, .categories = 9,
