@@ -410,14 +410,20 @@ typedef struct State { /* a state.json that was read */
 } State;
 
 json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
+void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
+void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
+
+/* ------------------------------------------------------------------ train_state_text.c */
+
+json_t *hash_json(uint64_t hash);
 void add_mark(json_t *state, const char *file, Mark m);
-char *state_text(const json_t *state);             /* with its own checksum, from malloc */
-void read_state(State *s, const char *checkpoint); /* ends the program (3) where it is damaged */
+char *state_text(const json_t *state);                 /* with its own checksum, from malloc */
+char *state_last_line(const char *body, size_t bytes); /* what state_text adds */
+void read_state(State *s, const char *checkpoint);     /* ends the program (3) where it is damaged */
+int64_t whole_member(const State *s, const json_t *from, const char *name, int64_t least); /* or ends the program (3) */
 void close_state(State *s);
 /* Ends the program (3) where the bytes are not those that the checkpoint was saved with. */
 void check_mark(const State *s, const char *file, const char *path, const void *at, size_t bytes);
-void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
-void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
 
 /* ------------------------------------------------------------------ train_checkpoint.c */
 

@@ -14,4 +14,5 @@ seeds front tests/fuzz/corpus/front/* tests/golden/*.lua models/mlp.lua
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
 seeds vocab tests/fuzz/corpus/vocab/*
+seeds state tests/fuzz/corpus/state/*
 exit $failed
