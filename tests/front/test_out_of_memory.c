@@ -9,6 +9,7 @@ enum { FIRST = 100, STEP = 97 };
 
 static int64_t calls, fails_at; /* 0: never */
 
+#ifndef LATHE_SANITIZE /* AddressSanitizer has a malloc of its own */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *at, size_t bytes);
@@ -22,6 +23,7 @@ static bool refused(void)
 void *malloc(size_t bytes) { return refused() ? NULL : __libc_malloc(bytes); }
 void *calloc(size_t n, size_t size) { return refused() ? NULL : __libc_calloc(n, size); }
 void *realloc(void *at, size_t bytes) { return bytes > 0 && refused() ? NULL : __libc_realloc(at, bytes); }
+#endif
 
 static void compile_it(const void *which)
 {
