@@ -46,6 +46,7 @@ static double kernel_seconds(Kernel *const *kernels, int n, double flops, double
         const Kernel *k = kernels[i];
         double computing = k->flops / flops, moving = k->bytes / bytes;
         if (k->kind == REPEAT) sum += (double)k->loop->trip * kernel_seconds(k->body.at, k->body.n, flops, bytes);
+        else if (k->kind == PANELS) sum += kernel_seconds(k->body.at, k->body.n, flops, bytes);
         else sum += (computing > moving ? computing : moving) + seconds_a_call;
     }
     return sum;

@@ -9,6 +9,7 @@ static void nothing(Graph *g, const Desc *d) { (void)g, (void)d; }
 static void fuse(Graph *g, const Desc *d);
 static void carry(Graph *g, const Desc *d);
 static void pack(Graph *g, const Desc *d);
+static void panels(Graph *g, const Desc *d);
 static void schedule(Graph *g, const Desc *d);
 static void in_place(Graph *g, const Desc *d);
 static void plan(Graph *g, const Desc *d);
@@ -31,6 +32,7 @@ static const Pass passes[] = {
     {"fuse", fuse, KERNELS, "groups operations into kernels and gives values their places"},
     {"carry", carry, KERNELS, "makes the next values of carries where they lie, without a copy"},
     {"pack", pack, KERNELS, "packs before a loop what every iteration multiplies by"},
+    {"panels", panels, KERNELS, "lets kernels over the same rows run panel by panel"},
     {"schedule", schedule, KERNELS, "orders the kernels"},
     {"in_place", in_place, KERNELS, "lets values lie where their inputs end"},
     {"plan", plan, PLANNED, "gives every buffer its offset"},
@@ -55,6 +57,7 @@ static Program *program_of(const Graph *g)
 
 static void carry(Graph *g, const Desc *d) { pass_carry(program_of(g), d); }
 static void pack(Graph *g, const Desc *d) { pass_pack(program_of(g), d); }
+static void panels(Graph *g, const Desc *d) { pass_panels(program_of(g), d); }
 static void schedule(Graph *g, const Desc *d) { pass_schedule(program_of(g), d); }
 static void in_place(Graph *g, const Desc *d) { pass_in_place(program_of(g), d); }
 

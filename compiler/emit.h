@@ -138,6 +138,7 @@ typedef struct Function {
     VEC(unsigned) loop_parts; /* the parts that mention it, as of an Arg */
     Names names;
     Writer w;
+    bool some_rows;  /* it is told which: from … to */
     VEC(Part) parts; /* none in C, where the text is all */
 } Function;
 int add_use(Function *f, View v, bool write); /* v over f's axes */

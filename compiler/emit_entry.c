@@ -96,14 +96,15 @@ static char *product_call(const Kernel *k)
                                  : "",
                       type, c, a, b, extent_text(g->M, true), extent_text(g->N, plain[0] == 't'),
                       extent_text(g->K, plain[0] == 't'), g->afresh ? format(", %s", adds(g)) : "");
-    return format("gemm_%s%s(%s, %s, %s, &%s, %s);", g->packed ? "packed_" : "", type, c, a, b, description(k),
-                  adds(g));
+    bool some = k->share == SOME_ROWS;
+    return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
+                  description(k), adds(g), some ? ", from, to" : "");
 }
 
 static char *pack_call(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
-    return format("pack_%s(%s, %s, %s, %s, %lld, %lld);", type_suffix(g->b.node->dtype),
+    return format("pack_%s%s(%s, %s, %s, %s, %lld, %lld);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
                   flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view), extent_text(g->K, false),
                   extent_text(g->N, false), (long long)g->b_k, (long long)g->b_n);
 }
@@ -117,6 +118,10 @@ static void say_call(Text *t, int depth, const Kernel *k)
                  : k->kind == ATTENTION ? attention_call(k)
                                         : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
+    if (k->panels) {
+        say_within(t, text, COLUMNS);
+        return;
+    }
     char *lap = format("LAP(%d);", k->step);
     Text lines = {0};
     say_within(&lines, text, COLUMNS - 1 - (int)strlen(lap));
@@ -130,10 +135,10 @@ static void say_call(Text *t, int depth, const Kernel *k)
 static int phase_of(const Kernel *k)
 {
     if (k->kind == GEMM) return k->gemm.c.node->phase;
-    if (k->kind == REPEAT) {
+    if (k->body.n) {
         int least = 1;
         for (int i = 0; i < k->body.n; i++) least = (int)min64(least, phase_of(k->body.at[i]));
-        return k->body.n ? least : 0;
+        return least;
     }
     if (k->node) return k->node->phase;
     int least = 1;
@@ -162,11 +167,32 @@ static void say_loop(Text *t, int depth, const Kernel *k)
     say(t, "%*s}\n", depth * 4, "");
 }
 
+/* What is packed for the products comes first; then the threads share the panels. */
+static void say_panels(Text *t, int depth, const Kernel *k)
+{
+    const char *rows = extent_text(k->rows, true);
+    int in = depth * 4 + 4, packs = 0;
+    char *height = options.all_panels ? format("%lld", (long long)k->unit)
+                                      : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
+                                               k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
+    while (k->body.at[packs]->kind == PACK) packs++;
+    say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
+    say(t, "%*sconst int tall = %s;\n", in, "", height);
+    say_kernels(t, depth + 1, k->body.at, packs, -1);
+    if (packs) say(t, "%*sMEET\n", in, "");
+    say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
+    say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
+    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs, -1);
+    say(t, "%*s}\n", in, "");
+    say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
+}
+
 static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int backward)
 {
     for (int i = 0; i < n; i++) {
         if (i == backward) say(t, "%s%*s/* backward */\n", i ? "\n" : "", depth * 4, "");
         if (kernels[i]->kind == REPEAT) say_loop(t, depth, kernels[i]);
+        else if (kernels[i]->kind == PANELS) say_panels(t, depth, kernels[i]);
         else say_call(t, depth, kernels[i]);
     }
 }
@@ -175,13 +201,23 @@ static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int b
 
 typedef VEC(const Buffer *) Buffers;
 
+static bool earlier(const Buffer *a, const Buffer *b)
+{
+    return a->first != b->first ? a->first < b->first : a->begin < b->begin;
+}
+
 /* The arena's buffers in the order in which they come to life. */
 static Buffers arena(const Program *p)
 {
     Buffers all = {0};
-    for (int step = 0; step < p->steps; step++)
-        for (int i = 0; i < p->buffers.n; i++)
-            if (p->buffers.at[i]->home == WORK && p->buffers.at[i]->first == step) push(&all, p->buffers.at[i]);
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home != WORK || b->first < 0) continue;
+        int at = all.n;
+        push(&all, b);
+        for (; at > 0 && earlier(b, all.at[at - 1]); at--) all.at[at] = all.at[at - 1];
+        all.at[at] = b;
+    }
     return all;
 }
 

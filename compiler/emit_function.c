@@ -69,6 +69,7 @@ static void add_word(Text *t, const char *word) { say(t, "%s%s", t->n ? ", " : "
 static char *parameters(const Function *f, const int *order, int part)
 {
     Text t = {0};
+    if (f->some_rows) add_word(&t, "int from, int to");
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, declaration(&f->args.at[order[i]]));
     for (int i = 0; i < f->loops.n; i++)
@@ -220,6 +221,9 @@ char *formula_text(const Kernel *k)
         say_fused(&t, k);
     } else if (k->kind == GEMM) {
         say(&t, "%s = %s . %s", place_name(&k->gemm.c.view), place_name(&k->gemm.a.view), place_name(&k->gemm.b.view));
+    } else if (k->kind == PANELS) {
+        say(&t, "panel by panel:");
+        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
     } else if (k->kind == PACK) {
         say(&t, "%s = %s, packed", place_name(&k->writes.at[0].view), place_name(&k->reads.at[0].view));
     } else {
@@ -275,6 +279,7 @@ char *call_text(const Kernel *k)
     const Function *f = c.f;
     Text t = {0};
     if (*options.target->first_argument) add_word(&t, options.target->first_argument);
+    if (f->some_rows) add_word(&t, "from, to");
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(&f->args.at[c.order[i]]));
     for (int i = 0; i < f->loops.n; i++)

@@ -8,7 +8,7 @@ enum { COLUMNS = 100 };
 /* The name of the function that the entry calls; products are told by what they are for. */
 static char *called(const Kernel *k)
 {
-    if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION) return identifier(k->name);
+    if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION || k->kind == PANELS) return identifier(k->name);
     char *call = call_text(k);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }

@@ -133,10 +133,26 @@ static int work_of(const Kernel *k)
     return n;
 }
 
+/* Rows by their number; with several row axes their indices are worked out from it. */
+static void rows_between(Rows *r, const char *mark, const char *from, const char *and, const char *to)
+{
+    Function *f = r->f;
+    const char *row = r->rows == 1 ? f->axis[0].name : new_name(&f->names, "r");
+    if (*and) and = format("%s < %s && ", row, and);
+    open_block(&f->w, "%sfor (int %s = %s; %s%s < %s; %s++)", mark, row, from, and, row, to, row);
+    row_indices(r, row);
+    one_row(r);
+    close_block(&f->w);
+}
+
 static void all_rows(Rows *r)
 {
     Function *f = r->f;
     int64_t rows = row_count(r), inner = f->axis[r->inner].extent;
+    if (f->some_rows) {
+        rows_between(r, "", "from", "", "to");
+        return;
+    }
     bool parallel = worth_threads(rows * inner, work_of(r->k));
     int opened = 0, shared = !parallel || !r->rows ? 0 : f->axis[0].extent >= 16 || r->rows == 1 ? 1 : 2;
     r->threaded = shared > 0;
@@ -151,24 +167,15 @@ static void all_rows(Rows *r)
     while (opened-- > 0) close_block(&f->w);
 }
 
-/* for (r …) over a block's rows; with several row axes their indices are worked out from it. */
 static void rows_of_block(Rows *r, int64_t blocks)
 {
-    Function *f = r->f;
     int64_t rows = row_count(r), block = r->k->block;
-    const char *k = f->axis[r->block].name;
-    const char *row = r->rows == 1 ? f->axis[0].name : new_name(&f->names, "r");
-    const char *count = row_count_text(r);
+    const char *k = r->f->axis[r->block].name, *count = row_count_text(r);
     const char *mark = rows % block ? "" : short_mark(r, block); /* an extent that varies is not unrolled */
-    if (blocks == 1) open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, row, row, count, row);
-    else {
-        const char *also = rows % block ? format("%s < %s && ", row, count) : "";
-        open_block(&f->w, "%sfor (int %s = %s * %lld; %s%s < (%s + 1) * %lld; %s++)", mark, row, k, (long long)block,
-                   also, row, k, (long long)block, row);
-    }
-    row_indices(r, row);
-    one_row(r);
-    close_block(&f->w);
+    if (blocks == 1) rows_between(r, mark, "0", "", count);
+    else
+        rows_between(r, mark, format("%s * %lld", k, (long long)block), rows % block ? count : "",
+                     format("(%s + 1) * %lld", k, (long long)block));
 }
 
 static void clear_partials(Rows *r)
@@ -223,21 +230,25 @@ static void rows_with_columns(Rows *r)
     int64_t rows = row_count(r), blocks = (rows + r->k->block - 1) / r->k->block;
     bool parallel = worth_threads(rows * f->axis[r->inner].extent, work_of(r->k));
     k->now = blocks > 1 ? k->name : "0";
-    r->threaded = parallel && blocks > 1;
-    if (blocks > 1)
+    r->threaded = parallel && blocks > 1 && !f->some_rows;
+    if (blocks > 1 && f->some_rows)
+        open_block(&f->w, "for (int %s = from / %lld; %s * %lld < to; %s++)", k->name, (long long)r->k->block, k->name,
+                   (long long)r->k->block, k->name);
+    else if (blocks > 1)
         open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", parallel ? "PARALLEL " : "", k->name, k->name,
                    (long long)blocks, k->name);
     clear_partials(r);
     rows_of_block(r, blocks);
     if (blocks > 1) close_block(&f->w);
-    say_columns(r, blocks);
+    if (!f->some_rows) say_columns(r, blocks);
 }
 
 static void nest_of_loops(Rows *r)
 {
     r->sweep = sweep;
     open_block(&r->f->w, "%s", "");
-    if (r->k->block) rows_with_columns(r);
+    if (r->k->share == COLUMN_SUMS) say_columns(r, (row_count(r) + r->k->block - 1) / r->k->block);
+    else if (r->k->block) rows_with_columns(r);
     else all_rows(r);
     close_block(&r->f->w);
 }
@@ -248,6 +259,7 @@ const Target target_cpu = {.name = "cpu",
                            .row_budget = 16 * 1024,
                            .column_blocks = 32,
                            .narrow = 64,
+                           .panels = true,
                            .by_value = true,
                            .call = "",
                            .first_argument = "",

@@ -15,9 +15,10 @@ static void say_kernel_list(Text *t, int depth, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
-        if (k->kind == REPEAT) {
-            say(t, "  %4d  %*s%s x %lld\n", k->step, depth * 2, "", k->loop->name ? k->loop->name : "loop",
-                (long long)k->loop->trip);
+        if (k->body.n) {
+            const char *loop = k->kind == PANELS ? "panels of rows" : k->loop->name ? k->loop->name : "loop";
+            say(t, "  %4d  %*s%s x %lld\n", k->step, depth * 2, "", loop,
+                (long long)(k->kind == PANELS ? k->rows : k->loop->trip));
             say_kernel_list(t, depth + 1, k->body.at, k->body.n);
             continue;
         }

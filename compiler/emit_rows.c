@@ -258,7 +258,7 @@ static Kernel *own_copy(const Kernel *k)
 /* A narrow inner axis of plain maps may become one with the row axis before it. */
 static bool may_flatten(const Kernel *k, int64_t inner)
 {
-    if (inner >= options.target->narrow || k->block || k->phases.n != 1) return false;
+    if (inner >= options.target->narrow || k->block || k->phases.n != 1 || k->share == SOME_ROWS) return false;
     const Phase *p = &k->phases.at[0];
     if (p->row.n || p->sums.n || p->columns.n || p->row_stores.n) return false;
     for (int i = 0; i < k->loads.n; i++)
@@ -310,14 +310,16 @@ static void add_uses(Rows *r)
     for (int p = 0; p < r->k->phases.n; p++) {
         const Phase *q = &r->k->phases.at[p];
         Phase_uses *u = &r->uses[p];
-        u->store = operand_uses(r->f, &q->stores, true);
-        u->row_store = operand_uses(r->f, &q->row_stores, true);
-        u->column_store = operand_uses(r->f, &q->column_stores, true);
+        if (r->k->share != COLUMN_SUMS) {
+            u->store = operand_uses(r->f, &q->stores, true);
+            u->row_store = operand_uses(r->f, &q->row_stores, true);
+        }
+        if (r->k->share != SOME_ROWS) u->column_store = operand_uses(r->f, &q->column_stores, true);
         u->partial = NEW_ARRAY(int, q->columns.n + 1);
         for (int i = 0; i < q->columns.n; i++)
             u->partial[i] = add_use(r->f, partial_view(r, r->k->partials.at[partial++]), true);
     }
-    r->load = operand_uses(r->f, &r->k->loads, false);
+    if (r->k->share != COLUMN_SUMS) r->load = operand_uses(r->f, &r->k->loads, false);
 }
 
 void emit_rows(Function *f, const Kernel *original)
@@ -325,6 +327,8 @@ void emit_rows(Function *f, const Kernel *original)
     Kernel *k = own_copy(original);
     Rows r = {.f = f, .k = k, .kept = NEW_ARRAY(const char *, k->kept.n + 1)};
     for (const char *const *word = options.target->words; *word; word++) push(&f->names, *word);
+    f->some_rows = k->share == SOME_ROWS;
+    if (f->some_rows) push(&f->names, "from"), push(&f->names, "to");
     set_axes(&r, k);
     add_uses(&r);
     fit_args(f);

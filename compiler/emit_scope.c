@@ -39,6 +39,8 @@ static const char *letter_of(const Loop *l, const Names *outer)
 static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
 {
     for (int i = 0; i < n; i++) {
+        if (kernels[i]->kind == PANELS)
+            name_loops((const Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, outer);
         if (kernels[i]->kind != REPEAT) continue;
         Names inner = {0};
         for (int k = 0; k < outer->n; k++) push(&inner, outer->at[k]);
@@ -55,7 +57,7 @@ void enter_scope(const Module *m, const Program *p)
     memset(&scope, 0, sizeof scope);
     Names none = {0}, taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
-    static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c"};
+    static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c", "tall", "from", "to"};
     for (int i = 0; i < COUNT_OF(own); i++) push(&taken, own[i]);
     for (int i = 0; i < scope.loops.n; i++)
         if (!name_taken(&taken, scope.loops.at[i].letter)) push(&taken, scope.loops.at[i].letter);

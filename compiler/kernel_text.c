@@ -62,7 +62,7 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
 }
 
 static const char *const kind_name[] = {"rows",   "gemm",   "attention", "gather", "scatter", "overwrite",
-                                        "argmax", "cumsum", "topk",      "pack",   "repeat"};
+                                        "argmax", "cumsum", "topk",      "pack",   "repeat",  "panels"};
 
 const char *kernel_kind(const Kernel *k) { return kind_name[k->kind]; }
 
@@ -71,6 +71,8 @@ static void say_kernel(Text *t, int depth, const Kernel *k)
     say(t, "%*s%d %s %s", depth, "", k->step, kind_name[k->kind], k->name);
     if (k->kind == ROWS) say(t, " over %s", shape_text(k->space));
     if (k->kind == REPEAT) say(t, " %lld%s", (long long)k->loop->trip, k->loop->reverse ? " backwards" : "");
+    if (k->kind == PANELS) say(t, " of %lld rows", (long long)k->rows);
+    if (k->share == COLUMN_SUMS) say(t, ", column results");
     say(t, "\n");
     if (k->kind == ROWS) say_rows(t, depth + 4, k);
     if (k->kind == GEMM) say_gemm(t, depth + 4, k);
@@ -113,8 +115,9 @@ static void say_names(Text *t, const Kernel *k, bool writes)
 static void say_brief(Text *t, int depth, const Kernel *k)
 {
     say(t, "%*s%s %s", depth, "", kind_name[k->kind], k->name);
-    if (k->kind == REPEAT) {
-        say(t, " %lld%s\n", (long long)k->loop->trip, k->loop->reverse ? " backwards" : "");
+    if (k->body.n) {
+        if (k->kind == REPEAT) say(t, " %lld%s\n", (long long)k->loop->trip, k->loop->reverse ? " backwards" : "");
+        else say(t, " of %lld rows\n", (long long)k->rows);
         for (int i = 0; i < k->body.n; i++) say_brief(t, depth + 2, k->body.at[i]);
         return;
     }
@@ -183,19 +186,20 @@ static void check_kernel(const Kernel *k, const char *stage)
 static bool made_over(Kernel *const *kernels, int n, const Buffer *new, const Buffer *old)
 {
     for (int i = 0; i < n; i++) {
-        if (kernels[i]->step == new->first && works_in_place(kernels[i], new, old)) return true;
+        if (kernels[i]->step == new->begin && works_in_place(kernels[i], new, old)) return true;
         if (made_over(kernels[i]->body.at, kernels[i]->body.n, new, old)) return true;
     }
     return false;
 }
 
-/* Buffers may share bytes if they never live together, or if one kernel makes one of them over the other, element by
- * element. */
+/* Buffers may share bytes if they never live together, or if one takes over the other's and one kernel makes it over the
+ * other, element by element, or after. */
 static bool may_share(const Program *p, const Buffer *a, const Buffer *b)
 {
     if (a->last < b->first || b->last < a->first) return true;
-    const Buffer *new = a->first < b->first ? b : a, *old = new == a ? b : a;
-    return bytes_of(a) == bytes_of(b) && old->last == new->first &&made_over(p->kernels.at, p->kernels.n, new, old);
+    const Buffer *new = a->begin < b->begin ? b : a, *old = new == a ? b : a;
+    if (bytes_of(a) != bytes_of(b)) return false;
+    return old->end < new->begin || (old->end == new->begin && made_over(p->kernels.at, p->kernels.n, new, old));
 }
 
 void check_program(const Program *p, const char *stage)

@@ -8,6 +8,9 @@ static void visit_all(Operands *o, bool writes, Visit_operand visit, void *user)
 
 void each_operand(Kernel *k, Visit_operand visit, void *user)
 {
+    for (int p = 0; p < k->phases.n && k->share != SOME_ROWS; p++)
+        visit_all(&k->phases.at[p].column_stores, true, visit, user);
+    if (k->share == COLUMN_SUMS) return;
     visit_all(&k->loads, false, visit, user);
     visit_all(&k->reads, false, visit, user);
     visit_all(&k->writes, true, visit, user);
@@ -19,7 +22,6 @@ void each_operand(Kernel *k, Visit_operand visit, void *user)
     for (int p = 0; p < k->phases.n; p++) {
         visit_all(&k->phases.at[p].stores, true, visit, user);
         visit_all(&k->phases.at[p].row_stores, true, visit, user);
-        visit_all(&k->phases.at[p].column_stores, true, visit, user);
     }
 }
 

@@ -184,6 +184,7 @@ typedef struct Buffer {
     int64_t offset;             /* bytes; WORK: into the arena, by pass_plan */
     Loop *level;                /* the loop in whose body it belongs (made anew each iteration); NULL: the top */
     int first, last;            /* WORK: steps (Kernel.step) between which it must be kept, inclusive */
+    int begin, end;             /* the same, but inside PANELS the steps of the kernels themselves */
     Node *value;                /* what it holds first; its where and path name it in the plan */
     Param *param;               /* PARAMETERS, GRADIENTS */
     struct Buffer *in_place_of; /* shares that buffer's bytes (same offset); NULL: its own */
@@ -204,7 +205,13 @@ typedef struct View {
     struct { Loop *loop; int64_t stride; } over[MAXRANK];
 } View;
 
-typedef enum KernelKind { ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, PACK, REPEAT } KernelKind;
+typedef enum KernelKind {
+    ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, PACK, REPEAT, PANELS
+} KernelKind;
+
+/* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
+ * blocks), and after it the column results. */
+typedef enum Share { ALL_ROWS, SOME_ROWS, COLUMN_SUMS } Share;
 
 /* A value a kernel reads or writes.  view.buffer NULL (loads only): nothing is read, the i32 value is the affine expression
  * itself: an iota along some axis (stride 1 there), or the iteration number of a loop (view.over). */
@@ -268,9 +275,12 @@ typedef struct Kernel {
     Node *node;
     Operands reads, writes;
 
-    /* REPEAT */
+    /* REPEAT: loop; PANELS: the body runs over some rows, then over the next, panels shared by the threads */
     Loop *loop;
     VEC(struct Kernel *) body;
+    int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
+    struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
+    Share share;
 } Kernel;
 
 typedef VEC(Kernel *) Kernels;
@@ -312,6 +322,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
     int64_t column_blocks;      /* at most so many blocks of column partials */
     int64_t narrow;             /* an inner axis below it may become one with the rows of plain maps */
+    bool panels;                /* kernels may run panel by panel */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
@@ -325,8 +336,8 @@ typedef struct Options {        /* of a compilation */
     VEC(const char *) sets;     /* k=v */
     const Target *target;
     int64_t head_rows;          /* of linear_cross_entropy at a time; 0: what the plan allows */
-    bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, check_stages,
-        json;
+    bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, no_panels,
+        check_stages, json;
     const char *memory;         /* the budget, as given; NULL: none */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
@@ -335,6 +346,7 @@ typedef struct Options {        /* of a compilation */
     bool brief;                 /* dumps of kernels: a line each */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool instrument;            /* for `trainer replay`: a kernel an operation, and tables of what each touches */
+    bool all_panels;            /* test build: wherever it can be, in panels of single rows */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
 extern Options options;
@@ -499,6 +511,8 @@ void pass_normal(Graph *g, const Desc *d);                  /* the form that ker
 /* passes that make and refine a program */
 Program *pass_fuse(Graph *g, const Desc *d);
 void pass_pack(Program *p, const Desc *d);                  /* packs before a loop what it multiplies by */
+void pass_panels(Program *p, const Desc *d);                /* groups kernels over the same rows */
+bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
 void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
 void pass_schedule(Program *p, const Desc *d);
 void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */

@@ -109,6 +109,9 @@ bool gemm_fits_at(Node *dot, const View *c);                    /* can the produ
 bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
 void lower_level(Level *level, Kernels *out);
 
+/* ---- pass_pack.c */
+Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kernel whose result the product now reads */
+
 /* ---- lower_attention.c */
 const char *attention_result_name(const Node *result);          /* "lse" */
 void straighten_attention(Node *n);                             /* forces copies of operands that it cannot read */

@@ -58,7 +58,7 @@ Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, N
     *b = (Buffer){.name = unique_name(name), .home = home, .dtype = t, .shape = s, .value = value, .level = level};
     memcpy(b->stride, dense.stride, sizeof b->stride);
     b->bytes = elements(s) * dtype_bytes(t);
-    b->first = -1;
+    b->first = b->begin = -1;
     push(&lowering.program->buffers, b);
     return b;
 }

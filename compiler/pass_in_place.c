@@ -109,7 +109,8 @@ bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old)
 {
     if (new->home != WORK || old->home != WORK || new->level != k->in_loop || old->level != k->in_loop) return false;
     if (new->dtype != old->dtype || new->bytes != old->bytes) return false;
-    if (new->first != k->step || old->last != k->step || old->first == k->step || stores_into(k, old)) return false;
+    if (new->begin != k->step || old->end != k->step || old->begin == k->step || stores_into(k, old)) return false;
+    if (k->panels && !panels_allow(k->panels, new, old)) return false;
     if (k->kind == OVERWRITE) return entries_overwrite(k, new, old);
     return k->kind == ROWS && rows_overwrite(k, new, old);
 }

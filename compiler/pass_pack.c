@@ -65,6 +65,7 @@ static Buffer *packed_buffer(Program *p, const struct Gemm *g, Loop *level)
                   .bytes = elements(s) * dtype_bytes(g->b.node->dtype),
                   .level = level,
                   .first = -1,
+                  .begin = -1,
                   .value = g->b.node};
     push(&p->buffers, b);
     return b;
@@ -85,6 +86,21 @@ static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)
     return k;
 }
 
+static void read_packed(struct Gemm *g, Buffer *packed)
+{
+    g->b.view = view_whole(packed);
+    g->b_k = g->b_n = 0;
+    g->packed = true;
+}
+
+Kernel *pack_right(Program *p, Kernel *product, Loop *level)
+{
+    Buffer *packed = packed_buffer(p, &product->gemm, level);
+    Kernel *k = pack_kernel(product, packed, level);
+    read_packed(&product->gemm, packed);
+    return k;
+}
+
 static bool same_right(const struct Gemm *a, const struct Gemm *b)
 {
     const View *x = &a->b.view, *y = &b->b.view;
@@ -96,24 +112,19 @@ static bool same_right(const struct Gemm *a, const struct Gemm *b)
 }
 
 /* The matrix packed before a loop, by a kernel that is there already or is put there now. */
-static Buffer *packed_before(Program *p, Around *a, const Kernel *product)
+static Buffer *packed_before(Program *p, Around *a, Kernel *product)
 {
     for (int i = 0; i < a->before.n; i++)
         if (same_right(&a->before.at[i]->gemm, &product->gemm)) return a->before.at[i]->writes.at[0].view.buffer;
-    Loop *level = a->repeat->in_loop;
-    Buffer *packed = packed_buffer(p, &product->gemm, level);
-    push(&a->before, pack_kernel(product, packed, level));
-    return packed;
+    push(&a->before, pack_right(p, product, a->repeat->in_loop));
+    return product->gemm.b.view.buffer;
 }
 
 static void pack(Program *p, Nest *around, Kernel *product)
 {
     struct Gemm *g = &product->gemm;
     int outlasted = worth_it(g) ? loops_outlasted(&g->b.view, around) : 0;
-    if (!outlasted) return;
-    g->b.view = view_whole(packed_before(p, &around->at[around->n - outlasted], product));
-    g->b_k = g->b_n = 0;
-    g->packed = true;
+    if (outlasted) read_packed(g, packed_before(p, &around->at[around->n - outlasted], product));
 }
 
 static Kernels packed_list(Program *p, Kernel *const *list, int n, Nest *around)

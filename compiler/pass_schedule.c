@@ -6,8 +6,8 @@
  * buffer that the other touches.
  *
  * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs
- * outside lasts for the whole loop, since the next iteration may want it again.  Needs: kernels.  Leaves: step, first,
- * last. */
+ * outside lasts for the whole loop, since the next iteration may want it again; what PANELS touch lasts for all of
+ * them, since some threads are ahead of others.  Needs: kernels.  Leaves: step, first, last, begin, end. */
 #include "lathe.h"
 
 /* ------------------------------------------------------------------ order */
@@ -67,25 +67,36 @@ static void order(Kernel **kernels, int n, const Loop *level)
 
 typedef struct Span {
     Loop *level;
+    bool panels;
     int first, last;
     struct Span *out;
-} Span; /* a level's steps; out: the level around it */
+} Span; /* a level's steps, or those of PANELS in it; out: the level around */
 
 static int number(Kernel *const *kernels, int n, int step)
 {
     for (int i = 0; i < n; i++) {
         kernels[i]->step = step++;
-        if (kernels[i]->kind == REPEAT) step = number((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, step);
+        if (kernels[i]->body.n) step = number((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, step);
     }
     return step;
 }
 
+static void extend(int *first, int *last, int from, int to)
+{
+    if (*first < 0 || from < *first) *first = from;
+    if (to > *last) *last = to;
+}
+
 static void touch(Buffer *b, int step, const Span *at)
 {
-    int first = step, last = step;
-    for (; at && at->level != b->level; at = at->out) first = at->first, last = at->last;
-    if (b->first < 0 || first < b->first) b->first = first;
-    if (last > b->last) b->last = last;
+    int begin = step, end = step, first = step, last = step;
+    for (bool outside = true; at; at = at->out) {
+        if (!at->panels && at->level == b->level) outside = false;
+        if (!at->panels && outside) begin = at->first, end = at->last;
+        if (at->panels || outside) first = at->first, last = at->last;
+    }
+    extend(&b->first, &b->last, first, last);
+    extend(&b->begin, &b->end, begin, end);
 }
 
 static void touch_kernel(const Kernel *k, const Span *at)
@@ -95,17 +106,15 @@ static void touch_kernel(const Kernel *k, const Span *at)
     for (int i = 0; i < t.n; i++) touch(t.at[i].buffer, k->step, at);
 }
 
-static int last_step(const Kernel *k)
-{
-    return k->kind == REPEAT && k->body.n ? last_step(k->body.at[k->body.n - 1]) : k->step;
-}
+static int last_step(const Kernel *k) { return k->body.n ? last_step(k->body.at[k->body.n - 1]) : k->step; }
 
 static void lifetimes(Kernel *const *kernels, int n, const Span *at)
 {
     for (int i = 0; i < n; i++) {
         touch_kernel(kernels[i], at);
-        if (kernels[i]->kind != REPEAT) continue;
-        Span inside = {kernels[i]->loop, kernels[i]->step, last_step(kernels[i]), (Span *)at};
+        if (!kernels[i]->body.n) continue;
+        Span inside = {kernels[i]->loop, kernels[i]->kind == PANELS, kernels[i]->step, last_step(kernels[i]),
+                       (Span *)at};
         lifetimes((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, &inside);
     }
 }
@@ -115,6 +124,6 @@ void pass_schedule(Program *p, const Desc *d)
     (void)d;
     if (p->kernels.n) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number(p->kernels.at, p->kernels.n, 0);
-    Span top = {NULL, 0, p->steps - 1, NULL};
+    Span top = {NULL, false, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);
 }

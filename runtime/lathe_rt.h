@@ -20,6 +20,11 @@
 #define PARALLEL   _Pragma("omp parallel for schedule(static)")
 #define PARALLEL_2 _Pragma("omp parallel for collapse(2) schedule(static)")     /* over the next two loops */
 
+/* `TEAM { … }`: by every thread.  In it `SHARED for (…)` is divided among them, and at MEET all wait for each other. */
+#define TEAM   _Pragma("omp parallel")
+#define SHARED _Pragma("omp for schedule(static) nowait")
+#define MEET   _Pragma("omp barrier")
+
 /* `EACH for (…)`: no iteration touches what another one stores.  gcc forgets RESTRICT inside PARALLEL. */
 #ifdef __clang__
 #define EACH _Pragma("clang loop vectorize(assume_safety)")
@@ -59,8 +64,18 @@ void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, 
  * K · N' elements, N' being N rounded up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->M > 8, g->c_n 1. */
 void pack_f32(float *packed, const float *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
 void pack_f64(double *packed, const double *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
+void pack_shared_f32(float *packed, const float *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);    /* in TEAM; MEET before its use */
+void pack_shared_f64(double *packed, const double *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
 void gemm_packed_f32(float *c, const float *a, const float *packed, const Lathe_gemm *g, bool add);
 void gemm_packed_f64(double *c, const double *a, const double *packed, const Lathe_gemm *g, bool add);
+
+/* Rows from … to - 1 of that product, by the thread that calls. */
+void gemm_packed_rows_f32(float *c, const float *a, const float *packed, const Lathe_gemm *g, bool add, int from, int to);
+void gemm_packed_rows_f64(double *c, const double *a, const double *packed, const Lathe_gemm *g, bool add, int from, int to);
+
+/* Of how many rows a panel is, if threads share `rows` of them panel by panel: a multiple of unit, about `most` at the
+ * most, and equal shares for all.  No bits depend on it. */
+int panel_rows(int rows, int unit, int most);
 
 /* Products of plain arrays: c[M][N] (+)= a · b, where n says a[M][K] or b[K][N], and t says that the array given holds the
  * transpose, a[K][M] or b[N][K]: matmul_nt_f32(c, a, b, M, N, K), matmul_nt_add_f32(…); the last argument of

@@ -77,6 +77,15 @@ static char *gemm_room(int64_t number)
 
 /* ---- how a product is cut */
 
+enum { FEWEST = 8 }; /* rows of a panel: a tile of less wastes most of what it reads */
+
+int panel_rows(int rows, int unit, int most)
+{
+    int64_t threads = omp_get_max_threads(), panels = parts_of(parts_of(rows, most), threads) * threads;
+    panels = at_most(panels, at_least(rows / FEWEST, 1));
+    return (int)(parts_of(parts_of(rows, panels), unit) * unit);
+}
+
 /* n cut into the fewest equal parts of at most `most`, rounded up to a multiple of `unit`. */
 static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
 {

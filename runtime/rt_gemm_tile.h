@@ -265,15 +265,36 @@ void NAME(gemm_packed)(REAL *c, const REAL *a, const REAL *packed, const Lathe_g
     NAME(tasks)(c, a, (NAME(Right)){packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0}, g, add);
 }
 
-void NAME(pack)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
+void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add, int from, int to)
+{
+    Lathe_gemm part = *g;
+    part.M = to - from;
+    NAME(Right) right = {packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0};
+    NAME(task)(c + from * g->c_m, a + from * g->a_m, right, &part, add, gemm_room());
+}
+
+/* Panel p of COLUMNS columns, all of its chunks. */
+static void NAME(pack_columns)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n, int64_t p)
 {
     Lathe_gemm g = {.b_k = b_k, .b_n = b_n};
-    int64_t chunk = equal_part(K, CHUNK, 1), panels = parts_of(N, NAME(COLUMNS));
+    int64_t chunk = equal_part(K, CHUNK, 1), panels = parts_of(N, NAME(COLUMNS)), n = p * NAME(COLUMNS);
+    for (int64_t k = 0; k < K; k += chunk) {
+        int64_t deep = at_most(K - k, chunk);
+        NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * b_k + n * b_n, &g,
+                     at_most(N - n, NAME(COLUMNS)), deep);
+    }
+}
+
+void NAME(pack)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
+{
+    int64_t panels = parts_of(N, NAME(COLUMNS));
 #pragma omp parallel for schedule(static) if (K * N > PACK_ALONE && !omp_in_parallel())
-    for (int64_t p = 0; p < panels; p++)
-        for (int64_t k = 0; k < K; k += chunk) {
-            int64_t n = p * NAME(COLUMNS), deep = at_most(K - k, chunk);
-            NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * b_k + n * b_n, &g,
-                         at_most(N - n, NAME(COLUMNS)), deep);
-        }
+    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, K, N, b_k, b_n, p);
+}
+
+void NAME(pack_shared)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
+{
+    int64_t panels = parts_of(N, NAME(COLUMNS));
+#pragma omp for schedule(static) nowait
+    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, K, N, b_k, b_n, p);
 }

@@ -3,10 +3,10 @@ set -eu
 awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
 same=0
 
-compare() {     # MODEL ARGUMENTS…
-    model=$1
-    shift
-    "$LATHE" build "models/$model.lua" --config char "$@" -o "$TMP/$model" >"$TMP/build.log" 2>&1 || { cat "$TMP/build.log"; exit 1; }
+compare() {     # MODEL CONFIG ARGUMENTS…
+    model=$1 config=$2
+    shift 2
+    "$LATHE" build "models/$model.lua" --config "$config" "$@" -o "$TMP/$model" >"$TMP/build.log" 2>&1 || { cat "$TMP/build.log"; exit 1; }
     for n in 1 2 3 8; do
         "$TMP/$model/trainer" train --data "$TMP/text" --tokenizer chars --steps 50 --seed 7 --threads $n --out "$TMP/$model-$n" \
             >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
@@ -16,7 +16,8 @@ compare() {     # MODEL ARGUMENTS…
     done
 }
 
-compare gpt --set layers=2 --set width=48 --set heads=3 --set seq=40 --set batch=5 --set dropout=0.1
-compare llama --set layers=2 --set width=48 --set heads=6 --set hidden=88 --set seq=40 --set batch=5
-echo "$same of 6 equal to one thread"
-[ $same = 6 ]
+compare gpt char --set layers=2 --set width=48 --set heads=3 --set seq=40 --set batch=5 --set dropout=0.1
+compare llama char --set layers=2 --set width=48 --set heads=6 --set hidden=88 --set seq=40 --set batch=5
+compare char_rnn tiny --set hidden=40 --set batch=20 --set seq=24
+echo "$same of 9 equal to one thread"
+[ $same = 9 ]
