@@ -130,16 +130,32 @@ static int64_t chosen_head_rows(const Desc *d)
     return max64(rows, FEWEST);
 }
 
+/* Takes the groups of kernels (pass_panels.c) whose values, which all live at once, make the plan not worth mentioning
+ * larger, whatever its size: so a model's source is the same for any number of layers. */
+static void choose_panels(const Desc *d, int64_t head_rows)
+{
+    enum { NOTHING = 64 << 10 }; /* bytes */
+    if (options.no_panels || options.all_panels || !options.target->panels) return;
+    int64_t most = planned_bytes(d, head_rows) + NOTHING;
+    for (int i = 0; i < panel_choices.n; i++) { /* taking one may show others */
+        panel_choices.at[i].taken = true;
+        panel_choices.at[i].taken = planned_bytes(d, head_rows) <= most;
+    }
+}
+
 Module *compile_until(Desc *d, const char *from, const char *until)
 {
     int first = from ? pass_number(from) : 0, last = until ? pass_number(until) : COUNT_OF(passes) - 1;
     int whole = pass_number("whole");
-    if (options.head_rows || first > whole || last < whole) return run_passes(d, first, last);
+    memset(&panel_choices, 0, sizeof panel_choices); /* an arena may have been given back since */
+    if (first > whole || last < whole) return run_passes(d, first, last);
     if (first < whole) run_passes(d, first, whole - 1);
-    int64_t rows = chosen_head_rows(d);
+    const Options given = options;
+    int64_t rows = given.head_rows ? given.head_rows : chosen_head_rows(d);
+    choose_panels(d, rows);
     options.head_rows = rows;
     Module *m = run_passes(d, whole, last);
-    options.head_rows = 0;
+    options = given;
     return m;
 }
 

@@ -199,7 +199,7 @@ void say_shapes(Text *t);                                       /* descriptions 
 char *attention_call(const Kernel *k);
 void say_attentions(Text *t); /* descriptions of those met so far */
 
-void say_memory(Text *t, const Program *p, const char *margin); /* the drawn table of the arena */
+void say_memory(Text *t, const Program *p, const char *margin, bool drawn); /* the drawn table of the arena */
 char *entry_head(const Module *m, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(const Module *m, const Program *p, bool declared);
 double entry_flops(const Program *p);

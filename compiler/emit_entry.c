@@ -238,7 +238,7 @@ static void say_pointers(Text *t, const Program *p)
 }
 
 /* first - last, drawn over so many columns */
-static char *drawn(const Buffer *b, int steps, int columns)
+static char *drawing(const Buffer *b, int steps, int columns)
 {
     Text t = {0};
     int last = steps > 1 ? steps - 1 : 1;
@@ -272,8 +272,9 @@ static int last_of_bytes(const Program *p, const Buffer *b)
     return last;
 }
 
-/* A row for all that lie at the same bytes by taking them over; the entry's pointers say which those are. */
-void say_memory(Text *t, const Program *p, const char *margin)
+/* A row for all that lie at the same bytes by taking them over; the entry's pointers say which those are.  drawn: with
+ * those rows, not the sums alone. */
+void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
 {
     enum { NAME = 24, SHAPE = 26, DRAWING = 15 };
     int name = 6, shape = 5;
@@ -286,7 +287,7 @@ void say_memory(Text *t, const Program *p, const char *margin)
         p->taken_over);
     say(t, "%s        %s without sharing, no less than %s\n", margin, grouped(p->unshared_bytes),
         grouped(p->lower_bound));
-    if (!all.n) return;
+    if (!all.n || !drawn) return;
     int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
     say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
     for (int i = 0; i < all.n; i++) {
@@ -295,7 +296,7 @@ void say_memory(Text *t, const Program *p, const char *margin)
         b.last = last_of_bytes(p, all.at[i]);
         say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
             shape_within(b.shape, shape), (long long)b.bytes, (long long)b.offset, b.first, b.last,
-            drawn(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
+            drawing(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
     }
 }
 
@@ -352,7 +353,8 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
     say(t, "}\n\n");
 }
 
-/* Needs: enter_scope(m, p). */
+/* Of the entries, which use one arena in turn, the memory of the first is drawn; that of all is in plan.txt.
+ * Needs: enter_scope(m, p). */
 void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
@@ -361,7 +363,7 @@ void emit_entry(Text *t, const Module *m, const Program *p)
     if (backward > 0) say(&body, "    /* forward */\n");
     say_kernels(&body, 1, p->kernels.at, p->kernels.n, backward);
     say(t, "/* %s\n *\n", p->graph->name);
-    say_memory(t, p, " *   ");
+    say_memory(t, p, " *   ", p == m->programs.at[0]);
     say(t, " */\n");
     say_wrapped(t, entry_head(m, p));
     say(t, "{\n");

@@ -56,7 +56,7 @@ void print_plan(Text *t, const Module *m)
         enter_scope(m, q);
         say(t, "\n%s: %d kernels in %d steps, %s flop\n", q->graph->name, program_kernels(q), q->steps,
             grouped((int64_t)entry_flops(q)));
-        say_memory(t, q, "  ");
+        say_memory(t, q, "  ", true);
         say(t, "\n");
         say_kernel_list(t, 0, q->kernels.at, q->kernels.n);
     }

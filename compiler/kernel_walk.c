@@ -6,12 +6,18 @@ static void visit_all(Operands *o, bool writes, Visit_operand visit, void *user)
     for (int i = 0; i < o->n; i++) visit(&o->at[i], writes, user);
 }
 
+static void visit_phase(Phase *p, Share share, Visit_operand visit, void *user)
+{
+    if (share != COLUMN_SUMS) {
+        visit_all(&p->stores, true, visit, user);
+        visit_all(&p->row_stores, true, visit, user);
+    }
+    if (share != SOME_ROWS) visit_all(&p->column_stores, true, visit, user);
+}
+
 void each_operand(Kernel *k, Visit_operand visit, void *user)
 {
-    for (int p = 0; p < k->phases.n && k->share != SOME_ROWS; p++)
-        visit_all(&k->phases.at[p].column_stores, true, visit, user);
-    if (k->share == COLUMN_SUMS) return;
-    visit_all(&k->loads, false, visit, user);
+    if (k->share != COLUMN_SUMS) visit_all(&k->loads, false, visit, user);
     visit_all(&k->reads, false, visit, user);
     visit_all(&k->writes, true, visit, user);
     if (k->kind == GEMM) {
@@ -19,10 +25,7 @@ void each_operand(Kernel *k, Visit_operand visit, void *user)
         visit(&k->gemm.b, false, user);
         visit(&k->gemm.c, true, user);
     }
-    for (int p = 0; p < k->phases.n; p++) {
-        visit_all(&k->phases.at[p].stores, true, visit, user);
-        visit_all(&k->phases.at[p].row_stores, true, visit, user);
-    }
+    for (int p = 0; p < k->phases.n; p++) visit_phase(&k->phases.at[p], k->share, visit, user);
 }
 
 /* ------------------------------------------------------------------ buffers */

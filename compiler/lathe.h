@@ -513,6 +513,8 @@ Program *pass_fuse(Graph *g, const Desc *d);
 void pass_pack(Program *p, const Desc *d);                  /* packs before a loop what it multiplies by */
 void pass_panels(Program *p, const Desc *d);                /* groups kernels over the same rows */
 bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
+typedef struct Panel_choice { const char *name; bool taken; } Panel_choice;
+extern VEC(Panel_choice) panel_choices;                     /* groups met so far; compile.c decides which are made */
 void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
 void pass_schedule(Program *p, const Desc *d);
 void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */

@@ -53,11 +53,12 @@ static const char *free_name(const Program *p, const char *wish)
     return name;
 }
 
-static Buffer *packed_buffer(Program *p, const struct Gemm *g, Loop *level)
+static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
 {
+    const struct Gemm *g = &product->gemm;
     Buffer *b = NEW(Buffer);
     Shape s = {.rank = 2, .dim = {g->K, round_up(g->N, LATHE_PACKED)}};
-    *b = (Buffer){.name = free_name(p, format("%s_packed", g->b.view.buffer->name)),
+    *b = (Buffer){.name = free_name(p, format("%s_packed", product->name)),
                   .home = WORK,
                   .dtype = g->b.node->dtype,
                   .shape = s,
@@ -95,7 +96,7 @@ static void read_packed(struct Gemm *g, Buffer *packed)
 
 Kernel *pack_right(Program *p, Kernel *product, Loop *level)
 {
-    Buffer *packed = packed_buffer(p, &product->gemm, level);
+    Buffer *packed = packed_buffer(p, product, level);
     Kernel *k = pack_kernel(product, packed, level);
     read_packed(&product->gemm, packed);
     return k;

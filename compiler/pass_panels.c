@@ -16,6 +16,8 @@
  * rows the group makes the partial sums, of whole blocks of rows; its column results follow after the group as a kernel
  * of their own (Share).  The bits are those of kernels run one after another, however high the panels are.
  *
+ * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (panel_choices).
+ *
  * Needs: pass_pack.  Leaves: PANELS kernels, in an order that pass_schedule may take the lists in. */
 #include "lower.h"
 
@@ -171,6 +173,7 @@ typedef struct Unit {
     int64_t rows, block; /* 0: it takes nobody in; of column sums, 0 if it has none */
     Slabs slabs;
     bool reached, done;
+    bool judged, group; /* is it to be PANELS */
 } Unit;
 
 typedef struct Work { /* one level's list */
@@ -256,6 +259,8 @@ static void find_units(Work *w)
 
 /* ------------------------------------------------------------------ groups */
 
+__typeof__(panel_choices) panel_choices;
+
 static double flops_of(const Kernel *k)
 {
     double sum = k->kind == REPEAT ? 0 : k->flops;
@@ -278,6 +283,20 @@ static bool worth_it(const Unit *u)
     for (int i = 0; i < u->members.n; i++) work += flops_of(u->members.at[i]) + moved_by(u->members.at[i]);
     bool several = u->members.n > 1 || u->members.at[0]->kind == REPEAT;
     return u->rows && several && (options.all_panels || work >= least_work);
+}
+
+static char *group_name(const Unit *u)
+{
+    const char *first = u->members.at[0]->name, *last = u->members.at[u->members.n - 1]->name;
+    return u->members.n > 1 ? format("%s_to_%s", first, last) : format("%s_panels", first);
+}
+
+static bool taken(const char *name)
+{
+    for (int i = 0; i < panel_choices.n; i++)
+        if (same(panel_choices.at[i].name, name)) return panel_choices.at[i].taken || options.all_panels;
+    push(&panel_choices, ((Panel_choice){name, false}));
+    return options.all_panels;
 }
 
 /* Rows of a panel that a core's cache holds; of a recurrence all there are: each panel reads the weights every time. */
@@ -319,8 +338,7 @@ static void add_group(Program *p, const Unit *u, Kernels *out)
     Kernel *panels = NEW(Kernel);
     *panels = (Kernel){.kind = PANELS, .where = first->where, .in_loop = first->in_loop, .rows = u->rows};
     panels->unit = max64(u->block, 1);
-    panels->name = format("%s_to_%s", first->name, u->members.at[u->members.n - 1]->name);
-    if (u->members.n == 1) panels->name = format("%s_panels", first->name);
+    panels->name = group_name(u);
     for (int i = 0; i < u->members.n; i++) {
         Kernel *k = u->members.at[i];
         if (k->kind == GEMM && !k->gemm.packed) push(&panels->body, pack_right(p, k, k->in_loop));
@@ -360,12 +378,13 @@ static void dissolve(Work *w)
 {
     for (int i = 0; i < w->n; i++) {
         Unit *u = &w->units[w->unit_of[i]];
-        if (worth_it(u) || u->members.n == 1) continue;
-        for (int j = i; j < w->n; j++) {
-            if (&w->units[w->unit_of[j]] != u || j == i) continue;
-            w->unit_of[j] = w->nunits;
-            Unit *alone = &w->units[w->nunits++];
-            *alone = (Unit){0};
+        if (!u->judged) u->group = worth_it(u) && taken(group_name(u));
+        u->judged = true;
+        if (u->group || u->members.n == 1) continue;
+        for (int j = i + 1; j < w->n; j++) {
+            if (&w->units[w->unit_of[j]] != u) continue;
+            Unit *alone = &w->units[w->unit_of[j] = w->nunits++];
+            *alone = (Unit){.judged = true};
             push(&alone->members, (Kernel *)w->list[j]);
         }
         u->members.n = 1;
@@ -388,7 +407,7 @@ static Kernels in_panels(Program *p, Kernel *const *list, int n)
         while (u < w.nunits && (w.units[u].done || !ready(&w, u))) u++;
         must(u < w.nunits);
         w.units[u].done = true;
-        if (worth_it(&w.units[u])) add_group(p, &w.units[u], &out);
+        if (w.units[u].group) add_group(p, &w.units[u], &out);
         else
             for (int i = 0; i < w.units[u].members.n; i++) add_alone(p, w.units[u].members.at[i], &out);
     }

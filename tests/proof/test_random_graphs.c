@@ -188,6 +188,7 @@ static Desc *begin_variant(const struct Variant *v, uint64_t first, int n, bool 
     options.precision = v->precision;
     options.check_stages = options.poison = true;
     options.head_rows = 3;
+    options.no_panels = !options.all_panels; /* these graphs are too small for them otherwise */
     Desc *d = describe_seeds(first, n, count);
     compile_until(d, NULL, "grad");
     return d;

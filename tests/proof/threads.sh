@@ -18,6 +18,6 @@ compare() {     # MODEL CONFIG ARGUMENTS…
 
 compare gpt char --set layers=2 --set width=48 --set heads=3 --set seq=40 --set batch=5 --set dropout=0.1
 compare llama char --set layers=2 --set width=48 --set heads=6 --set hidden=88 --set seq=40 --set batch=5
-compare char_rnn tiny --set hidden=40 --set batch=20 --set seq=24
+compare char_rnn tiny --set vocab=13 --set tokenizer=chars --set hidden=40 --set batch=20 --set seq=24
 echo "$same of 9 equal to one thread"
 [ $same = 9 ]
