@@ -270,7 +270,7 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
     Lathe_gemm part = *g;
     part.M = to - from;
     NAME(Right) right = {packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0};
-    NAME(task)(c + from * g->c_m, a + from * g->a_m, right, &part, add, gemm_room());
+    NAME(task)(c + from * g->c_m, a + from * g->a_m, right, &part, add, gemm_room(omp_get_thread_num()));
 }
 
 /* Panel p of COLUMNS columns, all of its chunks. */

@@ -36,23 +36,32 @@ KERNEL void lstm_copy_back(float (*RESTRICT d_lstm_permute)[32][64],
                 d_lstm_permute[r][i][c] = embed_gather[i][r][c];
 }
 
+/* lstm_mul: copy      char_rnn.lua:16 lstm      moves 32,768 bytes */
+KERNEL void lstm_fill(int from, int to, float (*RESTRICT lstm_mul)[HIDDEN])
+{
+    for (int b = from; b < to; b++)
+        for (int c = 0; c < HIDDEN; c++)
+            lstm_mul[b][c] = 0;
+}
+
 /* lstm_add2: add      char_rnn.lua:16 lstm      moves 401,408 bytes */
-KERNEL void make_lstm_add(float (*RESTRICT lstm_add2)[4 * HIDDEN],
+KERNEL void make_lstm_add(int from, int to, float (*RESTRICT lstm_add2)[4 * HIDDEN],
         const float (*RESTRICT lstm_dot2)[4 * HIDDEN], const float *RESTRICT lstm_bias_ih_l0,
         const float (*RESTRICT lstm_dot)[4 * HIDDEN], const float *RESTRICT lstm_bias_hh_l0)
 {
-    PARALLEL for (int b = 0; b < BATCH; b++)
-        EACH for (int c = 0; c < 4 * HIDDEN; c++)
+    for (int b = from; b < to; b++)
+        for (int c = 0; c < 4 * HIDDEN; c++)
             lstm_add2[b][c] = lstm_dot2[b][c] + lstm_bias_ih_l0[c] + lstm_dot[b][c] +
                     lstm_bias_hh_l0[c];
 }
 
 /* lstm_add, lstm_mul: mul, tanh, add      char_rnn.lua:16 lstm      moves 229,376 bytes */
-KERNEL void lstm_tanh(float (*RESTRICT lstm_add)[HIDDEN], float (*RESTRICT lstm_mul)[HIDDEN],
-        const float (*RESTRICT lstm_add_2)[HIDDEN], const float (*RESTRICT lstm_add2)[4 * HIDDEN])
+KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
+        float (*RESTRICT lstm_mul)[HIDDEN], const float (*RESTRICT lstm_add_2)[HIDDEN],
+        const float (*RESTRICT lstm_add2)[4 * HIDDEN])
 {
-    PARALLEL for (int b = 0; b < BATCH; b++)
-        EACH for (int c = 0; c < HIDDEN; c++) {
+    for (int b = from; b < to; b++)
+        for (int c = 0; c < HIDDEN; c++) {
             const float value = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[b][c + HIDDEN])) *
                     lstm_add_2[b][c] + (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[b][c])) *
                     tanh_f32(lstm_add2[b][c + 2 * HIDDEN]);
@@ -63,10 +72,10 @@ KERNEL void lstm_tanh(float (*RESTRICT lstm_add)[HIDDEN], float (*RESTRICT lstm_
 }
 
 /* lstm_mul2: copy      char_rnn.lua:16 lstm      moves 65,536 bytes */
-KERNEL void lstm_copy(float (*RESTRICT lstm_mul2)[HIDDEN],
+KERNEL void lstm_copy(int from, int to, float (*RESTRICT lstm_mul2)[HIDDEN],
         const float (*RESTRICT lstm_mul)[HIDDEN])
 {
-    for (int b = 0; b < BATCH; b++)
+    for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++)
             lstm_mul2[b][c] = lstm_mul[b][c];
 }
@@ -159,14 +168,14 @@ KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
 
 /* d_lstm_mul, d_lstm_concat: add, mul, tanh, sub      char_rnn.lua:16 lstm
  *     moves 425,984 bytes */
-KERNEL void lstm_tanh_back(float (*RESTRICT d_lstm_mul)[HIDDEN],
+KERNEL void lstm_tanh_back(int from, int to, float (*RESTRICT d_lstm_mul)[HIDDEN],
         float (*RESTRICT d_lstm_concat)[4 * HIDDEN], const float (*RESTRICT d_lstm_dot2)[HIDDEN],
         const float (*RESTRICT linear_cross_entropy_dot)[HIDDEN],
         const float (*RESTRICT d_lstm_add)[4 * HIDDEN], const float (*RESTRICT lstm_add)[HIDDEN],
         int t)
 {
-    PARALLEL for (int b = 0; b < BATCH; b++)
-        EACH for (int c = 0; c < HIDDEN; c++) {
+    for (int b = from; b < to; b++)
+        for (int c = 0; c < HIDDEN; c++) {
             const float x = d_lstm_mul[b][c];
             const float value = d_lstm_dot2[b][c] + linear_cross_entropy_dot[t + 64 * b][c];
             const float th = tanh_f32(0.5f * d_lstm_add[b][c + 3 * HIDDEN]);
@@ -302,11 +311,11 @@ KERNEL void linear_cross_entropy_head_exp(float (*RESTRICT logits)[VOCAB],
 }
 
 /* lstm_add, lstm_mul2: mul, tanh, add      char_rnn.lua:16 lstm      moves 229,376 bytes */
-KERNEL void lstm_tanh_2(float (*RESTRICT lstm_add)[HIDDEN], float (*RESTRICT lstm_mul2)[HIDDEN],
-        const float (*RESTRICT lstm_add3)[4 * HIDDEN])
+KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
+        float (*RESTRICT lstm_mul2)[HIDDEN], const float (*RESTRICT lstm_add3)[4 * HIDDEN])
 {
-    PARALLEL for (int b = 0; b < BATCH; b++)
-        EACH for (int c = 0; c < HIDDEN; c++) {
+    for (int b = from; b < to; b++)
+        for (int c = 0; c < HIDDEN; c++) {
             const float x = lstm_add[b][c];
             const float value = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add3[b][c + HIDDEN])) * x +
                     (0.5f + 0.5f * tanh_f32(0.5f * lstm_add3[b][c])) *
@@ -317,13 +326,26 @@ KERNEL void lstm_tanh_2(float (*RESTRICT lstm_add)[HIDDEN], float (*RESTRICT lst
         }
 }
 
+/* lstm_permute: copy      char_rnn.lua:16 lstm      moves 4,194,304 bytes */
+KERNEL void lstm_copy_3(int from, int to, float (*RESTRICT lstm_permute)[64][HIDDEN],
+        const float (*RESTRICT lstm_mul2)[32][HIDDEN])
+{
+    for (int r = from; r < to; r++) {
+        const int b = r / 64;
+        const int i = r % 64;
+        for (int c = 0; c < HIDDEN; c++)
+            lstm_permute[b][i][c] = lstm_mul2[i][b][c];
+    }
+}
+
 /* linear_cross_entropy_sub, accuracy_cast: add, rmax, sub, exp, eq, where, cast, neg, sum, log
  *     char_rnn.lua:21 accuracy      moves 565,508 bytes */
-KERNEL void linear_cross_entropy_accuracy_exp_2(float *RESTRICT linear_cross_entropy_sub,
-        float *RESTRICT accuracy_cast, const float (*RESTRICT linear_cross_entropy_dot)[VOCAB],
-        const float *RESTRICT head_bias, const int *RESTRICT targets)
+KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
+        float *RESTRICT linear_cross_entropy_sub, float *RESTRICT accuracy_cast,
+        const float (*RESTRICT linear_cross_entropy_dot)[VOCAB], const float *RESTRICT head_bias,
+        const int *RESTRICT targets)
 {
-    PARALLEL for (int r = 0; r < BATCH * 64; r++) {
+    for (int r = from; r < to; r++) {
         float maxima[LANES];
         for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
@@ -404,55 +426,59 @@ static const Lathe_gemm lstm_matmul_shape = {.nbatch = 1, .batch = {32}, .a_batc
         .b_batch = {0}, .c_batch = {1024}, .M = 64, .N = 1024, .K = 64, .a_m = 64, .a_k = 1,
         .b_k = 1, .b_n = 64, .c_m = 32768, .c_n = 1};
 
-/* lstm_dot = lstm_mul . lstm_weight_hh_l0_packed      char_rnn.lua:16 lstm */
+/* lstm_dot = lstm_mul . lstm_matmul_packed      char_rnn.lua:16 lstm */
 static const Lathe_gemm lstm_matmul_shape_2 = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,
         .b_k = 0, .b_n = 0, .c_m = 1024, .c_n = 1};
 
-/* d_lstm_dot2 = d_lstm_concat . lstm_weight_hh_l0_packed_2      char_rnn.lua:16 lstm */
+/* d_lstm_dot2 = d_lstm_concat . lstm_matmul_back_packed      char_rnn.lua:16 lstm */
 static const Lathe_gemm lstm_matmul_back_shape = {.M = 32, .N = 256, .K = 1024, .a_m = 1024,
         .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 256, .c_n = 1};
+
+/* linear_cross_entropy_dot = lstm_permute . linear_cross_entropy_matmul_packed
+ *     char_rnn.lua:20 linear_cross_entropy */
+static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65, .K = 256,
+        .a_m = 256, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
 
 /* train
  *
  *   memory: 33,292,288 bytes for 23 buffers, 0 of them made over an input
  *           40,935,552 without sharing, no less than 33,292,288
  *   buffer                   shape                     bytes    offset steps
- *   d_lstm_mul               [BATCH][HIDDEN]           32768  33226752   0-24  |-------------|
- *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33259520   1-24  |-------------|
- *   embed_gather             [BATCH][64][64]          524288   8388608   2-8    |--|
- *   d_lstm_permute           [64][32][64]             524288  32571392   3-26   |-------------|
- *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]    1048576  18874368   4-13    |----|
- *   .._weight_hh_l0_packed_2 [4 * HIDDEN][HIDDEN]    1048576  31522816   5-24     |----------|
- *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   6-24     |----------|
- *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-25      |----------|
- *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   8-24      |---------|
- *   lstm_mul2                [64][32][HIDDEN]        2097152  16777216   9-14       |--|
- *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   9-24       |--------|
- *   lstm_add2                [BATCH][4 * HIDDEN]      131072  19922944  11-12        ||
- *   lstm_permute             [BATCH][64][HIDDEN]     2097152  18874368  14-17          |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  16777216  15-16           |
- *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  17309696  16-20           |--|
- *   accuracy_cast            [BATCH][64]                8192  17858688  16-19           |-|
+ *   d_lstm_mul               [BATCH][HIDDEN]           32768  33226752   0-26  |-------------|
+ *   embed_gather             [BATCH][64][64]          524288   8388608   1-6   |--|
+ *   d_lstm_permute           [64][32][64]             524288  32571392   2-28   |-------------|
+ *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]    1048576  18874368   3-13   |-----|
+ *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]    1048576  31522816   4-26    |-----------|
+ *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   5-26    |-----------|
+ *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   6-26     |----------|
+ *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-27     |-----------|
+ *   lstm_mul2                [64][32][HIDDEN]        2097152  16777216   7-14     |---|
+ *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   7-26     |----------|
+ *   lstm_add2                [BATCH][4 * HIDDEN]      131072  19922944   7-13     |---|
+ *   lstm_permute             [BATCH][64][HIDDEN]     2097152  18874368  14-17         |-|
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  16777216  15-16          ||
+ *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  17309696  16-20           |-|
+ *   accuracy_cast            [BATCH][64]                8192  17858688  16-19           ||
  *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  17850496  16-18           ||
  *   d_head_bias_partial      [BATCH][VOCAB]             8320  17842176  16-16           |
- *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  20-24              |-|
- *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  21-28              |---|
- *   d_lstm_add               [BATCH][4 * HIDDEN]      131072  33095680  22-23               |
- *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  27-27                  |
- *   d_lstm_dot               [64][32][64]             524288         0  28-29                  ||
+ *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  20-26             |--|
+ *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33259520  21-26             |--|
+ *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  21-30             |----|
+ *   d_lstm_add               [BATCH][4 * HIDDEN]      131072  33095680  21-26             |--|
+ *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  29-29                  |
+ *   d_lstm_dot               [64][32][64]             524288         0  30-31                  ||
  */
 void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_train_in *in,
         Char_rnn_train_out *out, char *work)
 {
     float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33226752);
-    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33259520);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
     float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
-    float (*lstm_weight_hh_l0_packed)[4 * HIDDEN] = (void *)(work + 18874368);
-    float (*lstm_weight_hh_l0_packed_2)[HIDDEN] = (void *)(work + 31522816);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
+    float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
     float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
     float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
     float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
     float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
     float (*lstm_add2)[4 * HIDDEN] = (void *)(work + 19922944);
@@ -463,6 +489,7 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float *linear_cross_entropy_sub2 = (void *)(work + 17850496);
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 17842176);
     float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
+    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33259520);
     float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
     float (*d_lstm_add)[4 * HIDDEN] = (void *)(work + 33095680);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
@@ -470,24 +497,28 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
 
     /* forward */
     lstm_fill_back(d_lstm_mul);                                         LAP(0);
-    lstm_fill_back(d_lstm_dot2);                                        LAP(1);
-    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(2);
-    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(3);
-    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(4);
-    pack_f32(*lstm_weight_hh_l0_packed_2, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256,
-            1);                                                         LAP(5);
-    lstm_fill_back(lstm_add[0]);                                        LAP(6);
-    lstm_fill_back(lstm_mul[0]);                                        LAP(7);
+    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
+    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
+    lstm_fill_back(lstm_add[0]);                                        LAP(5);
     gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
-            false);                                                     LAP(8);
-    for (int t = 0; t < 64; t++) {    /* time */
-        gemm_packed_f32(*lstm_dot[t], *lstm_mul[t], *lstm_weight_hh_l0_packed,
-                &lstm_matmul_shape_2, false);                           LAP(10);
-        make_lstm_add(lstm_add2, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                p->lstm_bias_hh_l0);                                    LAP(11);
-        lstm_tanh(lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_add2); LAP(12);
-        lstm_copy(lstm_mul2[t], lstm_mul[t + 1]);                       LAP(13);
-    }
+            false);                                                     LAP(6);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, lstm_mul[0]);
+            for (int t = 0; t < 64; t++) {    /* time */
+                gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
+                        &lstm_matmul_shape_2, false, from, to);
+                make_lstm_add(from, to, lstm_add2, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0);
+                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_add2);
+                lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
+            }
+        }
+    }                                                                   LAP(7);
     lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(14);
     matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
             BATCH * SEQ, VOCAB, HIDDEN);                                LAP(15);
@@ -502,23 +533,30 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
             BATCH * SEQ, HIDDEN, VOCAB);                                LAP(20);
 
     /* backward */
-    for (int t = 64 - 1; t >= 0; t--) {    /* time */
-        make_lstm_add(d_lstm_add, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                p->lstm_bias_hh_l0);                                    LAP(22);
-        lstm_tanh_back(d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
-                linear_cross_entropy_dot, d_lstm_add, lstm_add[t], t);  LAP(23);
-        gemm_packed_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_weight_hh_l0_packed_2,
-                &lstm_matmul_back_shape, false);                        LAP(24);
-    }
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, d_lstm_dot2);
+            for (int t = 64 - 1; t >= 0; t--) {    /* time */
+                make_lstm_add(from, to, d_lstm_add, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0);
+                lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
+                        linear_cross_entropy_dot, d_lstm_add, lstm_add[t], t);
+                gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
+                        &lstm_matmul_back_shape, false, from, to);
+            }
+        }
+    }                                                                   LAP(21);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(25);
+            BATCH * SEQ);                                               LAP(27);
     matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(26);
-    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(27);
+            64, BATCH * SEQ);                                           LAP(28);
+    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(29);
     matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(28);
-    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(29);
-    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(30);
+            4 * HIDDEN);                                                LAP(30);
+    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(31);
+    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(32);
 }
 
 static void run_train(const Lathe_call *c)
@@ -530,44 +568,18 @@ static void run_train(const Lathe_call *c)
  *
  *   memory: 33,292,288 bytes for 24 buffers, 0 of them made over an input
  *           41,468,032 without sharing, no less than 33,292,288
- *   buffer                   shape                     bytes    offset steps
- *   d_lstm_mul               [BATCH][HIDDEN]           32768  33226752   0-25  |-------------|
- *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33259520   1-25  |-------------|
- *   embed_gather             [BATCH][64][64]          524288   8388608   2-8    |--|
- *   d_lstm_permute           [64][32][64]             524288  32571392   3-27   |-------------|
- *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]    1048576  18874368   4-13    |----|
- *   .._weight_hh_l0_packed_2 [4 * HIDDEN][HIDDEN]    1048576  31522816   5-25    |-----------|
- *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   6-25     |----------|
- *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-26      |----------|
- *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   8-25      |---------|
- *   lstm_mul2                [64][32][HIDDEN]        2097152  16777216   9-14       |--|
- *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   9-25       |--------|
- *   lstm_add2                [BATCH][4 * HIDDEN]      131072  19922944  11-12        |
- *   lstm_permute             [BATCH][64][HIDDEN]     2097152  18874368  14-18          |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  16777216  15-17          ||
- *   head_dot                 [BATCH][64][VOCAB]       532480  17309696  16-17           |
- *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  17842176  17-21           |--|
- *   accuracy_cast            [BATCH][64]                8192  18391168  17-20           |-|
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  18382976  17-19           |-|
- *   d_head_bias_partial      [BATCH][VOCAB]             8320  18374656  17-17           |
- *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  21-25              |-|
- *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  22-29              |---|
- *   d_lstm_add               [BATCH][4 * HIDDEN]      131072  33095680  23-24               |
- *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  28-28                  |
- *   d_lstm_dot               [64][32][64]             524288         0  29-30                  ||
  */
 void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
         Char_rnn_grad_out *out, char *work)
 {
     float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33226752);
-    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33259520);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
     float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
-    float (*lstm_weight_hh_l0_packed)[4 * HIDDEN] = (void *)(work + 18874368);
-    float (*lstm_weight_hh_l0_packed_2)[HIDDEN] = (void *)(work + 31522816);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
+    float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
     float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
     float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
     float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
     float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
     float (*lstm_add2)[4 * HIDDEN] = (void *)(work + 19922944);
@@ -579,6 +591,7 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     float *linear_cross_entropy_sub2 = (void *)(work + 18382976);
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 18374656);
     float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
+    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33259520);
     float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
     float (*d_lstm_add)[4 * HIDDEN] = (void *)(work + 33095680);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
@@ -586,24 +599,28 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
 
     /* forward */
     lstm_fill_back(d_lstm_mul);                                         LAP(0);
-    lstm_fill_back(d_lstm_dot2);                                        LAP(1);
-    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(2);
-    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(3);
-    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(4);
-    pack_f32(*lstm_weight_hh_l0_packed_2, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256,
-            1);                                                         LAP(5);
-    lstm_fill_back(lstm_add[0]);                                        LAP(6);
-    lstm_fill_back(lstm_mul[0]);                                        LAP(7);
+    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
+    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
+    lstm_fill_back(lstm_add[0]);                                        LAP(5);
     gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
-            false);                                                     LAP(8);
-    for (int t = 0; t < 64; t++) {    /* time */
-        gemm_packed_f32(*lstm_dot[t], *lstm_mul[t], *lstm_weight_hh_l0_packed,
-                &lstm_matmul_shape_2, false);                           LAP(10);
-        make_lstm_add(lstm_add2, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                p->lstm_bias_hh_l0);                                    LAP(11);
-        lstm_tanh(lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_add2); LAP(12);
-        lstm_copy(lstm_mul2[t], lstm_mul[t + 1]);                       LAP(13);
-    }
+            false);                                                     LAP(6);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, lstm_mul[0]);
+            for (int t = 0; t < 64; t++) {    /* time */
+                gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
+                        &lstm_matmul_shape_2, false, from, to);
+                make_lstm_add(from, to, lstm_add2, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0);
+                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_add2);
+                lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
+            }
+        }
+    }                                                                   LAP(7);
     lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(14);
     matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
             BATCH * SEQ, VOCAB, HIDDEN);                                LAP(15);
@@ -620,23 +637,30 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
             BATCH * SEQ, HIDDEN, VOCAB);                                LAP(21);
 
     /* backward */
-    for (int t = 64 - 1; t >= 0; t--) {    /* time */
-        make_lstm_add(d_lstm_add, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                p->lstm_bias_hh_l0);                                    LAP(23);
-        lstm_tanh_back(d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
-                linear_cross_entropy_dot, d_lstm_add, lstm_add[t], t);  LAP(24);
-        gemm_packed_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_weight_hh_l0_packed_2,
-                &lstm_matmul_back_shape, false);                        LAP(25);
-    }
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, d_lstm_dot2);
+            for (int t = 64 - 1; t >= 0; t--) {    /* time */
+                make_lstm_add(from, to, d_lstm_add, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0);
+                lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
+                        linear_cross_entropy_dot, d_lstm_add, lstm_add[t], t);
+                gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
+                        &lstm_matmul_back_shape, false, from, to);
+            }
+        }
+    }                                                                   LAP(22);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(26);
+            BATCH * SEQ);                                               LAP(28);
     matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(27);
-    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(28);
+            64, BATCH * SEQ);                                           LAP(29);
+    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(30);
     matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(29);
-    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(30);
-    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(31);
+            4 * HIDDEN);                                                LAP(31);
+    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(32);
+    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(33);
 }
 
 static void run_grad(const Lathe_call *c)
@@ -646,59 +670,63 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 11,862,016 bytes for 12 buffers, 0 of them made over an input
- *           15,032,320 without sharing, no less than 11,862,016
- *   buffer                   shape                    bytes    offset steps
- *   lstm_add                 [BATCH][HIDDEN]          32768  11796480   0-9   |-----------|
- *   lstm_mul                 [BATCH][HIDDEN]          32768  11829248   1-9    |----------|
- *   embed_gather             [BATCH][64][64]         524288   8388608   2-4     |--|
- *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]   1048576  10485760   3-9       |-------|
- *   lstm_dot2                [64][32][4 * HIDDEN]   8388608         0   4-9        |------|
- *   lstm_mul2                [64][32][HIDDEN]       2097152   8388608   5-10        |------|
- *   lstm_dot                 [BATCH][4 * HIDDEN]     131072  11534336   6-7           ||
- *   lstm_add3                [BATCH][4 * HIDDEN]     131072  11665408   7-8            ||
- *   lstm_permute             [BATCH][64][HIDDEN]    2097152         0  10-11               ||
- *   linear_cross_entropy_dot [BATCH * SEQ][VOCAB]    532480   2097152  11-12                |-|
- *   accuracy_cast            [BATCH][64]               8192      8192  12-14                  |--|
- *   linear_cross_entropy_sub [BATCH * SEQ]             8192         0  12-13                  ||
+ *   memory: 11,862,016 bytes for 13 buffers, 0 of them made over an input
+ *           15,130,624 without sharing, no less than 11,862,016
  */
 void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rnn_eval_out *out,
         char *work)
 {
     float (*lstm_add)[HIDDEN] = (void *)(work + 11796480);
-    float (*lstm_mul)[HIDDEN] = (void *)(work + 11829248);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
-    float (*lstm_weight_hh_l0_packed)[4 * HIDDEN] = (void *)(work + 10485760);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 10485760);
     float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[HIDDEN] = (void *)(work + 11829248);
     float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11534336);
-    float (*lstm_add3)[4 * HIDDEN] = (void *)(work + 11665408);
+    float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11665408);
+    float (*lstm_add3)[4 * HIDDEN] = (void *)(work + 11534336);
+    float (*linear_cross_entropy_matmul_packed)[96] = (void *)(work + 2629632);
     float (*lstm_permute)[64][HIDDEN] = (void *)(work + 0);
     float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 2097152);
-    float (*accuracy_cast)[64] = (void *)(work + 8192);
-    float *linear_cross_entropy_sub = (void *)(work + 0);
+    float (*accuracy_cast)[64] = (void *)(work + 2736128);
+    float *linear_cross_entropy_sub = (void *)(work + 2727936);
 
     lstm_fill_back(lstm_add);                                           LAP(0);
-    lstm_fill_back(lstm_mul);                                           LAP(1);
-    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(2);
-    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(2);
     gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
-            false);                                                     LAP(4);
-    for (int t = 0; t < 64; t++) {    /* time */
-        gemm_packed_f32(*lstm_dot, *lstm_mul, *lstm_weight_hh_l0_packed,
-                &lstm_matmul_shape_2, false);                           LAP(6);
-        make_lstm_add(lstm_add3, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot,
-                p->lstm_bias_hh_l0);                                    LAP(7);
-        lstm_tanh_2(lstm_add, lstm_mul2[t], lstm_add3);                 LAP(8);
-        lstm_copy(lstm_mul, lstm_mul2[t]);                              LAP(9);
-    }
-    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(10);
-    matmul_nt_f32(*linear_cross_entropy_dot, **lstm_permute, *p->head_weight, BATCH * SEQ,
-            VOCAB, HIDDEN);                                             LAP(11);
-    linear_cross_entropy_accuracy_exp_2(linear_cross_entropy_sub, *accuracy_cast,
-            linear_cross_entropy_dot, p->head_bias, *in->targets);      LAP(12);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(13);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(14);
+            false);                                                     LAP(3);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, lstm_mul);
+            for (int t = 0; t < 64; t++) {    /* time */
+                gemm_packed_rows_f32(*lstm_dot, *lstm_mul, *lstm_matmul_packed,
+                        &lstm_matmul_shape_2, false, from, to);
+                make_lstm_add(from, to, lstm_add3, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot,
+                        p->lstm_bias_hh_l0);
+                lstm_tanh_2(from, to, lstm_add, lstm_mul2[t], lstm_add3);
+                lstm_copy(from, to, lstm_mul, lstm_mul2[t]);
+            }
+        }
+    }                                                                   LAP(4);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH * SEQ, 1, 405);
+        pack_shared_f32(*linear_cross_entropy_matmul_packed, *p->head_weight, HIDDEN, VOCAB, 1,
+                256);
+        MEET
+        SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+            const int to = min_i32(from + tall, BATCH * SEQ);
+            lstm_copy_3(from, to, lstm_permute, lstm_mul2);
+            gemm_packed_rows_f32(*linear_cross_entropy_dot, **lstm_permute,
+                    *linear_cross_entropy_matmul_packed, &linear_cross_entropy_matmul_shape, false,
+                    from, to);
+            linear_cross_entropy_accuracy_exp_2(from, to, linear_cross_entropy_sub, *accuracy_cast,
+                    linear_cross_entropy_dot, p->head_bias, *in->targets);
+        }
+    }                                                                   LAP(11);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(16);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(17);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -710,12 +738,6 @@ static void run_eval(const Lathe_call *c)
  *
  *   memory: 12,288 bytes for 5 buffers, 0 of them made over an input
  *           12,864 without sharing, no less than 12,288
- *   buffer       shape               bytes    offset steps
- *   embed_gather [1][1][64]            256      4096   0-1   |-----|
- *   lstm_dot2    [1][4 * HIDDEN]      4096         0   1-3         |-----------|
- *   lstm_dot     [1][4 * HIDDEN]      4096      4096   2-3               |-----|
- *   lstm_add2    [1][4 * HIDDEN]      4096      8192   3-4                     |-----|
- *   head_dot     [1][1][VOCAB]         260         0   5-6                                 |-----|
  */
 void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
         Char_rnn_decode_out *out, Char_rnn_state *s, char *work)
@@ -803,30 +825,20 @@ static const Lathe_tensor train_out[] = {
 static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */
     {0, "lstm_fill_back", "d_lstm_mul: copy",
      "lstm", "char_rnn.lua:16", 0, 32768},
-    {1, "lstm_fill_back", "d_lstm_dot2: copy",
-     "lstm", "char_rnn.lua:16", 0, 32768},
-    {2, "make_embed_gather", "embed_gather = embed_weight[tokens]",
+    {1, "make_embed_gather", "embed_gather = embed_weight[tokens]",
      "embed", "char_rnn.lua:15", 0, 1056768},
-    {3, "lstm_copy_back", "d_lstm_permute: copy",
+    {2, "lstm_copy_back", "d_lstm_permute: copy",
      "lstm", "char_rnn.lua:16", 0, 1048576},
-    {4, "lstm_matmul_pack", "lstm_weight_hh_l0_packed = lstm_weight_hh_l0, packed",
+    {3, "lstm_matmul_pack", "lstm_matmul_packed = lstm_weight_hh_l0, packed",
      "lstm", "char_rnn.lua:16", 0, 2097152},
-    {5, "lstm_matmul_back_pack", "lstm_weight_hh_l0_packed_2 = lstm_weight_hh_l0, packed",
+    {4, "lstm_matmul_back_pack", "lstm_matmul_back_packed = lstm_weight_hh_l0, packed",
      "lstm", "char_rnn.lua:16", 0, 2097152},
-    {6, "lstm_fill_back", "lstm_add: copy",
+    {5, "lstm_fill_back", "lstm_add: copy",
      "lstm", "char_rnn.lua:16", 0, 32768},
-    {7, "lstm_fill_back", "lstm_mul: copy",
-     "lstm", "char_rnn.lua:16", 0, 32768},
-    {8, "lstm_matmul", "lstm_dot2 = embed_gather . lstm_weight_ih_l0",
+    {6, "lstm_matmul", "lstm_dot2 = embed_gather . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:16", 268435456, 17301504},
-    {10, "lstm_matmul", "lstm_dot = lstm_mul . lstm_weight_hh_l0_packed",
-     "lstm", "char_rnn.lua:16", 16777216, 1212416},
-    {11, "make_lstm_add", "lstm_add2: add",
-     "lstm", "char_rnn.lua:16", 0, 401408},
-    {12, "lstm_tanh", "lstm_add, lstm_mul: mul, tanh, add",
-     "lstm", "char_rnn.lua:16", 0, 229376},
-    {13, "lstm_copy", "lstm_mul2: copy",
-     "lstm", "char_rnn.lua:16", 0, 65536},
+    {7, "lstm_fill_to_time", "panel by panel: lstm_fill, time",
+     "lstm", "char_rnn.lua:16", 1073741824, 122191872},
     {14, "lstm_copy_2", "lstm_permute: copy",
      "lstm", "char_rnn.lua:16", 0, 4194304},
     {15, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
@@ -841,23 +853,19 @@ static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line
      "accuracy", "char_rnn.lua:21", 0, 8196},
     {20, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
      "linear_cross_entropy", "char_rnn.lua:20", 68157440, 2696192},
-    {22, "make_lstm_add", "d_lstm_add: add",
-     "lstm", "char_rnn.lua:16", 0, 401408},
-    {23, "lstm_tanh_back", "d_lstm_mul, d_lstm_concat: add, mul, tanh, sub",
-     "lstm", "char_rnn.lua:16", 0, 425984},
-    {24, "lstm_matmul_back", "d_lstm_dot2 = d_lstm_concat . lstm_weight_hh_l0_packed_2",
-     "lstm", "char_rnn.lua:16", 16777216, 1212416},
-    {25, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
+    {21, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
+     "lstm", "char_rnn.lua:16", 1073741824, 130580480},
+    {27, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
      "lstm", "char_rnn.lua:16", 1073741824, 11534336},
-    {26, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
+    {28, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
      "lstm", "char_rnn.lua:16", 268435456, 9175040},
-    {27, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
+    {29, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
      "lstm", "char_rnn.lua:16", 0, 8392704},
-    {28, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
+    {30, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:16", 268435456, 9175040},
-    {29, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
+    {31, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
      "embed", "char_rnn.lua:15", 0, 549120},
-    {30, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
+    {32, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
      "lstm", "char_rnn.lua:16", 0, 8192},
 };
 static const Lathe_tensor grad_in[] = {
@@ -898,7 +906,7 @@ static const Lathe_tensor decode_out[] = {
 static const Lathe_entry entries[] = {
     {.name = "train", .run = run_train, .work_bytes = 33292288, .flops = 4231004160,
      .in_bytes = sizeof(Char_rnn_train_in), .out_bytes = sizeof(Char_rnn_train_out), .inputs = 2,
-             .outputs = 2, .input = train_in, .output = train_out, .kernels = 29,
+             .outputs = 2, .input = train_in, .output = train_out, .kernels = 22,
              .kernel = train_kernels},
     {.name = "grad", .run = run_grad, .work_bytes = 33292288, .flops = 4299161600,
      .in_bytes = sizeof(Char_rnn_grad_in), .out_bytes = sizeof(Char_rnn_grad_out), .inputs = 2,

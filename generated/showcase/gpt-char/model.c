@@ -29,10 +29,10 @@ KERNEL void add(float (*RESTRICT h_add)[SEQ][WIDTH],
 }
 
 /* ln_1_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:17 h.ln_1      moves 786,944 bytes */
-KERNEL void ln_1(float (*RESTRICT ln_1_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
-        const float *RESTRICT ln_1_weight)
+KERNEL void ln_1(int from, int to, float (*RESTRICT ln_1_mul)[WIDTH],
+        const float (*RESTRICT h_add)[WIDTH], const float *RESTRICT ln_1_weight)
 {
-    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+    for (int r = from; r < to; r++) {
         float sums[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++)
@@ -45,18 +45,18 @@ KERNEL void ln_1(float (*RESTRICT ln_1_mul)[WIDTH], const float (*RESTRICT h_add
                 sums_2[l] += diff * diff;
             }
         const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
-        EACH for (int c = 0; c < WIDTH; c++)
+        for (int c = 0; c < WIDTH; c++)
             ln_1_mul[r][c] = (h_add[r][c] - mean) * rstd * ln_1_weight[c];
     }
 }
 
 /* h_add2, ln_2_mul: add, sum, div, sub, mul, rsqrt      gpt.lua:24 h.ln_2
  *     moves 1,573,376 bytes */
-KERNEL void h_ln_2(float (*RESTRICT h_add2)[WIDTH], float (*RESTRICT ln_2_mul)[WIDTH],
-        const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT c_proj_dot)[WIDTH],
-        const float *RESTRICT ln_2_weight)
+KERNEL void h_ln_2(int from, int to, float (*RESTRICT h_add2)[WIDTH],
+        float (*RESTRICT ln_2_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
+        const float (*RESTRICT c_proj_dot)[WIDTH], const float *RESTRICT ln_2_weight)
 {
-    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+    for (int r = from; r < to; r++) {
         float sums[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
@@ -72,29 +72,51 @@ KERNEL void h_ln_2(float (*RESTRICT h_add2)[WIDTH], float (*RESTRICT ln_2_mul)[W
                 sums_2[l] += diff * diff;
             }
         const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
-        EACH for (int c = 0; c < WIDTH; c++)
+        for (int c = 0; c < WIDTH; c++)
             ln_2_mul[r][c] = (h_add[r][c] + c_proj_dot[r][c] - mean) * rstd * ln_2_weight[c];
     }
 }
 
 /* mlp_mul: mul, erf, add      gpt.lua:25 h.mlp      moves 3,145,728 bytes */
-KERNEL void mlp_erf(float (*RESTRICT mlp_mul)[4 * WIDTH],
+KERNEL void mlp_erf(int from, int to, float (*RESTRICT mlp_mul)[4 * WIDTH],
         const float (*RESTRICT c_fc_dot)[4 * WIDTH])
 {
-    PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
-        EACH for (int c = 0; c < 4 * WIDTH; c++) {
+    for (int r = from; r < to; r++)
+        for (int c = 0; c < 4 * WIDTH; c++) {
             const float x = c_fc_dot[r][c];
             mlp_mul[r][c] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
         }
 }
 
 /* h_add: add      gpt.lua:29 h      moves 1,179,648 bytes */
-KERNEL void make_h_add(float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT h_add2)[WIDTH],
-        const float (*RESTRICT c_proj_dot2)[WIDTH])
+KERNEL void make_h_add(int from, int to, float (*RESTRICT h_add)[WIDTH],
+        const float (*RESTRICT h_add2)[WIDTH], const float (*RESTRICT c_proj_dot2)[WIDTH])
 {
-    PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
-        EACH for (int c = 0; c < WIDTH; c++)
+    for (int r = from; r < to; r++)
+        for (int c = 0; c < WIDTH; c++)
             h_add[r][c] = h_add2[r][c] + c_proj_dot2[r][c];
+}
+
+/* ln_f_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:135 ln_f      moves 786,944 bytes */
+KERNEL void ln_f(float (*RESTRICT ln_f_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
+        const float *RESTRICT ln_f_weight)
+{
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+        float sums[LANES] = {0};
+        for (int c = 0; c < WIDTH; c += LANES)
+            SIMD for (int l = 0; l < LANES; l++)
+                sums[l] += h_add[r][c + l];
+        const float mean = sum_lanes_f32(sums) / WIDTH;
+        float sums_2[LANES] = {0};
+        for (int c = 0; c < WIDTH; c += LANES)
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float diff = h_add[r][c + l] - mean;
+                sums_2[l] += diff * diff;
+            }
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+        EACH for (int c = 0; c < WIDTH; c++)
+            ln_f_mul[r][c] = (h_add[r][c] - mean) * rstd * ln_f_weight[c];
+    }
 }
 
 /* linear_cross_entropy_sub2, accuracy_cast,
@@ -281,12 +303,12 @@ KERNEL void ln_2_h_back(float (*RESTRICT d_ln_2_mul)[WIDTH], float *RESTRICT d_l
 
 /* d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg
  *     gpt.lua:17 h.ln_1      moves 1,967,104 bytes */
-KERNEL void ln_1_h_back(float (*RESTRICT d_ln_1_mul)[WIDTH], float *RESTRICT d_ln_1_weight,
+KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT d_ln_1_mul)[WIDTH],
         float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_add)[WIDTH],
         const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT d_c_attn_dot)[WIDTH],
         const float *RESTRICT ln_1_weight, const float (*RESTRICT d_h_add3)[WIDTH])
 {
-    PARALLEL for (int k = 0; k < 32; k++) {
+    for (int k = from / 24; k * 24 < to; k++) {
         for (int c = 0; c < WIDTH; c++)
             d_h_ln_1_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
@@ -318,13 +340,20 @@ KERNEL void ln_1_h_back(float (*RESTRICT d_ln_1_mul)[WIDTH], float *RESTRICT d_l
                     d_h_ln_1_weight_partial[k][c + l] += x * product_2;
                 }
             const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
-            EACH for (int c = 0; c < WIDTH; c++) {
+            for (int c = 0; c < WIDTH; c++) {
                 const float product = ratio * (h_add[r][c] - mean);
                 d_h_add[r][c] = d_h_add3[r][c] + (d_c_attn_dot[r][c] * ln_1_weight[c] * rstd +
                         product + product) + mean_2;
             }
         }
     }
+}
+
+/* d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg
+ *     gpt.lua:17 h.ln_1      moves 16,384 bytes */
+KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
+        float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH])
+{
     for (int c = 0; c < WIDTH; c++)
         d_ln_1_weight[c] = d_h_ln_1_weight_partial[0][c];
     for (int k = 1; k < 32; k++)
@@ -365,11 +394,11 @@ KERNEL void wpe_sum_back(float *RESTRICT d_wpe_weight,
 
 /* linear_cross_entropy_sub, accuracy_cast: rmax, sub, exp, eq, where, cast, neg, sum, log
  *     gpt.lua:140 accuracy      moves 211,968 bytes */
-KERNEL void linear_cross_entropy_accuracy_exp_2(float *RESTRICT linear_cross_entropy_sub,
-        float *RESTRICT accuracy_cast, const float (*RESTRICT linear_cross_entropy_dot)[VOCAB],
-        const int *RESTRICT targets)
+KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
+        float *RESTRICT linear_cross_entropy_sub, float *RESTRICT accuracy_cast,
+        const float (*RESTRICT linear_cross_entropy_dot)[VOCAB], const int *RESTRICT targets)
 {
-    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
+    for (int r = from; r < to; r++) {
         float maxima[LANES];
         for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
@@ -489,6 +518,33 @@ KERNEL void mlp_erf_2(float *RESTRICT mlp_mul, const float *RESTRICT c_fc_dot)
     }
 }
 
+/* Matrix products that are no plain ones: extents, and strides in numbers. */
+
+/* c_attn_dot = ln_1_mul . c_attn_matmul_packed      gpt.lua:18 h.attn.c_attn */
+static const Lathe_gemm c_attn_matmul_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1,
+        .b_k = 0, .b_n = 0, .c_m = 384, .c_n = 1};
+
+/* c_proj_dot = attn_heads . c_proj_matmul_packed      gpt.lua:18 h.attn.c_proj */
+static const Lathe_gemm c_proj_matmul_shape = {.M = 768, .N = 128, .K = 128, .a_m = 128, .a_k = 1,
+        .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+
+/* c_fc_dot = ln_2_mul . c_fc_matmul_packed      gpt.lua:25 h.mlp.c_fc */
+static const Lathe_gemm c_fc_matmul_shape = {.M = 768, .N = 512, .K = 128, .a_m = 128, .a_k = 1,
+        .b_k = 0, .b_n = 0, .c_m = 512, .c_n = 1};
+
+/* c_proj_dot2 = mlp_mul . c_proj_matmul_packed_2      gpt.lua:25 h.mlp.c_proj */
+static const Lathe_gemm c_proj_matmul_shape_2 = {.M = 768, .N = 128, .K = 512, .a_m = 512,
+        .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+
+/* d_c_attn_dot = d_c_attn_concat . c_attn_matmul_back_packed      gpt.lua:18 h.attn.c_attn */
+static const Lathe_gemm c_attn_matmul_back_shape = {.M = 768, .N = 128, .K = 384, .a_m = 384,
+        .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+
+/* linear_cross_entropy_dot = ln_f_mul . linear_cross_entropy_matmul_packed
+ *     gpt.lua:139 linear_cross_entropy */
+static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 768, .N = 65, .K = 128,
+        .a_m = 128, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
+
 /* Attention: extents, and strides of its operands in numbers. */
 
 /* attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot
@@ -533,38 +589,43 @@ static const Lathe_attention attn_attention_heads_3 = {.nbatch = 1, .batch = {1}
 
 /* train
  *
- *   memory: 19,709,952 bytes for 33 buffers, 4 of them made over an input
- *           29,667,328 without sharing, no less than 19,709,952
+ *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
+ *           30,650,368 without sharing, no less than 19,709,952
  *   buffer                   shape                       bytes    offset steps
  *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   |
- *   h_add                    [5][12][64][128]          1966080  11010048   1-32  |--------------|
- *   c_fc_dot                 [4][12][64][512]          6291456         0   2-32  |--------------|
- *   c_proj_dot               [4][12][64][128]          1572864  12976128   2-32  |--------------|
- *   attn_heads               [4][12][64][4][32]        1572864  14548992   2-32  |--------------|
- *   c_attn_dot               [4][12][64][384]          4718592   6291456   2-32  |--------------|
- *   attn_lse                 [4][12][4][64]              49152  19660800   2-32  |--------------|
- *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   3-4    |
- *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   7-8      |
- *   h_add2                   [BATCH][SEQ][WIDTH]        393216  17694720   7-11     |-|
- *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864  16121856   9-10      |
- *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216  18087936  10-11      ||
- *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216  16121856  12-15       |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]       199680  16515072  13-18        |-|
- *   accuracy_cast            [BATCH][SEQ]                 3072  16717824  14-17        |-|
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                3072  16714752  14-16        ||
- *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]       393216  19267584  18-34          |-------|
- *   d_ln_f_weight_partial    [32][WIDTH]                 16384  16121856  19-19          |
- *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]   1572864  16121856  21-26           |--|
- *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]   1572864  17694720  22-23            |
- *   d_c_fc_dot               [BATCH][SEQ][WIDTH]        393216  17694720  24-31             |--|
- *   d_ln_2_mul               [BATCH][SEQ][WIDTH]        393216  18087936  25-26             ||
- *   d_h_ln_2_weight_partial  [32][WIDTH]                 16384  18481152  25-25             |
- *   d_c_proj_dot             [BATCH][SEQ][WIDTH]        393216  17301504  28-29               |
- *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]   1179648  16121856  29-32               |-|
- *   d_c_attn_dot             [BATCH][SEQ][WIDTH]        393216  17301504  30-31                |
- *   d_ln_1_mul               [BATCH][SEQ][WIDTH]        393216  18087936  31-32                ||
- *   d_h_ln_1_weight_partial  [32][WIDTH]                 16384  18481152  31-31                |
- *   d_wpe_weight_partial     [2][SEQ * WIDTH]            65536         0  34-34                  |
+ *   h_add                    [5][12][64][128]          1966080  11010048   1-41  |--------------|
+ *   c_fc_dot                 [4][12][64][512]          6291456         0   2-41  |--------------|
+ *   c_proj_dot               [4][12][64][128]          1572864  12976128   2-41  |--------------|
+ *   attn_heads               [4][12][64][4][32]        1572864  14548992   2-41  |--------------|
+ *   c_attn_dot               [4][12][64][384]          4718592   6291456   2-41  |--------------|
+ *   attn_lse                 [4][12][4][64]              49152  19660800   2-41  |--------------|
+ *   c_attn_matmul_packed     [WIDTH][3 * WIDTH]         196608  16515072   3-6    ||
+ *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   3-6    ||
+ *   c_proj_matmul_packed     [WIDTH][WIDTH]              65536  19398656   8-17    |---|
+ *   c_fc_matmul_packed       [WIDTH][4 * WIDTH]         262144  18874368   8-17    |---|
+ *   c_proj_matmul_packed_2   [4 * WIDTH][WIDTH]         262144  19136512   8-17    |---|
+ *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216  18087936   8-17    |---|
+ *   h_add2                   [BATCH][SEQ][WIDTH]        393216  18481152   8-17    |---|
+ *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864  16121856   8-17    |---|
+ *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216  17694720   8-17    |---|
+ *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216  16121856  18-21        ||
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]       199680  16515072  19-24         ||
+ *   accuracy_cast            [BATCH][SEQ]                 3072  16717824  20-23         ||
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                3072  16714752  20-22         ||
+ *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]       393216  19267584  24-43          |-------|
+ *   d_ln_f_weight_partial    [32][WIDTH]                 16384  16121856  25-25           |
+ *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]   1572864  16121856  27-32            ||
+ *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]   1572864  17694720  28-29            |
+ *   d_c_fc_dot               [BATCH][SEQ][WIDTH]        393216  17694720  30-39             |--|
+ *   d_ln_2_mul               [BATCH][SEQ][WIDTH]        393216  18087936  31-32             |
+ *   d_h_ln_2_weight_partial  [32][WIDTH]                 16384  18481152  31-31             |
+ *   d_c_proj_dot             [BATCH][SEQ][WIDTH]        393216  17301504  34-35              ||
+ *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]   1179648  16121856  35-40               ||
+ *   ..ttn_matmul_back_packed [3 * WIDTH][WIDTH]         196608  18481152  36-39               ||
+ *   d_c_attn_dot             [BATCH][SEQ][WIDTH]        393216  17301504  36-39               ||
+ *   d_ln_1_mul               [BATCH][SEQ][WIDTH]        393216  18087936  36-40               ||
+ *   d_h_ln_1_weight_partial  [32][WIDTH]                 16384  18677760  36-41               |-|
+ *   d_wpe_weight_partial     [2][SEQ * WIDTH]            65536         0  43-43                  |
  */
 void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_train_out *out,
         char *work)
@@ -576,11 +637,15 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*attn_heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
     float (*c_attn_dot)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
     float (*attn_lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
+    float (*c_attn_matmul_packed)[3 * WIDTH] = (void *)(work + 16515072);
     float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*c_proj_matmul_packed)[WIDTH] = (void *)(work + 19398656);
+    float (*c_fc_matmul_packed)[4 * WIDTH] = (void *)(work + 18874368);
+    float (*c_proj_matmul_packed_2)[WIDTH] = (void *)(work + 19136512);
+    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 18481152);
     float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
-    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 17694720);
     float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
     float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16515072);
     float (*linear_cross_entropy_sub)[VOCAB] = (void *)linear_cross_entropy_dot2;
@@ -598,75 +663,109 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
     float (*d_c_proj_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_c_attn_concat)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
+    float (*c_attn_matmul_back_packed)[WIDTH] = (void *)(work + 18481152);
     float (*d_c_attn_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_ln_1_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     /* forward */
     make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
     add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        ln_1(*ln_1_mul, *h_add[l], p->h[l].ln_1_weight);                LAP(3);
-        matmul_nt_f32(**c_attn_dot[l], **ln_1_mul, *p->h[l].attn_c_attn_weight,
-                BATCH * SEQ, 3 * WIDTH, WIDTH);                         LAP(4);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 1, 255);
+            pack_shared_f32(*c_attn_matmul_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
+                    1, 128);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                ln_1(from, to, *ln_1_mul, *h_add[l], p->h[l].ln_1_weight);
+                gemm_packed_rows_f32(**c_attn_dot[l], **ln_1_mul, *c_attn_matmul_packed,
+                        &c_attn_matmul_shape, false, from, to);
+            }
+        }                                                               LAP(3);
         attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
                 &c_attn_dot[l][0][0][128], &c_attn_dot[l][0][0][256],
-                &attn_attention_heads, NULL);                           LAP(5);
-        matmul_nt_f32(**c_proj_dot[l], ***attn_heads[l], *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(6);
-        h_ln_2(*h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight); LAP(7);
-        matmul_nt_f32(**c_fc_dot[l], **ln_2_mul, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                4 * WIDTH, WIDTH);                                      LAP(8);
-        mlp_erf(*mlp_mul, *c_fc_dot[l]);                                LAP(9);
-        matmul_nt_f32(**c_proj_dot2, **mlp_mul, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(10);
-        make_h_add(*h_add[l + 1], *h_add2, *c_proj_dot2);               LAP(11);
+                &attn_attention_heads, NULL);                           LAP(7);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 1, 192);
+            pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
+                    128);
+            pack_shared_f32(*c_fc_matmul_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
+                    128);
+            pack_shared_f32(*c_proj_matmul_packed_2, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
+                    1, 512);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                gemm_packed_rows_f32(**c_proj_dot[l], ***attn_heads[l], *c_proj_matmul_packed,
+                        &c_proj_matmul_shape, false, from, to);
+                h_ln_2(from, to, *h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l],
+                        p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc_dot[l], **ln_2_mul, *c_fc_matmul_packed,
+                        &c_fc_matmul_shape, false, from, to);
+                mlp_erf(from, to, *mlp_mul, *c_fc_dot[l]);
+                gemm_packed_rows_f32(**c_proj_dot2, **mlp_mul, *c_proj_matmul_packed_2,
+                        &c_proj_matmul_shape_2, false, from, to);
+                make_h_add(from, to, *h_add[l + 1], *h_add2, *c_proj_dot2);
+            }
+        }                                                               LAP(8);
     }
-    ln_1(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(12);
+    ln_f(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(18);
     matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
-            VOCAB, WIDTH);                                              LAP(13);
+            VOCAB, WIDTH);                                              LAP(19);
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
-            *accuracy_cast, *in->targets);                              LAP(14);
+            *accuracy_cast, *in->targets);                              LAP(20);
     matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
-            BATCH * SEQ);                                               LAP(15);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(16);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(17);
+            BATCH * SEQ);                                               LAP(21);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(22);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(23);
     matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
-            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(18);
+            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(24);
 
     /* backward */
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
-            p->ln_f_weight);                                            LAP(19);
+            p->ln_f_weight);                                            LAP(25);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
         matmul_nn_f32(**d_c_proj_dot2, **d_h_add, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
-                4 * WIDTH, WIDTH);                                      LAP(21);
-        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(22);
+                4 * WIDTH, WIDTH);                                      LAP(27);
+        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(28);
         matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_add, **d_mlp_mul, WIDTH,
-                4 * WIDTH, BATCH * SEQ);                                LAP(23);
+                4 * WIDTH, BATCH * SEQ);                                LAP(29);
         matmul_nn_f32(**d_c_fc_dot, **d_c_fc_add, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(24);
+                WIDTH, 4 * WIDTH);                                      LAP(30);
         ln_2_h_back(*d_ln_2_mul, d->h[l].ln_2_weight, d_h_ln_2_weight_partial, *d_h_add3,
-                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(25);
+                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(31);
         matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc_add, **d_ln_2_mul, 4 * WIDTH,
-                WIDTH, BATCH * SEQ);                                    LAP(26);
+                WIDTH, BATCH * SEQ);                                    LAP(32);
         matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_h_add3, ***attn_heads[l], WIDTH,
-                WIDTH, BATCH * SEQ);                                    LAP(27);
+                WIDTH, BATCH * SEQ);                                    LAP(33);
         matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(28);
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(34);
         attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][128],
                 &d_c_attn_concat[0][0][256], **c_attn_dot[l], &c_attn_dot[l][0][0][128],
                 &c_attn_dot[l][0][0][256], ***attn_heads[l], **attn_lse[l],
-                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(29);
-        matmul_nn_f32(**d_c_attn_dot, **d_c_attn_concat, *p->h[l].attn_c_attn_weight,
-                BATCH * SEQ, WIDTH, 3 * WIDTH);                         LAP(30);
-        ln_1_h_back(*d_ln_1_mul, d->h[l].ln_1_weight, d_h_ln_1_weight_partial, *d_h_add,
-                *h_add[l], *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3); LAP(31);
+                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(35);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 24, 336);
+            pack_shared_f32(*c_attn_matmul_back_packed, *p->h[l].attn_c_attn_weight, 3 * WIDTH,
+                    WIDTH, 128, 1);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                gemm_packed_rows_f32(**d_c_attn_dot, **d_c_attn_concat, *c_attn_matmul_back_packed,
+                        &c_attn_matmul_back_shape, false, from, to);
+                ln_1_h_back(from, to, *d_ln_1_mul, d_h_ln_1_weight_partial, *d_h_add, *h_add[l],
+                        *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3);
+            }
+        }                                                               LAP(36);
         matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_c_attn_concat, **d_ln_1_mul,
-                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(32);
+                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(40);
+        ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(41);
     }
-    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(33);
-    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(34);
+    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(42);
+    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(43);
 }
 
 static void run_train(const Lathe_call *c)
@@ -676,38 +775,8 @@ static void run_train(const Lathe_call *c)
 
 /* grad
  *
- *   memory: 19,709,952 bytes for 33 buffers, 4 of them made over an input
- *           29,667,328 without sharing, no less than 19,709,952
- *   buffer                   shape                       bytes    offset steps
- *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   |
- *   h_add                    [5][12][64][128]          1966080  11010048   1-33  |--------------|
- *   c_fc_dot                 [4][12][64][512]          6291456         0   2-33  |--------------|
- *   c_proj_dot               [4][12][64][128]          1572864  12976128   2-33  |--------------|
- *   attn_heads               [4][12][64][4][32]        1572864  14548992   2-33  |--------------|
- *   c_attn_dot               [4][12][64][384]          4718592   6291456   2-33  |--------------|
- *   attn_lse                 [4][12][4][64]              49152  19660800   2-33  |--------------|
- *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   3-4    |
- *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   7-8      |
- *   h_add2                   [BATCH][SEQ][WIDTH]        393216  17694720   7-11     |-|
- *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864  16121856   9-10      |
- *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216  18087936  10-11      ||
- *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216  16121856  12-16       |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]       199680  16515072  14-19        |-|
- *   accuracy_cast            [BATCH][SEQ]                 3072  16717824  15-18        |-|
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                3072  16714752  15-17        ||
- *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]       393216  19267584  19-35          |-------|
- *   d_ln_f_weight_partial    [32][WIDTH]                 16384  16121856  20-20           |
- *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]   1572864  16121856  22-27            |-|
- *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]   1572864  17694720  23-24            |
- *   d_c_fc_dot               [BATCH][SEQ][WIDTH]        393216  17694720  25-32             |--|
- *   d_ln_2_mul               [BATCH][SEQ][WIDTH]        393216  18087936  26-27             ||
- *   d_h_ln_2_weight_partial  [32][WIDTH]                 16384  18481152  26-26             |
- *   d_c_proj_dot             [BATCH][SEQ][WIDTH]        393216  17301504  29-30               |
- *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]   1179648  16121856  30-33               |-|
- *   d_c_attn_dot             [BATCH][SEQ][WIDTH]        393216  17301504  31-32                |
- *   d_ln_1_mul               [BATCH][SEQ][WIDTH]        393216  18087936  32-33                ||
- *   d_h_ln_1_weight_partial  [32][WIDTH]                 16384  18481152  32-32                |
- *   d_wpe_weight_partial     [2][SEQ * WIDTH]            65536         0  35-35                  |
+ *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
+ *           30,650,368 without sharing, no less than 19,709,952
  */
 void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_grad_out *out,
         char *work)
@@ -719,11 +788,15 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     float (*attn_heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
     float (*c_attn_dot)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
     float (*attn_lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
+    float (*c_attn_matmul_packed)[3 * WIDTH] = (void *)(work + 16515072);
     float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*c_proj_matmul_packed)[WIDTH] = (void *)(work + 19398656);
+    float (*c_fc_matmul_packed)[4 * WIDTH] = (void *)(work + 18874368);
+    float (*c_proj_matmul_packed_2)[WIDTH] = (void *)(work + 19136512);
+    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 18481152);
     float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
-    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 17694720);
     float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
     float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16515072);
     float (*linear_cross_entropy_sub)[VOCAB] = (void *)linear_cross_entropy_dot2;
@@ -741,76 +814,110 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
     float (*d_c_proj_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_c_attn_concat)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
+    float (*c_attn_matmul_back_packed)[WIDTH] = (void *)(work + 18481152);
     float (*d_c_attn_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_ln_1_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18481152);
+    float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     /* forward */
     make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
     add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        ln_1(*ln_1_mul, *h_add[l], p->h[l].ln_1_weight);                LAP(3);
-        matmul_nt_f32(**c_attn_dot[l], **ln_1_mul, *p->h[l].attn_c_attn_weight,
-                BATCH * SEQ, 3 * WIDTH, WIDTH);                         LAP(4);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 1, 255);
+            pack_shared_f32(*c_attn_matmul_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
+                    1, 128);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                ln_1(from, to, *ln_1_mul, *h_add[l], p->h[l].ln_1_weight);
+                gemm_packed_rows_f32(**c_attn_dot[l], **ln_1_mul, *c_attn_matmul_packed,
+                        &c_attn_matmul_shape, false, from, to);
+            }
+        }                                                               LAP(3);
         attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
                 &c_attn_dot[l][0][0][128], &c_attn_dot[l][0][0][256],
-                &attn_attention_heads, NULL);                           LAP(5);
-        matmul_nt_f32(**c_proj_dot[l], ***attn_heads[l], *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(6);
-        h_ln_2(*h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight); LAP(7);
-        matmul_nt_f32(**c_fc_dot[l], **ln_2_mul, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                4 * WIDTH, WIDTH);                                      LAP(8);
-        mlp_erf(*mlp_mul, *c_fc_dot[l]);                                LAP(9);
-        matmul_nt_f32(**c_proj_dot2, **mlp_mul, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(10);
-        make_h_add(*h_add[l + 1], *h_add2, *c_proj_dot2);               LAP(11);
+                &attn_attention_heads, NULL);                           LAP(7);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 1, 192);
+            pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
+                    128);
+            pack_shared_f32(*c_fc_matmul_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
+                    128);
+            pack_shared_f32(*c_proj_matmul_packed_2, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
+                    1, 512);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                gemm_packed_rows_f32(**c_proj_dot[l], ***attn_heads[l], *c_proj_matmul_packed,
+                        &c_proj_matmul_shape, false, from, to);
+                h_ln_2(from, to, *h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l],
+                        p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc_dot[l], **ln_2_mul, *c_fc_matmul_packed,
+                        &c_fc_matmul_shape, false, from, to);
+                mlp_erf(from, to, *mlp_mul, *c_fc_dot[l]);
+                gemm_packed_rows_f32(**c_proj_dot2, **mlp_mul, *c_proj_matmul_packed_2,
+                        &c_proj_matmul_shape_2, false, from, to);
+                make_h_add(from, to, *h_add[l + 1], *h_add2, *c_proj_dot2);
+            }
+        }                                                               LAP(8);
     }
-    ln_1(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(12);
-    matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(13);
+    ln_f(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(18);
+    matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
     matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
-            VOCAB, WIDTH);                                              LAP(14);
+            VOCAB, WIDTH);                                              LAP(20);
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
-            *accuracy_cast, *in->targets);                              LAP(15);
+            *accuracy_cast, *in->targets);                              LAP(21);
     matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
-            BATCH * SEQ);                                               LAP(16);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(17);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(18);
+            BATCH * SEQ);                                               LAP(22);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(23);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(24);
     matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
-            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(19);
+            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(25);
 
     /* backward */
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
-            p->ln_f_weight);                                            LAP(20);
+            p->ln_f_weight);                                            LAP(26);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
         matmul_nn_f32(**d_c_proj_dot2, **d_h_add, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
-                4 * WIDTH, WIDTH);                                      LAP(22);
-        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(23);
+                4 * WIDTH, WIDTH);                                      LAP(28);
+        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(29);
         matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_add, **d_mlp_mul, WIDTH,
-                4 * WIDTH, BATCH * SEQ);                                LAP(24);
+                4 * WIDTH, BATCH * SEQ);                                LAP(30);
         matmul_nn_f32(**d_c_fc_dot, **d_c_fc_add, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(25);
+                WIDTH, 4 * WIDTH);                                      LAP(31);
         ln_2_h_back(*d_ln_2_mul, d->h[l].ln_2_weight, d_h_ln_2_weight_partial, *d_h_add3,
-                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(26);
+                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(32);
         matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc_add, **d_ln_2_mul, 4 * WIDTH,
-                WIDTH, BATCH * SEQ);                                    LAP(27);
+                WIDTH, BATCH * SEQ);                                    LAP(33);
         matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_h_add3, ***attn_heads[l], WIDTH,
-                WIDTH, BATCH * SEQ);                                    LAP(28);
+                WIDTH, BATCH * SEQ);                                    LAP(34);
         matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(29);
+                BATCH * SEQ, WIDTH, WIDTH);                             LAP(35);
         attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][128],
                 &d_c_attn_concat[0][0][256], **c_attn_dot[l], &c_attn_dot[l][0][0][128],
                 &c_attn_dot[l][0][0][256], ***attn_heads[l], **attn_lse[l],
-                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(30);
-        matmul_nn_f32(**d_c_attn_dot, **d_c_attn_concat, *p->h[l].attn_c_attn_weight,
-                BATCH * SEQ, WIDTH, 3 * WIDTH);                         LAP(31);
-        ln_1_h_back(*d_ln_1_mul, d->h[l].ln_1_weight, d_h_ln_1_weight_partial, *d_h_add,
-                *h_add[l], *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3); LAP(32);
+                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(36);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 24, 336);
+            pack_shared_f32(*c_attn_matmul_back_packed, *p->h[l].attn_c_attn_weight, 3 * WIDTH,
+                    WIDTH, 128, 1);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                gemm_packed_rows_f32(**d_c_attn_dot, **d_c_attn_concat, *c_attn_matmul_back_packed,
+                        &c_attn_matmul_back_shape, false, from, to);
+                ln_1_h_back(from, to, *d_ln_1_mul, d_h_ln_1_weight_partial, *d_h_add, *h_add[l],
+                        *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3);
+            }
+        }                                                               LAP(37);
         matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_c_attn_concat, **d_ln_1_mul,
-                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(33);
+                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(41);
+        ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(42);
     }
-    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(34);
-    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(35);
+    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(43);
+    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(44);
 }
 
 static void run_grad(const Lathe_call *c)
@@ -820,68 +927,88 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 3,932,160 bytes for 15 buffers, 0 of them made over an input
- *           8,070,144 without sharing, no less than 3,932,160
- *   buffer                   shape                       bytes    offset steps
- *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   ||
- *   h_add                    [BATCH][SEQ][WIDTH]        393216   3145728   1-12   |----------|
- *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216   1179648   3-4      ||
- *   c_attn_dot               [BATCH][SEQ][3 * WIDTH]   1179648         0   4-5       ||
- *   attn_heads               [12][64][4][32]            393216   1179648   5-6        ||
- *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216         0   6-7         ||
- *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216   1572864   7-8          ||
- *   h_add3                   [BATCH][SEQ][WIDTH]        393216   3538944   7-11         |---|
- *   c_fc_dot                 [BATCH][SEQ][4 * WIDTH]   1572864         0   8-9           ||
- *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864   1572864   9-10           ||
- *   c_proj_dot               [BATCH][SEQ][WIDTH]        393216         0  10-11            ||
- *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216         0  12-13              ||
- *   linear_cross_entropy_dot [BATCH * SEQ][VOCAB]       199680    393216  13-14               ||
- *   accuracy_cast            [BATCH][SEQ]                 3072      3072  14-16                |-|
- *   linear_cross_entropy_sub [BATCH * SEQ]                3072         0  14-15                ||
+ *   memory: 6,094,848 bytes for 20 buffers, 0 of them made over an input
+ *           8,905,728 without sharing, no less than 6,094,848
  */
 void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, char *work)
 {
     float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
     float (*h_add)[SEQ][WIDTH] = (void *)(work + 3145728);
+    float (*c_attn_matmul_packed)[3 * WIDTH] = (void *)(work + 1572864);
     float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 1179648);
     float (*c_attn_dot)[SEQ][3 * WIDTH] = (void *)(work + 0);
-    float (*attn_heads)[SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 1179648);
-    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 0);
-    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 1572864);
-    float (*h_add3)[SEQ][WIDTH] = (void *)(work + 3538944);
-    float (*c_fc_dot)[SEQ][4 * WIDTH] = (void *)(work + 0);
-    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 1572864);
-    float (*c_proj_dot)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*attn_heads)[SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 3538944);
+    float (*c_proj_matmul_packed)[WIDTH] = (void *)(work + 6029312);
+    float (*c_fc_matmul_packed)[4 * WIDTH] = (void *)(work + 5505024);
+    float (*c_proj_matmul_packed_2)[WIDTH] = (void *)(work + 5767168);
+    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 5111808);
+    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 4325376);
+    float (*h_add3)[SEQ][WIDTH] = (void *)(work + 4718592);
+    float (*c_fc_dot)[SEQ][4 * WIDTH] = (void *)(work + 1572864);
+    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*c_proj_dot)[SEQ][WIDTH] = (void *)(work + 3932160);
+    float (*linear_cross_entropy_matmul_packed)[96] = (void *)(work + 592896);
     float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 0);
     float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 393216);
-    float (*accuracy_cast)[SEQ] = (void *)(work + 3072);
-    float *linear_cross_entropy_sub = (void *)(work + 0);
+    float (*accuracy_cast)[SEQ] = (void *)(work + 645120);
+    float *linear_cross_entropy_sub = (void *)(work + 642048);
 
     make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
     add(h_add, wte_gather, p->wpe_weight);                              LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        ln_1(*ln_1_mul, *h_add, p->h[l].ln_1_weight);                   LAP(3);
-        matmul_nt_f32(**c_attn_dot, **ln_1_mul, *p->h[l].attn_c_attn_weight, BATCH * SEQ,
-                3 * WIDTH, WIDTH);                                      LAP(4);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 1, 255);
+            pack_shared_f32(*c_attn_matmul_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
+                    1, 128);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                ln_1(from, to, *ln_1_mul, *h_add, p->h[l].ln_1_weight);
+                gemm_packed_rows_f32(**c_attn_dot, **ln_1_mul, *c_attn_matmul_packed,
+                        &c_attn_matmul_shape, false, from, to);
+            }
+        }                                                               LAP(3);
         attention_f32(***attn_heads, NULL, **c_attn_dot, &c_attn_dot[0][0][128],
-                &c_attn_dot[0][0][256], &attn_attention_heads_2, NULL); LAP(5);
-        matmul_nt_f32(**c_proj_dot2, ***attn_heads, *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(6);
-        h_ln_2(*h_add3, *ln_2_mul, *h_add, *c_proj_dot2, p->h[l].ln_2_weight); LAP(7);
-        matmul_nt_f32(**c_fc_dot, **ln_2_mul, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                4 * WIDTH, WIDTH);                                      LAP(8);
-        mlp_erf(*mlp_mul, *c_fc_dot);                                   LAP(9);
-        matmul_nt_f32(**c_proj_dot, **mlp_mul, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(10);
-        make_h_add(*h_add, *h_add3, *c_proj_dot);                       LAP(11);
+                &c_attn_dot[0][0][256], &attn_attention_heads_2, NULL); LAP(7);
+        TEAM {   /* panels of rows */
+            const int tall = panel_rows(BATCH * SEQ, 1, 192);
+            pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
+                    128);
+            pack_shared_f32(*c_fc_matmul_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
+                    128);
+            pack_shared_f32(*c_proj_matmul_packed_2, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
+                    1, 512);
+            MEET
+            SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+                const int to = min_i32(from + tall, BATCH * SEQ);
+                gemm_packed_rows_f32(**c_proj_dot2, ***attn_heads, *c_proj_matmul_packed,
+                        &c_proj_matmul_shape, false, from, to);
+                h_ln_2(from, to, *h_add3, *ln_2_mul, *h_add, *c_proj_dot2, p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc_dot, **ln_2_mul, *c_fc_matmul_packed,
+                        &c_fc_matmul_shape, false, from, to);
+                mlp_erf(from, to, *mlp_mul, *c_fc_dot);
+                gemm_packed_rows_f32(**c_proj_dot, **mlp_mul, *c_proj_matmul_packed_2,
+                        &c_proj_matmul_shape_2, false, from, to);
+                make_h_add(from, to, *h_add, *h_add3, *c_proj_dot);
+            }
+        }                                                               LAP(8);
     }
-    ln_1(*ln_f_mul, *h_add, p->ln_f_weight);                            LAP(12);
-    matmul_nt_f32(*linear_cross_entropy_dot, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
-            VOCAB, WIDTH);                                              LAP(13);
-    linear_cross_entropy_accuracy_exp_2(linear_cross_entropy_sub, *accuracy_cast,
-            linear_cross_entropy_dot, *in->targets);                    LAP(14);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(15);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(16);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH * SEQ, 1, 512);
+        pack_shared_f32(*linear_cross_entropy_matmul_packed, *p->wte_weight, WIDTH, VOCAB, 1, 128);
+        MEET
+        SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
+            const int to = min_i32(from + tall, BATCH * SEQ);
+            ln_1(from, to, *ln_f_mul, *h_add, p->ln_f_weight);
+            gemm_packed_rows_f32(*linear_cross_entropy_dot, **ln_f_mul,
+                    *linear_cross_entropy_matmul_packed, &linear_cross_entropy_matmul_shape, false,
+                    from, to);
+            linear_cross_entropy_accuracy_exp_2(from, to, linear_cross_entropy_sub, *accuracy_cast,
+                    linear_cross_entropy_dot, *in->targets);
+        }
+    }                                                                   LAP(18);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(23);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(24);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -893,20 +1020,6 @@ static void run_eval(const Lathe_call *c)
  *
  *   memory: 5,120 bytes for 13 buffers, 0 of them made over an input
  *           10,752 without sharing, no less than 5,120
- *   buffer      shape                 bytes    offset steps
- *   wte_gather  [1][1][WIDTH]           512         0   0-2   |---|
- *   wpe_gather  [1][WIDTH]              512       512   1-2     |-|
- *   h_add       [1][1][WIDTH]           512      4096   2-15      |---------------------------|
- *   ln_1_mul    [1][1][WIDTH]           512      1536   4-5           |-|
- *   c_attn_dot  [1][1][3 * WIDTH]      1536         0   5-8             |------|
- *   attn_heads  [1][1][4][32]           512      1536   8-9                    |-|
- *   c_proj_dot2 [1][1][WIDTH]           512         0   9-10                     |-|
- *   ln_2_mul    [1][1][WIDTH]           512      2048  10-11                       |--|
- *   h_add3      [1][1][WIDTH]           512      4608  10-14                       |--------|
- *   c_fc_dot    [1][1][4 * WIDTH]      2048         0  11-12                          |-|
- *   mlp_mul     [1][1][4 * WIDTH]      2048      2048  12-13                            |-|
- *   c_proj_dot  [1][1][WIDTH]           512         0  13-14                              |-|
- *   ln_f_mul    [1][1][WIDTH]           512         0  15-16                                  |--|
  */
 void gpt_decode(const Gpt_params *p, const Gpt_decode_in *in, Gpt_decode_out *out, Gpt_state *s,
         char *work)
@@ -1031,67 +1144,55 @@ static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line
      "wte", "gpt.lua:129", 0, 789504},
     {1, "add", "h_add: add",
      "", "gpt.lua:130", 0, 819200},
-    {3, "ln_1", "ln_1_mul: sum, div, sub, mul, add, rsqrt",
-     "h.ln_1", "gpt.lua:17", 0, 786944},
-    {4, "c_attn_matmul", "c_attn_dot = ln_1_mul . attn_c_attn_weight",
-     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
-    {5, "attn_attention", "attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot",
+    {3, "ln_1_to_c_attn_matmul", "panel by panel: c_attn_matmul_pack, ln_1, c_attn_matmul",
+     "h.ln_1", "gpt.lua:17", 75497472, 2949632},
+    {7, "attn_attention", "attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot",
      "h.attn", "gpt.lua:18", 25165824, 1585152},
-    {6, "c_proj_matmul", "c_proj_dot = attn_heads . attn_c_proj_weight",
-     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
-    {7, "h_ln_2", "h_add2, ln_2_mul: add, sum, div, sub, mul, rsqrt",
-     "h.ln_2", "gpt.lua:24", 0, 1573376},
-    {8, "c_fc_matmul", "c_fc_dot = ln_2_mul . mlp_c_fc_weight",
-     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
-    {9, "mlp_erf", "mlp_mul: mul, erf, add",
-     "h.mlp", "gpt.lua:25", 0, 3145728},
-    {10, "c_proj_matmul", "c_proj_dot2 = mlp_mul . mlp_c_proj_weight",
-     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
-    {11, "make_h_add", "h_add: add",
-     "h", "gpt.lua:29", 0, 1179648},
-    {12, "ln_1", "ln_f_mul: sum, div, sub, mul, add, rsqrt",
+    {8, "c_proj_matmul_to_h_add", "panel by panel: c_proj_matmul_pack, c_fc_matmul_pack, c_proj...",
+     "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816},
+    {18, "ln_f", "ln_f_mul: sum, div, sub, mul, add, rsqrt",
      "ln_f", "gpt.lua:135", 0, 786944},
-    {13, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = ln_f_mul . wte_weight",
+    {19, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = ln_f_mul . wte_weight",
      "linear_cross_entropy", "gpt.lua:139", 12779520, 626176},
-    {14, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
+    {20, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
      "linear_cross_entropy", "gpt.lua:139", 0, 411648},
-    {15, "linear_cross_entropy_matmul", "d_wte_weight = linear_cross_entropy_sub . ln_f_mul",
+    {21, "linear_cross_entropy_matmul", "d_wte_weight = linear_cross_entropy_sub . ln_f_mul",
      "linear_cross_entropy", "gpt.lua:139", 12779520, 626176},
-    {16, "linear_cross_entropy_div", "loss: sum, div",
+    {22, "linear_cross_entropy_div", "loss: sum, div",
      "linear_cross_entropy", "gpt.lua:139", 0, 3076},
-    {17, "linear_cross_entropy_div", "accuracy: sum, div",
+    {23, "linear_cross_entropy_div", "accuracy: sum, div",
      "accuracy", "gpt.lua:140", 0, 3076},
-    {18, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
+    {24, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
      "linear_cross_entropy", "gpt.lua:139", 12779520, 626176},
-    {19, "ln_f_back", "d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
+    {25, "ln_f_back", "d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
      "ln_f", "gpt.lua:135", 0, 1180672},
-    {21, "c_proj_matmul_back", "d_c_proj_dot2 = d_h_add . mlp_c_proj_weight",
+    {27, "c_proj_matmul_back", "d_c_proj_dot2 = d_h_add . mlp_c_proj_weight",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
-    {22, "mlp_c_fc_erf_back", "d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add",
+    {28, "mlp_c_fc_erf_back", "d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add",
      "h.mlp", "gpt.lua:25", 0, 6291456},
-    {23, "c_proj_matmul_back", "d_mlp_c_proj_weight = d_h_add . d_mlp_mul",
+    {29, "c_proj_matmul_back", "d_mlp_c_proj_weight = d_h_add . d_mlp_mul",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
-    {24, "c_fc_matmul_back", "d_c_fc_dot = d_c_fc_add . mlp_c_fc_weight",
+    {30, "c_fc_matmul_back", "d_c_fc_dot = d_c_fc_add . mlp_c_fc_weight",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
-    {25, "ln_2_h_back", "d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg",
+    {31, "ln_2_h_back", "d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg",
      "h.ln_2", "gpt.lua:24", 0, 2360320},
-    {26, "c_fc_matmul_back", "d_mlp_c_fc_weight = d_c_fc_add . d_ln_2_mul",
+    {32, "c_fc_matmul_back", "d_mlp_c_fc_weight = d_c_fc_add . d_ln_2_mul",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
-    {27, "c_proj_matmul_back", "d_attn_c_proj_weight = d_h_add3 . attn_heads",
+    {33, "c_proj_matmul_back", "d_attn_c_proj_weight = d_h_add3 . attn_heads",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
-    {28, "c_proj_matmul_back", "d_c_proj_dot = d_h_add3 . attn_c_proj_weight",
+    {34, "c_proj_matmul_back", "d_c_proj_dot = d_h_add3 . attn_c_proj_weight",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
-    {29, "attn_attention_back", "d_c_attn_concat, d_c_attn_concat, d_c_attn_concat = gradients ...",
+    {35, "attn_attention_back", "d_c_attn_concat, d_c_attn_concat, d_c_attn_concat = gradients ...",
      "h.attn", "gpt.lua:18", 62914560, 3158016},
-    {30, "c_attn_matmul_back", "d_c_attn_dot = d_c_attn_concat . attn_c_attn_weight",
+    {36, "c_attn_matmul_back_to_ln_1_h_back", "panel by panel: c_attn_matmul_back_pack, c_attn_...",
+     "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792},
+    {40, "c_attn_matmul_back", "d_attn_c_attn_weight = d_c_attn_concat . d_ln_1_mul",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
-    {31, "ln_1_h_back", "d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
-     "h.ln_1", "gpt.lua:17", 0, 1967104},
-    {32, "c_attn_matmul_back", "d_attn_c_attn_weight = d_c_attn_concat . d_ln_1_mul",
-     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
-    {33, "wte_scatter_add_back", "d_wte_weight[tokens] += d_h_add, in order",
+    {41, "ln_1_h_back_sums", "d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqr...",
+     "h.ln_1", "gpt.lua:17", 0, 16384},
+    {42, "wte_scatter_add_back", "d_wte_weight[tokens] += d_h_add, in order",
      "wte", "gpt.lua:129", 0, 429568},
-    {34, "wpe_sum_back", "d_wpe_weight: sum",
+    {43, "wpe_sum_back", "d_wpe_weight: sum",
      "wpe", "gpt.lua:130", 0, 425984},
 };
 static const Lathe_tensor grad_in[] = {
@@ -1134,12 +1235,12 @@ static const Lathe_tensor decode_out[] = {
 static const Lathe_entry entries[] = {
     {.name = "train", .run = run_train, .work_bytes = 19709952, .flops = 4014538752,
      .in_bytes = sizeof(Gpt_train_in), .out_bytes = sizeof(Gpt_train_out), .inputs = 2,
-             .outputs = 2, .input = train_in, .output = train_out, .kernels = 33,
+             .outputs = 2, .input = train_in, .output = train_out, .kernels = 27,
              .kernel = train_kernels},
     {.name = "grad", .run = run_grad, .work_bytes = 19709952, .flops = 4027318272,
      .in_bytes = sizeof(Gpt_grad_in), .out_bytes = sizeof(Gpt_grad_out), .inputs = 2, .outputs = 3,
              .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},
-    {.name = "eval", .run = run_eval, .work_bytes = 3932160, .flops = 1321402368,
+    {.name = "eval", .run = run_eval, .work_bytes = 6094848, .flops = 1321402368,
      .in_bytes = sizeof(Gpt_eval_in), .out_bytes = sizeof(Gpt_eval_out), .inputs = 2, .outputs = 2,
              .input = eval_in, .output = eval_out, .kernels = 0, .kernel = NULL},
     {.name = "decode", .run = run_decode, .work_bytes = 5120, .flops = 1720576,
