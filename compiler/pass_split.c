@@ -64,7 +64,6 @@ static bool at_hand(Body *b, const Node *n)
 static bool decide_outside(Body *b, const Node *n)
 {
     const Fact *f = fact(b, n);
-    if (n->op == OP_pick && has_along(n)) return is_outside(b, n->in[0]); /* results have no stack all together */
     if (f->after || f->before) return true;
     if (!has_along(n) || !is_cheap(n)) return false;
     if (n->op == OP_reshape || n->op == OP_permute || n->op == OP_expand) return true;
