@@ -179,13 +179,22 @@ typedef struct Unit {
 typedef struct Work { /* one level's list */
     Kernel *const *list;
     int n;
-    Touches *touches; /* of each kernel */
-    Unit *units;      /* in the order of their first kernels */
+    bool *conflicts; /* [n][n]: of each kernel with those after it */
+    Unit *units;     /* in the order of their first kernels */
     int nunits;
     int *unit_of; /* each kernel's; -1: none yet */
 } Work;
 
-static bool before(const Work *w, int a, int b) { return a < b && conflict(&w->touches[a], &w->touches[b]); }
+static bool before(const Work *w, int a, int b) { return w->conflicts[(int64_t)a * w->n + b]; }
+
+static void find_conflicts(Work *w)
+{
+    Touches *touches = NEW_ARRAY(Touches, w->n + 1);
+    for (int b = 0; b < w->n; b++) {
+        touches_of(w->list[b], &touches[b]);
+        for (int a = 0; a < b; a++) w->conflicts[(int64_t)a * w->n + b] = conflict(&touches[a], &touches[b]);
+    }
+}
 
 /* Marks the units that must run after unit u. */
 static void reach(Work *w, int u)
@@ -227,7 +236,7 @@ static bool joins(Work *w, int u, int i, int64_t rows)
     slabs_of(k, rows, &all);
     bool fits = apart(&all) && columns_apart(k, &all), related = false;
     for (int j = 0; j < unit->members.n; j++) fits &= columns_apart(unit->members.at[j], &all);
-    for (int j = 0; j < i; j++) related |= w->unit_of[j] == u && conflict(&w->touches[j], &w->touches[i]);
+    for (int j = 0; j < i; j++) related |= w->unit_of[j] == u && before(w, j, i);
     if (!fits || !related || !nothing_between(w, u, i)) return false;
     unit->slabs = all;
     return true;
@@ -395,11 +404,11 @@ static Kernels in_panels(Program *p, Kernel *const *list, int n)
 {
     Work w = {.list = list,
               .n = n,
-              .touches = NEW_ARRAY(Touches, n + 1),
+              .conflicts = NEW_ARRAY(bool, (int64_t)n *n + 1),
               .units = NEW_ARRAY(Unit, 2 * n + 1),
               .unit_of = NEW_ARRAY(int, n + 1)};
     Kernels out = {0};
-    for (int i = 0; i < n; i++) touches_of(list[i], &w.touches[i]);
+    find_conflicts(&w);
     find_units(&w);
     dissolve(&w);
     for (int done = 0; done < w.nunits; done++) {
