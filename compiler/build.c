@@ -97,7 +97,6 @@ typedef VEC(const char *) Words;
 static Words command_line(const char *cc, const char *dir, const char *to)
 {
     Words w = {0};
-    const char *blas = blas_library(), *slash = strrchr(blas, '/');
     push(&w, cc);
     for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
     for (int i = 0; sanitizers[i]; i++) push(&w, sanitizers[i]);
@@ -106,10 +105,9 @@ static Words command_line(const char *cc, const char *dir, const char *to)
     push(&w, to);
     push(&w, format("%s/model.c", dir));
     push(&w, runtime_library());
-    push(&w, blas);
-    if (slash) push(&w, format("-Wl,-rpath,%.*s", (int)(slash - blas), blas));
     push(&w, "-ljansson");
     push(&w, "-lm");
+    push(&w, "-ldl");
     return w;
 }
 

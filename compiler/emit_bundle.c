@@ -33,30 +33,15 @@ static const char build_head[] =
     "file(GLOB RUNTIME ${LATHE_RUNTIME}/*.c)\n"
     "add_executable(trainer model.c ${RUNTIME})\n"
     "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${JANSSON_INCLUDE})\n"
-    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m)\n"
+    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m ${CMAKE_DL_LIBS})\n"
     "if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64) # it looks whether the processor is one to run on\n"
     "  set_source_files_properties(${LATHE_RUNTIME}/rt_cpu.c PROPERTIES COMPILE_OPTIONS -march=x86-64)\n"
-    "endif()\n";
-
-/* OpenBLAS serves processors without fused multiply-adds, and LATHE_GEMM=openblas. */
-static const char build_blas[] =
-    "\n"
-    "# OpenBLAS, its OpenMP build first: optional, another engine for products (LATHE_GEMM=openblas).\n"
-    "option(WITH_OPENBLAS \"link OpenBLAS where it is there\" ON)\n"
-    "set(OPENMP_BLAS ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)\n"
-    "find_library(OPENBLAS openblas HINTS /usr/lib/${OPENMP_BLAS})\n"
-    "find_path(OPENBLAS_INCLUDE cblas.h HINTS /usr/include/${OPENMP_BLAS})\n"
-    "if(WITH_OPENBLAS AND OPENBLAS AND OPENBLAS_INCLUDE)\n"
-    "  target_include_directories(trainer PRIVATE ${OPENBLAS_INCLUDE})\n"
-    "  target_link_libraries(trainer PRIVATE ${OPENBLAS})\n"
-    "else()\n"
-    "  target_compile_definitions(trainer PRIVATE LATHE_NO_BLAS)\n"
     "endif()\n";
 
 void write_build_file(const char *dir)
 {
     Text t = {0};
-    say(&t, "%starget_compile_options(trainer PRIVATE\n  %s)\n%s", build_head, plain_c_flags(), build_blas);
+    say(&t, "%starget_compile_options(trainer PRIVATE\n  %s)\n", build_head, plain_c_flags());
     put_file(dir, "CMakeLists.txt", t.at, t.n);
 }
 

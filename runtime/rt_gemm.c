@@ -11,6 +11,7 @@
 #endif
 #include "rt_gemm.h"
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,5 +89,9 @@ void rt_init_gemm(int threads)
     if (engine) through_blas = strcmp(engine, "openblas") == 0;
     omp_set_num_threads(threads);
     gemm_take_rooms(threads);
-    if (through_blas) gemm_init_blas(threads);
+    if (!through_blas || gemm_init_blas(threads)) return;
+    through_blas = false;
+    if (engine)
+        fputs("trainer: LATHE_GEMM=openblas: libopenblas.so.0 is not to be had; products run in our own engine\n",
+              stderr);
 }

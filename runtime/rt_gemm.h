@@ -45,6 +45,6 @@ void gemm_take_rooms(int threads);
 /* rt_gemm_blas.c: through OpenBLAS; false, and nothing done, where it cannot take the strides. */
 bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
-void gemm_init_blas(int threads);
+bool gemm_init_blas(int threads); /* false: it is not to be had */
 
 #endif

@@ -6,33 +6,24 @@
  *   3. OpenBLAS must not use threads inside a call.  It does not inside an active parallel region; outside one it uses
  *      omp_get_max_threads(), whatever openblas_set_num_threads() said, so that is set to 1 around the call. */
 #include "rt_gemm.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef LATHE_NO_BLAS /* built without the library: every product is for our own engine */
+#ifndef LATHE_OPENBLAS /* the OpenMP build, where the build found it */
+#define LATHE_OPENBLAS "libopenblas.so.0"
+#endif
 
-bool gemm_blas_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add)
-{
-    return (void)c, (void)a, (void)b, (void)g, (void)add, false;
-}
-bool gemm_blas_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add)
-{
-    return (void)c, (void)a, (void)b, (void)g, (void)add, false;
-}
-void gemm_init_blas(int threads)
-{
-    const char *engine = getenv("LATHE_GEMM");
-    if (engine && strcmp(engine, "openblas") == 0)
-        fputs("trainer: LATHE_GEMM=openblas: built without OpenBLAS, so products run in the trainer's own engine\n",
-              stderr);
-    (void)threads;
-}
-
-#else
-#include <cblas.h>
-#include <limits.h>
-#include <omp.h>
+/* The library is loaded when it is chosen: it takes memory and time as soon as it is there. */
+enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 }; /* CBLAS's numbers */
+static void (*blas_f32)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
+                        int);
+static void (*blas_f64)(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
+                        double *, int);
 
 enum { ALL = INT_MAX };
 
@@ -69,7 +60,7 @@ static Tiles blas_tiles(const Lathe_gemm *g)
 
 /* A rows × columns matrix as BLAS takes it. */
 typedef struct Blas_side {
-    CBLAS_TRANSPOSE trans;
+    int trans;
     int64_t ld; /* 0: BLAS cannot take it */
 } Blas_side;
 
@@ -77,12 +68,10 @@ static Blas_side blas_side(int64_t rows, int64_t columns, int64_t row_stride, in
 {
     if (rows == 1) row_stride = at_least(columns, 1);
     if (columns == 1) column_stride = row_stride == 1 && rows > 1 ? rows : 1;
-    if (column_stride == 1 && row_stride >= columns && row_stride <= INT_MAX)
-        return (Blas_side){CblasNoTrans, row_stride};
-    if (row_stride == 1 && column_stride >= rows && column_stride <= INT_MAX)
-        return (Blas_side){CblasTrans, column_stride};
-    if (rows == 1 && column_stride >= 1 && column_stride <= INT_MAX) return (Blas_side){CblasTrans, column_stride};
-    return (Blas_side){CblasNoTrans, 0};
+    if (column_stride == 1 && row_stride >= columns && row_stride <= INT_MAX) return (Blas_side){NO_TRANS, row_stride};
+    if (row_stride == 1 && column_stride >= rows && column_stride <= INT_MAX) return (Blas_side){TRANS, column_stride};
+    if (rows == 1 && column_stride >= 1 && column_stride <= INT_MAX) return (Blas_side){TRANS, column_stride};
+    return (Blas_side){NO_TRANS, 0};
 }
 
 /* Outside parallel regions: see 3. above. */
@@ -97,34 +86,41 @@ static void end_blas(int threads)
     if (threads > 1) omp_set_num_threads(threads);
 }
 
-#define REAL     float
-#define NAME(x)  x##_f32
-#define CBLAS(x) cblas_s##x
+#define REAL    float
+#define NAME(x) x##_f32
 #include "rt_gemm_blas_real.h"
 #undef REAL
 #undef NAME
-#undef CBLAS
-#define REAL     double
-#define NAME(x)  x##_f64
-#define CBLAS(x) cblas_d##x
+#define REAL    double
+#define NAME(x) x##_f64
 #include "rt_gemm_blas_real.h"
 
+static bool load_blas(void)
+{
+    void *library = dlopen(LATHE_OPENBLAS, RTLD_NOW | RTLD_LOCAL);
+    if (!library) library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return false;
+    *(void **)&blas_f32 = dlsym(library, "cblas_sgemm"); /* POSIX's way of asking for a function */
+    *(void **)&blas_f64 = dlsym(library, "cblas_dgemm");
+    return blas_f32 && blas_f64;
+}
+
 /* Packing buffers for `threads` callers taken and touched, so that no step pays for it. */
-void gemm_init_blas(int threads)
+bool gemm_init_blas(int threads)
 {
     enum { M = 64, N = 1024, K = 512 };
+    if (!blas_f64 && !load_blas()) return false;
     double *ones = calloc(M * K + K * N, sizeof *ones), *c = calloc((size_t)threads * M * N, sizeof *c);
     if (ones && c) {
 #pragma omp parallel num_threads(threads)
         {
             double *mine = c + (size_t)omp_get_thread_num() * M * N;
             int before = begin_blas();
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, ones, K, ones + M * K, N, 0, mine, N);
+            blas_f64(ROW_MAJOR, NO_TRANS, NO_TRANS, M, N, K, 1, ones, K, ones + M * K, N, 0, mine, N);
             end_blas(before);
         }
     }
     free(ones);
     free(c);
+    return true;
 }
-
-#endif
