@@ -15,8 +15,8 @@
  *     %8 = pick %3 {0, 0} : f32[]
  *     value loss = %8
  *
- * A word that is not plain stands in quotes.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N = loop` is the loop over micro-batches that the
- * outputs live in.  graph_parse.c reads this back. */
+ * A word that is not plain stands in quotes.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N =
+ * loop` is the loop over micro-batches that the outputs live in.  graph_parse.c reads this back. */
 #include "graph_text.h"
 
 #include <ctype.h>

@@ -192,14 +192,14 @@ static bool made_over(Kernel *const *kernels, int n, const Buffer *new, const Bu
     return false;
 }
 
-/* Buffers may share bytes if they never live together, or if one takes over the other's and one kernel makes it over the
- * other, element by element, or after. */
+/* Buffers may share bytes if they never live together, or if one takes over the other's and one kernel makes it over
+ * the other, element by element, or after. */
 static bool may_share(const Program *p, const Buffer *a, const Buffer *b)
 {
     if (a->last < b->first || b->last < a->first) return true;
     const Buffer *new = a->begin < b->begin ? b : a, *old = new == a ? b : a;
     if (bytes_of(a) != bytes_of(b)) return false;
-    return old->end < new->begin || (old->end == new->begin && made_over(p->kernels.at, p->kernels.n, new, old));
+    return old->end < new->begin || (old->end == new->begin &&made_over(p->kernels.at, p->kernels.n, new, old));
 }
 
 void check_program(const Program *p, const char *stage)

@@ -18,9 +18,10 @@
  * xs.
  *
  * A loop without other carries than sums (nn.map and its reversal) is done whole: everything not fixed is `after`; only
- * inner loops, attention whose offset or draws' keys differ, and what feeds them stay.  A loop that is there to save memory (`keeps`) is left alone.  A layer loop has
- * no such dots: both operands vary.  Inner loops are split first.  Values that leave the loop for later are stacked;
- * cheap ones whose operands are at hand outside are computed there instead.
+ * inner loops, attention whose offset or draws' keys differ, and what feeds them stay.  A loop that is there to save
+ * memory (`keeps`) is left alone.  A layer loop has no such dots: both operands vary.  Inner loops are split first.
+ * Values that leave the loop for later are stacked; cheap ones whose operands are at hand outside are computed there
+ * instead.
  *
  * Needs closed loops, Graph.micro NULL.  Leaves loops whose sums were taken out with dead carries, which pass_clean
  * drops. */

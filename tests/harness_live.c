@@ -86,7 +86,8 @@ static void take_options(const char *words)
         {"--no-fuse", &options.no_fuse},           {"--no-reuse", &options.no_reuse},
         {"--no-split", &options.no_split},         {"--no-simplify", &options.no_simplify},
         {"--no-recompute", &options.no_recompute}, {"--no-whole", &options.no_whole},
-        {"--no-pack", &options.no_pack}, {"--no-panels", &options.no_panels},           {"--no-merge", &options.no_merge},
+        {"--no-pack", &options.no_pack},           {"--no-panels", &options.no_panels},
+        {"--no-merge", &options.no_merge},
     };
     options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
     char *line = copy_string(words), *rest = NULL;

@@ -1,5 +1,5 @@
-/* test_panels.c: kernels that run panel by panel change no bit of a loss or a gradient, whatever the extents, nor does the
- * height of panels. */
+/* test_panels.c: kernels that run panel by panel change no bit of a loss or a gradient, whatever the extents, nor does
+ * the height of panels. */
 #include "harness.h"
 #include "rt_internal.h"
 
@@ -22,7 +22,8 @@ static void compare(const char *what, const char *arguments)
     Rng r = rng_of(7);
     Live *panels = build_model(arguments), *plain = build_model(format("%s --no-panels", arguments));
     int entry = entry_index(panels, "grad"), train = entry_index(panels, "train");
-    expect(panels->model->entry[train].kernels < plain->model->entry[train].kernels, "%s: nothing runs in panels", what);
+    expect(panels->model->entry[train].kernels < plain->model->entry[train].kernels, "%s: nothing runs in panels",
+           what);
     fill_params(panels, &r);
     fill_inputs(panels, entry, &r);
     memcpy(plain->params, panels->params, (size_t)flat_bytes(panels));
