@@ -104,8 +104,8 @@ typedef struct Grid {
 
 static Grid parts_by(const Lathe_gemm *g, int64_t batch, int64_t m, int64_t n, int unit)
 {
-    int64_t rows = m == 1 ? g->M : equal_part(g->M, parts_of(g->M, m), ROWS);
-    int64_t columns = n == 1 ? g->N : equal_part(g->N, parts_of(g->N, n), unit);
+    int64_t rows = m == 1 ? g->M : parts_of(parts_of(g->M, m), ROWS) * ROWS;
+    int64_t columns = n == 1 ? g->N : parts_of(parts_of(g->N, n), unit) * unit;
     return (Grid){batch, parts_of(g->M, rows), parts_of(g->N, columns), rows, columns, true, 1, 0};
 }
 
@@ -164,8 +164,9 @@ static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
     int64_t wanted = parts_of(threads, batch);
     for (int64_t m = 1; m <= wanted; m++) {
         Grid x = parts_by(g, batch, m, parts_of(wanted, m), unit);
-        if (least && cost_of_step(&x) >= least) continue;
-        least = cost_of_step(&x);
+        double cost = cost_of_step(&x) * (double)parts_of(batch * x.m * x.n, threads); /* turns that threads take */
+        if (least && cost >= least) continue;
+        least = cost;
         best = x;
     }
     return split_grid(g, best, unit, threads);
