@@ -51,7 +51,7 @@ extern void (*rt_lap)(int kernel);
 
 /* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
  * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
- * Tiles depend on the extents alone.  rt_gemm.c, over OpenBLAS at one thread inside ours. */
+ * An element's bits depend on the extents alone, not on how threads share the work.  rt_gemm.c. */
 typedef struct Lathe_gemm {
     int nbatch;
     int64_t batch[LATHE_MAXRANK], a_batch[LATHE_MAXRANK], b_batch[LATHE_MAXRANK], c_batch[LATHE_MAXRANK];

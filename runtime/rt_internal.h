@@ -10,8 +10,8 @@ void rt_check_processor(void);
 
 /* ---- rt_gemm.c */
 
-/* Once, before the first gemm: OpenBLAS at one thread a call, and its packing buffers for `threads` callers taken and
- * touched, so that no step pays for it.  Also sets the number of OpenMP threads. */
+/* Before the first gemm: sets the number of OpenMP threads and takes a room for what each packs; loads OpenBLAS where it
+ * is the engine.  Again for another number. */
 void rt_init_gemm(int threads);
 const char *gemm_engine(void); /* the engine, or the vectors that ours was compiled for */
 
