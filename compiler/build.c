@@ -29,6 +29,15 @@ static char *in_path(const char *command)
     return NULL;
 }
 
+/* Of the programs that are built with lathe. */
+char *program_beside(const char *name)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    while (n > 0 && self[n - 1] != '/') n--;
+    return format("%.*s%s", (int)max64(n, 0), self, name);
+}
+
 /* The first word of $CC, or what the machine has; NULL: none. */
 const char *c_compiler(void)
 {
@@ -105,9 +114,8 @@ static Words command_line(const char *cc, const char *dir, const char *to)
     push(&w, to);
     push(&w, format("%s/model.c", dir));
     push(&w, runtime_library());
-    push(&w, "-ljansson");
-    push(&w, "-lm");
-    push(&w, "-ldl");
+    static const char *const libraries[] = {"-ljansson", "-lpcre2-8", "-lzstd", "-lz", "-lm", "-ldl"};
+    for (int i = 0; i < COUNT_OF(libraries); i++) push(&w, libraries[i]);
     return w;
 }
 

@@ -100,13 +100,15 @@ static void examine_compiler(Doctor *d)
         finding(d, BAD, "compiler", format("none"), "apt install gcc libc6-dev, or set CC to a C compiler");
     } else {
         char *version = said_by(format("'%s' --version 2>/dev/null", cc), "");
-        char *probe = format(
-            "echo 'int main(void){return 0;}' | '%s' -fopenmp -march=native -x c - -ljansson -o /dev/null 2>&1", cc);
+        char *probe = format("echo 'int main(void){return 0;}' | '%s' -fopenmp -march=native -x c - -ljansson "
+                             "-lpcre2-8 -lzstd -lz -o /dev/null 2>&1",
+                             cc);
         bool works = system(format("(%s) >/dev/null 2>&1", probe)) == 0;
-        finding(d, works ? FINE : BAD, "compiler",
-                format("%s: %s%s", cc, version ? version : "?",
-                       works ? "" : "; it cannot build a program with OpenMP and jansson"),
-                "apt install gcc libc6-dev libjansson-dev (for clang also libomp-dev)");
+        finding(
+            d, works ? FINE : BAD, "compiler",
+            format("%s: %s%s", cc, version ? version : "?",
+                   works ? "" : "; it cannot build a program with OpenMP, jansson, PCRE2, zstd and zlib"),
+            "apt install gcc libc6-dev libjansson-dev libpcre2-dev libzstd-dev zlib1g-dev (for clang also libomp-dev)");
     }
     bool runtime = access(format("%s/lathe_rt.h", runtime_dir()), R_OK) == 0;
     finding(d, runtime ? FINE : BAD, "runtime", format("%s%s", runtime_dir(), runtime ? "" : ": not there"),
@@ -133,13 +135,9 @@ static void examine_gpu(Doctor *d)
         NULL);
 }
 
-/* lathe-measure lies beside lathe. */
 static void measure(Doctor *d)
 {
-    char self[4096], key[32], value[256];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    while (n > 0 && self[n - 1] != '/') n--;
-    char *program = format("%.*slathe-measure", (int)max64(n, 0), self);
+    char key[32], value[256], *program = program_beside("lathe-measure");
     FILE *f = access(program, X_OK) == 0 ? popen(format("'%s'", program), "r") : NULL;
     const char *threads = "?", *engine = "?";
     while (f && fscanf(f, "%31s %255[^\n]", key, value) == 2) {

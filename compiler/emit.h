@@ -224,6 +224,7 @@ void write_runtime(const char *dir);    /* runtime/, for --bundle */
 
 /* build.c: what a build takes, for `lathe doctor` */
 const char *c_compiler(void); /* NULL: none */
+char *program_beside(const char *name); /* "lathe-data": of those built with lathe */
 const char *plain_c_flags(void); /* c_flags() without sanitizers */
 const char *runtime_dir(void);
 const char *blas_library(void);

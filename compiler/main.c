@@ -15,6 +15,7 @@ static struct {
     const char *command, *model;
     const char *from; /* dump: the first pass that runs */
     Words rest;       /* train, export, replay: what the trainer gets */
+    char **all;       /* tokenize, data: what lathe-data gets */
 } line_of;
 
 typedef enum Kind { FLAG, TEXT, SET } Kind;
@@ -360,6 +361,14 @@ static int do_doctor(void)
     return tell_findings(&d, options.json);
 }
 
+/* `lathe tokenize …`, `lathe data …`: lathe-data reads the rest of the line. */
+static int do_data(void)
+{
+    line_of.all[0] = program_beside("lathe-data");
+    execv(line_of.all[0], line_of.all);
+    err((Where){0}, "cannot run %s: %s\n  build Lathe again", line_of.all[0], strerror(errno));
+}
+
 static int do_help(void);
 
 static const struct Command {
@@ -377,6 +386,8 @@ static const struct Command {
     {"ops", do_ops, "", "the operations"},
     {"passes", do_passes, "", "the passes, in order"},
     {"stubs", do_stubs, "[DIR]", "writes type annotations of the language for editors"},
+    {"tokenize", do_data, "train|encode|decode", "tokenizers: made from text, text to token ids and back"},
+    {"data", do_data, "info FILE…", "what is in files of training data"},
     {"doctor", do_doctor, "[MODEL.lua]",
      "what this machine has and does, what fits, what to expect; --data FILE, --out RUN"},
     {"help", do_help, "", "this page"},
@@ -386,7 +397,7 @@ static int do_help(void)
 {
     printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
     for (int i = 0; i < COUNT_OF(commands); i++)
-        printf("  %-7s %-11s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
+        printf("  %-8s %-19s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
     printf("\noptions\n");
     for (int i = 0; i < COUNT_OF(known); i++)
         printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].doc);
@@ -413,7 +424,8 @@ int main(int argc, char **argv)
         return 2;
     }
     const struct Command *command = command_named(argv[1]);
-    take_line(argc, argv);
+    line_of.all = argv;
+    if (command->run != do_data) take_line(argc, argv);
     int code = command->run();
     if (fflush(stdout) != 0) err((Where){0}, "cannot write: %s", strerror(errno));
     free_all();

@@ -176,13 +176,6 @@ static const Option *find_option(const Command *c, const char *name)
     refuse_option(c, name);
 }
 
-void add_word(Words *w, const char *word)
-{
-    w->at = realloc(w->at, sizeof *w->at * (size_t)(w->n + 1));
-    if (!w->at) abort();
-    w->at[w->n++] = word;
-}
-
 static int64_t count_of(const Option *o, const char *value, int64_t least, int64_t most)
 {
     int64_t n;

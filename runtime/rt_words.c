@@ -30,7 +30,9 @@ char *text_of(const char *fmt, ...)
     return s;
 }
 
-static const char *advice;
+static const char *advice, *program = "trainer";
+
+void name_program(const char *name) { program = name; }
 
 void advise(const char *words) { advice = words; }
 
@@ -39,7 +41,7 @@ void fail(int code, const char *place, const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     fflush(stdout);
-    fprintf(stderr, "%s: error: %s\n", place ? place : "trainer", vtext(fmt, args));
+    fprintf(stderr, "%s: error: %s\n", place ? place : program, vtext(fmt, args));
     if (advice) fprintf(stderr, "note: %s\n", advice);
     exit(code);
 }
@@ -65,6 +67,13 @@ void *must_alloc(size_t bytes)
     void *p = calloc(1, bytes ? bytes : 1);
     if (!p) fail(EXIT_ERROR, NULL, "out of memory: %s more were wanted", bytes_text((int64_t)bytes));
     return p;
+}
+
+void add_word(Words *w, const char *word)
+{
+    w->at = realloc(w->at, sizeof *w->at * (size_t)(w->n + 1));
+    if (!w->at) abort();
+    w->at[w->n++] = word;
 }
 
 /* ------------------------------------------------------------------ nearest name */

@@ -14,6 +14,13 @@
 
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_DIVERGED = 4 };
 
+typedef struct Words {
+    const char **at;
+    int n;
+} Words;
+void add_word(Words *w, const char *word); /* which stays where it is */
+
+void name_program(const char *name); /* in messages without a place, where it is not the trainer */
 /* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
  * what was expected, what was found and what to do. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -92,11 +99,6 @@ bool remove_folder(const char *path);                            /* and the plai
 
 /* ------------------------------------------------------------------ rt_main.c: the command line */
 
-typedef struct Words {
-    const char **at;
-    int n;
-} Words;
-
 typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
     const char *command; /* train, eval, … */
@@ -114,7 +116,6 @@ typedef struct Trainer { /* one run of the program */
     struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
 } Trainer;
 
-void add_word(Words *w, const char *word); /* which stays where it is */
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
 const char *default_folder(const Trainer *t); /* for a new run the first that is free, else that of the last run */
 char *newest_weights(const char *folder); /* of a run: its newest checkpoint's; of another folder: model.safetensors */

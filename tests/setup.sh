@@ -59,7 +59,7 @@ need_compiler_packages() {
     need cmake cmake
     command -v ninja >/dev/null 2>&1 || need make make
     need pkg-config pkg-config
-    need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev
+    need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev zlib1g-dev libzstd-dev libpcre2-dev
 }
 
 # build_lathe [TARGET…]: configures once, builds into $BUILD (build), with $BUILD_OPTIONS for cmake.
