@@ -19,7 +19,7 @@ typedef struct Chunking {
 } Chunking;
 
 typedef struct Chunk {
-    int64_t first; /* token */
+    int64_t first;  /* token */
     int64_t length; /* places */
 } Chunk;
 
@@ -41,10 +41,10 @@ typedef struct Slot { /* of a piece */
     int32_t segment; /* pieces before it in the row: its number for the attention's mask; positions restart with it */
 } Slot;
 
-/* Puts n pieces of length[i] places (1 … seq) into rows of seq; returns the number of rows.  scratch: pack_scratch(n)
- * bytes, aligned for int64_t. */
+/* Puts n pieces of length[i] places (1 … seq) into rows of seq; returns the number of rows.  scratch: pack_scratch(n,
+ * seq) bytes, aligned for int64_t. */
 int64_t pack_pieces(Packing how, const int32_t *length, int64_t n, int64_t seq, Slot *out, void *scratch);
-int64_t pack_scratch(int64_t n);
+int64_t pack_scratch(int64_t n, int64_t seq);
 
 /* ------------------------------------------------------------------ lengths of many documents, in bounded memory */
 

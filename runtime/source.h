@@ -21,46 +21,51 @@ typedef struct Input Input;
  * found: it is read so far, should it have grown, and a shorter one ends the program; -1: as large as it is. */
 Input *open_input(const char *path, int64_t listed);
 void close_input(Input *in);
-int64_t read_input(Input *in, void *to, int64_t bytes);  /* fewer than asked for only at the end */
+int64_t read_input(Input *in, void *to, int64_t bytes);        /* fewer than asked for only at the end */
 int64_t peek_input(Input *in, const char **at, int64_t bytes); /* what comes next, at most PEEK bytes; not taken */
-void seek_input(Input *in, int64_t offset); /* in unpacked bytes; back in a pipe ends the program */
-int64_t input_offset(const Input *in);      /* of the next byte, unpacked */
-int64_t input_bytes(const Input *in);       /* unpacked; -1 where that is not known before the end */
+void seek_input(Input *in, int64_t offset);                    /* in unpacked bytes; back in a pipe ends the program */
+int64_t input_offset(const Input *in);                         /* of the next byte, unpacked */
+int64_t input_bytes(const Input *in);                          /* unpacked; -1 where that is not known before the end */
 Packed input_packed(const Input *in);
-bool input_is_stream(const Input *in); /* a pipe: can be read once */
+bool input_is_stream(const Input *in);   /* a pipe: can be read once */
+const char *input_path(const Input *in); /* for messages */
+int64_t input_heap(const Input *in);     /* bytes taken */
 enum { PEEK = 1 << 16 };
 
 /* ------------------------------------------------------------------ data_source.c, data_classify.c: finding files */
 
 typedef enum Format { /* of a file; FORMAT_FOUND: by its first bytes and its name */
-    FORMAT_FOUND,
-    FORMAT_TEXT,
-    FORMAT_JSONL,
-    FORMAT_CSV, /* commas; fields may stand in double quotes and hold newlines then */
-    FORMAT_TSV, /* tabs; no quoting */
-    FORMAT_SHARD,
-    FORMAT_NPY,
-    FORMATS
+                      FORMAT_FOUND,
+                      FORMAT_TEXT,
+                      FORMAT_JSONL,
+                      FORMAT_CSV, /* commas; fields may stand in double quotes and hold newlines then */
+                      FORMAT_TSV, /* tabs; no quoting */
+                      FORMAT_SHARD,
+                      FORMAT_NPY,
+                      FORMATS
 } Format;
 
 typedef enum Split_text { /* what a document of plain text is */
-    SPLIT_FILE,
-    SPLIT_BLANK, /* paragraphs: lines between lines with nothing in them; without the newline at their end */
-    SPLIT_LINE,  /* lines that have something in them, without their newline */
-    SPLIT_WHOLE  /* files, as SPLIT_FILE; and who chunks lets sequences run on from one to the next */
+                          SPLIT_FILE,
+                          SPLIT_BLANK, /* paragraphs: lines between lines with nothing in them; without the newline at
+                                          their end */
+                          SPLIT_LINE,  /* lines that have something in them, without their newline */
+                          SPLIT_WHOLE /* files, as SPLIT_FILE; and who chunks lets sequences run on from one to the next
+                                       */
 } Split_text;
 
-typedef enum Bad_utf8 { /* what becomes of bytes that are not UTF-8 */
-    UTF8_REPLACE,       /* U+FFFD for each maximal part of a character (Unicode 15, section 3.9); counted */
-    UTF8_STOP,
-    UTF8_KEEP /* as they are: for tokenizers of bytes */
+typedef enum Bad_utf8 {               /* what becomes of bytes that are not UTF-8 */
+                        UTF8_REPLACE, /* U+FFFD for each maximal part of a character (Unicode 15, section 3.9); counted
+                                       */
+                        UTF8_STOP,
+                        UTF8_KEEP /* as they are: for tokenizers of bytes */
 } Bad_utf8;
 
 typedef struct Source_options { /* all zero: a good default */
     Format format;              /* of all files */
     Split_text split;
-    const char *text, *target; /* fields or columns; target: of pairs, whose source is `text`.  Both NULL: "text", or
-                                  else "source" and "target", as the first record has them */
+    const char *text, *target; /* fields or columns; target: of pairs, whose source is `text` (NULL: "source").  Both
+                                  NULL: "text", or "source" and "target", whichever is there */
     const char *join;          /* between the strings of a list; NULL: a space */
     Bad_utf8 bad_utf8;
     int64_t bad_records; /* so many malformed records are skipped; one more ends the program */
@@ -75,12 +80,11 @@ typedef struct Source_file {
     const char *path; /* "-": standard input */
     Format format;
     Packed packed;
-    int64_t bytes;                    /* in the file, when it was found; -1: a pipe */
-    int id_size;                      /* shards: 2 or 4 */
-    int64_t ids;                      /* shards: as the header says, or the size where there is none; -1: not known */
-    int64_t head;                     /* shards: bytes of the header */
-    const char *text, *target;        /* JSONL, tables: the fields that are read */
-    Input *stream;                    /* pipes: opened already */
+    int64_t bytes; /* in the file, when it was found; -1: a pipe */
+    int id_size;   /* shards: 2 or 4 */
+    int64_t ids;   /* shards: as the header says, or the size where there is none; -1: not known */
+    int64_t head;  /* shards: bytes of the header */
+    Input *stream; /* pipes: opened already; NULL: a file */
 } Source_file;
 
 typedef struct Sources {
@@ -122,7 +126,7 @@ typedef struct Document { /* or, where it is longer than the reader's limit, a p
     uint64_t hash;    /* XXH64 of the document's first bytes, text then target; the same for all parts */
 } Document;
 
-typedef struct Counts { /* of all that a reader has read */
+typedef struct Counts {              /* of all that a reader has read */
     int64_t documents, parts, split; /* split: documents of several parts */
     int64_t bytes, ids;              /* handed out */
     int64_t bad_records, replaced;   /* replaced: U+FFFD put in */
@@ -142,8 +146,8 @@ void reader_file(Reader *r, int file, const Place *from);
 /* False: the file is at its end.  What d points to is the reader's, until the next call. */
 bool next_document(Reader *r, Document *d);
 const Counts *reader_counts(const Reader *r);
-int64_t reader_heap(const Reader *r); /* bytes taken; that of zlib and zstd estimated */
-char *place_text(const Sources *s, const Place *p); /* "a.jsonl:17", "a.bin: token 99"; from malloc */
+int64_t reader_heap(const Reader *r);               /* bytes taken; that of zlib and zstd estimated */
+char *source_place(const Sources *s, const Place *p); /* "a.jsonl:17", "a.bin: token 99"; from malloc */
 
 /* ------------------------------------------------------------------ data_shard.c: ids by number */
 
@@ -157,8 +161,8 @@ typedef struct Npy Npy;
 Npy *open_npy(const char *path); /* C order; booleans, integers, float16 to float64, little endian */
 void close_npy(Npy *a);
 int npy_rank(const Npy *a);
-const int64_t *npy_dim(const Npy *a);    /* [rank]; rows are along the first */
-int64_t npy_width(const Npy *a);         /* elements of a row */
+const int64_t *npy_dim(const Npy *a);                             /* [rank]; rows are along the first */
+int64_t npy_width(const Npy *a);                                  /* elements of a row */
 void read_npy(const Npy *a, int64_t row, int64_t n, double *out); /* [n][width] */
 
 #endif

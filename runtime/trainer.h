@@ -208,6 +208,9 @@ char *hf_tokenizer(const Vocab *v);                      /* text of tokenizer.js
 char *hf_tokenizer_config(int64_t context);              /* of tokenizer_config.json */
 bool take_hf_tokenizer(Vocab *v, const json_t *all);     /* of bytes or characters; false, and v as it was: another */
 
+#include "source.h" /* documents from files */
+#include "pack.h"   /* documents to rows */
+
 /* ------------------------------------------------------------------ data_text.c, data_csv.c, data.c: batches */
 
 typedef struct Text_data Text_data;

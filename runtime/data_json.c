@@ -1,0 +1,403 @@
+/* data_json.c: JSON lines: of each line's object the fields that are wanted, whatever else is in it, without ever
+ * holding the line.
+ *
+ * RFC 8259, but that a newline ends the record wherever it stands.  What is malformed is found as it is met: a text
+ * longer than the reader's limit has been handed out in parts by then. */
+#include "data_reader.h"
+
+#include <string.h>
+
+enum { OPEN, KEY, VALUE, STRING, ITEM, AFTER_ITEM, NEXT, CLOSE };
+enum { SEEN_TEXT = 1, SEEN_SOURCE = 2, SEEN_TARGET = 4 };
+enum { DEEPEST = 512, KEY_BYTES = 256 };
+
+/* ------------------------------------------------------------------ small things */
+
+/* Blanks within a record; the byte after them, -1 at the file's end. */
+static int after_blanks(Feed *f)
+{
+    int c;
+    while ((c = next_byte(f)) == ' ' || c == '\t' || c == '\r') f->begin++;
+    return c;
+}
+
+static bool bad(Reader *r, int found, const char *expected)
+{
+    if (found < 0) stop_record(r, "expected %s, found the end of the file", expected);
+    else if (found == '\n') stop_record(r, "expected %s, found the end of the line", expected);
+    else if (found < 32 || found > 126) stop_record(r, "expected %s, found byte 0x%02x", expected, found);
+    else stop_record(r, "expected %s, found '%c'", expected, found);
+    return false;
+}
+
+static bool take(Reader *r, int wanted, const char *expected)
+{
+    int c = after_blanks(&r->feed);
+    if (c != wanted) return bad(r, c, expected);
+    r->feed.begin++;
+    return true;
+}
+
+/* ------------------------------------------------------------------ strings */
+
+/* Four hexadecimal digits at `at`; -1: they are not. */
+static int32_t hex_at(const char *at, int64_t n)
+{
+    int32_t x = 0;
+    if (n < 4) return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = at[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0) return -1;
+        x = x << 4 | digit;
+    }
+    return x;
+}
+
+/* \uXXXX, or two of them: the code point, and how many bytes of the feed it takes.  Half of a pair is replaced. */
+static int32_t unicode_escape(Reader *r, int64_t *used)
+{
+    Feed *f = &r->feed;
+    int64_t n = want_feed(f, 12);
+    const char *at = f->at + f->begin;
+    int32_t code = hex_at(at + 2, n - 2), low = -1;
+    *used = 6;
+    if (code < 0) return -1;
+    if (code >= 0xd800 && code < 0xdc00 && n >= 12 && at[6] == '\\' && at[7] == 'u') low = hex_at(at + 8, 4);
+    if (low >= 0xdc00 && low < 0xe000) {
+        *used = 12;
+        return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    if (code < 0xd800 || code >= 0xe000) return code;
+    if (r->s->options.bad_utf8 == UTF8_STOP) {
+        char *place = source_place(r->s, &r->at);
+        fail(EXIT_DATA, place,
+             "expected Unicode, found half of a surrogate pair (\\u%04x); mend it, or have such be replaced",
+             (unsigned)code);
+    }
+    r->counts.replaced++;
+    return 0xfffd;
+}
+
+/* What follows a backslash, into `to` where there is one. */
+static bool take_escape(Reader *r, Draft *to)
+{
+    static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    Feed *f = &r->feed;
+    char out[4];
+    int length = 1;
+    int64_t used = 2;
+    if (want_feed(f, 2) < 2) return bad(r, -1, "an escape");
+    int c = (unsigned char)f->at[f->begin + 1];
+    const char *name = c ? strchr(names, c) : NULL;
+    if (name) {
+        out[0] = meant[name - names];
+    } else if (c == 'u') {
+        int32_t code = unicode_escape(r, &used);
+        if (code < 0) return stop_record(r, "expected four hexadecimal digits after \\u"), false;
+        if (code == 0) r->counts.zero_bytes++;
+        length = encode_utf8((uint32_t)code, out);
+    } else {
+        return bad(r, c, "one of \"\\/bfnrtu after a backslash");
+    }
+    f->begin += used;
+    if (to) add_draft(to, out, length);
+    return true;
+}
+
+/* Bytes that stand for themselves, of n. */
+static int64_t plain_run(const char *at, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n && at[i] != '"' && at[i] != '\\' && (unsigned char)at[i] >= 32) i++;
+    return i;
+}
+
+/* From inside of a string to behind its end; to: NULL: nowhere. */
+static Got take_string(Reader *r, Draft *to)
+{
+    Feed *f = &r->feed;
+    for (;;) {
+        int64_t n = want_feed(f, 1), space = to ? draft_space(to) : n;
+        if (n == 0) return bad(r, -1, "\" at the end of a string"), GOT_BAD;
+        if (space <= 0) return GOT_PART;
+        int64_t run = plain_run(f->at + f->begin, n < space ? n : space);
+        if (to) add_draft(to, f->at + f->begin, run);
+        f->begin += run;
+        if (run) continue;
+        char c = f->at[f->begin];
+        if (c == '"') return f->begin++, GOT_END;
+        if (c != '\\') return bad(r, (unsigned char)c, "\" at the end of a string"), GOT_BAD;
+        if (!take_escape(r, to)) return GOT_BAD;
+    }
+}
+
+/* Into key, as much as fits and a 0 byte. */
+static bool take_key(Reader *r, char *key)
+{
+    char room[KEY_BYTES + 8];
+    Draft d = {.at = room, .limit = KEY_BYTES, .room = sizeof room};
+    if (!take(r, '"', "a name in quotes")) return false;
+    Got got = take_string(r, &d);
+    if (got == GOT_PART) got = take_string(r, NULL);
+    if (got == GOT_BAD || !take(r, ':', "':' after a name")) return false;
+    memcpy(key, room, (size_t)d.n);
+    key[memchr(room, 0, (size_t)d.n) ? 0 : d.n] = 0; /* no field that is wanted has a zero byte in its name */
+    return true;
+}
+
+/* ------------------------------------------------------------------ values that nobody wants */
+
+static bool take_word(Reader *r, const char *word)
+{
+    Feed *f = &r->feed;
+    int64_t n = (int64_t)strlen(word);
+    if (want_feed(f, n) < n || memcmp(f->at + f->begin, word, (size_t)n) != 0)
+        return stop_record(r, "expected %s", word), false;
+    f->begin += n;
+    return true;
+}
+
+static int64_t take_digits(Feed *f)
+{
+    int64_t n = 0;
+    for (int c; (c = next_byte(f)) >= '0' && c <= '9'; n++) f->begin++;
+    return n;
+}
+
+static bool take_number(Reader *r)
+{
+    Feed *f = &r->feed;
+    if (next_byte(f) == '-') f->begin++;
+    bool zero = next_byte(f) == '0';
+    int64_t digits = take_digits(f);
+    if (digits == 0 || (zero && digits > 1)) return bad(r, next_byte(f), "a number");
+    if (next_byte(f) == '.') {
+        f->begin++;
+        if (!take_digits(f)) return bad(r, next_byte(f), "digits after the point");
+    }
+    int c = next_byte(f);
+    if (c != 'e' && c != 'E') return true;
+    f->begin++;
+    c = next_byte(f);
+    if (c == '+' || c == '-') f->begin++;
+    return take_digits(f) ? true : bad(r, next_byte(f), "digits of an exponent");
+}
+
+static bool skip_scalar(Reader *r, int c)
+{
+    switch (c) {
+    case '"': return r->feed.begin++, take_string(r, NULL) == GOT_END;
+    case 't': return take_word(r, "true");
+    case 'f': return take_word(r, "false");
+    case 'n': return take_word(r, "null");
+    default: return (c >= '0' && c <= '9') || c == '-' ? take_number(r) : bad(r, c, "a value");
+    }
+}
+
+typedef struct Nest { /* the lists and objects that are open */
+    int depth;
+    bool object[DEEPEST];
+} Nest;
+
+/* Behind [ or {, or behind a comma: at what follows there; *closed: it was the end of an empty one. */
+static bool enter(Reader *r, Nest *nest, bool after_comma, bool *closed)
+{
+    char key[KEY_BYTES + 8];
+    bool object = nest->object[nest->depth - 1];
+    *closed = !after_comma && after_blanks(&r->feed) == (object ? '}' : ']');
+    if (*closed) return true;
+    return !object || take_key(r, key);
+}
+
+/* Behind a value: out of all that ends there, to the next one. */
+static bool leave(Reader *r, Nest *nest)
+{
+    while (nest->depth) {
+        int c = after_blanks(&r->feed);
+        bool object = nest->object[nest->depth - 1], closed;
+        if (c != ',' && c != (object ? '}' : ']')) return bad(r, c, object ? "',' or '}'" : "',' or ']'");
+        r->feed.begin++;
+        if (c == ',') return enter(r, nest, true, &closed);
+        nest->depth--;
+    }
+    return true;
+}
+
+static bool skip_value(Reader *r)
+{
+    Nest nest = {0};
+    do {
+        int c = after_blanks(&r->feed);
+        if (c == '{' || c == '[') {
+            bool closed;
+            if (nest.depth == DEEPEST) return stop_record(r, "lists and objects lie more than %d deep", DEEPEST), false;
+            nest.object[nest.depth++] = c == '{';
+            r->feed.begin++;
+            if (!enter(r, &nest, false, &closed)) return false;
+            if (!closed) continue;
+        } else if (!skip_scalar(r, c)) {
+            return false;
+        }
+        if (!leave(r, &nest)) return false;
+    } while (nest.depth);
+    return true;
+}
+
+/* ------------------------------------------------------------------ records */
+
+/* The draft that a field goes to; NULL: it is not wanted. */
+static Draft *wanted(Reader *r, const char *key, int *seen)
+{
+    const Source_options *o = &r->s->options;
+    bool either = !o->text && !o->target;
+    const char *source = o->text ? o->text : "source", *target = o->target ? o->target : "target";
+    bool text = either ? !strcmp(key, "text") : !o->target && !strcmp(key, o->text);
+    bool pairs = either || o->target;
+    *seen = text                            ? SEEN_TEXT
+            : pairs && !strcmp(key, source) ? SEEN_SOURCE
+            : pairs && !strcmp(key, target) ? SEEN_TARGET
+                                            : 0;
+    return *seen == 0 ? NULL : *seen == SEEN_TARGET ? &r->target : &r->text;
+}
+
+static const char *field_name(const Reader *r, int seen)
+{
+    const Source_options *o = &r->s->options;
+    return seen == SEEN_TARGET ? (o->target ? o->target : "target")
+           : o->text           ? o->text
+           : seen == SEEN_TEXT ? "text"
+                               : "source";
+}
+
+static bool begin_value(Reader *r)
+{
+    struct Json *j = &r->json;
+    char key[KEY_BYTES + 8];
+    int seen;
+    if (!take_key(r, key)) return false;
+    j->to = wanted(r, key, &seen);
+    j->state = NEXT;
+    if (!j->to) return skip_value(r);
+    if (j->seen & seen || (seen != SEEN_TARGET && j->seen & (SEEN_TEXT | SEEN_SOURCE)))
+        return stop_record(r,
+                           j->seen & seen
+                               ? "there are two fields \"%s\""
+                               : "there are fields \"text\" and \"source\" (this is \"%s\"); say which is meant",
+                           key),
+               false;
+    j->seen |= seen;
+    int c = after_blanks(&r->feed);
+    if (c != '"' && c != '[')
+        return stop_record(r, "the field \"%s\" is neither a string nor a list of strings", key), false;
+    r->feed.begin++;
+    j->in_list = c == '[';
+    j->first = true;
+    j->state = j->in_list ? ITEM : STRING;
+    return true;
+}
+
+static bool begin_item(Reader *r)
+{
+    struct Json *j = &r->json;
+    const char *join = r->s->options.join ? r->s->options.join : " ";
+    int c = after_blanks(&r->feed);
+    j->state = NEXT;
+    if (c == ']' && j->first) return r->feed.begin++, true;
+    if (c != '"') return bad(r, c, "a string of the list");
+    r->feed.begin++;
+    if (!j->first) add_draft(j->to, join, (int64_t)strlen(join));
+    j->first = false;
+    j->state = STRING;
+    return true;
+}
+
+/* A comma or the closing c. */
+static bool go_on(Reader *r, int closing, const char *expected, int again, int over)
+{
+    int c = after_blanks(&r->feed);
+    if (c != ',' && c != closing) return bad(r, c, expected);
+    r->feed.begin++;
+    r->json.state = c == ',' ? again : over;
+    return true;
+}
+
+static bool open_record(Reader *r)
+{
+    r->json = (struct Json){.state = KEY};
+    if (next_byte(&r->feed) == '[')
+        return stop_record(r, "expected an object in each line, found a list; if the file is one JSON list, `jq -c "
+                              ".[]` makes lines of it"),
+               false;
+    if (!take(r, '{', "'{'")) return false;
+    if (after_blanks(&r->feed) == '}') r->feed.begin++, r->json.state = CLOSE;
+    return true;
+}
+
+static bool close_record(Reader *r)
+{
+    int seen = r->json.seen, c = after_blanks(&r->feed), pair = SEEN_SOURCE | SEEN_TARGET;
+    if (c >= 0 && c != '\n') return bad(r, c, "the end of the line after the record");
+    if (seen == SEEN_TEXT || seen == pair) return true;
+    int missing = seen & SEEN_SOURCE                           ? SEEN_TARGET
+                  : seen & SEEN_TARGET || r->s->options.target ? SEEN_SOURCE
+                                                               : SEEN_TEXT;
+    stop_record(r, "there is no field \"%s\"%s", field_name(r, missing),
+                !seen && !r->s->options.text && !r->s->options.target
+                    ? ", nor \"source\" and \"target\"; say what the fields are called"
+                    : "");
+    return false;
+}
+
+/* A full draft: parts are for texts alone, since what comes in pairs is wanted as a whole. */
+static Got string_step(Reader *r)
+{
+    Got got = take_string(r, r->json.to);
+    if (got != GOT_BAD && draft_space(r->json.to) <= 0 && !(r->json.seen & SEEN_TEXT)) {
+        stop_record(r, "a field of a pair has more than %lld bytes", (long long)r->part);
+        return GOT_BAD;
+    }
+    if (got == GOT_END) r->json.state = r->json.in_list ? AFTER_ITEM : NEXT;
+    return got;
+}
+
+static bool step(Reader *r)
+{
+    switch (r->json.state) {
+    case OPEN: return open_record(r);
+    case KEY: return begin_value(r);
+    case ITEM: return begin_item(r);
+    case AFTER_ITEM: return go_on(r, ']', "',' or ']'", ITEM, NEXT);
+    default: return go_on(r, '}', "',' or '}'", KEY, CLOSE);
+    }
+}
+
+/* To the next record; false: there is none. */
+static bool find_record(Reader *r)
+{
+    int c;
+    while ((c = after_blanks(&r->feed)) == '\n') r->feed.begin++;
+    r->at.offset = feed_offset(&r->feed);
+    r->at.line = feed_line(&r->feed);
+    r->json.state = OPEN;
+    r->fresh = false;
+    return c >= 0;
+}
+
+Got read_json(Reader *r)
+{
+    if (r->fresh && !find_record(r)) return GOT_NOTHING;
+    for (;;) {
+        int state = r->json.state;
+        if (state == CLOSE) return close_record(r) ? GOT_END : GOT_BAD;
+        if (state == STRING) {
+            Got got = string_step(r);
+            if (got == GOT_PART || got == GOT_BAD) return got;
+        } else if (!step(r)) {
+            return GOT_BAD;
+        }
+    }
+}
