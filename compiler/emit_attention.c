@@ -90,6 +90,8 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
     say_heads(&t, "lengths", reads(k, a->lengths), nb, -1, -1);
     say_heads(&t, "q_segments", reads(k, a->q_segments), nb, nb, -1);
     say_heads(&t, "k_segments", reads(k, a->k_segments), nb, nb, -1);
+    say_heads(&t, "q_turns", reads(k, a->q_turns), nb, nb, -1);
+    say_heads(&t, "k_turns", reads(k, a->k_turns), nb, nb, -1);
     say_heads(&t, "row", reads(k, a->row), nb, -1, -1);
     say_heads(&t, "base", reads(k, a->base), nb, -1, -1);
     say(&t, "}");
@@ -143,6 +145,8 @@ static const char *masks(const Kernel *k, const Attention *a)
     say_array(&t, k, "lengths", a->lengths);
     say_array(&t, k, "q_segments", a->q_segments);
     say_array(&t, k, "k_segments", a->k_segments);
+    say_array(&t, k, "q_turns", a->q_turns);
+    say_array(&t, k, "k_turns", a->k_turns);
     say_integer(&t, k, "seed", a->seed);
     say_integer(&t, k, "step", a->step);
     say_integer(&t, k, "site", a->site);

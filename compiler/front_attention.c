@@ -28,6 +28,26 @@ static bool flag_option(lua_State *L, const char *key)
     return on;
 }
 
+/* Turns [T, D] are those of every sample. */
+static Node *turns_option(lua_State *L, const char *key, const Node *x)
+{
+    Node *n = option(L, key);
+    int nb = x->shape.rank - 3;
+    if (!n || n->shape.rank != 2 || nb < 1) return n;
+    Shape all = shape_of(nb, x->shape.dim), one = all;
+    for (int i = 0; i < nb; i++) one.dim[i] = 1;
+    for (int i = 0; i < 2; i++) all.dim[all.rank++] = one.dim[one.rank++] = n->shape.dim[i];
+    return expand(reshape(n, one), all);
+}
+
+static void read_turns(lua_State *L, Attention *a)
+{
+    a->q_turns = turns_option(L, "turns", a->q);
+    a->k_turns = turns_option(L, "memory_turns", a->k);
+    if (!a->k_turns) a->k_turns = a->q_turns;
+    if (a->q_turns) a->flags |= TURNS;
+}
+
 static void read_masks(lua_State *L, Attention *a)
 {
     a->window = (int64_t)number_option(L, "window");
@@ -80,6 +100,7 @@ static int attend_call(lua_State *L)
     if (!fault) {
         a.scale = scalar(number_option(L, "scale"), F32);
         read_masks(L, &a);
+        read_turns(L, &a);
         read_dropout(L, &a, q);
         fault = attention_fault_of(&a);
     }

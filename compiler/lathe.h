@@ -416,7 +416,7 @@ Node *whole_result(Node *n, int k);                         /* pick(n, k, 0), of
 Graph *defined(const Graph *g);                             /* a copy with the definitions of whole ops in their place */
 
 /* op_attention.c: its head says what the parts are; those that the flags do not ask for are NULL */
-enum { CAUSAL = 1, LENGTHS = 2, SEGMENTS = 4, DROPOUT = 8, PROBABILITIES = 16 };
+enum { CAUSAL = 1, LENGTHS = 2, SEGMENTS = 4, DROPOUT = 8, PROBABILITIES = 16, TURNS = 32 };
 typedef struct Attention {
     Node *q, *k, *v;                                        /* [batch…][T][H][D], [batch…][S][G][D], [batch…][S][G][E] */
     Node *scale;                                            /* a constant [] */
@@ -424,6 +424,7 @@ typedef struct Attention {
     Node *offset;                                           /* CAUSAL or window: i32 [] */
     Node *lengths;                                          /* i32 [batch…] */
     Node *q_segments, *k_segments;                          /* i32 [batch…][T], [batch…][S] */
+    Node *q_turns, *k_turns;                                /* TURNS: real [batch…][T][D], [batch…][S][D] */
     Node *keep, *seed, *step, *site, *row, *base;           /* DROPOUT: a constant []; i32 []; row, base [batch…] */
     int64_t flags, window, threshold;
 } Attention;

@@ -12,13 +12,19 @@
  *     SEGMENTS   q_segments[t] == k_segments[s]       documents packed into one row
  * A query that sees no key gets o = 0, lse = -1e30, p = 0, and no gradient: never NaN.
  *
+ * TURNS: rotary positions (Su et al. 2021).  The halves (x, y) of every head of q[t] and k[s] are turned before they
+ * meet, to (x · c - y · s, y · c + x · s), where (c, s) are the halves of q_turns[t] and k_turns[s]: cosines and sines
+ * of the position's angles.
+ *
  * DROPOUT: in o (the result p is what it was before) element (h, t, s) of p is dropped if the random bits
  * philox(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, are below the threshold; the
  * others grow by keep.  These are the draws of nn.dropout on probabilities [batch][H][T][S].
  *
  * The derivative is attention_back, which makes p again from lse (FlashAttention-2, Dao 2023, algorithm 2):
  *     dv = pᵀ · do    ds = p ∘ (do · vᵀ - Σ do ∘ o)    dq = scale · ds · k    dk = scale · dsᵀ · q
- * If lse or p have a gradient themselves, the definition is differentiated instead, and p is in memory. */
+ * with q and k as they were turned, and dq, dk turned back.
+ * If lse or p have a gradient themselves, or turns want one, the definition is differentiated instead, and p is in
+ * memory. */
 #include "grad.h"
 
 static const double unseen = -1e30; /* lse of a query that sees no key */
@@ -35,6 +41,7 @@ static int parts(Attention *a, bool back, Node ***slot)
     if (a->flags & CAUSAL || a->window) slot[n++] = &a->offset;
     if (a->flags & LENGTHS) slot[n++] = &a->lengths;
     if (a->flags & SEGMENTS) slot[n++] = &a->q_segments, slot[n++] = &a->k_segments;
+    if (a->flags & TURNS) slot[n++] = &a->q_turns, slot[n++] = &a->k_turns;
     if (!(a->flags & DROPOUT)) return n;
     slot[n++] = &a->keep, slot[n++] = &a->seed, slot[n++] = &a->step, slot[n++] = &a->site;
     slot[n++] = &a->row, slot[n++] = &a->base;
@@ -107,10 +114,12 @@ static Shape score_shape(const Sizes *z) { return over_batch(z, 3, (int64_t[]){z
 static Shape lse_shape(const Sizes *z) { return over_batch(z, 2, (int64_t[]){z->H, z->T}); }
 static Shape result_shape(const Sizes *z) { return over_batch(z, 3, (int64_t[]){z->T, z->H, z->E}); }
 
+static Shape turns_shape(const Sizes *z, int64_t times) { return over_batch(z, 2, (int64_t[]){times, z->D}); }
+
 /* ------------------------------------------------------------------ what is wrong with it */
 
-static bool is_i32(const Node *n, Shape s) { return n->dtype == I32 && same_shape(n->shape, s); }
 static bool is_like(const Node *n, DType t, Shape s) { return n->dtype == t && same_shape(n->shape, s); }
+static bool is_i32(const Node *n, Shape s) { return is_like(n, I32, s); }
 
 static const char *heads_fault(const Attention *a)
 {
@@ -137,6 +146,10 @@ static const char *masks_fault(const Attention *a, const Sizes *z)
     if (a->q_segments &&
         (!is_i32(a->q_segments, over_batch(z, 1, &z->T)) || !is_i32(a->k_segments, over_batch(z, 1, &z->S))))
         return "segments must be i32 [batch…, time] of queries and keys";
+    if (a->q_turns && z->D % 2) return "heads that are turned must have an even width";
+    if (a->q_turns && (!is_like(a->q_turns, a->q->dtype, turns_shape(z, z->T)) ||
+                       !is_like(a->k_turns, a->q->dtype, turns_shape(z, z->S))))
+        return "turns must be [batch…, time, width of a head] of queries and keys, and of their type";
     if (!a->keep) return NULL;
     if (!is_i32(a->seed, none) || !is_i32(a->step, none) || !is_i32(a->site, none) || !is_i32(a->base, z->batch) ||
         !is_i32(a->row, z->batch))
@@ -260,6 +273,45 @@ static Node *over_queries(const Sizes *z, Node *p, Node *x)
                     (int[]){1, 0, 2}); /* from [batch…][G][S][W] */
 }
 
+/* ------------------------------------------------------------------ definition: rotary positions */
+
+/* Half `which` of the last axis. */
+static Node *half_of(Node *x, int which)
+{
+    int64_t start[MAXRANK] = {0};
+    Shape s = x->shape;
+    s.dim[s.rank - 1] /= 2;
+    start[s.rank - 1] = which * s.dim[s.rank - 1];
+    return slice(x, start, s.dim, NULL);
+}
+
+/* Half `which` of turns [batch…][n][D] for each of the heads. */
+static Node *turns_half(const Sizes *z, Node *turns, int which, Shape s)
+{
+    Node *x = half_of(turns, which);
+    Shape one = s;
+    one.dim[z->nb + 1] = 1;
+    return expand(reshape(x, one), s);
+}
+
+/* x [batch…][n][heads][D] turned by turns [batch…][n][D], or back; as it is where there are none. */
+static Node *turned(const Sizes *z, Node *x, Node *turns, bool back)
+{
+    if (!turns) return x;
+    Node *a = half_of(x, 0), *b = half_of(x, 1);
+    Node *c = turns_half(z, turns, 0, a->shape), *s = turns_half(z, turns, 1, a->shape);
+    Node *first = map2(back ? OP_add : OP_sub, map2(OP_mul, a, c), map2(OP_mul, b, s));
+    Node *second = map2(back ? OP_sub : OP_add, map2(OP_mul, b, c), map2(OP_mul, a, s));
+    return concat(2, (Node *[]){first, second}, x->shape.rank - 1);
+}
+
+/* q and k as they meet. */
+static void turn_both(Attention *a, const Sizes *z)
+{
+    a->q = turned(z, a->q, a->q_turns, false);
+    a->k = turned(z, a->k, a->k_turns, false);
+}
+
 /* ------------------------------------------------------------------ definition: masks, dropout */
 
 /* x, whose axes after the first nb are the scores' axes from `axis` on, repeated to their shape. */
@@ -334,6 +386,7 @@ Node *attention_define(Node *n, int k)
 {
     Attention a = attention_of(n);
     Sizes z = sizes_of(&a);
+    turn_both(&a, &z);
     Node *shift, *e = exponentials(&a, &z, &shift), *sum = over_last(OP_sum, e);
     sum = map2(OP_max, sum, filled(0.5, sum->dtype, sum->shape)); /* it is at least 1 where any key is seen */
     if (k == 1) {
@@ -350,6 +403,7 @@ Node *attention_back_define(Node *n, int k)
 {
     Attention a = attention_of(n);
     Sizes z = sizes_of(&a);
+    turn_both(&a, &z);
     Node *seen = seen_of(&a, &z);
     Node *above = chosen(seen, map2(OP_sub, scaled_scores(&a, &z), spread(&z, a.lse, 0)), 0);
     Node *p = chosen(seen, map1(OP_exp, above), 0);
@@ -357,18 +411,20 @@ Node *attention_back_define(Node *n, int k)
     Node *dp = thinned(&a, &z, scores_of(&z, a.d_o, a.v));
     Node *delta = permuted(&z, over_last(OP_sum, map2(OP_mul, a.d_o, a.o)), 2, (int[]){1, 0}); /* [batch…][H][T] */
     Node *ds = map2(OP_mul, map2(OP_mul, p, map2(OP_sub, dp, spread(&z, delta, 0))), broadcast(a.scale, p->shape));
-    return k == 0 ? over_keys(&z, ds, a.k) : over_queries(&z, ds, a.q);
+    return k == 0 ? turned(&z, over_keys(&z, ds, a.k), a.q_turns, true)
+                  : turned(&z, over_queries(&z, ds, a.q), a.k_turns, true);
 }
 
 /* ------------------------------------------------------------------ gradient, expansion */
 
 void attention_gradient(Grad_level *lv, Node *n, Node *const *g)
 {
-    if (g[1] || (n->ints[0] & PROBABILITIES && g[2])) {
+    Attention a = attention_of(n);
+    bool turns = a.q_turns && (grad_active(lv, a.q_turns) || grad_active(lv, a.k_turns));
+    if (g[1] || (n->ints[0] & PROBABILITIES && g[2]) || turns) {
         grad_definition(lv, n, g);
         return;
     }
-    Attention a = attention_of(n);
     Node **slot[MOST_PARTS];
     int count = parts(&a, false, slot);
     for (int i = 0; i < count; i++) *slot[i] = value(lv, n->in[i]);

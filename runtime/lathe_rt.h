@@ -108,6 +108,9 @@ LATHE_MATMULS(double, f64)
  *     q [batch…][T][H][D]   k [batch…][S][G][D]   v [batch…][S][G][E]   o [batch…][T][H][E]   lse [batch…][H][T]
  *     p [batch…][H][T][S]
  *
+ * q_turns [batch…][T][D] and k_turns [batch…][S][D] (of q's type; pointers that are not NULL): rotary positions.  The halves (x, y)
+ * of q and k are turned to (x · c - y · s, y · c + x · s), (c, s) being the halves of a turn, and d_q and d_k turned back.
+ *
  * H / G heads share a key.  Query t stands at i = offset + t among the keys and sees key s where s <= i (causal),
  * s > i - window (window > 0), s < lengths[batch] and q_segments[t] == k_segments[s] (pointers that are not NULL).  A query
  * that sees nothing yields o = 0, lse = -1e30 and no gradient.  keep > 0: dropout; the weight of (h, t, s) is dropped
@@ -127,11 +130,12 @@ typedef struct Lathe_attention {
     bool causal;
     int64_t window;
     Lathe_heads q, k, v, o, lse, p, d_o, d_q, d_k, d_v;
-    Lathe_heads lengths, q_segments, k_segments, row, base;
+    Lathe_heads lengths, q_segments, k_segments, q_turns, k_turns, row, base;
 } Lathe_attention;
 typedef struct Lathe_masks {    /* NULL instead of one: all of it zero */
     int offset;
     const int *lengths, *q_segments, *k_segments;
+    const void *q_turns, *k_turns;
     int seed, step, site;
     const int *row, *base;
 } Lathe_masks;

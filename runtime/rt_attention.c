@@ -5,6 +5,9 @@
  *     sᵀ [key][64] = k · qᵀ          pᵀ = exp(sᵀ - m), m the running maximum          oᵀ [E][64] += vᵀ · pᵀ
  *
  * where k and v are read in place, a scalar at a time (rt_tile.h), and maximum and sum are vectors over the queries.
+ * Rows that are turned (rotary positions) are first copied, turned, to where the tile is at hand: q once, k for each
+ * tile of queries.
+ *
  * Keys are taken in runs of 16 that the same lanes see, so that what a mask hides costs nothing, but at its edge.
  * Backward makes pᵀ again from lse; dq is gathered as dqᵀ [D][64], dk and dv [key][width] where they are wanted.
  *

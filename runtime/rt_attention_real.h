@@ -59,16 +59,58 @@ static void NAME(from_lanes)(REAL *to, int64_t row, const REAL *from, int n, int
         }
 }
 
+/* ---- rotary positions */
+
+/* to[n][D]: the halves of each row turned by those of its turn, or back (there = -1); to may be x. */
+static void NAME(turn)(REAL *to, int64_t to_row, const REAL *x, int64_t row, const REAL *turns, int64_t turns_row,
+                       int64_t n, int64_t D, REAL there)
+{
+    int64_t half = D / 2;
+    for (int64_t i = 0; i < n; i++, to += to_row, x += row, turns += turns_row)
+        LANEWISE for (int64_t d = 0; d < half; d++)
+        {
+            REAL a = x[d], b = x[d + half], c = turns[d], s = turns[d + half] * there;
+            to[d] = a * c - b * s;
+            to[d + half] = b * c + a * s;
+        }
+}
+
+/* Rows of queries, or of keys from `first` on, as they meet. */
+typedef struct NAME(Rows) {
+    const REAL *at;
+    int64_t row, first;
+} NAME(Rows);
+
+static NAME(Rows) NAME(queries)(REAL *room, const REAL *q, const Queries *own)
+{
+    const Lathe_attention *g = own->g;
+    if (!own->m->q_turns) return (NAME(Rows)){q, g->q.time, own->t};
+    const REAL *turns = (const REAL *)own->m->q_turns + begin_of(g, &g->q_turns, own->sample);
+    NAME(turn)(room, g->D, q, g->q.time, turns + own->t * g->q_turns.time, g->q_turns.time, own->n, g->D, 1);
+    return (NAME(Rows)){room, g->D, own->t};
+}
+
+/* k begins with key 0. */
+static NAME(Rows) NAME(keys)(REAL *room, const REAL *k, const Queries *own, int64_t from, int64_t end)
+{
+    const Lathe_attention *g = own->g;
+    k += from * g->k.time;
+    if (!own->m->k_turns) return (NAME(Rows)){k, g->k.time, from};
+    const REAL *turns = (const REAL *)own->m->k_turns + begin_of(g, &g->k_turns, own->sample);
+    NAME(turn)(room, g->D, k, g->k.time, turns + from * g->k_turns.time, g->k_turns.time, end - from, g->D, 1);
+    return (NAME(Rows)){room, g->D, from};
+}
+
 /* ---- forward */
 
 /* sᵀ of one run, -infinity where it is not seen; s is that of the tile's first key */
-static void NAME(scores)(REAL *s, const Queries *q, const Run *r, int64_t key, const REAL *k, const REAL *qt)
+static void NAME(scores)(REAL *s, const Queries *q, const Run *r, int64_t key, NAME(Rows) k, const REAL *qt)
 {
     const Lathe_attention *g = q->g;
     int seen[TILE];
     REAL *own = s + (r->key - key) * TILE + r->from;
     NAME(tile_multiply)
-    (own, TILE, k + r->key * g->k.time, g->k.time, 1, qt + r->from, TILE, r->end - r->key, r->to - r->from, g->D,
+    (own, TILE, k.at + (r->key - k.first) * k.row, k.row, 1, qt + r->from, TILE, r->end - r->key, r->to - r->from, g->D,
      false);
     for (int64_t j = r->key; r->edge > r->from && j < r->end; j++) {
         REAL *row = s + (j - key) * TILE;
@@ -125,12 +167,15 @@ static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, c
 static void NAME(write_weights)(REAL *p, REAL *s, const REAL *lse, const REAL *k, const REAL *qt, const Queries *own)
 {
     const Lathe_attention *g = own->g;
+    REAL room[TILE * WIDEST];
     for (int i = 0; i < own->n; i++) memset(p + i * g->p.time, 0, sizeof *p * (size_t)g->S);
     for (int64_t key = own->key / TILE * TILE; key < own->end; key += TILE) {
-        Runs runs = runs_of(own, most(key, own->key), least(key + TILE, own->end));
+        int64_t from = most(key, own->key), end = least(key + TILE, own->end);
+        Runs runs = runs_of(own, from, end);
+        NAME(Rows) keys = NAME(keys)(room, k, own, from, end);
         for (int n = 0; n < runs.n; n++) {
             const Run *r = &runs.at[n];
-            NAME(scores)(s, own, r, key, k, qt);
+            NAME(scores)(s, own, r, key, keys, qt);
             for (int64_t j = r->key; j < r->end; j++) {
                 REAL *row = s + (j - key) * TILE;
                 EACH_LANE (r->from, r->to) row[i] = NAME(exp)(row[i] - lse[i]);
@@ -151,12 +196,16 @@ static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, cons
 {
     const Lathe_attention *g = own->g;
     _Alignas(64) REAL qt[WIDEST * TILE], ot[WIDEST * TILE], s[TILE * TILE], m[TILE], now[TILE], sum[TILE];
-    NAME(to_lanes)(qt, q, g->q.time, own->n, own->lanes, g->D, (REAL)g->scale);
+    REAL room[TILE * WIDEST];
+    NAME(Rows) queries = NAME(queries)(room, q, own);
+    NAME(to_lanes)(qt, queries.at, queries.row, own->n, own->lanes, g->D, (REAL)g->scale);
     memset(ot, 0, sizeof *ot * (size_t)(g->E * TILE));
     for (int i = 0; i < TILE; i++) m[i] = now[i] = (REAL)UNSEEN, sum[i] = 0;
     for (int64_t key = own->key / TILE * TILE; key < own->end; key += TILE) {
-        Runs runs = runs_of(own, most(key, own->key), least(key + TILE, own->end));
-        for (int n = 0; n < runs.n; n++) NAME(scores)(s, own, &runs.at[n], key, k, qt);
+        int64_t from = most(key, own->key), end = least(key + TILE, own->end);
+        Runs runs = runs_of(own, from, end);
+        NAME(Rows) keys = NAME(keys)(room, k, own, from, end);
+        for (int n = 0; n < runs.n; n++) NAME(scores)(s, own, &runs.at[n], key, keys, qt);
         NAME(raise)(now, s, &runs, key);
         NAME(rescale)(ot, sum, m, now, own->lanes, g->E);
         for (int n = 0; n < runs.n; n++) {
@@ -186,7 +235,8 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
         int64_t sample = task / (g->H * tiles), head = task / tiles % g->H, t = task % tiles * TILE;
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
-        NAME(Made) to = {
+        NAME(Made)
+        to = {
             .o = o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
             .lse = lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
             .p = p ? p + begin_of(g, &g->p, sample) + t * g->p.time + head * g->p.head : NULL,
@@ -276,40 +326,55 @@ static void NAME(add_keys)(REAL *to, int64_t row, const REAL *p, const Run *r, c
         for (int64_t w = 0; w < width; w++) to[j * row + w] += room[j * x_row + w];
 }
 
+/* Rows from … end of a gradient, the first of them at x, turned back. */
+static void NAME(turn_back)(REAL *x, const Lathe_heads *at, const REAL *turns, const Lathe_heads *of,
+                            const Queries *own, int64_t from, int64_t end)
+{
+    if (!turns) return;
+    turns += begin_of(own->g, of, own->sample) + from * of->time;
+    NAME(turn)(x, at->time, x, at->time, turns, of->time, end - from, own->g->D, -1);
+}
+
 /* One tile of queries against keys … end. */
 static void NAME(backward_tile)(const NAME(Back) * b, const Queries *own, int64_t first, int64_t end)
 {
     const Lathe_attention *g = own->g;
     _Alignas(64) REAL qt[WIDEST * TILE], dot[WIDEST * TILE], dqt[WIDEST * TILE], s[TILE * TILE], dp[TILE * TILE];
-    REAL q_room[WIDEST * TILE], do_room[WIDEST * TILE], lse[TILE], delta[TILE];
+    REAL turned[TILE * WIDEST], k_room[TILE * WIDEST], q_room[WIDEST * TILE], do_room[WIDEST * TILE], lse[TILE],
+        delta[TILE];
     int64_t q_row, do_row;
-    const REAL *q = NAME(padded)(q_room, b->q, g->q.time, own->n, g->D, &q_row);
+    NAME(Rows) queries = NAME(queries)(turned, b->q, own);
+    const REAL *q = NAME(padded)(q_room, queries.at, queries.row, own->n, g->D, &q_row);
     const REAL *d_o = NAME(padded)(do_room, b->d_o, g->d_o.time, own->n, g->E, &do_row);
-    NAME(to_lanes)(qt, b->q, g->q.time, own->n, own->lanes, g->D, (REAL)g->scale);
+    NAME(to_lanes)(qt, queries.at, queries.row, own->n, own->lanes, g->D, (REAL)g->scale);
     NAME(to_lanes)(dot, b->d_o, g->d_o.time, own->n, own->lanes, g->E, 1);
     NAME(row_products)(delta, b, own);
     for (int i = 0; i < own->lanes; i++) lse[i] = i < own->n ? b->lse[i * g->lse.time] : 0;
     if (b->d_q) memset(dqt, 0, sizeof *dqt * (size_t)(g->D * TILE));
     first = most(first, own->key), end = least(end, own->end);
     for (int64_t key = first / TILE * TILE; key < end; key += TILE) {
-        Runs runs = runs_of(own, most(key, first), least(key + TILE, end));
+        int64_t from = most(key, first), to = least(key + TILE, end);
+        Runs runs = runs_of(own, from, to);
+        NAME(Rows) k = NAME(keys)(k_room, b->k, own, from, to);
         for (int n = 0; n < runs.n; n++) {
             const Run *r = &runs.at[n];
             int64_t at = (r->key - key) * TILE + r->from, keys = r->end - r->key;
-            NAME(scores)(s, own, r, key, b->k, qt);
+            NAME(scores)(s, own, r, key, k, qt);
             NAME(tile_multiply)
             (dp + at, TILE, b->v + r->key * g->v.time, g->v.time, 1, dot + r->from, TILE, keys, r->to - r->from, g->E,
              false);
             NAME(weights_back)(s, dp, lse, delta, own, r, key);
             if (b->d_v) NAME(add_keys)(b->d_v + r->key * g->d_v.time, g->d_v.time, s + at, r, own, d_o, do_row, g->E);
             if (b->d_k) NAME(add_keys)(b->d_k + r->key * g->d_k.time, g->d_k.time, dp + at, r, own, q, q_row, g->D);
-            if (b->d_q)
-                NAME(tile_multiply)
-                (dqt + r->from, TILE, b->k + r->key * g->k.time, 1, g->k.time, dp + at, TILE, g->D, r->to - r->from,
-                 keys, true);
+            if (b->d_q) NAME(tile_multiply)
+            (dqt + r->from, TILE, k.at + (r->key - k.first) * k.row, 1, k.row, dp + at, TILE, g->D, r->to - r->from,
+             keys, true);
         }
     }
-    if (b->d_q) NAME(from_lanes)(b->d_q, g->d_q.time, dqt, own->n, g->D);
+    if (!b->d_q) return;
+    NAME(from_lanes)(b->d_q, g->d_q.time, dqt, own->n, g->D);
+    NAME(turn_back)
+    (b->d_q, &g->d_q, (const REAL *)own->m->q_turns, &g->q_turns, own, own->t, own->t + own->n);
 }
 
 /* The operands of a sample, of a head and its tile of queries. */
@@ -348,6 +413,9 @@ static void NAME(backward_head)(const NAME(Back) * all, const Lathe_attention *g
             NAME(Back) b = NAME(operands)(all, g, sample, head, t);
             NAME(backward_tile)(&b, &own, from, end);
         }
+    Queries any = queries_of(g, m, sample, shared * heads, 0);
+    if (keys.d_k) NAME(turn_back)
+    (keys.d_k + from * g->d_k.time, &g->d_k, (const REAL *)any.m->k_turns, &g->k_turns, &any, from, end);
 }
 
 /* Two passes: gradients of keys and values, a tile of keys a task; then those of queries, a tile of them a task. */

@@ -10,6 +10,13 @@ typedef struct Attention_sizes {
 
 static inline Node *attention_number(double v) { return scalar(v, I32); }
 
+/* Some factors for each of a batch, time, width; no angles need be behind them. */
+static inline Node *attention_turns(Shape s, DType t)
+{
+    Node *x = map2(OP_add, map2(OP_mul, iota(s, 0), filled(7, I32, s)), map2(OP_mul, iota(s, 1), filled(3, I32, s)));
+    return map1(OP_cos, cast_op(map2(OP_add, x, iota(s, 2)), t));
+}
+
 /* All parts over q, k, v, [B][T][H][D] …: masks from constants, so that some rows see everything and some nothing.
  * Third of rows dropped. */
 static inline Attention attention_over(Attention_sizes z, Node *q, Node *k, Node *v)
@@ -17,6 +24,10 @@ static inline Attention attention_over(Attention_sizes z, Node *q, Node *k, Node
     Shape b = shape_of(1, &z.B), bt = shape_of(2, (int64_t[]){z.B, z.T}), bs = shape_of(2, (int64_t[]){z.B, z.S});
     Attention a = {.q = q, .k = k, .v = v, .flags = z.flags, .window = z.window, .threshold = 0x55555555};
     Node *place = iota(b, 0);
+    if (z.flags & TURNS) {
+        a.q_turns = attention_turns(shape_of(3, (int64_t[]){z.B, z.T, z.D}), q->dtype);
+        a.k_turns = attention_turns(shape_of(3, (int64_t[]){z.B, z.S, z.D}), q->dtype);
+    }
     a.scale = scalar(0.7, q->dtype);
     if (z.flags & CAUSAL || z.window) a.offset = attention_number((double)(z.S - z.T - 1));
     if (z.flags & LENGTHS) a.lengths = map2(OP_mul, place, filled((double)(z.S + 1) / 2, I32, b));

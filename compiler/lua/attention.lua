@@ -35,14 +35,25 @@ layer("position_embedding", "the first T rows of a learned table [context, width
   return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
 end)
 
+-- Cosines and sines [T, D / 2] of angles that grow with the positions at [T]: rotary positions for heads of width D.
+local function angles(at, dim, base)
+  local half = dim // 2
+  if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, and it is %d", dim) end
+  local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
+  local angle = at:cast("f32"):reshape { at:size(0), 1 } * rate
+  return nn.cos(angle), nn.sin(angle)
+end
+
+-- [T, D]: both side by side, as nn.attend takes them.
+function nn.turns(at, dim, base)
+  return nn.concat({ angles(at, dim, base) }, -1)
+end
+
 -- Rotary positions: the two halves of each head [B, T, H, D] are turned by an angle that grows with the position.
 function nn.rotary(x, at, base)
-  local half = x:size(-1) // 2
-  if x:size(-1) % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, and it is %d", x:size(-1)) end
-  local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
-  local angle = at:cast("f32"):reshape { at:size(0), 1, 1 } * rate
+  local cos, sin = angles(at, x:size(-1), base)
+  cos, sin = cos:reshape { at:size(0), 1, cos:size(-1) }, sin:reshape { at:size(0), 1, sin:size(-1) }
   local a, b = x:chunk(2, -1)
-  local cos, sin = nn.cos(angle), nn.sin(angle)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
 
@@ -62,6 +73,8 @@ local attend_options = options.declare("nn.attend", {
   lengths = { "tensor", none, "i32 [batch…]: how many keys there are" },
   segments = { "tensor", none, "i32 [batch…, T]: a query sees the keys of its own segment" },
   memory_segments = { "tensor", none, "i32 [batch…, S], of the keys; default: segments" },
+  turns = { "tensor", none, "[T, D] or [batch…, T, D]: q and k are turned before they meet (rotary positions, nn.turns)" },
+  memory_turns = { "tensor", none, "of the keys; default: turns" },
   dropout = { "number", 0, "on the probabilities" },
   probabilities = { "boolean", false, "whether they are returned as well" },
 })
@@ -150,17 +163,17 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   local over_time = core.over_time(is_time(x, 1) and is_time(memory or x, 1))
   core.time_aware(true)
   local q, k, v = project(o, names, x, memory, dim, groups)
-  if o.rotary > 0 then
-    q = nn.rotary(q, positions(q:size(1), over_time), o.rotary)
-    k = nn.rotary(k, positions(k:size(1), over_time), o.rotary)
-  end
-  local offset
+  local offset, turns, memory_turns
+  local function at(y) return positions(y:size(1), over_time) end
   if over_time and core.decoding() then
     local context = o.context or core.sequence()
+    if o.rotary > 0 then q, k = nn.rotary(q, at(q), o.rotary), nn.rotary(k, at(k), o.rotary) end
     k, v, offset = remembered("keys", k, context), remembered("values", v, context), core.position()
+  elseif o.rotary > 0 then
+    turns, memory_turns = nn.turns(at(q), dim, o.rotary), nn.turns(at(k), dim, o.rotary)
   end
   local y = nn.attend(q, k, v, {
-    scale = o.scale, causal = o.causal, window = o.window, offset = offset,
+    turns = turns, memory_turns = memory_turns, scale = o.scale, causal = o.causal, window = o.window, offset = offset,
     lengths = o.lengths, segments = o.segments, dropout = o.dropout,
   })
   y = y:reshape { x:size(0), x:size(1), o.heads * dim }

@@ -37,10 +37,20 @@ static double at4(Value v, int64_t a, int64_t b, int64_t c, int64_t d)
     return v.at[((a * v.shape.dim[1] + b) * v.shape.dim[2] + c) * v.shape.dim[3] + d];
 }
 
+/* Element d of x[b][t][h], turned as attention_turns() says. */
+static double turned(Attention_sizes z, Value x, int64_t b, int64_t t, int64_t h, int64_t d)
+{
+    int64_t half = z.D / 2, first = d % (half ? half : 1);
+    if (!(z.flags & TURNS)) return at4(x, b, t, h, d);
+    double c = cos((double)(7 * b + 3 * t + first)), s = cos((double)(7 * b + 3 * t + first + half));
+    double low = at4(x, b, t, h, first), high = at4(x, b, t, h, first + half);
+    return d < half ? low * c - high * s : high * c + low * s;
+}
+
 static double product(Attention_sizes z, const Value *in, int64_t b, int64_t h, int64_t t, int64_t s)
 {
     double sum = 0;
-    for (int64_t d = 0; d < z.D; d++) sum += at4(in[0], b, t, h, d) * at4(in[1], b, s, h / (z.H / z.G), d);
+    for (int64_t d = 0; d < z.D; d++) sum += turned(z, in[0], b, t, h, d) * turned(z, in[1], b, s, h / (z.H / z.G), d);
     return 0.7 * sum;
 }
 
@@ -107,6 +117,10 @@ static void test_masks(void)
         Attention_sizes z = {.B = 3, .T = 5, .S = 7, .H = 4, .G = flags % 2 ? 2 : 4, .D = 3, .E = 2, .flags = flags};
         z.window = flags % 3 ? 0 : 4;
         check_one(format("flags %d", (int)flags), z);
+    }
+    for (int64_t flags = 0; flags <= DROPOUT; flags += flags ? flags : CAUSAL) {
+        Attention_sizes z = {.B = 2, .T = 5, .S = 6, .H = 4, .G = 2, .D = 4, .E = 3, .flags = flags | TURNS};
+        check_one(format("turned, flags %d", (int)flags), z);
     }
     check_one("one query", (Attention_sizes){.B = 1, .T = 1, .S = 9, .H = 6, .G = 1, .D = 2, .E = 1, .flags = CAUSAL});
     check_one("more queries than keys",

@@ -117,6 +117,8 @@ static void test_attention_in_copies(void)
         Attention_sizes z = {.B = 2, .T = 3, .S = 5, .H = 4, .G = flags % 2 ? 2 : 4, .D = 2, .E = 3, .flags = flags};
         z.window = flags % 3 ? 0 : 3;
         check_copies(format("copies, flags %d", (int)flags), z, flags & 2);
+        z.flags |= TURNS;
+        check_copies(format("copies that turn, flags %d", (int)flags), z, flags & 2);
     }
 }
 

@@ -30,6 +30,12 @@ static void rg_masks(Maker *m, Attention *a, const Shape *batch, int64_t T, int6
         a->q_segments = rg_ids(m, rg_shape_of(batch, 1, &T), 3);
         a->k_segments = rg_ids(m, rg_shape_of(batch, 1, &S), 2);
     }
+    if (a->q->shape.dim[a->q->shape.rank - 1] % 2 == 0 && rg_chance(m, 0.4)) {
+        int64_t D = a->q->shape.dim[a->q->shape.rank - 1];
+        a->flags |= TURNS;
+        a->q_turns = rg_small(rg_real_of(m, rg_shape_of(batch, 2, (int64_t[]){T, D})), 1).n;
+        a->k_turns = rg_small(rg_real_of(m, rg_shape_of(batch, 2, (int64_t[]){S, D})), 1).n;
+    }
     if (!(a->flags & DROPOUT)) return;
     a->keep = scalar(1.25, F32);
     a->threshold = 858993459;

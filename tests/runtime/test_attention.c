@@ -1,6 +1,6 @@
 /* test_attention.c: rt_attention.c on random shapes against plain loops in doubles: every mask alone and together, one
- * query, odd widths, grouped heads, cross, dropout, strided operands with their surroundings untouched; the same bits
- * for 1, 2, 3 and 8 threads; queries that see nothing. */
+ * query, odd widths, grouped heads, cross, rotary positions, dropout, strided operands with their surroundings
+ * untouched; the same bits for 1, 2, 3 and 8 threads; queries that see nothing. */
 #include "harness.h"
 #include "lathe_rt.h"
 
@@ -27,6 +27,7 @@ typedef struct Case {
     Lathe_masks m;
     Operand_ x[OPERANDS];
     int *lengths, *q_segments, *k_segments, *row, *base;
+    void *q_turns, *k_turns;
     bool is_f64, weights; /* weights: p is asked for */
 } Case;
 
@@ -106,6 +107,39 @@ static void make_masks(Case *c, Rng *r, int flags)
     c->m.row = c->row = some_ints(r, samples, 100);
 }
 
+typedef enum Turn { THERE, BACK, SIZES } Turn; /* SIZES: of what the sums turned are made of */
+
+static void turn_pair(double *low, double *high, double c, double s, Turn way)
+{
+    double a = *low, b = *high;
+    if (way == SIZES) c = fabs(c), s = fabs(s);
+    *low = way == THERE ? a * c - b * s : a * c + b * s;
+    *high = way == BACK ? b * c - a * s : b * c + a * s;
+}
+
+/* The halves of every row of x turned. */
+static void turn(Case *c, int x, double *values, const void *turns, Turn way)
+{
+    const Operand_ *o = &c->x[x];
+    int64_t D = o->width, half = D / 2;
+    for (int64_t b = 0; b < c->g.batch[0] * c->g.batch[1]; b++)
+        for (int64_t i = 0; i < o->time * o->heads * half; i++) {
+            int64_t time = i / (o->heads * half), d = i % half, at = (b * o->time + time) * D + d;
+            double *low = &values[place(c, x, b, time, i / half % o->heads, d)];
+            turn_pair(low, low + half, get(c, turns, at), get(c, turns, at + half), way);
+        }
+}
+
+static void *make_turns(Case *c, int x, Lathe_heads *at, Rng *r)
+{
+    int64_t inner = c->g.batch[1], time = c->x[x].time, n = c->g.batch[0] * inner * time * c->g.D;
+    void *turns = malloc((size_t)n * sizeof(double));
+    *at = (Lathe_heads){.batch = {inner * time * c->g.D, time * c->g.D}, .time = c->g.D};
+    for (int64_t i = 0; i < n; i++) put(c, turns, i, normal(r));
+    turn(c, x, c->x[x].exact, turns, THERE);
+    return turns;
+}
+
 static Case make_case(Rng *r, int number, bool is_f64)
 {
     static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 64, 80};
@@ -118,7 +152,8 @@ static Case make_case(Rng *r, int number, bool is_f64)
     g->G = 1 + below(r, 3), g->H = g->G * (1 + below(r, 3));
     g->D = widths[below(r, 9)], g->E = below(r, 2) ? g->D : widths[below(r, 9)];
     g->scale = 0.3;
-    make_masks(&c, r, number < 32 ? number : (int)below(r, 32));
+    int flags = number < 32 ? number : (int)below(r, 64);
+    make_masks(&c, r, flags);
     make_operand(&c, Q, g->T, g->H, g->D, r, true);
     make_operand(&c, K, g->S, g->G, g->D, r, true);
     make_operand(&c, V, g->S, g->G, g->E, r, true);
@@ -130,6 +165,10 @@ static Case make_case(Rng *r, int number, bool is_f64)
     make_operand(&c, D_K, g->S, g->G, g->D, r, false);
     make_operand(&c, D_V, g->S, g->G, g->E, r, false);
     g->q = c.x[Q].at, g->k = c.x[K].at, g->v = c.x[V].at, g->o = c.x[O].at, g->lse = c.x[LSE].at, g->p = c.x[P].at;
+    if (flags & 32 && g->D % 2 == 0) {
+        c.m.q_turns = c.q_turns = make_turns(&c, Q, &g->q_turns, r);
+        c.m.k_turns = c.k_turns = make_turns(&c, K, &g->k_turns, r);
+    }
     g->d_o = c.x[D_O].at, g->d_q = c.x[D_Q].at, g->d_k = c.x[D_K].at, g->d_v = c.x[D_V].at;
     return c;
 }
@@ -138,6 +177,7 @@ static void free_case(Case *c)
 {
     for (int x = 0; x < OPERANDS; x++) free(c->x[x].exact), free(c->x[x].size), free(c->x[x].given);
     free(c->lengths), free(c->q_segments), free(c->k_segments), free(c->row), free(c->base);
+    free(c->q_turns), free(c->k_turns);
 }
 
 /* ------------------------------------------------------------------ plain loops */
@@ -247,6 +287,10 @@ static void all_queries(Case *c)
     for (int64_t b = 0; b < samples; b++)
         for (int64_t h = 0; h < g->H; h++)
             for (int64_t t = 0; t < g->T; t++) one_query(c, b, h, t, p);
+    for (int k = 0; k < 2 && c->q_turns; k++) {
+        turn(c, k ? D_K : D_Q, c->x[k ? D_K : D_Q].exact, k ? c->k_turns : c->q_turns, BACK);
+        turn(c, k ? D_K : D_Q, c->x[k ? D_K : D_Q].size, k ? c->k_turns : c->q_turns, SIZES);
+    }
     free(p);
 }
 

@@ -1335,7 +1335,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "f71ea1bb033144fd",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "5f04bd9138e9122d",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
