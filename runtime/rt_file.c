@@ -135,7 +135,9 @@ bool add_folder(const char *path, Fault *f)
     if (f->path) return false;
     if (mkdir(path, 0777) == 0) return sync_folder_of(path, f);
     struct stat about;
-    if (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return true;
+    bool there = errno == EEXIST && stat(path, &about) == 0;
+    if (there && S_ISDIR(about.st_mode)) return true;
+    if (there) errno = ENOTDIR;
     return set_fault(f, path, "made");
 }
 

@@ -42,7 +42,7 @@ void fail(int code, const char *place, const char *fmt, ...)
     va_start(args, fmt);
     fflush(stdout);
     fprintf(stderr, "%s: error: %s\n", place ? place : program, vtext(fmt, args));
-    if (advice) fprintf(stderr, "note: %s\n", advice);
+    if (advice && code == EXIT_DATA) fprintf(stderr, "note: %s\n", advice);
     exit(code);
 }
 

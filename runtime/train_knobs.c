@@ -39,7 +39,8 @@ static const Run_knob knobs[] = {
     {"momentum", REAL, FIELD(momentum), 0, 1, NULL, "SGD: of the velocity"},
     {"clip", REAL, FIELD(clip), 0, ANY, NULL, "largest norm of the gradient; 0: not clipped"},
     {"eval_every", COUNT, FIELD(eval_every), 0, MANY, NULL, "steps between evaluations; 0: only at the end"},
-    {"save_every", COUNT, FIELD(save_every), 0, MANY, NULL, "steps between saves; 0: only at the end"},
+    {"save_every", COUNT, FIELD(save_every), 0, MANY, NULL,
+     "steps between saves; 0: every quarter of an hour, and at the end"},
     {"keep_last", COUNT, FIELD(keep_last), 0, MANY, NULL, "newest checkpoints kept, beside the best; 0: all"},
     {"log_every", COUNT, FIELD(log_every), 0, MANY, NULL, "steps between progress lines; 0: by time"},
     {"tokenizer", WORD, FIELD(tokenizer), 0, 0, tokenizers, "bytes or chars"},
@@ -98,7 +99,7 @@ static int word_index(const Run_knob *k, const char *value)
 static void check_range(const Run_knob *k, double x, const char *value)
 {
     if (x >= k->least && x <= k->most) return;
-    char *most = k->most >= ANY ? text_of(" or more") : text_of(" to %g", k->most);
+    char *most = x <= k->most ? text_of(" or more") : text_of(" to %g", k->most);
     fail(EXIT_USAGE, NULL, "%s=%s is out of range: expected %g%s (%s)", k->name, value, k->least, most, k->meaning);
 }
 
@@ -177,7 +178,7 @@ void take_recipe(Trainer *t, const json_t *recipe)
         const json_t *from = json_object_get(recipe, knobs[i].name);
         if (from) take_knob(t, &knobs[i], from, &taken);
     }
-    if (*taken) note("as in the checkpoint, where this trainer was built with other settings:%s", taken);
+    if (*taken) note("as in the checkpoint, where this trainer by itself has other settings:%s", taken);
 }
 
 void set_knob_text(Trainer *t, const char *assignment)

@@ -161,6 +161,7 @@ static void take_arrays(const Wanted *w, const Store *s)
     }
     find_extras(w, s, &bad);
     if (bad.n == 0) return;
+    advise(NULL); /* of the same run's other checkpoints none fits better */
     fail(EXIT_DATA, s->path,
          "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
          "the same configuration:%s%s",
