@@ -262,6 +262,7 @@ static int do_run(void)
         usage_error(
             "--target cuda: there is no trainer for it yet; `lathe build --target cuda` writes its row kernels");
     const char *program = trainer();
+    fprintf(stderr, "trainer: %s\n", program);
     Words words = {0};
     push(&words, program);
     push(&words, line_of.command);

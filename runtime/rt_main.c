@@ -314,7 +314,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
         return argc < 2 ? EXIT_USAGE : 0;
     }
     const Command *c = find_command(model, argv[1]);
-    Trainer t = {.model = model, .command = c->name, .recipe = model->recipe, .seed = 1};
+    Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
     take_options(&t, c, argc, argv);
     t.out_given = t.out != NULL;
     if (t.weights) t.weights = weights_file(t.weights);

@@ -353,7 +353,7 @@ int train_command(Trainer *t)
     save_last(&r);
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; `%s` goes on", (long long)r.at.step,
-                    (long long)t->recipe.steps, text_of("trainer train --resume --out %s", run_folder(t)));
+                    (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
     close_report(&r.report);
     if (t->json) print_result(&r);
     optimizer_free(&r.optimizer);

@@ -101,7 +101,7 @@ bool remove_folder(const char *path);                            /* and the plai
 
 typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
-    const char *command; /* train, eval, … */
+    const char *program, *command; /* as it was called; train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
     Words data, prompt;
     const char *out, *weights, *inputs, *trace, *to; /* NULL where not given */
