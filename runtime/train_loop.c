@@ -65,6 +65,7 @@ typedef struct Training {
     Optimizer optimizer;
     Report report;
     Saver *saver;
+    double saved_at; /* seconds_now() of the last save that was begun, or of the start */
     Progress at;
     const Lathe_entry *entry;
     int64_t items, *item; /* of one step */
@@ -167,6 +168,7 @@ static void open_run(Training *r)
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
     r->saver =
         open_saver(r->t, r->memory.params, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    r->saved_at = seconds_now();
     free(folder);
     free(metrics);
     free(checkpoints);
@@ -224,8 +226,9 @@ static void save_run(Training *r)
 {
     if (end_save(r->saver, true)) report_save(r);
     save_wanted = 0;
+    r->saved_at = seconds_now();
     if (saved_step(r->saver) == r->at.step) return;
-    r->at.elapsed = seconds_now() - r->report.started;
+    r->at.elapsed = r->saved_at - r->report.started;
     begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at, r->items));
 }
 
@@ -311,11 +314,18 @@ static void one_step(Training *r, int64_t step)
 
 static bool due(int64_t done, int64_t every) { return every > 0 && done % every == 0; }
 
+/* A run that nobody told when to save loses no more than a quarter of an hour.  Saving changes no bit of it. */
+static bool long_unsaved(const Training *r)
+{
+    enum { LONGEST = 15 * 60 }; /* s */
+    return r->t->recipe.save_every == 0 && seconds_now() - r->saved_at > LONGEST;
+}
+
 static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
-    bool best = due(r->at.step, recipe->eval_every) && evaluate_run(r) && recipe->save_every > 0;
-    if (best || due(r->at.step, recipe->save_every) || save_wanted) save_run(r);
+    bool best = due(r->at.step, recipe->eval_every) && evaluate_run(r);
+    if (best || due(r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
 }
 
 static void all_steps(Training *r)

@@ -6,7 +6,7 @@ some_text t.txt 400
 train="$toy train --data t.txt"
 
 export TOY_NAN_AT=30
-refuses 4 'step 31: expected a finite loss, found loss nan .*nothing had been saved yet' $train --out a
+refuses 4 'step 31: expected a finite loss, found loss nan .*nothing had been saved yet' $train --out a --eval-every 0
 says '--set lr=0.005' err
 [ -e a/model.safetensors ] && wrong 'a diverged run saved its weights' || ok 'nothing saved'
 refuses 4 'the checkpoint of step 20 is kept in a/checkpoints/step-20' $train --out a --save-every 20
@@ -162,4 +162,9 @@ says 'error: cannot be made: no such file or directory.*the run folder has vanis
 # Nothing depends on the clock.
 works env FAULT_CLOCK=1 LD_PRELOAD="$shim" $train --out clock --save-every 7
 same clock/model.safetensors c/model.safetensors
+
+# Where nothing says when to save, a quarter of an hour is enough; the clock jumps by more.
+works env FAULT_CLOCK=1 LD_PRELOAD="$shim" $train --out hourly --set keep_last=0
+[ "$(find hourly/checkpoints -name 'step-*' | wc -l)" -gt 2 ] && ok 'saves by time' || wrong "saves by time: $(ls hourly/checkpoints)"
+same hourly/model.safetensors c/model.safetensors
 finish
