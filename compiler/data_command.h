@@ -24,5 +24,6 @@ void take_command_line(const Command_line *c, int argc, char **argv, int from, W
 const char *need_flag(const Command_line *c, const char *name, const char *value); /* value, or ends the program (2) */
 
 /* The commands themselves: each returns the exit code; argv[0] is its name. */
+int data_command(int argc, char **argv); /* data_info.c */
 
 #endif

@@ -176,8 +176,8 @@ static void move_down(Feed *f)
 {
     feed_line(f);
     feed_offset(f);
-    memmove(f->change, f->change + f->next_change, sizeof *f->change * (size_t)(f->changes - f->next_change));
     f->changes -= f->next_change;
+    if (f->changes) memmove(f->change, f->change + f->next_change, sizeof *f->change * (size_t)f->changes);
     f->next_change = 0;
     memmove(f->at, f->at + f->begin, (size_t)(f->end - f->begin));
     f->before += f->begin;

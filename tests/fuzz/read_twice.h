@@ -51,7 +51,7 @@ static void read_twice(const char *path, Source_options o, size_t n)
     o.read_bytes = 4 + (int64_t)(n % 61);
     Sources *s = open_sources(&paths, &o);
     int64_t small = 16 + (int64_t)(n % 50);
-    Read large = read_file(s, 1 << 16, NULL, 0), parts = read_file(s, small, NULL, 0);
+    Read large = read_file(s, 1 << 13, NULL, 0), parts = read_file(s, small, NULL, 0);
     if (!large.bad && !parts.bad) bug_if(hash_end(&large.hash) != hash_end(&parts.hash));
     if (parts.parts) {
         Read again = read_file(s, small, NULL, parts.parts / 2), rest = read_file(s, small, &again.middle, 0);

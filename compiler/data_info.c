@@ -1,0 +1,354 @@
+/* data_info.c: `lathe data info`: what is in files of training data: documents, their lengths, and what cutting them
+ * into sequences would make of them. */
+#include "data_command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = 1 << 20, PIECES = 1 << 16 }; /* PIECES: packed with each other */
+
+/* ------------------------------------------------------------------ what is wanted */
+
+static struct {
+    const char *tokenizer, *format, *split, *bad_utf8, *bad_records, *raw, *separator;
+    int64_t seq, stride;
+    bool drop_short, json;
+    Source_options source;
+    Words paths;
+} wanted;
+
+static const Flag flags[] = {
+    {"--tokenizer", FLAG_TEXT, &wanted.tokenizer, "KIND", "what to count: bytes, words (between blanks) (bytes)"},
+    {"--seq", FLAG_COUNT, &wanted.seq, "N", "say what cutting documents into sequences of N does"},
+    {"--stride", FLAG_COUNT, &wanted.stride, "N", "from the start of one to that of the next (the whole sequence)"},
+    {"--drop-short", FLAG_ON, &wanted.drop_short, "", "sequences that are not full are left out"},
+    {"--format", FLAG_TEXT, &wanted.format, "NAME", "text, jsonl, csv, tsv, shard (each file's own)"},
+    {"--split", FLAG_TEXT, &wanted.split, "HOW",
+     "a document of plain text: file, blank (between empty lines), line, whole (file)"},
+    {"--text", FLAG_TEXT, &wanted.source.text, "NAME",
+     "field or column of the text, or of a pair's source (text, source)"},
+    {"--target", FLAG_TEXT, &wanted.source.target, "NAME", "field or column of a pair's target (target)"},
+    {"--bad-utf8", FLAG_TEXT, &wanted.bad_utf8, "HOW", "what is not UTF-8: replace, stop, keep (replace)"},
+    {"--bad-records", FLAG_TEXT, &wanted.bad_records, "N", "stop where more are malformed (all are counted)"},
+    {"--raw", FLAG_TEXT, &wanted.raw, "u16|u32", "files .bin without a header are such ids"},
+    {"--separator", FLAG_TEXT, &wanted.separator, "ID", "documents of token shards begin with it (a shard is one)"},
+    {"--json", FLAG_ON, &wanted.json, "", "the result as JSON"},
+};
+
+static const Command_line line = {
+    "data info", "data info FILE… [options]",
+    "Says how many documents and tokens are in files, globs, folders or standard input (-), and how long they are.",
+    flags, sizeof flags / sizeof *flags};
+
+/* The place of a word among those that an option takes. */
+static int choice(const char *option, const char *word, const char *const *words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!word || strcmp(word, words[i]) == 0) return i;
+    const char *close = nearest_word(word, words, n);
+    fail(EXIT_USAGE, NULL, "%s %s: there is no such choice%s%s; `lathe data info --help` lists them", option, word,
+         close ? "; did you mean " : "", close ? close : "");
+}
+
+/* A number from 0 on, below `below`; without the option what `otherwise` says. */
+static int64_t number(const char *option, const char *word, int64_t below, int64_t otherwise)
+{
+    int64_t n = otherwise;
+    if (word && (!parse_count(word, &n) || n < 0 || n >= below))
+        fail(EXIT_USAGE, NULL, "%s %s: expected a whole number, 0 or more", option, word);
+    return n;
+}
+
+static void take_options(int argc, char **argv)
+{
+    static const char *const splits[] = {"file", "blank", "line", "whole"}, *const bad[] = {"replace", "stop", "keep"},
+                             *const raw[] = {"u16", "u32"};
+    Source_options *o = &wanted.source;
+    take_command_line(&line, argc, argv, 2, &wanted.paths);
+    o->split = (Split_text)choice("--split", wanted.split, splits, 4);
+    o->bad_utf8 = (Bad_utf8)choice("--bad-utf8", wanted.bad_utf8, bad, 3);
+    if (wanted.raw) o->raw_id_size = choice("--raw", wanted.raw, raw, 2) ? 4 : 2;
+    if (wanted.format && !parse_format(wanted.format, &o->format))
+        fail(EXIT_USAGE, NULL, "--format %s: expected text, jsonl, csv, tsv or shard", wanted.format);
+    o->bad_records = number("--bad-records", wanted.bad_records, INT64_MAX, INT64_MAX);
+    o->separated = wanted.separator != NULL;
+    o->separator = (int32_t)number("--separator", wanted.separator, INT32_MAX, 0);
+    if (!wanted.stride) wanted.stride = wanted.seq;
+    if (wanted.stride > wanted.seq)
+        fail(EXIT_USAGE, NULL, "--stride %lld: expected at most --seq, which is %lld", (long long)wanted.stride,
+             (long long)wanted.seq);
+    if (wanted.paths.n == 0) fail(EXIT_USAGE, NULL, "data info needs files to read: lathe %s", line.usage);
+}
+
+/* ------------------------------------------------------------------ counting */
+
+typedef struct Unit { /* what lengths count */
+    const char *name;
+    bool words;
+    int32_t unknown; /* id; -1: there is none */
+} Unit;
+
+static Unit open_unit(void)
+{
+    const char *name = wanted.tokenizer;
+    Unit u = {.name = "bytes", .unknown = -1};
+    if (!name || strcmp(name, "bytes") == 0) return u;
+    if (strcmp(name, "words") == 0) return u.name = "words", u.words = true, u;
+    fail(EXIT_USAGE, NULL, "--tokenizer %s: expected bytes or words", name);
+}
+
+/* Words between blanks; *inside: the text before ended in one. */
+static int64_t count_words(const char *text, int64_t n, bool *inside)
+{
+    int64_t words = 0;
+    for (int64_t i = 0; i < n; i++) {
+        bool blank = text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r');
+        words += !blank && !*inside;
+        *inside = !blank;
+    }
+    return words;
+}
+
+static int64_t count_text(Unit *u, const char *text, int64_t n, bool *inside, int64_t *unknown)
+{
+    if (u->words) return count_words(text, n, inside);
+    (void)unknown;
+    return n;
+}
+
+/* ------------------------------------------------------------------ sequences */
+
+typedef struct Forecast { /* of what --seq makes of the documents */
+    Chunking how;
+    int64_t sequences, full, dropped, places, cut; /* cut: documents in several */
+    int64_t rows[PACK_FIRST + 1];                  /* by packing */
+    int32_t *piece;                                /* [PIECES] short ones that wait to be packed */
+    int64_t pieces;
+    Slot *slot;
+    void *scratch;
+} Forecast;
+
+static void pack_waiting(Forecast *f)
+{
+    for (int how = PACK_NONE; how <= PACK_FIRST; how++)
+        f->rows[how] += pack_pieces((Packing)how, f->piece, f->pieces, f->how.seq, f->slot, f->scratch);
+    f->pieces = 0;
+}
+
+static void open_forecast(Forecast *f)
+{
+    *f = (Forecast){.how = {.seq = wanted.seq, .stride = wanted.stride, .ahead = 1, .drop_short = wanted.drop_short}};
+    if (!wanted.seq) return;
+    f->piece = must_alloc(sizeof *f->piece * PIECES);
+    f->slot = must_alloc(sizeof *f->slot * PIECES);
+    f->scratch = must_alloc((size_t)pack_scratch(PIECES, wanted.seq));
+}
+
+/* A document of n tokens. */
+static void add_forecast(Forecast *f, int64_t n)
+{
+    if (!f->piece) return;
+    int64_t chunks = count_chunks(&f->how, n);
+    f->sequences += chunks;
+    f->dropped += chunks_drop(&f->how, n);
+    f->cut += chunks > 1;
+    if (chunks == 0) return;
+    int64_t last = chunk_at(&f->how, n, chunks - 1).length, full = last == f->how.seq ? chunks : chunks - 1;
+    f->full += full;
+    f->places += full * f->how.seq;
+    for (int how = PACK_NONE; how <= PACK_FIRST; how++) f->rows[how] += full;
+    if (full == chunks) return;
+    f->places += last;
+    f->piece[f->pieces++] = (int32_t)last;
+    if (f->pieces == PIECES) pack_waiting(f);
+}
+
+static double padding(const Forecast *f, Packing how)
+{
+    double all = (double)f->rows[how] * (double)f->how.seq;
+    return all > 0 ? 1 - (double)f->places / all : 0;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+typedef struct Info {
+    Sources *files;
+    Unit unit;
+    Lengths *text, *target; /* target: of pairs */
+    Forecast forecast;
+    int64_t unknown, file_bytes;
+    bool inside;    /* of a word */
+    int64_t length; /* of the document so far */
+    const Counts *counts;
+} Info;
+
+static void take_part(Info *x, const Document *d)
+{
+    if (d->first) x->length = 0, x->inside = false;
+    x->length += d->text ? count_text(&x->unit, d->text, d->bytes, &x->inside, &x->unknown) : d->n_ids;
+    if (d->target) {
+        bool inside = false;
+        add_length(x->target, count_text(&x->unit, d->target, d->target_bytes, &inside, &x->unknown));
+    }
+    if (!d->last) return;
+    add_length(x->text, x->length);
+    if (!d->target) add_forecast(&x->forecast, x->length);
+}
+
+static void read_files(Info *x)
+{
+    Document d;
+    x->files = open_sources(&wanted.paths, &wanted.source);
+    Reader *r = open_reader(x->files, PART, NULL, NULL);
+    for (int i = 0; i < x->files->n; i++) {
+        const Source_file *f = &x->files->file[i];
+        if (f->format == FORMAT_NPY) fail(EXIT_DATA, f->path, "is a NumPy array, which has no documents; take it out");
+        if (f->bytes > 0) x->file_bytes += f->bytes;
+        for (reader_file(r, i, NULL); next_document(r, &d);) take_part(x, &d);
+    }
+    if (x->forecast.piece) pack_waiting(&x->forecast);
+    x->counts = reader_counts(r);
+}
+
+/* What lengths count: shards have tokens in any case. */
+static const char *unit_name(const Info *x)
+{
+    for (int i = 0; i < x->files->n; i++)
+        if (x->files->file[i].format == FORMAT_SHARD) return "tokens";
+    return x->unit.name;
+}
+
+/* ------------------------------------------------------------------ saying it */
+
+enum { BAR = 40 };
+
+/* Every bin is a power of two to the next. */
+static void print_histogram(const Lengths *h)
+{
+    int64_t most = 1;
+    for (int64_t from = 0; from <= length_most(h); from = from ? 2 * from : 1) {
+        int64_t n = lengths_between(h, from, from ? 2 * from : 1);
+        most = n > most ? n : most;
+    }
+    for (int64_t from = 0; from <= length_most(h); from = from ? 2 * from : 1) {
+        int64_t n = lengths_between(h, from, from ? 2 * from : 1);
+        char bar[BAR + 1] = "";
+        memset(bar, '#', (size_t)((n * BAR + most - 1) / most));
+        if (n || from >= length_least(h))
+            printf("  %12s … %-12s %12s  %s\n", grouped_text(from), grouped_text(from ? 2 * from - 1 : 0),
+                   grouped_text(n), bar);
+    }
+}
+
+static double mean_length(const Lengths *h)
+{
+    return length_count(h) ? (double)length_sum(h) / (double)length_count(h) : 0;
+}
+
+static void print_lengths(const char *what, const Lengths *h, const char *unit)
+{
+    printf("%-11s %s %s; min %s, mean %.1f, median %s, 95 %% within %s, max %s\n", what, grouped_text(length_sum(h)),
+           unit, grouped_text(length_least(h)), mean_length(h), grouped_text(length_quantile(h, 0.5)),
+           grouped_text(length_quantile(h, 0.95)), grouped_text(length_most(h)));
+    print_histogram(h);
+}
+
+static void print_forecast(const Forecast *f)
+{
+    printf("sequences   of %s at most, the next token the target, stride %s: %s (%s full), %s documents cut\n",
+           grouped_text(f->how.seq), grouped_text(f->how.stride), grouped_text(f->sequences), grouped_text(f->full),
+           grouped_text(f->cut));
+    if (f->how.drop_short) printf("  %s tokens dropped with what is not full\n", grouped_text(f->dropped));
+    printf("  a row each: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_NONE]), 100 * padding(f, PACK_NONE));
+    printf("  packed in order: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_NEXT]),
+           100 * padding(f, PACK_NEXT));
+    printf("  packed, the longest first: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_FIRST]),
+           100 * padding(f, PACK_FIRST));
+}
+
+static void print_faults(const Info *x)
+{
+    const Counts *c = x->counts;
+    if (c->empty_files) printf("empty       %s files with nothing in them\n", grouped_text(c->empty_files));
+    if (c->bad_records)
+        printf("malformed   %s records skipped; the first: %s\n", grouped_text(c->bad_records), c->first_bad);
+    if (c->replaced) printf("not UTF-8   %s places, U+FFFD put in\n", grouped_text(c->replaced));
+    if (c->zero_bytes) printf("zero bytes  %s\n", grouped_text(c->zero_bytes));
+}
+
+static void print_info(const Info *x)
+{
+    const char *unit = unit_name(x);
+    printf("files       %s, %s\n", grouped_text(x->files->n), bytes_text(x->file_bytes));
+    printf("documents   %s%s\n", grouped_text(length_count(x->text)), length_count(x->target) ? " pairs" : "");
+    print_lengths(length_count(x->target) ? "source" : "text", x->text, unit);
+    if (length_count(x->target)) print_lengths("target", x->target, unit);
+    int64_t all = length_sum(x->text) + length_sum(x->target);
+    if (x->unit.unknown >= 0)
+        printf("unknown     %s (%.3f %%)\n", grouped_text(x->unknown),
+               all ? 100.0 * (double)x->unknown / (double)all : 0.0);
+    if (x->forecast.piece && !length_count(x->target)) print_forecast(&x->forecast);
+    print_faults(x);
+}
+
+/* ------------------------------------------------------------------ … as JSON */
+
+static json_t *lengths_json(const Lengths *h)
+{
+    json_t *bins = json_array();
+    for (int64_t from = 0; from <= length_most(h) && length_count(h); from = from ? 2 * from : 1) {
+        int64_t to = from ? 2 * from : 1, n = lengths_between(h, from, to);
+        if (n)
+            json_array_append_new(bins, json_pack("{s:I,s:I,s:I}", "from", (json_int_t)from, "below", (json_int_t)to,
+                                                  "documents", (json_int_t)n));
+    }
+    return json_pack("{s:I,s:I,s:f,s:I,s:I,s:I,s:o}", "sum", (json_int_t)length_sum(h), "min",
+                     (json_int_t)length_least(h), "mean", mean_length(h), "median", (json_int_t)length_quantile(h, 0.5),
+                     "p95", (json_int_t)length_quantile(h, 0.95), "max", (json_int_t)length_most(h), "histogram", bins);
+}
+
+static json_t *forecast_json(const Forecast *f)
+{
+    static const char *const names[] = {"rows", "packed_in_order", "packed"};
+    json_t *all =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "seq", (json_int_t)f->how.seq, "stride", (json_int_t)f->how.stride,
+                  "sequences", (json_int_t)f->sequences, "full", (json_int_t)f->full, "cut", (json_int_t)f->cut,
+                  "dropped", (json_int_t)f->dropped, "places", (json_int_t)f->places);
+    for (int how = PACK_NONE; how <= PACK_FIRST; how++)
+        json_object_set_new(
+            all, names[how],
+            json_pack("{s:I,s:f}", "rows", (json_int_t)f->rows[how], "padding", padding(f, (Packing)how)));
+    return all;
+}
+
+static json_t *info_json(const Info *x)
+{
+    const Counts *c = x->counts;
+    json_t *all = json_pack("{s:i,s:I,s:I,s:s,s:o}", "files", x->files->n, "file_bytes", (json_int_t)x->file_bytes,
+                            "documents", (json_int_t)length_count(x->text), "unit", unit_name(x),
+                            length_count(x->target) ? "source" : "text", lengths_json(x->text));
+    if (length_count(x->target)) json_object_set_new(all, "target", lengths_json(x->target));
+    if (x->unit.unknown >= 0) json_object_set_new(all, "unknown", json_integer(x->unknown));
+    if (x->forecast.piece && !length_count(x->target))
+        json_object_set_new(all, "forecast", forecast_json(&x->forecast));
+    json_object_set_new(all, "empty_files", json_integer(c->empty_files));
+    json_object_set_new(all, "bad_records", json_integer(c->bad_records));
+    if (c->first_bad) json_object_set_new(all, "first_bad", json_string(c->first_bad));
+    json_object_set_new(all, "replaced", json_integer(c->replaced));
+    json_object_set_new(all, "zero_bytes", json_integer(c->zero_bytes));
+    return all;
+}
+
+int data_command(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "info") != 0)
+        fail(EXIT_USAGE, NULL, "expected `lathe data info FILE…`%s%s", argc > 1 ? ", found lathe data " : "",
+             argc > 1 ? argv[1] : "");
+    take_options(argc, argv);
+    Info x = {.unit = open_unit(), .text = new_lengths(), .target = new_lengths()};
+    open_forecast(&x.forecast);
+    read_files(&x);
+    if (wanted.json) print_json(info_json(&x));
+    else print_info(&x);
+    return 0;
+}

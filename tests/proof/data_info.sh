@@ -1,0 +1,63 @@
+# data_info.sh: `lathe data info` on files whose figures were worked out by hand.
+set -u
+failed=0
+cd "$TMP" || exit 1
+
+wrong() { echo "FAILED: $*"; failed=1; }
+has() { grep -qF -- "$1" out || { wrong "no $1 in:"; cat out; }; }
+info() { "$LATHE" data info "$@" >out 2>err || { wrong "data info $*"; cat err; }; }
+
+# Documents of 10, 128, 129 and 659 bytes at 128, the next byte the target: windows of 9; 127; 128; 5 of 128 and one of 18.
+letters() { head -c "$1" /dev/zero | tr '\0' a; }
+for n in 10 128 129 659; do printf '{"id": %d, "text": "%s"}\n' "$n" "$(letters $n)"; done >four.jsonl
+info four.jsonl --seq 128 --json
+has '"documents":4,"unit":"bytes","text":{"sum":926,"min":10,"mean":231.5,"median":128,"p95":659,"max":659,'
+has '"histogram":[{"from":8,"below":16,"documents":1},{"from":128,"below":256,"documents":2},{"from":512,"below":1024,"documents":1}]'
+has '"forecast":{"seq":128,"stride":128,"sequences":9,"full":6,"cut":1,"dropped":0,"places":922,"rows":{"rows":9,"padding":0.1996'
+has '"packed_in_order":{"rows":9,"padding":0.1996'
+has '"packed":{"rows":8,"padding":0.0996'
+info four.jsonl --seq 128 --drop-short --json
+has '"sequences":6,"full":6,"cut":1,"dropped":154,"places":768,"rows":{"rows":6,"padding":0'
+info four.jsonl --seq 128 --stride 64 --json
+has '"sequences":13,"full":10,"cut":1,'
+info four.jsonl --seq 128 --stride 1 --json
+has '"sequences":534,"full":532,"cut":1,'
+
+# The same by other ways in; words; a folder.
+gzip -k four.jsonl
+mkdir folder
+cp four.jsonl.gz folder/
+printf 'two words\n\n\nthree more words\n' >folder/plain.txt
+info folder --tokenizer words --split blank --json
+has '"files":2,'
+has '"documents":6,"unit":"words","text":{"sum":9,"min":1,"mean":1.5,"median":1,"p95":3,"max":3,'
+"$LATHE" data info - <four.jsonl >out 2>err || wrong 'standard input'
+has 'documents   4'
+
+# Pairs; what is malformed is counted, and told.
+printf 'mr,ref\na b,"c ""d"" e"\nx\nf,g\n' >pairs.csv
+info pairs.csv --text mr --target ref --tokenizer words
+has 'documents   2 pairs'
+has 'source      3 words; min 1, mean 1.5, median 1, 95 % within 2, max 2'
+has 'target      4 words; min 1, mean 2.0, median 1, 95 % within 3, max 3'
+has 'malformed   1 records skipped; the first: pairs.csv:3: expected 2 fields, as the first line has, found 1'
+
+refuses() {     # MESSAGE ARGUMENT…
+    message=$1
+    shift
+    "$LATHE" data info "$@" >out 2>err && wrong "taken: $*"
+    grep -qF -- "$message" err || { wrong "no $message in:"; cat err; }
+}
+refuses 'pairs.csv:3: error: expected 2 fields' pairs.csv --text mr --target ref --bad-records 0
+refuses 'there is no column "text", nor "source" and "target"; say which is meant of "mr", "ref"' pairs.csv
+refuses 'nothing: error: expected a file, but there is none of that name' nothing
+refuses '--stride 9: expected at most --seq' four.jsonl --seq 8 --stride 9
+refuses '--split lines: there is no such choice; did you mean line' four.jsonl --split lines
+refuses 'needs files to read'
+
+if [ -d "$DATA/scitldr" ]; then     # as its README has it: 3,229 papers
+    info "$DATA/scitldr/"*.jsonl --json
+    has '"documents":3229,'
+    has '"bad_records":0,'
+fi
+exit $failed
