@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum Kind { REAL_FIELD, COUNT_FIELD } Kind;
+typedef enum Kind { REAL, COUNT } Kind;
 
 static const struct Field {
     const char *name;  /* as --set names it */
@@ -13,31 +13,13 @@ static const struct Field {
     const char *key;   /* and by which word */
     Kind kind;
     size_t offset;
-    double least;
+    double least, most;
 } fields[] = {
-#define AT(field) offsetof(Lathe_recipe, field)
-    {"lr", "optimizer", "lr", REAL_FIELD, AT(lr), 0},
-    {"beta1", "optimizer", "beta1", REAL_FIELD, AT(beta1), 0},
-    {"beta2", "optimizer", "beta2", REAL_FIELD, AT(beta2), 0},
-    {"eps", "optimizer", "eps", REAL_FIELD, AT(eps), 0},
-    {"decay", "optimizer", "decay", REAL_FIELD, AT(decay), 0},
-    {"momentum", "optimizer", "momentum", REAL_FIELD, AT(momentum), 0},
-    {"final_lr", "schedule", "final_lr", REAL_FIELD, AT(final_lr), 0},
-    {"warmup", "schedule", "warmup", COUNT_FIELD, AT(warmup), 0},
-    {"steps", "train", "steps", COUNT_FIELD, AT(steps), 1},
-    {"clip", "train", "clip", REAL_FIELD, AT(clip), 0},
-    {"accumulate", "train", "accumulate", COUNT_FIELD, AT(accumulate), 1},
-    {"eval_every", "train", "eval_every", COUNT_FIELD, AT(eval_every), 0},
-    {"save_every", "train", "save_every", COUNT_FIELD, AT(save_every), 0},
-    {"log_every", "train", "log_every", COUNT_FIELD, AT(log_every), 0},
-    {"keep_last", "train", "keep_last", COUNT_FIELD, AT(keep_last), 0},
-    {"temperature", "sample", "temperature", REAL_FIELD, AT(temperature), 0},
-    {"top_p", "sample", "top_p", REAL_FIELD, AT(top_p), 0},
-    {"repetition_penalty", "sample", "repetition_penalty", REAL_FIELD, AT(repetition_penalty), 0},
-    {"top_k", "sample", "top_k", COUNT_FIELD, AT(top_k), 0},
-    {"sample_tokens", "sample", "tokens", COUNT_FIELD, AT(sample_tokens), 0},
-    {"val_fraction", "data", "val_fraction", REAL_FIELD, AT(val_fraction), 0},
-#undef AT
+#define FIXED(name, kind, least, most, table, key)           {#name, table, key, kind, offsetof(Lathe_recipe, name), least, most},
+#define NUMBER(name, kind, least, most, table, key, meaning) FIXED(name, kind, least, most, table, key)
+#define CHOICE(name, words, meaning)                         /* read_train, read_data */
+#define NAME(name, meaning)
+#include "../runtime/train_recipe.h"
 };
 
 static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
@@ -74,8 +56,21 @@ bool recipe_knows(const char *key)
 static void store(const struct Field *f, double v)
 {
     char *at = (char *)&trace.desc->recipe + f->offset;
-    if (f->kind == REAL_FIELD) *(double *)at = v;
+    if (f->kind == REAL) *(double *)at = v;
     else *(int64_t *)at = (int64_t)v;
+}
+
+static bool in_range(const struct Field *f, double v)
+{
+    return isfinite(v) && v >= f->least && v <= f->most && (f->kind == REAL || v == floor(v));
+}
+
+/* "an integer, 0 or more", "a number from 0 to 1" */
+static const char *range_text(const struct Field *f)
+{
+    const char *kind = f->kind == REAL ? "a number" : "an integer";
+    return isinf(f->most) || f->kind == COUNT ? format("%s, %g or more", kind, f->least)
+                                              : format("%s from %g to %g", kind, f->least, f->most);
 }
 
 void recipe_set(const char *key, const char *text)
@@ -84,10 +79,8 @@ void recipe_set(const char *key, const char *text)
         if (!same(fields[i].name, key)) continue;
         char *end;
         double v = strtod(text, &end);
-        if (end == text || *end || !isfinite(v) || v < fields[i].least ||
-            (fields[i].kind == COUNT_FIELD && v != floor(v)))
-            usage_error("--set %s=%s: %s is %s of at least %g", key, text, key,
-                        fields[i].kind == COUNT_FIELD ? "an integer" : "a number", fields[i].least);
+        if (end == text || *end || !in_range(&fields[i], v))
+            usage_error("--set %s=%s: %s is %s", key, text, key, range_text(&fields[i]));
         store(&fields[i], v);
     }
 }
@@ -118,11 +111,8 @@ static void take_numbers(lua_State *L, const char *table, const char *const *oth
             continue;
         }
         double v = lua_tonumber(L, -1);
-        bool number =
-            lua_type(L, -1) == LUA_TNUMBER && isfinite(v) && v >= f->least && (f->kind == REAL_FIELD || v == floor(v));
-        if (!number)
-            err(at_key(f->key), "%s.%s is %s of at least %g, and this is %s", table, f->key,
-                f->kind == COUNT_FIELD ? "an integer" : "a number", f->least, lua_text(L, -1));
+        if (lua_type(L, -1) != LUA_TNUMBER || !in_range(f, v))
+            err(at_key(f->key), "%s.%s is %s, and this is %s", table, f->key, range_text(f), lua_text(L, -1));
         store(f, v);
         lua_pop(L, 1);
     }

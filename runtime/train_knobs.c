@@ -2,12 +2,13 @@
  * built. */
 #include "trainer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef enum Knob_type { REAL, COUNT, WORD, STRING } Knob_type;
 
-/* One field of Lathe_recipe.  Values of WORD are the enum's in order. */
+/* One field of Lathe_recipe (train_recipe.h).  Values of WORD are the enum's in order. */
 typedef struct Run_knob {
     const char *name;
     Knob_type type;
@@ -21,36 +22,14 @@ static const char *const optimizers[] = {"sgd", "adamw", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 static const char *const tokenizers[] = {"none", "bytes", "chars", NULL};
 
-#define FIELD(f) offsetof(Lathe_recipe, f)
-enum { ANY = 1000000000 };
-#define MANY 9e15
+#define FIELD(f)                                             offsetof(Lathe_recipe, f)
+#define NUMBER(name, type, least, most, table, key, meaning) {#name, type, FIELD(name), least, most, NULL, meaning},
+#define FIXED(name, type, least, most, table, key)
+#define CHOICE(name, words, meaning) {#name, WORD, FIELD(name), 0, 0, words, meaning},
+#define NAME(name, meaning)          {#name, STRING, FIELD(name), 0, 0, NULL, meaning},
 
 static const Run_knob knobs[] = {
-    {"optimizer", WORD, FIELD(optimizer), 0, 0, optimizers, "sgd or adamw"},
-    {"lr", REAL, FIELD(lr), 0, ANY, NULL, "learning rate after the warm-up"},
-    {"schedule", WORD, FIELD(schedule), 0, 0, schedules, "constant, linear or cosine"},
-    {"final_lr", REAL, FIELD(final_lr), 0, ANY, NULL, "learning rate that linear and cosine reach at the last step"},
-    {"warmup", COUNT, FIELD(warmup), 0, MANY, NULL, "steps in which the learning rate grows to lr"},
-    {"steps", COUNT, FIELD(steps), 0, MANY, NULL, "optimizer steps of the whole training"},
-    {"beta1", REAL, FIELD(beta1), 0, 1, NULL, "AdamW: decay of the mean of the gradient"},
-    {"beta2", REAL, FIELD(beta2), 0, 1, NULL, "AdamW: decay of the mean of its square"},
-    {"eps", REAL, FIELD(eps), 0, ANY, NULL, "AdamW: added to the root of that mean"},
-    {"decay", REAL, FIELD(decay), 0, ANY, NULL, "weight decay, decoupled"},
-    {"momentum", REAL, FIELD(momentum), 0, 1, NULL, "SGD: of the velocity"},
-    {"clip", REAL, FIELD(clip), 0, ANY, NULL, "largest norm of the gradient; 0: not clipped"},
-    {"eval_every", COUNT, FIELD(eval_every), 0, MANY, NULL, "steps between evaluations; 0: only at the end"},
-    {"save_every", COUNT, FIELD(save_every), 0, MANY, NULL,
-     "steps between saves; 0: every quarter of an hour, and at the end"},
-    {"keep_last", COUNT, FIELD(keep_last), 0, MANY, NULL, "newest checkpoints kept, beside the best; 0: all"},
-    {"log_every", COUNT, FIELD(log_every), 0, MANY, NULL, "steps between progress lines; 0: by time"},
-    {"tokenizer", WORD, FIELD(tokenizer), 0, 0, tokenizers, "bytes or chars"},
-    {"val_fraction", REAL, FIELD(val_fraction), 0, 1, NULL, "last part of the data, kept for evaluation"},
-    {"csv_target", STRING, FIELD(csv_target), 0, 0, NULL, "column of a CSV that holds the class"},
-    {"temperature", REAL, FIELD(temperature), 0, ANY, NULL, "of generate; 0: always the likeliest token"},
-    {"top_k", COUNT, FIELD(top_k), 0, MANY, NULL, "generate draws from so many likeliest tokens; 0: from all"},
-    {"top_p", REAL, FIELD(top_p), 0, 1, NULL, "generate draws from the likeliest that reach this probability"},
-    {"repetition_penalty", REAL, FIELD(repetition_penalty), 1e-3, ANY, NULL, "of tokens already there; 1: none"},
-    {"sample_tokens", COUNT, FIELD(sample_tokens), 0, MANY, NULL, "tokens that generate writes"},
+#include "train_recipe.h"
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
@@ -99,7 +78,7 @@ static int word_index(const Run_knob *k, const char *value)
 static void check_range(const Run_knob *k, double x, const char *value)
 {
     if (x >= k->least && x <= k->most) return;
-    char *most = x <= k->most ? text_of(" or more") : text_of(" to %g", k->most);
+    char *most = isinf(k->most) ? text_of(" or more") : text_of(" to %g", k->most);
     fail(EXIT_USAGE, NULL, "%s=%s is out of range: expected %g%s (%s)", k->name, value, k->least, most, k->meaning);
 }
 

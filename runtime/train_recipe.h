@@ -1,0 +1,44 @@
+/* train_recipe.h: the settings of a recipe, a row each: for descriptions (front_recipe.c) and for --set (train_knobs.c)
+ * alike.  To be included where these are defined:
+ *
+ *     NUMBER(name, type, least, most, table, key, meaning)     REAL or COUNT; the description's table and its word for it
+ *     FIXED(name, type, least, most, table, key)               the same, not to be changed in a trainer
+ *     CHOICE(name, words, meaning)                             an enum, a word for each value
+ *     NAME(name, meaning)                                      text
+ *
+ * Values are finite; ANY is no limit beyond that, and a count is one that a double holds. */
+#define ANY  INFINITY
+#define MANY 0x1p53
+
+CHOICE(optimizer, optimizers, "sgd or adamw")
+NUMBER(lr, REAL, 0, ANY, "optimizer", "lr", "learning rate after the warm-up")
+CHOICE(schedule, schedules, "constant, linear or cosine")
+NUMBER(final_lr, REAL, 0, ANY, "schedule", "final_lr", "learning rate that linear and cosine reach at the last step")
+NUMBER(warmup, COUNT, 0, MANY, "schedule", "warmup", "steps in which the learning rate grows to lr")
+NUMBER(steps, COUNT, 0, MANY, "train", "steps", "optimizer steps of the whole training")
+NUMBER(beta1, REAL, 0, 1, "optimizer", "beta1", "AdamW: decay of the mean of the gradient")
+NUMBER(beta2, REAL, 0, 1, "optimizer", "beta2", "AdamW: decay of the mean of its square")
+NUMBER(eps, REAL, 0, ANY, "optimizer", "eps", "AdamW: added to the root of that mean")
+NUMBER(decay, REAL, 0, ANY, "optimizer", "decay", "weight decay, decoupled")
+NUMBER(momentum, REAL, 0, 1, "optimizer", "momentum", "SGD: of the velocity")
+NUMBER(clip, REAL, 0, ANY, "train", "clip", "largest norm of the gradient; 0: not clipped")
+FIXED(accumulate, COUNT, 1, MANY, "train", "accumulate")
+NUMBER(eval_every, COUNT, 0, MANY, "train", "eval_every", "steps between evaluations; 0: only at the end")
+NUMBER(save_every, COUNT, 0, MANY, "train", "save_every", "steps between saves; 0: every quarter of an hour, and at the end")
+NUMBER(keep_last, COUNT, 0, MANY, "train", "keep_last", "newest checkpoints kept, beside the best; 0: all")
+NUMBER(log_every, COUNT, 0, MANY, "train", "log_every", "steps between progress lines; 0: by time")
+CHOICE(tokenizer, tokenizers, "bytes or chars")
+NUMBER(val_fraction, REAL, 0, 1, "data", "val_fraction", "last part of the data, kept for evaluation")
+NAME(csv_target, "column of a CSV that holds the class")
+NUMBER(temperature, REAL, 0, ANY, "sample", "temperature", "of generate; 0: always the likeliest token")
+NUMBER(top_k, COUNT, 0, MANY, "sample", "top_k", "generate draws from so many likeliest tokens; 0: from all")
+NUMBER(top_p, REAL, 0, 1, "sample", "top_p", "generate draws from the likeliest that reach this probability")
+NUMBER(repetition_penalty, REAL, 1e-3, ANY, "sample", "repetition_penalty", "of tokens already there; 1: none")
+NUMBER(sample_tokens, COUNT, 0, MANY, "sample", "tokens", "tokens that generate writes")
+
+#undef NUMBER
+#undef FIXED
+#undef CHOICE
+#undef NAME
+#undef ANY
+#undef MANY
