@@ -36,25 +36,29 @@ char *weights_file(const char *path)
     return index;
 }
 
-static json_t *read_json(const char *path)
+static json_t *read_json(const char *path, const char *remedy)
 {
     json_error_t error;
     json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!all)
-        fail(EXIT_DATA, error.line > 0 ? text_of("%s:%d:%d", path, error.line, error.column) : path, "not JSON: %s",
-             error.text);
-    if (!json_is_object(all)) fail(EXIT_DATA, path, "expected a JSON object; the file is damaged");
+        fail(EXIT_DATA, error.line > 0 ? text_of("%s:%d:%d", path, error.line, error.column) : path, "not JSON: %s; %s",
+             error.text, remedy);
+    if (!json_is_object(all)) fail(EXIT_DATA, path, "expected a JSON object; %s", remedy);
     return all;
 }
 
-/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type. */
+/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type, and is not looked at where
+ * checkpoints show that the folder is a run's.  Elsewhere nothing else would tell how the matrices lie. */
 static json_t *config_beside(const char *weights, char **path)
 {
     char *folder = folder_of(weights);
+    bool run = newest_checkpoint(folder, INT64_MAX) >= 0;
     *path = text_of("%s/config.json", folder);
     free(folder);
-    if (access(*path, R_OK) != 0) return NULL;
-    json_t *all = read_json(*path);
+    if (run || access(*path, F_OK) != 0) return NULL;
+    json_t *all =
+        read_json(*path, "it says how the weights beside it lie: fetch it again, or, if a trainer wrote these "
+                         "weights, remove it");
     if (json_is_string(json_object_get(all, "model_type"))) return all;
     json_decref(all);
     return NULL;
@@ -129,7 +133,7 @@ static Shards open_shards(const char *path)
         read_store(&s.store[s.n++], path);
         return s;
     }
-    json_t *all = read_json(path), *map = json_object_get(all, "weight_map");
+    json_t *all = read_json(path, "fetch it again"), *map = json_object_get(all, "weight_map");
     if (!json_is_object(map) || json_object_size(map) == 0)
         fail(EXIT_DATA, path, "expected {\"weight_map\": {tensor: file, …}}; the file is damaged");
     json_object_foreach(map, name, file) add_shard(&s, json_string_value(file));

@@ -81,6 +81,15 @@ works $padded init --init "$hf/hf_gpt2" --out filled.safetensors
 works $padded export --weights filled.safetensors --ids 61 --out filled-folder
 same filled-folder/model.safetensors gpt-folder/model.safetensors
 
+# A run's own config.json is for people: damaged, it stops nothing.
+cp -R run damaged
+head -c 20 run/config.json >damaged/config.json
+works $padded eval --data t.txt --weights damaged
+works $padded eval --data t.txt --weights damaged/model.safetensors
+works $padded export --weights damaged --out damaged-folder
+same damaged-folder/model.safetensors run-folder/model.safetensors
+works $padded train --out damaged --resume --steps 21
+
 # Refusals.  change FOLDER NAME FILE EXPRESSION: a copy of a recorded folder with a file changed
 change() {
     rm -rf "$2"
@@ -105,7 +114,10 @@ change hf_llama bad config.json 's/"rope_parameters"/"rope_scaling"/'
 refuse 'rope_theta: expected 500.0, found 10000.0 (which is meant where it is not said)' $llama init --init bad
 says 'rope_scaling: expected none' err
 change hf_gpt2 bad config.json 's/"n_layer".*/"n_layer" 2/'
-refuse 'bad/config.json:[0-9]*:[0-9]*: error: not JSON' $gpt init --init bad
+refuse 'bad/config.json:[0-9]*:[0-9]*: error: not JSON.*fetch it again, or, if a trainer wrote these weights, remove it' $gpt init --init bad
+cp gpt.safetensors bad/model.safetensors
+rm bad/config.json
+works $gpt init --init bad --out absent.safetensors
 
 change hf_gpt2 bad model.safetensors 's/transformer.h.1.ln_1.weight/transformer.h.1.ln_9.weight/'
 refuse 'bad/model.safetensors: error: is not of the model' $gpt init --init bad
