@@ -91,8 +91,7 @@ static void take_header(Csv_data *c, Cursor *at)
     c->target_column = -1;
     for (at->more = true; at->more; at->column += width) {
         char *name = next_field(at, &width);
-        if (c->columns == cap) c->name = realloc(c->name, sizeof *c->name * (size_t)(cap = cap * 2 + 16));
-        if (!c->name) abort();
+        if (c->columns == cap) c->name = must_grow(c->name, sizeof *c->name * (size_t)(cap = cap * 2 + 16));
         if (strcmp(name, c->target) == 0) c->target_column = c->columns;
         c->name[c->columns++] = text_of("%s", name);
     }
@@ -141,9 +140,8 @@ static int32_t class_in(const Csv_data *c, const Cursor *at, double x)
 static void grow_rows(Csv_data *c)
 {
     c->room = c->room * 2 + 1024;
-    c->feature = realloc(c->feature, sizeof *c->feature * (size_t)c->room * (size_t)c->columns);
-    c->class = realloc(c->class, sizeof *c->class * (size_t)c->room);
-    if (!c->feature || !c->class) fail(EXIT_ERROR, NULL, "out of memory for %lld rows", (long long)c->room);
+    c->feature = must_grow(c->feature, sizeof *c->feature * (size_t)c->room * (size_t)c->columns);
+    c->class = must_grow(c->class, sizeof *c->class * (size_t)c->room);
 }
 
 static void take_row(Csv_data *c, Cursor *at)

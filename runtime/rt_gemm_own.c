@@ -15,6 +15,7 @@
 #include "rt_gemm.h"
 
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,7 +65,10 @@ void gemm_take_rooms(int threads)
     if (threads <= threads_with_room) return;
     if (rooms) munmap(rooms, (size_t)threads_with_room * (size_t)gemm_room_bytes());
     rooms = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (rooms == MAP_FAILED) abort();
+    if (rooms == MAP_FAILED) {
+        fprintf(stderr, "trainer: error: out of memory: %zu bytes more were wanted to pack matrices in\n", bytes);
+        exit(1);
+    }
     (void)madvise(rooms, bytes, MADV_HUGEPAGE);
     threads_with_room = threads;
 }

@@ -309,6 +309,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     rt_check_processor();
     wait_briefly(argv);
     signal(SIGBUS, on_bus_error);
+    json_set_alloc_funcs(must_alloc, free); /* jansson leaves out what it has no memory for */
     if (argc < 2 || wants_help(argv[1])) {
         print_all_help(model, argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : 0;

@@ -9,14 +9,42 @@
 #include <string.h>
 #include <time.h>
 
+/* ------------------------------------------------------------------ memory */
+
+/* Without taking any. */
+static _Noreturn void out_of_memory(size_t bytes)
+{
+    fprintf(stderr,
+            "trainer: error: out of memory: %zu bytes more were wanted; end other programs, or rebuild with a smaller "
+            "batch\n",
+            bytes);
+    exit(EXIT_ERROR);
+}
+
+void *must_alloc(size_t bytes)
+{
+    void *p = calloc(1, bytes ? bytes : 1);
+    if (!p) out_of_memory(bytes);
+    return p;
+}
+
+void *must_grow(void *at, size_t bytes)
+{
+    void *p = realloc(at, bytes ? bytes : 1);
+    if (!p) out_of_memory(bytes);
+    return p;
+}
+
+/* ------------------------------------------------------------------ messages */
+
 static char *vtext(const char *fmt, va_list args)
 {
     va_list again;
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    char *s = malloc((size_t)n + 1);
-    if (!s) abort();
+    char *s = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (!s) out_of_memory(n < 0 ? 0 : (size_t)n + 1);
     vsnprintf(s, (size_t)n + 1, fmt, args);
     return s;
 }
@@ -62,17 +90,9 @@ void bug_at(const char *file, int line, const char *what)
     abort();
 }
 
-void *must_alloc(size_t bytes)
-{
-    void *p = calloc(1, bytes ? bytes : 1);
-    if (!p) fail(EXIT_ERROR, NULL, "out of memory: %s more were wanted", bytes_text((int64_t)bytes));
-    return p;
-}
-
 void add_word(Words *w, const char *word)
 {
-    w->at = realloc(w->at, sizeof *w->at * (size_t)(w->n + 1));
-    if (!w->at) abort();
+    w->at = must_grow(w->at, sizeof *w->at * (size_t)(w->n + 1));
     w->at[w->n++] = word;
 }
 

@@ -82,8 +82,7 @@ static bool lists(const json_t *list, const char *word)
 static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)
 {
     int64_t copies = copies_of_parameter(p);
-    hf->tensor = realloc(hf->tensor, sizeof *hf->tensor * (size_t)(hf->n + copies));
-    if (!hf->tensor) abort();
+    hf->tensor = must_grow(hf->tensor, sizeof *hf->tensor * (size_t)(hf->n + copies));
     for (int64_t c = 0; c < copies; c++) {
         Hf_tensor *t = &hf->tensor[hf->n++];
         char own[512];

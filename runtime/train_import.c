@@ -104,8 +104,7 @@ static void add_shard(Shards *s, const char *file)
             free(path);
             return;
         }
-    s->store = realloc(s->store, sizeof *s->store * (size_t)(s->n + 1));
-    if (!s->store) abort();
+    s->store = must_grow(s->store, sizeof *s->store * (size_t)(s->n + 1));
     read_store(&s->store[s->n++], path);
 }
 

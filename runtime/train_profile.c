@@ -29,8 +29,7 @@ static void take_lap(int kernel)
 {
     if (laps.n == laps.room) { /* in the first step only */
         laps.room = 2 * laps.room + 64;
-        laps.at = realloc(laps.at, sizeof *laps.at * (size_t)laps.room);
-        bug_if(!laps.at);
+        laps.at = must_grow(laps.at, sizeof *laps.at * (size_t)laps.room);
     }
     laps.at[laps.n++] = (struct Lap){kernel, seconds_now()};
 }

@@ -40,16 +40,17 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static Steps list_steps(const char *run)
+/* None where there is no such folder; a fault where it cannot be read. */
+static Steps list_steps(const char *run, Fault *f)
 {
     Steps s = {NULL, 0};
     char *path = text_of("%s/checkpoints", run);
     DIR *d = opendir(path);
+    if (!d && errno != ENOENT && errno != ENOTDIR) set_fault(f, path, "read");
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
         int64_t step = step_of_name(e->d_name);
         if (step < 0) continue;
-        s.at = realloc(s.at, sizeof *s.at * (size_t)(s.n + 1));
-        if (!s.at) abort();
+        s.at = must_grow(s.at, sizeof *s.at * (size_t)(s.n + 1));
         s.at[s.n++] = step;
     }
     if (d) closedir(d);
@@ -61,7 +62,9 @@ static Steps list_steps(const char *run)
 int64_t newest_checkpoint(const char *run, int64_t below)
 {
     int64_t newest = -1;
-    Steps s = list_steps(run);
+    Fault f = {0};
+    Steps s = list_steps(run, &f);
+    if (f.path) fail(EXIT_DATA, f.path, "%s", f.text);
     for (int i = 0; i < s.n; i++)
         if (s.at[i] < below) newest = s.at[i];
     free(s.at);
@@ -174,18 +177,19 @@ static void sync_moved(const char *run, const char *before, Fault *f)
 
 bool prepare_run(const char *run, int64_t after, char **where)
 {
-    static const char *const files[] = {"metrics.jsonl", "config.json", "model.safetensors", "tokenizer.json",
-                                        "diverged.safetensors"};
+    static const char *const files[] = {"metrics.jsonl",   "config.json",          "model.safetensors",
+                                        "tokenizer.json",  "diverged.safetensors", "checkpoints/latest",
+                                        "checkpoints/best"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
-    Steps s = list_steps(run);
+    Steps s = list_steps(run, &f);
     bool some = (s.n && s.at[s.n - 1] > after) || (after < 0 && holds_a_run(run));
     make_folders(checkpoints, &f);
     remove_leftovers(run);
     if (some) {
         *where = make_before(run, &f);
         set_checkpoints_aside(run, *where, &s, after, &f);
-        for (int i = 0; i < 5 && after < 0; i++) set_aside(run, *where, files[i], &f);
+        for (size_t i = 0; i < sizeof files / sizeof *files && after < 0; i++) set_aside(run, *where, files[i], &f);
         sync_moved(run, *where, &f);
     }
     if (f.path) fail(EXIT_DATA, f.path, "%s; choose another run folder with --out", f.text);
@@ -221,8 +225,10 @@ static void remove_checkpoint(const char *run, int64_t step)
 
 void prune_run(const char *run, int64_t keep, int64_t best)
 {
-    Steps s = list_steps(run);
+    Fault f = {0};
+    Steps s = list_steps(run, &f);
     for (int i = 0; keep > 0 && i < s.n - keep; i++)
         if (s.at[i] != best) remove_checkpoint(run, s.at[i]);
+    clear_fault(&f); /* the next save removes them */
     free(s.at);
 }

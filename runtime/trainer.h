@@ -31,7 +31,8 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a rema
 #define bug_if(condition) ((condition) ? bug_at(__FILE__, __LINE__, #condition) : (void)0)
 _Noreturn void bug_at(const char *file, int line, const char *what);
 
-void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program where there is none */
+void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) where there is none */
+void *must_grow(void *at, size_t bytes); /* realloc, likewise */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
 const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
 char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */
@@ -414,6 +415,7 @@ typedef struct State { /* a state.json that was read */
 } State;
 
 json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
+void renew_evaluation(State *s, const Progress *p, Fault *f); /* in its file too: all else stays */
 void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
 void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
 
@@ -504,7 +506,7 @@ typedef struct Report {
     int64_t first;                        /* steps done when the program started */
 } Report;
 
-/* Writes config.json and starts metrics.jsonl, or cuts the file `metrics` back to what a resumed run had done. */
+/* Writes config.json and starts metrics.jsonl, or cuts the file `metrics` back to what a resumed run had behind it. */
 void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
                  const char *metrics);
 void report_step(Report *r, int64_t done, Step s);
