@@ -146,6 +146,7 @@ static void link_again(const Training *r)
     Fault f = {0};
     int64_t best = r->at.best_step;
     if (best >= 0 && access(checkpoint_path(run, best), F_OK) != 0) best = -1;
+    if (best < 0) unlink(text_of("%s/checkpoints/best", run));
     link_checkpoint(run, r->at.step, best, r->data.text != NULL, &f);
     if (f.path) note("%s %s", f.path, f.text);
 }
@@ -248,19 +249,31 @@ static void save_last(Training *r)
          saved_step(r->saver) < 0 ? "" : ", and go on with --resume");
 }
 
+/* An evaluation that a signal had cut off, made after the resume: the checkpoint of that step is there already. */
+static void save_evaluation(Training *r)
+{
+    const char *run = run_folder(r->t);
+    Fault f = {0};
+    int64_t best = r->at.best_step == r->at.step ? r->at.step : -1;
+    renew_evaluation(&r->from, &r->at, &f);
+    if (!f.path) link_checkpoint(run, r->at.step, best, r->data.text != NULL, &f);
+    if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
+}
+
 /* True where the loss is the lowest so far. */
 static bool evaluate_run(Training *r)
 {
+    bool late = saved_step(r->saver) == r->at.step;
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     r->scores = evaluate(&r->data, &r->memory, r->t);
     if (!r->scores.complete) return false;
     report_scores(&r->report, r->at.step, &r->scores);
     r->at.evaluated = r->at.step;
     double loss = r->scores.value[0];
-    if (!isfinite(loss) || (r->at.best_step >= 0 && loss >= r->at.best_loss)) return false;
-    r->at.best_step = r->at.step;
-    r->at.best_loss = loss;
-    return true;
+    bool best = isfinite(loss) && (r->at.best_step < 0 || loss < r->at.best_loss);
+    if (best) r->at.best_step = r->at.step, r->at.best_loss = loss;
+    if (late) save_evaluation(r);
+    return best;
 }
 
 /* ------------------------------------------------------------------ divergence */

@@ -55,35 +55,38 @@ static void write_config(const Trainer *t, const char *path)
 
 /* ------------------------------------------------------------------ metrics.jsonl */
 
-/* Whether a line is whole and belongs to the first `steps` steps. */
-static bool is_kept(const char *line, size_t n, int64_t steps)
+/* Whether a line is whole and belongs to the steps and evaluations that a run has behind it. */
+static bool is_kept(const char *line, size_t n, const Progress *at)
 {
     json_t *all = line[n - 1] == '\n' ? json_loadb(line, n, 0, NULL) : NULL;
     const json_t *step = json_object_get(all, "step");
-    bool kept = json_is_integer(step) && json_integer_value(step) <= steps;
+    const char *split = json_string_value(json_object_get(all, "split"));
+    int64_t last = split && strcmp(split, "val") == 0 ? at->evaluated : at->step;
+    bool kept = json_is_integer(step) && json_integer_value(step) <= last;
     json_decref(all);
     return kept;
 }
 
 /* What a resumed run had reported until its checkpoint: a kill may have left more, and half a line. */
-static void copy_metrics(const char *from, Out *to, int64_t steps)
+static void copy_metrics(const char *from, Out *to, const Progress *at)
 {
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
     FILE *f = from ? fopen(from, "r") : NULL;
     while (f && (n = getline(&line, &room, f)) > 0)
-        if (is_kept(line, (size_t)n, steps)) put_out(to, line, (size_t)n);
+        if (is_kept(line, (size_t)n, at)) put_out(to, line, (size_t)n);
+    if (f ? !feof(f) : from && errno != ENOENT) set_fault(to->fault, from, "read");
     if (f) fclose(f);
     free(line);
 }
 
-static void start_metrics(Report *r, const char *from)
+static void start_metrics(Report *r, const char *from, const Progress *at)
 {
     char *aside = text_of("%s.part", r->metrics_path);
     Fault f = {0};
     Out *o = open_out(aside, &f);
-    copy_metrics(from, o, r->first);
+    copy_metrics(from, o, at);
     close_out(o);
     replace_file(aside, r->metrics_path, &f);
     if (f.path) fail(EXIT_DATA, f.path, "%s; free some space or choose another folder with --out", f.text);
@@ -93,11 +96,18 @@ static void start_metrics(Report *r, const char *from)
     free(aside);
 }
 
-/* Whole, so that a reader never sees half a line. */
+/* Whole, so that a reader never sees half a line; what a full disk took of one is taken back. */
 static void put_line(Report *r, char *line)
 {
     size_t n = strlen(line);
-    if (write(r->metrics, line, n) != (ssize_t)n) set_fault(&r->metrics_fault, r->metrics_path, "written");
+    ssize_t written = write(r->metrics, line, n);
+    if (written != (ssize_t)n) {
+        if (written >= 0) errno = ENOSPC;
+        set_fault(&r->metrics_fault, r->metrics_path, "written");
+        off_t end = lseek(r->metrics, 0, SEEK_END);
+        if (written > 0 && ftruncate(r->metrics, end - written) != 0)
+            set_fault(&r->metrics_fault, r->metrics_path, "cut");
+    }
     free(line);
 }
 
@@ -126,7 +136,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     write_config(t, config);
     free(config);
     r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
-    start_metrics(r, metrics);
+    start_metrics(r, metrics, at);
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
     print_banner(r);

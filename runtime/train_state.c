@@ -87,6 +87,15 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
     return all;
 }
 
+void renew_evaluation(State *s, const Progress *p, Fault *f)
+{
+    json_object_set_new(s->all, "evaluation", evaluation_json(p));
+    json_object_del(s->all, "xxh64");
+    char *text = state_text(s->all);
+    replace_text(s->path, text, f);
+    free(text);
+}
+
 /* ------------------------------------------------------------------ going on */
 
 void resume_settings(Trainer *t, const State *s)

@@ -70,6 +70,29 @@ mkdir k/checkpoints/step-62.part k/checkpoints/step-5.gone
 works "$toy" train --out k --resume --steps 62
 [ -z "$(find k -name '*.part' -o -name '*.gone')" ] && ok 'leftovers are removed' || wrong "left: $(find k)"
 
+# Stopped in the midst of an evaluation: the resumed run makes it, its checkpoint gets it, and each is made once.
+evaluated() { grep -c '"split":"val"' "$1/metrics.jsonl"; }
+cut="$train --save-every 5 --keep-last 2 --set lr=5 --set schedule=constant"
+refuses 143 'interrupted after step 40 of 60' env TOY_STOP_IN_EVAL=1 $cut --out cut --eval-every 40
+says '"best_step": -1' cut/checkpoints/step-40/state.json
+works "$toy" train --out cut --resume --steps 40
+says '"best_step": 40' cut/checkpoints/step-40/state.json
+[ "$(readlink cut/checkpoints/best) $(evaluated cut)" = 'step-40 1' ] && ok 'the evaluation is made up for' || wrong "best: $(ls -l cut/checkpoints)"
+cp cut/checkpoints/step-40/state.json once.json
+works "$toy" train --out cut --resume --steps 40
+same cut/checkpoints/step-40/state.json once.json
+works "$toy" train --out cut --resume --steps 60
+[ "$(steps cut)$(evaluated cut)" = 'step-40 step-55 step-60 2' ] && ok 'the best stays' || wrong "kept: $(steps cut)"
+refuses 143 'interrupted after step 40 of 60' env TOY_STOP_IN_EVAL=1 $cut --out cut --eval-every 40
+works "$toy" train --out cut --resume
+[ "$(steps cut)$(readlink cut/checkpoints/best)" = 'step-40 step-55 step-60 step-40' ] && ok 'also in the midst' || wrong "kept: $(steps cut)"
+refuses 143 'interrupted after step 60 of 60' env TOY_STOP_IN_EVAL=1 $train --out cut --eval-every 0
+[ -L cut/checkpoints/best ] && wrong 'a best without an evaluation' || ok 'no best yet'
+works "$toy" train --out cut --resume --json
+says '"eval":{"loss":' out
+[ "$(readlink cut/checkpoints/best)" = step-60 ] && ok 'the last evaluation' || wrong "best: $(ls -l cut/checkpoints)"
+works "$toy" eval --data t.txt --out cut
+
 # What is different is said.
 refuses 2 'checkpoint a/checkpoints/step-60 has 60 steps behind it already' "$toy" train --out a --resume --steps 50
 refuses 2 '--resume and --init both' $train --out a --resume --init x
