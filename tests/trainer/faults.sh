@@ -159,12 +159,20 @@ code=$?
 [ $code = 3 ] && ok 'exit 3 without its folder' || wrong "exit $code without its folder, expected 3"
 says 'error: cannot be made: no such file or directory.*the run folder has vanished' err
 
-# Nothing depends on the clock.
-works env FAULT_CLOCK=1 LD_PRELOAD="$shim" $train --out clock --save-every 7
-same clock/model.safetensors c/model.safetensors
+# No bit depends on a clock, nor does what is kept or resumed from; times in the metrics only on one that nobody sets.
+works env FAULT_CLOCK=any LD_PRELOAD="$shim" $train --out clock --save-every 7 --steps 30
+works env FAULT_CLOCK=any LD_PRELOAD="$shim" $train --out clock --resume --steps 60
+says 'goes on after step 30 of 60' err
+works $train --out calm --save-every 7 --steps 30
+works $train --out calm --resume --steps 60
+for file in model optimizer; do same clock/checkpoints/latest/$file.safetensors calm/checkpoints/latest/$file.safetensors; done
+[ "$(ls clock/checkpoints)" = "$(ls calm/checkpoints)" ] && ok 'the same kept' || wrong "kept: $(ls clock/checkpoints)"
+works env FAULT_CLOCK=day LD_PRELOAD="$shim" $train --out day
+sed -n 's/.*"time":\([-0-9.]*\).*/\1/p' day/metrics.jsonl |
+    awk '$1 < last || $1 > 600 { bad = 1 } { last = $1 } END { exit bad || NR != 60 }' && ok 'times ascend' || wrong 'times in the metrics jump'
 
 # Where nothing says when to save, a quarter of an hour is enough; the clock jumps by more.
-works env FAULT_CLOCK=1 LD_PRELOAD="$shim" $train --out hourly --set keep_last=0
+works env FAULT_CLOCK=any LD_PRELOAD="$shim" $train --out hourly --set keep_last=0
 [ "$(find hourly/checkpoints -name 'step-*' | wc -l)" -gt 2 ] && ok 'saves by time' || wrong "saves by time: $(ls hourly/checkpoints)"
 same hourly/model.safetensors c/model.safetensors
 finish
