@@ -82,7 +82,7 @@ static const char *const flags[] = {
 /* What tests add to all they build; not part of what a user gets. */
 static const char *const sanitizers[] = {
 #ifdef LATHE_SANITIZE
-    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",
+    "-fsanitize=" LATHE_SANITIZE, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",
 #endif
     NULL};
 
