@@ -4,7 +4,7 @@
 # recipe reaches, for three seeds, memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Two hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut resume char out_of_memory memory
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut source resume char out_of_memory memory
 #                                   fuzz
 set -u
 cd "$(dirname "$0")/.."
@@ -45,6 +45,8 @@ campaign emitted_random "320 graphs"
 campaign kill "1,000 kills"
 campaign power_cut "200 power cuts"
 campaign out_of_memory "every allocation of the compiler"
+campaign source "5,000 rounds of random files"
+campaign source_memory "5 GB in a line, a field, a file"
 
 script() {      # NAME FILE DETAIL: tests/FILE.sh
     chosen "$1" || return 0

@@ -529,7 +529,7 @@ static void check_arrays(void)
 
 int main(void)
 {
-    int64_t rounds = getenv("LATHE_LONG") ? 20000 : 400;
+    int64_t rounds = getenv("LATHE_LONG") ? 5000 : 300;
     make_test_folder();
     for (int64_t i = 0; i < rounds && failures < 20; i++) {
         round_of_plain();

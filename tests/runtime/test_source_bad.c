@@ -366,7 +366,8 @@ static void check_arrays(void)
     refuses_array("{'descr': '<f4', 'fortran_order': False, }", 24, "expected 'shape' in the header");
     refuses_array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, -2), }", 24,
                   "expected at most 32 dimensions of 0 or more");
-    refuses_array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2", 24, "expected at most 32 dimensions of 0 or more");
+    refuses_array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2", 24,
+                  "expected at most 32 dimensions of 0 or more");
     refuses_array("{'descr': '<f8', 'fortran_order': False, 'shape': (9000000000, 9000000000), }", 24,
                   "more than 2^63");
     refuses((Reading){.path = in_folder("bad.npy")}, "bad.npy: error: is a NumPy array: numbers, not documents");
