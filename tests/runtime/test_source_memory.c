@@ -123,16 +123,23 @@ int main(void)
     int64_t GB = 1024 * MB, some = getenv("LATHE_LONG") ? 5 * GB : 64 * MB;
     make_test_folder();
     check_sparse(GB);
-    check_stream((Stream){
-        "a line through a pipe", "", "word after word ", "\nlast", 4 * some, {.split = SPLIT_LINE}, 2, 4 * some + 4, NULL});
+    check_stream((Stream){"a line through a pipe",
+                          "",
+                          "word after word ",
+                          "\nlast",
+                          4 * some,
+                          {.split = SPLIT_LINE},
+                          2,
+                          4 * some + 4,
+                          NULL});
     check_stream((Stream){"a JSON text",
                           "{\"text\": \"",
                           "\\u00e9 \\\"quoted\\\" ",
                           "\"}\n",
-                          18 * (GB / 18),
+                          18 * (4 * some / 18),
                           {0},
                           1,
-                          GB / 18 * 12,
+                          4 * some / 18 * 12,
                           NULL});
     check_stream((Stream){"a JSON field that nobody wants",
                           "{\"other\": [\"",
