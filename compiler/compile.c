@@ -186,6 +186,17 @@ static void add_leaf(Desc *d, const Node *n)
     }
 }
 
+/* A graph of ours gives gradients of parameters and next values of states that it has; another text may not. */
+static void refuse_stray(const Desc *d, const Output *o)
+{
+    bool state = false;
+    for (int i = 0; i < d->states.n; i++) state |= same(d->states.at[i].name, o->name);
+    if (o->kind == OUT_GRAD && !find_param(d, o->name))
+        err((Where){.file = d->file}, "grad %s: nothing in the graph reads a parameter of this name", o->name);
+    if (o->kind == OUT_STATE && !state)
+        err((Where){.file = d->file}, "state %s: nothing in the graph reads a state of this name", o->name);
+}
+
 Desc *describe(Graph *g, const char *file)
 {
     Desc *d = NEW(Desc);
@@ -194,6 +205,7 @@ Desc *describe(Graph *g, const char *file)
     graph_roots(g, &roots);
     nodes_at(NULL, roots.at, roots.n, &nodes);
     for (int i = 0; i < nodes.n; i++) add_leaf(d, nodes.at[i]);
+    for (int i = 0; i < g->outs.n; i++) refuse_stray(d, &g->outs.at[i]);
     push(&d->graphs, g);
     return d;
 }
