@@ -197,13 +197,17 @@ int64_t tensor_elements(const Lathe_tensor *t)
     return n;
 }
 
+/* Tensors of a file lie at any address. */
 double get_element(Lathe_dtype t, const void *at, int64_t i)
 {
+    int32_t n;
+    float f;
+    double d;
     switch (t) {
     case LATHE_BOOL: return ((const unsigned char *)at)[i];
-    case LATHE_I32: return ((const int32_t *)at)[i];
-    case LATHE_F32: return (double)((const float *)at)[i];
-    default: return ((const double *)at)[i];
+    case LATHE_I32: return memcpy(&n, (const char *)at + 4 * i, sizeof n), n;
+    case LATHE_F32: return memcpy(&f, (const char *)at + 4 * i, sizeof f), (double)f;
+    default: return memcpy(&d, (const char *)at + 8 * i, sizeof d), d;
     }
 }
 
