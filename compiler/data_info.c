@@ -279,7 +279,8 @@ static void print_faults(const Info *x)
 static void print_info(const Info *x)
 {
     const char *unit = unit_name(x);
-    printf("files       %s, %s\n", grouped_text(x->files->n), bytes_text(x->file_bytes));
+    printf("files       %s%s%s\n", grouped_text(x->files->n), x->file_bytes ? ", " : "",
+           x->file_bytes ? bytes_text(x->file_bytes) : ""); /* a pipe's are not known */
     printf("documents   %s%s\n", grouped_text(length_count(x->text)), length_count(x->target) ? " pairs" : "");
     print_lengths(length_count(x->target) ? "source" : "text", x->text, unit);
     if (length_count(x->target)) print_lengths("target", x->target, unit);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RAW = 1 << 17 };
+enum { RAW = 1 << 17, FIRST = 1 << 12 }; /* FIRST: of a file whose head alone may be wanted */
 
 struct Input {
     char *path;
@@ -77,7 +77,7 @@ static void begin_file(Input *in)
 {
     in->taken = in->offset = in->unpacked = in->begin = in->end = in->ahead_begin = in->ahead_end = 0;
     in->ended = false;
-    fill_raw(in);
+    in->end = read_raw(in, in->raw, FIRST);
     in->packed = packed_by((unsigned char *)in->raw, in->end);
     close_unpacker(in->unpacker);
     in->unpacker = in->packed == NOT_PACKED ? NULL : open_unpacker(in->packed, in->path);

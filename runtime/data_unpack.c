@@ -9,6 +9,7 @@
 #endif
 #ifdef LATHE_WITH_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 struct Unpacker {
@@ -88,6 +89,14 @@ static void start_zst(Unpacker *u)
     if (!u->zst) fail(EXIT_ERROR, NULL, "out of memory for zstd");
 }
 
+static const char *zst_error(size_t code)
+{
+    if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
+        return "is packed with a window of more than 128 MB, which would have to be in memory; pack it again without "
+               "--long";
+    return ZSTD_getErrorName(code);
+}
+
 static const char *unpack_zst(Unpacker *u, Flow *flow)
 {
     while (flow->out_bytes > 0 && (flow->in_bytes > 0 || u->inside)) {
@@ -96,7 +105,7 @@ static const char *unpack_zst(Unpacker *u, Flow *flow)
         size_t code = ZSTD_decompressStream(u->zst, &out, &in);
         flow->in += in.pos, flow->in_bytes -= (int64_t)in.pos;
         flow->out += out.pos, flow->out_bytes -= (int64_t)out.pos;
-        if (ZSTD_isError(code)) return ZSTD_getErrorName(code);
+        if (ZSTD_isError(code)) return zst_error(code);
         u->inside = code != 0;
         if (u->inside && !flow->in_bytes && !out.pos) return flow->in_ended ? cut_short : NULL;
     }
