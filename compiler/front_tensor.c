@@ -59,7 +59,9 @@ static void check_live(lua_State *L, const Tensor *t, const char *what)
 Tensor *tensor_at(lua_State *L, int arg, const char *what)
 {
     Tensor *t = is_tensor(L, arg);
-    if (!t) user_error(L, "%s needs a tensor here, and this is %s", what, lua_text(L, arg));
+    const char *colon =
+        arg == 1 && starts_with(what, "x:") ? format("; a method is called with a colon, %s(…)", what) : "";
+    if (!t) user_error(L, "%s needs a tensor here, and this is %s%s", what, lua_text(L, arg), colon);
     check_live(L, t, what);
     return t;
 }
@@ -150,7 +152,7 @@ static int index_tensor(lua_State *L)
 {
     const Tensor *t = is_tensor(L, 1);
     if (lua_type(L, 2) != LUA_TSTRING)
-        user_error(L, "x[%s]: parts of a tensor are x:slice(axis, first, last) or x:select(axis, i)", lua_text(L, 2));
+        user_error(L, "x[%s]: parts of a tensor are x:slice(axis, first, beyond) or x:select(axis, i)", lua_text(L, 2));
     const char *key = lua_tostring(L, 2);
     if (same(key, "shape")) return push_shape(L, t->node->shape);
     if (same(key, "rank")) return lua_pushinteger(L, t->node->shape.rank), 1;

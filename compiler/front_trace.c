@@ -60,10 +60,12 @@ static void push_input(lua_State *L)
 static int64_t extent_knob(const char *name, bool needed)
 {
     int64_t n = 0;
-    if (!knob_integer(name, &n) && !needed) return 0;
+    bool have = knob_integer(name, &n);
+    if (!have && !needed) return 0;
     if (n < 1)
         err(place_of_key(trace.desc->file, NULL, "config"),
-            "config needs `%s`, a positive integer (data of this kind has it)", name);
+            "config needs `%s`, a positive integer (data of this kind has it)%s", name,
+            have ? format("; it is %lld", (long long)n) : "");
     return n;
 }
 

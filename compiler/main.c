@@ -144,6 +144,10 @@ static void take_line(int argc, char **argv)
 
 static void need_description(void)
 {
+    if (!line_of.model)
+        for (int i = 0; i < line_of.rest.n; i++)
+            if (access(format("%s.lua", line_of.rest.at[i]), R_OK) == 0)
+                usage_error("%s needs a description; did you mean %s.lua?", line_of.command, line_of.rest.at[i]);
     if (!line_of.model) usage_error("%s needs a description: lathe %s MODEL.lua", line_of.command, line_of.command);
     if (access(line_of.model, R_OK) != 0) err((Where){0}, "cannot read %s: %s", line_of.model, strerror(errno));
     options.model_file = line_of.model;

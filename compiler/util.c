@@ -126,15 +126,24 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
+/* Whether it is a part of the word, between _: "decay" of "weight_decay". */
+static bool is_part(const char *part, const char *word)
+{
+    size_t n = strlen(part), all = strlen(word);
+    if (n < 4 || n >= all) return false;
+    return (strncmp(word, part, n) == 0 && word[n] == '_') || (same(word + all - n, part) && word[all - n - 1] == '_');
+}
+
 const char *nearest(const char *word, const char *const *words, int n)
 {
-    const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2; /* farther than that is no help */
+    const char *best = NULL, *part = NULL;
+    int length = (int)strlen(word), least = length < 3 ? 1 : length < 5 ? 2 : length / 3 + 2; /* farther is no help */
     for (int i = 0; i < n; i++) {
         int d = distance(word, words[i]);
         if (d < least) least = d, best = words[i];
+        if (is_part(words[i], word)) part = words[i];
     }
-    return best;
+    return part && least > 1 ? part : best;
 }
 
 /* FNV-1a, 64 bits, started from a seed. */

@@ -54,7 +54,7 @@ local function settle(self)
 end
 
 local function apply(self, x, ...)
-  if not nn.is_tensor(x) then fail("nn.%s is applied to a tensor, and this is %s", self.kind, core.text(x)) end
+  if not nn.is_tensor(x) then fail("nn.%s is applied to a tensor, and this is %s; its options are a table: nn.%s(x, { … })", self.kind, core.text(x), self.kind) end
   settle(self)
   core.enter_module(self.path, self.export, self.copies, self.applied)
   self.applied = true
@@ -89,6 +89,9 @@ local function layer(kind, doc, spec, body)
       return apply(make(last), table.unpack(args, 1, n - 1))
     end
     if n == 0 then return make {} end
+    if n > 1 and last ~= nil and not nn.is_tensor(last) and getmetatable(last) ~= "layer" then
+      fail("nn.%s: its options are a table, nn.%s(x, { … }), and this is %s", kind, kind, core.text(last))
+    end
     return apply(make {}, ...)
   end
 end

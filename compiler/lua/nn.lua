@@ -294,7 +294,12 @@ end
 
 core.lua_methods = { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid" }
 for _, name in ipairs(core.lua_methods) do
-  core.methods[name] = core.wrap(nn[name], "x:" .. name)
+  core.methods[name] = core.wrap(function(x, ...)
+    if not nn.is_tensor(x) then
+      fail("x:%s needs a tensor here, and this is %s; a method is called with a colon, x:%s(…)", name, core.text(x), name)
+    end
+    return nn[name](x, ...)
+  end, "x:" .. name)
 end
 
 core.use("attention")           -- nn.positions, nn.position_embedding, nn.rotary, nn.attention
