@@ -236,6 +236,13 @@ static bool wants_help(const char *s)
     return strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0 || strcmp(s, "help") == 0;
 }
 
+static _Noreturn void refuse_word(const Command *c, const char *word)
+{
+    if (access(word, F_OK) == 0 && (c->bit & (TRAIN | EVAL | REPLAY)))
+        fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; did you mean --data %s?", c->name, word, word);
+    fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, word, c->name);
+}
+
 static void take_options(Trainer *t, const Command *c, int argc, char **argv)
 {
     for (int i = 2; i < argc;) {
@@ -243,9 +250,7 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
             print_help(t, c);
             exit(0);
         }
-        if (strncmp(argv[i], "--", 2) != 0)
-            fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, argv[i],
-                 c->name);
+        if (strncmp(argv[i], "--", 2) != 0) refuse_word(c, argv[i]);
         i = take_option(t, c, argc, argv, i);
     }
 }
@@ -277,7 +282,18 @@ char *newest_weights(const char *folder)
     return text_of("%s/model.safetensors", step < 0 ? folder : checkpoint_path(folder, step));
 }
 
-char *weights_path(const Trainer *t) { return t->weights ? text_of("%s", t->weights) : newest_weights(run_folder(t)); }
+char *run_weights(const char *run, const char *remedy)
+{
+    char *path = newest_weights(run);
+    if (access(path, F_OK) != 0) fail(EXIT_DATA, run, "expected a run's folder, found no weights in it; %s", remedy);
+    return path;
+}
+
+char *weights_path(const Trainer *t)
+{
+    if (t->weights) return text_of("%s", t->weights);
+    return run_weights(run_folder(t), "name the run with --out RUN, or a file or folder with --weights PATH");
+}
 
 /* Data and weights are read where the system mapped them; a file cut short meanwhile shows as this signal. */
 static void on_bus_error(int number)

@@ -100,6 +100,7 @@ int eval_command(Trainer *t)
     Data d;
     Memory m;
     char *path = weights_path(t);
+    take_own_data(t, path);
     open_data(&d, t, false);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, false, false, entries);

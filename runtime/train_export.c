@@ -161,7 +161,7 @@ int export_command(Trainer *t)
     if (t->to && strcmp(t->to, "hf") != 0)
         fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it", t->to);
     if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write");
-    if (!t->weights) t->weights = newest_weights(default_folder(t));
+    if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
     settle_ids(&x);

@@ -175,8 +175,8 @@ int generate_command(Trainer *t)
 {
     static const char *const entries[] = {"decode", NULL};
     Generation g = {.t = t};
-    char *path = weights_path(t);
     find_tensors(&g);
+    char *path = weights_path(t);
     find_vocab(&g, path);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&g.memory, t, false, false, entries);

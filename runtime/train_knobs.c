@@ -118,6 +118,8 @@ void set_knob(Trainer *t, const char *name, const char *value)
     refuse_unknown(t, name);
 }
 
+bool was_set(const Trainer *t, const char *name) { return t->given >> (find_knob(name) - knobs) & 1; }
+
 static json_t *value_json(const Lathe_recipe *r, const Run_knob *k);
 
 static char *value_text(const json_t *value)
@@ -148,6 +150,12 @@ static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **
         }
     }
     json_decref(own);
+}
+
+void take_setting(Trainer *t, const json_t *recipe, const char *name)
+{
+    char *theirs = was_set(t, name) ? NULL : value_text(json_object_get(recipe, name));
+    if (theirs) change(&t->recipe, find_knob(name), theirs);
 }
 
 void take_recipe(Trainer *t, const json_t *recipe)

@@ -98,6 +98,9 @@ static void settle_steps(Training *r)
     Trainer *t = r->t;
     int64_t epoch = r->data.train / r->data.seq;
     if (t->epochs && t->tokens) fail(EXIT_USAGE, NULL, "--epochs and --tokens both say how long to train; give one");
+    if ((t->epochs || t->tokens) && was_set(t, "steps"))
+        fail(EXIT_USAGE, NULL, "--steps and --%s both say how long to train; give one",
+             t->epochs ? "epochs" : "tokens");
     if (t->epochs) t->recipe.steps = (t->epochs * epoch + r->items - 1) / r->items;
     if (t->tokens) t->recipe.steps = (t->tokens + r->items * r->data.seq - 1) / (r->items * r->data.seq);
     if (t->recipe.steps < 1)

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------ where a run comes from */
 
@@ -98,18 +99,37 @@ void renew_evaluation(State *s, const Progress *p, Fault *f)
 
 /* ------------------------------------------------------------------ going on */
 
+static void take_paths(Trainer *t, const State *s)
+{
+    const json_t *paths = json_object_get(json_object_get(s->all, "data"), "paths"), *path;
+    size_t i;
+    json_array_foreach(paths, i, path) if (json_is_string(path))
+        add_word(&t->data, text_of("%s", json_string_value(path)));
+}
+
 void resume_settings(Trainer *t, const State *s)
 {
     int64_t seed = whole_member(s, s->all, "seed", 0);
-    const json_t *paths = json_object_get(json_object_get(s->all, "data"), "paths"), *path;
-    size_t i;
     take_recipe(t, json_object_get(s->all, "recipe"));
     if (seed > INT32_MAX) fail(EXIT_DATA, s->path, "expected a seed below 2147483648; the file is damaged");
     if (!t->seed_given) t->seed = (int32_t)seed;
     else if (t->seed != seed) note("the seed is %d as given; it was %d in the checkpoint", (int)t->seed, (int)seed);
-    if (t->data.n) return;
-    json_array_foreach(paths, i, path) if (json_is_string(path))
-        add_word(&t->data, text_of("%s", json_string_value(path)));
+    if (!t->data.n) take_paths(t, s);
+}
+
+void take_own_data(Trainer *t, const char *weights)
+{
+    State s;
+    char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
+    if (t->data.n == 0 && access(state, F_OK) == 0) {
+        open_checkpoint(&s, folder);
+        take_paths(t, &s);
+        take_setting(t, json_object_get(s.all, "recipe"), "val_fraction");
+        if (t->data.n) note("the data is the run's own: %s%s", t->data.at[0], t->data.n > 1 ? ", …" : "");
+        close_state(&s);
+    }
+    free(folder);
+    free(state);
 }
 
 void compare_origin(const Trainer *t, Data *d, const State *s)

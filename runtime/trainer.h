@@ -120,6 +120,7 @@ typedef struct Trainer { /* one run of the program */
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
 const char *default_folder(const Trainer *t); /* for a new run the first that is free, else that of the last run */
 char *newest_weights(const char *folder); /* of a run: its newest checkpoint's; of another folder: model.safetensors */
+char *run_weights(const char *run, const char *remedy); /* newest_weights() of a run; ends the program (3) where there are none */
 char *weights_path(const Trainer *t);     /* --weights, or the run folder's newest */
 
 /* The subcommands: each returns the exit code. */
@@ -141,6 +142,8 @@ void set_knob(Trainer *t, const char *name, const char *value);
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every knob under its name */
 void take_recipe(Trainer *t, const json_t *recipe);     /* a checkpoint's: what was not given */
+void take_setting(Trainer *t, const json_t *recipe, const char *name);  /* one of them, without a word */
+bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning: one a line */
 
 /* ------------------------------------------------------------------ rt_memory.c: the one block */
@@ -417,6 +420,7 @@ typedef struct State { /* a state.json that was read */
 json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
 void renew_evaluation(State *s, const Progress *p, Fault *f); /* in its file too: all else stays */
 void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
+void take_own_data(Trainer *t, const char *weights); /* where none is given: that of the checkpoint the weights lie in */
 void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
 
 /* ------------------------------------------------------------------ train_state_text.c */
