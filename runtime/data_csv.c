@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct Csv_data {
     const char *target;
@@ -32,21 +33,34 @@ static char *line_place(const Cursor *c) { return text_of("%s:%d", c->path, c->l
 
 /* ------------------------------------------------------------------ reading a file */
 
+/* Unpacked, where it is packed. */
+static char *read_all(Input *in, int64_t *bytes)
+{
+    int64_t room = 1 << 16, got;
+    char *text = NULL;
+    *bytes = 0;
+    do {
+        text = realloc(text, (size_t)(room *= 2) + 1);
+        if (!text) fail(EXIT_ERROR, input_path(in), "out of memory: %s more were wanted", bytes_text(room));
+        got = read_input(in, text + *bytes, room - *bytes);
+        *bytes += got;
+    } while (*bytes == room);
+    return text;
+}
+
 static char *read_whole(const char *path, int64_t *bytes)
 {
     struct stat about;
-    FILE *f = fopen(path, "rb");
-    if (!f || fstat(fileno(f), &about) != 0)
+    if (stat(path, &about) != 0 || access(path, R_OK) != 0)
         fail(EXIT_DATA, path, "expected a CSV file, but it cannot be read: %s; check the path given to --data",
              error_text(errno));
     if (S_ISDIR(about.st_mode))
         fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
-    if (about.st_size == 0)
+    Input *in = open_input(path, -1);
+    char *text = read_all(in, bytes);
+    close_input(in);
+    if (*bytes == 0)
         fail(EXIT_DATA, path, "expected a CSV file, found an empty one; its first line should name the columns");
-    char *text = must_alloc((size_t)about.st_size + 1);
-    *bytes = (int64_t)fread(text, 1, (size_t)about.st_size, f);
-    if (*bytes != about.st_size) fail(EXIT_DATA, path, "cannot be read to its end: %s", error_text(errno));
-    fclose(f);
     return text;
 }
 
@@ -179,8 +193,20 @@ static void take_file(Csv_data *c, const char *path, bool first)
 
 /* ------------------------------------------------------------------ what others call */
 
+/* Of rows that the caller fills in. */
+Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class)
+{
+    Csv_data *c = must_alloc(sizeof *c);
+    c->columns = features + 1;
+    c->rows = c->room = rows;
+    c->feature = *feature = must_alloc(sizeof *c->feature * (size_t)rows * (size_t)features);
+    c->class = *class = must_alloc(sizeof *c->class * (size_t)rows);
+    return c;
+}
+
 Csv_data *open_csv(const Words *paths, const char *target, int64_t classes)
 {
+    if (are_arrays(paths)) return open_arrays(paths, classes);
     Csv_data *c = must_alloc(sizeof *c);
     c->target = target;
     c->classes = classes;

@@ -228,8 +228,11 @@ uint64_t text_hash(const Text_data *t); /* of all bytes */
 int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
 void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 
-/* A table of numbers: first line names, one column integers 0 … classes-1. */
+/* A table of numbers: first line names, one column integers 0 … classes-1.  Or two arrays (data_arrays.c). */
 Csv_data *open_csv(const Words *paths, const char *target, int64_t classes);
+Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class); /* both to be filled in */
+bool are_arrays(const Words *paths);                         /* all of them .npy */
+Csv_data *open_arrays(const Words *paths, int64_t classes); /* FEATURES.npy [rows][…] CLASSES.npy [rows] */
 int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
 int64_t csv_heap(const Csv_data *c);

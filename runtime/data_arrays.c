@@ -1,0 +1,72 @@
+/* data_arrays.c: a table of numbers from two arrays of NumPy: features [rows][…], classes [rows]. */
+#include "trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool are_arrays(const Words *paths)
+{
+    for (int i = 0; i < paths->n; i++) {
+        size_t n = strlen(paths->at[i]);
+        if (n < 4 || strcmp(paths->at[i] + n - 4, ".npy") != 0) return false;
+    }
+    return paths->n > 0;
+}
+
+static int64_t rows_of(const Npy *a, const char *path)
+{
+    if (npy_rank(a) == 0) fail(EXIT_DATA, path, "expected an array of rows, found a single number");
+    return npy_dim(a)[0];
+}
+
+static int32_t class_in(double x, int64_t classes, const char *path, int64_t row)
+{
+    if (x == floor(x) && x >= 0 && x <= (classes ? (double)classes - 1 : INT32_MAX)) return (int32_t)x;
+    fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)row),
+         "expected a class, 0%s, found %g; number the classes from 0%s",
+         classes ? text_of(" to %lld", (long long)classes - 1) : " or more", x,
+         classes ? ", or rebuild for more of them" : "");
+}
+
+static void take_classes(const Npy *a, const char *path, int64_t classes, int64_t rows, int32_t *out)
+{
+    double x[1024];
+    for (int64_t r = 0; r < rows; r += 1024) {
+        int64_t n = rows - r < 1024 ? rows - r : 1024;
+        read_npy(a, r, n, x);
+        for (int64_t i = 0; i < n; i++) out[r + i] = class_in(x[i], classes, path, r + i);
+    }
+}
+
+static void check_finite(const double *x, int64_t rows, int64_t width, const char *path)
+{
+    for (int64_t i = 0; i < rows * width; i++)
+        if (!isfinite(x[i]))
+            fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)(i / width)), "expected finite numbers, found %g",
+                 x[i]);
+}
+
+Csv_data *open_arrays(const Words *paths, int64_t classes)
+{
+    double *feature;
+    int32_t *class;
+    if (paths->n != 2)
+        fail(EXIT_DATA, paths->at[0],
+             "expected two arrays, features [rows][…] and classes [rows], found %d: --data FEATURES.npy CLASSES.npy",
+             paths->n);
+    Npy *x = open_npy(paths->at[0]), *y = open_npy(paths->at[1]);
+    int64_t rows = rows_of(x, paths->at[0]), labels = rows_of(y, paths->at[1]);
+    if (rows != labels || npy_width(y) != 1)
+        fail(EXIT_DATA, paths->at[1], "expected a class for each of the %lld rows of %s, found %lld rows of %lld",
+             (long long)rows, paths->at[0], (long long)labels, (long long)npy_width(y));
+    if (npy_width(x) >= INT32_MAX)
+        fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers a row, found %lld", (long long)npy_width(x));
+    Csv_data *c = new_csv(rows, (int)npy_width(x), &feature, &class);
+    read_npy(x, 0, rows, feature);
+    check_finite(feature, rows, npy_width(x), paths->at[0]);
+    take_classes(y, paths->at[1], classes, rows, class);
+    close_npy(x);
+    close_npy(y);
+    return c;
+}
