@@ -266,6 +266,17 @@ static void print_forecast(const Forecast *f)
            100 * padding(f, PACK_FIRST));
 }
 
+static int64_t longer_than(const Lengths *h, int64_t n) { return lengths_between(h, n + 1, INT64_MAX); }
+
+/* Pairs are neither cut nor packed. */
+static void print_longer(const Info *x)
+{
+    double all = (double)length_count(x->target);
+    int64_t text = longer_than(x->text, wanted.seq), target = longer_than(x->target, wanted.seq);
+    printf("above %s   sources: %s (%.2f %%), targets: %s (%.2f %%)\n", grouped_text(wanted.seq), grouped_text(text),
+           100 * (double)text / all, grouped_text(target), 100 * (double)target / all);
+}
+
 static void print_faults(const Info *x)
 {
     const Counts *c = x->counts;
@@ -288,7 +299,8 @@ static void print_info(const Info *x)
     if (x->unit.unknown >= 0)
         printf("unknown     %s (%.3f %%)\n", grouped_text(x->unknown),
                all ? 100.0 * (double)x->unknown / (double)all : 0.0);
-    if (x->forecast.piece && !length_count(x->target)) print_forecast(&x->forecast);
+    if (wanted.seq && length_count(x->target)) print_longer(x);
+    else if (wanted.seq) print_forecast(&x->forecast);
     print_faults(x);
 }
 
@@ -330,8 +342,12 @@ static json_t *info_json(const Info *x)
                             length_count(x->target) ? "source" : "text", lengths_json(x->text));
     if (length_count(x->target)) json_object_set_new(all, "target", lengths_json(x->target));
     if (x->unit.unknown >= 0) json_object_set_new(all, "unknown", json_integer(x->unknown));
-    if (x->forecast.piece && !length_count(x->target))
-        json_object_set_new(all, "forecast", forecast_json(&x->forecast));
+    if (wanted.seq && length_count(x->target))
+        json_object_set_new(all, "longer",
+                            json_pack("{s:I,s:I,s:I}", "seq", (json_int_t)wanted.seq, "source",
+                                      (json_int_t)longer_than(x->text, wanted.seq), "target",
+                                      (json_int_t)longer_than(x->target, wanted.seq)));
+    else if (wanted.seq) json_object_set_new(all, "forecast", forecast_json(&x->forecast));
     json_object_set_new(all, "empty_files", json_integer(c->empty_files));
     json_object_set_new(all, "bad_records", json_integer(c->bad_records));
     if (c->first_bad) json_object_set_new(all, "first_bad", json_string(c->first_bad));

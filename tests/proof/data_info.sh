@@ -40,6 +40,8 @@ info pairs.csv --text mr --target ref --tokenizer words
 has 'documents   2 pairs'
 has 'source      3 words; min 1, mean 1.5, median 1, 95 % within 2, max 2'
 has 'target      4 words; min 1, mean 2.0, median 1, 95 % within 3, max 3'
+info pairs.csv --text mr --target ref --tokenizer words --seq 2
+has 'above 2   sources: 0 (0.00 %), targets: 1 (50.00 %)'
 has 'malformed   1 records skipped; the first: pairs.csv:3: expected 2 fields, as the first line has, found 1'
 
 refuses() {     # MESSAGE ARGUMENT…
