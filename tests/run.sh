@@ -5,6 +5,7 @@
 #   tests/run.sh -k PATTERN   those whose name matches the extended regular expression
 #   tests/run.sh -l           names only
 #   tests/run.sh --sanitize   with AddressSanitizer and UBSan in everything built, generated programs included (build-sanitize/)
+#   tests/run.sh --sanitize=thread   with ThreadSanitizer and clang's OpenMP, which tells it of its threads (build-thread/)
 #   tests/run.sh bless [-k PATTERN]   rewrites golden files from what comes out now
 #
 # A test is a file, nothing to register:
@@ -26,8 +27,11 @@ while [ $# -gt 0 ]; do
     -k) pattern=${2:?-k needs a pattern}; shift ;;
     -l) list=1 ;;
     --sanitize) BUILD=build-sanitize BUILD_OPTIONS=-DLATHE_SANITIZE=ON ;;
+    --sanitize=thread)
+        BUILD=build-thread BUILD_OPTIONS='-DLATHE_SANITIZE=thread -DCMAKE_C_COMPILER=clang' CC=clang
+        export CC ;;
     --one) one=${2:?}; shift ;;
-    *) echo "usage: tests/run.sh [bless] [--sanitize] [-l] [-k PATTERN]" >&2; exit 2 ;;
+    *) echo "usage: tests/run.sh [bless] [--sanitize[=thread]] [-l] [-k PATTERN]" >&2; exit 2 ;;
     esac
     shift
 done
@@ -128,8 +132,17 @@ fi
 . tests/setup.sh
 need_compiler_packages
 need g++ g++
+if [ "$BUILD" = build-thread ]; then
+    need clang clang
+    need_library libclang-rt-14-dev libomp-14-dev
+fi
 install_wanted
 build_lathe
+if [ "$BUILD" = build-thread ]; then    # without this, all that OpenMP's threads share would look like a race
+    OMP_TOOL_LIBRARIES=$(dirname "$(dirname "$(clang -print-resource-dir)")")/libarcher.so
+    [ -e "$OMP_TOOL_LIBRARIES" ] || { tell "$OMP_TOOL_LIBRARIES is missing: is it clang's OpenMP (libomp-dev)?"; exit 1; }
+    export OMP_TOOL_LIBRARIES
+fi
 
 LATHE=$top/$BUILD/lathe
 DATA=${LATHE_DATA:-$top/../shared/data}
@@ -139,11 +152,15 @@ BLESS=$bless
 # What a process still holds when it ends is no leak.
 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 # the tests preload a shim
 UBSAN_OPTIONS=print_stacktrace=1
-export LATHE DATA RESULTS BLESS BUILD ASAN_OPTIONS UBSAN_OPTIONS OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66
+export LATHE DATA RESULTS BLESS BUILD ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 trap 'rm -f "$RESULTS" "$RESULTS.lock"' EXIT
 trap 'exit 130' INT TERM
 
-all_tests | xargs -r -P 2 -n 1 sh tests/run.sh --one
+fixed=  # ThreadSanitizer wants its addresses for itself
+[ "$BUILD" != build-thread ] || ! setarch -R true 2>/dev/null || fixed='setarch -R'
+# shellcheck disable=SC2086
+all_tests | $fixed xargs -r -P 2 -n 1 sh tests/run.sh --one
 
 count() { grep -c "^[^ ]* *$1 " "$RESULTS"; }
 failed=$(count FAIL)
