@@ -40,8 +40,7 @@ static char *read_all(Input *in, int64_t *bytes)
     char *text = NULL;
     *bytes = 0;
     do {
-        text = realloc(text, (size_t)(room *= 2) + 1);
-        if (!text) fail(EXIT_ERROR, input_path(in), "out of memory: %s more were wanted", bytes_text(room));
+        text = must_grow(text, (size_t)(room *= 2) + 1);
         got = read_input(in, text + *bytes, room - *bytes);
         *bytes += got;
     } while (*bytes == room);

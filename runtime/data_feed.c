@@ -100,8 +100,7 @@ static void add_change(Feed *f, int bytes)
 {
     if (f->changes == f->change_room) {
         f->change_room = f->change_room * 2 + 64;
-        f->change = realloc(f->change, sizeof *f->change * (size_t)f->change_room);
-        if (!f->change) fail(EXIT_ERROR, NULL, "out of memory for places of bytes that are not UTF-8");
+        f->change = must_grow(f->change, sizeof *f->change * (size_t)f->change_room);
     }
     f->change[f->changes++] = (Change){.at = f->before + f->end, .bytes = bytes};
 }

@@ -29,8 +29,7 @@ static void add_file(Found *f, const char *path, bool named)
     }
     if (s->n == f->room) {
         f->room = f->room * 2 + 16;
-        s->file = realloc(s->file, sizeof *s->file * (size_t)f->room);
-        if (!s->file) fail(EXIT_ERROR, NULL, "out of memory for a list of %d files", f->room);
+        s->file = must_grow(s->file, sizeof *s->file * (size_t)f->room);
     }
     s->file[s->n++] = file;
 }
@@ -49,8 +48,7 @@ static char **names_in(const char *folder, int *n)
     if (!d) fail(EXIT_DATA, folder, "the folder cannot be read: %s", error_text(errno));
     for (const struct dirent *e; (e = readdir(d));) {
         if (e->d_name[0] == '.') continue;
-        if (*n == room) name = realloc(name, sizeof *name * (size_t)(room = room * 2 + 64));
-        if (!name) fail(EXIT_ERROR, folder, "out of memory for the names in it");
+        if (*n == room) name = must_grow(name, sizeof *name * (size_t)(room = room * 2 + 64));
         name[(*n)++] = text_of("%s", e->d_name);
     }
     closedir(d);

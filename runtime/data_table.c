@@ -100,8 +100,7 @@ static _Noreturn void refuse_header(const Reader *r, const char *what)
 
 static void add_name(struct Table *t, const Draft *d)
 {
-    t->name = realloc(t->name, sizeof *t->name * (size_t)(t->columns + 1));
-    if (!t->name) fail(EXIT_ERROR, NULL, "out of memory for names of columns");
+    t->name = must_grow(t->name, sizeof *t->name * (size_t)(t->columns + 1));
     t->name[t->columns++] = text_of("%.*s", (int)d->n, d->at);
 }
 
