@@ -108,10 +108,18 @@ static bool take_escape(Reader *r, Draft *to)
     return true;
 }
 
+static bool plain_block(const char *at)
+{
+    unsigned char special = 0;
+    for (int i = 0; i < 32; i++) special |= (at[i] == '"') | (at[i] == '\\') | ((unsigned char)at[i] < 32);
+    return !special;
+}
+
 /* Bytes that stand for themselves, of n. */
 static int64_t plain_run(const char *at, int64_t n)
 {
     int64_t i = 0;
+    while (i + 32 <= n && plain_block(at + i)) i += 32;
     while (i < n && at[i] != '"' && at[i] != '\\' && (unsigned char)at[i] >= 32) i++;
     return i;
 }
