@@ -47,19 +47,31 @@ static void check_val(const Data *d)
 
 /* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run
  * starts from (so that ids keep their meaning), what the description says. */
-static void choose_vocab(Data *d, bool training)
+Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
 {
-    const Trainer *t = d->t;
-    d->vocab.kind = t->recipe.tokenizer;
-    if (training && !t->weights) return;
-    char *path = weights_path(t), *folder = folder_of(path);
-    Vocab saved = {0};
-    if (load_vocab(&saved, folder) && (!t->tokenizer_given || saved.kind == t->recipe.tokenizer)) {
-        need_readable_vocab(&saved, folder);
-        d->vocab = saved;
-    }
+    Token_kind kind = t->recipe.tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
+    if (t->tokenizer) return load_tokenizer(t->tokenizer);
+    char *folder = weights ? folder_of(weights) : NULL;
+    Tokenizer *saved = !folder ? NULL : t->tokenizer_given ? saved_plain(folder, kind) : saved_tokenizer(folder);
+    if (saved && unread_tokenizer(saved))
+        fail(EXIT_DATA, tokenizer_path(saved),
+             "expected a tokenizer of bytes, characters, words or a byte-level BPE, found %s, which this trainer does "
+             "not read; --tokenizer bytes (or chars, or a FILE) goes without it, and gives ids other meanings",
+             unread_tokenizer(saved));
+    if (!saved && t->recipe.tokenizer == LATHE_TOKENIZER_FILE)
+        fail(EXIT_USAGE, NULL, "the tokenizer is a file's, and none was given: add --tokenizer FILE|DIR");
     free(folder);
-    free(path);
+    return saved ? saved : open_tokenizer(kind);
+}
+
+void check_tokenizer_size(const Trainer *t, const Tokenizer *own)
+{
+    int64_t n = tokenizer_size(own), vocab = t->model->vocab;
+    if (n > vocab)
+        fail(EXIT_DATA, tokenizer_path(own),
+             "the tokenizer has %s, the model a vocabulary of %lld: it belongs to another model, or the model is to be "
+             "built with --set vocab=%lld",
+             tokenizer_words(own), (long long)vocab, (long long)n);
 }
 
 static void refuse_other_inputs(const Lathe_entry *e)
@@ -76,14 +88,15 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Trainer *t = d->t;
     refuse_other_inputs(e);
-    choose_vocab(d, training);
-    if (d->vocab.kind == LATHE_NO_TEXT)
-        fail(EXIT_USAGE, NULL, "%s reads text, and its description does not say how: add --tokenizer bytes or chars",
+    if (t->recipe.tokenizer == LATHE_NO_TEXT)
+        fail(EXIT_USAGE, NULL,
+             "%s reads text, and its description does not say how: add --tokenizer bytes, chars or FILE",
              t->model->name);
-    if (d->vocab.kind == LATHE_CHARS && d->vocab.n > t->model->vocab)
-        fail(EXIT_DATA, NULL, "the saved vocabulary has %d characters, the model %lld: it belongs to another model",
-             d->vocab.n, (long long)t->model->vocab);
-    d->text = open_text(&t->data, &d->vocab, t->model->vocab);
+    char *weights = training && !t->weights ? NULL : weights_path(t);
+    d->tokenizer = choose_tokenizer(t, weights);
+    free(weights);
+    if (tokenizer_kind(d->tokenizer) != TOKEN_BYTES) check_tokenizer_size(t, d->tokenizer);
+    d->text = open_text(&t->data, d->tokenizer, t->model->vocab);
     d->seq = t->model->seq;
     split(d, text_tokens(d->text));
     if (training) check_training_text(d);

@@ -1,14 +1,12 @@
-/* data_text.c: text files as tokens, converted when they are read: the files stay mapped, no copy of the corpus is
- * made.
+/* data_text.c: text files as tokens: bytes and characters are converted when they are read, from the files as they lie
+ * mapped; the tokens of BPE and words are kept (data_token_cache.c).
  *
  * Tokens of all files are numbered through.  A byte's place is its number; to find a character fast the place of each
  * MARK-th one is kept, unless the file is plain ASCII. */
-#include "trainer.h"
+#include "data_token.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +24,8 @@ struct Text_data {
     int n;
     File *file;
     int64_t tokens, heap;
-    const Vocab *vocab;
+    const Tokenizer *tokenizer;
+    Token_list list; /* BPE, words: all tokens */
 };
 
 /* ------------------------------------------------------------------ opening */
@@ -72,7 +71,7 @@ static void check_bytes(File *f, int64_t limit)
 
 /* What the scan of all files finds out. */
 typedef struct Scan {
-    Vocab *v;
+    Tokenizer *v;
     bool known; /* the vocabulary was there before: nothing new may occur */
     int distinct;
     int64_t limit;
@@ -139,7 +138,7 @@ static void refuse_beyond(const Scan *s)
 
 /* ------------------------------------------------------------------ what others call */
 
-static void scan_all_characters(Text_data *t, Vocab *v, int64_t limit)
+static void scan_all_characters(Text_data *t, Tokenizer *v, int64_t limit)
 {
     Scan scan = {.v = v, .known = v->n > 0, .limit = limit};
     if (!scan.known) v->id = must_alloc(sizeof *v->id * CODE_POINTS);
@@ -149,17 +148,31 @@ static void scan_all_characters(Text_data *t, Vocab *v, int64_t limit)
     t->heap += (int64_t)sizeof *v->id * CODE_POINTS;
 }
 
-Text_data *open_text(const Words *paths, Vocab *v, int64_t limit)
+static void list_all_tokens(Text_data *t, const Tokenizer *v)
+{
+    Stretch *s = must_alloc(sizeof *s * (size_t)t->n);
+    for (int i = 0; i < t->n; i++) s[i] = (Stretch){(const char *)t->file[i].at, t->file[i].path, t->file[i].bytes};
+    t->list = list_tokens(v, s, t->n, text_hash(t));
+    t->tokens = t->list.n;
+    t->heap += t->list.heap;
+    free(s);
+}
+
+Text_data *open_text(const Words *paths, Tokenizer *v, int64_t limit)
 {
     Text_data *t = must_alloc(sizeof *t);
     t->n = paths->n;
     t->file = must_alloc(sizeof *t->file * (size_t)t->n);
-    t->vocab = v;
+    t->tokenizer = v;
     for (int i = 0; i < t->n; i++) map_file(&t->file[i], paths->at[i]);
-    if (v->kind == LATHE_CHARS) {
+    if (v->kind == TOKEN_WORDS || v->kind == TOKEN_BPE) {
+        list_all_tokens(t, v);
+        return t;
+    }
+    if (v->kind == TOKEN_CHARS) {
         scan_all_characters(t, v, limit);
     } else {
-        v->n = limit < 256 ? (int)limit : 256;
+        limit_bytes(v, limit);
         for (int i = 0; i < t->n; i++) check_bytes(&t->file[i], limit);
     }
     for (int i = 0; i < t->n; i++) {
@@ -191,10 +204,10 @@ static int64_t find_character(const File *f, int64_t token)
     return at;
 }
 
-static void read_from(const File *f, const Vocab *v, int64_t token, int64_t n, int32_t *out)
+static void read_from(const File *f, const Tokenizer *v, int64_t token, int64_t n, int32_t *out)
 {
-    int64_t at = v->kind == LATHE_CHARS ? find_character(f, token) : token;
-    if (v->kind == LATHE_BYTES) {
+    int64_t at = v->kind == TOKEN_CHARS ? find_character(f, token) : token;
+    if (v->kind == TOKEN_BYTES) {
         for (int64_t i = 0; i < n; i++) out[i] = f->at[at + i];
         return;
     }
@@ -212,11 +225,13 @@ static void read_from(const File *f, const Vocab *v, int64_t token, int64_t n, i
 void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out)
 {
     bug_if(first < 0 || first + n > t->tokens);
+    for (int64_t i = 0; t->list.at && i < n; i++) out[i] = list_id(&t->list, first + i);
+    if (t->list.at) return;
     for (int i = 0; i < t->n && n > 0; i++) {
         const File *f = &t->file[i];
         if (first >= f->first + f->tokens) continue;
         int64_t here = f->first + f->tokens - first, take = here < n ? here : n;
-        read_from(f, t->vocab, first - f->first, take, out);
+        read_from(f, t->tokenizer, first - f->first, take, out);
         first += take, out += take, n -= take;
     }
 }

@@ -119,7 +119,7 @@ typedef struct Lathe_entry {
 
 typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW } Lathe_optimizer;
 typedef enum Lathe_schedule { LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE } Lathe_schedule;
-typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS } Lathe_tokenizer;
+typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
 
 /* How to train: the description's train and data tables; the trainer's --set changes them (names as here). */
 typedef struct Lathe_recipe {

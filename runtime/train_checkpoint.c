@@ -117,7 +117,7 @@ Saver *open_saver(const Trainer *t, const void *params, const Optimizer *o, cons
 {
     Saver *s = must_alloc(sizeof *s);
     *s = (Saver){.t = t, .params = params, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
-    if (d->text) s->vocab = vocab_json(&d->vocab);
+    if (d->text) s->vocab = tokenizer_text(d->tokenizer);
     return s;
 }
 

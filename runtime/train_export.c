@@ -13,8 +13,8 @@
 typedef struct Export {
     Trainer *t;
     Hf hf;
-    Vocab vocab; /* n 0: not known */
-    int64_t ids; /* rows of the tables of ids that are in use */
+    Tokenizer *tokenizer; /* NULL: not known */
+    int64_t ids;          /* rows of the tables of ids that are in use */
     Memory memory;
 } Export;
 
@@ -22,22 +22,26 @@ typedef struct Export {
 static void find_tokenizer(Export *x)
 {
     char *folder = folder_of(x->t->weights);
-    if (!load_vocab(&x->vocab, folder) || x->vocab.other) x->vocab.n = 0;
+    x->tokenizer = saved_tokenizer(folder);
     free(folder);
-    if (x->vocab.kind == LATHE_BYTES && x->vocab.n > x->t->model->vocab) x->vocab.n = (int)x->t->model->vocab;
+    if (!x->tokenizer) return;
+    if (unread_tokenizer(x->tokenizer)) x->tokenizer = NULL;
+    else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
 }
 
 /* Rows beyond the ids in use are padding. */
 static void settle_ids(Export *x)
 {
     const Lathe_model *m = x->t->model;
-    x->ids = x->t->ids ? x->t->ids : x->vocab.n ? x->vocab.n : m->vocab;
+    int64_t known = x->tokenizer ? tokenizer_size(x->tokenizer) : 0;
+    x->ids = x->t->ids ? x->t->ids : known ? known : m->vocab;
     if (x->ids > m->vocab)
         fail(EXIT_USAGE, NULL, "expected at most %lld ids, the model's vocabulary, found %lld; they are %s",
              (long long)m->vocab, (long long)x->ids,
              x->t->ids ? "from --ids" : "the tokenizer's, which is of another model");
-    if (x->vocab.n > x->ids)
-        fail(EXIT_USAGE, NULL, "--ids %lld: the tokenizer has %d; leave --ids out", (long long)x->ids, x->vocab.n);
+    if (known > x->ids)
+        fail(EXIT_USAGE, NULL, "--ids %lld: the tokenizer has %lld; leave --ids out", (long long)x->ids,
+             (long long)known);
 }
 
 /* ------------------------------------------------------------------ model.safetensors */
@@ -131,9 +135,9 @@ static void write_folder(const Export *x)
     make_folder(t);
     write_tensors(x, text_of("%s/model.safetensors", t->out));
     write_file(t->out, "config.json", config_text(x));
-    if (x->vocab.n == 0) return;
-    write_file(t->out, "tokenizer.json", hf_tokenizer(&x->vocab));
-    write_file(t->out, "tokenizer_config.json", hf_tokenizer_config(t->model->seq));
+    if (!x->tokenizer) return;
+    write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer));
+    write_file(t->out, "tokenizer_config.json", hf_tokenizer_config(x->tokenizer, t->model->seq));
 }
 
 /* ------------------------------------------------------------------ trainer export */
@@ -144,14 +148,14 @@ static void print_export(const Export *x)
     int64_t vocab = t->model->vocab;
     if (t->json) {
         print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", t->out, "weights", t->weights, "tensors", x->hf.n,
-                             "ids", (json_int_t)x->ids, "tokenizer", x->vocab.n > 0));
+                             "ids", (json_int_t)x->ids, "tokenizer", x->tokenizer != NULL));
         return;
     }
     printf("wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
     if (x->ids < vocab)
         note("%lld of %lld rows of the vocabulary are in use; the others are left out", (long long)x->ids,
              (long long)vocab);
-    if (x->vocab.n == 0) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
+    if (!x->tokenizer) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
 }
 
 int export_command(Trainer *t)

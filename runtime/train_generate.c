@@ -10,7 +10,8 @@ typedef struct Generation {
     const Lathe_entry *entry;
     Lathe_call call;
     Memory memory;
-    Vocab vocab;
+    Tokenizer *tokenizer;
+    Encoder *encoder;
     const Lathe_tensor *token, *logits;
     int64_t context;  /* positions the model knows; 0: any number */
     int64_t position; /* tokens in the state */
@@ -48,41 +49,45 @@ static void feed_next(Generation *g, int64_t k)
 typedef struct Shown { /* what was generated, shown as it comes or gathered */
     bool gather;
     char *text;
-    size_t bytes;
+    size_t bytes, room;
 } Shown;
 
+/* A character that is not whole yet is held back: the next token may end it. */
 static void show(const Generation *g, Shown *s, int32_t id)
 {
-    char piece[4];
-    int n = token_text(&g->vocab, id, piece);
-    if (s->gather) {
-        memcpy(s->text + s->bytes, piece, (size_t)n);
-        s->bytes += (size_t)n;
-    } else {
-        fwrite(piece, 1, (size_t)n, stdout);
-        fflush(stdout);
-    }
+    const char *piece;
+    size_t n = (size_t)token_bytes(g->tokenizer, id, &piece);
+    if (!s->text || s->bytes + n > s->room) s->text = must_grow(s->text, s->room = 2 * (s->bytes + n) + 64);
+    memcpy(s->text + s->bytes, piece, n);
+    s->bytes += n;
+    if (s->gather) return;
+    size_t held = (size_t)unfinished_utf8(s->text, (int64_t)s->bytes), whole = s->bytes - held;
+    fwrite(s->text, 1, whole, stdout);
+    fflush(stdout);
+    memmove(s->text, s->text + whole, held);
+    s->bytes = held;
 }
 
 /* Without a prompt the text starts after a line's end, or with the first token if there is none. */
-static void take_prompt(Generation *g, const char *prompt)
+static void take_prompt(Generation *g, const char *prompt, int64_t tokens)
 {
-    int32_t start = 0;
-    g->n = encode_text(&g->vocab, prompt, g->history);
-    if (g->n > 0) return;
-    if (g->vocab.kind == LATHE_BYTES && g->vocab.n > '\n') start = '\n';
-    if (g->vocab.kind == LATHE_CHARS && g->vocab.id['\n']) start = g->vocab.id['\n'] - 1;
-    g->history[g->n++] = start;
+    Ids ids = {0};
+    int32_t start = token_of_text(g->tokenizer, "\n");
+    encode_bytes(g->encoder, prompt, (int64_t)strlen(prompt), &ids);
+    g->history = must_alloc(sizeof *g->history * (size_t)(ids.n + tokens + 1));
+    if (ids.n) memcpy(g->history, ids.at, sizeof *ids.at * (size_t)ids.n);
+    g->n = ids.n;
+    free_ids(&ids);
+    if (g->n == 0) g->history[g->n++] = start < 0 ? 0 : start;
 }
 
 static void continue_prompt(Generation *g, int number, const char *prompt, int64_t tokens, Shown *shown)
 {
     Sampler sampler;
-    g->history = must_alloc(sizeof *g->history * (strlen(prompt) + (size_t)tokens + 1));
     forget(g);
-    take_prompt(g, prompt);
+    take_prompt(g, prompt, tokens);
     int64_t given = *prompt ? g->n : 0, fed = 0;
-    sampler_init(&sampler, g->t, g->vocab.n, number);
+    sampler_init(&sampler, g->t, tokenizer_size(g->tokenizer), number);
     for (int64_t i = 0; i < given; i++) show(g, shown, g->history[i]);
     for (int64_t made = 0; made < tokens; made++) {
         while (fed < g->n) {
@@ -117,21 +122,19 @@ static void find_tensors(Generation *g)
 static void find_vocab(Generation *g, const char *weights)
 {
     Trainer *t = g->t;
-    char *folder = folder_of(weights);
-    g->vocab.kind = t->recipe.tokenizer;
-    bool saved = load_vocab(&g->vocab, folder);
-    if (!t->tokenizer_given) need_readable_vocab(&g->vocab, folder);
-    if (!saved && t->recipe.tokenizer == LATHE_CHARS && t->data.n) open_text(&t->data, &g->vocab, t->model->vocab);
-    if (g->vocab.kind == LATHE_BYTES && (!saved || g->vocab.n > t->model->vocab))
-        g->vocab.n = t->model->vocab < 256 ? (int)t->model->vocab : 256;
-    if (g->vocab.n == 0)
-        fail(EXIT_DATA, text_of("%s/tokenizer.json", folder),
+    Tokenizer *own = choose_tokenizer(t, weights);
+    bool found = tokenizer_size(own) > 0;
+    if (!found && tokenizer_kind(own) == TOKEN_CHARS && t->data.n) open_text(&t->data, own, t->model->vocab);
+    if (tokenizer_kind(own) == TOKEN_BYTES && (!found || tokenizer_size(own) > t->model->vocab))
+        limit_bytes(own, t->model->vocab);
+    if (tokenizer_size(own) == 0)
+        fail(EXIT_DATA, text_of("%s/tokenizer.json", folder_of(weights)),
              "expected the characters that the model was trained with, "
              "as train leaves them beside its weights; give the text it was trained on with --data");
-    if (g->vocab.n > t->model->vocab)
-        fail(EXIT_DATA, NULL, "the vocabulary has %d tokens, the model %lld: it belongs to another model", g->vocab.n,
-             (long long)t->model->vocab);
-    free(folder);
+    check_tokenizer_size(t, own);
+    g->tokenizer = own;
+    g->encoder = open_encoder(own);
+    encoder_place(g->encoder, "prompt");
 }
 
 /* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
@@ -163,10 +166,10 @@ static void generate_one(Generation *g, int number, const char *prompt, json_t *
 {
     int64_t tokens = g->t->recipe.sample_tokens > 0 ? g->t->recipe.sample_tokens : 256;
     Shown shown = {.gather = g->t->json};
-    if (shown.gather) shown.text = must_alloc(4 * (strlen(prompt) + (size_t)tokens + 1));
     continue_prompt(g, number, prompt, tokens, &shown);
     if (shown.gather) json_array_append_new(results, sample_json(g, prompt, &shown));
-    else printf("\n%s", number + 1 < g->t->prompt.n ? "---\n" : "");
+    else if (shown.bytes) fwrite(shown.text, 1, shown.bytes, stdout); /* of a character that did not end */
+    if (!shown.gather) printf("\n%s", number + 1 < g->t->prompt.n ? "---\n" : "");
     free(shown.text);
     free(g->history);
 }

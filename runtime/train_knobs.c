@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum Knob_type { REAL, COUNT, WORD, STRING } Knob_type;
 
@@ -20,7 +21,7 @@ typedef struct Run_knob {
 
 static const char *const optimizers[] = {"sgd", "adamw", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
-static const char *const tokenizers[] = {"none", "bytes", "chars", NULL};
+static const char *const tokenizers[] = {"none", "bytes", "chars", "file", NULL};
 
 #define FIELD(f)                                             offsetof(Lathe_recipe, f)
 #define NUMBER(name, type, least, most, table, key, meaning) {#name, type, FIELD(name), least, most, NULL, meaning},
@@ -104,10 +105,21 @@ static void change(Lathe_recipe *r, const Run_knob *k, const char *value)
     }
 }
 
+/* What is no word may be the path of one. */
+static const char *tokenizer_file(const Run_knob *k, const char *value)
+{
+    if (k->field != FIELD(tokenizer)) return NULL;
+    for (int i = 0; k->words[i]; i++)
+        if (strcmp(k->words[i], value) == 0) return NULL;
+    return access(value, F_OK) == 0 ? value : NULL;
+}
+
 void set_knob(Trainer *t, const char *name, const char *value)
 {
     const Run_knob *k = find_knob(name);
     if (k) {
+        t->tokenizer = k->field == FIELD(tokenizer) ? tokenizer_file(k, value) : t->tokenizer;
+        if (k->field == FIELD(tokenizer) && t->tokenizer) value = "file";
         change(&t->recipe, k, value);
         t->given |= UINT64_C(1) << (k - knobs);
         return;

@@ -289,7 +289,11 @@ static char *replay_words(const Trainer *t, const char *path, int64_t number)
                       (long long)number, t->seed);
     if (t->recipe.val_fraction != m->recipe.val_fraction)
         s = text_of("%s --val-fraction %g", s, t->recipe.val_fraction);
-    if (t->tokenizer_given) s = text_of("%s --tokenizer %s", s, t->recipe.tokenizer == LATHE_CHARS ? "chars" : "bytes");
+    if (t->tokenizer_given)
+        s = text_of("%s --tokenizer %s", s,
+                    t->tokenizer                         ? t->tokenizer
+                    : t->recipe.tokenizer == LATHE_CHARS ? "chars"
+                                                         : "bytes");
     s = text_of("%s --data", s);
     for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, t->data.at[i]);
     return s;

@@ -27,7 +27,7 @@ NUMBER(eval_every, COUNT, 0, MANY, "train", "eval_every", "steps between evaluat
 NUMBER(save_every, COUNT, 0, MANY, "train", "save_every", "steps between saves; 0: every quarter of an hour, and at the end")
 NUMBER(keep_last, COUNT, 0, MANY, "train", "keep_last", "newest checkpoints kept, beside the best; 0: all")
 NUMBER(log_every, COUNT, 0, MANY, "train", "log_every", "steps between progress lines; 0: by time")
-CHOICE(tokenizer, tokenizers, "bytes or chars")
+CHOICE(tokenizer, tokenizers, "bytes, chars, or a file or folder of one")
 NUMBER(val_fraction, REAL, 0, 1, "data", "val_fraction", "last part of the data, kept for evaluation")
 NAME(csv_target, "column of a CSV that holds the class")
 NUMBER(temperature, REAL, 0, ANY, "sample", "temperature", "of generate; 0: always the likeliest token")

@@ -5,6 +5,7 @@
 
 #include "lathe_model.h"
 #include "rt_internal.h"
+#include "tokenizer.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -106,6 +107,7 @@ typedef struct Trainer { /* one run of the program */
     Lathe_recipe recipe; /* the model's with --set applied */
     Words data, prompt;
     const char *out, *weights, *inputs, *trace, *to; /* NULL where not given */
+    const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens;      /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
@@ -181,36 +183,20 @@ const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);    /* 
 double output_scalar(const Lathe_entry *e, const char *out, const char *name);
 int64_t class_count(const Lathe_model *m); /* ids are below this; 0 where it is not known */
 
-/* ------------------------------------------------------------------ data_vocab.c: characters and tokens */
+/* ------------------------------------------------------------------ data_utf8.c: UTF-8; tokens: tokenizer.h */
 
 enum { CODE_POINTS = 0x110000 };
 
-/* Token ids of a text: bytes are themselves; characters are numbered in the order of their code points. */
-typedef struct Vocab {
-    Lathe_tokenizer kind;
-    const char *other;   /* what it is instead, where that cannot be read: "BPE of 50257 tokens" */
-    int n;               /* ids in use: 256, or distinct characters */
-    uint32_t *character; /* CHARS [n]: code point of each id */
-    int32_t *id;         /* CHARS [CODE_POINTS]: id + 1, 0: not in the vocabulary */
-} Vocab;
-
 /* One UTF-8 character of at most n bytes: its length, 0 where it is malformed. */
 int decode_utf8(const unsigned char *at, int64_t n, uint32_t *code);
-int encode_utf8(uint32_t code, char *out);             /* at most 4 bytes, returns how many */
-char *character_text(uint32_t code);                   /* "'é' (U+00E9)" */
-void number_characters(Vocab *v);                      /* from id[]: nonzero where a character occurs */
-char *vocab_json(const Vocab *v);                      /* text of a tokenizer.json, from malloc */
-bool load_vocab(Vocab *v, const char *folder);         /* FOLDER/tokenizer.json; false where there is no such file */
-void need_readable_vocab(const Vocab *v, const char *folder);  /* ends the program (3) where it cannot be read */
-int token_text(const Vocab *v, int32_t id, char *out); /* bytes of a token, at most 4 */
-/* Ids of a prompt; a character that is not in the vocabulary ends the program (3).  ids: room for strlen(s). */
-int64_t encode_text(const Vocab *v, const char *s, int32_t *ids);
+int encode_utf8(uint32_t code, char *out); /* at most 4 bytes, returns how many */
+char *character_text(uint32_t code);       /* "'é' (U+00E9)" */
+int64_t unfinished_utf8(const char *text, int64_t n); /* bytes at the end that begin a character and do not end it */
 
-/* ------------------------------------------------------------------ data_vocab_hf.c: as Hugging Face's tokenizers have it */
+/* ------------------------------------------------------------------ data_token_chars.c: as Hugging Face has them */
 
-char *hf_tokenizer(const Vocab *v);                      /* text of tokenizer.json, from malloc */
-char *hf_tokenizer_config(int64_t context);              /* of tokenizer_config.json */
-bool take_hf_tokenizer(Vocab *v, const json_t *all);     /* of bytes or characters; false, and v as it was: another */
+char *hf_tokenizer(const Tokenizer *t); /* text of tokenizer.json, from malloc */
+char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_config.json */
 
 #include "source.h" /* documents from files */
 #include "pack.h"   /* documents to rows */
@@ -220,9 +206,12 @@ bool take_hf_tokenizer(Vocab *v, const json_t *all);     /* of bytes or characte
 typedef struct Text_data Text_data;
 typedef struct Csv_data Csv_data;
 
-/* Opens and checks every byte once.  v: kind set; CHARS with n = 0 is filled from the files.  limit: the model's vocab.
+/* A tokenizer of bytes, or of characters that are still to be found: open_text() gives it its size. */
+Tokenizer *open_tokenizer(Token_kind kind);
+void limit_bytes(Tokenizer *t, int64_t most); /* bytes below min(256, most) */
+/* Opens and checks every byte once.  BPE and words are encoded (data_token_cache.c).  limit: the model's vocab.
  * Whatever is wrong with a file ends the program (3). */
-Text_data *open_text(const Words *paths, Vocab *v, int64_t limit);
+Text_data *open_text(const Words *paths, Tokenizer *t, int64_t limit);
 int64_t text_tokens(const Text_data *t);
 uint64_t text_hash(const Text_data *t); /* of all bytes */
 int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
@@ -246,7 +235,7 @@ typedef struct Data {
     const Trainer *t;
     Text_data *text; /* one of the two */
     Csv_data *csv;
-    Vocab vocab;
+    Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */
     int64_t train, val;             /* tokens or rows in each part */
     int64_t train_items, val_items; /* places to start from; windows side by side, rows */
@@ -256,6 +245,10 @@ typedef struct Data {
 } Data;
 
 void open_data(Data *d, const Trainer *t, bool training);
+/* As the command line says; as saved beside the weights (NULL: none); as the recipe says. */
+Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
+/* Ends the program (3) where the tokenizer has more tokens than the model. */
+void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
 int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
 /* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
  */

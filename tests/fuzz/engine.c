@@ -5,6 +5,8 @@
 #include "fuzz.h"
 #include "memory.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +111,9 @@ _Noreturn void __wrap_exit(int code)
 
 static void remove_folder_at_end(void)
 {
-    unlink(path);
+    DIR *d = opendir(folder);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d) closedir(d);
     rmdir(folder);
 }
 

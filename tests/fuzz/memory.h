@@ -1,4 +1,5 @@
-/* memory.h: in the code under test malloc and its kin are these (engine.c), so that an input's memory can be taken back. */
+/* memory.h: in the code under test malloc and its kin are these (engine.c), so that an input's memory can be taken
+ * back. */
 #ifndef FUZZ_MEMORY_H
 #define FUZZ_MEMORY_H
 

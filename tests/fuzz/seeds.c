@@ -1,6 +1,7 @@
 /* seeds.c: runs a fuzz target over files, a process each: seeds_NAME FILE….  A file may be refused (exit 1, 2, 3); a
  * signal, another code, or more than a minute is a failure. */
 #include "fuzz.h"
+#include "trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,7 @@ int main(int argc, char **argv)
         const char *fault = run(argv[i], text);
         if (fault) printf("FAILED: %s: %s\n", argv[i], fault), failed++;
     }
-    unlink(path);
-    rmdir(folder);
+    remove_folder(folder);
     free(text);
     printf("%d files\n", argc - 1);
     return failed > 0;

@@ -14,6 +14,8 @@ seeds front tests/fuzz/corpus/front/* tests/golden/*.lua models/mlp.lua
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
 seeds vocab tests/fuzz/corpus/vocab/*
+seeds merges tests/fuzz/corpus/merges/*
+seeds ranks tests/fuzz/corpus/ranks/*
 seeds state tests/fuzz/corpus/state/*
 for reader in plain jsonl table shard npy packed; do seeds $reader tests/fuzz/corpus/$reader/*; done
 exit $failed

@@ -149,7 +149,7 @@ refuse 'bad: error: expected model.safetensors, found pytorch_model.bin' $gpt in
 # Tokenizers.
 change hf_gpt2 bad config.json ''
 echo '{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]}, "pre_tokenizer": {"type": "ByteLevel"}}' >bad/tokenizer.json
-refuses 3 'bad/tokenizer.json: error: expected a tokenizer of bytes or characters, found BPE of 2 tokens' $padded train --init bad --data t.txt --out x
+refuses 3 'bad/tokenizer.json: merges\[0\]: error: "a" and "b" merge to what is not in the vocabulary' $padded train --init bad --data t.txt --out x
 works $padded train --init bad --data t.txt --tokenizer chars --steps 2 --out x
 
 # Folders and words.
