@@ -25,5 +25,6 @@ const char *need_flag(const Command_line *c, const char *name, const char *value
 
 /* The commands themselves: each returns the exit code; argv[0] is its name. */
 int data_command(int argc, char **argv); /* data_info.c */
+int tokenize_command(int argc, char **argv); /* data_tokenize.c */
 
 #endif

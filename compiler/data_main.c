@@ -74,6 +74,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"data", data_command},
+    {"tokenize", tokenize_command},
     {NULL, NULL}, /* the end */
 };
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };

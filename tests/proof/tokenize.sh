@@ -1,0 +1,120 @@
+# tokenize.sh: `lathe tokenize`, and trainers of tokens that it makes: ids as GPT-2 gives them, there and back, what is kept in
+# the cache, what goes into checkpoints and folders, and what does not fit is told.
+top=$PWD
+. tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
+[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
+data=${DATA:-$top/../shared/data}
+export LATHE_CACHE=$work/cache
+
+# GPT-2's ids of tinyshakespeare: 338,025, and their checksum.
+if [ -e "$data/gpt2-bpe/vocab.bpe" ] && [ -e "$data/tinyshakespeare.txt" ]; then
+    works "$lathe" tokenize encode --tokenizer "$data/gpt2-bpe" --out gpt2.bin "$data/tinyshakespeare.txt"
+    says '^338,025 tokens of' err
+    sum=$(tail -c +1025 gpt2.bin | sha256sum)
+    [ "${sum%% *}" = 25c01b32b32f41897a6359dd222ec114992dc30c357bcafbfe6c56672f76cd31 ] && ok 'the ids of GPT-2' || wrong "ids with the checksum $sum"
+    works "$lathe" tokenize decode --tokenizer "$data/gpt2-bpe/vocab.bpe" --out back.txt gpt2.bin
+    same back.txt "$data/tinyshakespeare.txt"
+else
+    echo "note: no GPT-2 tokenizer or tinyshakespeare in $data: their ids are not compared"
+fi
+
+# Made from text, there and back.
+some_text t.txt 400
+works "$lathe" tokenize train --size 280 --special '<|end|>' --out tok t.txt
+says 'tok/tokenizer.json: BPE of 280 tokens' out
+works "$lathe" tokenize encode --tokenizer tok --out t.bin t.txt
+works "$lathe" tokenize decode --tokenizer tok/tokenizer.json t.bin
+same out t.txt
+works "$lathe" tokenize encode --tokenizer tok --json --separator '<|end|>' t.txt t.txt
+cp out two.json
+head -c 40 two.json >first.json
+says '^\[279, ' first.json
+works "$lathe" tokenize decode --tokenizer tok two.json
+printf '<|end|>' >two.txt; cat t.txt >>two.txt; echo >>two.txt
+cat two.txt two.txt >four.txt
+same out four.txt
+works "$lathe" tokenize train --kind words --out words --lower --punctuation t.txt
+works "$lathe" tokenize train --kind chars --out chars t.txt
+works "$lathe" tokenize encode --tokenizer chars --out c.bin t.txt
+works "$lathe" tokenize decode --tokenizer chars c.bin
+same out t.txt
+
+# The other files that hold the same tokenizer.
+mkdir pair
+sed -n '/"vocab": {/,/^ *},*$/p' tok/tokenizer.json | sed '1s/.*/{/; s/^ *},*$/}/' >pair/vocab.json
+sed -n '/"merges": \[/,/^ *\],*$/p' tok/tokenizer.json | sed -n 's/^ *"\(.*\)",*$/\1/p' >pair/merges.txt
+works "$lathe" tokenize encode --tokenizer pair --out pair.bin t.txt
+same pair.bin t.bin
+
+# A trainer of these tokens.
+small="$top/models/gpt.lua --set layers=1 --set heads=2 --set width=16 --set seq=12 --set batch=2 --set gelu=tanh"
+works "$lathe" build $small --set vocab=320 -o gpt
+gpt=$work/gpt/trainer
+works $gpt train --tokenizer tok --data t.txt --steps 6 --out run --seed 3 --save-every 3
+head -c -1 tok/tokenizer.json >want.json
+same run/tokenizer.json want.json
+ls cache/tokens-*.bin >kept && [ "$(wc -l <kept)" = 1 ] && ok 'the tokens are kept' || wrong "kept: $(cat kept)"
+kept=$(cat kept)
+works $gpt eval --data t.txt --out run --json
+cp out first
+head -c 2000 "$kept" >cut && mv cut "$kept"             # cut off: encoded again
+works $gpt eval --data t.txt --out run --json
+same out first
+(LATHE_CACHE=off && export LATHE_CACHE && works $gpt eval --data t.txt --out run --json && same out first)
+works $gpt generate --out run --prompt 'the cat' --tokens 30 --seed 1
+says '^the cat' out
+works $gpt generate --out run --prompt 'the cat' --tokens 30 --seed 1 --json
+works $gpt train --resume --out run --steps 9
+works $gpt train --tokenizer tok --data t.txt --steps 9 --out whole --seed 3 --save-every 3
+same run/model.safetensors whole/model.safetensors
+works $gpt train --tokenizer words --data t.txt --steps 3 --out run-words
+works $gpt generate --out run-words --prompt 'The cat, sat' --tokens 5
+says '^the cat <unk> sat ' out
+
+# A folder of Hugging Face's takes it along.
+works $gpt export --to hf --weights run --out folder
+says '"vocab_size": 280' folder/config.json
+says '"<|end|>"' folder/tokenizer.json
+works $gpt train --init folder --data t.txt --steps 2 --out again
+same again/tokenizer.json run/tokenizer.json
+rm folder/tokenizer.json
+cp pair/vocab.json pair/merges.txt folder
+works $gpt eval --weights folder --data t.txt
+
+# What does not fit.
+works "$lathe" build $small --set vocab=270 -o narrow
+refuses 3 'tok/tokenizer.json: error: the tokenizer has BPE of 280 tokens, the model a vocabulary of 270' narrow/trainer train --tokenizer tok --data t.txt --out x
+refuses 2 'tokenizer=tokk: expected bytes, chars, or a file or folder of one' $gpt train --tokenizer tokk --data t.txt --out x
+refuses 2 'the tokenizer is a file.s, and none was given: add --tokenizer FILE' $gpt train --tokenizer file --data t.txt --out x
+mkdir empty
+refuses 3 'empty: error: expected a tokenizer in this folder' "$lathe" tokenize encode --tokenizer empty --out x.bin t.txt
+mkdir bad
+sed 's/"c a"/"c zz"/' tok/tokenizer.json >bad/tokenizer.json
+cmp -s bad/tokenizer.json tok/tokenizer.json && sed -i '0,/"\(.\) \(.\)"/s//"\1 zz"/' bad/tokenizer.json
+refuses 3 'bad/tokenizer.json: merges\[[0-9]*\]: error: a merge of "zz", which is not in the vocabulary' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+echo '{"model": {"type": "Unigram", "vocab": [["a", 0.5]]}}' >bad/tokenizer.json
+refuses 3 'expected bytes, characters, words or a byte-level BPE, found Unigram of 1 tokens' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' tok/tokenizer.json >bad/tokenizer.json
+refuses 3 'found BPE with the normalizer NFC' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+sed 's/: 279/: 278/' tok/tokenizer.json >bad/tokenizer.json
+refuses 3 'are both token 278' "$lathe" tokenize encode --tokenizer bad --out x.bin t.txt
+echo 'a b c' >>pair/merges.txt
+refuses 3 'pair/merges.txt:[0-9]*: error: expected two tokens with a space between them, found "a b c"' "$lathe" tokenize encode --tokenizer pair --out x.bin t.txt
+rm pair/merges.txt
+refuses 3 'pair/vocab.json: error: is a vocabulary, whose merges are missing: expected merges.txt beside it' "$lathe" tokenize encode --tokenizer pair/vocab.json --out x.bin t.txt
+printf 'YQ== 0\nYg== 2\n' >bad/r.tiktoken
+refuses 3 'r.tiktoken:2: error: expected rank 1, since ranks follow each other, found rank 2' "$lathe" tokenize encode --tokenizer bad/r.tiktoken --out x.bin t.txt
+refuses 3 'error: expected a token in base 64' "$lathe" tokenize encode --tokenizer t.txt --out x.bin t.txt
+echo '[1, 400]' >high.json
+refuses 3 'high.json:1: token 1: error: is id 400, and' "$lathe" tokenize decode --tokenizer tok high.json
+refuses 2 'tokenize train has no option --sise; did you mean --size' "$lathe" tokenize train --sise 3 --out x t.txt
+refuses 2 '--size 20: a BPE has 257 to' "$lathe" tokenize train --size 20 --out x t.txt
+refuses 2 'tokenize encode needs --out FILE' "$lathe" tokenize encode --tokenizer tok t.txt
+refuses 2 'tokenize: expected train, encode or decode, found trian' "$lathe" tokenize trian
+refuses 2 '--pattern (: expected gpt2, gpt4, .* missing closing parenthesis' "$lathe" tokenize train --pattern '(' --out x t.txt
+refuses 3 'missing.txt: error: expected a file, but it cannot be read' "$lathe" tokenize encode --tokenizer tok --out x.bin missing.txt
+[ ! -e x.bin ] && ok 'nothing is left behind' || wrong 'x.bin is there'
+works "$lathe" tokenize encode --help
+says '--tokenizer FILE|DIR' out
+finish
