@@ -18,7 +18,8 @@ static struct {
 } wanted;
 
 static const Flag flags[] = {
-    {"--tokenizer", FLAG_TEXT, &wanted.tokenizer, "KIND", "what to count: bytes, words (between blanks) (bytes)"},
+    {"--tokenizer", FLAG_TEXT, &wanted.tokenizer, "FILE|DIR",
+     "count its tokens; bytes, words (between blanks): count those (bytes)"},
     {"--seq", FLAG_COUNT, &wanted.seq, "N", "say what cutting documents into sequences of N does"},
     {"--stride", FLAG_COUNT, &wanted.stride, "N", "from the start of one to that of the next (the whole sequence)"},
     {"--drop-short", FLAG_ON, &wanted.drop_short, "", "sequences that are not full are left out"},
@@ -84,8 +85,11 @@ static void take_options(int argc, char **argv)
 
 typedef struct Unit { /* what lengths count */
     const char *name;
+    Tokenizer *tokenizer; /* NULL: bytes or words */
+    Encoder *encoder;
     bool words;
     int32_t unknown; /* id; -1: there is none */
+    Ids ids;
 } Unit;
 
 static Unit open_unit(void)
@@ -94,8 +98,15 @@ static Unit open_unit(void)
     Unit u = {.name = "bytes", .unknown = -1};
     if (!name || strcmp(name, "bytes") == 0) return u;
     if (strcmp(name, "words") == 0) return u.name = "words", u.words = true, u;
-    fail(EXIT_USAGE, NULL, "--tokenizer %s: expected bytes or words", name);
+    u.name = "tokens";
+    u.tokenizer = load_tokenizer(name);
+    u.encoder = open_encoder(u.tokenizer);
+    u.unknown = special_id(u.tokenizer, "<unk>");
+    if (u.unknown < 0) u.unknown = special_id(u.tokenizer, "[UNK]");
+    return u;
 }
+
+static int64_t cut_text(void *unit, const char *text, int64_t n) { return safe_cut(((Unit *)unit)->encoder, text, n); }
 
 /* Words between blanks; *inside: the text before ended in one. */
 static int64_t count_words(const char *text, int64_t n, bool *inside)
@@ -112,8 +123,11 @@ static int64_t count_words(const char *text, int64_t n, bool *inside)
 static int64_t count_text(Unit *u, const char *text, int64_t n, bool *inside, int64_t *unknown)
 {
     if (u->words) return count_words(text, n, inside);
-    (void)unknown;
-    return n;
+    if (!u->encoder) return n;
+    u->ids.n = 0;
+    encode_bytes(u->encoder, text, n, &u->ids);
+    for (int64_t i = 0; u->unknown >= 0 && i < u->ids.n; i++) *unknown += u->ids.at[i] == u->unknown;
+    return u->ids.n;
 }
 
 /* ------------------------------------------------------------------ sequences */
@@ -199,11 +213,12 @@ static void read_files(Info *x)
 {
     Document d;
     x->files = open_sources(&wanted.paths, &wanted.source);
-    Reader *r = open_reader(x->files, PART, NULL, NULL);
+    Reader *r = open_reader(x->files, PART, x->unit.encoder ? cut_text : NULL, &x->unit);
     for (int i = 0; i < x->files->n; i++) {
         const Source_file *f = &x->files->file[i];
         if (f->format == FORMAT_NPY) fail(EXIT_DATA, f->path, "is a NumPy array, which has no documents; take it out");
         if (f->bytes > 0) x->file_bytes += f->bytes;
+        if (x->unit.encoder) encoder_place(x->unit.encoder, f->path);
         for (reader_file(r, i, NULL); next_document(r, &d);) take_part(x, &d);
     }
     if (x->forecast.piece) pack_waiting(&x->forecast);

@@ -57,6 +57,16 @@ refuses '--stride 9: expected at most --seq' four.jsonl --seq 8 --stride 9
 refuses '--split lines: there is no such choice; did you mean line' four.jsonl --split lines
 refuses 'needs files to read'
 
+# Tokens; the share of those that the tokenizer does not know.
+printf 'a a a b b c' >words.txt
+"$LATHE" tokenize train --kind words --size 3 --out three words.txt >out 2>err || wrong 'three words'
+info words.txt --tokenizer three
+has 'text        6 tokens; min 6'
+has 'unknown     1 (16.667 %)'
+if [ -d "$DATA/gpt2-bpe" ]; then    # in two parts
+    info "$DATA/tinyshakespeare.txt" --tokenizer "$DATA/gpt2-bpe" --json
+    has '"documents":1,"unit":"tokens","text":{"sum":338025,'
+fi
 if [ -d "$DATA/scitldr" ]; then     # as its README has it: 3,229 papers
     info "$DATA/scitldr/"*.jsonl --json
     has '"documents":3229,'
