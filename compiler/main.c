@@ -68,11 +68,12 @@ static const struct Option *find_option(const char *name, size_t n)
 
 static _Noreturn void unknown_option(const char *name)
 {
-    const char *names[COUNT_OF(known)];
-    for (int i = 0; i < COUNT_OF(known); i++) names[i] = known[i].name;
-    const char *close = nearest(name, names, COUNT_OF(names));
-    if (close) usage_error("there is no option %s; did you mean %s?", name, close);
-    usage_error("there is no option %s; `lathe help` lists them", name);
+    const char *names[COUNT_OF(known)]; /* without their hyphens, which all have */
+    for (int i = 0; i < COUNT_OF(known); i++) names[i] = known[i].name + strspn(known[i].name, "-");
+    const char *close = nearest(name + strspn(name, "-"), names, COUNT_OF(names));
+    for (int i = 0; close && i < COUNT_OF(known); i++)
+        if (names[i] == close) usage_error("there is no option %s; did you mean %s?", name, known[i].name);
+    usage_error("there is no option %s; `lathe help` lists them, and --set KEY=VALUE changes a key of config", name);
 }
 
 static void take_value(const struct Option *o, const char *value)

@@ -98,6 +98,15 @@ static char *next_line(Cursor *c, char **rest, const char *end)
 
 /* ------------------------------------------------------------------ the header */
 
+/* The first few columns. */
+static char *names_of(const Csv_data *c)
+{
+    enum { SHOWN = 8 };
+    char *all = text_of("\"%.60s\"", c->name[0]);
+    for (int i = 1; i < c->columns && i < SHOWN; i++) all = text_of("%s, \"%.60s\"", all, c->name[i]);
+    return c->columns > SHOWN ? text_of("%s, …", all) : all;
+}
+
 static void take_header(Csv_data *c, Cursor *at)
 {
     int cap = 0, width;
@@ -111,9 +120,9 @@ static void take_header(Csv_data *c, Cursor *at)
     if (c->target_column >= 0) return;
     const char *close = nearest_word(c->target, (const char *const *)c->name, c->columns);
     fail(EXIT_DATA, line_place(at),
-         "expected a column \"%s\" (the class) among the %d that the first line names%s%s%s; name it "
+         "expected a column \"%s\" (the class) among the %d that the first line names, %s%s%s%s; name it "
          "with --set csv_target=COLUMN",
-         c->target, c->columns, close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+         c->target, c->columns, names_of(c), close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
 }
 
 static void compare_header(const Csv_data *c, Cursor *at)

@@ -165,6 +165,8 @@ static _Noreturn void refuse_option(const Command *c, const char *name)
             if (commands[k].bit & options[i].commands)
                 fail(EXIT_USAGE, NULL, "%s has no option --%s; %s has", c->name, name, commands[k].name);
     }
+    if (is_setting(name))
+        fail(EXIT_USAGE, NULL, "%s has no option --%s; did you mean --set %s=VALUE?", c->name, name, name);
     const char *close = nearest_word(name, names, n);
     if (close) fail(EXIT_USAGE, NULL, "%s has no option --%s; did you mean --%s?", c->name, name, close);
     fail(EXIT_USAGE, NULL, "%s has no option --%s; `trainer %s --help` lists them", c->name, name, c->name);

@@ -130,6 +130,8 @@ void set_knob(Trainer *t, const char *name, const char *value)
     refuse_unknown(t, name);
 }
 
+bool is_setting(const char *name) { return find_knob(name) != NULL; }
+
 bool was_set(const Trainer *t, const char *name) { return t->given >> (find_knob(name) - knobs) & 1; }
 
 static json_t *value_json(const Lathe_recipe *r, const Run_knob *k);

@@ -145,6 +145,7 @@ void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every knob under its name */
 void take_recipe(Trainer *t, const json_t *recipe);     /* a checkpoint's: what was not given */
 void take_setting(Trainer *t, const json_t *recipe, const char *name);  /* one of them, without a word */
+bool is_setting(const char *name);                      /* a name that --set takes in all trainers */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning: one a line */
 

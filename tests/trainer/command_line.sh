@@ -23,6 +23,7 @@ refuses 2 'expected name=value' "$toy" train --set lr
 refuses 2 'lr=fast: expected a number' "$toy" train --set lr=fast
 refuses 2 'lr=nan: expected a number' "$toy" train --set lr=nan
 refuses 2 'val_fraction=1.5 is out of range: expected 0 to 1' "$toy" train --val-fraction 1.5
+refuses 2 'train has no option --lr; did you mean --set lr=VALUE' "$toy" train --lr 0.1
 refuses 2 'lr=-1 is out of range: expected 0 or more' "$toy" train --set lr=-1
 refuses 2 'steps=1e17: expected a whole number\|out of range' "$toy" train --set steps=1e17
 works "$toy" info --set lr=2e9
@@ -31,6 +32,8 @@ refuses 2 'train needs --data PATH' "$toy" train
 refuses 2 'grad needs --weights' "$toy" grad
 refuses 2 'init needs --out' "$toy" init
 some_text t.txt 50
+refuses 2 'found t.txt; did you mean --data t.txt' "$toy" train t.txt
+refuses 2 '--steps and --epochs both say how long' "$toy" train --data t.txt --steps 3 --epochs 1
 refuses 2 'give one' "$toy" train --data t.txt --epochs 1 --tokens 5
 refuses 2 'does not say how long to train' "$toy" train --data t.txt --set steps=0
 
