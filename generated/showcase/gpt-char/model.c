@@ -1335,7 +1335,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "5f04bd9138e9122d",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "b2daba8e73be57d7",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
