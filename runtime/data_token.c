@@ -22,7 +22,6 @@ void free_tokenizer(Tokenizer *t)
     if (!t) return;
     free_strings(&t->token);
     free_strings(&t->shown);
-    if (t->locale) freelocale(t->locale);
     free_splits(t);
     for (int i = 0; i < t->specials; i++) free(t->special[i].text);
     free(t->special);

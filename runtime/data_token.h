@@ -4,7 +4,6 @@
 
 #include "trainer.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +84,6 @@ struct Tokenizer {
     int32_t *id;         /* [CODE_POINTS] id + 1; 0: none */
     /* WORDS */
     bool lower, punctuation;
-    locale_t locale; /* of lower */
     Strings shown;   /* each word and a blank, for decoding */
     /* WORDS, BPE: for what has no token; -1: the program ends there */
     int32_t unknown;
@@ -161,7 +159,6 @@ void learn_merges(Tokenizer *t, const Strings *piece, const int64_t *count, int6
 /* ------------------------------------------------------------------ data_token_words.c: words */
 
 /* The next word of text[*from … n), with *from after it; false: there is none.  word: room for 4 n bytes and more. */
-void set_lower(Tokenizer *t);
 bool next_word(const Tokenizer *t, const char *text, int64_t *from, int64_t n, char *word, int64_t *bytes);
 
 /* ------------------------------------------------------------------ data_token_json.c, data_token_out.c:

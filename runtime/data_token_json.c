@@ -337,7 +337,7 @@ static void take_words(Tokenizer *t, json_t *all, json_t *model)
     if (!lower && !is_nothing(normalizer))
         set_other(t, text_of("words with the normalizer %.40s", type_of(normalizer)));
     if (t->other) return;
-    if (lower) set_lower(t);
+    t->lower = lower;
     take_vocab(t, json_object_get(model, "vocab"), json_object_get(all, "added_tokens"));
     take_unknown(t, model);
     if (t->unknown < 0)

@@ -45,7 +45,7 @@ static void open_words(Learner *s)
 {
     Tokenizer *t = s->t;
     t->punctuation = s->what.punctuation;
-    if (s->what.lower) set_lower(t);
+    t->lower = s->what.lower;
     t->unknown = add_string(&t->token, "<unk>", 5, false);
     add_special(t, "<unk>", 5, t->unknown, false, false);
     add_specials(s, true);
