@@ -132,6 +132,16 @@ void take_own_data(Trainer *t, const char *weights)
     free(state);
 }
 
+/* The checkpoint's is a file whose checksum is its hash. */
+static void compare_tokenizer(const Data *d, const State *s)
+{
+    const json_t *file = json_object_get(json_object_get(s->all, "files"), "tokenizer.json");
+    json_t *own = d->tokenizer ? hash_json(tokenizer_hash(d->tokenizer)) : NULL;
+    if (own && file && !json_equal(own, json_object_get(file, "xxh64")))
+        note("the tokenizer is not the one that the checkpoint was trained with: ids have other meanings now");
+    json_decref(own);
+}
+
 void compare_origin(const Trainer *t, Data *d, const State *s)
 {
     static const struct {
@@ -144,6 +154,7 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
         {"data", "the data is not the one that the checkpoint was trained on: going on gives another run"},
     };
     const json_t *theirs = json_object_get(s->all, "provenance");
+    compare_tokenizer(d, s);
     if (!d->origin) d->origin = origin_json(t, d);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const json_t *a = json_object_get(theirs, parts[i].key), *b = json_object_get(d->origin, parts[i].key);

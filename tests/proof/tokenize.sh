@@ -66,11 +66,15 @@ works $gpt generate --out run --prompt 'the cat' --tokens 30 --seed 1
 says '^the cat' out
 works $gpt generate --out run --prompt 'the cat' --tokens 30 --seed 1 --json
 works $gpt train --resume --out run --steps 9
+grep -q 'the tokenizer is not' err && wrong 'a tokenizer of its own is another' || ok 'the tokenizer is the same'
 works $gpt train --tokenizer tok --data t.txt --steps 9 --out whole --seed 3 --save-every 3
 same run/model.safetensors whole/model.safetensors
 works $gpt train --tokenizer words --data t.txt --steps 3 --out run-words
 works $gpt generate --out run-words --prompt 'The cat, sat' --tokens 5
 says '^the cat <unk> sat ' out
+
+works $gpt train --resume --out run-words --tokenizer tok --steps 4
+says 'the tokenizer is not the one that the checkpoint was trained with' err
 
 # A folder of Hugging Face's takes it along.
 works $gpt export --to hf --weights run --out folder
