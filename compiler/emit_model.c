@@ -117,8 +117,8 @@ const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I
 
 static const char *role_word(Lathe_role r)
 {
-    return (const char *[]){"LATHE_TOKENS", "LATHE_TARGETS",  "LATHE_FEATURES", "LATHE_SEED",
-                            "LATHE_STEP",   "LATHE_POSITION", "LATHE_STATE"}[r];
+    return (const char *[]){"LATHE_TOKENS",   "LATHE_TARGETS", "LATHE_FEATURES", "LATHE_SEED",     "LATHE_STEP",
+                            "LATHE_POSITION", "LATHE_STATE",   "LATHE_SEGMENTS", "LATHE_POSITIONS"}[r];
 }
 
 static void say_param_table(Text *t, const Module *m)
@@ -230,6 +230,8 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW"};
     static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR", "LATHE_COSINE"};
     static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS"};
+    static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS"};
+    static const char *const documents[] = {"LATHE_FILES", "LATHE_PARAGRAPHS", "LATHE_LINES", "LATHE_WHOLE"};
     say(t, "    .recipe = {\n");
     say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer],
         number_text(r->lr), number_text(r->beta1), number_text(r->beta2));
@@ -243,6 +245,11 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "        .keep_last = %lld,\n", (long long)r->keep_last);
     say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer],
         number_text(r->val_fraction), quoted(r->csv_target));
+    say(t, "        .order = %s, .documents = %s, .pack = %s,\n", orders[r->order], documents[r->documents],
+        r->pack ? "true" : "false");
+    say(t, "        .bad_records = %lld, .raw_id_size = %lld,\n", (long long)r->bad_records, (long long)r->raw_id_size);
+    say(t, "        .shuffle_tokens = %lld, .eval_tokens = %lld, .stride = %lld, .bos = %s, .eos = %s,\n",
+        (long long)r->shuffle_tokens, (long long)r->eval_tokens, (long long)r->stride, quoted(r->bos), quoted(r->eos));
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
         number_text(r->top_p), number_text(r->repetition_penalty));
     say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);

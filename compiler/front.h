@@ -155,6 +155,7 @@ extern const luaL_Reg time_functions[];
 typedef struct Draws { /* philox(seed, step, site, row, index): seed, step and site i32 [], row and index like a tensor */
     Node *seed, *step, *site, *row, *index;
 } Draws;
+Node *position_node(void); /* i32 []: decode: of the first token */
 Draws draws_of(lua_State *L, const Tensor *like, int64_t each); /* a new site; each: numbers an element needs, index counts them */
 
 /* front_attention.c */

@@ -33,6 +33,8 @@ static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
                                       .keep_last = 3,
                                       .tokenizer = LATHE_BYTES,
                                       .val_fraction = 0.1,
+                                      .shuffle_tokens = LATHE_SHUFFLE_TOKENS,
+                                      .eval_tokens = LATHE_EVAL_TOKENS,
                                       .temperature = 0.8,
                                       .top_p = 1,
                                       .repetition_penalty = 1,
@@ -172,13 +174,55 @@ static void read_train(lua_State *L)
     lua_pop(L, 1);
 }
 
+/* A word of the data table that is on the top, among names; the first where it says nothing. */
+static int data_word(lua_State *L, const char *key, const char *const *names, int n)
+{
+    lua_getfield(L, -1, key);
+    const char *word = lua_tostring(L, -1);
+    Text all = {0};
+    for (int i = 0; word && i < n; i++) {
+        if (same(names[i], word)) return lua_pop(L, 1), i;
+        say(&all, "%s\"%s\"", i ? ", " : "", names[i]);
+    }
+    if (word) err(at_key(key), "%s is one of %s, and this is \"%s\"%s", key, all.at, word, advice(word, names, n));
+    lua_pop(L, 1);
+    return 0;
+}
+
+static const char *data_text(lua_State *L, const char *key)
+{
+    lua_getfield(L, -1, key);
+    const char *text = lua_isnil(L, -1) ? NULL : copy_string(luaL_checkstring(L, -1));
+    lua_pop(L, 1);
+    return text;
+}
+
+/* Which rows of a text there are, and in which order. */
+static void read_order(lua_State *L)
+{
+    static const char *const orders[] = {"", "windows", "epochs"}, *const documents[] = {"file", "blank", "line",
+                                                                                         "whole"};
+    Lathe_recipe *r = &trace.desc->recipe;
+    r->order = (Lathe_order)data_word(L, "order", orders, 3);
+    r->documents = (Lathe_documents)data_word(L, "documents", documents, 4);
+    r->bos = data_text(L, "bos");
+    r->eos = data_text(L, "eos");
+    lua_getfield(L, -1, "pack");
+    r->pack = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (r->pack && r->order == LATHE_WINDOWS)
+        err(at_key("pack"), "windows are of one text without end; packing documents needs order = \"epochs\"");
+    if (r->pack) r->order = LATHE_EPOCHS;
+}
+
 static void read_data(lua_State *L)
 {
     static const char *const kinds[] = {"text", "csv"}, *const tokenizers[] = {"bytes", "chars"};
-    static const char *const others[] = {"kind", "tokenizer", "target"};
+    static const char *const others[] = {"kind", "tokenizer", "target", "order", "documents", "pack", "bos", "eos"};
     Lathe_recipe *r = &trace.desc->recipe;
     bool csv = made_by(L, "data", kinds, 2, "data") == 1;
     take_numbers(L, "data", others, COUNT_OF(others));
+    if (!csv) read_order(L);
     lua_getfield(L, -1, "tokenizer");
     const char *tokenizer = lua_tostring(L, -1);
     r->tokenizer = csv ? LATHE_NO_TEXT : same(tokenizer, "chars") ? LATHE_CHARS : LATHE_BYTES;

@@ -55,10 +55,12 @@ static Node *system_input(const char *name, Lathe_role role)
     return input_node(name, I32, (Shape){0});
 }
 
+Node *position_node(void) { return system_input("position", LATHE_POSITION); }
+
 static int position_call(lua_State *L)
 {
     here = lua_place(L);
-    push_tensor(L, system_input("position", LATHE_POSITION), NOWHERE, NOWHERE, NULL);
+    push_tensor(L, position_node(), NOWHERE, NOWHERE, NULL);
     return 1;
 }
 
@@ -79,6 +81,18 @@ static int over_time_call(lua_State *L)
 static int sequence_call(lua_State *L)
 {
     lua_pushinteger(L, trace.desc->seq);
+    return 1;
+}
+
+/* core.packed(x): whether x says which document each place of the data is in; nil: whether there are several in a row
+ */
+static int packed_call(lua_State *L)
+{
+    const Tensor *t = lua_isnoneornil(L, 1) ? NULL : tensor_at(L, 1, "core.packed");
+    const Node *n = t ? t->node : NULL;
+    if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+    bool segments = n && (trace.decode || (n->op == OP_input && same(n->name, "segments")));
+    lua_pushboolean(L, trace.desc->recipe.pack && (!t || segments));
     return 1;
 }
 
@@ -183,9 +197,11 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {
-    {"ids_below", ids_below_call},     {"decoding", decoding_call},   {"training", training_call},
-    {"time_aware", time_aware_call},   {"time_axis", time_axis_call}, {"with_time", with_time_call},
-    {"mixing", mixing_call},           {"position", position_call},   {"over_time", over_time_call},
-    {"sequence", sequence_call},       {"is_zero", is_zero_call},     {"shape_text", shape_text_call},
-    {"random_bits", random_bits_call}, {"skip_site", skip_site_call}, {NULL, NULL}};
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},   {"decoding", decoding_call},
+                                   {"training", training_call},     {"time_aware", time_aware_call},
+                                   {"time_axis", time_axis_call},   {"with_time", with_time_call},
+                                   {"mixing", mixing_call},         {"position", position_call},
+                                   {"over_time", over_time_call},   {"packed", packed_call},
+                                   {"sequence", sequence_call},     {"is_zero", is_zero_call},
+                                   {"shape_text", shape_text_call}, {"random_bits", random_bits_call},
+                                   {"skip_site", skip_site_call},   {NULL, NULL}};

@@ -8,6 +8,7 @@ Trace trace;
 /* ------------------------------------------------------------------ inputs */
 
 static bool is_csv(void) { return trace.desc->recipe.csv_target != NULL; }
+static bool is_packed(void) { return trace.desc->recipe.pack; }
 
 static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where where)
 {
@@ -30,10 +31,23 @@ static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, 
     push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
 }
 
+/* Decode is inside one document: its first segment, and positions as they come. */
+static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s)
+{
+    if (!trace.decode) {
+        push_data(L, name, role, I32, s, true);
+        return;
+    }
+    here = lua_place(L);
+    Node *n = role == LATHE_SEGMENTS ? scalar(1, I32) : position_node();
+    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
+}
+
 /* input.tokens … */
 static int input_field(lua_State *L)
 {
-    static const char *const text[] = {"tokens", "targets"}, *const csv[] = {"features", "targets"};
+    static const char *const text[] = {"tokens", "targets", "segments", "positions"}, *const csv[] = {"features",
+                                                                                                      "targets"};
     const char *name = luaL_checkstring(L, 2);
     int64_t features = 0;
     knob_integer("features", &features);
@@ -42,7 +56,12 @@ static int input_field(lua_State *L)
     else if (!is_csv() && same(name, "targets")) push_data(L, "targets", LATHE_TARGETS, I32, tokens, true);
     else if (is_csv() && same(name, "features")) push_data(L, "features", LATHE_FEATURES, F32, table, false);
     else if (is_csv() && same(name, "targets")) push_data(L, "targets", LATHE_TARGETS, I32, row, false);
-    else user_error(L, "there is no input.%s%s", name, advice(name, is_csv() ? csv : text, 2));
+    else if (is_packed() && same(name, "segments")) push_packed(L, "segments", LATHE_SEGMENTS, tokens);
+    else if (is_packed() && same(name, "positions")) push_packed(L, "positions", LATHE_POSITIONS, tokens);
+    else if (same(name, "segments") || same(name, "positions"))
+        user_error(L, "there is no input.%s: it is there where documents share a sequence, data.text { pack = true }",
+                   name);
+    else user_error(L, "there is no input.%s%s", name, advice(name, is_csv() ? csv : text, is_packed() ? 4 : 2));
     return 1;
 }
 

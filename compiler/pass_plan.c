@@ -139,6 +139,9 @@ static void add_parameters(Plan *plan, const Desc *d)
     }
 }
 
+/* Whether the description says so: by the data given, a trainer may come to documents in epochs by itself. */
+static bool streams(const Desc *d) { return !d->recipe.csv_target && d->recipe.order == LATHE_EPOCHS; }
+
 /* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
 static bool in_a_run(const Program *p) { return !same(p->graph->name, "grad"); }
 
@@ -159,6 +162,7 @@ void pass_plan(Module *m)
     add_parameters(plan, m->desc);
     plan->parameters = plan->gradients = plan->flat_elements * real;
     plan->optimizer = moments(&m->desc->recipe) * plan->parameters;
+    if (streams(m->desc)) plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, LATHE_PLANNED_READERS);
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);

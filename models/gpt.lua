@@ -13,12 +13,12 @@ local function inits(c)
            up = normal(math.sqrt(2 / c.width)), down = normal(math.sqrt(2 / (4 * c.width))) }
 end
 
-local function block(c, init, x)
+local function block(c, init, x, segments)
   local h = nn.layernorm(x, { name = "ln_1", bias = c.bias })
   h = nn.attention(h, {
     name = "attn", names = { "c_attn", "c_proj" }, layout = c.layout, init = init.qkv, out_init = init.out,
     heads = c.heads, causal = true, bias = c.attention_bias, dropout = c.dropout,
-    context = c.context > 0 and c.context or c.seq,
+    context = c.context > 0 and c.context or c.seq, segments = segments,
   })
   x = x + nn.dropout(h, c.dropout)
   h = nn.layernorm(x, { name = "ln_2", bias = c.bias })
@@ -79,6 +79,7 @@ return {
     layout = "out_in",                  -- of matrices; "in_out" as in GPT-2's files
 
     tokenizer = "bytes",
+    pack = false,                       -- several short documents in a sequence, none of which sees another
     optimizer = "adamw",                -- or "sgd"
     lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
     beta1 = 0.9, beta2 = 0.99, decay = 0.1, clip = 1.0, accumulate = 1,
@@ -126,12 +127,13 @@ return {
   forward = function(c, input)
     local init = inits(c)
     local wte = nn.embedding { name = "wte", rows = c.vocab, width = c.width, init = init.embedding }
-    local x = wte(input.tokens)
+    local x, segments = wte(input.tokens), c.pack and input.segments or nil
     x = x + nn.position_embedding(input.tokens, {
       name = "wpe", context = c.context > 0 and c.context or c.seq, width = c.width, init = init.embedding,
+      positions = c.pack and input.positions or nil,
     })
     x = nn.dropout(x, c.dropout)
-    x = nn.stack(c.layers, x, function(x) return block(c, init, x) end, { name = "h" })
+    x = nn.stack(c.layers, x, function(x) return block(c, init, x, segments) end, { name = "h" })
     x = nn.layernorm(x, { name = "ln_f", bias = c.bias })
     local head = nn.linear(c.tied and { weight = wte.weight, bias = false }
       or { name = "lm_head", out = c.vocab, bias = false, init = init.embedding })
@@ -152,5 +154,5 @@ return {
 
   hf = hugging_face,
 
-  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
+  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1, pack = c.pack } end,
 }

@@ -1,21 +1,22 @@
 -- llama.lua: a decoder-only transformer with rmsnorm, rotary positions, grouped heads and swiglu.  Names and layouts in
 -- checkpoints are those of Llama at Hugging Face, whose rotary positions turn the two halves of a head against each other.
 
-local function block(c, init, x)
+local function block(c, init, x, segments)
   local h = nn.rmsnorm(x, { name = "input_layernorm", eps = c.eps })
   x = x + nn.attention(h, {
     name = "self_attn", fused = false, names = { "q_proj", "k_proj", "v_proj", "o_proj" }, init = init, bias = false,
     heads = c.heads, kv_heads = c.kv_heads, causal = true, rotary = c.rope_theta,
-    context = c.context > 0 and c.context or c.seq,
+    context = c.context > 0 and c.context or c.seq, segments = segments,        -- angles between positions matter alone, so these may run on
   })
   h = nn.rmsnorm(x, { name = "post_attention_layernorm", eps = c.eps })
   return x + nn.swiglu(h, { name = "mlp", names = { "gate_proj", "up_proj", "down_proj" }, hidden = c.hidden, init = init })
 end
 
--- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share
-local function model(c, init, tokens)
+-- tokens [B, T]  ->  [B, T, width], and the embedding, whose weight the head may share; segments: of documents that
+-- share a sequence, or nil
+local function model(c, init, tokens, segments)
   local embed = nn.embedding { name = "embed_tokens", rows = c.vocab, width = c.width, init = init }
-  local x = nn.stack(c.layers, embed(tokens), function(x) return block(c, init, x) end, { name = "layers" })
+  local x = nn.stack(c.layers, embed(tokens), function(x) return block(c, init, x, segments) end, { name = "layers" })
   return nn.rmsnorm(x, { name = "norm", eps = c.eps }), embed
 end
 
@@ -54,6 +55,7 @@ return {
     sd = 0.02,                          -- of every matrix before training
 
     tokenizer = "bytes",
+    pack = false,                       -- several short documents in a sequence, none of which sees another
     lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
     beta1 = 0.9, beta2 = 0.95, decay = 0.1, clip = 1.0, accumulate = 1,
     eval_every = 250,
@@ -83,7 +85,7 @@ return {
 
   forward = function(c, input)
     local init = nn.init.normal(c.sd)
-    local x, embed = nn.scope("model", model, c, init, input.tokens)
+    local x, embed = nn.scope("model", model, c, init, input.tokens, c.pack and input.segments or nil)
     local head = nn.linear(c.tied and { weight = embed.weight, bias = false }
       or { name = "lm_head", out = c.vocab, bias = false, init = init })
     local logits = head(x)                      -- for generating; training does without
@@ -101,5 +103,5 @@ return {
 
   hf = hugging_face,
 
-  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,
+  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1, pack = c.pack } end,
 }

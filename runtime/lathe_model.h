@@ -10,6 +10,7 @@ enum { LATHE_MAXRANK = 8 };
 
 /* Rooms in which matrix products pack, bytes a thread: planned for so many threads; each one more takes as much. */
 enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
+enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* where the description does not say */
 enum { LATHE_PACKED = 32 };        /* a packed matrix has a multiple of so many columns (lathe_rt.h: pack_f32) */
 enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
 
@@ -26,12 +27,14 @@ typedef enum Lathe_init {
 /* What the trainer has to put into an input. */
 typedef enum Lathe_role {
     LATHE_TOKENS,               /* i32 [batch][seq] (or [micro][batch][seq]): ids of the text */
-    LATHE_TARGETS,              /* the ids one further */
+    LATHE_TARGETS,              /* the ids one further; -1 where there is none (data.text { pack = true }) */
     LATHE_FEATURES,             /* a named input of the data: CSV columns */
     LATHE_SEED,                 /* i32 []: of the random ops */
     LATHE_STEP,                 /* i32 []: optimizer steps done */
     LATHE_POSITION,             /* i32 []: decode: position of the first token */
-    LATHE_STATE                 /* a tensor kept between decode calls, zero at first */
+    LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
+    LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
+    LATHE_POSITIONS             /* i32, shaped like tokens: of the token in its document */
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -119,6 +122,8 @@ typedef struct Lathe_entry {
 
 typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW } Lathe_optimizer;
 typedef enum Lathe_schedule { LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE } Lathe_schedule;
+typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS } Lathe_order; /* FOUND: by the data */
+typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
 typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
 
 /* How to train: the description's train and data tables; the trainer's --set changes them (names as here). */
@@ -133,11 +138,48 @@ typedef struct Lathe_recipe {
     int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
     int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
     Lathe_tokenizer tokenizer;
-    double val_fraction;        /* the last part of the data, kept for evaluation */
+    double val_fraction;        /* the last part of the data, kept for evaluation; of documents, by their hashes */
+    Lathe_order order;          /* of text: windows from anywhere, or documents, epoch after epoch (stream.h) */
+    Lathe_documents documents;  /* what a document of plain text is */
+    int64_t shuffle_tokens, eval_tokens;    /* epochs: shuffled with each other; the most that an evaluation reads */
+    int64_t stride;             /* epochs: from one sequence of a document to the next; 0: seq */
+    bool pack;                  /* epochs: documents apart in a sequence, which is padded; fixed when built */
+    int bad_utf8;               /* epochs: bytes that are not UTF-8: 0: are replaced, 1: end the program */
+    int64_t bad_records;        /* epochs: malformed records that are skipped */
+    int64_t raw_id_size;        /* epochs: bytes of an id in .bin files without a header; 0: such are refused */
+    const char *text_field;     /* epochs: of JSON lines and tables; NULL: "text" */
+    const char *bos, *eos;      /* epochs: special tokens around each document; NULL: none, and <|endoftext|> if there is one */
     const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
     double temperature, top_p, repetition_penalty;  /* of generate */
     int64_t top_k, sample_tokens;
 } Lathe_recipe;
+
+/* Bytes of a stream of rows (stream.h): for the plan, and for the trainer, which must not take more.  Of one block of so
+ * many tokens; of the parcels between so many readers; of what a recipe's two blocks, that of evaluation and the parcels
+ * take.  Tables of tokenizers are as large as their files and not counted. */
+enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23 };
+enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
+
+static inline int64_t lathe_block_rows(int64_t tokens, int64_t stride, bool pack)
+{
+    return (tokens + LATHE_PART_BYTES + 2) / stride + 1 + (pack ? tokens / LATHE_SHORTEST + 2 : 0);
+}
+
+static inline int64_t lathe_block_bytes(int64_t tokens, int64_t seq, int64_t stride, bool pack)
+{
+    int64_t rows = lathe_block_rows(tokens, stride, pack), bytes = 4 * (tokens + LATHE_PART_BYTES + 2) + 4 * rows;
+    return pack ? bytes + LATHE_PIECE_BYTES * rows + 4 * (tokens / LATHE_SHORTEST + 2) + 8 * (seq + 4) : bytes;
+}
+
+static inline int64_t lathe_parcels(int64_t readers) { return 4 + 2 * readers; }
+
+static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int64_t readers)
+{
+    int64_t stride = r->stride ? r->stride : seq;
+    return 2 * lathe_block_bytes(r->shuffle_tokens, seq, stride, r->pack) +
+           (r->val_fraction > 0 ? lathe_block_bytes(r->eval_tokens, seq, stride, r->pack) : 0) +
+           lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
+}
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
 

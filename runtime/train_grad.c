@@ -25,16 +25,18 @@ static char *element_text(const Lathe_tensor *t, int64_t i)
 /* Ids must be below this; 0: any 32-bit number.  Where there is no vocabulary, integers are classes. */
 static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 {
-    if (is_scalar_role(t->role)) return 0;
+    if (is_scalar_role(t->role) || t->role == LATHE_SEGMENTS) return 0;
+    if (t->role == LATHE_POSITIONS) return m->seq;
     return t->role == LATHE_FEATURES && m->vocab ? 0 : class_count(m);
 }
 
 static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor *t, int64_t i, double x)
 {
-    int64_t limit = ids_below(m, t);
-    if (limit && (x < 0 || x >= (double)limit))
-        fail(EXIT_DATA, path, "%s is %.0f: expected ids 0 to %lld, the model's vocabulary being %lld",
-             element_text(t, i), x, (long long)limit - 1, (long long)limit);
+    int64_t limit = ids_below(m, t), least = t->role == LATHE_TARGETS && m->recipe.pack ? -1 : 0;
+    if (limit && (x < (double)least || x >= (double)limit))
+        fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld, the model's %s being %lld", element_text(t, i), x,
+             (long long)least, (long long)limit - 1, t->role == LATHE_POSITIONS ? "sequence" : "vocabulary",
+             (long long)limit);
     if (x < INT32_MIN || x > INT32_MAX)
         fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);
 }

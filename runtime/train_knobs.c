@@ -21,6 +21,9 @@ typedef struct Run_knob {
 
 static const char *const optimizers[] = {"sgd", "adamw", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
+static const char *const bad_bytes[] = {"replace", "stop", NULL};
+static const char *const orders[] = {"auto", "windows", "epochs", NULL};
+static const char *const documents[] = {"file", "blank", "line", "whole", NULL};
 static const char *const tokenizers[] = {"none", "bytes", "chars", "file", NULL};
 
 #define FIELD(f)                                             offsetof(Lathe_recipe, f)
@@ -35,7 +38,9 @@ static const Run_knob knobs[] = {
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* Enums are stored as int. */
-_Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int), "enums are ints");
+_Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int) &&
+                   sizeof(Lathe_order) == sizeof(int) && sizeof(Lathe_documents) == sizeof(int),
+               "enums are ints");
 
 static const Run_knob *find_knob(const char *name)
 {

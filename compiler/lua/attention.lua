@@ -21,16 +21,24 @@ function nn.positions(x, axis)
   return positions(x:size(axis), core.over_time(is_time(x, axis)))
 end
 
-layer("position_embedding", "the first T rows of a learned table [context, width], for x [B, T, …]", {
+local function check_positions(name, p, x)
+  if not p or p.rank == 2 and p.dtype == "i32" and p:size(0) == x:size(0) and p:size(1) == x:size(1) then return end
+  fail("%s: positions are i32 [batch, time]\n    x          %s\n    positions  %s", name, core.shape_text(x), core.text(p))
+end
+
+layer("position_embedding", "the first T rows of a learned table [context, width], for x [B, T, …]; or those at given positions", {
   context = { "integer", required, "rows of the table" },
   width = { "integer", required, "extent of a row" },
+  positions = { "tensor", none, "i32 [B, T]: such as input.positions; default: 0 … T-1" },
   init = { "init", nn.init.normal(0.02), "of the table" },
   decay = { "boolean", none, "whether weight decay applies; default: yes" },
 }, function(self, o, x)
   local T = x:size(1)
+  check_positions("nn.position_embedding", o.positions, x)
   if T > o.context then fail("nn.position_embedding: %d positions do not fit its context of %d", T, o.context) end
   local rows, over_time = param("weight", { o.context, o.width }, o.init, o.decay), core.over_time(is_time(x, 1))
   rawset(self, "weight", rows)
+  if o.positions then return rows:gather(o.positions, 0) end
   if over_time and core.decoding() then return rows:gather(positions(T, true), 0) end
   return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
 end)
@@ -163,6 +171,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   local over_time = core.over_time(is_time(x, 1) and is_time(memory or x, 1))
   core.time_aware(true)
   local q, k, v = project(o, names, x, memory, dim, groups)
+  local packed = over_time and core.packed(o.segments)          -- decode is inside one document
   local offset, turns, memory_turns
   local function at(y) return positions(y:size(1), over_time) end
   if over_time and core.decoding() then
@@ -174,12 +183,12 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   end
   local y = nn.attend(q, k, v, {
     turns = turns, memory_turns = memory_turns, scale = o.scale, causal = o.causal, window = o.window, offset = offset,
-    lengths = o.lengths, segments = o.segments, dropout = o.dropout,
+    lengths = o.lengths, segments = not (packed and core.decoding()) and o.segments or nil, dropout = o.dropout,
   })
   y = y:reshape { x:size(0), x:size(1), o.heads * dim }
   core.time_aware(false)
   if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
-  if over_time and o.segments then y = core.mixing(y, "nn.attention with segments looks at the document of each token") end
+  if over_time and o.segments and not packed then y = core.mixing(y, "nn.attention with segments looks at the document of each token") end
   if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
   y = core.with_time(y, core.time_axis(x))
   return nn.linear(y, { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })

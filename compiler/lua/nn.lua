@@ -224,12 +224,16 @@ local function mean_of(values, ids, ignored)
   return (values * counts):sum() / nn.max(counts:sum(), 1)
 end
 
-local cross_entropy_options = options.declare("nn.cross_entropy", { ignore = { "integer", none, "an id that does not count" } })
+-- Where documents share a sequence, padding has targets of -1 (data.text { pack = true }).
+local function ignored(o) return o.ignore or core.packed() and -1 or nil end
 
--- Mean over all ids of -log softmax(logits)[id].
+local does_not_count = "an id that does not count; default: none, or -1 where the data packs documents"
+local cross_entropy_options = options.declare("nn.cross_entropy", { ignore = { "integer", none, does_not_count } })
+
+-- Mean over all ids that count of -log softmax(logits)[id].
 function nn.cross_entropy(logits, ids, given)
   check_logits("nn.cross_entropy", logits, ids)
-  return mean_of(surprise(logits, ids), ids, cross_entropy_options(given).ignore)
+  return mean_of(surprise(logits, ids), ids, ignored(cross_entropy_options(given)))
 end
 
 local head_options = options.declare("nn.linear_cross_entropy", {
@@ -237,7 +241,7 @@ local head_options = options.declare("nn.linear_cross_entropy", {
   bias = { "tensor", none, "[classes]" },
   layout = { "string", "out_in", "of the weight; \"in_out\": [width, classes]" },
   smoothing = { "number", 0, "part of each target that all classes share evenly" },
-  ignore = { "integer", none, "an id that does not count; it need not be a class" },
+  ignore = { "integer", none, does_not_count .. "; it need not be a class" },
   row_weight = { "tensor", none, "what each id's loss counts in the sum, [...]; default: the mean over the ids that count" },
 })
 
@@ -270,18 +274,22 @@ function nn.linear_cross_entropy(x, ids, given)
   local name = "nn.linear_cross_entropy"
   local o = head_options(given)
   local across = check_head(name, x, ids, o)
-  local losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, o.ignore)
-  local loss = o.row_weight and (losses * o.row_weight):sum() or mean_of(losses, ids, o.ignore)
+  local ignore = ignored(o)
+  local losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore)
+  local loss = o.row_weight and (losses * o.row_weight):sum() or mean_of(losses, ids, ignore)
   return loss, losses, predicted
 end
 
--- The part of ids whose logit is the largest; or of ids that were predicted, where predicted ids are given.
-function nn.accuracy(logits, ids)
-  if nn.is_tensor(logits) and logits.dtype == "i32" and begins_like(logits, ids, 0) and ids.dtype == "i32" then
-    return nn.eq(logits, ids):cast("f32"):mean()
+local accuracy_options = options.declare("nn.accuracy", { ignore = { "integer", none, does_not_count } })
+
+-- The part of the ids that count whose logit is the largest; or that were predicted, where predicted ids are given.
+function nn.accuracy(logits, ids, given)
+  local ignore, predicted = ignored(accuracy_options(given)), logits
+  if not (nn.is_tensor(logits) and logits.dtype == "i32" and begins_like(logits, ids, 0) and ids.dtype == "i32") then
+    check_logits("nn.accuracy", logits, ids)
+    predicted = logits:argmax(-1)
   end
-  check_logits("nn.accuracy", logits, ids)
-  return nn.eq(logits:argmax(-1), ids):cast("f32"):mean()
+  return mean_of(nn.eq(predicted, ids):cast("f32"), ids, ignore)
 end
 
 -- What these two make is named after them in the layer path, and so in the generated source.

@@ -25,6 +25,14 @@ static const Case cases[] = {
      "models/gpt.lua --config stream --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=2 "
      "--set vocab=13",
      3},
+    {"gpt, documents packed", "train",
+     "models/gpt.lua --config char --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=3 "
+     "--set vocab=13 --set pack=true --set accumulate=2",
+     3},
+    {"llama, documents packed", "grad",
+     "models/llama.lua --set layers=2 --set width=24 --set heads=4 --set hidden=34 --set seq=7 --set batch=3 "
+     "--set vocab=13 --set pack=true",
+     3},
     {"llama", "grad",
      "models/llama.lua --set layers=2 --set width=24 --set heads=4 --set hidden=34 --set seq=7 --set batch=3 "
      "--set vocab=13 --set tied=false",

@@ -950,7 +950,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "463a635007d85bfe",
+            .source_hash = "34383be3ce069672",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
@@ -966,6 +966,9 @@ const Lathe_model lathe_model = {
         .eval_every = 250, .save_every = 0, .log_every = 0,
         .keep_last = 3,
         .tokenizer = LATHE_CHARS, .val_fraction = 0.1, .csv_target = NULL,
+        .order = LATHE_ORDER_FOUND, .documents = LATHE_FILES, .pack = false,
+        .bad_records = 0, .raw_id_size = 0,
+        .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200,
     },
