@@ -3,7 +3,7 @@
  * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on
  * what was read before.  Random words are Philox's under a site that no random op has. */
 #include "trainer.h"
-#include "rt_math.h"
+#include "rt_random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +36,10 @@ static void check_training_text(const Data *d)
 static void check_val(const Data *d)
 {
     if (d->val_items > 0) return;
+    if (d->epochs)
+        fail(
+            EXIT_DATA, d->t->data.at[0],
+            "expected documents to evaluate, found none that was drawn for it; give more, or --val-fraction 1 for all");
     const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
                                           (long long)d->seq + 1, (long long)d->seq)
                                 : "1 row";
@@ -84,6 +88,14 @@ static void refuse_other_inputs(const Lathe_entry *e)
              e->name, t->name);
 }
 
+static void open_documents(Data *d)
+{
+    d->epochs = open_epochs(d->t, d->tokenizer);
+    d->tokenizer = d->epochs->tokenizer;
+    d->seq = d->epochs->order.seq;
+    d->val_items = d->epochs->held.rows;
+}
+
 static void open_text_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Trainer *t = d->t;
@@ -95,6 +107,10 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
     char *weights = training && !t->weights ? NULL : weights_path(t);
     d->tokenizer = choose_tokenizer(t, weights);
     free(weights);
+    if (wants_epochs(t)) {
+        open_documents(d);
+        return;
+    }
     if (tokenizer_kind(d->tokenizer) != TOKEN_BYTES) check_tokenizer_size(t, d->tokenizer);
     d->text = open_text(&t->data, d->tokenizer, t->model->vocab);
     d->seq = t->model->seq;
@@ -144,7 +160,9 @@ void open_data(Data *d, const Trainer *t, bool training)
     if (!training) check_val(d);
 }
 
-const char *item_word(const Data *d) { return d->text ? "windows" : "rows"; }
+int64_t epoch_items(const Data *d) { return d->epochs ? rows_of_an_epoch(d->epochs) : d->train / d->seq; }
+bool has_tokens(const Data *d) { return d->text || d->epochs; }
+const char *item_word(const Data *d) { return d->epochs ? "sequences" : d->text ? "windows" : "rows"; }
 
 /* ------------------------------------------------------------------ choosing items */
 
@@ -158,15 +176,6 @@ int64_t items_in_call(const Lathe_entry *e)
             return tensor_size(&e->input[i]);
     t = tensor_with_role(e, LATHE_FEATURES);
     return t && t->rank ? t->dim[0] : 1;
-}
-
-/* Uniform below n, from 64 random bits: the bias is below n / 2^64. */
-static int64_t uniform_below(int32_t seed, int64_t step, int site, int64_t k, int64_t n)
-{
-    int32_t low = (int32_t)(uint32_t)step, high = (int32_t)(step >> 32);
-    uint64_t a = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 0);
-    uint64_t b = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 1);
-    return (int64_t)(((unsigned __int128)(a << 32 | b) * (uint64_t)n) >> 64);
 }
 
 /* Fisher and Yates's shuffle of the training rows. */
@@ -195,7 +204,8 @@ void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
     }
 }
 
-int64_t val_item(const Data *d, int64_t k) { return d->train + k * d->seq; }
+int64_t val_item(const Data *d, int64_t k) { return d->epochs ? k : d->train + k * d->seq; }
+double item_weight(const Data *d, int64_t item) { return d->epochs ? (double)held_targets(d->epochs, item) : 1; }
 
 /* ------------------------------------------------------------------ filling inputs */
 
@@ -230,6 +240,10 @@ static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, cons
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item)
 {
     int64_t rows = items_in_call(e), column = 0;
+    if (d->epochs) {
+        fill_held(d->epochs, e, in, item);
+        return;
+    }
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
         if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue; /* scalars */
@@ -237,4 +251,14 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
         else if (t->dtype == LATHE_I32) fill_classes(d, t, in, item, rows);
         else column = fill_columns(d, t, in, item, rows, column);
     }
+}
+
+bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
+{
+    int64_t n = items_in_call(e);
+    if (d->epochs) return fill_epochs(d->epochs, e, in, step);
+    if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
+    train_items(d, step, n, d->item);
+    fill_items(d, e, in, d->item);
+    return true;
 }

@@ -107,6 +107,12 @@ static const Option options[] = {
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
     {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
      "refuse to take more, as 512M (default: all there is)"},
+    {"order", TRAIN | EVAL | REPLAY, KNOB, 0, "order", "NAME",
+     "windows (from anywhere) or epochs (documents, shuffled)"},
+    {"documents", TRAIN | EVAL | REPLAY, KNOB, 0, "documents", "NAME",
+     "of plain text: file, blank (lines between), line, whole"},
+    {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
+     "threads that encode documents (default 1); the order does not depend on it"},
     {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
 };
 enum { OPTIONS = sizeof options / sizeof *options };

@@ -74,6 +74,12 @@ static void refuse_too_large(const Trainer *t, int64_t wanted)
 
 void check_memory(const Trainer *t) { refuse_too_large(t, t->model->planned_bytes); }
 
+void check_data_memory(const Trainer *t, int64_t bytes)
+{
+    int64_t more = bytes - planned(t->model, "data");
+    refuse_too_large(t, t->model->planned_bytes + (more > 0 ? more : 0));
+}
+
 /* ------------------------------------------------------------------ the block */
 
 static char *map_block(const Trainer *t, int64_t bytes)

@@ -24,6 +24,15 @@ static inline Philox stream_block(Stream s, int64_t block)
     return philox_block(s.seed, s.step, s.site, s.row ^ (int)(block >> 32), (int)(uint32_t)block);
 }
 
+/* Uniform below n, from 64 random bits of draw k at (step, site): the bias is below n / 2^64. */
+static inline int64_t uniform_below(int32_t seed, int64_t step, int site, int64_t k, int64_t n)
+{
+    int32_t low = (int32_t)(uint32_t)step, high = (int32_t)(step >> 32);
+    uint64_t a = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 0);
+    uint64_t b = (uint32_t)philox_word(seed ^ high, low, site, (int)k, 1);
+    return (int64_t)(((unsigned __int128)(a << 32 | b) * (uint64_t)n) >> 64);
+}
+
 /* (0, 1), 32 bits. */
 static inline double uniform_of_word(uint32_t word) { return ((double)word + 0.5) * 0x1p-32; }
 

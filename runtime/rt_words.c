@@ -68,8 +68,15 @@ void fail(int code, const char *place, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
+    char *text = text_of("%s: error: %s", place ? place : program, vtext(fmt, args));
+    hand_failure(code, text);
+    end_program(code, text);
+}
+
+void end_program(int code, const char *text)
+{
     fflush(stdout);
-    fprintf(stderr, "%s: error: %s\n", place ? place : program, vtext(fmt, args));
+    fprintf(stderr, "%s\n", text);
     if (advice && code == EXIT_DATA) fprintf(stderr, "note: %s\n", advice);
     exit(code);
 }

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,22 +116,8 @@ Saver *open_saver(const Trainer *t, const void *params, const Optimizer *o, cons
 {
     Saver *s = must_alloc(sizeof *s);
     *s = (Saver){.t = t, .params = params, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
-    if (d->text) s->vocab = tokenizer_text(d->tokenizer);
+    if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
     return s;
-}
-
-/* Signals are the main thread's. */
-static bool start_thread(Saver *s)
-{
-    sigset_t signals, before;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
-    bool ok = pthread_create(&s->thread, NULL, write_checkpoint, s) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return ok;
 }
 
 void begin_save(Saver *s, const Progress *p, json_t *state)
@@ -145,7 +130,7 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
     s->waited = false;
     atomic_store(&s->finished, false);
     sem_init(&s->copied, 0, 0);
-    s->running = start_thread(s);
+    s->running = start_thread(&s->thread, write_checkpoint, s);
     if (!s->running) write_checkpoint(s);
 }
 

@@ -27,20 +27,29 @@ static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *cal
     for (int i = 0; i < s->n; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
 }
 
+/* What items first … first + n - 1 count: each 1, or so many targets. */
+static double weight_of(const Data *d, int64_t first, int64_t n)
+{
+    double sum = 0;
+    for (int64_t k = first; k < first + n; k++) sum += item_weight(d, k);
+    return sum;
+}
+
 /* The last batch may be short of rows.  An entry yields the mean over its batch, so with `real` items and copies of
- * one of them, less a batch of nothing but that one:
+ * one of them, less a batch of nothing but that one (all items counting 1):
  *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
 static void add_remainder(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
                           int64_t real, const Scores *s, double *sum)
 {
     double rows = (double)items_in_call(e);
     if (real == 0) return;
+    double one = item_weight(d, first), copies = (rows - (double)real) * one;
     if (real == 1) {
-        add_batch(d, e, call, in, first, 1, 1, s, sum);
+        add_batch(d, e, call, in, first, 1, one, s, sum);
         return;
     }
-    add_batch(d, e, call, in, first, real, rows, s, sum);
-    add_batch(d, e, call, in, first, 1, (double)real - rows, s, sum);
+    add_batch(d, e, call, in, first, real, weight_of(d, first, real) + copies, s, sum);
+    add_batch(d, e, call, in, first, 1, -copies, s, sum);
 }
 
 Scores evaluate(const Data *d, const Memory *m, const Trainer *t)
@@ -52,10 +61,11 @@ Scores evaluate(const Data *d, const Memory *m, const Trainer *t)
     Scores s = {.items = d->val_items};
     name_scores(&s, e);
     for (; k + rows <= d->val_items && !interrupted; k += rows)
-        add_batch(d, e, &call, m->call, k, rows, (double)rows, &s, sum);
+        add_batch(d, e, &call, m->call, k, rows, weight_of(d, k, rows), &s, sum);
     if (interrupted) return s;
     add_remainder(d, e, &call, m->call, k, d->val_items - k, &s, sum);
-    for (int i = 0; i < s.n; i++) s.value[i] = sum[i] / (double)s.items;
+    double all = weight_of(d, 0, s.items);
+    for (int i = 0; i < s.n; i++) s.value[i] = sum[i] / all;
     s.complete = true;
     return s;
 }
@@ -68,7 +78,7 @@ char *scores_text(const Scores *s, const Data *d)
         free(text);
         text = longer;
     }
-    return d->text ? text_of("%s | perplexity %.4g", text, exp(s->value[0])) : text;
+    return has_tokens(d) ? text_of("%s | perplexity %.4g", text, exp(s->value[0])) : text;
 }
 
 static json_t *real_json(double x) { return isfinite(x) ? json_real(x) : json_null(); }
@@ -77,7 +87,7 @@ json_t *scores_json(const Scores *s, const Data *d)
 {
     json_t *all = json_object();
     for (int i = 0; i < s->n; i++) json_object_set_new(all, s->name[i], real_json(s->value[i]));
-    if (d->text) json_object_set_new(all, "perplexity", real_json(exp(s->value[0])));
+    if (has_tokens(d)) json_object_set_new(all, "perplexity", real_json(exp(s->value[0])));
     json_object_set_new(all, item_word(d), json_integer(s->items));
     return all;
 }
@@ -87,7 +97,10 @@ json_t *scores_json(const Scores *s, const Data *d)
 static void print_scores(const Scores *s, const Data *d)
 {
     printf("%s\n", scores_text(s, d));
-    if (d->text)
+    if (d->epochs)
+        printf("over %s sequences of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
+               grouped_text(s->items), (long long)d->seq);
+    else if (d->text)
         printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
                grouped_text(s->items), (long long)d->seq, grouped_text(d->val),
                (long long)(d->val - 1 - s->items * d->seq));

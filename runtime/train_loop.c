@@ -47,13 +47,16 @@ static void catch_signals(void)
 
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params, int64_t step)
 {
+    double from = seconds_now();
     e->run(call);
-    Step s = {output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step)};
+    Step s = {output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step), 0, 0, 0};
     LAP(LAP_NORM);
+    s.compute = seconds_now() - from;
     wait_until_copied(t->saver);
     if (isfinite(s.loss) && isfinite(s.norm))
         optimizer_step(o, params, call->grads, step, s.rate, clip_scale(s.norm, t->recipe.clip));
     LAP(LAP_UPDATE);
+    s.update = seconds_now() - from - s.compute;
     return s;
 }
 
@@ -69,8 +72,8 @@ typedef struct Training {
     double saved_at; /* seconds_now() of the last save that was begun, or of the start */
     Progress at;
     const Lathe_entry *entry;
-    int64_t items, *item; /* of one step */
-    bool evaluates;
+    int64_t items; /* of one step */
+    bool evaluates, data_ended;
     Scores scores; /* of the last evaluation */
     State from;    /* of the checkpoint resumed from */
     char *checkpoint;
@@ -96,12 +99,11 @@ static void find_start(Training *r)
 static void settle_steps(Training *r)
 {
     Trainer *t = r->t;
-    int64_t epoch = r->data.train / r->data.seq;
     if (t->epochs && t->tokens) fail(EXIT_USAGE, NULL, "--epochs and --tokens both say how long to train; give one");
     if ((t->epochs || t->tokens) && was_set(t, "steps"))
         fail(EXIT_USAGE, NULL, "--steps and --%s both say how long to train; give one",
              t->epochs ? "epochs" : "tokens");
-    if (t->epochs) t->recipe.steps = (t->epochs * epoch + r->items - 1) / r->items;
+    if (t->epochs) t->recipe.steps = (t->epochs * epoch_items(&r->data) + r->items - 1) / r->items;
     if (t->tokens) t->recipe.steps = (t->tokens + r->items * r->data.seq - 1) / (r->items * r->data.seq);
     if (t->recipe.steps < 1)
         fail(EXIT_USAGE, NULL,
@@ -112,7 +114,12 @@ static void settle_evaluation(Training *r)
 {
     r->evaluates = find_entry(r->t->model, "eval") && r->data.val_items > 0;
     if (r->t->recipe.val_fraction == 0) return;
-    if (!r->evaluates)
+    if (!r->evaluates && r->data.epochs)
+        note("no evaluation: %s", r->data.epochs->order.once
+                                      ? "what comes through a pipe is trained on, all of it"
+                                      : "no document was drawn for it; more or shorter documents (--documents "
+                                        "blank) or a larger --val-fraction give some");
+    else if (!r->evaluates)
         note("no evaluation: the last %g of the data is %lld %s, less than one sequence", r->t->recipe.val_fraction,
              (long long)r->data.val, r->data.text ? "tokens" : "rows");
 }
@@ -150,7 +157,7 @@ static void link_again(const Training *r)
     int64_t best = r->at.best_step;
     if (best >= 0 && access(checkpoint_path(run, best), F_OK) != 0) best = -1;
     if (best < 0) unlink(text_of("%s/checkpoints/best", run));
-    link_checkpoint(run, r->at.step, best, r->data.text != NULL, &f);
+    link_checkpoint(run, r->at.step, best, has_tokens(&r->data), &f);
     if (f.path) note("%s %s", f.path, f.text);
 }
 
@@ -185,13 +192,13 @@ static void start_training(Training *r, Trainer *t)
     find_start(r);
     open_data(&r->data, t, true);
     r->items = items_in_call(r->entry);
-    r->item = must_alloc(sizeof *r->item * (size_t)r->items);
     settle_steps(r);
     check_steps(r);
     settle_evaluation(r);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
+    if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
     open_run(r);
     t->saver = r->saver;
 }
@@ -226,12 +233,14 @@ static void report_save(Training *r)
 
 static void save_run(Training *r)
 {
+    double from = seconds_now();
     if (end_save(r->saver, true)) report_save(r);
     save_wanted = 0;
     r->saved_at = seconds_now();
     if (saved_step(r->saver) == r->at.step) return;
     r->at.elapsed = r->saved_at - r->report.started;
     begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at, r->items));
+    r->report.spent.saving += seconds_now() - from;
 }
 
 /* The last save of a run: without it the run has failed. */
@@ -259,7 +268,7 @@ static void save_evaluation(Training *r)
     Fault f = {0};
     int64_t best = r->at.best_step == r->at.step ? r->at.step : -1;
     renew_evaluation(&r->from, &r->at, &f);
-    if (!f.path) link_checkpoint(run, r->at.step, best, r->data.text != NULL, &f);
+    if (!f.path) link_checkpoint(run, r->at.step, best, has_tokens(&r->data), &f);
     if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
 }
 
@@ -268,7 +277,9 @@ static bool evaluate_run(Training *r)
 {
     bool late = saved_step(r->saver) == r->at.step;
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
+    double from = seconds_now();
     r->scores = evaluate(&r->data, &r->memory, r->t);
+    r->report.spent.evaluation += seconds_now() - from;
     if (!r->scores.complete) return false;
     report_scores(&r->report, r->at.step, &r->scores);
     r->at.evaluated = r->at.step;
@@ -319,15 +330,33 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
 
 /* ------------------------------------------------------------------ steps */
 
-static void one_step(Training *r, int64_t step)
+static void count_epoch(Training *r, Step s)
 {
+    Stream_sum sum;
+    r->at.epoch_steps++;
+    r->at.epoch_loss += s.loss;
+    if (!epoch_ended(r->data.epochs->stream, &sum)) return;
+    report_epoch(&r->report, &r->at, &sum);
+    r->at.epoch_steps = 0;
+    r->at.epoch_loss = 0;
+}
+
+/* False: there is no data for it. */
+static bool one_step(Training *r)
+{
+    int64_t step = r->at.step;
+    double from = seconds_now();
     Lathe_call call = call_of(&r->memory, r->entry);
-    train_items(&r->data, step, r->items, r->item);
-    fill_items(&r->data, r->entry, r->memory.call, r->item);
+    if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
     set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
+    double data = seconds_now() - from;
     Step s = take_step(r->t, r->entry, &call, &r->optimizer, r->memory.params, step);
+    s.data = data;
     if (!isfinite(s.loss) || !isfinite(s.norm)) diverged(r, step, s);
-    report_step(&r->report, step + 1, s);
+    r->at.step++;
+    report_step(&r->report, r->at.step, s);
+    if (r->data.epochs) count_epoch(r, s);
+    return true;
 }
 
 static bool due(int64_t done, int64_t every) { return every > 0 && done % every == 0; }
@@ -350,8 +379,8 @@ static void all_steps(Training *r)
 {
     if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* where an interruption left it out */
     while (r->at.step < r->t->recipe.steps && !interrupted) {
-        one_step(r, r->at.step);
-        r->at.step++;
+        r->data_ended = !one_step(r);
+        if (r->data_ended) break;
         if (end_save(r->saver, false)) report_save(r);
         if (r->at.step == r->t->recipe.steps || interrupted) break;
         evaluate_and_save(r);
@@ -370,6 +399,29 @@ static void print_result(const Training *r)
     print_json(all);
 }
 
+/* The rows are used up: of a pipe, or because the thread that reads has met something that it cannot read; what was
+ * trained before that is saved. */
+static void tell_end_of_data(Training *r)
+{
+    int code;
+    const char *failure = stream_failure(r->data.epochs->stream, &code);
+    if (!failure) {
+        report_text(&r->report, "the data has ended after step %lld of %lld", (long long)r->at.step,
+                    (long long)r->t->recipe.steps);
+        return;
+    }
+    close_report(&r->report);
+    if (r->at.step)
+        note("step %lld is saved; `trainer train --resume --out %s` goes on", (long long)r->at.step, run_folder(r->t));
+    end_program(code, failure);
+}
+
+static bool has_failed(const Training *r)
+{
+    int code;
+    return r->data_ended && stream_failure(r->data.epochs->stream, &code);
+}
+
 int train_command(Trainer *t)
 {
     static Training r;
@@ -377,8 +429,9 @@ int train_command(Trainer *t)
     start_training(&r, t);
     catch_signals();
     all_steps(&r);
-    if (!interrupted) evaluate_run(&r);
-    save_last(&r);
+    if (!interrupted && !has_failed(&r)) evaluate_run(&r);
+    if (r.at.step || !has_failed(&r)) save_last(&r);
+    if (r.data_ended) tell_end_of_data(&r);
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; `%s` goes on", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));

@@ -214,7 +214,7 @@ static char *range_text(const Look *l)
                : finite;
 }
 
-static char *place_text(const Lathe_operand *o) { return text_of("%s %s", o->name, dims_text(o->rank, o->dim)); }
+static char *operand_text(const Lathe_operand *o) { return text_of("%s %s", o->name, dims_text(o->rank, o->dim)); }
 
 static void print_birth(const Birth *b)
 {
@@ -224,11 +224,11 @@ static void print_birth(const Birth *b)
     printf("  operation  %s\n", k->formula);
     printf("  line       %s\n", *k->where ? k->where : "none: made by the compiler");
     printf("  layer      %s%s%s\n", *k->path ? k->path : "(the model itself)", *turns ? ", " : "", turns);
-    printf("  tensor     %s: %s nan, %s infinite of %s, the first at %s is %s\n", place_text(b->made),
+    printf("  tensor     %s: %s nan, %s infinite of %s, the first at %s is %s\n", operand_text(b->made),
            grouped_text(b->look.nans), grouped_text(b->look.infinities), grouped_text(b->look.elements),
            subscripts_text(b->made, b->look.first), value_text(b->look.first_value));
     for (const Lathe_operand *o = first; o < watch.with->operand + watch.with->operands && o->lap == first->lap; o++)
-        if (!o->written) printf("  input      %s: %s\n", place_text(o), range_text(&b->input[o - first]));
+        if (!o->written) printf("  input      %s: %s\n", operand_text(o), range_text(&b->input[o - first]));
 }
 
 static json_t *look_json(const Lathe_operand *o, const Look *l)
@@ -360,25 +360,24 @@ static void start_replay(Replay *r, Trainer *t)
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
+    if (r->data.epochs) start_epochs(r->data.epochs, r->checkpoint ? &r->from : NULL);
 }
 
 /* Steps up to the one asked for; an earlier one that is not finite is the last. */
 static Step run_steps(Replay *r)
 {
-    int64_t n = items_in_call(r->e), *item = must_alloc(sizeof *item * (size_t)n);
     Lathe_call call = call_of(&r->memory, r->e);
     Step s = {0};
     start_watching(r->e, &call);
     while (r->step < r->t->steps && isfinite(s.loss) && isfinite(s.norm)) {
         memset(watch.runs, 0, sizeof *watch.runs * (size_t)(watch.laps + 1));
         watch.births = watch.missed = 0;
-        train_items(&r->data, r->step, n, item);
-        fill_items(&r->data, r->e, r->memory.call, item);
+        if (!fill_step(&r->data, r->e, r->memory.call, r->step))
+            fail(EXIT_DATA, NULL, "the data ends before step %lld", (long long)r->step + 1);
         set_scalars(r->e, r->memory.call, r->t->seed, r->step, 0);
         s = take_step(r->t, r->e, &call, &r->optimizer, r->memory.params, r->step++);
     }
     rt_lap = NULL;
-    free(item);
     return s;
 }
 

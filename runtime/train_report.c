@@ -111,18 +111,31 @@ static void put_line(Report *r, char *line)
     free(line);
 }
 
+static void print_epochs(const Report *r)
+{
+    const Epochs *e = r->data->epochs;
+    fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s\n", epochs_text(e),
+            grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s");
+    fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s tokens a step\n", grouped_text(e->held.rows),
+            grouped_text(e->order.seq), grouped_text(r->items_per_step * e->order.seq));
+}
+
 static void print_banner(const Report *r)
 {
     const Trainer *t = r->t;
     const Lathe_model *m = t->model;
     const Data *d = r->data;
-    const char *unit = d->text ? "tokens" : "rows";
+    const char *unit = has_tokens(d) ? "tokens" : "rows";
+    int64_t heap = d->epochs ? epochs_bytes(d->epochs) - planned(m, "data")
+                   : d->text ? text_heap(d->text)
+                             : csv_heap(d->csv);
     fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n",
             m->name, config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
-            omp_get_max_threads() == 1 ? "" : "s", bytes_text(m->planned_bytes),
-            bytes_text(d->text ? text_heap(d->text) : csv_heap(d->csv)));
-    fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
-            grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
+            omp_get_max_threads() == 1 ? "" : "s", bytes_text(m->planned_bytes), bytes_text(heap > 0 ? heap : 0));
+    if (d->epochs) print_epochs(r);
+    else
+        fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
+                grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
     fprintf(stderr, "run: %s", run_folder(t));
     if (r->first) fprintf(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
     fputc('\n', stderr);
@@ -142,6 +155,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     print_banner(r);
     r->last_step = seconds_now();
     r->started = r->last_step - at->elapsed;
+    r->epoch_started = r->last_step;
 }
 
 /* ------------------------------------------------------------------ the progress line */
@@ -173,12 +187,18 @@ static double units_per_second(const Report *r)
     return (double)(r->items_per_step * r->data->seq) / (r->smooth_ms * 1e-3);
 }
 
+/* Of documents in epochs: of the time between steps, what was spent waiting for data. */
+static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_data * 1e3 / r->smooth_ms : 0; }
+
 static char *progress_text(const Report *r, int64_t done, Step s)
 {
-    return text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms | %s %s/s | ETA %s", (long long)done,
-                   (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms,
-                   rate_text(units_per_second(r)), r->data->text ? "tok" : "rows",
-                   duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+    char *data = r->data->epochs ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
+    char *line = text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
+                         (long long)done, (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
+                         r->smooth_ms, data, rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : "rows",
+                         duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+    free(data);
+    return line;
 }
 
 void end_line(Report *r)
@@ -210,16 +230,22 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
 
 /* ------------------------------------------------------------------ what happens in a run */
 
+/* What varies with the machine comes after "time". */
 static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
+    char *data = r->data->epochs ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r),
+                                           stream_fill(r->data->epochs->stream))
+                                 : text_of("%s", "");
     put_line(
         r,
         text_of(
             "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
-            "\"time\":%.3f}\n",
-            (long long)done, s.loss, s.rate, s.norm, r->data->text ? "tok_s" : "rows_s", units_per_second(r),
-            r->data->text ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq), now - r->started));
+            "\"time\":%.3f%s}\n",
+            (long long)done, s.loss, s.rate, s.norm, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
+            has_tokens(r->data) ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq),
+            now - r->started, data));
+    free(data);
 }
 
 /* ------------------------------------------------------------------ a loss that jumps */
@@ -251,6 +277,17 @@ static void warn_of_spike(Report *r, int64_t done, double loss)
                 (long long)done, loss, score, mean, r->t->recipe.lr / 2);
 }
 
+static void warn_of_waiting(Report *r, int64_t done, double now)
+{
+    enum { SETTLED = 20, APART = 60 }; /* steps; seconds between two warnings */
+    if (!r->data->epochs || data_share(r) < 0.2 || done - r->first < SETTLED || now < r->next_data_warning) return;
+    r->next_data_warning = now + APART;
+    report_text(r,
+                "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or encode the "
+                "text once: lathe tokenize encode",
+                (long long)done, 100 * data_share(r), r->data->epochs->readers);
+}
+
 /* The first steps count for less: the mean of the time is over at most the last twenty or so. */
 void report_step(Report *r, int64_t done, Step s)
 {
@@ -258,10 +295,15 @@ void report_step(Report *r, int64_t done, Step s)
     int64_t n = done - r->first;
     double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
     r->smooth_ms += share * (ms - r->smooth_ms);
+    r->smooth_data += share * (s.data - r->smooth_data);
+    r->spent.data += s.data;
+    r->spent.compute += s.compute;
+    r->spent.update += s.update;
     r->last_step = now;
     write_metrics(r, done, s, now);
     show_progress(r, done, s, now);
     warn_of_spike(r, done, s.loss);
+    warn_of_waiting(r, done, now);
 }
 
 void report_text(Report *r, const char *fmt, ...)
@@ -287,6 +329,38 @@ void report_scores(Report *r, int64_t done, const Scores *s)
     text = scores_text(s, r->data);
     report_text(r, "eval %lld/%lld | %s", (long long)done, (long long)r->steps, text);
     free(text);
+}
+
+/* ------------------------------------------------------------------ an epoch */
+
+static Spent spent_since(const Spent *now, const Spent *then)
+{
+    return (Spent){now->data - then->data, now->compute - then->compute, now->update - then->update,
+                   now->evaluation - then->evaluation, now->saving - then->saving};
+}
+
+/* Times and rates are those since the epoch, or the program, began. */
+void report_epoch(Report *r, const Progress *p, const Stream_sum *sum)
+{
+    double now = seconds_now(), took = now - r->epoch_started, loss = p->epoch_loss / (double)p->epoch_steps;
+    Spent s = spent_since(&r->spent, &r->before_epoch);
+    int64_t places = sum->rows * r->data->seq, number = sum->epoch + 1;
+    double units = (double)(sum->rows) / took, percent = 100 / took;
+    put_line(
+        r, text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
+                   "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f}\n",
+                   (long long)p->step, (long long)number, loss, (long long)sum->documents, (long long)sum->tokens,
+                   (long long)sum->rows, (long long)sum->predicted, now - r->started));
+    report_text(
+        r,
+        "epoch %lld | loss %.4f | %s documents, %s tokens, %s sequences (%.1f %% padding) | %s tok/s, %s "
+        "sequences/s | data %.1f %%, forward and backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving %.1f %%",
+        (long long)number, loss, grouped_text(sum->documents), grouped_text(sum->tokens), grouped_text(sum->rows),
+        places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units * (double)r->data->seq),
+        rate_text(units), s.data * percent, s.compute * percent, s.update * percent, s.evaluation * percent,
+        s.saving * percent);
+    r->before_epoch = r->spent;
+    r->epoch_started = now;
 }
 
 void close_report(Report *r)

@@ -41,7 +41,10 @@ static uint64_t plan_hash(const Lathe_model *m)
     return hash_end(&h);
 }
 
-static uint64_t data_hash(const Data *d) { return d->text ? text_hash(d->text) : csv_hash(d->csv); }
+static uint64_t data_hash(const Data *d)
+{
+    return d->epochs ? epochs_hash(d->epochs) : d->text ? text_hash(d->text) : csv_hash(d->csv);
+}
 
 static json_t *origin_json(const Trainer *t, const Data *d)
 {
@@ -58,8 +61,10 @@ static json_t *data_json(const Trainer *t, const Data *d, int64_t position)
 {
     json_t *paths = json_array();
     for (int i = 0; i < t->data.n; i++) json_array_append_new(paths, json_string(t->data.at[i]));
-    return json_pack("{s:o, s:s, s:I, s:I}", "paths", paths, "unit", item_word(d), "position", (json_int_t)position,
-                     "epoch", (json_int_t)(position / d->train_items));
+    json_t *all = json_pack("{s:o, s:s, s:I}", "paths", paths, "unit", item_word(d), "position", (json_int_t)position);
+    if (d->epochs) json_object_set_new(all, "stream", epochs_json(d->epochs));
+    else json_object_set_new(all, "epoch", json_integer(position / d->train_items));
+    return all;
 }
 
 static json_t *evaluation_json(const Progress *p)
@@ -83,6 +88,9 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
     json_object_set_new(all, "recipe", recipe_json(&t->recipe));
     json_object_set_new(all, "data", data_json(t, d, p->step * items_per_step));
     json_object_set_new(all, "evaluation", evaluation_json(p));
+    if (d->epochs)
+        json_object_set_new(all, "epoch",
+                            json_pack("{s:I, s:f}", "steps", (json_int_t)p->epoch_steps, "loss", p->epoch_loss));
     json_object_set_new(all, "provenance", json_deep_copy(d->origin));
     json_object_set_new(all, "files", json_object());
     return all;

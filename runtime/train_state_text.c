@@ -104,6 +104,11 @@ void read_state(State *s, const char *checkpoint)
                        .best_step = whole_member(s, evaluation, "best_step", -1),
                        .best_loss = real_member(evaluation, "best_loss"),
                        .elapsed = real_member(s->all, "elapsed_s")};
+    const json_t *epoch = json_object_get(s->all, "epoch");
+    if (json_is_object(epoch)) {
+        s->at.epoch_steps = whole_member(s, epoch, "steps", 0);
+        s->at.epoch_loss = real_member(epoch, "loss");
+    }
 }
 
 void close_state(State *s)

@@ -5,9 +5,10 @@
 
 #include "lathe_model.h"
 #include "rt_internal.h"
-#include "tokenizer.h"
+#include "stream.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -25,6 +26,7 @@ void name_program(const char *name); /* in messages without a place, where it is
 /* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
  * what was expected, what was found and what to do. */
 _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void end_program(int code, const char *text); /* what fail() does with its message */
 void advise(const char *advice); /* what fail() adds on a line of its own; NULL: nothing any more */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
 
@@ -46,6 +48,14 @@ bool parse_real(const char *s, double *x);      /* finite, whole string */
 bool parse_size(const char *s, int64_t *bytes); /* 512, 64K, 1.5G: powers of 1024 */
 double seconds_now(void);                       /* monotonic */
 char *error_text(int number);                   /* strerror, lower case at its start */
+
+/* ------------------------------------------------------------------ rt_thread.c: threads beside the trainer's own */
+
+bool start_thread(pthread_t *thread, void *(*run)(void *), void *with); /* which gets no signals */
+/* From now on fail() in this thread does not end the program: it hands code and message to take(to, …) and ends the
+ * thread. */
+void catch_failures(void (*take)(void *to, int code, char *text), void *to);
+void hand_failure(int code, char *text); /* returns where the thread does not catch */
 
 /* ------------------------------------------------------------------ rt_hash.c: checksums */
 
@@ -111,6 +121,7 @@ typedef struct Trainer { /* one run of the program */
     int64_t steps, epochs, tokens;      /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
+    int64_t readers;                    /* threads that encode; 0 where not given */
     int32_t seed;
     int threads; /* 0: OpenMP decides */
     bool json, training, tokenizer_given, seed_given, out_given;
@@ -162,6 +173,7 @@ typedef struct Memory {
 /* Ends the program (1) where the whole plan is larger than the memory there is; to be asked before anything is taken.
  */
 void check_memory(const Trainer *t);
+void check_data_memory(const Trainer *t, int64_t bytes); /* the same, the data taking so many bytes */
 /* Takes the block: for train and bench exactly what was planned, for the others the part they use; touches
  * the pages of gradients and of the arena, for 0.15 s at most each; parameters and moments are left to who fills them.
  * entries: names, NULL at the end.  A block larger than the memory there is ends the program (1) before any is taken.
@@ -230,17 +242,45 @@ uint64_t csv_hash(const Csv_data *c); /* of all values */
 const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
 int32_t csv_class(const Csv_data *c, int64_t row);
 
+/* ------------------------------------------------------------------ data_epochs.c: documents, epoch after epoch */
+
+typedef struct Epochs {
+    const Trainer *t;
+    Sources *sources;
+    Tokenizer *tokenizer;
+    Order order, held_order;
+    int readers;
+    Row_stream *stream; /* NULL: not started */
+    Block held;     /* rows for evaluation */
+} Epochs;
+
+bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
+/* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
+Epochs *open_epochs(const Trainer *t, Tokenizer *k);
+int64_t rows_of_an_epoch(Epochs *e);
+bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step);
+void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item);
+int64_t held_targets(const Epochs *e, int64_t k);
+json_t *epochs_json(const Epochs *e);
+uint64_t epochs_hash(const Epochs *e);
+int64_t epochs_bytes(const Epochs *e); /* of memory, at most */
+char *epochs_text(const Epochs *e);    /* "12 files, 1.4 GB" */
+
+/* ------------------------------------------------------------------ data.c */
+
 /* Where batches come from.  An item is a window of seq + 1 tokens (named by its first token) or a row of a CSV; the
  * last val_fraction of the tokens or rows is never trained on. */
 typedef struct Data {
     const Trainer *t;
-    Text_data *text; /* one of the two */
+    Text_data *text; /* one of the three */
     Csv_data *csv;
+    Epochs *epochs;
     Tokenizer *tokenizer;           /* of text */
     int64_t seq;                    /* tokens in a window; 1 for rows */
     int64_t train, val;             /* tokens or rows in each part */
     int64_t train_items, val_items; /* places to start from; windows side by side, rows */
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
+    int64_t *item;                  /* of a step */
     int64_t epoch;                  /* that order belongs to; -1: none yet */
     json_t *origin;                 /* hashes of description, plan and data (train_state.c); NULL: not yet taken */
 } Data;
@@ -256,7 +296,12 @@ int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
-const char *item_word(const Data *d); /* "windows" or "rows" */
+/* The inputs of a step; false: there is no more data, or a thread that reads it has failed (stream_failure). */
+bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step);
+int64_t epoch_items(const Data *d);   /* side by side in the training part; of documents, counted by reading them */
+double item_weight(const Data *d, int64_t item); /* of evaluation: what its mean counts among others */
+bool has_tokens(const Data *d);       /* items are of text */
+const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */
 
 /* ------------------------------------------------------------------ train_safetensors.c: the file format */
 
@@ -406,6 +451,8 @@ typedef struct Progress { /* of a run, beside its arrays */
     int64_t evaluated;    /* steps done at the last evaluation; -1: none */
     int64_t best_step;    /* that with the lowest validation loss; -1: none */
     double best_loss, elapsed; /* elapsed: s */
+    int64_t epoch_steps;       /* since the epoch began, of data in epochs */
+    double epoch_loss;         /* their sum */
 } Progress;
 
 typedef struct State { /* a state.json that was read */
@@ -429,6 +476,7 @@ char *state_last_line(const char *body, size_t bytes); /* what state_text adds *
 void read_state(State *s, const char *checkpoint);     /* ends the program (3) where it is damaged */
 int64_t whole_member(const State *s, const json_t *from, const char *name, int64_t least); /* or ends the program (3) */
 void close_state(State *s);
+void start_epochs(Epochs *e, const State *from); /* data_epochs.c: the threads; from NULL: at the beginning */
 /* Ends the program (3) where the bytes are not those that the checkpoint was saved with. */
 void check_mark(const State *s, const char *file, const char *path, const void *at, size_t bytes);
 
@@ -464,6 +512,7 @@ extern volatile int interrupted;
 
 typedef struct Step { /* what one optimizer step has shown */
     double loss, norm, rate;
+    double data, compute, update; /* seconds: waiting for its inputs, forward and backward, the optimizer */
 } Step;
 /* One step on the inputs that lie at call->in: gradients, norm, clipping, update.  Where loss or norm is not finite the
  * parameters are left as they were. */
@@ -493,9 +542,15 @@ typedef struct Spike { /* what is known of the losses so far */
 } Spike;
 double spike_score(Spike *s, double loss); /* and takes the loss in */
 
+typedef struct Spent { /* seconds of a run, or of an epoch */
+    double data, compute, update, evaluation, saving;
+} Spent;
+
 typedef struct Report {
     const Trainer *t;
     const Data *data;
+    Spent spent, before_epoch; /* in all; until the epoch began */
+    double epoch_started, smooth_data, next_data_warning;
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;
@@ -512,6 +567,7 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
                  const char *metrics);
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
+void report_epoch(Report *r, const Progress *p, const Stream_sum *sum); /* its end, where the data comes in epochs */
 void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of its own */
 void end_line(Report *r); /* before anything else is said on stderr */
 void close_report(Report *r);

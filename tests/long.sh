@@ -1,11 +1,11 @@
 #!/bin/sh
 # long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs, 320 as CUDA in the simulator, 1,000 kills and
 # 200 power cuts of runs that save every step, 10 stops and resumes, `char` on tinyshakespeare to the loss that nanoGPT's
-# recipe reaches, for three seeds, memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
+# recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Two hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut source resume char out_of_memory memory
-#                                   fuzz
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut source resume stream stream_races
+#                                   stream_memory char out_of_memory memory fuzz
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -58,6 +58,9 @@ script() {      # NAME FILE DETAIL: tests/FILE.sh
 }
 
 script resume proof/resume "10 stops, by signal and by kill"
+script stream proof/stream "20 kills of a run on documents"
+script stream_races runtime/stream_races "ThreadSanitizer over a larger corpus"
+script stream_memory runtime/stream_memory "5 GB through less than 64 MB"
 script memory trainer/memory "every allocation of a run"
 
 # Validation loss over the whole held-out tenth, windows side by side, after 2,000 steps.

@@ -6,7 +6,7 @@ refuses 3 'missing.txt: error: expected a text file, but it cannot be read: no s
 : >empty.txt
 refuses 3 'empty.txt: error: expected text, found an empty file' $train --data empty.txt
 mkdir folder
-refuses 3 'folder: error: expected a text file, found a folder; name its files: --data folder/\*' $train --data folder
+refuses 3 'folder: error: expected files to read, found none' $train --data folder
 printf 'cat sat' >short.txt
 refuses 3 'short.txt: error: expected at least 9 tokens to train on (a sequence of 8 and the token after it), found 6' $train --data short.txt
 refuses 3 'found 7;' $train --data short.txt --val-fraction 0

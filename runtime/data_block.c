@@ -1,0 +1,178 @@
+/* data_block.c: a block: ids of documents that follow each other, cut into rows, and the order in which rows are taken.
+ *
+ * Joined, row k is the ids from k · stride on, whatever document they belong to.  Packed (pack.h), a document is cut
+ * into pieces of at most seq places, and those of all documents are put side by side into rows. */
+#include "rt_random.h"
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_SITE = 0x7fff0003 };
+/* A block has room for a document of LATHE_SHORTEST ids after another, and ends where they are shorter. */
+
+/* ------------------------------------------------------------------ room: lathe_model.h says how much */
+
+static int64_t id_room(const Order *o) { return o->block_tokens + PART_BYTES + 2; }
+static int64_t run_room(const Order *o) { return o->block_tokens / LATHE_SHORTEST + 1; }
+static int64_t row_room(const Order *o) { return lathe_block_rows(o->block_tokens, o->stride, o->pack); }
+
+int64_t block_bytes(const Order *o) { return lathe_block_bytes(o->block_tokens, o->seq, o->stride, o->pack); }
+
+static size_t scratch_room(const Order *o)
+{
+    int64_t n = row_room(o), bytes = pack_scratch(n, o->seq), table = (int64_t)(sizeof(Row_piece) + sizeof(Slot)) + 8;
+    bug_if(bytes + n * table > LATHE_PIECE_BYTES * n + 8 * (o->seq + 4));
+    return (size_t)bytes;
+}
+
+void open_rows(Block *b, const Order *o)
+{
+    size_t n = (size_t)row_room(o);
+    *b = (Block){.id = must_alloc(4 * (size_t)id_room(o)), .order = must_alloc(4 * n)};
+    if (!o->pack) return;
+    b->run = must_alloc(4 * (size_t)(run_room(o) + 1));
+    b->piece = must_alloc(sizeof *b->piece * n);
+    b->slot = must_alloc(sizeof *b->slot * n);
+    b->row = must_alloc(4 * (n + 1));
+    b->of_row = must_alloc(4 * n);
+    b->scratch = must_alloc(scratch_room(o));
+}
+
+void close_rows(Block *b)
+{
+    void *const all[] = {b->id, b->order, b->run, b->piece, b->slot, b->row, b->of_row, b->scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    *b = (Block){0};
+}
+
+/* ------------------------------------------------------------------ filling */
+
+void start_rows(Block *b)
+{
+    b->ids = b->rows = b->runs = b->pieces = b->documents = b->predicted = 0;
+    b->last = false;
+}
+
+bool block_is_full(const Block *b, const Order *o)
+{
+    return b->ids >= o->block_tokens || (o->pack && b->runs == run_room(o));
+}
+
+/* Ids of a shard have their special tokens among them. */
+void add_part(Block *b, const Order *o, const Document_part *p)
+{
+    bug_if(b->ids + p->n + 2 > id_room(o));
+    if (o->pack && (p->first || b->runs == 0)) b->run[b->runs++] = (int32_t)b->ids;
+    if (p->first && !p->id_size && o->bos >= 0) b->id[b->ids++] = o->bos;
+    if (p->n) memcpy(b->id + b->ids, p->id, sizeof *p->id * (size_t)p->n);
+    b->ids += p->n;
+    if (p->last && !p->id_size && o->eos >= 0) b->id[b->ids++] = o->eos;
+    b->documents += p->last;
+}
+
+/* ------------------------------------------------------------------ cutting */
+
+static void cut_joined(Block *b, const Order *o)
+{
+    b->rows = b->ids > o->seq ? (b->ids - o->seq - 1) / o->stride + 1 : 0;
+    b->predicted = b->rows * o->seq;
+}
+
+static void cut_documents(Block *b, const Order *o)
+{
+    Chunking how = {.seq = o->seq, .stride = o->stride, .ahead = 1};
+    b->run[b->runs] = (int32_t)b->ids;
+    for (int64_t r = 0; r < b->runs; r++) {
+        int64_t n = b->run[r + 1] - b->run[r], chunks = count_chunks(&how, n);
+        bug_if(b->pieces + chunks > row_room(o));
+        for (int64_t k = 0; k < chunks; k++) {
+            Chunk c = chunk_at(&how, n, k);
+            b->piece[b->pieces++] = (Row_piece){b->run[r] + (int32_t)c.first, (int32_t)c.length};
+            b->predicted += c.length;
+        }
+    }
+}
+
+/* A list of the pieces by rows, those of a row by column. */
+static void list_rows(Block *b)
+{
+    memset(b->row, 0, sizeof *b->row * (size_t)(b->rows + 1));
+    for (int64_t i = 0; i < b->pieces; i++) b->row[b->slot[i].row + 1]++;
+    for (int64_t r = 0; r < b->rows; r++) b->row[r + 1] += b->row[r];
+    for (int64_t i = 0; i < b->pieces; i++) b->of_row[b->row[b->slot[i].row] + b->slot[i].segment] = (int32_t)i;
+}
+
+static void pack_documents(Block *b, const Order *o)
+{
+    cut_documents(b, o);
+    int32_t *length = b->of_row; /* which is not in use yet */
+    for (int64_t i = 0; i < b->pieces; i++) length[i] = b->piece[i].places;
+    b->rows = pack_pieces(PACK_FIRST, length, b->pieces, o->seq, b->slot, b->scratch);
+    list_rows(b);
+}
+
+/* Fisher and Yates's shuffle. */
+static void draw_order(Block *b, const Order *o)
+{
+    int64_t which = b->epoch << 32 | b->number;
+    for (int64_t i = 0; i < b->rows; i++) b->order[i] = (int32_t)i;
+    for (int64_t i = b->rows - 1; o->shuffle && i > 0; i--) {
+        int64_t k = uniform_below(o->seed, which, ROW_SITE, i, i + 1);
+        int32_t swap = b->order[i];
+        b->order[i] = b->order[k];
+        b->order[k] = swap;
+    }
+}
+
+void cut_rows(Block *b, const Order *o)
+{
+    if (o->pack) pack_documents(b, o);
+    else cut_joined(b, o);
+    draw_order(b, o);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static void read_piece(const Block *b, Row_piece p, const Rows *to, int64_t at, int32_t segment)
+{
+    size_t bytes = sizeof *b->id * (size_t)p.places;
+    if (to->tokens) memcpy(to->tokens + at, b->id + p.begin, bytes);
+    if (to->targets) memcpy(to->targets + at, b->id + p.begin + 1, bytes);
+    for (int32_t i = 0; to->segments && i < p.places; i++) to->segments[at + i] = segment;
+    for (int32_t i = 0; to->positions && i < p.places; i++) to->positions[at + i] = i;
+}
+
+/* Padding reads as a segment of its own, of which nothing counts. */
+static void pad_row(const Rows *to, int64_t from, int64_t end)
+{
+    for (int64_t i = from; i < end; i++) {
+        if (to->tokens) to->tokens[i] = 0;
+        if (to->targets) to->targets[i] = -1;
+        if (to->segments) to->segments[i] = 0;
+        if (to->positions) to->positions[i] = (int32_t)(i - from);
+    }
+}
+
+void read_row(const Block *b, const Order *o, int64_t k, const Rows *to, int64_t at)
+{
+    int64_t row = b->order[k], begin = at * o->seq, end = begin;
+    if (!o->pack) {
+        read_piece(b, (Row_piece){(int32_t)(row * o->stride), (int32_t)o->seq}, to, begin, 1);
+        return;
+    }
+    for (int32_t i = b->row[row]; i < b->row[row + 1]; i++) {
+        const Row_piece *p = &b->piece[b->of_row[i]];
+        read_piece(b, *p, to, end, i - b->row[row] + 1);
+        end += p->places;
+    }
+    pad_row(to, end, begin + o->seq);
+}
+
+int64_t row_targets(const Block *b, const Order *o, int64_t k)
+{
+    int64_t n = 0, row = b->order[k];
+    if (!o->pack) return o->seq;
+    for (int32_t i = b->row[row]; i < b->row[row + 1]; i++) n += b->piece[b->of_row[i]].places;
+    return n;
+}

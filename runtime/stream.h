@@ -1,0 +1,133 @@
+/* stream.h: from files to batches without a pause: which sequences come in which order, and the threads that have them
+ * ready.
+ *
+ *     reader -> parcels of documents -> encoders -> parcels of ids -> block -> rows of a batch
+ *
+ * An epoch takes the files in an order drawn from (seed, epoch), their documents as they come, in blocks: documents, or
+ * parts of long ones, until their ids reach block_tokens.  A block is cut into rows of seq tokens, and these are taken
+ * in an order drawn from (seed, epoch, block).  So what comes next follows from a place, a handful of numbers, and
+ * neither from threads nor from time; going on from a place reads one block again.  Every stage is bounded:
+ * stream_bytes(). */
+#ifndef STREAM_H
+#define STREAM_H
+
+#include "lathe_model.h"
+#include "pack.h"
+#include "source.h"
+#include "tokenizer.h"
+
+typedef struct Order {      /* what decides on the rows */
+    int64_t seq, stride;    /* ids of a row; from the start of one to that of the next, in a long document */
+    int64_t block_tokens;   /* shuffled with each other */
+    bool pack;              /* documents apart from each other and padded; else one joined to the next */
+    bool shuffle, once;     /* once: one epoch */
+    bool validation;        /* those documents instead of the others */
+    double val_fraction;    /* of all documents, by their hashes */
+    int32_t seed, bos, eos; /* bos, eos: ids around each document; -1: none */
+    int64_t ids;            /* all are below this */
+} Order;
+
+typedef struct Stream_sum {                     /* of blocks */
+    int64_t documents, tokens, rows, predicted; /* predicted: targets that count */
+    int64_t epoch;                              /* that they are of, where it has ended */
+} Stream_sum;
+
+typedef struct Stream_at { /* where in that order */
+    int64_t epoch, block;  /* block: of the epoch */
+    Place from;            /* of the block's first part; file -1: the epoch's start */
+    int64_t used;          /* rows of the block taken */
+    int64_t taken;         /* rows taken in all */
+    Stream_sum before;     /* of this epoch's blocks before this one */
+} Stream_at;
+
+typedef struct Document_part { /* of a document, as the threads hand it on */
+    Place at;
+    int64_t begin, bytes; /* of its text, or of its ids as a shard has them, in the parcel */
+    int id_size;          /* 0: text */
+    const int32_t *id;    /* [n] */
+    int64_t n;
+    bool first, last;
+} Document_part;
+
+/* ------------------------------------------------------------------ data_block.c: a block and its rows */
+
+enum { PART_BYTES = LATHE_PART_BYTES }; /* of text in a parcel, the longest part of a document; its ids are no more */
+
+typedef struct Row_piece { /* places side by side in a row: ids begin … begin + places - 1, their targets one further */
+    int32_t begin, places;
+} Row_piece;
+
+typedef struct Block {
+    int64_t epoch, number; /* number: in the epoch */
+    Place from;
+    bool last;   /* of its epoch */
+    int32_t *id; /* [ids] */
+    int64_t ids, rows;
+    int32_t *order;    /* [rows] */
+    int64_t documents; /* that end in it */
+    int64_t predicted; /* targets that count, over all rows */
+    /* packed: */
+    int32_t *run;     /* [runs + 1]: first id of each document */
+    Row_piece *piece; /* [pieces], and where they are: */
+    Slot *slot;
+    int32_t *row, *of_row; /* [rows + 1], [pieces]: pieces of_row[row[k]] … of_row[row[k + 1] - 1] are in row k */
+    int64_t runs, pieces;
+    void *scratch; /* of pack_pieces */
+} Block;
+
+/* Rows of a batch: [n][seq]; NULL where unwanted.  A target that does not count is -1; positions restart in each
+ * segment, segments count from 1, 0 is padding. */
+typedef struct Rows {
+    int64_t n;
+    int32_t *tokens, *targets, *segments, *positions;
+} Rows;
+
+void open_rows(Block *b, const Order *o);
+void close_rows(Block *b);
+int64_t block_bytes(const Order *o);
+void start_rows(Block *b); /* empty again */
+bool block_is_full(const Block *b, const Order *o);
+void add_part(Block *b, const Order *o, const Document_part *p);
+void cut_rows(Block *b, const Order *o); /* into rows, in their order */
+void read_row(const Block *b, const Order *o, int64_t k, const Rows *to,
+              int64_t at);                                      /* the k-th in order, to row `at` */
+int64_t row_targets(const Block *b, const Order *o, int64_t k); /* how many count */
+
+/* ------------------------------------------------------------------ data_parcels.c: documents read and encoded */
+
+typedef struct Parcels Parcels;
+
+typedef enum Next {
+    NEXT_PART,
+    NEXT_EPOCH,
+    NEXT_NONE
+} Next; /* NEXT_EPOCH: one has ended; NEXT_NONE: all have, or a failure */
+
+Parcels *open_parcels(const Sources *from, const Tokenizer *t, const Order *o, int encoders, const Stream_at *at);
+void stop_parcels(Parcels *p);  /* ends the threads; next_part() has nothing any more */
+void close_parcels(Parcels *p); /* after that */
+int64_t parcels_bytes(const Tokenizer *t, int encoders);
+Next next_part(Parcels *p, Document_part *part); /* in order; its ids stay until the next call */
+char *parcels_failure(Parcels *p, int *code);    /* NULL: none */
+
+/* ------------------------------------------------------------------ data_stream.c: rows, one after another */
+
+typedef struct Row_stream Row_stream;
+
+/* at NULL: from the beginning.  Threads start at once. */
+Row_stream *open_stream(const Sources *from, const Tokenizer *t, const Order *o, int encoders, const Stream_at *at);
+void close_stream(Row_stream *s);
+int64_t stream_bytes(const Order *o, const Tokenizer *t, int encoders); /* of memory, at most */
+/* The next rows; false where there are none any more, or because of a failure in a thread: the place is as before. */
+bool stream_rows(Row_stream *s, const Rows *to);
+bool skip_rows(Row_stream *s, int64_t n);
+bool take_block(Row_stream *s,
+                Block *b); /* the next block, whole; the caller's then (close_rows); the stream is to be closed */
+Stream_at stream_at(const Row_stream *s);
+/* What went wrong in a thread, as fail() says it, once the rows before it are used up; NULL: nothing. */
+const char *stream_failure(Row_stream *s, int *code);
+bool epoch_ended(Row_stream *s, Stream_sum *of); /* true once after the last row of each epoch */
+double stream_waited(const Row_stream *s);       /* seconds that the caller has waited for rows */
+double stream_fill(Row_stream *s);               /* 0 … 1: of the rows that can be ready, those that are */
+
+#endif

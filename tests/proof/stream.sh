@@ -1,0 +1,74 @@
+# stream.sh: training on documents of files, epoch after epoch: killed at random steps and resumed with other numbers of
+# readers and threads, the same bytes as without; what a thread cannot read ends the run with what was trained before saved;
+# a pipe is trained on once.  3 kills; 20 with LATHE_LONG=1.
+set -eu
+kills=3
+[ -z "${LATHE_LONG:-}" ] || kills=20
+steps=$((150 + 30 * kills))
+mkdir "$TMP/corpus"
+awk -v to="$TMP/corpus/" 'BEGIN {
+    for (i = 0; i < 900; i++) {
+        x = (x * 1103515245 + 12345) % 2147483648
+        print substr("etaoin shrdlu cmfwyp vbgkqj xz", x % 13 + 1, 12) " " x (i % 3 ? "" : "\n") >(to i % 7 ".txt")
+    }
+}'
+"$LATHE" build models/gpt.lua --config char --set layers=1 --set width=32 --set heads=2 --set seq=40 --set batch=5 --set vocab=256 \
+    --set tokenizer=bytes --set pack=true --set accumulate=2 -o "$TMP/gpt" >"$TMP/said" 2>&1 || { cat "$TMP/said"; exit 1; }
+trainer="$TMP/gpt/trainer"
+start="--data $TMP/corpus --set documents=blank --steps $steps --seed 7 --eval-every 25 --save-every 7 --set shuffle_tokens=3000"
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+
+# shellcheck disable=SC2086
+"$trainer" train $start --out "$TMP/whole" --threads 1 --readers 1 >"$TMP/said" 2>&1 || tell "exit code $?"
+grep -q '^epoch 2 |' "$TMP/said" || tell "no summary of an epoch"
+grep -q '"split":"epoch","epoch":2' "$TMP/whole/metrics.jsonl" || tell "no epoch in metrics.jsonl"
+
+random=4711 resumed=0
+for k in $(seq $kills); do
+    before=$( { wc -l <"$TMP/run/metrics.jsonl"; } 2>/dev/null || echo 0)
+    # shellcheck disable=SC2086
+    "$trainer" train $start --out "$TMP/run" --threads $((1 + k % 3)) --readers $((1 + 3 * (k % 2))) >"$TMP/said" 2>&1 &
+    process=$!
+    random=$(((random * 1103515245 + 12345) % 2147483648))
+    wanted=$((before + 9 + random / 65536 % 30))
+    while kill -0 $process 2>/dev/null; do
+        [ "$( { wc -l <"$TMP/run/metrics.jsonl"; } 2>/dev/null || echo 0)" -lt $wanted ] || break
+        sleep 0.01
+    done
+    kill -KILL $process 2>/dev/null || { wait $process; break; }
+    wait $process || true
+    if [ -d "$TMP/run/checkpoints/latest" ]; then start=--resume resumed=$((resumed + 1)); fi
+done
+# shellcheck disable=SC2086
+"$trainer" train $start --out "$TMP/run" --readers 2 >"$TMP/said" 2>&1 || tell "exit code $?"
+[ $resumed -ge 1 ] || tell "nothing was resumed"
+for file in model optimizer; do
+    cmp "$TMP/whole/checkpoints/step-$steps/$file.safetensors" "$TMP/run/checkpoints/step-$steps/$file.safetensors"
+done
+for run in whole run; do sed 's/"tok_s":[^,]*,//; s/,"time":.*//' "$TMP/$run/metrics.jsonl" >"$TMP/$run.lines"; done
+cmp "$TMP/whole.lines" "$TMP/run.lines"
+echo "note: killed $kills times, resumed $resumed times"
+
+# eval reads what train held back
+"$trainer" eval --out "$TMP/whole" --data "$TMP/corpus" --set documents=blank --json >"$TMP/said" 2>&1 || tell "exit code $?"
+own=$(sed -n 's/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/said") theirs=$(sed -n '/"split":"val"/s/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/whole/metrics.jsonl" | tail -n 1)
+awk "BEGIN { d = $own - $theirs; exit !(d < 1e-6 && -d < 1e-6) }" || tell "eval says $own, train said $theirs"
+
+# in the middle of an epoch a file cannot be read
+cp -r "$TMP/corpus" "$TMP/bad"
+i=0; while [ $i -lt 300 ]; do printf 'some more text to train on\n\n'; i=$((i + 1)); done >"$TMP/bad/8.txt"
+printf '{"text": "fine"}\n{"text": 7}\n' >"$TMP/bad/9.jsonl"
+"$trainer" train --data "$TMP/bad" --set documents=blank --steps 5000 --set shuffle_tokens=3000 --out "$TMP/bad-run" --set val_fraction=0 \
+    >"$TMP/said" 2>&1 && tell "a malformed record was taken" || code=$?
+[ $code = 3 ] && grep -q '9.jsonl' "$TMP/said" || tell "exit code $code"
+
+# standard input
+cat "$TMP"/corpus/*.txt "$TMP"/corpus/*.txt | "$trainer" train --data - --set documents=blank --steps 5000 --out "$TMP/pipe" >"$TMP/said" 2>&1 ||
+    tell "exit code $?"
+grep -q 'the data has ended after step' "$TMP/said" || tell "no word of the end"
+"$trainer" train --resume --out "$TMP/pipe" </dev/null >"$TMP/said" 2>&1 && tell "a pipe was resumed" || code=$?
+grep -q 'read once' "$TMP/said" || tell "exit code $code"
+
+# so many epochs
+"$trainer" train --data "$TMP/corpus" --set documents=blank --epochs 2 --out "$TMP/two" --set shuffle_tokens=100000 >"$TMP/said" 2>&1 || tell "exit code $?"
+grep -q '^epoch 1 |' "$TMP/said" || tell "no first epoch"
