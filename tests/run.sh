@@ -101,24 +101,24 @@ if [ -n "$one" ]; then
     export TMP
     begin=$(date +%s%N)
     case $one in            # programs and scripts may hang; the others are lathe alone, which has its own limits
-    */test_*) timeout 900 "$BUILD/${one##*/}" >"$TMP/log" 2>&1 </dev/null ;;
-    *.sh) timeout 900 sh "tests/$one" >"$TMP/log" 2>&1 </dev/null ;;
-    front/*) front_test "$one" >"$TMP/log" 2>&1 </dev/null ;;
-    golden/*) golden_test "$one" >"$TMP/log" 2>&1 </dev/null ;;
+    */test_*) timeout 900 "$BUILD/${one##*/}" >"$TMP/.log" 2>&1 </dev/null ;;
+    *.sh) timeout 900 sh "tests/$one" >"$TMP/.log" 2>&1 </dev/null ;;
+    front/*) front_test "$one" >"$TMP/.log" 2>&1 </dev/null ;;
+    golden/*) golden_test "$one" >"$TMP/.log" 2>&1 </dev/null ;;
     esac
     code=$?
     seconds=$(awk "BEGIN { printf \"%.1f\", ($(date +%s%N) - $begin) / 1e9 }")
     case $code in
     0) word=ok detail= ;;
-    77) word=skip detail="  ($(tail -n 1 "$TMP/log"))" ;;
+    77) word=skip detail="  ($(tail -n 1 "$TMP/.log"))" ;;
     124) word=FAIL detail="  (stopped after 900 s)" ;;
     *) word=FAIL detail= ;;
     esac
     {
         flock 9
         printf '%-40s %-4s %6s s%s\n' "$one" "$word" "$seconds" "$detail" | tee -a "$RESULTS"
-        if [ "$word" = FAIL ]; then sed 's/^/    | /' "$TMP/log"; else sed -n 's/^note: /    /p' "$TMP/log"; fi
-        [ -z "$bless" ] || grep '^rewrote' "$TMP/log"
+        if [ "$word" = FAIL ]; then sed 's/^/    | /' "$TMP/.log"; else sed -n 's/^note: /    /p' "$TMP/.log"; fi
+        [ -z "$bless" ] || grep '^rewrote' "$TMP/.log"
     } 9>"$RESULTS.lock"
     rm -rf "$TMP"
     exit 0
