@@ -12,7 +12,7 @@ typedef struct Read { /* what came out */
     int64_t parts, bad;
 } Read;
 
-static void add_part(Hash *h, const Document *d, bool with_place)
+static void hash_part(Hash *h, const Document *d, bool with_place)
 {
     if (d->text) hash_add(h, d->text, (size_t)d->bytes);
     else hash_add(h, d->ids, (size_t)(d->n_ids * d->id_size));
@@ -34,8 +34,8 @@ static Read read_file(const Sources *s, int64_t part, const Place *from, int64_t
     for (reader_file(r, 0, from); next_document(r, &d); x.parts++) {
         bug_if(d.bytes > part || d.n_ids * d.id_size > part);
         if (!from && x.parts == half) x.middle = d.at;
-        add_part(&x.hash, &d, false);
-        if (from || x.parts >= half) add_part(&behind, &d, true);
+        hash_part(&x.hash, &d, false);
+        if (from || x.parts >= half) hash_part(&behind, &d, true);
     }
     x.behind = hash_end(&behind);
     x.bad = reader_counts(r)->bad_records;
