@@ -235,8 +235,7 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
         int64_t sample = task / (g->H * tiles), head = task / tiles % g->H, t = task % tiles * TILE;
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
-        NAME(Made)
-        to = {
+        NAME(Made) to = {
             .o = o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
             .lse = lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
             .p = p ? p + begin_of(g, &g->p, sample) + t * g->p.time + head * g->p.head : NULL,

@@ -97,6 +97,7 @@ function nn.attend(q, k, v, given)
   end
   if o.dropout < 0 or o.dropout >= 1 then fail("nn.attend: dropout is a probability below 1, and this is %s", core.text(o.dropout)) end
   if o.window < 0 then fail("nn.attend: a window is at least 1, or 0 for none, and this is %d", o.window) end
+  if o.memory_turns and not o.turns then fail("nn.attend: memory_turns turns the keys; give turns for the queries as well") end
   o.scale = o.scale or 1 / math.sqrt(q:size(-1))
   return core.attend(q, k, v, o)
 end
