@@ -5,7 +5,7 @@
 # five minutes each.  Some four hours on two cores.
 #
 #   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs emitted_random kill power_cut source resume stream stream_races
-#                                   stream_memory char out_of_memory memory fuzz
+#                                   stream_memory char out_of_memory memory, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -81,20 +81,24 @@ if chosen char; then
 fi
 
 # What a fuzzer adds to the corpus that reaches new code can be kept: copy it from the folder that is printed.
-if chosen fuzz; then
+targets=
+for target in tests/fuzz/corpus/*; do
+    ! chosen "fuzz_${target##*/}" || targets="$targets $target"
+done
+if [ -n "$targets" ]; then
     need clang clang
     need_library libclang-rt-14-dev
     install_wanted
     . tests/fuzz/libfuzzer
     kept=$(mktemp -d)
     if fuzz_build "$TMP/fuzz" >"$TMP/log" 2>&1; then
-        for target in tests/fuzz/corpus/*; do
+        for target in $targets; do
             name=${target##*/}
             mkdir -p "$kept/$name"
             "$TMP/fuzz/$name" -max_total_time="${LATHE_FUZZ_SECONDS:-300}" -timeout=60 -rss_limit_mb=3000 -detect_leaks=0 -close_fd_mask=3 \
                 -artifact_prefix="$kept/$name-" "$kept/$name" "$target" >"$TMP/log" 2>&1 && word=ok || word=FAIL
             [ $word = ok ] || tail -n 30 "$TMP/log"
-            result "fuzz $name" $word "$(sed -n 's/^Done //p' "$TMP/log"), new inputs and findings in $kept"
+            result "fuzz_$name" $word "$(sed -n 's/^Done //p' "$TMP/log"), new inputs and findings in $kept"
         done
     else
         cat "$TMP/log"
