@@ -1,0 +1,95 @@
+/* data.h: what feeds training: tokens of text, tables of numbers, documents epoch after epoch, and the batches made of
+ * them.  Included by trainer.h. */
+#ifndef DATA_H
+#define DATA_H
+
+/* ------------------------------------------------------------------ data_text.c, data_csv.c, data.c: batches */
+
+typedef struct Text_data Text_data;
+typedef struct Csv_data Csv_data;
+
+/* A tokenizer of bytes, or of characters that are still to be found: open_text() gives it its size. */
+Tokenizer *open_tokenizer(Token_kind kind);
+void limit_bytes(Tokenizer *t, int64_t most); /* bytes below min(256, most) */
+/* Opens and checks every byte once.  BPE and words are encoded (data_token_cache.c).  limit: the model's vocab.
+ * Whatever is wrong with a file ends the program (3). */
+Text_data *open_text(const Words *paths, Tokenizer *t, int64_t limit);
+int64_t text_tokens(const Text_data *t);
+uint64_t text_hash(const Text_data *t); /* of all bytes */
+int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
+void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
+
+/* A table of numbers: first line names, one column integers 0 … classes-1.  Or two arrays (data_arrays.c). */
+Csv_data *open_csv(const Words *paths, const char *target, int64_t classes);
+Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class); /* both to be filled in */
+bool are_arrays(const Words *paths);                         /* all of them .npy */
+Csv_data *open_arrays(const Words *paths, int64_t classes); /* FEATURES.npy [rows][…] CLASSES.npy [rows] */
+int64_t csv_rows(const Csv_data *c);
+int csv_features(const Csv_data *c);
+int64_t csv_heap(const Csv_data *c);
+uint64_t csv_hash(const Csv_data *c); /* of all values */
+const double *csv_row(const Csv_data *c, int64_t row); /* [features] */
+int32_t csv_class(const Csv_data *c, int64_t row);
+
+/* ------------------------------------------------------------------ data_epochs.c: documents, epoch after epoch */
+
+typedef struct Epochs {
+    const Trainer *t;
+    Sources *sources;
+    Tokenizer *tokenizer;
+    Order order, held_order;
+    int readers;
+    Row_stream *stream; /* NULL: not started */
+    Block held;     /* rows for evaluation */
+} Epochs;
+
+bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
+/* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
+Epochs *open_epochs(const Trainer *t, Tokenizer *k);
+int64_t rows_of_an_epoch(Epochs *e);
+bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step);
+void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item);
+int64_t held_targets(const Epochs *e, int64_t k);
+json_t *epochs_json(const Epochs *e);
+uint64_t epochs_hash(const Epochs *e);
+int64_t epochs_bytes(const Epochs *e); /* of memory, at most */
+char *epochs_text(const Epochs *e);    /* "12 files, 1.4 GB" */
+
+/* ------------------------------------------------------------------ data.c */
+
+/* Where batches come from.  An item is a window of seq + 1 tokens (named by its first token) or a row of a CSV; the
+ * last val_fraction of the tokens or rows is never trained on. */
+typedef struct Data {
+    const Trainer *t;
+    Text_data *text; /* one of the three */
+    Csv_data *csv;
+    Epochs *epochs;
+    Tokenizer *tokenizer;           /* of text */
+    int64_t seq;                    /* tokens in a window; 1 for rows */
+    int64_t train, val;             /* tokens or rows in each part */
+    int64_t train_items, val_items; /* places to start from; windows side by side, rows */
+    int32_t *order;                 /* CSV: [train] this epoch's permutation */
+    int64_t *item;                  /* of a step */
+    int64_t epoch;                  /* that order belongs to; -1: none yet */
+    json_t *origin;                 /* hashes of description, plan and data (train_state.c); NULL: not yet taken */
+} Data;
+
+void open_data(Data *d, const Trainer *t, bool training);
+/* As the command line says; as saved beside the weights (NULL: none); as the recipe says. */
+Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
+/* Ends the program (3) where the tokenizer has more tokens than the model. */
+void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
+int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
+/* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
+ */
+void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
+int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
+void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
+/* The inputs of a step; false: there is no more data, or a thread that reads it has failed (stream_failure). */
+bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step);
+int64_t epoch_items(const Data *d);   /* side by side in the training part; of documents, counted by reading them */
+double item_weight(const Data *d, int64_t item); /* of evaluation: what its mean counts among others */
+bool has_tokens(const Data *d);       /* items are of text */
+const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */
+
+#endif
