@@ -161,6 +161,14 @@ void open_data(Data *d, const Trainer *t, bool training)
 }
 
 int64_t epoch_items(const Data *d) { return d->epochs ? rows_of_an_epoch(d->epochs) : d->train / d->seq; }
+
+int64_t items_for_units(const Data *d, int64_t units)
+{
+    return d->epochs ? rows_for_targets(d->epochs, units) : (units + d->seq - 1) / d->seq;
+}
+
+int64_t units_taken(const Data *d, int64_t items) { return d->epochs ? targets_taken(d->epochs) : items * d->seq; }
+
 bool has_tokens(const Data *d) { return d->text || d->epochs; }
 const char *item_word(const Data *d) { return d->epochs ? "sequences" : d->text ? "windows" : "rows"; }
 

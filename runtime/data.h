@@ -46,7 +46,10 @@ typedef struct Epochs {
 bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
 Epochs *open_epochs(const Trainer *t, Tokenizer *k);
-int64_t rows_of_an_epoch(Epochs *e);
+int64_t rows_of_an_epoch(const Epochs *e); /* by reading them */
+/* Rows with so many targets that count: of packed ones by reading an epoch at most; what is more, in proportion. */
+int64_t rows_for_targets(const Epochs *e, int64_t targets);
+int64_t targets_taken(const Epochs *e); /* that count, of all rows so far */
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step);
 void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item);
 int64_t held_targets(const Epochs *e, int64_t k);
@@ -88,6 +91,9 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
 /* The inputs of a step; false: there is no more data, or a thread that reads it has failed (stream_failure). */
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step);
 int64_t epoch_items(const Data *d);   /* side by side in the training part; of documents, counted by reading them */
+/* Units: rows of a table; tokens of text, but of those that padding is not: targets that count. */
+int64_t items_for_units(const Data *d, int64_t units);
+int64_t units_taken(const Data *d, int64_t items); /* by so many items; of documents, by all rows so far */
 double item_weight(const Data *d, int64_t item); /* of evaluation: what its mean counts among others */
 bool has_tokens(const Data *d);       /* items are of text */
 const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */

@@ -54,9 +54,17 @@ void start_rows(Block *b)
     b->last = false;
 }
 
+/* A function of epoch and number alone, as the order has to be. */
+static int64_t tokens_wanted(const Block *b, const Order *o)
+{
+    int64_t n = b->epoch == 0 && o->first_tokens ? o->first_tokens : o->block_tokens;
+    for (int64_t k = b->number; k > 0 && n < o->block_tokens; k--) n *= 2;
+    return n < o->block_tokens ? n : o->block_tokens;
+}
+
 bool block_is_full(const Block *b, const Order *o)
 {
-    return b->ids >= o->block_tokens || (o->pack && b->runs == run_room(o));
+    return b->ids >= tokens_wanted(b, o) || (o->pack && b->runs == run_room(o));
 }
 
 /* Ids of a shard have their special tokens among them. */

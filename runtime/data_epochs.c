@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,6 +98,13 @@ static void separate_shards(Epochs *e)
     e->sources->options.separator = by;
 }
 
+/* Of the first block: 30 ms of encoding, 64 rows at least. */
+static int64_t usual_first(const Order *o)
+{
+    enum { FIRST = 1 << 16 };
+    return FIRST > 64 * o->seq ? FIRST : 64 * o->seq;
+}
+
 static bool reads_pipe(const Epochs *e)
 {
     for (int i = 0; i < e->sources->n; i++)
@@ -161,6 +169,7 @@ Epochs *open_epochs(const Trainer *t, Tokenizer *k)
     e->held_order.validation = e->held_order.once = true;
     e->held_order.shuffle = false;
     e->held_order.block_tokens = r->eval_tokens ? r->eval_tokens : LATHE_EVAL_TOKENS;
+    e->order.first_tokens = usual_first(&e->order);
     if (strcmp(t->command, "train") == 0) check_data_memory(t, epochs_bytes(e));
     if (reads_pipe(e)) {
         e->order.once = true;
@@ -185,9 +194,10 @@ json_t *epochs_json(const Epochs *e)
     const Stream_sum *s = &at.before;
     json_t *sum = json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)s->documents, "tokens",
                             (json_int_t)s->tokens, "rows", (json_int_t)s->rows, "predicted", (json_int_t)s->predicted);
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "epoch", (json_int_t)at.epoch, "block", (json_int_t)at.block,
-                     "used", (json_int_t)at.used, "taken", (json_int_t)at.taken, "from", place_json(e, &at.from),
-                     "before", sum);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "epoch", (json_int_t)at.epoch, "block",
+                     (json_int_t)at.block, "used", (json_int_t)at.used, "taken", (json_int_t)at.taken, "predicted",
+                     (json_int_t)at.predicted, "first_tokens", (json_int_t)e->order.first_tokens, "from",
+                     place_json(e, &at.from), "before", sum);
 }
 
 static Place stored_place(const Epochs *e, const State *s, const json_t *from)
@@ -234,28 +244,53 @@ static Stream_at read_place(const Epochs *e, const State *s)
                                   .predicted = whole_member(s, before, "predicted", 0)}};
 }
 
+/* A checkpoint of before blocks grew, or targets were counted, has no number there: its blocks are all alike, and its
+ * rows count as full. */
+static void take_new_members(Epochs *e, const State *s, Stream_at *at)
+{
+    const json_t *all = json_object_get(json_object_get(s->all, "data"), "stream");
+    bool old = !json_object_get(all, "first_tokens");
+    e->order.first_tokens = old ? 0 : whole_member(s, all, "first_tokens", 0);
+    at->predicted = old ? at->taken * e->order.seq : whole_member(s, all, "predicted", 0);
+}
+
 void start_epochs(Epochs *e, const State *from)
 {
     Stream_at at;
-    if (from) at = read_place(e, from);
+    if (from) {
+        at = read_place(e, from);
+        take_new_members(e, from, &at);
+    }
     e->stream = open_stream(e->sources, e->tokenizer, &e->order, e->readers, from ? &at : NULL);
 }
 
-/* By reading all of it. */
-int64_t rows_of_an_epoch(Epochs *e)
+/* By reading: until so many targets that count, or the epoch's end. */
+static Stream_at read_ahead(const Epochs *e, const char *option, int64_t targets)
 {
     Order o = e->order;
     int code;
-    if (o.once) fail(EXIT_USAGE, NULL, "--epochs: standard input and pipes are read once; give --steps or --tokens");
+    if (o.once) fail(EXIT_USAGE, NULL, "--%s: standard input and pipes are read once; give --steps", option);
     o.once = true;
     Row_stream *s = open_stream(e->sources, e->tokenizer, &o, e->readers, NULL);
-    while (skip_rows(s, 1)) continue;
-    int64_t rows = stream_at(s).taken;
+    while (stream_at(s).predicted < targets && skip_rows(s, 1)) continue;
+    Stream_at at = stream_at(s);
     const char *failure = stream_failure(s, &code);
     if (failure) end_program(code, failure);
     close_stream(s);
-    return rows;
+    return at;
 }
+
+int64_t rows_of_an_epoch(const Epochs *e) { return read_ahead(e, "epochs", INT64_MAX).taken; }
+
+int64_t rows_for_targets(const Epochs *e, int64_t targets)
+{
+    if (!e->order.pack) return (targets + e->order.seq - 1) / e->order.seq;
+    Stream_at at = read_ahead(e, "tokens", targets);
+    if (at.predicted >= targets || at.predicted == 0) return at.taken;
+    return (int64_t)ceil((double)at.taken * ((double)targets / (double)at.predicted));
+}
+
+int64_t targets_taken(const Epochs *e) { return e->stream ? stream_at(e->stream).predicted : 0; }
 
 /* ------------------------------------------------------------------ rows into inputs */
 

@@ -182,6 +182,7 @@ static bool next_row(Row_stream *s, int64_t *k)
         if (!next_block(s)) return false;
     *k = s->at.used++;
     s->at.taken++;
+    s->at.predicted += row_targets(s->now, &s->o, *k);
     if (s->now->last && s->at.used == s->now->rows) end_epoch(s);
     return true;
 }

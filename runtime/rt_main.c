@@ -75,7 +75,7 @@ static const Option options[] = {
     {"steps", BENCH | PROFILE, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
     {"step", REPLAY, COUNT, AT(steps), NULL, "N", "the step to run, as the trainer counts them"},
     {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: times the size of the training data"},
-    {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on"},
+    {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on, padding left out"},
     {"tokens", GENERATE, KNOB, 0, "sample_tokens", "N", "tokens to write"},
     {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
      "changes a setting of the recipe"},

@@ -6,8 +6,8 @@
  * An epoch takes the files in an order drawn from (seed, epoch), their documents as they come, in blocks: documents, or
  * parts of long ones, until their ids reach block_tokens.  A block is cut into rows of seq tokens, and these are taken
  * in an order drawn from (seed, epoch, block).  So what comes next follows from a place, a handful of numbers, and
- * neither from threads nor from time; going on from a place reads one block again.  Every stage is bounded:
- * stream_bytes(). */
+ * neither from threads nor from time; going on from a place reads one block again.  The first blocks of the first epoch
+ * are small, so that the first step does not wait for a large one.  Every stage is bounded: stream_bytes(). */
 #ifndef STREAM_H
 #define STREAM_H
 
@@ -19,6 +19,7 @@
 typedef struct Order {      /* what decides on the rows */
     int64_t seq, stride;    /* ids of a row; from the start of one to that of the next, in a long document */
     int64_t block_tokens;   /* shuffled with each other */
+    int64_t first_tokens;   /* in the first block; each is twice the one before, up to block_tokens; 0: all are alike */
     bool pack;              /* documents apart from each other and padded; else one joined to the next */
     bool shuffle, once;     /* once: one epoch */
     bool validation;        /* those documents instead of the others */
@@ -37,6 +38,7 @@ typedef struct Stream_at { /* where in that order */
     Place from;            /* of the block's first part; file -1: the epoch's start */
     int64_t used;          /* rows of the block taken */
     int64_t taken;         /* rows taken in all */
+    int64_t predicted;     /* their targets that count */
     Stream_sum before;     /* of this epoch's blocks before this one */
 } Stream_at;
 

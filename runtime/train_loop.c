@@ -104,7 +104,7 @@ static void settle_steps(Training *r)
         fail(EXIT_USAGE, NULL, "--steps and --%s both say how long to train; give one",
              t->epochs ? "epochs" : "tokens");
     if (t->epochs) t->recipe.steps = (t->epochs * epoch_items(&r->data) + r->items - 1) / r->items;
-    if (t->tokens) t->recipe.steps = (t->tokens + r->items * r->data.seq - 1) / (r->items * r->data.seq);
+    if (t->tokens) t->recipe.steps = (items_for_units(&r->data, t->tokens) + r->items - 1) / r->items;
     if (t->recipe.steps < 1)
         fail(EXIT_USAGE, NULL,
              "the description does not say how long to train; give --steps N, --epochs N or --tokens N");

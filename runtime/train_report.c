@@ -116,8 +116,8 @@ static void print_epochs(const Report *r)
     const Epochs *e = r->data->epochs;
     fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s\n", epochs_text(e),
             grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s");
-    fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s tokens a step\n", grouped_text(e->held.rows),
-            grouped_text(e->order.seq), grouped_text(r->items_per_step * e->order.seq));
+    fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held.rows),
+            grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
 }
 
 static void print_banner(const Report *r)
@@ -153,9 +153,11 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
     r->tty = isatty(2);
     r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
     print_banner(r);
+    r->units = r->epoch.units = units_taken(d, at->step * items_per_step);
     r->last_step = seconds_now();
     r->started = r->last_step - at->elapsed;
-    r->epoch_started = r->last_step;
+    r->epoch.step = at->step;
+    r->epoch.started = r->last_step;
 }
 
 /* ------------------------------------------------------------------ the progress line */
@@ -182,10 +184,7 @@ static int terminal_width(void)
     return ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 120;
 }
 
-static double units_per_second(const Report *r)
-{
-    return (double)(r->items_per_step * r->data->seq) / (r->smooth_ms * 1e-3);
-}
+static double units_per_second(const Report *r) { return r->smooth_units / (r->smooth_ms * 1e-3); }
 
 /* Of documents in epochs: of the time between steps, what was spent waiting for data. */
 static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_data * 1e3 / r->smooth_ms : 0; }
@@ -243,8 +242,7 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
             "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
             "\"time\":%.3f%s}\n",
             (long long)done, s.loss, s.rate, s.norm, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
-            has_tokens(r->data) ? "tokens" : "rows", (long long)(done * r->items_per_step * r->data->seq),
-            now - r->started, data));
+            has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data));
     free(data);
 }
 
@@ -292,10 +290,12 @@ static void warn_of_waiting(Report *r, int64_t done, double now)
 void report_step(Report *r, int64_t done, Step s)
 {
     double now = seconds_now(), ms = (now - r->last_step) * 1e3;
-    int64_t n = done - r->first;
+    int64_t n = done - r->first, units = units_taken(r->data, done * r->items_per_step);
     double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
     r->smooth_ms += share * (ms - r->smooth_ms);
     r->smooth_data += share * (s.data - r->smooth_data);
+    r->smooth_units += share * ((double)(units - r->units) - r->smooth_units);
+    r->units = units;
     r->spent.data += s.data;
     r->spent.compute += s.compute;
     r->spent.update += s.update;
@@ -339,13 +339,14 @@ static Spent spent_since(const Spent *now, const Spent *then)
                    now->evaluation - then->evaluation, now->saving - then->saving};
 }
 
-/* Times and rates are those since the epoch, or the program, began. */
+/* Times and rates are those since the epoch, or the program, began; a token is a target that counts. */
 void report_epoch(Report *r, const Progress *p, const Stream_sum *sum)
 {
-    double now = seconds_now(), took = now - r->epoch_started, loss = p->epoch_loss / (double)p->epoch_steps;
-    Spent s = spent_since(&r->spent, &r->before_epoch);
+    double now = seconds_now(), took = now - r->epoch.started, loss = p->epoch_loss / (double)p->epoch_steps;
+    Spent s = spent_since(&r->spent, &r->epoch.spent);
     int64_t places = sum->rows * r->data->seq, number = sum->epoch + 1;
-    double units = (double)(sum->rows) / took, percent = 100 / took;
+    double rows = (double)((p->step - r->epoch.step) * r->items_per_step) / took;
+    double units = (double)(r->units - r->epoch.units) / took, percent = 100 / took;
     put_line(
         r, text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
                    "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f}\n",
@@ -356,11 +357,9 @@ void report_epoch(Report *r, const Progress *p, const Stream_sum *sum)
         "epoch %lld | loss %.4f | %s documents, %s tokens, %s sequences (%.1f %% padding) | %s tok/s, %s "
         "sequences/s | data %.1f %%, forward and backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving %.1f %%",
         (long long)number, loss, grouped_text(sum->documents), grouped_text(sum->tokens), grouped_text(sum->rows),
-        places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units * (double)r->data->seq),
-        rate_text(units), s.data * percent, s.compute * percent, s.update * percent, s.evaluation * percent,
-        s.saving * percent);
-    r->before_epoch = r->spent;
-    r->epoch_started = now;
+        places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
+        s.data * percent, s.compute * percent, s.update * percent, s.evaluation * percent, s.saving * percent);
+    r->epoch = (Epoch_start){now, p->step, r->units, r->spent};
 }
 
 void close_report(Report *r)

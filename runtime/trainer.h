@@ -458,11 +458,19 @@ typedef struct Spent { /* seconds of a run, or of an epoch */
     double data, compute, update, evaluation, saving;
 } Spent;
 
+typedef struct Epoch_start { /* or the program's, in the midst of an epoch */
+    double started;
+    int64_t step, units;
+    Spent spent;
+} Epoch_start;
+
 typedef struct Report {
     const Trainer *t;
     const Data *data;
-    Spent spent, before_epoch; /* in all; until the epoch began */
-    double epoch_started, smooth_data, next_data_warning;
+    Spent spent;
+    Epoch_start epoch;
+    int64_t units; /* rows, or targets that count, so far */
+    double smooth_data, smooth_units, next_data_warning;
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;

@@ -69,6 +69,11 @@ grep -q 'the data has ended after step' "$TMP/said" || tell "no word of the end"
 "$trainer" train --resume --out "$TMP/pipe" </dev/null >"$TMP/said" 2>&1 && tell "a pipe was resumed" || code=$?
 grep -q 'read once' "$TMP/said" || tell "exit code $code"
 
+# so many targets that count: not padding
+"$trainer" train --data "$TMP/corpus" --set documents=blank --tokens 20000 --out "$TMP/counted" >"$TMP/said" 2>&1 || tell "exit code $?"
+trained=$(grep '"split":"train"' "$TMP/counted/metrics.jsonl" | tail -n 1 | sed 's/.*"tokens":\([0-9]*\).*/\1/')
+[ "$trained" -ge 20000 ] && [ "$trained" -lt 20400 ] || tell "--tokens 20000 trained on $trained"
+
 # so many epochs
 "$trainer" train --data "$TMP/corpus" --set documents=blank --epochs 2 --out "$TMP/two" --set shuffle_tokens=100000 >"$TMP/said" 2>&1 || tell "exit code $?"
 grep -q '^epoch 1 |' "$TMP/said" || tell "no first epoch"

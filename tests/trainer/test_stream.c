@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEQ = 32, FILES = 5, DOCUMENTS = 400 };
+enum { SEQ = 32, FILES = 5, DOCUMENTS = 400, FIRST = 300, LONGEST = 800 };
 
 #define CHECK(condition)                                                                                               \
     ((condition) ? (void)0 : (printf("FAILED: %s:%d: %s\n", __FILE__, __LINE__, #condition), exit(1)))
@@ -109,6 +109,7 @@ static void same_for_any_readers(bool pack)
 {
     enum { ROWS = 4000 };
     Order o = order_of(pack, true);
+    o.first_tokens = FIRST;
     Row *one = first_rows(&o, 1, ROWS), *two = first_rows(&o, 2, ROWS), *eight = first_rows(&o, 8, ROWS);
     CHECK(memcmp(one, two, sizeof *one * ROWS) == 0);
     CHECK(memcmp(one, eight, sizeof *one * ROWS) == 0);
@@ -118,11 +119,20 @@ static void same_for_any_readers(bool pack)
     free(one), free(two), free(eight), free(other);
 }
 
+static int64_t counted(const Row *r, int rows)
+{
+    int64_t n = 0;
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < SEQ; k++) n += r[i].targets[k] >= 0;
+    return n;
+}
+
 static void goes_on_from_any_place(bool pack)
 {
     enum { ROWS = 3000, AFTER = 200 };
     uint32_t state = 99;
     Order o = order_of(pack, true);
+    o.first_tokens = FIRST;
     Row *all = first_rows(&o, 2, ROWS), row;
     Sources *from = open_corpus();
     for (int trial = 0; trial < 20; trial++) {
@@ -131,7 +141,7 @@ static void goes_on_from_any_place(bool pack)
         CHECK(skip_rows(s, at));
         Stream_at place = stream_at(s);
         close_stream(s);
-        CHECK(place.taken == at);
+        CHECK(place.taken == at && place.predicted == counted(all, at));
         s = open_stream(from, bytes, &o, 1 + (trial + 1) % 3, &place);
         for (int i = 0; i < AFTER; i++) {
             CHECK(take_row(s, &row));
@@ -141,6 +151,29 @@ static void goes_on_from_any_place(bool pack)
     }
     close_sources(from);
     free(all);
+}
+
+/* 300 ids, 600, 1200, 2000, 2000, … in the first epoch; 2000 in each block of the second. */
+static void first_blocks_grow(void)
+{
+    static const int64_t first[] = {300, 900, 2100, 4100, 6100}, second[] = {2000, 4000, 6000};
+    Order o = order_of(false, true);
+    o.first_tokens = FIRST;
+    Sources *from = open_corpus();
+    Row_stream *s = open_stream(from, bytes, &o, 1, NULL);
+    Row r;
+    for (int64_t block = 0, seen = 0; seen < 8;) {
+        CHECK(take_row(s, &r));
+        Stream_at at = stream_at(s);
+        if (at.block == block) continue;
+        block = at.block;
+        int64_t least = at.epoch == 0 && block <= 5 ? first[block - 1] : at.epoch && block <= 3 ? second[block - 1] : 0;
+        if (!block || !least) continue;
+        CHECK(at.before.tokens >= least && at.before.tokens < least + block * LONGEST);
+        seen++;
+    }
+    close_stream(s);
+    close_sources(from);
 }
 
 /* ------------------------------------------------------------------ which ids */
@@ -305,6 +338,7 @@ int main(void)
         same_for_any_readers(pack);
         goes_on_from_any_place(pack);
     }
+    first_blocks_grow();
     joined_is_the_text();
     each_document_once();
     sides_never_change();
