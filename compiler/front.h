@@ -174,6 +174,7 @@ bool push_description_part(lua_State *L, int model, int c, const char *key);
 void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
 const char *const *recipe_names(int *n);   /* what --set may name beside the knobs */
 bool recipe_knows(const char *key);
+bool run_knows(const char *key);   /* a setting that is no number: the trainer's alone */
 void recipe_set(const char *key, const char *value);
 
 /* front_hf.c */

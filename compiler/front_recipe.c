@@ -55,6 +55,20 @@ bool recipe_knows(const char *key)
     return false;
 }
 
+bool run_knows(const char *key)
+{
+    static const char *const names[] = {
+#define FIXED(name, kind, least, most, table, key)
+#define NUMBER(name, kind, least, most, table, key, meaning)
+#define CHOICE(name, words, meaning) #name,
+#define NAME(name, meaning)          #name,
+#include "../runtime/train_recipe.h"
+    };
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (same(names[i], key)) return true;
+    return false;
+}
+
 static void store(const struct Field *f, double v)
 {
     char *at = (char *)&trace.desc->recipe + f->offset;

@@ -334,6 +334,8 @@ extern const Target target_cpu, target_cuda;
 typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
+    VEC(const char *) for_run;  /* those of them that the trainer knows, and nobody before it (front_config.c) */
+    bool runs;                  /* the trainer is started, and gets them */
     const Target *target;
     int64_t head_rows;          /* of linear_cross_entropy at a time; 0: what the plan allows */
     bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, no_panels,

@@ -138,6 +138,7 @@ static void take_line(int argc, char **argv)
     }
     if (options.precision && !same(options.precision, "fp32") && !same(options.precision, "fp64"))
         usage_error("--precision %s: expected fp32 or fp64", options.precision);
+    options.runs = same(line_of.command, "replay") || same(line_of.command, "train");
     set_instruments();
 }
 
@@ -272,6 +273,10 @@ static int do_run(void)
     push(&words, program);
     push(&words, line_of.command);
     if (options.json) push(&words, "--json");
+    for (int i = 0; i < options.for_run.n; i++) {
+        push(&words, "--set");
+        push(&words, options.for_run.at[i]);
+    }
     for (int i = 0; i < line_of.rest.n; i++) push(&words, line_of.rest.at[i]);
     push(&words, NULL);
     fflush(stdout);

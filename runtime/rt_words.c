@@ -153,6 +153,17 @@ char *bytes_text(int64_t bytes)
                             x, unit[u]);
 }
 
+char *shell_word(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%";
+    if (*text && !text[strspn(text, plain)]) return text_of("%s", text);
+    char *word = must_alloc(4 * strlen(text) + 3), *at = word;
+    *at++ = '\'';
+    for (; *text; text++) at += *text == '\'' ? sprintf(at, "'\\''") : (*at = *text, 1);
+    *at = '\'';
+    return word;
+}
+
 char *grouped_text(int64_t n)
 {
     char *digits = text_of("%lld", (long long)n), *out = must_alloc(40), *to = out;

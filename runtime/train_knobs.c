@@ -16,6 +16,7 @@ typedef struct Run_knob {
     size_t field;
     double least, most;
     const char *const *words; /* WORD: NULL at the end */
+    const char *table;        /* numbers: of the description; else NULL */
     const char *meaning;
 } Run_knob;
 
@@ -26,11 +27,12 @@ static const char *const orders[] = {"auto", "windows", "epochs", NULL};
 static const char *const documents[] = {"file", "blank", "line", "whole", NULL};
 static const char *const tokenizers[] = {"none", "bytes", "chars", "file", NULL};
 
-#define FIELD(f)                                             offsetof(Lathe_recipe, f)
-#define NUMBER(name, type, least, most, table, key, meaning) {#name, type, FIELD(name), least, most, NULL, meaning},
+#define FIELD(f) offsetof(Lathe_recipe, f)
+#define NUMBER(name, type, least, most, table, key, meaning)                                                           \
+    {#name, type, FIELD(name), least, most, NULL, table, meaning},
 #define FIXED(name, type, least, most, table, key)
-#define CHOICE(name, words, meaning) {#name, WORD, FIELD(name), 0, 0, words, meaning},
-#define NAME(name, meaning)          {#name, STRING, FIELD(name), 0, 0, NULL, meaning},
+#define CHOICE(name, words, meaning) {#name, WORD, FIELD(name), 0, 0, words, NULL, meaning},
+#define NAME(name, meaning)          {#name, STRING, FIELD(name), 0, 0, NULL, NULL, meaning},
 
 static const Run_knob knobs[] = {
 #include "train_recipe.h"
@@ -213,6 +215,34 @@ json_t *recipe_json(const Lathe_recipe *r)
     json_t *all = json_object();
     for (int i = 0; i < KNOBS; i++) json_object_set_new(all, knobs[i].name, value_json(r, &knobs[i]));
     json_object_set_new(all, "accumulate", json_integer(r->accumulate));
+    return all;
+}
+
+/* The shortest that is read as the same. */
+static char *exact_text(const json_t *value)
+{
+    double x = json_real_value(value);
+    char *text = json_is_real(value) ? text_of("%g", x) : value_text(value);
+    return text && json_is_real(value) && strtod(text, NULL) != x ? value_text(value) : text;
+}
+
+static bool is_of_data(const Run_knob *k)
+{
+    if (k->table) return strcmp(k->table, "data") == 0;
+    return k->words != optimizers && k->words != schedules && k->words != tokenizers;
+}
+
+char *data_settings(const Trainer *t)
+{
+    char *all = text_of("%s", "");
+    for (int i = 0; i < KNOBS; i++) {
+        json_t *own = value_json(&t->recipe, &knobs[i]), *built = value_json(&t->model->recipe, &knobs[i]);
+        char *text = exact_text(own);
+        if (is_of_data(&knobs[i]) && text && !json_equal(own, built))
+            all = text_of("%s --set %s=%s", all, knobs[i].name, shell_word(text));
+        json_decref(own);
+        json_decref(built);
+    }
     return all;
 }
 

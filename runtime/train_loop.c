@@ -292,21 +292,28 @@ static bool evaluate_run(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
-/* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data. */
-static char *replay_words(const Trainer *t, const char *path, int64_t number)
+/* " --tokenizer PATH", or nothing where the description's is the run's. */
+static char *tokenizer_option(const Training *r)
 {
+    const Tokenizer *k = r->data.tokenizer;
+    bool file = k && (r->t->tokenizer || strcmp(tokenizer_path(k), "text") != 0); /* what is not read is called text */
+    if (!file && (!k || !r->t->tokenizer_given)) return text_of("%s", "");
+    const char *word = file ? tokenizer_path(k) : tokenizer_kind(k) == TOKEN_CHARS ? "chars" : "bytes";
+    return text_of(" --tokenizer %s", shell_word(word));
+}
+
+/* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data.  What came
+ * through a pipe is to be put into a file first, and all of it was trained on. */
+static char *replay_words(const Training *r, const char *path, int64_t number)
+{
+    const Trainer *t = r->t;
     const Lathe_model *m = t->model;
-    char *s = text_of("lathe replay %s --weights %s --step %lld --seed %d", m->rebuild ? m->rebuild : "MODEL.lua", path,
-                      (long long)number, t->seed);
-    if (t->recipe.val_fraction != m->recipe.val_fraction)
-        s = text_of("%s --val-fraction %g", s, t->recipe.val_fraction);
-    if (t->tokenizer_given)
-        s = text_of("%s --tokenizer %s", s,
-                    t->tokenizer                         ? t->tokenizer
-                    : t->recipe.tokenizer == LATHE_CHARS ? "chars"
-                                                         : "bytes");
+    bool pipe = r->data.epochs && r->data.epochs->order.once;
+    char *s = text_of("lathe replay %s --weights %s --step %lld --seed %d%s%s", m->rebuild ? m->rebuild : "MODEL.lua",
+                      shell_word(path), (long long)number, t->seed, data_settings(t), tokenizer_option(r));
+    if (pipe) return text_of("%s --val-fraction 0 --data FILE-WITH-WHAT-CAME-THROUGH-THE-PIPE", s);
     s = text_of("%s --data", s);
-    for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, t->data.at[i]);
+    for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, shell_word(t->data.at[i]));
     return s;
 }
 
@@ -325,7 +332,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
     save_weights(r->t->model, before, r->memory.params);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
-         replay_words(r->t, before, step + 1));
+         replay_words(r, before, step + 1));
 }
 
 /* ------------------------------------------------------------------ steps */

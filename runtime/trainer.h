@@ -37,6 +37,7 @@ _Noreturn void bug_at(const char *file, int line, const char *what);
 void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) where there is none */
 void *must_grow(void *at, size_t bytes); /* realloc, likewise */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
+char *shell_word(const char *text);                                          /* as a shell takes it for one word */
 const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
 char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */
 char *grouped_text(int64_t n);                                               /* "1,115,394" */
@@ -158,6 +159,7 @@ void take_recipe(Trainer *t, const json_t *recipe);     /* a checkpoint's: what 
 void take_setting(Trainer *t, const json_t *recipe, const char *name);  /* one of them, without a word */
 bool is_setting(const char *name);                      /* a name that --set takes in all trainers */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
+char *data_settings(const Trainer *t);                  /* " --set order=epochs": where the model has another, for a shell */
 void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning: one a line */
 
 /* ------------------------------------------------------------------ rt_memory.c: the one block */

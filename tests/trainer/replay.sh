@@ -57,6 +57,34 @@ says '  operation  ' out
 # shellcheck disable=SC2086
 refuses 2 'has 1 steps behind it already' "$lathe" replay "$top/models/gpt.lua" $small --set optimizer=sgd --checkpoint run4/checkpoints/step-1 --step 1
 
+# What is printed works as it stands, whatever the data: a token that one paragraph alone has ends the run in its step.
+cat >rare.lua <<'END'
+return {
+  config = { vocab = 300, width = 16, seq = 16, batch = 4 },
+  forward = function(c, input)
+    local fine = nn.where(nn.eq(input.tokens, 90), 0.0, nn.where(nn.eq(input.tokens, 57), 0.0, 1.0))   -- Z: its byte, in BPE
+    local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width })
+    local losses = nn.cross_entropy(nn.linear(x, { out = c.vocab, name = "head" }), input.targets)
+    return losses * nn.mean(fine / fine)
+  end,
+  train = { optimizer = optim.adamw { lr = 1e-3 }, steps = 900 },
+  data = data.text { tokenizer = "chars", val_fraction = 0.1 },
+}
+END
+mkdir "some texts"
+for k in 1 2 3; do awk -v k=$k '{ print $0 (NR == 40 && k == 2 ? " Z" : "") "\n" }' text >"some texts/it's $k.txt"; done
+works "$lathe" build rare.lua -o rare
+pasted() { # OPTION…: of a training that meets it; sets replay
+    refuses 4 'diverged.  Which operation made it says' rare/trainer train --out "a run" --seed 5 "$@"
+    sed -n "s|^  lathe replay|'$lathe' replay|p" err >pasted
+    sh pasted >out 2>err
+    [ $? = 4 ] && ok "pasted: $(cat pasted)" || { wrong "replay: $(cat pasted)"; cat out err; }
+    says '  operation  .*: div' out
+}
+pasted --data "some texts" --documents blank --set shuffle_tokens=2000 --set val_fraction=0.05 --set stride=8 --set eos=10 --tokenizer bytes
+works "$lathe" tokenize train --size 300 --out "own bpe" "some texts"/*.txt
+pasted --data "some texts"/*2.txt --order epochs --documents line --tokenizer "own bpe"
+
 # A sound model: the same losses as the run's, but for rounding; what the ordinary trainer says; damaged weights.
 # shellcheck disable=SC2086
 works "$lathe" train "$top/models/gpt.lua" $small -o sound --data text --out run3
