@@ -3,17 +3,18 @@
 
 return {
   config = {
-    vocab = 65, width = 64, hidden = 256, seq = 64, batch = 32, dropout = 0.0,
+    vocab = 65, width = 64, hidden = 256, layers = 1, seq = 64, batch = 32, dropout = 0.0,
     lr = 2e-3, final_lr = 2e-4, warmup = 50, steps = 2000, clip = 1.0, accumulate = 1, eval_every = 250, tokenizer = "chars",
   },
 
   configs = {
+    large = { hidden = 512, layers = 2, seq = 128 },
     tiny = { vocab = 11, width = 6, hidden = 7, seq = 5, batch = 2, steps = 20, warmup = 0, eval_every = 0, tokenizer = "bytes" },
   },
 
   forward = function(c, input)
     local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width, init = nn.init.normal(1) })
-    local h = nn.lstm(x, { name = "lstm", hidden = c.hidden })
+    local h = nn.lstm(x, { name = "lstm", hidden = c.hidden, layers = c.layers, dropout = c.dropout })
     h = nn.dropout(h, c.dropout)
     local head = nn.linear { name = "head", out = c.vocab }
     local logits = head(h)                      -- for generating; training does without

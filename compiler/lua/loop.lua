@@ -1,10 +1,9 @@
--- loop.lua: nn.stack, nn.map, nn.scan, and the recurrent layers made of them.
+-- loop.lua: nn.stack, nn.map, nn.scan, nn.checkpoint.
 local core = ...
 local nn = core.nn
 local options = core.use("options")
-local required, none = options.required, options.none
-local made = core.use("layer")
-local layer, param, fail = made.layer, made.param, made.fail
+local none = options.none
+local fail = core.use("layer").fail
 
 -- Carried values are a tensor or a table of tensors (of tables …).
 local function flatten(value, list, what, key)
@@ -199,30 +198,3 @@ end
 
 -- Calls f(...); what it computes is not kept for the backward pass but computed again.
 nn.checkpoint = core.checkpoint
-
--- ------------------------------------------------------------------ recurrent layers
-
--- One step: gates [B, 4H] in the order i, f, g, o; c [B, H]  ->  h, c.
-function nn.lstm_cell(gates, c)
-  local i, f, g, o = gates:chunk(4, -1)
-  c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
-  return nn.sigmoid(o) * nn.tanh(c), c
-end
-
-layer("lstm", "LSTM over time, [B, T, I] -> [B, T, H]; names and layout of torch.nn.LSTM", {
-  hidden = { "integer", required, "H" },
-  suffix = { "string", "_l0", "of the parameters' names" },
-}, function(_, o, x)
-  local H, B = o.hidden, x:size(0)
-  local init = nn.init.uniform(-1 / math.sqrt(H), 1 / math.sqrt(H))
-  local w_ih = param("weight_ih" .. o.suffix, { 4 * H, x:size(-1) }, init)
-  local w_hh = param("weight_hh" .. o.suffix, { 4 * H, H }, init)
-  local b_ih, b_hh = param("bias_ih" .. o.suffix, { 4 * H }, init), param("bias_hh" .. o.suffix, { 4 * H }, init)
-  local start = { h = nn.zeros { B, H }, c = nn.zeros { B, H } }
-  local last, ys = nn.scan(x, start, function(xt, s)
-    local gates = nn.dot(xt, w_ih, { contract = { 1, 1 } }) + b_ih + nn.dot(s.h, w_hh, { contract = { 1, 1 } }) + b_hh
-    local h, c = nn.lstm_cell(gates, s.c)
-    return { h = h, c = c }, h
-  end)
-  return ys, last
-end)

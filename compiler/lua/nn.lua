@@ -311,6 +311,7 @@ for _, name in ipairs(core.lua_methods) do
 end
 
 core.use("attention")           -- nn.positions, nn.position_embedding, nn.rotary, nn.attention
-core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint, nn.lstm
+core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint
+core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
 
 return nn

@@ -9,6 +9,7 @@ local checks = {
   number = function(v) return type(v) == "number" end,
   boolean = function(v) return type(v) == "boolean" end,
   string = function(v) return type(v) == "string" end,
+  word = function(v) return v == false or type(v) == "string" end,
   tensor = core.nn.is_tensor,
   init = function(v) return type(v) == "number" or type(v) == "table" and v.init ~= nil end,
   ["function"] = function(v) return type(v) == "function" end,
@@ -16,7 +17,7 @@ local checks = {
 }
 
 local what = {
-  integer = "an integer", number = "a number", boolean = "true or false", string = "a string", tensor = "a tensor",
+  integer = "an integer", number = "a number", boolean = "true or false", string = "a string", word = "a string or false", tensor = "a tensor",
   init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table",
 }
 

@@ -8,7 +8,7 @@ local out = {}
 
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
-local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", tensor = "lathe.Tensor",
+local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
   init = "number|lathe.Init", ["function"] = "function", table = "table" }
 
 local function option_class(name, spec)
@@ -136,7 +136,7 @@ for _, op in ipairs(core.ops) do
 end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, file in ipairs { "layer", "nn", "attention", "loop" } do write_library("nn", file) end
+for _, file in ipairs { "layer", "nn", "attention", "loop", "recurrent" } do write_library("nn", file) end
 write_library("optim")
 write_library("data")
 return table.concat(out, "\n")

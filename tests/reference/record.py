@@ -1,12 +1,12 @@
 """record.py: values, gradients and trajectories from PyTorch that the tests hold Lathe to.
 
-    python3 tests/reference/record.py [--check]
+    python3 tests/reference/record.py [--check] [NAME …]
 
-writes tests/reference/*.safetensors; with --check it compares what it would write with what is there.  Needs torch and
+writes tests/reference/*.safetensors, or those named; with --check it compares what it would write with what is there.  Needs torch and
 numpy; the tests do not, they read the files.  The models here are written with torch.nn and share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn, llama_*):
+A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
@@ -61,6 +61,9 @@ def safetensors(tensors, metadata):
 
 
 def save(name, tensors, metadata):
+    names = [word for word in sys.argv[1:] if not word.startswith("-")]
+    if names and name not in names:
+        return
     path, new = os.path.join(HERE, name + ".safetensors"), safetensors(tensors, metadata)
     if "--check" in sys.argv:
         with open(path, "rb") as f:
@@ -126,11 +129,40 @@ class CharRNN(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.embed = nn.Embedding(c["vocab"], c["width"])
-        self.lstm = nn.LSTM(c["width"], c["hidden"], batch_first=True)
+        self.lstm = nn.LSTM(c["width"], c["hidden"], c.get("layers", 1), batch_first=True)
         self.head = nn.Linear(c["hidden"], c["vocab"])
 
     def forward(self, ids):
         return self.head(self.lstm(self.embed(ids))[0])
+
+
+class Recurrent(nn.Module):
+    """tests/models/recurrent.lua: packed rows, learned first states, the last states in every logit."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.c, self.kind = c, c["kind"]
+        kinds = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+        more = {"nonlinearity": c["activation"]} if "activation" in c else {}
+        self.embed = nn.Embedding(c["vocab"], c["width"])
+        self.net = kinds[self.kind](c["width"], c["hidden"], c["layers"], bidirectional=c["both"], batch_first=True,
+                                    bias=c.get("bias") != "none", **more)
+        self.states = ("h", "c") if self.kind == "lstm" else ("h",)
+        walks = c["layers"] * (2 if c["both"] else 1)
+        for name in self.states:
+            setattr(self, "start_" + name, nn.Parameter(torch.empty(walks, 1, c["hidden"])))
+        self.head = nn.Linear(c["hidden"] * (2 if c["both"] else 1), c["vocab"])
+        self.sum = nn.Linear(c["hidden"] * walks * len(self.states), c["vocab"])
+
+    def forward(self, ids):
+        B, T = ids.shape
+        lengths = torch.arange(B) * 2 + T - 2 * B + 2 if self.c["ragged"] else torch.full((B,), T)
+        x = nn.utils.rnn.pack_padded_sequence(self.embed(ids), lengths, batch_first=True, enforce_sorted=False)
+        start = tuple(getattr(self, "start_" + name).expand(-1, B, -1).contiguous() for name in self.states)
+        ys, last = self.net(x, start if self.kind == "lstm" else start[0])
+        ys = nn.utils.rnn.pad_packed_sequence(ys, batch_first=True, total_length=T)[0]
+        states = torch.cat(last if self.kind == "lstm" else (last,)).transpose(0, 1).reshape(B, -1)
+        return self.head(ys) + self.sum(states).unsqueeze(1)
 
 
 class Llama(nn.Module):
@@ -275,6 +307,14 @@ def record_models():
     c = {"vocab": 65, "width": 12, "hidden": 20, "seq": 16, "batch": 3}
     plain = dict(recipe, beta2=0.999, decay=0.0)
     record_model("char_rnn", "models/char_rnn.lua", CharRNN(c), c, plain, 200)
+    c = dict(c, layers=2, seq=20, hidden=16)
+    record_model("char_rnn_2", "models/char_rnn.lua", CharRNN(c), c, recipe, 210)
+    c = {"vocab": 13, "width": 6, "hidden": 5, "layers": 2, "both": True, "seq": 7, "batch": 4, "ragged": True}
+    for i, (name, more) in enumerate({"lstm_both": {"kind": "lstm"}, "gru_both": {"kind": "gru"}, "rnn_both": {"kind": "rnn"},
+                                      "gru": {"kind": "gru", "layers": 1, "both": False, "ragged": False, "bias": "none"},
+                                      "rnn_relu": {"kind": "rnn", "layers": 3, "both": False, "activation": "relu"}}.items()):
+        d = dict(c, **more)
+        record_model(name, "tests/models/recurrent.lua", Recurrent(d), d, plain, 220 + i)
     llama = {"layers": 2, "heads": 4, "kv_heads": 2, "width": 24, "hidden": 34, "vocab": 13, "seq": 7, "batch": 3}
     constant = dict(plain, schedule="constant", lr=1e-3, final_lr=0.0, warmup=0, clip=0.0)
     c = dict(llama, tied=False, rope_theta=10000.0, eps=1e-6)

@@ -7,7 +7,7 @@
  *   then what the trainer knows of the model. */
 #include "model.h"
 
-/* d_lstm_mul: copy      char_rnn.lua:16 lstm      moves 32,768 bytes */
+/* d_lstm_mul: copy      char_rnn.lua:17 lstm      moves 32,768 bytes */
 KERNEL void lstm_fill_back(float (*RESTRICT d_lstm_mul)[HIDDEN])
 {
     for (int b = 0; b < BATCH; b++)
@@ -15,7 +15,7 @@ KERNEL void lstm_fill_back(float (*RESTRICT d_lstm_mul)[HIDDEN])
             d_lstm_mul[b][c] = 0;
 }
 
-/* embed_gather = embed_weight[tokens]      char_rnn.lua:15 embed      moves 1,056,768 bytes */
+/* embed_gather = embed_weight[tokens]      char_rnn.lua:16 embed      moves 1,056,768 bytes */
 KERNEL void make_embed_gather(float (*RESTRICT embed_gather)[64],
         const float (*RESTRICT embed_weight)[64], const int *RESTRICT tokens)
 {
@@ -26,7 +26,7 @@ KERNEL void make_embed_gather(float (*RESTRICT embed_gather)[64],
     }
 }
 
-/* d_lstm_permute: copy      char_rnn.lua:16 lstm      moves 1,048,576 bytes */
+/* d_lstm_permute: copy      char_rnn.lua:17 lstm      moves 1,048,576 bytes */
 KERNEL void lstm_copy_back(float (*RESTRICT d_lstm_permute)[32][64],
         const float (*RESTRICT embed_gather)[64][64])
 {
@@ -36,7 +36,7 @@ KERNEL void lstm_copy_back(float (*RESTRICT d_lstm_permute)[32][64],
                 d_lstm_permute[r][i][c] = embed_gather[i][r][c];
 }
 
-/* lstm_mul: copy      char_rnn.lua:16 lstm      moves 32,768 bytes */
+/* lstm_mul: copy      char_rnn.lua:17 lstm      moves 32,768 bytes */
 KERNEL void lstm_fill(int from, int to, float (*RESTRICT lstm_mul)[HIDDEN])
 {
     for (int b = from; b < to; b++)
@@ -44,18 +44,18 @@ KERNEL void lstm_fill(int from, int to, float (*RESTRICT lstm_mul)[HIDDEN])
             lstm_mul[b][c] = 0;
 }
 
-/* lstm_add2: add      char_rnn.lua:16 lstm      moves 401,408 bytes */
+/* lstm_add2: add      char_rnn.lua:17 lstm      moves 401,408 bytes */
 KERNEL void make_lstm_add(int from, int to, float (*RESTRICT lstm_add2)[4 * HIDDEN],
         const float (*RESTRICT lstm_dot2)[4 * HIDDEN], const float *RESTRICT lstm_bias_ih_l0,
         const float (*RESTRICT lstm_dot)[4 * HIDDEN], const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < 4 * HIDDEN; c++)
-            lstm_add2[b][c] = lstm_dot2[b][c] + lstm_bias_ih_l0[c] + lstm_dot[b][c] +
-                    lstm_bias_hh_l0[c];
+            lstm_add2[b][c] = lstm_dot2[b][c] + lstm_bias_ih_l0[c] +
+                    (lstm_dot[b][c] + lstm_bias_hh_l0[c]);
 }
 
-/* lstm_add, lstm_mul: mul, tanh, add      char_rnn.lua:16 lstm      moves 229,376 bytes */
+/* lstm_add, lstm_mul: mul, tanh, add      char_rnn.lua:17 lstm      moves 229,376 bytes */
 KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
         float (*RESTRICT lstm_mul)[HIDDEN], const float (*RESTRICT lstm_add_2)[HIDDEN],
         const float (*RESTRICT lstm_add2)[4 * HIDDEN])
@@ -71,7 +71,7 @@ KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
         }
 }
 
-/* lstm_mul2: copy      char_rnn.lua:16 lstm      moves 65,536 bytes */
+/* lstm_mul2: copy      char_rnn.lua:17 lstm      moves 65,536 bytes */
 KERNEL void lstm_copy(int from, int to, float (*RESTRICT lstm_mul2)[HIDDEN],
         const float (*RESTRICT lstm_mul)[HIDDEN])
 {
@@ -80,7 +80,7 @@ KERNEL void lstm_copy(int from, int to, float (*RESTRICT lstm_mul2)[HIDDEN],
             lstm_mul2[b][c] = lstm_mul[b][c];
 }
 
-/* lstm_permute: copy      char_rnn.lua:16 lstm      moves 4,194,304 bytes */
+/* lstm_permute: copy      char_rnn.lua:17 lstm      moves 4,194,304 bytes */
 KERNEL void lstm_copy_2(float (*RESTRICT lstm_permute)[64][HIDDEN],
         const float (*RESTRICT lstm_mul2)[32][HIDDEN])
 {
@@ -92,7 +92,7 @@ KERNEL void lstm_copy_2(float (*RESTRICT lstm_permute)[64][HIDDEN],
 
 /* linear_cross_entropy_sub2, accuracy_cast, linear_cross_entropy_sub,
  * d_head_bias: add, rmax, sub, exp, eq, where, cast, neg, sum, log, div, mul
- *     char_rnn.lua:20 linear_cross_entropy      moves 1,098,248 bytes */
+ *     char_rnn.lua:21 linear_cross_entropy      moves 1,098,248 bytes */
 KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entropy_sub)[VOCAB],
         float *RESTRICT linear_cross_entropy_sub2, float *RESTRICT accuracy_cast,
         float *RESTRICT d_head_bias, float (*RESTRICT d_head_bias_partial)[VOCAB],
@@ -155,7 +155,7 @@ KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entr
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* loss: sum, div      char_rnn.lua:20 linear_cross_entropy      moves 8,196 bytes */
+/* loss: sum, div      char_rnn.lua:21 linear_cross_entropy      moves 8,196 bytes */
 KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
         const float *RESTRICT linear_cross_entropy_sub2)
 {
@@ -166,7 +166,7 @@ KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
     *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
 }
 
-/* d_lstm_mul, d_lstm_concat: add, mul, tanh, sub      char_rnn.lua:16 lstm
+/* d_lstm_mul, d_lstm_concat: add, mul, tanh, sub      char_rnn.lua:17 lstm
  *     moves 425,984 bytes */
 KERNEL void lstm_tanh_back(int from, int to, float (*RESTRICT d_lstm_mul)[HIDDEN],
         float (*RESTRICT d_lstm_concat)[4 * HIDDEN], const float (*RESTRICT d_lstm_dot2)[HIDDEN],
@@ -195,7 +195,7 @@ KERNEL void lstm_tanh_back(int from, int to, float (*RESTRICT d_lstm_mul)[HIDDEN
         }
 }
 
-/* d_lstm_bias_ih_l0: sum      char_rnn.lua:16 lstm      moves 8,392,704 bytes */
+/* d_lstm_bias_ih_l0: sum      char_rnn.lua:17 lstm      moves 8,392,704 bytes */
 KERNEL void lstm_sum_back(float *RESTRICT d_lstm_bias_ih_l0,
         float (*RESTRICT d_lstm_bias_ih_l0_partial)[4 * HIDDEN],
         const float (*RESTRICT d_lstm_concat)[4 * HIDDEN])
@@ -214,7 +214,7 @@ KERNEL void lstm_sum_back(float *RESTRICT d_lstm_bias_ih_l0,
             d_lstm_bias_ih_l0[c] += d_lstm_bias_ih_l0_partial[k][c];
 }
 
-/* d_embed_weight[tokens] += d_lstm_dot, in order      char_rnn.lua:15 embed
+/* d_embed_weight[tokens] += d_lstm_dot, in order      char_rnn.lua:16 embed
  *     moves 549,120 bytes */
 KERNEL void embed_scatter_add_back(float (*RESTRICT d_embed_weight)[64],
         const float (*RESTRICT d_lstm_dot)[32][64], const int (*RESTRICT tokens)[64])
@@ -231,7 +231,7 @@ KERNEL void embed_scatter_add_back(float (*RESTRICT d_embed_weight)[64],
             }
 }
 
-/* d_lstm_bias_hh_l0: copy      char_rnn.lua:16 lstm      moves 8,192 bytes */
+/* d_lstm_bias_hh_l0: copy      char_rnn.lua:17 lstm      moves 8,192 bytes */
 KERNEL void lstm_copy_back_2(float *RESTRICT d_lstm_bias_hh_l0,
         const float *RESTRICT d_lstm_bias_ih_l0)
 {
@@ -241,7 +241,7 @@ KERNEL void lstm_copy_back_2(float *RESTRICT d_lstm_bias_hh_l0,
 
 /* logits, linear_cross_entropy_sub2, accuracy_cast, linear_cross_entropy_sub,
  * d_head_bias: add, rmax, sub, exp, eq, where, cast, neg, sum, log, div, mul
- *     char_rnn.lua:20 linear_cross_entropy      moves 2,163,468 bytes */
+ *     char_rnn.lua:21 linear_cross_entropy      moves 2,163,468 bytes */
 KERNEL void linear_cross_entropy_head_exp(float (*RESTRICT logits)[VOCAB],
         float (*RESTRICT linear_cross_entropy_sub)[VOCAB],
         float *RESTRICT linear_cross_entropy_sub2, float *RESTRICT accuracy_cast,
@@ -310,7 +310,7 @@ KERNEL void linear_cross_entropy_head_exp(float (*RESTRICT logits)[VOCAB],
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* lstm_add, lstm_mul2: mul, tanh, add      char_rnn.lua:16 lstm      moves 229,376 bytes */
+/* lstm_add, lstm_mul2: mul, tanh, add      char_rnn.lua:17 lstm      moves 229,376 bytes */
 KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
         float (*RESTRICT lstm_mul2)[HIDDEN], const float (*RESTRICT lstm_add3)[4 * HIDDEN])
 {
@@ -326,7 +326,7 @@ KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
         }
 }
 
-/* lstm_permute: copy      char_rnn.lua:16 lstm      moves 4,194,304 bytes */
+/* lstm_permute: copy      char_rnn.lua:17 lstm      moves 4,194,304 bytes */
 KERNEL void lstm_copy_3(int from, int to, float (*RESTRICT lstm_permute)[64][HIDDEN],
         const float (*RESTRICT lstm_mul2)[32][HIDDEN])
 {
@@ -339,7 +339,7 @@ KERNEL void lstm_copy_3(int from, int to, float (*RESTRICT lstm_permute)[64][HID
 }
 
 /* linear_cross_entropy_sub, accuracy_cast: add, rmax, sub, exp, eq, where, cast, neg, sum, log
- *     char_rnn.lua:21 accuracy      moves 565,508 bytes */
+ *     char_rnn.lua:22 accuracy      moves 565,508 bytes */
 KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
         float *RESTRICT linear_cross_entropy_sub, float *RESTRICT accuracy_cast,
         const float (*RESTRICT linear_cross_entropy_dot)[VOCAB], const float *RESTRICT head_bias,
@@ -379,7 +379,7 @@ KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
     }
 }
 
-/* embed_gather = embed_weight[tokens]      char_rnn.lua:15 embed      moves 516 bytes */
+/* embed_gather = embed_weight[tokens]      char_rnn.lua:16 embed      moves 516 bytes */
 KERNEL void embed_gather_2(float *RESTRICT embed_gather, const float (*RESTRICT embed_weight)[64],
         int tokens)
 {
@@ -388,16 +388,16 @@ KERNEL void embed_gather_2(float *RESTRICT embed_gather, const float (*RESTRICT 
         embed_gather[c] = embed_weight[id][c];
 }
 
-/* lstm_add2: add      char_rnn.lua:16 lstm      moves 20,480 bytes */
+/* lstm_add2: add      char_rnn.lua:17 lstm      moves 20,480 bytes */
 KERNEL void lstm_add_2(float *RESTRICT lstm_add2, const float *RESTRICT lstm_dot2,
         const float *RESTRICT lstm_bias_ih_l0, const float *RESTRICT lstm_dot,
         const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int i = 0; i < 4 * HIDDEN; i++)
-        lstm_add2[i] = lstm_dot2[i] + lstm_bias_ih_l0[i] + lstm_dot[i] + lstm_bias_hh_l0[i];
+        lstm_add2[i] = lstm_dot2[i] + lstm_bias_ih_l0[i] + (lstm_dot[i] + lstm_bias_hh_l0[i]);
 }
 
-/* lstm_c, lstm_h: mul, tanh, add      char_rnn.lua:16 lstm      moves 7,168 bytes */
+/* lstm_c, lstm_h: mul, tanh, add      char_rnn.lua:17 lstm      moves 7,168 bytes */
 KERNEL void lstm_tanh_3(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
         const float *RESTRICT lstm_add2)
 {
@@ -411,7 +411,7 @@ KERNEL void lstm_tanh_3(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
     }
 }
 
-/* logits: add      char_rnn.lua:19 head      moves 780 bytes */
+/* logits: add      char_rnn.lua:20 head      moves 780 bytes */
 KERNEL void head_add(float *RESTRICT logits, const float *RESTRICT head_dot,
         const float *RESTRICT head_bias)
 {
@@ -421,21 +421,21 @@ KERNEL void head_add(float *RESTRICT logits, const float *RESTRICT head_dot,
 
 /* Matrix products that are no plain ones: extents, and strides in numbers. */
 
-/* lstm_dot2 = embed_gather . lstm_weight_ih_l0      char_rnn.lua:16 lstm */
+/* lstm_dot2 = embed_gather . lstm_weight_ih_l0      char_rnn.lua:17 lstm */
 static const Lathe_gemm lstm_matmul_shape = {.nbatch = 1, .batch = {32}, .a_batch = {4096},
         .b_batch = {0}, .c_batch = {1024}, .M = 64, .N = 1024, .K = 64, .a_m = 64, .a_k = 1,
         .b_k = 1, .b_n = 64, .c_m = 32768, .c_n = 1};
 
-/* lstm_dot = lstm_mul . lstm_matmul_packed      char_rnn.lua:16 lstm */
+/* lstm_dot = lstm_mul . lstm_matmul_packed      char_rnn.lua:17 lstm */
 static const Lathe_gemm lstm_matmul_shape_2 = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,
         .b_k = 0, .b_n = 0, .c_m = 1024, .c_n = 1};
 
-/* d_lstm_dot2 = d_lstm_concat . lstm_matmul_back_packed      char_rnn.lua:16 lstm */
+/* d_lstm_dot2 = d_lstm_concat . lstm_matmul_back_packed      char_rnn.lua:17 lstm */
 static const Lathe_gemm lstm_matmul_back_shape = {.M = 32, .N = 256, .K = 1024, .a_m = 1024,
         .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 256, .c_n = 1};
 
 /* linear_cross_entropy_dot = lstm_permute . linear_cross_entropy_matmul_packed
- *     char_rnn.lua:20 linear_cross_entropy */
+ *     char_rnn.lua:21 linear_cross_entropy */
 static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65, .K = 256,
         .a_m = 256, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
 
@@ -767,37 +767,37 @@ static void run_decode(const Lathe_call *c)
 
 static const Lathe_param params[] = {
     {.name = "embed.weight", .export_name = "embed.weight",
-     .where = "models/char_rnn.lua:15", .rank = 2, .loops = 0,
+     .where = "models/char_rnn.lua:16", .rank = 2, .loops = 0,
      .dim = {65, 64}, .stride = {64, 1},
      .offset = offsetof(Char_rnn_params, embed_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 1, .init_b = 0},
     {.name = "lstm.weight_ih_l0", .export_name = "lstm.weight_ih_l0",
-     .where = "models/char_rnn.lua:16", .rank = 2, .loops = 0,
+     .where = "models/char_rnn.lua:17", .rank = 2, .loops = 0,
      .dim = {1024, 64}, .stride = {64, 1},
      .offset = offsetof(Char_rnn_params, lstm_weight_ih_l0) / sizeof(float), .decay = true,
      .init = LATHE_UNIFORM, .init_a = -0.0625, .init_b = 0.0625},
-    {.name = "lstm.weight_hh_l0", .export_name = "lstm.weight_hh_l0",
-     .where = "models/char_rnn.lua:16", .rank = 2, .loops = 0,
-     .dim = {1024, 256}, .stride = {256, 1},
-     .offset = offsetof(Char_rnn_params, lstm_weight_hh_l0) / sizeof(float), .decay = true,
-     .init = LATHE_UNIFORM, .init_a = -0.0625, .init_b = 0.0625},
     {.name = "lstm.bias_ih_l0", .export_name = "lstm.bias_ih_l0",
-     .where = "models/char_rnn.lua:16", .rank = 1, .loops = 0,
+     .where = "models/char_rnn.lua:17", .rank = 1, .loops = 0,
      .dim = {1024}, .stride = {1},
      .offset = offsetof(Char_rnn_params, lstm_bias_ih_l0) / sizeof(float), .decay = false,
      .init = LATHE_UNIFORM, .init_a = -0.0625, .init_b = 0.0625},
+    {.name = "lstm.weight_hh_l0", .export_name = "lstm.weight_hh_l0",
+     .where = "models/char_rnn.lua:17", .rank = 2, .loops = 0,
+     .dim = {1024, 256}, .stride = {256, 1},
+     .offset = offsetof(Char_rnn_params, lstm_weight_hh_l0) / sizeof(float), .decay = true,
+     .init = LATHE_UNIFORM, .init_a = -0.0625, .init_b = 0.0625},
     {.name = "lstm.bias_hh_l0", .export_name = "lstm.bias_hh_l0",
-     .where = "models/char_rnn.lua:16", .rank = 1, .loops = 0,
+     .where = "models/char_rnn.lua:17", .rank = 1, .loops = 0,
      .dim = {1024}, .stride = {1},
      .offset = offsetof(Char_rnn_params, lstm_bias_hh_l0) / sizeof(float), .decay = false,
      .init = LATHE_UNIFORM, .init_a = -0.0625, .init_b = 0.0625},
     {.name = "head.weight", .export_name = "head.weight",
-     .where = "models/char_rnn.lua:19", .rank = 2, .loops = 0,
+     .where = "models/char_rnn.lua:20", .rank = 2, .loops = 0,
      .dim = {65, 256}, .stride = {256, 1},
      .offset = offsetof(Char_rnn_params, head_weight) / sizeof(float), .decay = true,
      .init = LATHE_UNIFORM, .init_a = -0.0625, .init_b = 0.0625},
     {.name = "head.bias", .export_name = "head.bias",
-     .where = "models/char_rnn.lua:19", .rank = 1, .loops = 0,
+     .where = "models/char_rnn.lua:20", .rank = 1, .loops = 0,
      .dim = {65}, .stride = {1},
      .offset = offsetof(Char_rnn_params, head_bias) / sizeof(float), .decay = false,
      .init = LATHE_ZEROS, .init_a = 0, .init_b = 0},
@@ -824,49 +824,49 @@ static const Lathe_tensor train_out[] = {
 };
 static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */
     {0, "lstm_fill_back", "d_lstm_mul: copy",
-     "lstm", "char_rnn.lua:16", 0, 32768},
+     "lstm", "char_rnn.lua:17", 0, 32768},
     {1, "make_embed_gather", "embed_gather = embed_weight[tokens]",
-     "embed", "char_rnn.lua:15", 0, 1056768},
+     "embed", "char_rnn.lua:16", 0, 1056768},
     {2, "lstm_copy_back", "d_lstm_permute: copy",
-     "lstm", "char_rnn.lua:16", 0, 1048576},
+     "lstm", "char_rnn.lua:17", 0, 1048576},
     {3, "lstm_matmul_pack", "lstm_matmul_packed = lstm_weight_hh_l0, packed",
-     "lstm", "char_rnn.lua:16", 0, 2097152},
+     "lstm", "char_rnn.lua:17", 0, 2097152},
     {4, "lstm_matmul_back_pack", "lstm_matmul_back_packed = lstm_weight_hh_l0, packed",
-     "lstm", "char_rnn.lua:16", 0, 2097152},
+     "lstm", "char_rnn.lua:17", 0, 2097152},
     {5, "lstm_fill_back", "lstm_add: copy",
-     "lstm", "char_rnn.lua:16", 0, 32768},
+     "lstm", "char_rnn.lua:17", 0, 32768},
     {6, "lstm_matmul", "lstm_dot2 = embed_gather . lstm_weight_ih_l0",
-     "lstm", "char_rnn.lua:16", 268435456, 17301504},
+     "lstm", "char_rnn.lua:17", 268435456, 17301504},
     {7, "lstm_fill_to_time", "panel by panel: lstm_fill, time",
-     "lstm", "char_rnn.lua:16", 1073741824, 122191872},
+     "lstm", "char_rnn.lua:17", 1073741824, 122191872},
     {14, "lstm_copy_2", "lstm_permute: copy",
-     "lstm", "char_rnn.lua:16", 0, 4194304},
+     "lstm", "char_rnn.lua:17", 0, 4194304},
     {15, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
-     "linear_cross_entropy", "char_rnn.lua:20", 68157440, 2696192},
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192},
     {16, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
-     "linear_cross_entropy", "char_rnn.lua:20", 0, 1098248},
+     "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248},
     {17, "linear_cross_entropy_matmul", "d_head_weight = linear_cross_entropy_sub . lstm_permute",
-     "linear_cross_entropy", "char_rnn.lua:20", 68157440, 2696192},
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192},
     {18, "linear_cross_entropy_div", "loss: sum, div",
-     "linear_cross_entropy", "char_rnn.lua:20", 0, 8196},
+     "linear_cross_entropy", "char_rnn.lua:21", 0, 8196},
     {19, "linear_cross_entropy_div", "accuracy: sum, div",
-     "accuracy", "char_rnn.lua:21", 0, 8196},
+     "accuracy", "char_rnn.lua:22", 0, 8196},
     {20, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
-     "linear_cross_entropy", "char_rnn.lua:20", 68157440, 2696192},
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192},
     {21, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
-     "lstm", "char_rnn.lua:16", 1073741824, 130580480},
+     "lstm", "char_rnn.lua:17", 1073741824, 130580480},
     {27, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
-     "lstm", "char_rnn.lua:16", 1073741824, 11534336},
+     "lstm", "char_rnn.lua:17", 1073741824, 11534336},
     {28, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
-     "lstm", "char_rnn.lua:16", 268435456, 9175040},
+     "lstm", "char_rnn.lua:17", 268435456, 9175040},
     {29, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
-     "lstm", "char_rnn.lua:16", 0, 8392704},
+     "lstm", "char_rnn.lua:17", 0, 8392704},
     {30, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
-     "lstm", "char_rnn.lua:16", 268435456, 9175040},
+     "lstm", "char_rnn.lua:17", 268435456, 9175040},
     {31, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
-     "embed", "char_rnn.lua:15", 0, 549120},
+     "embed", "char_rnn.lua:16", 0, 549120},
     {32, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
-     "lstm", "char_rnn.lua:16", 0, 8192},
+     "lstm", "char_rnn.lua:17", 0, 8192},
 };
 static const Lathe_tensor grad_in[] = {
     {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {32, 64},
@@ -927,6 +927,7 @@ static const char *const knobs[][2] = {
     {"eval_every", "250"},
     {"final_lr", "0.0002"},
     {"hidden", "256"},
+    {"layers", "1"},
     {"lr", "0.002"},
     {"seq", "64"},
     {"steps", "2000"},
@@ -950,11 +951,11 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "60e6198a4e85efd0",
+            .source_hash = "91f5c7472fc2c2b0",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
-    .params = 7, .entries = 4, .states = 2, .knobs = 14, .categories = 9,
+    .params = 7, .entries = 4, .states = 2, .knobs = 15, .categories = 9,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Char_rnn_state),
     .parameter_count = 350593, .flat_elements = 350608,

@@ -14,21 +14,21 @@ enum {
 
 /* Parameters, and in the same layout their gradients: 350,593 numbers. */
 typedef struct Char_rnn_params {
-    float embed_weight[VOCAB][64];               /* embed.weight  char_rnn.lua:15 */
-    float lstm_weight_ih_l0[4 * HIDDEN][64];     /* lstm.weight_ih_l0  char_rnn.lua:16 */
-    float lstm_weight_hh_l0[4 * HIDDEN][HIDDEN]; /* lstm.weight_hh_l0  char_rnn.lua:16 */
-    float lstm_bias_ih_l0[4 * HIDDEN];           /* lstm.bias_ih_l0  char_rnn.lua:16 */
-    float lstm_bias_hh_l0[4 * HIDDEN];           /* lstm.bias_hh_l0  char_rnn.lua:16 */
-    float head_weight[VOCAB][HIDDEN];            /* head.weight  char_rnn.lua:19 */
-    float head_bias[VOCAB];                      /* head.bias  char_rnn.lua:19 */
+    float embed_weight[VOCAB][64];               /* embed.weight  char_rnn.lua:16 */
+    float lstm_weight_ih_l0[4 * HIDDEN][64];     /* lstm.weight_ih_l0  char_rnn.lua:17 */
+    float lstm_bias_ih_l0[4 * HIDDEN];           /* lstm.bias_ih_l0  char_rnn.lua:17 */
+    float lstm_weight_hh_l0[4 * HIDDEN][HIDDEN]; /* lstm.weight_hh_l0  char_rnn.lua:17 */
+    float lstm_bias_hh_l0[4 * HIDDEN];           /* lstm.bias_hh_l0  char_rnn.lua:17 */
+    float head_weight[VOCAB][HIDDEN];            /* head.weight  char_rnn.lua:20 */
+    float head_bias[VOCAB];                      /* head.bias  char_rnn.lua:20 */
     float head_bias_pad[15];
 } Char_rnn_params;
 _Static_assert(sizeof(Char_rnn_params) == 1402432, "the layout of the plan");
 
 /* Kept between calls of decode; zero at first. */
 typedef struct Char_rnn_state {
-    float lstm_c[1][HIDDEN];                                 /* char_rnn.lua:16 */
-    float lstm_h[1][HIDDEN];                                 /* char_rnn.lua:16 */
+    float lstm_c[1][HIDDEN];                                 /* char_rnn.lua:17 */
+    float lstm_h[1][HIDDEN];                                 /* char_rnn.lua:17 */
 } Char_rnn_state;
 
 typedef struct Char_rnn_train_in {

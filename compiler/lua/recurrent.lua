@@ -1,0 +1,139 @@
+-- recurrent.lua: nn.rnn, nn.gru, nn.lstm: names, layouts and equations of torch.nn.RNN, GRU and LSTM (batch_first).
+--
+-- All three are one walk over time with another cell.  Layers are unrolled, since the first has another width; each is a
+-- loop over time, or two of them where it is bidirectional.
+local core = ...
+local nn = core.nn
+local options = core.use("options")
+local required, none = options.required, options.none
+local made = core.use("layer")
+local layer, param, fail = made.layer, made.param, made.fail
+
+-- One step: gates [B, 4H] in the order i, f, g, o; c [B, H]  ->  h, c.
+function nn.lstm_cell(gates, c)
+  local i, f, g, o = gates:chunk(4, -1)
+  c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
+  return nn.sigmoid(o) * nn.tanh(c), c
+end
+
+-- A cell: the number of its gates, the names of its state, and a step.  x, h [B, gates · H]: what input and state bring
+-- to the gates, biases added; s: the state's tensors [B, H] by name.
+local lstm = { gates = 4, state = { "h", "c" } }
+function lstm.step(_, x, h, s)
+  local new, c = nn.lstm_cell(x + h, s.c)
+  return { h = new, c = c }
+end
+
+local gru = { gates = 3, state = { "h" } }      -- r, z, n; Cho et al. 2014, with the reset after the product
+function gru.step(_, x, h, s)
+  local xr, xz, xn = x:chunk(3, -1)
+  local hr, hz, hn = h:chunk(3, -1)
+  local r, z = nn.sigmoid(xr + hr), nn.sigmoid(xz + hz)
+  local n = nn.tanh(xn + r * hn)
+  return { h = n + z * (s.h - n) }
+end
+
+local rnn = { gates = 1, state = { "h" } }
+function rnn.step(o, x, h)
+  return { h = o.activation == "relu" and nn.relu(x + h) or nn.tanh(x + h) }
+end
+
+-- A product with weight[name]: rows of H a gate, drawn from ± 1 / sqrt(H); with a bias or without.
+local function gates_of(cell, o, kind, suffix, width, with_bias)
+  local rows, bound = cell.gates * o.hidden, 1 / math.sqrt(o.hidden)
+  local init = nn.init.uniform(-bound, bound)
+  local w = param("weight_" .. kind .. suffix, { rows, width }, init)
+  local b = with_bias and param("bias_" .. kind .. suffix, { rows }, init)
+  return function(v)
+    local y = nn.dot(v, w, { contract = { 1, 1 } })
+    return b and y + b or y
+  end
+end
+
+-- One direction of a layer: x [B, T, I], start: [B, H] by name  ->  [B, T, H], the last state.
+local function walk(cell, o, x, start, suffix, reverse)
+  local over_x = gates_of(cell, o, "ih", suffix, x:size(-1), o.bias)
+  local over_h = gates_of(cell, o, "hh", suffix, o.hidden, o.bias == "two")
+  local last, ys = nn.scan(x, start, function(xt, s)
+    local new = cell.step(o, over_x(xt), over_h(s.h), s)
+    return new, new.h
+  end, { reverse = reverse, lengths = o.lengths })
+  return ys, last
+end
+
+-- What the walk number k (layer by layer, forward before reverse) starts from.
+local function begins(cell, o, x, k)
+  local start = {}
+  for _, name in ipairs(cell.state) do
+    start[name] = o.start and o.start[name]:select(0, k) or nn.zeros { x:size(0), o.hidden }
+  end
+  return start
+end
+
+-- The states of all walks, [walks, B, H] by name.
+local function gathered(cell, states)
+  local out = {}
+  for _, name in ipairs(cell.state) do
+    local parts = {}
+    for k, s in ipairs(states) do parts[k] = s[name]:unsqueeze(0) end
+    out[name] = #parts == 1 and parts[1] or nn.concat(parts, 0)
+  end
+  return out
+end
+
+local function check(kind, cell, o, x)
+  local name = "nn." .. kind
+  if x.rank ~= 3 then fail("%s walks along time, x [batch, time, width], and x is %s", name, core.shape_text(x)) end
+  if o.hidden < 1 or o.layers < 1 then fail("%s: hidden and layers are 1 or more", name) end
+  if o.bias and o.bias ~= "two" and o.bias ~= "one" then
+    fail("%s: bias is \"two\", \"one\" or false, and this is '%s'", name, o.bias)
+  end
+  if kind == "rnn" and o.activation ~= "tanh" and o.activation ~= "relu" then
+    fail("%s: activation is \"tanh\" or \"relu\", and this is '%s'", name, o.activation)
+  end
+  local walks = o.layers * (o.bidirectional and 2 or 1)
+  for _, key in ipairs(o.start and cell.state or {}) do
+    local s = o.start[key]
+    if not nn.is_tensor(s) or s.rank ~= 3 or s:size(0) ~= walks or s:size(1) ~= x:size(0) or s:size(2) ~= o.hidden then
+      fail("%s: start%s is [layers%s, batch, hidden], here [%d, %d, %d], and this is %s", name,
+        #cell.state > 1 and "." .. key or "", o.bidirectional and " * 2" or "", walks, x:size(0), o.hidden, core.text(s))
+    end
+  end
+end
+
+-- Makes nn.KIND.  A state of one tensor is that tensor to the user, one of several a table.
+local function recurrent(kind, doc, cell, more)
+  local several = #cell.state > 1
+  local spec = {
+    hidden = { "integer", required, "H" },
+    layers = { "integer", 1, "one on top of the other" },
+    bidirectional = { "boolean", false, "whether each layer also walks from the end; results side by side, [B, T, 2H]" },
+    dropout = { "number", 0, "of what a layer gives to the next" },
+    bias = { "word", "two", "\"two\" vectors as in PyTorch, \"one\" (bias_ih) or false" },
+    start = { several and "table" or "tensor", none, "the first state, shaped like the last; default: zeros" },
+    lengths = { "tensor", none, "i32 [batch]: samples end there (reverse: begin there); beyond it results are zero" },
+  }
+  for key, row in pairs(more or {}) do spec[key] = row end
+  layer(kind, doc .. " over time, [B, T, I] -> [B, T, H], last state [layers (* 2), B, H]; names and layout of PyTorch's",
+    spec, function(_, given, x)
+      local o = setmetatable({}, { __index = given })
+      o.start = given.start and (several and given.start or { [cell.state[1]] = given.start })
+      check(kind, cell, o, x)
+      local states = {}
+      for k = 0, o.layers - 1 do
+        if k > 0 then x = nn.dropout(x, o.dropout) end
+        local halves = {}
+        for half = 1, o.bidirectional and 2 or 1 do
+          local suffix = "_l" .. k .. (half == 2 and "_reverse" or "")
+          halves[half], states[#states + 1] = walk(cell, o, x, begins(cell, o, x, #states), suffix, half == 2)
+        end
+        x = #halves == 2 and nn.concat(halves, -1) or halves[1]
+      end
+      local last = gathered(cell, states)
+      return x, several and last or last[cell.state[1]]
+    end)
+end
+
+recurrent("lstm", "LSTM", lstm)
+recurrent("gru", "GRU", gru)
+recurrent("rnn", "Elman's network", rnn, { activation = { "string", "tanh", "tanh or relu" } })
