@@ -202,8 +202,8 @@ static void put_token(const Tokenizer *t, const char *path, int64_t place, int64
     if (id < 0 || id >= tokenizer_size(t))
         fail(EXIT_DATA, text_of("%s: token %lld", path, (long long)place), "is id %lld, and %s has %lld", (long long)id,
              tokenizer_path(t), (long long)tokenizer_size(t));
-    int64_t n = token_bytes(t, (int32_t)id, &at);
-    if (n) fwrite(at, 1, (size_t)n, out);
+    int64_t n = token_bytes(t, (int32_t)id, &at), left_out = place == 0 && n && at[0] == ' ' && adds_blank(t);
+    if (n > left_out) fwrite(at + left_out, 1, (size_t)(n - left_out), out);
 }
 
 static void decode_shard(const Tokenizer *t, Stretch s, int64_t n, int size, FILE *out)

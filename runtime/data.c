@@ -59,7 +59,8 @@ Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
     Tokenizer *saved = !folder ? NULL : t->tokenizer_given ? saved_plain(folder, kind) : saved_tokenizer(folder);
     if (saved && unread_tokenizer(saved))
         fail(EXIT_DATA, tokenizer_path(saved),
-             "expected a tokenizer of bytes, characters, words or a byte-level BPE, found %s, which this trainer does "
+             "expected a tokenizer of bytes, characters, words, a byte-level BPE or a Unigram, found %s, which this "
+             "trainer does "
              "not read; --tokenizer bytes (or chars, or a FILE) goes without it, and gives ids other meanings",
              unread_tokenizer(saved));
     if (!saved && t->recipe.tokenizer == LATHE_TOKENIZER_FILE)

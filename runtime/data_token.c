@@ -29,11 +29,16 @@ void free_tokenizer(Tokenizer *t)
     free(t->id);
     free(t->merge);
     free(t->pair);
+    free_trie(&t->trie);
+    free_normals(t->normals);
+    free(t->score);
     free(t->text);
     free(t->other);
     free(t->path);
     free(t);
 }
+
+static bool has_strings(const Tokenizer *t) { return t->kind != TOKEN_BYTES && t->kind != TOKEN_CHARS; }
 
 Token_kind tokenizer_kind(const Tokenizer *t) { return t->kind; }
 int64_t tokenizer_size(const Tokenizer *t) { return t->n; }
@@ -45,14 +50,14 @@ int32_t special_id(const Tokenizer *t, const char *text)
     int64_t n = (int64_t)strlen(text);
     for (int i = 0; i < t->specials; i++)
         if (t->special[i].bytes == n && memcmp(t->special[i].text, text, (size_t)n) == 0) return t->special[i].id;
-    return t->kind == TOKEN_WORDS || t->kind == TOKEN_BPE ? find_string(&t->token, text, n) : -1;
+    return has_strings(t) ? find_string(&t->token, text, n) : -1;
 }
 
 int32_t token_of_text(const Tokenizer *t, const char *text)
 {
     int64_t n = (int64_t)strlen(text);
     uint32_t code;
-    if (t->kind == TOKEN_WORDS || t->kind == TOKEN_BPE) return find_string(&t->token, text, n);
+    if (has_strings(t)) return find_string(&t->token, text, n);
     if (t->kind == TOKEN_BYTES) return n == 1 && (unsigned char)text[0] < t->n ? (unsigned char)text[0] : -1;
     return n && decode_utf8((const unsigned char *)text, n, &code) == n ? t->id[code] - 1 : -1;
 }
@@ -69,10 +74,12 @@ int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at)
     return n;
 }
 
+bool adds_blank(const Tokenizer *t) { return t->kind == TOKEN_UNIGRAM && (t->prefix_space || t->prefix_pieces); }
+
 char *tokenizer_text(const Tokenizer *t)
 {
     if (t->text) return text_of("%s", t->text);
-    return t->kind == TOKEN_BYTES || t->kind == TOKEN_CHARS ? plain_text(t) : hf_text(t);
+    return has_strings(t) ? hf_text(t) : plain_text(t);
 }
 
 uint64_t tokenizer_hash(const Tokenizer *t)
@@ -85,8 +92,8 @@ uint64_t tokenizer_hash(const Tokenizer *t)
 
 char *tokenizer_words(const Tokenizer *t)
 {
-    static const char *const words[] = {"bytes", "characters", "words", "BPE"};
-    if (t->kind == TOKEN_BPE) return text_of("BPE of %s tokens", grouped_text(t->n));
+    static const char *const words[] = {"bytes", "characters", "words", "BPE", "Unigram"};
+    if (t->kind >= TOKEN_BPE) return text_of("%s of %s tokens", words[t->kind], grouped_text(t->n));
     return text_of("%s %s", grouped_text(t->n), words[t->kind]);
 }
 
@@ -101,11 +108,13 @@ void free_ids(Ids *ids)
 struct Encoder {
     const Tokenizer *t;
     const char *place;  /* for messages */
-    Splitter *splitter; /* BPE */
-    Merger *merger;
+    Splitter *splitter; /* BPE, Unigram */
+    Pieces *pieces;
     Ids *out;   /* of the call */
-    char *room; /* of words, and of text with a blank before it */
-    int64_t room_bytes;
+    bool signs; /* in the text */
+    Draft_text normal[2];
+    char *room, *word; /* of words, and of text with a blank before it; of a piece with one */
+    int64_t room_bytes, word_bytes;
 };
 
 Encoder *open_encoder(const Tokenizer *t)
@@ -114,9 +123,9 @@ Encoder *open_encoder(const Tokenizer *t)
     bug_if(t->other || !t->n);
     e->t = t;
     e->place = t->path;
-    if (t->kind != TOKEN_BPE) return e;
+    if (t->kind < TOKEN_BPE) return e;
     e->splitter = open_splitter(t, &e->place);
-    e->merger = open_merger(t, &e->place);
+    e->pieces = open_pieces(t, &e->place);
     return e;
 }
 
@@ -124,26 +133,23 @@ void close_encoder(Encoder *e)
 {
     if (!e) return;
     if (e->splitter) close_splitter(e->splitter);
-    if (e->merger) close_merger(e->merger);
+    close_pieces(e->pieces);
     free(e->room);
+    free(e->word);
+    free(e->normal[0].at);
+    free(e->normal[1].at);
     free(e);
 }
 
-int64_t encoder_heap(const Tokenizer *t) { return t->kind == TOKEN_BPE ? MERGER_BYTES : 0; }
+int64_t encoder_heap(const Tokenizer *t) { return t->kind >= TOKEN_BPE ? PIECES_BYTES : 0; }
 void encoder_place(Encoder *e, const char *place) { e->place = place ? place : e->t->path; }
 
-static char *need_room(Encoder *e, int64_t bytes)
+static char *need_bytes(char **room, int64_t *there, int64_t bytes)
 {
-    if (bytes <= e->room_bytes) return e->room;
-    free(e->room);
-    e->room_bytes = bytes * 2;
-    return e->room = must_alloc((size_t)e->room_bytes);
-}
-
-static void put_id(Ids *out, int32_t id)
-{
-    need_ids(out, 1);
-    out->at[out->n++] = id;
+    if (bytes <= *there) return *room;
+    free(*room);
+    *there = bytes * 2;
+    return *room = must_alloc((size_t)*there);
 }
 
 static void encode_as_bytes(const Encoder *e, const char *text, int64_t n)
@@ -178,7 +184,7 @@ static void encode_characters(const Encoder *e, const char *text, int64_t n)
 
 static void encode_words(Encoder *e, const char *text, int64_t n)
 {
-    char *word = need_room(e, 4 * n + 8);
+    char *word = need_bytes(&e->room, &e->room_bytes, 4 * n + 8);
     int64_t bytes, from = 0;
     while (next_word(e->t, text, &from, n, word, &bytes)) {
         int32_t id = find_string(&e->t->token, word, bytes);
@@ -189,29 +195,74 @@ static void encode_words(Encoder *e, const char *text, int64_t n)
 static void take_piece(void *encoder, const char *at, int64_t n)
 {
     Encoder *e = encoder;
-    merge_piece(e->merger, at, n, e->out);
+    encode_piece(e->pieces, at, n, e->out);
 }
 
-static void encode_pieces(Encoder *e, const char *text, int64_t n)
+static char *after_blank(char **room, int64_t *there, const char *at, int64_t n)
 {
-    if (e->t->prefix_space && n > 0 && text[0] != ' ') {
-        char *room = need_room(e, n + 1);
-        room[0] = ' ';
-        memcpy(room + 1, text, (size_t)n);
-        text = room;
-        n++;
+    char *to = need_bytes(room, there, n + 1);
+    to[0] = ' ';
+    memcpy(to + 1, at, (size_t)n);
+    return to;
+}
+
+static const char blank_sign[] = "\xe2\x96\x81"; /* U+2581 */
+
+static bool has_sign(const char *text, int64_t n)
+{
+    const char *at = text, *end = text + n;
+    for (; end - at >= 3 && (at = memchr(at, blank_sign[0], (size_t)(end - at - 2))); at++)
+        if (memcmp(at, blank_sign, 3) == 0) return true;
+    return false;
+}
+
+static const char *without_signs(Encoder *e, const char *text, int64_t *n)
+{
+    char *room = need_bytes(&e->room, &e->room_bytes, *n), *to = room;
+    for (int64_t i = 0; i < *n;) {
+        bool sign = *n - i >= 3 && memcmp(text + i, blank_sign, 3) == 0;
+        *to++ = sign ? ' ' : text[i];
+        i += sign ? 3 : 1;
     }
-    split_text(e->splitter, text, n, take_piece, e);
+    *n = to - room;
+    return room;
+}
+
+/* Each blank begins a piece of its own. */
+static void take_blanks(void *encoder, const char *at, int64_t n)
+{
+    Encoder *e = encoder;
+    if (e->signs) at = without_signs(e, at, &n);
+    if (e->t->prefix_pieces && at[0] != ' ') at = after_blank(&e->word, &e->word_bytes, at, n++);
+    for (int64_t i = 0; i < n;) {
+        const char *end = e->t->cut_blanks ? memchr(at + i + 1, ' ', (size_t)(n - i - 1)) : NULL;
+        int64_t piece = end ? end - at - i : n - i;
+        encode_piece(e->pieces, at + i, piece, e->out);
+        i += piece;
+    }
+}
+
+/* begins: nothing stands before text. */
+static void encode_pieces(Encoder *e, const char *text, int64_t n, bool begins)
+{
+    const Tokenizer *t = e->t;
+    if (t->normals) text = normal_text(t->normals, text, &n, e->normal);
+    e->signs = t->blank_sign && has_sign(text, n);
+    if (t->prefix_space && (begins || !t->prefix_first) && n > 0 && text[0] != ' ' &&
+        !(t->blank_sign && has_sign(text, n < 3 ? n : 3)))
+        text = after_blank(&e->word, &e->word_bytes, text, n++);
+    split_text(e->splitter, text, n, t->kind == TOKEN_BPE ? take_piece : take_blanks, e);
 }
 
 /* Text without special tokens in it. */
-static void encode_stretch(Encoder *e, const char *text, int64_t n)
+static void encode_stretch(Encoder *e, const char *text, int64_t n, bool begins)
 {
     switch (e->t->kind) {
     case TOKEN_BYTES: encode_as_bytes(e, text, n); break;
     case TOKEN_CHARS: encode_characters(e, text, n); break;
     case TOKEN_WORDS: encode_words(e, text, n); break;
-    case TOKEN_BPE: encode_pieces(e, text, n); break;
+    case TOKEN_BPE:
+    case TOKEN_UNIGRAM: encode_pieces(e, text, n, begins); break;
     }
 }
 
@@ -226,12 +277,12 @@ void encode_bytes(Encoder *e, const char *text, int64_t n, Ids *out)
         if (which < 0) break;
         const Special *s = &t->special[which];
         while (s->left && end > from && is_blank(text[end - 1])) end--;
-        encode_stretch(e, text + from, end - from);
+        encode_stretch(e, text + from, end - from, from == 0);
         put_id(out, s->id);
         from = at + s->bytes;
         while (s->right && from < n && is_blank(text[from])) from++;
     }
-    encode_stretch(e, text + from, n - from);
+    encode_stretch(e, text + from, n - from, from == 0);
 }
 
 /* ------------------------------------------------------------------ where text may be cut */
@@ -251,14 +302,15 @@ static int64_t cut_characters(const char *text, int64_t n)
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/* Words: behind a blank, which belongs to none.  Published patterns of BPE: between a letter and a blank: letters are
+/* Words: behind a blank, which belongs to none.  Unigram models without patterns: before a blank, which begins a piece.
+ * Published patterns: between a letter and a blank: letters are
  * matched by runs of letters alone, which a blank ends as the end of the text does; no expression looks back, and those
  * that look ahead, by one character, have only blanks before them. */
 static bool may_cut(const Tokenizer *t, const char *text, int64_t n, int64_t k)
 {
-    bool pieces = t->kind == TOKEN_WORDS
-                      ? is_blank(text[k - 1])
-                      : k < n && is_letter(text[k - 1]) && is_blank(text[k]) && (!t->prefix_space || text[k] == ' ');
+    bool pieces = t->kind == TOKEN_WORDS ? is_blank(text[k - 1])
+                                         : k < n && is_letter(text[k - 1]) && is_blank(text[k]) &&
+                                               (text[k] == ' ' || (t->stages && !t->prefix_space));
     return pieces && !(t->specials && special_crosses(t, text, n, k));
 }
 
@@ -267,7 +319,7 @@ int64_t safe_cut(Encoder *e, const char *text, int64_t n)
     const Tokenizer *t = e->t;
     if (t->kind == TOKEN_BYTES) return n;
     if (t->kind == TOKEN_CHARS) return cut_characters(text, n);
-    if (t->kind == TOKEN_BPE && !t->letters_end) return 0;
+    if (t->kind >= TOKEN_BPE && !t->letters_end) return 0;
     int64_t k = n;
     while (k > 0 && !may_cut(t, text, n, k)) k--;
     return k;

@@ -48,6 +48,26 @@ static inline uint64_t quick_hash(const char *at, int64_t n)
     return h ^ h >> 32;
 }
 
+/* ------------------------------------------------------------------ data_token_trie.c: tokens that begin at a place */
+
+typedef struct Edge { /* from a node by a byte to the next node */
+    uint64_t key;     /* node << 8 | byte */
+    int32_t to;       /* 0: a free place, since no edge leads to the root */
+    int32_t id;       /* of the token that ends there; -1: none */
+} Edge;
+
+typedef struct Trie {
+    Edge *edge; /* [slots] by hash */
+    uint64_t slots;
+    int32_t nodes; /* without the root, 0 */
+} Trie;
+
+static inline uint64_t edge_key(int32_t node, char byte) { return (uint64_t)node << 8 | (unsigned char)byte; }
+
+void add_to_trie(Trie *t, const char *at, int64_t n, int32_t id);
+const Edge *follow_byte(const Trie *t, int32_t node, char byte); /* NULL: no token goes on so */
+void free_trie(Trie *t);
+
 /* ------------------------------------------------------------------ a tokenizer */
 
 typedef struct Pair {   /* BPE: two tokens that become one */
@@ -63,7 +83,7 @@ typedef struct Special { /* a token that text is cut at before anything else */
     bool left, right; /* takes blanks on that side with it */
 } Special;
 
-enum { MAX_STAGES = 8, LONGEST_RANK = 1000 }; /* LONGEST_RANK: bytes of a token of tiktoken */
+enum { MAX_STAGES = 8, LONGEST_TOKEN = 1 << 15, LONGEST_RANK = 1000 }; /* bytes; LONGEST_RANK: tiktoken's */
 
 typedef struct Split { /* a stage of cutting text into pieces (data_token_split.c) */
     char *pattern;     /* regular expression: its matches are pieces */
@@ -73,32 +93,43 @@ typedef struct Split { /* a stage of cutting text into pieces (data_token_split.
     bool jit;
 } Split;
 
+typedef struct Normals Normals; /* data_token_normal.c */
+
 struct Tokenizer {
     Token_kind kind;
     char *path;    /* of its file, for messages */
     char *other;   /* what it is instead, where that cannot be read */
     int32_t n;     /* ids are below */
-    Strings token; /* WORDS, BPE: bytes of each id; found: those that text can give */
+    Strings token; /* all but BYTES, CHARS: bytes of each id; found: those that text can give */
     /* CHARS */
     uint32_t *character; /* [n] code point of each id */
     int32_t *id;         /* [CODE_POINTS] id + 1; 0: none */
     /* WORDS */
     bool lower, punctuation;
     Strings shown;   /* each word and a blank, for decoding */
-    /* WORDS, BPE: for what has no token; -1: the program ends there */
-    int32_t unknown;
-    /* BPE */
+    int32_t unknown; /* for what has no token; -1: the program ends there */
+    /* UNIGRAM: in a file that writes blanks as U+2581 token[] has blanks */
+    Trie trie;     /* of what text can give */
+    double *score; /* [n] log probability */
+    double unknown_score;
+    Normals *normals;   /* what is done to text first; NULL: nothing */
+    bool blank_sign;    /* U+2581 in text is a blank */
+    bool cut_blanks;    /* a piece begins at each blank */
+    bool prefix_first;  /* prefix_space only where the text begins, not after a special token */
+    bool prefix_pieces; /* a blank before each piece that does not begin with one */
+    /* BPE, UNIGRAM: how text is cut */
     int32_t byte_id[256]; /* -1: none */
-    int32_t (*merge)[2];  /* [merges] in order; by_token: none */
-    int64_t merges;
-    Pair *pair; /* [pairs], a power of two */
-    uint64_t pairs;
-    bool whole;        /* a piece that is a token is that token, whatever its merges */
-    bool by_token;     /* tiktoken: the rank of a pair is the id of the token it makes */
-    bool prefix_space; /* a blank before each text that does not begin with one */
+    bool prefix_space;    /* a blank before each text that does not begin with one */
     int stages;
     Split stage[MAX_STAGES];
     bool letters_end; /* a piece ends between a letter of ASCII and a blank, whatever is around: safe_cut */
+    /* BPE */
+    int32_t (*merge)[2]; /* [merges] in order; by_token: none */
+    int64_t merges;
+    Pair *pair; /* [pairs], a power of two */
+    uint64_t pairs;
+    bool whole;    /* a piece that is a token is that token, whatever its merges */
+    bool by_token; /* tiktoken: the rank of a pair is the id of the token it makes */
     Special *special;
     int specials;
     bool starts[256]; /* bytes that special tokens start with */
@@ -117,6 +148,20 @@ char *plain_text(const Tokenizer *t); /* our own tokenizer.json of bytes and cha
 /* False: not of that kind. */
 bool take_plain(Tokenizer *t, const json_t *all);
 bool take_hf_plain(Tokenizer *t, const json_t *all);
+
+/* ------------------------------------------------------------------ data_token_normal.c: other text for text */
+
+typedef struct Draft_text { /* put together from pieces */
+    char *at;
+    int64_t n, room;
+} Draft_text;
+
+/* False: text may no longer be cut before a blank; t->other where the part is not known. */
+bool take_normalizer(Tokenizer *t, const json_t *part);
+const char *normal_text(const Normals *all, const char *text, int64_t *n, Draft_text room[2]);
+void free_normals(Normals *all);
+int64_t decode_base64(const char *at, int64_t n, char *out); /* bytes; -1: it is none; data_token_files.c */
+bool is_space_at(const char *at, int64_t n); /* text begins with Unicode's White_Space; data_token_words.c */
 
 /* ------------------------------------------------------------------ data_token_split.c: regular expressions */
 
@@ -145,10 +190,24 @@ bool is_blank(char c);                                                          
 void set_pairs(Tokenizer *t);       /* of merge[] */
 void set_token_pairs(Tokenizer *t); /* by_token: of all ways to make a token of two */
 typedef struct Merger Merger;       /* of one thread: memory and cache */
-enum { MERGER_BYTES = 8 << 20 };    /* the most it takes, but for pieces of more than a million bytes */
 Merger *open_merger(const Tokenizer *t, const char *const *place);
 void close_merger(Merger *m);
 void merge_piece(Merger *m, const char *at, int64_t n, Ids *out);
+
+/* ------------------------------------------------------------------ data_token_unigram.c */
+
+typedef struct Lattice Lattice; /* of one thread: memory */
+Lattice *open_lattice(const Tokenizer *t, const char *const *place);
+void close_lattice(Lattice *l);
+void unigram_piece(Lattice *l, const char *at, int64_t n, Ids *out);
+
+/* ------------------------------------------------------------------ data_token_pieces.c: a piece of either, cached */
+
+typedef struct Pieces Pieces;    /* of one thread */
+enum { PIECES_BYTES = 8 << 20 }; /* the most it takes, but for pieces of more than 100,000 bytes */
+Pieces *open_pieces(const Tokenizer *t, const char *const *place);
+void close_pieces(Pieces *p);
+void encode_piece(Pieces *p, const char *at, int64_t n, Ids *out);
 
 /* ------------------------------------------------------------------ data_token_merges.c: learning them */
 
@@ -164,17 +223,41 @@ bool next_word(const Tokenizer *t, const char *text, int64_t *from, int64_t n, c
 /* ------------------------------------------------------------------ data_token_json.c, data_token_out.c:
  * tokenizer.json */
 
-char *hf_text(const Tokenizer *t);                                 /* as Hugging Face has it, of BPE and words */
-void take_hf(Tokenizer *t, json_t *all);                           /* BPE and words; other kinds leave t->other */
-void finish_tokens(Tokenizer *t);                                  /* of token[]: what else is made of them */
-void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added); /* {token: id, …} */
+char *hf_text(const Tokenizer *t);       /* as Hugging Face has it, of what is not bytes or characters */
+void take_hf(Tokenizer *t, json_t *all); /* BPE, Unigram and words; other kinds leave t->other */
+void finish_tokens(Tokenizer *t);        /* of token[]: what else is made of them */
+void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added);             /* {token: id, …} */
 void take_merge(Tokenizer *t, const char *place, const char *pair, int64_t n); /* "a b" */
+
+typedef struct Name { /* of an id, in a file */
+    const char *at;   /* NULL: no token has this id */
+    int64_t bytes;
+    bool added; /* special */
+} Name;
+Name *names_of(Tokenizer *t, json_t *vocab, const json_t *added, int64_t *n); /* vocab: {token: id} or [[token, x]] */
+const char *type_of(const json_t *part);
+bool flag_of(const json_t *part, const char *name, bool absent); /* a member is true; absent: where it is missing */
+bool is_nothing(const json_t *value);                            /* missing, null, false, "", 0 */
+void set_other(Tokenizer *t, char *what);                        /* unless it is set already */
+void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits);
+void take_split(Tokenizer *t, const json_t *part);
+
+/* ------------------------------------------------------------------ data_token_json_unigram.c */
+
+void take_unigram(Tokenizer *t, json_t *all, json_t *model);
+void set_scores(Tokenizer *t, double least); /* trie, and unknown_score from the least of all scores */
 
 static inline void need_ids(Ids *ids, int64_t more)
 {
     if (ids->n + more <= ids->room) return;
     ids->room = (ids->n + more) * 2 + 64;
     ids->at = must_grow(ids->at, sizeof *ids->at * (size_t)ids->room);
+}
+
+static inline void put_id(Ids *ids, int32_t id)
+{
+    need_ids(ids, 1);
+    ids->at[ids->n++] = id;
 }
 
 #endif

@@ -3,14 +3,10 @@
  * neighbours are a pair.
  *
  * Short pieces are searched from end to end for each merge; long ones keep their pairs in a heap, so that a piece of n
- * bytes takes n log n steps.  What short pieces came to is kept in a cache; when it is full it starts anew. */
+ * bytes takes n log n steps. */
 #include "data_token.h"
 
-enum {
-    SHORT = 64,          /* bytes of a piece that is searched, and kept */
-    PLACES = 1 << 17,    /* of the cache; at most three quarters are used */
-    KEPT_BYTES = 4 << 20 /* of all pieces and ids kept */
-};
+enum { SHORT = 64 }; /* bytes of a piece that is searched */
 #define NO_RANK INT32_MAX
 
 /* ------------------------------------------------------------------ pairs */
@@ -76,12 +72,6 @@ void set_token_pairs(Tokenizer *t)
 
 /* ------------------------------------------------------------------ memory */
 
-typedef struct Kept { /* a piece of the cache */
-    uint64_t hash;
-    uint32_t at;         /* in the room: ids, then bytes, from a multiple of 4 on */
-    uint16_t bytes, ids; /* bytes 0: a free place */
-} Kept;
-
 typedef struct Link { /* of a long piece: a token and its neighbours; -1: none */
     int32_t id, before, after;
 } Link;
@@ -93,9 +83,6 @@ typedef struct Waiting { /* a pair of a long piece */
 struct Merger {
     const Tokenizer *t;
     const char *const *place;
-    Kept *kept; /* [PLACES] */
-    char *room; /* [KEPT_BYTES] */
-    int64_t used, pieces;
     Link *link; /* [longest] */
     Waiting *heap;
     int64_t longest, waiting;
@@ -104,19 +91,13 @@ struct Merger {
 Merger *open_merger(const Tokenizer *t, const char *const *place)
 {
     Merger *m = must_alloc(sizeof *m);
-    m->t = t;
-    m->place = place;
-    m->kept = must_alloc(sizeof *m->kept * PLACES);
-    m->room = must_alloc(KEPT_BYTES);
+    *m = (Merger){.t = t, .place = place};
     return m;
 }
 
 void close_merger(Merger *m)
 {
-    free(m->kept);
-    free(m->room);
-    free(m->link);
-    free(m->heap);
+    if (m) free(m->link), free(m->heap);
     free(m);
 }
 
@@ -225,74 +206,22 @@ static void merge_long(Merger *m, const char *at, int64_t n, Ids *out)
         push_pair(m, l[w.at].before);
         push_pair(m, w.at);
     }
-    for (int32_t i = 0; i >= 0; i = l[i].after) {
-        need_ids(out, 1);
-        out->at[out->n++] = l[i].id;
-    }
-}
-
-/* ------------------------------------------------------------------ the cache */
-
-static Kept *place_of_piece(const Merger *m, uint64_t hash, const char *at, int64_t n)
-{
-    uint64_t i = hash & (PLACES - 1);
-    for (; m->kept[i].bytes; i = (i + 1) & (PLACES - 1)) {
-        const Kept *k = &m->kept[i];
-        if (k->hash == hash && k->bytes == n && memcmp(m->room + k->at + 4 * k->ids, at, (size_t)n) == 0) break;
-    }
-    return &m->kept[i];
-}
-
-static void keep_piece(Merger *m, uint64_t hash, const char *at, int64_t n, const int32_t *id, int ids)
-{
-    int64_t bytes = (4 * ids + n + 3) & ~INT64_C(3);
-    if (m->used + bytes > KEPT_BYTES || m->pieces >= PLACES * 3 / 4) {
-        memset(m->kept, 0, sizeof *m->kept * PLACES);
-        m->used = m->pieces = 0;
-    }
-    *place_of_piece(m, hash, at, n) = (Kept){hash, (uint32_t)m->used, (uint16_t)n, (uint16_t)ids};
-    memcpy(m->room + m->used, id, (size_t)(4 * ids));
-    memcpy(m->room + m->used + 4 * ids, at, (size_t)n);
-    m->used += bytes;
-    m->pieces++;
-}
-
-static int short_ids(const Merger *m, const char *at, int64_t n, int32_t *id)
-{
-    int32_t all = m->t->whole ? find_string(&m->t->token, at, n) : -1;
-    if (all >= 0) return id[0] = all, 1;
-    for (int64_t i = 0; i < n; i++) id[i] = id_of_byte(m, (unsigned char)at[i]);
-    return merge_short(m->t, id, (int)n);
-}
-
-static void merge_uncached(Merger *m, const char *at, int64_t n, Ids *out)
-{
-    int32_t all = m->t->whole ? find_string(&m->t->token, at, n) : -1;
-    if (all < 0) {
-        merge_long(m, at, n, out);
-        return;
-    }
-    need_ids(out, 1);
-    out->at[out->n++] = all;
+    for (int32_t i = 0; i >= 0; i = l[i].after) put_id(out, l[i].id);
 }
 
 void merge_piece(Merger *m, const char *at, int64_t n, Ids *out)
 {
-    int32_t id[SHORT];
+    int32_t all = m->t->whole ? find_string(&m->t->token, at, n) : -1;
+    if (all >= 0) {
+        put_id(out, all);
+        return;
+    }
     if (n > SHORT) {
-        merge_uncached(m, at, n, out);
+        merge_long(m, at, n, out);
         return;
     }
-    uint64_t hash = quick_hash(at, n);
-    const Kept *k = place_of_piece(m, hash, at, n);
-    need_ids(out, SHORT);
-    if (k->bytes) {
-        memcpy(out->at + out->n, m->room + k->at, 4 * (size_t)k->ids);
-        out->n += k->ids;
-        return;
-    }
-    int ids = short_ids(m, at, n, id);
-    memcpy(out->at + out->n, id, 4 * (size_t)ids);
-    out->n += ids;
-    keep_piece(m, hash, at, n, id, ids);
+    need_ids(out, n);
+    int32_t *id = out->at + out->n;
+    for (int64_t k = 0; k < n; k++) id[k] = id_of_byte(m, (unsigned char)at[k]);
+    out->n += merge_short(m->t, id, (int)n);
 }

@@ -160,12 +160,11 @@ static int digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Base 64; -1: it is none. */
-static int64_t decode_base64(const char *at, int64_t n, char *out)
+int64_t decode_base64(const char *at, int64_t n, char *out)
 {
     int64_t bytes = 0;
     uint32_t bits = 0;
-    if (n == 0 || n % 4 || n > LONGEST_RANK / 3 * 4) return -1;
+    if (n == 0 || n % 4) return -1;
     int64_t padding = (at[n - 1] == '=') + (at[n - 1] == '=' && at[n - 2] == '=');
     for (int64_t i = 0; i < n - padding; i++) {
         int digit = digit_of(at[i]);
@@ -182,7 +181,8 @@ static void take_rank(Tokenizer *t, const char *place, const char *line, int64_t
 {
     char room[LONGEST_RANK + 4];
     const char *space = memchr(line, ' ', (size_t)n);
-    int64_t bytes = space ? decode_base64(line, space - line, room) : -1, rank = 0;
+    bool fits = space && space - line <= LONGEST_RANK / 3 * 4;
+    int64_t bytes = fits ? decode_base64(line, space - line, room) : -1, rank = 0;
     char *number = space ? text_of("%.*s", (int)(line + n - space - 1), space + 1) : NULL;
     if (bytes < 1 || !parse_count(number, &rank))
         fail(EXIT_DATA, place,
@@ -338,6 +338,7 @@ Tokenizer *load_tokenizer(const char *path)
              "vocab.bpe, or one file *.tiktoken");
     if (t->other)
         fail(EXIT_DATA, t->path,
-             "expected bytes, characters, words or a byte-level BPE, found %s, which is not read here", t->other);
+             "expected bytes, characters, words, a byte-level BPE or a Unigram, found %s, which is not read here",
+             t->other);
     return t;
 }

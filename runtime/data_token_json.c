@@ -1,8 +1,9 @@
-/* data_token_json.c: tokenizer.json as Hugging Face's tokenizers have it, of byte-level BPE and of words, in.  A file
- * is not trusted: what is damaged ends the program, what is of another kind is told (Tokenizer.other). */
+/* data_token_json.c: tokenizer.json as Hugging Face's tokenizers have it, of byte-level BPE, of Unigram models and of
+ * words, in.  A file is not trusted: what is damaged ends the program, what is of another kind is told
+ * (Tokenizer.other). */
 #include "data_token.h"
 
-enum { MOST_IDS = 1 << 21, LONGEST_TOKEN = 1 << 15 };
+enum { MOST_IDS = 1 << 21 };
 
 /* ------------------------------------------------------------------ letters for bytes */
 
@@ -23,12 +24,6 @@ static int64_t bytes_of_letters(const char *at, int64_t n, char *out)
 
 /* ------------------------------------------------------------------ the vocabulary */
 
-typedef struct Name { /* of an id */
-    const char *at;   /* NULL: no token has this id */
-    int64_t bytes;
-    bool added; /* not in the vocabulary proper */
-} Name;
-
 static int64_t id_in(const Tokenizer *t, const json_t *id, const char *where, const char *name)
 {
     json_int_t i = json_is_integer(id) ? json_integer_value(id) : -1;
@@ -39,7 +34,7 @@ static int64_t id_in(const Tokenizer *t, const json_t *id, const char *where, co
 
 static int64_t largest_id(const Tokenizer *t, json_t *vocab, const json_t *added)
 {
-    int64_t most = -1;
+    int64_t most = (int64_t)json_array_size(vocab) - 1;
     const char *word;
     json_t *id, *token;
     size_t i;
@@ -57,21 +52,29 @@ static int64_t largest_id(const Tokenizer *t, json_t *vocab, const json_t *added
     return most;
 }
 
+static void take_name(Tokenizer *t, const char *word, size_t bytes, int64_t id, Name *name)
+{
+    if (name[id].at)
+        fail(EXIT_DATA, t->path, "\"vocab\": \"%.100s\" and \"%.100s\" are both token %lld", name[id].at, word,
+             (long long)id);
+    if (bytes > LONGEST_TOKEN)
+        fail(EXIT_DATA, t->path, "\"vocab\": token %lld has %zu bytes; at most %d are read", (long long)id, bytes,
+             LONGEST_TOKEN);
+    name[id] = (Name){word, (int64_t)bytes, false};
+}
+
 static void take_names(Tokenizer *t, json_t *vocab, Name *name)
 {
     const char *word;
-    size_t bytes;
-    json_t *id;
-    json_object_keylen_foreach(vocab, word, bytes, id)
+    size_t bytes, i;
+    json_t *id, *piece;
+    json_object_keylen_foreach(vocab, word, bytes, id) take_name(t, word, bytes, json_integer_value(id), name);
+    json_array_foreach(vocab, i, piece)
     {
-        Name *n = &name[json_integer_value(id)];
-        if (n->at)
-            fail(EXIT_DATA, t->path, "\"vocab\": \"%.100s\" and \"%.100s\" are both token %lld", n->at, word,
-                 (long long)json_integer_value(id));
-        if (bytes > LONGEST_TOKEN)
-            fail(EXIT_DATA, t->path, "\"vocab\": token %lld has %zu bytes; at most %d are read",
-                 (long long)json_integer_value(id), bytes, LONGEST_TOKEN);
-        *n = (Name){word, (int64_t)bytes, false};
+        const json_t *text = json_array_get(piece, 0);
+        if (json_array_size(piece) != 2 || !json_is_string(text) || !json_is_number(json_array_get(piece, 1)))
+            fail(EXIT_DATA, t->path, "\"vocab\"[%zu]: expected [token, log probability]; the file is damaged", i);
+        take_name(t, json_string_value(text), json_string_length(text), (int64_t)i, name);
     }
 }
 
@@ -87,7 +90,8 @@ static void take_added(Tokenizer *t, json_t *vocab, const json_t *added, Name *n
         if (!text || !bytes || bytes > LONGEST_TOKEN)
             fail(EXIT_DATA, t->path, "\"added_tokens\"[%zu]: expected a content of 1 to %d bytes", i, LONGEST_TOKEN);
         const json_t *there = json_object_getn(vocab, text, (size_t)bytes);
-        if (there ? json_integer_value(there) != id : name[id].at != NULL)
+        bool same = name[id].at && name[id].bytes == bytes && memcmp(name[id].at, text, (size_t)bytes) == 0;
+        if (there ? json_integer_value(there) != id : name[id].at && !same)
             fail(EXIT_DATA, t->path, "\"added_tokens\"[%zu]: \"%.100s\" is token %lld, and %s", i, text, (long long)id,
                  there ? "another one in \"vocab\"" : "so is another one");
         name[id] = (Name){text, bytes, true};
@@ -96,17 +100,26 @@ static void take_added(Tokenizer *t, json_t *vocab, const json_t *added, Name *n
     }
 }
 
+Name *names_of(Tokenizer *t, json_t *vocab, const json_t *added, int64_t *n)
+{
+    *n = largest_id(t, vocab, added) + 1;
+    if (*n <= 0 || *n > MOST_IDS)
+        fail(EXIT_DATA, t->path, "the vocabulary %s",
+             *n ? text_of("has more than %d tokens", MOST_IDS) : text_of("is empty"));
+    Name *name = must_alloc(sizeof *name * (size_t)*n);
+    take_names(t, vocab, name);
+    take_added(t, vocab, added, name);
+    return name;
+}
+
 /* token[] in the order of ids.  BPE writes bytes as letters; what has other letters is as it stands, and text does not
  * give it. */
 void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added)
 {
     if (!json_is_object(vocab)) fail(EXIT_DATA, t->path, "expected a \"vocab\" of {token: id, …}; the file is damaged");
-    int64_t n = largest_id(t, vocab, added) + 1;
-    if (n == 0) fail(EXIT_DATA, t->path, "the vocabulary is empty");
-    Name *name = must_alloc(sizeof *name * (size_t)n);
+    int64_t n;
+    Name *name = names_of(t, vocab, added, &n);
     char *room = must_alloc(LONGEST_TOKEN);
-    take_names(t, vocab, name);
-    take_added(t, vocab, added, name);
     for (int64_t i = 0; i < n; i++) {
         const Name *own = &name[i];
         int64_t bytes =
@@ -191,23 +204,25 @@ void finish_tokens(Tokenizer *t)
 
 /* ------------------------------------------------------------------ how text is cut */
 
-static const char *type_of(const json_t *part)
+const char *type_of(const json_t *part)
 {
     const char *type = json_string_value(json_object_get(part, "type"));
     return type ? type : "nothing that is known";
 }
 
-static void set_other(Tokenizer *t, char *what)
+void set_other(Tokenizer *t, char *what)
 {
     if (t->other) free(what);
     else t->other = what;
 }
 
-static void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits)
+static const char *kind_word(const Tokenizer *t) { return t->kind == TOKEN_UNIGRAM ? "a Unigram" : "BPE"; }
+
+void take_pattern(Tokenizer *t, const char *pattern, bool only, bool digits)
 {
     char *fault = NULL;
     if (t->stages == MAX_STAGES) {
-        set_other(t, text_of("BPE that cuts text in more than %d ways", MAX_STAGES));
+        set_other(t, text_of("%s that cuts text in more than %d ways", kind_word(t), MAX_STAGES));
         return;
     }
     if (!add_split(t, pattern, only, digits, &fault)) fail(EXIT_DATA, t->path, "\"pre_tokenizer\": %s", fault);
@@ -224,7 +239,7 @@ static char *quoted(const char *s)
     return out;
 }
 
-static void take_split(Tokenizer *t, const json_t *part)
+void take_split(Tokenizer *t, const json_t *part)
 {
     const json_t *pattern = json_object_get(part, "pattern");
     const char *regex = json_string_value(json_object_get(pattern, "Regex"));
@@ -235,7 +250,7 @@ static void take_split(Tokenizer *t, const json_t *part)
     if ((!regex && !(string && *string)) || !behavior)
         fail(EXIT_DATA, t->path, "\"pre_tokenizer\": expected Split with pattern and behavior; the file is damaged");
     if (!isolated && !(strcmp(behavior, "Removed") == 0 && invert)) {
-        set_other(t, text_of("BPE that cuts text by Split with the behavior %.40s", behavior));
+        set_other(t, text_of("%s that cuts text by Split with the behavior %.40s", kind_word(t), behavior));
         return;
     }
     char *own = regex ? text_of("%s", regex) : quoted(string);
@@ -243,8 +258,7 @@ static void take_split(Tokenizer *t, const json_t *part)
     free(own);
 }
 
-/* Whether a member is true; `absent` where it is missing. */
-static bool flag_of(const json_t *part, const char *name, bool absent)
+bool flag_of(const json_t *part, const char *name, bool absent)
 {
     const json_t *value = json_object_get(part, name);
     return value ? json_is_true(value) : absent;
@@ -282,7 +296,7 @@ static void take_pre_tokenizer(Tokenizer *t, const json_t *pre)
 
 /* ------------------------------------------------------------------ the kinds */
 
-static bool is_nothing(const json_t *value)
+bool is_nothing(const json_t *value)
 {
     return !value || json_is_null(value) || json_is_false(value) ||
            (json_is_string(value) && !json_string_length(value)) ||
@@ -360,6 +374,7 @@ void take_hf(Tokenizer *t, json_t *all)
         set_other(t, text_of("one with added tokens of single words"));
     if (type && strcmp(type, "BPE") == 0) take_bpe(t, all, model);
     else if (type && strcmp(type, "WordLevel") == 0) take_words(t, all, model);
+    else if (type && strcmp(type, "Unigram") == 0) take_unigram(t, all, model);
     else
         set_other(t, text_of("%.40s of %zu tokens", type ? type : "an unknown kind",
                              json_is_array(json_object_get(model, "vocab"))

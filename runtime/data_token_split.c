@@ -22,6 +22,7 @@ static const struct {
     {"qwen2", GPT4("\\p{N}")},
     {"o200k", "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" CONTRACTION "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER
               "*" CONTRACTION "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+    {NULL, "\\S+"},    /* words */
     {NULL, "\\p{N}"},  /* digits, one by one */
     {NULL, "\\p{N}+"}, /* or in runs */
     {NULL, "\\p{N}{1,3}"},

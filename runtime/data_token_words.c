@@ -126,6 +126,13 @@ static int read_character(const char *at, int64_t n, uint32_t *code)
     return 1;
 }
 
+bool is_space_at(const char *at, int64_t n)
+{
+    uint32_t code;
+    read_character(at, n, &code);
+    return is_space(code);
+}
+
 bool next_word(const Tokenizer *t, const char *text, int64_t *from, int64_t n, char *word, int64_t *bytes)
 {
     uint32_t code;

@@ -1,4 +1,4 @@
-/* tokenizer.h: text to ids and back: bytes, characters, words, byte-level BPE.  Included by trainer.h.
+/* tokenizer.h: text to ids and back: bytes, characters, words, byte-level BPE, unigram models.  Included by trainer.h.
  *
  * A Tokenizer does not change once it is made: threads share it.  An Encoder belongs to one thread.  What is wrong with
  * a file ends the program (EXIT_DATA) with a message that names it and the place. */
@@ -12,7 +12,7 @@ struct Words;
 typedef struct Tokenizer Tokenizer;
 typedef struct Encoder Encoder;
 
-typedef enum Token_kind { TOKEN_BYTES, TOKEN_CHARS, TOKEN_WORDS, TOKEN_BPE } Token_kind;
+typedef enum Token_kind { TOKEN_BYTES, TOKEN_CHARS, TOKEN_WORDS, TOKEN_BPE, TOKEN_UNIGRAM } Token_kind;
 
 typedef struct Ids {
     int32_t *at;
@@ -21,15 +21,16 @@ typedef struct Ids {
 
 /* ------------------------------------------------------------------ data_token_files.c: from files */
 
-/* A file: ours, tokenizer.json of Hugging Face (byte-level BPE, words, characters, bytes), vocab.json with merges.txt
- * or encoder.json with vocab.bpe beside it (either of the two), ranks of tiktoken; or a folder that holds such. */
+/* A file: ours, tokenizer.json of Hugging Face (byte-level BPE, Unigram, words, characters, bytes), vocab.json with
+ * merges.txt or encoder.json with vocab.bpe beside it (either of the two), ranks of tiktoken; or a folder that holds
+ * such. */
 Tokenizer *load_tokenizer(const char *path);
 /* The same of a folder beside weights; NULL where it holds none. */
 Tokenizer *saved_tokenizer(const char *folder);
 /* The same where it is one of bytes or of characters, as kind says; anything else is NULL. */
 Tokenizer *saved_plain(const char *folder, Token_kind kind);
 const char *tokenizer_path(const Tokenizer *t); /* for messages */
-/* Of a saved tokenizer: what it is instead ("Unigram of 32000 tokens"), where that cannot be read; else NULL. */
+/* Of a saved tokenizer: what it is instead ("WordPiece of 30522 tokens"), where that cannot be read; else NULL. */
 const char *unread_tokenizer(const Tokenizer *t);
 
 /* ------------------------------------------------------------------ data_token.c: what one is */
@@ -40,6 +41,7 @@ int32_t special_id(const Tokenizer *t, const char *text); /* "<|endoftext|>"; -1
 int32_t token_of_text(const Tokenizer *t,
                       const char *text); /* the one token that text is; -1: it is none, or several */
 int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at); /* decoding: token after token */
+bool adds_blank(const Tokenizer *t);         /* encoding puts a blank before a text, which its first token decodes to */
 char *tokenizer_text(const Tokenizer *t);    /* of a tokenizer.json, from malloc; loads again as the same */
 uint64_t tokenizer_hash(const Tokenizer *t); /* of that text */
 char *tokenizer_words(const Tokenizer *t);   /* "BPE of 50257 tokens", from malloc */

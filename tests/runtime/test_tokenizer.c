@@ -1,64 +1,13 @@
 /* test_tokenizer.c: tokenizers against what GPT-2's own gives, against slow and obvious merging and learning written
  * here, and against themselves: ids decode to the text, files load again as the same, cuts change nothing. */
-#include "harness.h"
-#include "trainer.h"
+#include "tokenizers.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static const char *folder, *data; /* scratch; texts */
 
-/* ------------------------------------------------------------------ drawing */
-
-static Rng random_numbers;
-static uint32_t draw(uint32_t n) { return (uint32_t)below(&random_numbers, n); }
-
-/* Code points of the whole range of Unicode's scalars, mostly those that patterns tell apart. */
-static uint32_t draw_character(void)
-{
-    static const char common[] = "  \n\n\r\t''sStTreEabcXYZ0123.,;!?-_/<|>";
-    uint32_t c;
-    switch (draw(6)) {
-    case 0:
-    case 1: return (unsigned char)common[draw(sizeof common - 1)];
-    case 2: return 'a' + draw(26);
-    case 3: return draw(0x250);
-    case 4: return draw(0x3100);
-    default:
-        do c = draw(CODE_POINTS);
-        while (c >= 0xd800 && c < 0xe000);
-        return c;
-    }
-}
-
-static int64_t draw_text(char *out, int64_t characters)
-{
-    char *to = out;
-    for (int64_t i = 0; i < characters; i++) to += encode_utf8(draw_character(), to);
-    return to - out;
-}
-
 /* ------------------------------------------------------------------ helpers */
-
-static char *decoded(const Tokenizer *t, const Ids *ids, int64_t *n)
-{
-    char *out = NULL;
-    size_t used = 0;
-    for (int64_t i = 0; i < ids->n; i++) {
-        const char *at;
-        int64_t bytes = token_bytes(t, ids->at[i], &at);
-        out = realloc(out, used + (size_t)bytes + 1);
-        memcpy(out + used, at, (size_t)bytes);
-        used += (size_t)bytes;
-    }
-    *n = (int64_t)used;
-    return out;
-}
-
-static bool same_ids(const Ids *a, const Ids *b)
-{
-    return a->n == b->n && (a->n == 0 || memcmp(a->at, b->at, sizeof *a->at * (size_t)a->n) == 0);
-}
 
 static char *write_scratch(const char *name, const char *text, size_t n)
 {
@@ -94,53 +43,7 @@ static void check_golden(const Tokenizer *t)
     free_ids(&ids);
 }
 
-/* ------------------------------------------------------------------ there and back */
-
-static void check_texts(const Tokenizer *t, const char *name, bool invalid)
-{
-    char *text = malloc(4 * 3000), *back;
-    Encoder *e = open_encoder(t);
-    Ids ids = {0};
-    for (int k = 0; k < 400; k++) {
-        int64_t n = draw_text(text, 1 + draw(k % 8 ? 60 : 2000)), m;
-        for (int64_t i = 0; invalid && i < n; i++)
-            if (draw(9) == 0) text[i] = (char)draw(256);
-        ids.n = 0;
-        encode_bytes(e, text, n, &ids);
-        back = decoded(t, &ids, &m);
-        expect(m == n && memcmp(back, text, (size_t)n) == 0, "%s: text %d of %lld bytes comes back as %lld others",
-               name, k, (long long)n, (long long)m);
-        free(back);
-    }
-    close_encoder(e);
-    free_ids(&ids);
-    free(text);
-}
-
-/* Wherever safe_cut lets a text be cut, its two parts have the ids of the whole, whatever follows. */
-static int64_t check_cuts(const Tokenizer *t, const char *name)
-{
-    char *text = malloc(4 * 400);
-    Encoder *e = open_encoder(t);
-    Ids whole = {0}, parts = {0};
-    int64_t cuts = 0;
-    for (int k = 0; k < 1500; k++) {
-        int64_t n = draw_text(text, 1 + draw(300)), seen = 1 + draw((uint32_t)n), cut = safe_cut(e, text, seen);
-        expect(cut >= 0 && cut <= seen, "%s: a cut at %lld of %lld", name, (long long)cut, (long long)seen);
-        cuts += cut > 0;
-        whole.n = parts.n = 0;
-        encode_bytes(e, text, n, &whole);
-        encode_bytes(e, text, cut, &parts);
-        encode_bytes(e, text + cut, n - cut, &parts);
-        expect(same_ids(&whole, &parts), "%s: text %d: other ids when it is cut at %lld of %lld", name, k,
-               (long long)cut, (long long)n);
-    }
-    close_encoder(e);
-    free_ids(&whole);
-    free_ids(&parts);
-    free(text);
-    return cuts;
-}
+/* ------------------------------------------------------------------ files */
 
 /* The text of a tokenizer.json loads as what gives the same ids, and the same text. */
 static void check_again(const Tokenizer *t, const char *name)
