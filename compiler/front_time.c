@@ -103,6 +103,36 @@ static int is_zero_call(lua_State *L)
     return 1;
 }
 
+static bool is_known(Node *n)
+{
+    Nodes all = {0};
+    if (n->in_loop) return false;
+    nodes_at(NULL, &n, 1, &all);
+    for (int i = 0; i < all.n; i++) {
+        Op op = all.at[i]->op;
+        bool leaf = op_info[op].kind == LEAF;
+        if (op_info[op].kind == LOOP || (leaf && op != OP_constant && op != OP_iota)) return false;
+    }
+    return true;
+}
+
+/* core.values(x): the elements, integers, of what depends on no input and no parameter, in order; nil: it does */
+static int values_call(lua_State *L)
+{
+    Node *n = tensor_at(L, 1, "core.values")->node;
+    if (!is_known(n)) return 0;
+    Graph g = {.name = "known"};
+    push(&g.outs, ((Output){OUT_VALUE, "x", n}));
+    Value v;
+    eval_graph(&g, NULL, NULL, &v);
+    lua_createtable(L, (int)elements(v.shape), 0);
+    for (int64_t i = 0; i < elements(v.shape); i++) {
+        lua_pushinteger(L, (lua_Integer)v.at[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 static int shape_text_call(lua_State *L)
 {
     lua_pushstring(L, tensor_text(tensor_at(L, 1, "core.shape_text")));
@@ -197,11 +227,20 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},   {"decoding", decoding_call},
-                                   {"training", training_call},     {"time_aware", time_aware_call},
-                                   {"time_axis", time_axis_call},   {"with_time", with_time_call},
-                                   {"mixing", mixing_call},         {"position", position_call},
-                                   {"over_time", over_time_call},   {"packed", packed_call},
-                                   {"sequence", sequence_call},     {"is_zero", is_zero_call},
-                                   {"shape_text", shape_text_call}, {"random_bits", random_bits_call},
-                                   {"skip_site", skip_site_call},   {NULL, NULL}};
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},
+                                   {"decoding", decoding_call},
+                                   {"training", training_call},
+                                   {"time_aware", time_aware_call},
+                                   {"time_axis", time_axis_call},
+                                   {"with_time", with_time_call},
+                                   {"mixing", mixing_call},
+                                   {"position", position_call},
+                                   {"over_time", over_time_call},
+                                   {"packed", packed_call},
+                                   {"sequence", sequence_call},
+                                   {"is_zero", is_zero_call},
+                                   {"shape_text", shape_text_call},
+                                   {"values", values_call},
+                                   {"random_bits", random_bits_call},
+                                   {"skip_site", skip_site_call},
+                                   {NULL, NULL}};

@@ -125,8 +125,24 @@ local function move_axis(x, from, to)
   return x:permute(order)
 end
 
+-- lengths: i32 [batch], none of them (as far as they are known here) beyond the n steps
+local function check_lengths(lengths, n)
+  if lengths.dtype ~= "i32" or lengths.rank ~= 1 then
+    fail("nn.scan: lengths are i32 [batch], and these are %s %s", lengths.dtype, core.shape_text(lengths))
+  end
+  for row, length in ipairs(core.values(lengths) or {}) do
+    if length < 0 or length > n then
+      fail("nn.scan: the lengths are from 0 to %d, the steps there are, and that of row %d is %d", n, row - 1, length)
+    end
+  end
+end
+
 -- keep [batch] against values of any rank with the batch first
 local function choose(keep, new, old)
+  if new.rank == 0 or new:size(0) ~= keep:size(0) then
+    fail("nn.scan: with lengths the first axis of states and results is batch, and has as many rows\n    lengths  %s\n    value    %s",
+      core.shape_text(keep), core.shape_text(new))
+  end
   for _ = 2, new.rank do keep = keep:unsqueeze(-1) end
   return nn.where(keep, new, old)
 end
@@ -137,6 +153,7 @@ local function scan_step(f, x, h, t, lengths)
   if not lengths then return results end
   local keep, old = nn.lt(t, lengths), flatten(h, {}, "the state")
   local new = flatten(results[1], {}, "nn.scan: what the function returns")
+  if #new ~= #old then fail("nn.scan: %d tensors are carried, and the function returns %d", #old, #new) end
   results[1] = rebuild(results[1], mapped(new, function(v, i) return choose(keep, v, old[i]) end))
   for i = 2, results.n do
     local list = flatten(results[i], {}, "nn.scan: what the function returns")
@@ -178,6 +195,7 @@ function nn.scan(xs, h0, f, given)
     if n and v:size(o.axis) ~= n then fail("nn.scan: the xs differ along axis %d: %d and %d", o.axis, n, v:size(o.axis)) end
     n, timed = v:size(o.axis), timed and core.time_axis(v) == o.axis
   end
+  if o.lengths then check_lengths(o.lengths, n) end
   local over_time = core.over_time(timed)
   if over_time and core.decoding() then return scan_decode(xs, h0, f, o) end
   local l = core.loop("time", n, o.reverse, false)
