@@ -1,10 +1,14 @@
 /* data_stream.c: rows one after another: a thread fills and cuts one block while the caller takes rows from the other.
  *
  * The caller's place (Stream_at) is of the block it takes from; blocks without rows are handed over too, since an epoch
- * may end with one. */
+ * may end with one.  It waits on a semaphore, since a signal's handler may post one: a run that waits for a silent pipe
+ * can still be asked to end. */
 #include "trainer.h"
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct Row_stream {
@@ -15,7 +19,8 @@ struct Row_stream {
     int64_t filled, used; /* blocks: by the thread, by the caller */
     bool ended, stop;     /* ended: no block follows */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t changed; /* a block is free, or none is wanted any more */
+    sem_t news;             /* a block is ready, or none follows: for the caller */
     pthread_t thread;
     int code; /* of the failure */
     char *failure;
@@ -47,8 +52,8 @@ static void hand_over(Row_stream *s)
 {
     pthread_mutex_lock(&s->lock);
     s->filled++;
-    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
+    sem_post(&s->news);
 }
 
 static void end_stream(void *stream, int code, char *text)
@@ -58,8 +63,8 @@ static void end_stream(void *stream, int code, char *text)
     s->ended = true;
     s->code = code;
     s->failure = text;
-    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
+    sem_post(&s->news);
 }
 
 /* False: there is nothing to fill it with. */
@@ -138,17 +143,42 @@ static void finish_block(Row_stream *s)
     else add_sum(&s->at.before, s->now);
 }
 
+static Row_stream *_Atomic waiting; /* what the caller waits for */
+static volatile sig_atomic_t waits_end;
+
+void end_waits(void)
+{
+    waits_end = 1;
+    Row_stream *s = waiting;
+    if (s) sem_post(&s->news);
+}
+
+static void free_used_block(Row_stream *s)
+{
+    if (!s->now) return;
+    pthread_mutex_lock(&s->lock);
+    s->used++;
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    s->now = NULL;
+}
+
+static bool find_block(Row_stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool known = s->filled > s->used || s->ended;
+    if (s->filled > s->used) s->now = &s->block[s->used % 2];
+    pthread_mutex_unlock(&s->lock);
+    return known;
+}
+
 static void wait_for_block(Row_stream *s)
 {
     double from = seconds_now();
-    pthread_mutex_lock(&s->lock);
-    if (s->now) {
-        s->used++;
-        pthread_cond_broadcast(&s->changed);
-    }
-    while (s->filled == s->used && !s->ended) pthread_cond_wait(&s->changed, &s->lock);
-    s->now = s->filled > s->used ? &s->block[s->used % 2] : NULL;
-    pthread_mutex_unlock(&s->lock);
+    free_used_block(s);
+    waiting = s;
+    while (!find_block(s) && !waits_end) sem_wait(&s->news);
+    waiting = NULL;
     s->waited += seconds_now() - from;
 }
 
@@ -255,6 +285,7 @@ Row_stream *open_stream(const Sources *from, const Tokenizer *t, const Order *o,
     for (int i = 0; i < 2; i++) open_rows(&s->block[i], o);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
+    sem_init(&s->news, 0, 0);
     s->parcels = open_parcels(from, t, o, encoders, &s->at);
     if (!start_thread(&s->thread, fill_blocks, s))
         fail(EXIT_ERROR, NULL, "the thread that packs the data cannot be started");
@@ -272,6 +303,7 @@ void close_stream(Row_stream *s)
     close_parcels(s->parcels);
     for (int i = 0; i < 2; i++) close_rows(&s->block[i]);
     pthread_cond_destroy(&s->changed);
+    sem_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }

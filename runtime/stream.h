@@ -120,8 +120,10 @@ typedef struct Row_stream Row_stream;
 Row_stream *open_stream(const Sources *from, const Tokenizer *t, const Order *o, int encoders, const Stream_at *at);
 void close_stream(Row_stream *s);
 int64_t stream_bytes(const Order *o, const Tokenizer *t, int encoders); /* of memory, at most */
-/* The next rows; false where there are none any more, or because of a failure in a thread: the place is as before. */
+/* The next rows; false where there are none any more, because of a failure in a thread, or where end_waits() cut the
+ * waiting short: the place is as before. */
 bool stream_rows(Row_stream *s, const Rows *to);
+void end_waits(void); /* for good: a signal's handler calls it.  One thread of the program waits, no more */
 bool skip_rows(Row_stream *s, int64_t n);
 bool take_block(Row_stream *s,
                 Block *b); /* the next block, whole; the caller's then (close_rows); the stream is to be closed */

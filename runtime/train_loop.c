@@ -21,6 +21,7 @@ static void on_signal(int number)
 {
     if (interrupted) _exit(128 + number);
     interrupted = number;
+    end_waits();
 }
 
 static void on_save_signal(int number)
@@ -386,8 +387,9 @@ static void all_steps(Training *r)
 {
     if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* where an interruption left it out */
     while (r->at.step < r->t->recipe.steps && !interrupted) {
-        r->data_ended = !one_step(r);
-        if (r->data_ended) break;
+        bool done = one_step(r);
+        r->data_ended = !done && !interrupted;
+        if (!done) break;
         if (end_save(r->saver, false)) report_save(r);
         if (r->at.step == r->t->recipe.steps || interrupted) break;
         evaluate_and_save(r);

@@ -69,6 +69,28 @@ grep -q 'the data has ended after step' "$TMP/said" || tell "no word of the end"
 "$trainer" train --resume --out "$TMP/pipe" </dev/null >"$TMP/said" 2>&1 && tell "a pipe was resumed" || code=$?
 grep -q 'read once' "$TMP/said" || tell "exit code $code"
 
+# a pipe that falls silent: a signal ends the run with what was trained saved
+mkfifo "$TMP/silent"
+"$trainer" train --data "$TMP/silent" --set documents=blank --steps 5000 --out "$TMP/waits" >"$TMP/said" 2>&1 &
+process=$!
+exec 3>"$TMP/silent"
+for k in $(seq 40); do cat "$TMP"/corpus/*.txt; done >&3
+lines=-1 idle=0 looks=0
+while [ $idle -lt 5 ] && [ $looks -lt 300 ] && kill -0 $process; do
+    looks=$((looks + 1))
+    now=$( { wc -l <"$TMP/waits/metrics.jsonl"; } 2>/dev/null || echo 0)
+    if [ "$now" -gt 0 ] && [ "$now" = "$lines" ]; then idle=$((idle + 1)); else idle=0; fi
+    lines=$now
+    sleep 0.2
+done
+kill -INT $process
+(sleep 30 && kill -KILL $process 2>/dev/null) &
+killer=$!
+wait $process && tell "exit code 0 of an interrupted run" || code=$?
+kill $killer
+exec 3>&-
+[ $code = 130 ] && grep -q 'interrupted after step [1-9]' "$TMP/said" && [ -s "$TMP/waits/model.safetensors" ] || tell "exit code $code"
+
 # so many targets that count: not padding
 "$trainer" train --data "$TMP/corpus" --set documents=blank --tokens 20000 --out "$TMP/counted" >"$TMP/said" 2>&1 || tell "exit code $?"
 trained=$(grep '"split":"train"' "$TMP/counted/metrics.jsonl" | tail -n 1 | sed 's/.*"tokens":\([0-9]*\).*/\1/')
