@@ -445,14 +445,22 @@ static bool through_structs(const Buffer *b, int nsub)
     return false;
 }
 
-static char *from_flat_array(const Buffer *b, int64_t more)
+static char *from_flat_array(const Buffer *b, int nlead, const Index *lead)
 {
-    const char *type = c_type(b->dtype);
-    note_place(b);
+    Function none = {0};
+    Index at = {.constant = b->param->offset};
     bool reads = b->home == PARAMETERS;
-    int64_t offset = b->param->offset + more;
-    char *start = format("(%s%s *)%s", reads ? "const " : "", type, reads ? "p" : "d");
-    return offset ? format("%s + %lld", start, (long long)offset) : start;
+    note_place(b);
+    for (int k = 0; k < nlead; k++) {
+        at.constant += lead[k].constant * b->stride[k];
+        for (int o = 0; o < lead[k].nover; o++) {
+            must(at.nover < COUNT_OF(at.over));
+            at.over[at.nover] = lead[k].over[o];
+            at.over[at.nover++].coef *= b->stride[k];
+        }
+    }
+    char *start = format("(%s%s *)%s", reads ? "const " : "", c_type(b->dtype), reads ? "p" : "d");
+    return at.constant || at.nover ? format("%s + %s", start, index_text(&none, at)) : start;
 }
 
 /* The caller's subscripts that are more than the [0] of a unit axis right before what is passed. */
@@ -475,7 +483,7 @@ char *argument(const Arg *a)
 {
     const Buffer *b = a->buffer;
     int rank = b->shape.rank;
-    if (through_structs(b, a->nlead)) return from_flat_array(b, 0);
+    if (through_structs(b, a->nlead)) return from_flat_array(b, a->nlead, a->lead);
     char *at = place_text(b, a->nlead, a->lead);
     if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
     if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
