@@ -88,8 +88,8 @@ static const Mixed *mixed_of(lua_State *L, const Tensor *q, const Tensor *k, con
     return over_time ? mixing(L, m, "nn.attend looks at all keys") : m;
 }
 
-/* q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E] -> o [batch…, T, H, E], lse [batch…, H, T], and the
- * probabilities [batch…, H, T, S] if asked for */
+/* q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E] -> o [batch…, T, H, E], lse [batch…, H, T], and if
+ * asked for the probabilities [batch…, H, T, S], before and after dropout */
 static int attend_call(lua_State *L)
 {
     const Tensor *q = tensor_at(L, 1, "nn.attend"), *k = tensor_at(L, 2, "nn.attend"),
@@ -110,10 +110,12 @@ static int attend_call(lua_State *L)
     const Mixed *mixed = mixed_of(L, q, k, v);
     Node *n = attention_op(&a);
     push_tensor(L, pick(n, 0, 0), q->batch, q->time, mixed);
-    push_tensor(L, pick(n, 1, 0), NOWHERE, NOWHERE, mixed);
+    Factor batch = q->batch.axis < q->node->shape.rank - 3 ? q->batch : NOWHERE;
+    push_tensor(L, pick(n, 1, 0), batch, NOWHERE, mixed);
     if (!(a.flags & PROBABILITIES)) return 2;
-    push_tensor(L, pick(n, 2, 0), NOWHERE, NOWHERE, mixed);
-    return 3;
+    push_tensor(L, pick(n, 2, 0), batch, NOWHERE, mixed);
+    push_tensor(L, attention_dropped(&a, pick(n, 2, 0)), batch, NOWHERE, mixed);
+    return 4;
 }
 
 const luaL_Reg attention_functions[] = {{"attend", attend_call}, {NULL, NULL}};

@@ -431,6 +431,7 @@ typedef struct Attention {
     int64_t flags, window, threshold;
 } Attention;
 Node *attention_op(const Attention *a);                        /* picks: 0 o, 1 lse, 2 probabilities (flag) */
+Node *attention_dropped(const Attention *a, Node *p);          /* probabilities after dropout, as o is made of them */
 Node *attention_back_op(const Attention *a);                   /* picks: gradients of 0 q, 1 k, 2 v */
 Attention attention_of(const Node *n);                      /* either op's parts */
 bool is_attention_number(const Node *n, int k);             /* its input k is one number for all samples: scale, offset, … */

@@ -363,6 +363,12 @@ static Node *thinned(const Attention *a, const Sizes *z, Node *x)
     return where_op(dropped, filled(0, x->dtype, s), map2(OP_mul, x, broadcast(a->keep, s)));
 }
 
+Node *attention_dropped(const Attention *a, Node *p)
+{
+    Sizes z = sizes_of(a);
+    return thinned(a, &z, p);
+}
+
 /* ------------------------------------------------------------------ definition: forward */
 
 static Node *over_last(Op op, Node *x) { return reduce(op, x, 1, &(int){x->shape.rank - 1}); }

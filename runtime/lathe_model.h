@@ -20,7 +20,7 @@ typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64 } Lathe_d
 typedef enum Lathe_init {
     LATHE_ZEROS, LATHE_ONES,
     LATHE_CONSTANT,             /* a */
-    LATHE_NORMAL,               /* mean 0, standard deviation a */
+    LATHE_NORMAL,               /* standard deviation a, mean b */
     LATHE_UNIFORM               /* a … b */
 } Lathe_init;
 

@@ -75,7 +75,7 @@ static void draw(double *value, const Lathe_param *p, Stream s, int64_t first, i
     }
     float z[CHUNK];
     for (int i = 0; i < CHUNK / 2; i++) normals_of_words(word[2 * i], word[2 * i + 1], &z[2 * i], &z[2 * i + 1]);
-    for (int i = 0; i < n; i++) value[i] = p->init_a * z[i];
+    for (int i = 0; i < n; i++) value[i] = p->init_a * z[i] + p->init_b;
 }
 
 static void store(void *flat, Lathe_dtype real, int64_t at, const double *value, int64_t n)

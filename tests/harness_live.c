@@ -259,7 +259,7 @@ static double first_value(const Lathe_param *p, Rng *r)
     case LATHE_ZEROS: return 0.1 * normal(r);
     case LATHE_ONES: return 1 + 0.1 * normal(r);
     case LATHE_CONSTANT: return p->init_a + 0.1 * normal(r);
-    case LATHE_NORMAL: return p->init_a * normal(r);
+    case LATHE_NORMAL: return p->init_a * normal(r) + p->init_b;
     default: return p->init_a + (p->init_b - p->init_a) * uniform(r);
     }
 }

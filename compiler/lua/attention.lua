@@ -89,7 +89,7 @@ local attend_options = options.declare("nn.attend", {
 
 -- softmax(scale · q · k) · v for each head, as one operation: q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E]
 -- ->  [batch…, T, H, E], log of the sum of exp [batch…, H, T], and if asked for the probabilities [batch…, H, T, S] before
--- dropout.  H / G queries share a key.  A query that sees no key yields zeros.
+-- dropout, and after it.  H / G queries share a key.  A query that sees no key yields zeros.
 function nn.attend(q, k, v, given)
   local o = attend_options(given)
   if not (nn.is_tensor(q) and nn.is_tensor(k) and nn.is_tensor(v)) then
@@ -158,6 +158,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   bias = { "boolean", true, "whether the projections have a bias" },
   layout = { "string", "out_in", "of the weights, see nn.linear" },
   names = { "table", none, "of the projections; default: { \"qkv\", \"out\" }, or { \"q\", \"k\", \"v\", \"out\" } where not fused" },
+  probabilities = { "boolean", false, "whether they are returned as well, [batch, heads, time, length], after dropout" },
   init = { "init", none, "of the weights of q, k, v" },
   out_init = { "init", none, "of the last weight; default: as init" },
 }, function(_, o, x, memory)
@@ -182,15 +183,20 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   elseif o.rotary > 0 then
     turns, memory_turns = nn.turns(at(q), dim, o.rotary), nn.turns(at(k), dim, o.rotary)
   end
-  local y = nn.attend(q, k, v, {
+  local y, _, _, seen = nn.attend(q, k, v, {
     turns = turns, memory_turns = memory_turns, scale = o.scale, causal = o.causal, window = o.window, offset = offset,
     lengths = o.lengths, segments = not (packed and core.decoding()) and o.segments or nil, dropout = o.dropout,
+    probabilities = o.probabilities,
   })
   y = y:reshape { x:size(0), x:size(1), o.heads * dim }
   core.time_aware(false)
-  if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
-  if over_time and o.segments and not packed then y = core.mixing(y, "nn.attention with segments looks at the document of each token") end
-  if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
-  y = core.with_time(y, core.time_axis(x))
-  return nn.linear(y, { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
+  local function marked(y, time)
+    if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
+    if over_time and o.segments and not packed then y = core.mixing(y, "nn.attention with segments looks at the document of each token") end
+    if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
+    return core.with_time(y, core.time_axis(x) and time)
+  end
+  y = nn.linear(marked(y, core.time_axis(x)), { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
+  if not o.probabilities then return y end
+  return y, marked(seen, 2)
 end)

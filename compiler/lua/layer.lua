@@ -7,8 +7,8 @@ local required, none = options.required, options.none
 local function fail(fmt, ...) core.fail(fmt:format(...)) end
 
 nn.init = {}
--- Drawn from a normal distribution of mean 0.
-function nn.init.normal(sd) return { init = "normal", a = sd } end
+-- Drawn from a normal distribution; mean: 0 by default.
+function nn.init.normal(sd, mean) return { init = "normal", a = sd, b = mean or 0 } end
 -- Drawn evenly from low … high.
 function nn.init.uniform(low, high) return { init = "uniform", a = low, b = high } end
 

@@ -81,7 +81,11 @@ local function close(l, results, first, finish)
 end
 
 local scope_name = { name = { "string", none, "part of the layer path" } }
-local stack_options, map_options = options.declare("nn.stack", scope_name), options.declare("nn.map", scope_name)
+local stack_options = options.declare("nn.stack", scope_name)
+local map_options = options.declare("nn.map", {
+  name = scope_name.name,
+  over = { "tensors", none, "a tensor [n, …] or a table of such: copy i is f(i, slice i)" },
+})
 
 -- The same block n times, each with its own parameters: x = f(x, i).  Further results of f come back as [n, …].
 function nn.stack(n, x, f, given)
@@ -99,13 +103,21 @@ function nn.stack(n, x, f, given)
   return rebuild(x, last), table.unpack(rest, 1, results.n - 1)
 end
 
+-- One iteration's slices of the tensors in `over`, which are [n, …].
+local function slices(l, n, over)
+  return rebuild(over, mapped(flatten(over, {}, "nn.map: over"), function(v)
+    if v.rank == 0 or v:size(0) ~= n then fail("nn.map: over is [%d, …], a slice for each copy, and this is %s", n, core.text(v)) end
+    return core.loop_x(l, v)
+  end))
+end
+
 -- n independent copies, each with its own parameters: f(i) is computed for every i, results stacked [n, …].
 function nn.map(n, f, given)
   check_function("nn.map(n, f)", f)
   local o = map_options(given)
   local l = core.loop("copy", n, false, true)
   core.enter_copies("copy", o.name)
-  local results = table.pack(f(core.index(l)))
+  local results = table.pack(f(core.index(l), o.over and slices(l, n, o.over)))
   core.leave()
   return table.unpack(close(l, results, 1), 1, results.n)
 end

@@ -14,11 +14,13 @@ local checks = {
   init = function(v) return type(v) == "number" or type(v) == "table" and v.init ~= nil end,
   ["function"] = function(v) return type(v) == "function" end,
   table = function(v) return type(v) == "table" end,
+  tensors = function(v) return core.nn.is_tensor(v) or type(v) == "table" end,
 }
 
 local what = {
   integer = "an integer", number = "a number", boolean = "true or false", string = "a string", word = "a string or false", tensor = "a tensor",
   init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table",
+  tensors = "a tensor or a table of tensors",
 }
 
 local function sorted(t)

@@ -9,7 +9,8 @@ local out = {}
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
 local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
-  init = "number|lathe.Init", ["function"] = "function", table = "table" }
+  init = "number|lathe.Init", ["function"] = "function", table = "table",
+  tensors = "lathe.Tensor|table" }
 
 local function option_class(name, spec)
   line("---@class %s.options", name)
