@@ -15,6 +15,13 @@ llama() { echo $(($1 * $2 + $3 * (2 * $2 + 2 * $2 * ($2 + $4) + 3 * $2 * $5) + $
 count 124439808 models/gpt.lua --config gpt2
 count 134515008 models/llama.lua --config smollm
 count 134515008 models/llama.lua --config smollm --set seq=64 --set context=0
+count 4662784 models/postnorm.lua --config small
+count 50799616 models/postnorm.lua --config large
+count 6829056 models/gpt.lua --config small
+count 70365184 models/gpt.lua --config large
+count 35549184 models/gpt.lua --config stream
+count 26929872 models/mu.lua --config large
+count 11574160 models/mu.lua --config small
 count "$(llama 256 128 4 64 352 0)" models/llama.lua
 count "$(llama 10000 256 2 128 704 2560000)" models/llama.lua --config small
 

@@ -23,6 +23,9 @@ static const char *const models[] = {
     " --set batch=2 --set vocab=50",
     "tests/models/lstm20.lua",
     "tests/models/nested.lua --set dropout=0.3 --set reverse=true",
+    "tests/models/copies.lua --set dense=false",
+    "models/postnorm.lua --set width=20 --set heads=2 --set hidden=24 --set seq=7 --set batch=3 --set vocab=13",
+    "models/mu.lua --config tiny --set seq=6 --set vocab=40 --set accumulate=2",
 };
 
 /* What some model's text must have in it, or the list above is too short. */
