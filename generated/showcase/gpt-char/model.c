@@ -1336,7 +1336,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "3a26095aa4590ce5",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "b011c486292c516e",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
