@@ -46,7 +46,7 @@ int32_t add_string(Strings *s, const char *at, int64_t n, bool known)
         s->cap = s->cap * 2 + 256;
         s->end = must_grow(s->end, sizeof *s->end * (size_t)s->cap);
     }
-    if (s->bytes + n > s->room) {
+    if (s->bytes + n >= s->room) { /* so that there is a pool even for an empty string */
         s->room = (s->bytes + n) * 2 + 4096;
         s->pool = must_grow(s->pool, (size_t)s->room);
     }
