@@ -97,6 +97,17 @@ static void open_documents(Data *d)
     d->val_items = d->epochs->held.rows;
 }
 
+/* Windows from anywhere: of plain text files, or of token shards, whose ids only --order windows takes so. */
+static Text_data *open_windows(const Trainer *t, Tokenizer *k)
+{
+    Sources *shards = t->recipe.order == LATHE_WINDOWS && t->data.n ? shards_alone(t) : NULL;
+    if (!shards) return open_text(&t->data, k, t->model->vocab);
+    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
+    if (tokenizer_size(k) == 0)
+        fail(EXIT_USAGE, NULL, "token shards do not say which characters their ids are; give --tokenizer FILE");
+    return open_token_shards(shards);
+}
+
 static void open_text_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Trainer *t = d->t;
@@ -113,7 +124,7 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
         return;
     }
     if (tokenizer_kind(d->tokenizer) != TOKEN_BYTES) check_tokenizer_size(t, d->tokenizer);
-    d->text = open_text(&t->data, d->tokenizer, t->model->vocab);
+    d->text = open_windows(t, d->tokenizer);
     d->seq = t->model->seq;
     split(d, text_tokens(d->text));
     if (training) check_training_text(d);

@@ -14,6 +14,7 @@ void limit_bytes(Tokenizer *t, int64_t most); /* bytes below min(256, most) */
 /* Opens and checks every byte once.  BPE and words are encoded (data_token_cache.c).  limit: the model's vocab.
  * Whatever is wrong with a file ends the program (3). */
 Text_data *open_text(const Words *paths, Tokenizer *t, int64_t limit);
+Text_data *open_token_shards(const Sources *s); /* unpacked: their ids */
 int64_t text_tokens(const Text_data *t);
 uint64_t text_hash(const Text_data *t); /* of all bytes */
 int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
@@ -44,6 +45,7 @@ typedef struct Epochs {
 } Epochs;
 
 bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
+Sources *shards_alone(const Trainer *t); /* NULL: there is something else among --data, or a packed one */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
 Epochs *open_epochs(const Trainer *t, Tokenizer *k);
 int64_t rows_of_an_epoch(const Epochs *e); /* by reading them */

@@ -3,7 +3,6 @@
 #include "trainer.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 
 /* Windows drawn from anywhere need a text of which every token can be found: plain files.  What is empty or not there
  * is left to who opens them, unless it can only be a pattern. */
-static bool is_plain(const char *path)
+static bool is_plain(const Trainer *t, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) return strcspn(path, "*?[") == strlen(path) && strcmp(path, "-") != 0;
@@ -22,26 +21,12 @@ static bool is_plain(const char *path)
     if (about.st_size == 0) return true;
     Words one = {0};
     add_word(&one, path);
-    Sources *s = open_sources(&one, &(Source_options){0});
+    Sources *s = open_sources(&one, &(Source_options){.raw_id_size = (int)t->recipe.raw_id_size});
     bool plain = s->n == 1 && s->file[0].format == FORMAT_TEXT && s->file[0].packed == NOT_PACKED;
     close_sources(s);
     free(one.at);
     return plain;
 }
-
-bool wants_epochs(const Trainer *t)
-{
-    bool plain = true;
-    if (t->recipe.order == LATHE_EPOCHS) return true;
-    for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t->data.at[i]);
-    if (!plain && t->recipe.order == LATHE_WINDOWS)
-        fail(EXIT_USAGE, t->data.at[0],
-             "order=windows draws from plain text files, and not all that is given are such; leave it out, or give "
-             "--order epochs");
-    return !plain;
-}
-
-/* ------------------------------------------------------------------ opening */
 
 static Sources *run_sources(const Trainer *t, bool bytes)
 {
@@ -54,6 +39,34 @@ static Sources *run_sources(const Trainer *t, bool bytes)
     o.bad_utf8 = bytes ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
     return open_sources(&t->data, &o);
 }
+
+Sources *shards_alone(const Trainer *t)
+{
+    Sources *s = run_sources(t, false);
+    bool all = true;
+    for (int i = 0; i < s->n; i++)
+        all &= s->file[i].format == FORMAT_SHARD && s->file[i].packed == NOT_PACKED && s->file[i].bytes >= 0;
+    if (all) return s;
+    close_sources(s);
+    return NULL;
+}
+
+bool wants_epochs(const Trainer *t)
+{
+    bool plain = true;
+    if (t->recipe.order == LATHE_EPOCHS) return true;
+    for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t, t->data.at[i]);
+    if (plain || t->recipe.order != LATHE_WINDOWS) return !plain;
+    Sources *s = shards_alone(t);
+    if (!s)
+        fail(EXIT_USAGE, t->data.at[0],
+             "order=windows draws from plain text files, or from token shards that are not packed, and not all that is "
+             "given are such; leave it out, or give --order epochs");
+    close_sources(s);
+    return false;
+}
+
+/* ------------------------------------------------------------------ opening */
 
 /* The id of a special token by its text, or its number; "none": -1. */
 static int32_t token_named(const Trainer *t, const Tokenizer *k, const char *knob, const char *text)
@@ -325,25 +338,7 @@ int64_t held_targets(const Epochs *e, int64_t k) { return row_targets(&e->held, 
 
 /* ------------------------------------------------------------------ what it is */
 
-/* Of names, sizes and first bytes: a corpus is too large to be read whole before each run. */
-uint64_t epochs_hash(const Epochs *e)
-{
-    enum { HEAD = 4096 };
-    Hash h;
-    hash_start(&h);
-    for (int i = 0; i < e->sources->n; i++) {
-        const Source_file *f = &e->sources->file[i];
-        const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
-        char head[HEAD];
-        int fd = f->bytes < 0 ? -1 : open(f->path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
-        if (fd >= 0) close(fd);
-        hash_add(&h, name, strlen(name) + 1);
-        hash_add(&h, &f->bytes, sizeof f->bytes);
-        if (n > 0) hash_add(&h, head, (size_t)n);
-    }
-    return hash_end(&h);
-}
+uint64_t epochs_hash(const Epochs *e) { return sources_hash(e->sources); }
 
 int64_t epochs_bytes(const Epochs *e)
 {

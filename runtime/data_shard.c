@@ -147,14 +147,20 @@ bool next_shard(Reader *r, Document *d)
 
 /* ------------------------------------------------------------------ by number */
 
-void read_shard(const Sources *s, int file, int64_t first, int64_t n, int32_t *out)
+int open_shard(const Sources *s, int file)
+{
+    const char *path = s->file[file].path;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        fail(EXIT_DATA, path, "was there when it was found, and cannot be read any more: %s", error_text(errno));
+    return fd;
+}
+
+void read_shard(const Sources *s, int file, int fd, int64_t first, int64_t n, int32_t *out)
 {
     const Source_file *f = &s->file[file];
     char room[1 << 14];
     int64_t most = (int64_t)sizeof room / f->id_size;
-    int fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        fail(EXIT_DATA, f->path, "was there when it was found, and cannot be read any more: %s", error_text(errno));
     while (n > 0) {
         int64_t here = n < most ? n : most;
         ssize_t got = pread(fd, room, (size_t)(here * f->id_size), (off_t)(f->head + first * f->id_size));
@@ -165,5 +171,4 @@ void read_shard(const Sources *s, int file, int64_t first, int64_t n, int32_t *o
         for (int64_t i = 0; i < here; i++) out[i] = (int32_t)id_at(room, f->id_size, i);
         first += here, out += here, n -= here;
     }
-    close(fd);
 }

@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { DEEPEST = 64 }; /* folders in folders: a link that leads back up ends there */
 
@@ -124,6 +126,25 @@ Sources *open_sources(const Words *paths, const Source_options *o)
     if (s->n == 0) fail(EXIT_DATA, paths->n ? paths->at[0] : NULL, "expected files to read, found none");
     check_streams(s);
     return s;
+}
+
+uint64_t sources_hash(const Sources *s)
+{
+    enum { HEAD = 4096 };
+    Hash h;
+    hash_start(&h);
+    for (int i = 0; i < s->n; i++) {
+        const Source_file *f = &s->file[i];
+        const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+        char head[HEAD];
+        int fd = f->bytes < 0 ? -1 : open(f->path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
+        if (fd >= 0) close(fd);
+        hash_add(&h, name, strlen(name) + 1);
+        hash_add(&h, &f->bytes, sizeof f->bytes);
+        if (n > 0) hash_add(&h, head, (size_t)n);
+    }
+    return hash_end(&h);
 }
 
 void close_sources(Sources *s)

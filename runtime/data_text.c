@@ -1,5 +1,5 @@
 /* data_text.c: text files as tokens: bytes and characters are converted when they are read, from the files as they lie
- * mapped; the tokens of BPE and words are kept (data_token_cache.c).
+ * mapped; the tokens of BPE and words are kept (data_token_cache.c).  Or token shards, which are ids already.
  *
  * Tokens of all files are numbered through.  A byte's place is its number; to find a character fast the place of each
  * MARK-th one is kept, unless the file is plain ASCII. */
@@ -18,6 +18,7 @@ typedef struct File {
     const unsigned char *at;
     int64_t bytes, first, tokens; /* first: number of its first token */
     int64_t *mark;                /* byte of token MARK · k; NULL: token and byte are the same */
+    int fd;                       /* of a shard */
 } File;
 
 struct Text_data {
@@ -26,6 +27,7 @@ struct Text_data {
     int64_t tokens, heap;
     const Tokenizer *tokenizer;
     Token_list list; /* BPE, words: all tokens */
+    const Sources *shards;
 };
 
 /* ------------------------------------------------------------------ opening */
@@ -182,10 +184,23 @@ Text_data *open_text(const Words *paths, Tokenizer *v, int64_t limit)
     return t;
 }
 
+Text_data *open_token_shards(const Sources *s)
+{
+    Text_data *t = must_alloc(sizeof *t);
+    *t = (Text_data){.n = s->n, .file = must_alloc(sizeof *t->file * (size_t)s->n), .shards = s};
+    for (int i = 0; i < s->n; i++) {
+        t->file[i] =
+            (File){.path = s->file[i].path, .first = t->tokens, .tokens = s->file[i].ids, .fd = open_shard(s, i)};
+        t->tokens += s->file[i].ids;
+    }
+    return t;
+}
+
 int64_t text_tokens(const Text_data *t) { return t->tokens; }
 
 uint64_t text_hash(const Text_data *t)
 {
+    if (t->shards) return sources_hash(t->shards);
     Hash h;
     hash_start(&h);
     for (int i = 0; i < t->n; i++) hash_add(&h, t->file[i].at, (size_t)t->file[i].bytes);
@@ -231,7 +246,8 @@ void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out)
         const File *f = &t->file[i];
         if (first >= f->first + f->tokens) continue;
         int64_t here = f->first + f->tokens - first, take = here < n ? here : n;
-        read_from(f, t->tokenizer, first - f->first, take, out);
+        if (t->shards) read_shard(t->shards, i, f->fd, first - f->first, take, out);
+        else read_from(f, t->tokenizer, first - f->first, take, out);
         first += take, out += take, n -= take;
     }
 }

@@ -98,6 +98,7 @@ typedef struct Sources {
  * file at all ends the program. */
 Sources *open_sources(const struct Words *paths, const Source_options *o);
 void close_sources(Sources *s);
+uint64_t sources_hash(const Sources *s); /* of names, sizes and first bytes: a corpus is too large to be read for it */
 const char *format_name(Format f);              /* "JSON lines" */
 bool parse_format(const char *word, Format *f); /* "text", "jsonl", "csv", "tsv", "shard", "npy" */
 
@@ -151,8 +152,9 @@ char *source_place(const Sources *s, const Place *p); /* "a.jsonl:17", "a.bin: t
 
 /* ------------------------------------------------------------------ data_shard.c: ids by number */
 
-/* Ids first … first + n - 1 of an unpacked shard. */
-void read_shard(const Sources *s, int file, int64_t first, int64_t n, int32_t *out);
+/* Ids first … first + n - 1 of an unpacked shard, whose descriptor is kept: nobody who replaces the file is noticed. */
+int open_shard(const Sources *s, int file);
+void read_shard(const Sources *s, int file, int fd, int64_t first, int64_t n, int32_t *out);
 
 /* ------------------------------------------------------------------ data_npy.c: arrays of NumPy */
 

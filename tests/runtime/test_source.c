@@ -470,7 +470,9 @@ static void check_ids_by_number(void)
         Words paths = one_path(path);
         Sources *s = open_sources(&paths, &(Source_options){0});
         int64_t n = s->file[0].ids, first = below(n + 1);
-        read_shard(s, 0, first, n - first, out);
+        int fd = open_shard(s, 0);
+        read_shard(s, 0, fd, first, n - first, out);
+        close(fd);
         bool same = n == (file.n - 1024) / id_size;
         for (int64_t i = first; i < n; i++) {
             uint32_t id = 0;
