@@ -229,7 +229,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
 {
     static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW"};
     static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR", "LATHE_COSINE"};
-    static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS"};
+    static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS", "LATHE_TOKENIZER_FILE"};
     static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS"};
     static const char *const documents[] = {"LATHE_FILES", "LATHE_PARAGRAPHS", "LATHE_LINES", "LATHE_WHOLE"};
     say(t, "    .recipe = {\n");
@@ -245,6 +245,9 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "        .keep_last = %lld,\n", (long long)r->keep_last);
     say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer],
         number_text(r->val_fraction), quoted(r->csv_target));
+    if (r->tokenizer_file)
+        say_wrapped(t, format("        .tokenizer_file = %s, .tokenizer_place = %s,", quoted(r->tokenizer_file),
+                              quoted(r->tokenizer_place)));
     say(t, "        .order = %s, .documents = %s, .pack = %s,\n", orders[r->order], documents[r->documents],
         r->pack ? "true" : "false");
     say(t, "        .bad_records = %lld, .raw_id_size = %lld,\n", (long long)r->bad_records, (long long)r->raw_id_size);

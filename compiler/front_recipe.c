@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum Kind { REAL, COUNT } Kind;
@@ -229,23 +230,45 @@ static void read_order(lua_State *L)
     if (r->pack) r->order = LATHE_EPOCHS;
 }
 
+/* A file's or folder's name, from the description's own folder on.  Which tokenizer it is, trainers find out. */
+static void name_tokenizer(const char *name, const char *found)
+{
+    static const char *const tokenizers[] = {"bytes", "chars"};
+    const char *file = trace.desc->file, *slash = strrchr(file, '/');
+    Where where = at_key("tokenizer");
+    char *path = name && *name == '/' ? format("%s", name)
+                                      : format("%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, name ? name : "");
+    char *whole = name && *name ? realpath(path, NULL) : NULL;
+    if (!whole)
+        err(where, "the tokenizer is \"bytes\", \"chars\", or a file or folder of one, and this is %s%s%s", found,
+            name && *name ? format("; there is no %s", path) : "", name ? advice(name, tokenizers, 2) : "");
+    trace.desc->recipe.tokenizer_file = copy_string(whole);
+    trace.desc->recipe.tokenizer_place = format("%s:%d", where.file, where.line);
+    free(whole);
+}
+
+static void read_tokenizer(lua_State *L)
+{
+    Lathe_recipe *r = &trace.desc->recipe;
+    lua_getfield(L, -1, "tokenizer");
+    const char *name = lua_tostring(L, -1);
+    r->tokenizer = same(name, "bytes") ? LATHE_BYTES : same(name, "chars") ? LATHE_CHARS : LATHE_TOKENIZER_FILE;
+    if (r->tokenizer == LATHE_TOKENIZER_FILE) name_tokenizer(name, lua_text(L, -1));
+    lua_pop(L, 1);
+}
+
 static void read_data(lua_State *L)
 {
-    static const char *const kinds[] = {"text", "csv"}, *const tokenizers[] = {"bytes", "chars"};
+    static const char *const kinds[] = {"text", "csv"};
     static const char *const others[] = {"kind", "tokenizer", "target", "order", "documents", "pack", "bos", "eos"};
     Lathe_recipe *r = &trace.desc->recipe;
     bool csv = made_by(L, "data", kinds, 2, "data") == 1;
     take_numbers(L, "data", others, COUNT_OF(others));
-    if (!csv) read_order(L);
-    lua_getfield(L, -1, "tokenizer");
-    const char *tokenizer = lua_tostring(L, -1);
-    r->tokenizer = csv ? LATHE_NO_TEXT : same(tokenizer, "chars") ? LATHE_CHARS : LATHE_BYTES;
-    if (!csv && !same(tokenizer, "chars") && !same(tokenizer, "bytes"))
-        err(at_key("tokenizer"), "the tokenizer is \"bytes\" or \"chars\", and this is %s%s", lua_text(L, -1),
-            tokenizer ? advice(tokenizer, tokenizers, 2) : "");
-    lua_getfield(L, -2, "target");
+    r->tokenizer = LATHE_NO_TEXT;
+    if (!csv) read_order(L), read_tokenizer(L);
+    lua_getfield(L, -1, "target");
     if (csv) r->csv_target = copy_string(luaL_checkstring(L, -1));
-    lua_pop(L, 2);
+    lua_pop(L, 1);
     if (r->val_fraction >= 1)
         err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
 
@@ -49,6 +50,16 @@ static void check_val(const Data *d)
          least, (long long)d->val, d->t->recipe.val_fraction);
 }
 
+static Tokenizer *described_tokenizer(const Lathe_recipe *r)
+{
+    if (!r->tokenizer_file)
+        fail(EXIT_USAGE, NULL, "the tokenizer is a file's, and none was given: add --tokenizer FILE|DIR");
+    if (access(r->tokenizer_file, F_OK) != 0)
+        fail(EXIT_DATA, r->tokenizer_place, "the tokenizer %s is not there any more; add --tokenizer FILE|DIR",
+             r->tokenizer_file);
+    return load_tokenizer(r->tokenizer_file);
+}
+
 /* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run
  * starts from (so that ids keep their meaning), what the description says. */
 Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
@@ -63,9 +74,8 @@ Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
              "trainer does "
              "not read; --tokenizer bytes (or chars, or a FILE) goes without it, and gives ids other meanings",
              unread_tokenizer(saved));
-    if (!saved && t->recipe.tokenizer == LATHE_TOKENIZER_FILE)
-        fail(EXIT_USAGE, NULL, "the tokenizer is a file's, and none was given: add --tokenizer FILE|DIR");
     free(folder);
+    if (!saved && t->recipe.tokenizer == LATHE_TOKENIZER_FILE) return described_tokenizer(&t->recipe);
     return saved ? saved : open_tokenizer(kind);
 }
 

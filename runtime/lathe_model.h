@@ -138,6 +138,7 @@ typedef struct Lathe_recipe {
     int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
     int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
     Lathe_tokenizer tokenizer;
+    const char *tokenizer_file, *tokenizer_place;   /* that the description names, and its line "gpt.lua:12"; or NULL */
     double val_fraction;        /* the last part of the data, kept for evaluation; of documents, by their hashes */
     Lathe_order order;          /* of text: windows from anywhere, or documents, epoch after epoch (stream.h) */
     Lathe_documents documents;  /* what a document of plain text is */

@@ -52,6 +52,8 @@ static json_t *origin_json(const Trainer *t, const Data *d)
     json_object_set_new(all, "description", json_string(t->model->source_hash));
     json_object_set_new(all, "plan", hash_json(plan_hash(t->model)));
     json_object_set_new(all, "data", hash_json(data_hash(d)));
+    if (t->recipe.tokenizer == LATHE_TOKENIZER_FILE && !t->tokenizer && t->recipe.tokenizer_file)
+        json_object_set_new(all, "tokenizer", json_string(t->recipe.tokenizer_file));
     return all;
 }
 

@@ -5,7 +5,7 @@ local none = options.none
 local data = {}
 
 local text_options = options.declare("data.text", {
-  tokenizer = { "string", "bytes", "\"bytes\" or \"chars\"" },
+  tokenizer = { "string", "bytes", "\"bytes\", \"chars\", or a file or folder of one, from the description's folder on" },
   val_fraction = { "number", 0.1, "part of the text kept for evaluation: the last; with order \"epochs\" documents, by their hashes" },
   order = { "string", none, "\"windows\" drawn anywhere (default for plain files) or \"epochs\": documents, shuffled" },
   documents = { "string", "file", "what a document of plain text is: \"file\", \"blank\" (between blank lines), \"line\", or \"whole\" (sequences run on)" },

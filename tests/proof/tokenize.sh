@@ -73,6 +73,23 @@ works $gpt train --tokenizer words --data t.txt --steps 3 --out run-words
 works $gpt generate --out run-words --prompt 'The cat, sat' --tokens 5
 says '^the cat <unk> sat ' out
 
+# The description names it, from its own folder on; the command line wins.
+mkdir named && cp "$top/models/gpt.lua" named && cp -r tok named
+small="${small#*.lua} --set vocab=320"
+works "$lathe" build named/gpt.lua $small --set tokenizer=tok -o of-file
+works of-file/trainer train --data t.txt --steps 6 --out run-named --seed 3 --save-every 3
+same run-named/tokenizer.json want.json
+says '"tokenizer": ".*named/tok"' run-named/checkpoints/latest/state.json
+works of-file/trainer generate --out run-named --prompt 'the cat' --tokens 5
+works of-file/trainer train --data t.txt --steps 2 --out run-bytes --tokenizer bytes
+says '"type": "bytes"' run-bytes/tokenizer.json
+works of-file/trainer train --data t.txt --steps 2 --out run-other --tokenizer words
+refuses 1 'gpt.lua:[0-9]*: error: the tokenizer is .*and this is .tokk.; there is no named/tokk' "$lathe" check named/gpt.lua $small --set tokenizer=tokk
+refuses 1 'did you mean .bytes.' "$lathe" check named/gpt.lua $small --set tokenizer=byts
+rm -r named/tok
+refuses 3 'gpt.lua:[0-9]*: error: the tokenizer .*named/tok is not there any more; add --tokenizer FILE' of-file/trainer train --data t.txt --steps 2 --out x
+works of-file/trainer train --resume --out run-named --steps 8
+
 works $gpt train --resume --out run-words --tokenizer tok --steps 4
 says 'the tokenizer is not the one that the checkpoint was trained with' err
 
@@ -87,7 +104,7 @@ cp pair/vocab.json pair/merges.txt folder
 works $gpt eval --weights folder --data t.txt
 
 # What does not fit.
-works "$lathe" build $small --set vocab=270 -o narrow
+works "$lathe" build "$top/models/gpt.lua" ${small% --set vocab=*} --set vocab=270 -o narrow
 refuses 3 'tok/tokenizer.json: error: the tokenizer has BPE of 280 tokens, the model a vocabulary of 270' narrow/trainer train --tokenizer tok --data t.txt --out x
 refuses 2 'tokenizer=tokk: expected bytes, chars, or a file or folder of one' $gpt train --tokenizer tokk --data t.txt --out x
 refuses 2 'the tokenizer is a file.s, and none was given: add --tokenizer FILE' $gpt train --tokenizer file --data t.txt --out x
