@@ -52,6 +52,19 @@ void start_rows(Block *b)
 {
     b->ids = b->rows = b->runs = b->pieces = b->documents = b->predicted = 0;
     b->last = false;
+    b->sizes = (Document_sizes){0};
+    b->length = -1;
+}
+
+/* length is -1 where the document began in another block. */
+static void note_size(Document_sizes *s, int64_t length, int64_t seq)
+{
+    if (length < 0) return;
+    if (s->documents == 0 || length < s->shortest) s->shortest = length;
+    if (length > s->longest) s->longest = length;
+    s->documents++;
+    s->ids += length;
+    s->split += length > seq + 1;
 }
 
 /* A function of epoch and number alone, as the order has to be. */
@@ -71,12 +84,16 @@ bool block_is_full(const Block *b, const Order *o)
 void add_part(Block *b, const Order *o, const Document_part *p)
 {
     bug_if(b->ids + p->n + 2 > id_room(o));
+    int64_t before = b->ids;
+    if (p->first) b->length = 0;
     if (o->pack && (p->first || b->runs == 0)) b->run[b->runs++] = (int32_t)b->ids;
     if (p->first && !p->id_size && o->bos >= 0) b->id[b->ids++] = o->bos;
     if (p->n) memcpy(b->id + b->ids, p->id, sizeof *p->id * (size_t)p->n);
     b->ids += p->n;
     if (p->last && !p->id_size && o->eos >= 0) b->id[b->ids++] = o->eos;
     b->documents += p->last;
+    if (b->length >= 0) b->length += b->ids - before;
+    if (p->last) note_size(&b->sizes, b->length, o->seq);
 }
 
 /* ------------------------------------------------------------------ cutting */

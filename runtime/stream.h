@@ -55,6 +55,10 @@ typedef struct Document_part { /* of a document, as the threads hand it on */
 
 enum { PART_BYTES = LATHE_PART_BYTES }; /* of text in a parcel, the longest part of a document; its ids are no more */
 
+typedef struct Document_sizes { /* in ids, of the documents that lie in a block as a whole */
+    int64_t documents, ids, shortest, longest, split; /* split: longer than a row */
+} Document_sizes;
+
 typedef struct Row_piece { /* places side by side in a row: ids begin … begin + places - 1, their targets one further */
     int32_t begin, places;
 } Row_piece;
@@ -67,6 +71,8 @@ typedef struct Block {
     int64_t ids, rows;
     int32_t *order;    /* [rows] */
     int64_t documents; /* that end in it */
+    Document_sizes sizes;
+    int64_t length; /* ids of the last document so far */
     int64_t predicted; /* targets that count, over all rows */
     /* packed: */
     int32_t *run;     /* [runs + 1]: first id of each document */

@@ -111,6 +111,22 @@ static void put_line(Report *r, char *line)
     free(line);
 }
 
+/* Of the documents kept for evaluation, drawn by their hashes, and so a sample of all: nothing else is read yet. */
+static void print_sizes(const Epochs *e)
+{
+    const Document_sizes *s = &e->held.sizes;
+    if (s->documents == 0) {
+        fprintf(stderr, "data: how many documents and tokens is not known before they are read (`lathe data info`)\n");
+        return;
+    }
+    fprintf(stderr,
+            "data: documents of %s to %s tokens, %s on average, %.0f %% of them split (of %s kept for evaluation, "
+            "%s tokens%s)\n",
+            grouped_text(s->shortest), grouped_text(s->longest), grouped_text(s->ids / s->documents),
+            100 * (double)s->split / (double)s->documents, grouped_text(s->documents), grouped_text(s->ids),
+            e->held.last ? ", all there are" : "");
+}
+
 static void print_epochs(const Report *r)
 {
     const Epochs *e = r->data->epochs;
@@ -118,6 +134,7 @@ static void print_epochs(const Report *r)
             grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s");
     fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held.rows),
             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
+    print_sizes(e);
 }
 
 static void print_banner(const Report *r)

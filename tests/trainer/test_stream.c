@@ -208,6 +208,32 @@ static void joined_is_the_text(void)
     free(text);
 }
 
+static void sizes_are_counted(void)
+{
+    Order o = order_of(false, false);
+    Sources *from = open_corpus();
+    o.once = true;
+    o.block_tokens = 100000;
+    Row_stream *s = open_stream(from, bytes, &o, 2, NULL);
+    Block b;
+    CHECK(take_block(s, &b));
+    close_stream(s);
+    int64_t ids = 0, least = INT64_MAX, most = 0, split = 0;
+    for (int k = 0; k < DOCUMENTS; k++) {
+        char *d = document(k);
+        int64_t n = (int64_t)strlen(d) + 1;
+        ids += n;
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+        split += n - 1 > SEQ;
+        free(d);
+    }
+    CHECK(b.sizes.documents == DOCUMENTS && b.sizes.ids == ids && b.sizes.split == split);
+    CHECK(b.sizes.shortest == least && b.sizes.longest == most);
+    close_rows(&b);
+    close_sources(from);
+}
+
 /* What a segment holds must be in its document, at a multiple of the sequence; marks the places that were predicted. */
 static void check_segment(const Row *r, int begin, int end, char **text, char **marks)
 {
@@ -340,6 +366,7 @@ int main(void)
     }
     first_blocks_grow();
     joined_is_the_text();
+    sizes_are_counted();
     each_document_once();
     sides_never_change();
     failure_is_told();
