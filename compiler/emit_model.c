@@ -253,6 +253,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "        .bad_records = %lld, .raw_id_size = %lld,\n", (long long)r->bad_records, (long long)r->raw_id_size);
     say(t, "        .shuffle_tokens = %lld, .eval_tokens = %lld, .stride = %lld, .bos = %s, .eos = %s,\n",
         (long long)r->shuffle_tokens, (long long)r->eval_tokens, (long long)r->stride, quoted(r->bos), quoted(r->eos));
+    if (r->mix) say(t, "        .mix = %s,\n", quoted(r->mix));
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
         number_text(r->top_p), number_text(r->repetition_penalty));
     say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);

@@ -212,6 +212,26 @@ static const char *data_text(lua_State *L, const char *key)
     return text;
 }
 
+/* {7, 3} as "7,3"; NULL where the data table on the top has none. */
+static const char *mix_text(lua_State *L)
+{
+    int64_t weight[LATHE_SOURCES];
+    Text t = {0};
+    if (lua_getfield(L, -1, "mix") == LUA_TNIL) return lua_pop(L, 1), NULL;
+    for (lua_Integer i = 1; lua_geti(L, -1, i) != LUA_TNIL; i++) {
+        say(&t, "%s%s", i > 1 ? "," : "", lua_type(L, -1) == LUA_TNUMBER ? format("%.15g", lua_tonumber(L, -1)) : "?");
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    if (!t.at || lathe_mix(t.at, weight) < 0)
+        err(at_key("mix"),
+            "mix is a list of weights, one for each path of --data: { 7, 3 }; at most %d, each from 0.000001 to "
+            "1000000",
+            LATHE_SOURCES);
+    lua_pop(L, 1);
+    return t.at;
+}
+
 /* Which rows of a text there are, and in which order. */
 static void read_order(lua_State *L)
 {
@@ -225,9 +245,12 @@ static void read_order(lua_State *L)
     lua_getfield(L, -1, "pack");
     r->pack = lua_toboolean(L, -1);
     lua_pop(L, 1);
+    r->mix = mix_text(L);
     if (r->pack && r->order == LATHE_WINDOWS)
         err(at_key("pack"), "windows are of one text without end; packing documents needs order = \"epochs\"");
-    if (r->pack) r->order = LATHE_EPOCHS;
+    if (r->mix && r->order == LATHE_WINDOWS)
+        err(at_key("mix"), "windows are of one text without end; mixing sources needs order = \"epochs\"");
+    if (r->pack || r->mix) r->order = LATHE_EPOCHS;
 }
 
 /* A file's or folder's name, from the description's own folder on.  Which tokenizer it is, trainers find out. */
@@ -260,7 +283,8 @@ static void read_tokenizer(lua_State *L)
 static void read_data(lua_State *L)
 {
     static const char *const kinds[] = {"text", "csv"};
-    static const char *const others[] = {"kind", "tokenizer", "target", "order", "documents", "pack", "bos", "eos"};
+    static const char *const others[] = {"kind", "tokenizer", "target", "order", "documents",
+                                         "pack", "bos",       "eos",    "mix"};
     Lathe_recipe *r = &trace.desc->recipe;
     bool csv = made_by(L, "data", kinds, 2, "data") == 1;
     take_numbers(L, "data", others, COUNT_OF(others));

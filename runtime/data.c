@@ -104,7 +104,7 @@ static void open_documents(Data *d)
     d->epochs = open_epochs(d->t, d->tokenizer);
     d->tokenizer = d->epochs->tokenizer;
     d->seq = d->epochs->order.seq;
-    d->val_items = d->epochs->held.rows;
+    d->val_items = d->epochs->held_rows;
 }
 
 /* Windows from anywhere: of plain text files, or of token shards, whose ids only --order windows takes so. */

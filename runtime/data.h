@@ -34,31 +34,48 @@ int32_t csv_class(const Csv_data *c, int64_t row);
 
 /* ------------------------------------------------------------------ data_epochs.c: documents, epoch after epoch */
 
+typedef struct Epoch_source { /* what has documents, epochs and an order of its own: all of --data, or, mixed, a path */
+    const char *path;
+    Sources *files;
+    int64_t weight;
+    Order order, held_order;
+    Block held; /* rows for evaluation */
+} Epoch_source;
+
 typedef struct Epochs {
     const Trainer *t;
-    Sources *sources;
+    Epoch_source *source; /* [n] */
+    int n;
+    int64_t weights; /* their sum */
     Tokenizer *tokenizer;
-    Order order, held_order;
-    int readers;
-    Row_stream *stream; /* NULL: not started */
-    Block held;     /* rows for evaluation */
+    Order order;         /* before it is shared out among the sources */
+    int64_t eval_tokens; /* likewise */
+    int readers;         /* of each source */
+    Mixture *rows;       /* NULL: not started */
+    int64_t held_rows;
 } Epochs;
 
 bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
 Sources *shards_alone(const Trainer *t); /* NULL: there is something else among --data, or a packed one */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
 Epochs *open_epochs(const Trainer *t, Tokenizer *k);
-int64_t rows_of_an_epoch(const Epochs *e); /* by reading them */
-/* Rows with so many targets that count: of packed ones by reading an epoch at most; what is more, in proportion. */
+/* By reading them.  A mixture's epoch has the rows that one of each source has, though not one of each. */
+int64_t rows_of_an_epoch(const Epochs *e);
+double source_share(const Epochs *e, int source); /* of the rows */
+/* Rows with so many targets that count: of packed ones by reading an epoch at most (a mixture's until each source has
+ * ended one); what is more, in proportion. */
 int64_t rows_for_targets(const Epochs *e, int64_t targets);
 int64_t targets_taken(const Epochs *e); /* that count, of all rows so far */
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step);
 void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item);
 int64_t held_targets(const Epochs *e, int64_t k);
-json_t *epochs_json(const Epochs *e);
 uint64_t epochs_hash(const Epochs *e);
 int64_t epochs_bytes(const Epochs *e); /* of memory, at most */
-char *epochs_text(const Epochs *e);    /* "12 files, 1.4 GB" */
+char *files_text(const Epoch_source *s); /* "12 files, 1.4 GB", and tokens where they are known */
+
+/* ------------------------------------------------------------------ data_place.c: in a checkpoint */
+
+json_t *epochs_json(const Epochs *e);
 
 /* ------------------------------------------------------------------ data.c */
 

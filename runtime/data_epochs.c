@@ -1,5 +1,6 @@
-/* data_epochs.c: documents of files as the batches of a run: which tokens stand around them, what is held back for
- * evaluation, where a resumed run goes on. */
+/* data_epochs.c: documents of files as the batches of a run: from which sources, which tokens stand around them, what
+ * is held back for evaluation.  Where a resumed run goes on: data_place.c. */
+#include "rt_random.h"
 #include "trainer.h"
 
 #include <ctype.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { SOURCE_SITE = 0x7fff0007 };
 
 /* ------------------------------------------------------------------ which order */
 
@@ -28,7 +31,7 @@ static bool is_plain(const Trainer *t, const char *path)
     return plain;
 }
 
-static Sources *run_sources(const Trainer *t, bool bytes)
+static Sources *find_files(const Trainer *t, const Words *paths, bool bytes)
 {
     const Lathe_recipe *r = &t->recipe;
     Source_options o = {.split = (Split_text)r->documents,
@@ -37,12 +40,12 @@ static Sources *run_sources(const Trainer *t, bool bytes)
                         .raw_id_size = (int)r->raw_id_size,
                         .ids_below = t->model->vocab};
     o.bad_utf8 = bytes ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
-    return open_sources(&t->data, &o);
+    return open_sources(paths, &o);
 }
 
 Sources *shards_alone(const Trainer *t)
 {
-    Sources *s = run_sources(t, false);
+    Sources *s = find_files(t, &t->data, false);
     bool all = true;
     for (int i = 0; i < s->n; i++)
         all &= s->file[i].format == FORMAT_SHARD && s->file[i].packed == NOT_PACKED && s->file[i].bytes >= 0;
@@ -53,8 +56,11 @@ Sources *shards_alone(const Trainer *t)
 
 bool wants_epochs(const Trainer *t)
 {
-    bool plain = true;
-    if (t->recipe.order == LATHE_EPOCHS) return true;
+    int64_t weight[LATHE_SOURCES];
+    bool plain = true, mixed = lathe_mix(t->recipe.mix, weight) != 0;
+    if (mixed && t->recipe.order == LATHE_WINDOWS)
+        fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=windows has none; leave one out");
+    if (t->recipe.order == LATHE_EPOCHS || mixed) return true;
     for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t, t->data.at[i]);
     if (plain || t->recipe.order != LATHE_WINDOWS) return !plain;
     Sources *s = shards_alone(t);
@@ -67,6 +73,47 @@ bool wants_epochs(const Trainer *t)
 }
 
 /* ------------------------------------------------------------------ opening */
+
+static void check_mix(const Trainer *t, int weights)
+{
+    const char *mix = t->recipe.mix;
+    if (weights < 0)
+        fail(EXIT_USAGE, NULL,
+             "mix=%s: expected weights, one for each path of --data, as 7,3: at most %d, each from 0.000001 to 1000000",
+             mix, LATHE_SOURCES);
+    if (weights > 0 && weights != t->data.n)
+        fail(EXIT_USAGE, NULL,
+             "mix=%s has %d weight%s, --data %d path%s: expected a weight for each (a folder is one path, and so is a "
+             "pattern in quotes); give as many, or --mix none",
+             mix, weights, weights == 1 ? "" : "s", t->data.n, t->data.n == 1 ? "" : "s");
+}
+
+static void check_no_pipe(const Epoch_source *s)
+{
+    for (int i = 0; i < s->files->n; i++)
+        if (s->files->file[i].bytes < 0)
+            fail(EXIT_USAGE, s->files->file[i].path,
+                 "standard input and pipes end, and a source of a mixture must not: the others would go on without its "
+                 "share; write what it yields into a file");
+}
+
+/* Without weights all paths are one source. */
+static void find_sources(Epochs *e, bool bytes)
+{
+    const Trainer *t = e->t;
+    int64_t weight[LATHE_SOURCES];
+    int n = lathe_mix(t->recipe.mix, weight);
+    check_mix(t, n);
+    e->n = n ? n : 1;
+    e->source = must_alloc(sizeof *e->source * (size_t)e->n);
+    for (int i = 0; i < e->n; i++) {
+        const Words path = {t->data.at + i, 1};
+        e->source[i] = (Epoch_source){
+            .path = t->data.at[i], .weight = n ? weight[i] : 1, .files = find_files(t, n ? &path : &t->data, bytes)};
+        e->weights += e->source[i].weight;
+        if (e->n > 1) check_no_pipe(&e->source[i]);
+    }
+}
 
 /* The id of a special token by its text, or its number; "none": -1. */
 static int32_t token_named(const Trainer *t, const Tokenizer *k, const char *knob, const char *text)
@@ -107,8 +154,10 @@ static void separate_shards(Epochs *e)
 {
     int32_t by = e->order.bos >= 0 ? e->order.bos : e->order.eos;
     if (by < 0) return;
-    e->sources->options.separated = true;
-    e->sources->options.separator = by;
+    for (int i = 0; i < e->n; i++) {
+        e->source[i].files->options.separated = true;
+        e->source[i].files->options.separator = by;
+    }
 }
 
 /* Of the first block: 30 ms of encoding, 64 rows at least. */
@@ -120,27 +169,27 @@ static int64_t usual_first(const Order *o)
 
 static bool reads_pipe(const Epochs *e)
 {
-    for (int i = 0; i < e->sources->n; i++)
-        if (e->sources->file[i].bytes < 0) return true;
+    const Sources *s = e->source[0].files;
+    for (int i = 0; i < s->n; i++)
+        if (s->file[i].bytes < 0) return true;
     return false;
 }
 
 /* Always the same rows, the first of the documents that are held back. */
-static void hold_rows(Epochs *e)
+static void hold_rows(Epochs *e, Epoch_source *of)
 {
-    Row_stream *s = open_stream(e->sources, e->tokenizer, &e->held_order, e->readers, NULL);
-    bool any = take_block(s, &e->held);
+    Row_stream *s = open_stream(of->files, e->tokenizer, &of->held_order, e->readers, NULL);
+    bool any = take_block(s, &of->held);
     int code;
     const char *failure = stream_failure(s, &code);
     if (failure) end_program(code, failure);
-    if (!any) e->held.rows = 0;
+    if (!any) of->held.rows = 0;
+    e->held_rows += of->held.rows;
     close_stream(s);
 }
 
-/* Characters are numbered when all text has been seen. */
-static Tokenizer *learn_characters(const Sources *from)
+static void learn_source(Learner *l, const Sources *from)
 {
-    Learner *l = open_learner(&(Learning){.kind = TOKEN_CHARS});
     Reader *r = open_reader(from, PART_BYTES, NULL, NULL);
     Document d;
     for (int i = 0; i < from->n; i++) {
@@ -153,18 +202,41 @@ static Tokenizer *learn_characters(const Sources *from)
             if (d.text) learn_from(l, d.text, d.bytes);
     }
     close_reader(r);
+}
+
+/* Characters are numbered when all text has been seen. */
+static Tokenizer *learn_characters(const Epochs *e)
+{
+    Learner *l = open_learner(&(Learning){.kind = TOKEN_CHARS});
+    for (int i = 0; i < e->n; i++) learn_source(l, e->source[i].files);
     return close_learner(l);
+}
+
+/* What is shuffled and what is evaluated is shared out by weight.  Two sources of the same files have other seeds. */
+static void share_out(Epochs *e, Epoch_source *s, int number)
+{
+    int64_t seq = e->order.seq;
+    s->order = e->order;
+    s->order.block_tokens = lathe_share(e->order.block_tokens, s->weight, e->weights, seq);
+    s->order.first_tokens = lathe_share(e->order.first_tokens, s->weight, e->weights, seq);
+    if (number) s->order.seed = (int32_t)uniform_below(e->order.seed, number, SOURCE_SITE, 0, INT32_MAX);
+    s->held_order = s->order;
+    s->held_order.validation = s->held_order.once = true;
+    s->held_order.shuffle = false;
+    s->held_order.block_tokens = lathe_share(e->eval_tokens, s->weight, e->weights, seq);
 }
 
 Epochs *open_epochs(const Trainer *t, Tokenizer *k)
 {
     const Lathe_recipe *r = &t->recipe;
-    Sources *from = run_sources(t, tokenizer_kind(k) == TOKEN_BYTES);
     Epochs *e = must_alloc(sizeof *e);
+    *e = (Epochs){.t = t, .readers = t->readers ? (int)t->readers : 1};
+    find_sources(e, tokenizer_kind(k) == TOKEN_BYTES);
     if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
-    if (tokenizer_kind(k) == TOKEN_CHARS && tokenizer_size(k) == 0) k = learn_characters(from);
+    if (tokenizer_kind(k) == TOKEN_CHARS && tokenizer_size(k) == 0) k = learn_characters(e);
     if (tokenizer_kind(k) != TOKEN_BYTES) check_tokenizer_size(t, k);
-    *e = (Epochs){.t = t, .sources = from, .tokenizer = k, .readers = t->readers ? (int)t->readers : 1};
+    e->tokenizer = k;
+    e->eval_tokens = r->eval_tokens ? r->eval_tokens : LATHE_EVAL_TOKENS;
     e->order = (Order){.seq = t->model->seq,
                        .stride = r->stride ? r->stride : t->model->seq,
                        .block_tokens = r->shuffle_tokens ? r->shuffle_tokens : LATHE_SHUFFLE_TOKENS,
@@ -178,132 +250,65 @@ Epochs *open_epochs(const Trainer *t, Tokenizer *k)
              (long long)e->order.stride, (long long)e->order.seq);
     settle_specials(e);
     separate_shards(e);
-    e->held_order = e->order;
-    e->held_order.validation = e->held_order.once = true;
-    e->held_order.shuffle = false;
-    e->held_order.block_tokens = r->eval_tokens ? r->eval_tokens : LATHE_EVAL_TOKENS;
     e->order.first_tokens = usual_first(&e->order);
+    for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
     if (strcmp(t->command, "train") == 0) check_data_memory(t, epochs_bytes(e));
     if (reads_pipe(e)) {
-        e->order.once = true;
-        e->order.val_fraction = 0;
-    } else if (e->order.val_fraction > 0) hold_rows(e);
+        e->order.once = e->source->order.once = true;
+        e->order.val_fraction = e->source->order.val_fraction = 0;
+    } else if (e->order.val_fraction > 0)
+        for (int i = 0; i < e->n; i++) hold_rows(e, &e->source[i]);
     return e;
 }
 
-/* ------------------------------------------------------------------ going on */
+/* ------------------------------------------------------------------ how many, and which */
 
-static json_t *place_json(const Epochs *e, const Place *p)
+static void refuse_once(const Epochs *e, const char *option)
 {
-    if (p->file < 0) return json_null();
-    return json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "path", e->sources->file[p->file].path, "file",
-                     (int)p->file, "offset", (json_int_t)p->offset, "record", (json_int_t)p->record, "line",
-                     (json_int_t)p->line, "inside", (json_int_t)p->inside, "hash", hash_json(p->hash));
+    if (e->order.once) fail(EXIT_USAGE, NULL, "--%s: standard input and pipes are read once; give --steps", option);
 }
 
-json_t *epochs_json(const Epochs *e)
+static int64_t rows_of_source(const Epochs *e, const Epoch_source *of)
 {
-    Stream_at at = e->stream ? stream_at(e->stream) : (Stream_at){.from.file = -1};
-    const Stream_sum *s = &at.before;
-    json_t *sum = json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)s->documents, "tokens",
-                            (json_int_t)s->tokens, "rows", (json_int_t)s->rows, "predicted", (json_int_t)s->predicted);
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "epoch", (json_int_t)at.epoch, "block",
-                     (json_int_t)at.block, "used", (json_int_t)at.used, "taken", (json_int_t)at.taken, "predicted",
-                     (json_int_t)at.predicted, "first_tokens", (json_int_t)e->order.first_tokens, "from",
-                     place_json(e, &at.from), "before", sum);
-}
-
-static Place stored_place(const Epochs *e, const State *s, const json_t *from)
-{
-    Place p = {.file = -1};
-    if (!json_is_object(from)) return p;
-    const char *path = json_string_value(json_object_get(from, "path"));
-    int64_t file = whole_member(s, from, "file", 0);
-    if (file >= e->sources->n || !path || strcmp(path, e->sources->file[file].path) != 0)
-        fail(EXIT_DATA, s->path,
-             "the run stopped in %s, file %lld of the data, which is not that file now; give the same --data, or start "
-             "anew from the weights with --init",
-             path ? path : "a file", (long long)file + 1);
-    p = (Place){.file = (int32_t)file,
-                .offset = whole_member(s, from, "offset", 0),
-                .record = whole_member(s, from, "record", 0),
-                .line = whole_member(s, from, "line", 0),
-                .inside = whole_member(s, from, "inside", 0)};
-    const char *hash = json_string_value(json_object_get(from, "hash"));
-    p.hash = hash ? strtoull(hash, NULL, 16) : 0;
-    return p;
-}
-
-static Stream_at read_place(const Epochs *e, const State *s)
-{
-    const json_t *all = json_object_get(json_object_get(s->all, "data"), "stream");
-    const json_t *before = json_object_get(all, "before");
-    if (!json_is_object(all))
-        fail(EXIT_DATA, s->path,
-             "the checkpoint does not say where in the documents it was; go on with --set "
-             "order=windows as it was trained, or start anew from the weights with --init");
-    if (e->order.once)
-        fail(EXIT_USAGE, NULL,
-             "standard input and pipes are read once, so a run on them cannot be resumed; put the data "
-             "into files, or start anew from the weights with --init");
-    return (Stream_at){.epoch = whole_member(s, all, "epoch", 0),
-                       .block = whole_member(s, all, "block", 0),
-                       .used = whole_member(s, all, "used", 0),
-                       .taken = whole_member(s, all, "taken", 0),
-                       .from = stored_place(e, s, json_object_get(all, "from")),
-                       .before = {.documents = whole_member(s, before, "documents", 0),
-                                  .tokens = whole_member(s, before, "tokens", 0),
-                                  .rows = whole_member(s, before, "rows", 0),
-                                  .predicted = whole_member(s, before, "predicted", 0)}};
-}
-
-/* A checkpoint of before blocks grew, or targets were counted, has no number there: its blocks are all alike, and its
- * rows count as full. */
-static void take_new_members(Epochs *e, const State *s, Stream_at *at)
-{
-    const json_t *all = json_object_get(json_object_get(s->all, "data"), "stream");
-    bool old = !json_object_get(all, "first_tokens");
-    e->order.first_tokens = old ? 0 : whole_member(s, all, "first_tokens", 0);
-    at->predicted = old ? at->taken * e->order.seq : whole_member(s, all, "predicted", 0);
-}
-
-void start_epochs(Epochs *e, const State *from)
-{
-    Stream_at at;
-    if (from) {
-        at = read_place(e, from);
-        take_new_members(e, from, &at);
-    }
-    e->stream = open_stream(e->sources, e->tokenizer, &e->order, e->readers, from ? &at : NULL);
-}
-
-/* By reading: until so many targets that count, or the epoch's end. */
-static Stream_at read_ahead(const Epochs *e, const char *option, int64_t targets)
-{
-    Order o = e->order;
+    Order o = of->order;
     int code;
-    if (o.once) fail(EXIT_USAGE, NULL, "--%s: standard input and pipes are read once; give --steps", option);
     o.once = true;
-    Row_stream *s = open_stream(e->sources, e->tokenizer, &o, e->readers, NULL);
-    while (stream_at(s).predicted < targets && skip_rows(s, 1)) continue;
-    Stream_at at = stream_at(s);
+    Row_stream *s = open_stream(of->files, e->tokenizer, &o, e->readers, NULL);
+    while (skip_rows(s, 1)) continue;
+    int64_t rows = stream_at(s).taken;
     const char *failure = stream_failure(s, &code);
     if (failure) end_program(code, failure);
     close_stream(s);
-    return at;
+    return rows;
 }
 
-int64_t rows_of_an_epoch(const Epochs *e) { return read_ahead(e, "epochs", INT64_MAX).taken; }
+int64_t rows_of_an_epoch(const Epochs *e)
+{
+    int64_t rows = 0;
+    refuse_once(e, "epochs");
+    for (int i = 0; i < e->n; i++) rows += rows_of_source(e, &e->source[i]);
+    return rows;
+}
 
 int64_t rows_for_targets(const Epochs *e, int64_t targets)
 {
+    int source, code, left = e->n;
+    Stream_sum sum;
     if (!e->order.pack) return (targets + e->order.seq - 1) / e->order.seq;
-    Stream_at at = read_ahead(e, "tokens", targets);
-    if (at.predicted >= targets || at.predicted == 0) return at.taken;
-    return (int64_t)ceil((double)at.taken * ((double)targets / (double)at.predicted));
+    refuse_once(e, "tokens");
+    Mixture *m = open_rows_of(e, NULL);
+    while (mixture_predicted(m) < targets && left > 0 && skip_mixture(m, 1))
+        while (mixture_epoch(m, &source, &sum)) left -= sum.epoch == 0;
+    int64_t rows = mixture_taken(m), predicted = mixture_predicted(m);
+    const char *failure = mixture_failure(m, &code);
+    if (failure) end_program(code, failure);
+    close_mixture(m);
+    if (predicted >= targets || predicted == 0) return rows;
+    return (int64_t)ceil((double)rows * ((double)targets / (double)predicted));
 }
 
-int64_t targets_taken(const Epochs *e) { return e->stream ? stream_at(e->stream).predicted : 0; }
+int64_t targets_taken(const Epochs *e) { return e->rows ? mixture_predicted(e->rows) : 0; }
+double source_share(const Epochs *e, int source) { return (double)e->source[source].weight / (double)e->weights; }
 
 /* ------------------------------------------------------------------ rows into inputs */
 
@@ -323,32 +328,64 @@ static Rows rows_of(const Lathe_entry *e, char *in)
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
 {
     Rows to = rows_of(entry, in);
-    int64_t ahead = step * to.n - stream_at(e->stream).taken;
-    if (ahead > 0 && !skip_rows(e->stream, ahead)) return false;
-    return stream_rows(e->stream, &to);
+    int64_t ahead = step * to.n - mixture_taken(e->rows);
+    if (ahead > 0 && !skip_mixture(e->rows, ahead)) return false;
+    return mixture_rows(e->rows, &to);
+}
+
+/* Whose k-th row is the k-th of all that are held back; *k is then that. */
+static const Epoch_source *holder(const Epochs *e, int64_t *k)
+{
+    const Epoch_source *s = e->source;
+    for (; *k >= s->held.rows; s++) *k -= s->held.rows;
+    return s;
 }
 
 void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item)
 {
     Rows to = rows_of(entry, in);
-    for (int64_t r = 0; r < to.n; r++) read_row(&e->held, &e->held_order, item[r], &to, r);
+    for (int64_t r = 0; r < to.n; r++) {
+        int64_t k = item[r];
+        const Epoch_source *s = holder(e, &k);
+        read_row(&s->held, &s->held_order, k, &to, r);
+    }
 }
 
-int64_t held_targets(const Epochs *e, int64_t k) { return row_targets(&e->held, &e->held_order, k); }
+int64_t held_targets(const Epochs *e, int64_t k)
+{
+    const Epoch_source *s = holder(e, &k);
+    return row_targets(&s->held, &s->held_order, k);
+}
 
 /* ------------------------------------------------------------------ what it is */
 
-uint64_t epochs_hash(const Epochs *e) { return sources_hash(e->sources); }
+uint64_t epochs_hash(const Epochs *e)
+{
+    uint64_t all[LATHE_SOURCES];
+    for (int i = 0; i < e->n; i++) all[i] = sources_hash(e->source[i].files);
+    return e->n == 1 ? all[0] : hash_of(all, sizeof *all * (size_t)e->n);
+}
 
 int64_t epochs_bytes(const Epochs *e)
 {
-    int64_t held = e->order.val_fraction > 0 ? block_bytes(&e->held_order) : 0;
-    return stream_bytes(&e->order, e->tokenizer, e->readers) + held;
+    int64_t bytes = 0;
+    for (int i = 0; i < e->n; i++) {
+        const Epoch_source *s = &e->source[i];
+        bytes += stream_bytes(&s->order, e->tokenizer, e->readers);
+        if (e->order.val_fraction > 0) bytes += block_bytes(&s->held_order);
+    }
+    return bytes;
 }
 
-char *epochs_text(const Epochs *e)
+char *files_text(const Epoch_source *s)
 {
-    int64_t bytes = 0;
-    for (int i = 0; i < e->sources->n; i++) bytes += e->sources->file[i].bytes > 0 ? e->sources->file[i].bytes : 0;
-    return text_of("%s file%s, %s", grouped_text(e->sources->n), e->sources->n == 1 ? "" : "s", bytes_text(bytes));
+    int64_t bytes = 0, ids = 0;
+    int n = s->files->n, shards = 0;
+    for (int i = 0; i < n; i++) {
+        const Source_file *f = &s->files->file[i];
+        bytes += f->bytes > 0 ? f->bytes : 0;
+        if (f->format == FORMAT_SHARD && f->ids >= 0) shards++, ids += f->ids;
+    }
+    char *size = text_of("%s file%s, %s", grouped_text(n), n == 1 ? "" : "s", bytes_text(bytes));
+    return shards == n ? text_of("%s, %s tokens", size, grouped_text(ids)) : size;
 }

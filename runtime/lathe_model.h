@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { LATHE_MAXRANK = 8 };
 
@@ -148,6 +150,7 @@ typedef struct Lathe_recipe {
     int bad_utf8;               /* epochs: bytes that are not UTF-8: 0: are replaced, 1: end the program */
     int64_t bad_records;        /* epochs: malformed records that are skipped */
     int64_t raw_id_size;        /* epochs: bytes of an id in .bin files without a header; 0: such are refused */
+    const char *mix;            /* epochs: weights of the sources, "7,3": each path of the data is one; NULL, "none": one of all */
     const char *text_field;     /* epochs: of JSON lines and tables; NULL: "text" */
     const char *bos, *eos;      /* epochs: special tokens around each document; NULL: none, and <|endoftext|> if there is one */
     const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
@@ -174,12 +177,43 @@ static inline int64_t lathe_block_bytes(int64_t tokens, int64_t seq, int64_t str
 
 static inline int64_t lathe_parcels(int64_t readers) { return 4 + 2 * readers; }
 
+enum { LATHE_SOURCES = 64 };       /* of a mixture, at most */
+
+/* The weights of a mixture's sources, of "7,3" in millionths; how many there are: 0: no mixture, -1: no such list. */
+static inline int lathe_mix(const char *text, int64_t *weight)
+{
+    int n = 0;
+    if (!text || strcmp(text, "none") == 0) return 0;
+    for (char *end;; text = end + 1) {
+        double w = strtod(text, &end);
+        if (end == text || (*end && *end != ',') || !(w >= 1e-6 && w <= 1e6) || n == LATHE_SOURCES) return -1;
+        weight[n++] = (int64_t)(w * 1e6 + 0.5);
+        if (!*end) return n;
+    }
+}
+
+/* Of so many tokens, a source's by its weight: sources are shuffled over about the same time.  No less than 32
+ * sequences, since a block's last ids, fewer than one, are lost. */
+static inline int64_t lathe_share(int64_t tokens, int64_t weight, int64_t all, int64_t seq)
+{
+    int64_t least = 32 * seq < tokens ? 32 * seq : tokens;
+    int64_t share = weight == all ? tokens : (int64_t)((double)tokens * ((double)weight / (double)all));
+    return share > least ? share : least;
+}
+
+/* Each source of a mixture has blocks and parcels of its own. */
 static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int64_t readers)
 {
-    int64_t stride = r->stride ? r->stride : seq;
-    return 2 * lathe_block_bytes(r->shuffle_tokens, seq, stride, r->pack) +
-           (r->val_fraction > 0 ? lathe_block_bytes(r->eval_tokens, seq, stride, r->pack) : 0) +
-           lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
+    int64_t stride = r->stride ? r->stride : seq, weight[LATHE_SOURCES] = {1}, all = 0, bytes = 0;
+    int n = lathe_mix(r->mix, weight);
+    for (int i = 0; i < n || i == 0; i++) all += weight[i];
+    for (int i = 0; i < n || i == 0; i++) {
+        int64_t own = lathe_share(r->shuffle_tokens, weight[i], all, seq), held = lathe_share(r->eval_tokens, weight[i], all, seq);
+        bytes += 2 * lathe_block_bytes(own, seq, stride, r->pack) +
+                 (r->val_fraction > 0 ? lathe_block_bytes(held, seq, stride, r->pack) : 0) +
+                 lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
+    }
+    return bytes;
 }
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;

@@ -140,4 +140,35 @@ bool epoch_ended(Row_stream *s, Stream_sum *of); /* true once after the last row
 double stream_waited(const Row_stream *s);       /* seconds that the caller has waited for rows */
 double stream_fill(Row_stream *s);               /* 0 … 1: of the rows that can be ready, those that are */
 
+/* ------------------------------------------------------------------ data_mix.c: several streams as one */
+
+typedef struct Turns { /* whose row is next */
+    int n;
+    int64_t weight[LATHE_SOURCES], all; /* all: their sum */
+    int64_t lag[LATHE_SOURCES];
+} Turns;
+
+void start_turns(Turns *t, const int64_t *weight, const int64_t *had, int n); /* had: rows by these weights so far */
+int next_turn(Turns *t);
+
+typedef struct Mix_part {
+    Row_stream *stream;
+    int64_t weight; /* as lathe_mix() has it */
+    int64_t mixed;  /* rows taken by these weights */
+    Stream_at at;   /* behind them; of use once the mixture is open */
+} Mix_part;
+
+typedef struct Mixture Mixture;
+Mixture *open_mixture(const Mix_part *part, int n, int64_t seq); /* the streams are the mixture's from here on */
+void close_mixture(Mixture *m);
+/* The next rows; false where a source has none any more, or has failed: the places are as before. */
+bool mixture_rows(Mixture *m, const Rows *to);
+bool skip_mixture(Mixture *m, int64_t n);
+Mix_part mixture_part(const Mixture *m, int i);
+int64_t mixture_predicted(const Mixture *m);                         /* their targets that count */
+int64_t mixture_taken(const Mixture *m);                             /* rows of all, in all */
+const char *mixture_failure(Mixture *m, int *code);                  /* as stream_failure() */
+bool mixture_epoch(Mixture *m, int *source, Stream_sum *of);         /* once for each epoch that has ended */
+double mixture_fill(Mixture *m);                                     /* of the source with the least */
+
 #endif

@@ -173,10 +173,19 @@ static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **
     json_decref(own);
 }
 
-void take_setting(Trainer *t, const json_t *recipe, const char *name)
+static bool is_of_data(const Run_knob *k)
 {
-    char *theirs = was_set(t, name) ? NULL : value_text(json_object_get(recipe, name));
-    if (theirs) change(&t->recipe, find_knob(name), theirs);
+    if (k->table) return strcmp(k->table, "data") == 0;
+    return k->words != optimizers && k->words != schedules && k->words != tokenizers;
+}
+
+void take_data_settings(Trainer *t, const json_t *recipe)
+{
+    for (int i = 0; i < KNOBS; i++) {
+        bool wanted = is_of_data(&knobs[i]) && !was_set(t, knobs[i].name);
+        char *theirs = wanted ? value_text(json_object_get(recipe, knobs[i].name)) : NULL;
+        if (theirs) change(&t->recipe, &knobs[i], theirs);
+    }
 }
 
 void take_recipe(Trainer *t, const json_t *recipe)
@@ -224,12 +233,6 @@ static char *exact_text(const json_t *value)
     double x = json_real_value(value);
     char *text = json_is_real(value) ? text_of("%g", x) : value_text(value);
     return text && json_is_real(value) && strtod(text, NULL) != x ? value_text(value) : text;
-}
-
-static bool is_of_data(const Run_knob *k)
-{
-    if (k->table) return strcmp(k->table, "data") == 0;
-    return k->words != optimizers && k->words != schedules && k->words != tokenizers;
 }
 
 char *data_settings(const Trainer *t)

@@ -341,10 +341,13 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
 static void count_epoch(Training *r, Step s)
 {
     Stream_sum sum;
+    int source;
+    bool told = false;
     r->at.epoch_steps++;
     r->at.epoch_loss += s.loss;
-    if (!epoch_ended(r->data.epochs->stream, &sum)) return;
-    report_epoch(&r->report, &r->at, &sum);
+    while (mixture_epoch(r->data.epochs->rows, &source, &sum)) told |= report_epoch(&r->report, &r->at, source, &sum);
+    if (!told) return;
+    start_next_epoch(&r->report, r->at.step);
     r->at.epoch_steps = 0;
     r->at.epoch_loss = 0;
 }
@@ -413,7 +416,7 @@ static void print_result(const Training *r)
 static void tell_end_of_data(Training *r)
 {
     int code;
-    const char *failure = stream_failure(r->data.epochs->stream, &code);
+    const char *failure = mixture_failure(r->data.epochs->rows, &code);
     if (!failure) {
         report_text(&r->report, "the data has ended after step %lld of %lld", (long long)r->at.step,
                     (long long)r->t->recipe.steps);
@@ -428,7 +431,7 @@ static void tell_end_of_data(Training *r)
 static bool has_failed(const Training *r)
 {
     int code;
-    return r->data_ended && stream_failure(r->data.epochs->stream, &code);
+    return r->data_ended && mixture_failure(r->data.epochs->rows, &code);
 }
 
 int train_command(Trainer *t)

@@ -36,6 +36,7 @@ NUMBER(eval_tokens, COUNT, 1, 1e9, "data", "eval_tokens", "epochs: the most that
 NUMBER(stride, COUNT, 0, 1e9, "data", "stride", "epochs: from one sequence of a document to the next; 0: a sequence")
 NAME(bos, "epochs: token before each document, by its text or id")
 NAME(eos, "epochs: token after each document, or none; default <|endoftext|>, or a newline")
+NAME(mix, "epochs: weights of the sources, each path of --data one, as 7,3; none: all are one source")
 NAME(text_field, "epochs: of JSON lines and tables")
 CHOICE(bad_utf8, bad_bytes, "epochs: replace or stop")
 NUMBER(bad_records, COUNT, 0, MANY, "data", "bad_records", "epochs: malformed records that are skipped")

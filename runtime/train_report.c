@@ -130,9 +130,13 @@ static void print_sizes(const Epochs *e)
 static void print_epochs(const Report *r)
 {
     const Epochs *e = r->data->epochs;
-    fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s\n", epochs_text(e),
-            grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s");
-    fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held.rows),
+    char *what = e->n == 1 ? files_text(e->source) : text_of("%d sources", e->n);
+    fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
+            grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
+    for (int i = 0; i < e->n && e->n > 1; i++)
+        fprintf(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), e->source[i].path,
+                files_text(&e->source[i]));
+    fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
     print_sizes(e);
 }
@@ -250,9 +254,9 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
 static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
-    char *data = r->data->epochs ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r),
-                                           stream_fill(r->data->epochs->stream))
-                                 : text_of("%s", "");
+    char *data = r->data->epochs
+                     ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r), mixture_fill(r->data->epochs->rows))
+                     : text_of("%s", "");
     put_line(
         r,
         text_of(
@@ -356,28 +360,57 @@ static Spent spent_since(const Spent *now, const Spent *then)
                    now->evaluation - then->evaluation, now->saving - then->saving};
 }
 
-/* Times and rates are those since the epoch, or the program, began; a token is a target that counts. */
-void report_epoch(Report *r, const Progress *p, const Stream_sum *sum)
+/* A small source of a mixture may end an epoch every other step: so many of its epochs that they took a hundred steps.
+ */
+static bool is_told(const Report *r, int source, const Stream_sum *sum)
 {
+    const Epochs *e = r->data->epochs;
+    double rows = 100 * source_share(e, source) * (double)r->items_per_step;
+    int64_t every = (int64_t)(rows / (double)(sum->rows ? sum->rows : 1)) + 1;
+    return e->n == 1 || sum->epoch == 0 || (sum->epoch + 1) % every == 0;
+}
+
+/* ,"source":"books"; "" without a mixture */
+static char *source_member(const char *path)
+{
+    json_t *name = path ? json_string(path) : NULL;
+    char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+    char *member = quoted ? text_of(",\"source\":%s", quoted) : text_of("%s", "");
+    json_decref(name);
+    free(quoted);
+    return member;
+}
+
+/* Loss, times and rates are those since the last summary, or the program, began; a token is a target that counts. */
+bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum)
+{
+    if (!is_told(r, source, sum)) return false;
+    const char *path = r->data->epochs->n > 1 ? r->data->epochs->source[source].path : NULL;
+    char *member = source_member(path);
     double now = seconds_now(), took = now - r->epoch.started, loss = p->epoch_loss / (double)p->epoch_steps;
     Spent s = spent_since(&r->spent, &r->epoch.spent);
     int64_t places = sum->rows * r->data->seq, number = sum->epoch + 1;
     double rows = (double)((p->step - r->epoch.step) * r->items_per_step) / took;
     double units = (double)(r->units - r->epoch.units) / took, percent = 100 / took;
     put_line(
-        r, text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
-                   "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f}\n",
-                   (long long)p->step, (long long)number, loss, (long long)sum->documents, (long long)sum->tokens,
-                   (long long)sum->rows, (long long)sum->predicted, now - r->started));
+        r,
+        text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld%s,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
+                "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f}\n",
+                (long long)p->step, (long long)number, member, loss, (long long)sum->documents, (long long)sum->tokens,
+                (long long)sum->rows, (long long)sum->predicted, now - r->started));
     report_text(
         r,
-        "epoch %lld | loss %.4f | %s documents, %s tokens, %s sequences (%.1f %% padding) | %s tok/s, %s "
+        "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s sequences (%.1f %% padding) | %s tok/s, %s "
         "sequences/s | data %.1f %%, forward and backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving %.1f %%",
-        (long long)number, loss, grouped_text(sum->documents), grouped_text(sum->tokens), grouped_text(sum->rows),
+        (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
+        grouped_text(sum->tokens), grouped_text(sum->rows),
         places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
         s.data * percent, s.compute * percent, s.update * percent, s.evaluation * percent, s.saving * percent);
-    r->epoch = (Epoch_start){now, p->step, r->units, r->spent};
+    free(member);
+    return true;
 }
+
+void start_next_epoch(Report *r, int64_t done) { r->epoch = (Epoch_start){seconds_now(), done, r->units, r->spent}; }
 
 void close_report(Report *r)
 {

@@ -134,7 +134,7 @@ void take_own_data(Trainer *t, const char *weights)
     if (t->data.n == 0 && access(state, F_OK) == 0) {
         open_checkpoint(&s, folder);
         take_paths(t, &s);
-        take_setting(t, json_object_get(s.all, "recipe"), "val_fraction");
+        take_data_settings(t, json_object_get(s.all, "recipe"));
         if (t->data.n) note("the data is the run's own: %s%s", t->data.at[0], t->data.n > 1 ? ", …" : "");
         close_state(&s);
     }

@@ -156,7 +156,7 @@ void set_knob(Trainer *t, const char *name, const char *value);
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every knob under its name */
 void take_recipe(Trainer *t, const json_t *recipe);     /* a checkpoint's: what was not given */
-void take_setting(Trainer *t, const json_t *recipe, const char *name);  /* one of them, without a word */
+void take_data_settings(Trainer *t, const json_t *recipe); /* those about data, without a word */
 bool is_setting(const char *name);                      /* a name that --set takes in all trainers */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 char *data_settings(const Trainer *t);                  /* " --set order=epochs": where the model has another, for a shell */
@@ -390,7 +390,9 @@ char *state_last_line(const char *body, size_t bytes); /* what state_text adds *
 void read_state(State *s, const char *checkpoint);     /* ends the program (3) where it is damaged */
 int64_t whole_member(const State *s, const json_t *from, const char *name, int64_t least); /* or ends the program (3) */
 void close_state(State *s);
-void start_epochs(Epochs *e, const State *from); /* data_epochs.c: the threads; from NULL: at the beginning */
+/* data_place.c: the threads; from NULL: at the beginning */
+Mixture *open_rows_of(const Epochs *e, const State *from);
+void start_epochs(Epochs *e, const State *from);
 /* Ends the program (3) where the bytes are not those that the checkpoint was saved with. */
 void check_mark(const State *s, const char *file, const char *path, const void *at, size_t bytes);
 
@@ -489,7 +491,8 @@ void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_s
                  const char *metrics);
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
-void report_epoch(Report *r, const Progress *p, const Stream_sum *sum); /* its end, where the data comes in epochs */
+bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum); /* its end, where the data comes in epochs */
+void start_next_epoch(Report *r, int64_t done);
 void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of its own */
 void end_line(Report *r); /* before anything else is said on stderr */
 void close_report(Report *r);

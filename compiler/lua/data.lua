@@ -15,6 +15,7 @@ local text_options = options.declare("data.text", {
   raw_id_size = { "integer", none, "epochs: bytes of an id in .bin files without a header: 2 or 4; default: such are refused" },
   stride = { "integer", none, "epochs: from one sequence of a document to the next; default: seq" },
   pack = { "boolean", false, "epochs: documents stay apart: input.segments, input.positions, and targets of -1 that do not count" },
+  mix = { "table", none, "epochs: weights of the sources, one for each path of --data: { 7, 3 }" },
   bos = { "string", none, "epochs: special token before each document; default: none" },
   eos = { "string", none, "epochs: special token after each document; default: <|endoftext|> if the tokenizer has it" },
 })
