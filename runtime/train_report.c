@@ -112,9 +112,9 @@ static void put_line(Report *r, char *line)
 }
 
 /* Of the documents kept for evaluation, drawn by their hashes, and so a sample of all: nothing else is read yet. */
-static void print_sizes(const Epochs *e)
+static void print_sizes(const Block *held)
 {
-    const Document_sizes *s = &e->held.sizes;
+    const Document_sizes *s = &held->sizes;
     if (s->documents == 0) {
         fprintf(stderr, "data: how many documents and tokens is not known before they are read (`lathe data info`)\n");
         return;
@@ -124,7 +124,7 @@ static void print_sizes(const Epochs *e)
             "%s tokens%s)\n",
             grouped_text(s->shortest), grouped_text(s->longest), grouped_text(s->ids / s->documents),
             100 * (double)s->split / (double)s->documents, grouped_text(s->documents), grouped_text(s->ids),
-            e->held.last ? ", all there are" : "");
+            held->last ? ", all there are" : "");
 }
 
 static void print_epochs(const Report *r)
@@ -133,12 +133,13 @@ static void print_epochs(const Report *r)
     char *what = e->n == 1 ? files_text(e->source) : text_of("%d sources", e->n);
     fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
             grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
-    for (int i = 0; i < e->n && e->n > 1; i++)
-        fprintf(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), e->source[i].path,
-                files_text(&e->source[i]));
     fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
-    print_sizes(e);
+    for (int i = 0; i < e->n; i++) {
+        const Epoch_source *s = &e->source[i];
+        if (e->n > 1) fprintf(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
+        print_sizes(&s->held);
+    }
 }
 
 static void print_banner(const Report *r)
