@@ -311,9 +311,23 @@ static char *filled_in(const char *text, const Expr *in, const char *running, DT
     return t.at;
 }
 
+/* Integers that may leave their range wrap around as in the interpreter. */
+static const char *element_text(const Node *n)
+{
+    if (!may_wrap(n)) return op_info[n->op].text;
+    switch (n->op) {
+    case OP_neg: return "NEG(a)";
+    case OP_add: return "ADD(a, b)";
+    case OP_sub: return "SUB(a, b)";
+    case OP_mul: return "MUL(a, b)";
+    case OP_sum: return "ADD(r, a)";
+    default: return op_info[n->op].text;
+    }
+}
+
 Expr apply(const Node *n, const Expr *in)
 {
-    const char *text = op_info[n->op].text;
+    const char *text = element_text(n);
     bool of_inputs = same(op_info[n->op].class, "CMP") || n->op == OP_philox;
     DType word_type = of_inputs ? n->in[0]->dtype : n->dtype;
     if (n->op == OP_cast && n->in[0]->dtype == n->dtype) return in[0];
@@ -323,10 +337,16 @@ Expr apply(const Node *n, const Expr *in)
     return (Expr){s, operator_of(text).binding};
 }
 
+char *store_text(DType t, const char *to, bool add, const char *what)
+{
+    if (add && t == I32) return format("%s = add_i32(%s, %s)", to, to, what);
+    return format("%s %s %s", to, add ? "+=" : "=", what);
+}
+
 char *reduction_step(const Node *n, const char *running, Expr value)
 {
-    if (n->op == OP_sum) return format("%s += %s", running, value.text);
-    return format("%s = %s", running, filled_in(op_info[n->op].text, &value, running, n->dtype, n->dtype));
+    if (n->op == OP_sum && !may_wrap(n)) return format("%s += %s", running, value.text);
+    return format("%s = %s", running, filled_in(element_text(n), &value, running, n->dtype, n->dtype));
 }
 
 bool absorbed(const Node *n) { return op_info[n->op].kind == MOVE && n->nin == 1; }

@@ -55,6 +55,7 @@ const char *in_parentheses(const char *text);    /* where it is more than one wo
 char *within(Expr e, Binding least);             /* its text, in parentheses where it binds less than that */
 Expr literal(double value, DType t, bool brief); /* brief: 2 for 2.0f, where C converts it anyway */
 Expr apply(const Node *n, const Expr *in);       /* the op's element text over its inputs */
+char *store_text(DType t, const char *to, bool add, const char *what); /* what, set or added, without the ; */
 char *reduction_step(const Node *n, const char *running, Expr value); /* "s += x" or "s = max_f32(s, x)" */
 bool absorbed(const Node *n);                                         /* a move, seen through inside a kernel */
 const char *c_type(DType t);                                          /* float */

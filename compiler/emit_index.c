@@ -124,7 +124,8 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
     if (!mentions_id(y) && !mentions_id(x)) line(&f->w, "(void)id;"); /* all entries are one */
-    line(&f->w, "%s %s %s;", y_is_result ? y : x, add ? "+=" : "=", y_is_result ? x : y);
+    DType t = (y_is_result ? &g->y : &g->x)->buffer->dtype;
+    line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
     for (int j = g->id; j-- > 0;) close_axis(f, j);
     f->axis[g->id].now = f->axis[g->id].name;
 }
@@ -313,7 +314,8 @@ static void emit_cumsum(Function *f, const Kernel *k)
         open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
     else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     if (c->extent == 1) c->now = "0";
-    line(&f->w, "sum += %s;", value_at(f, a.ux).text);
+    const char *x = value_at(f, a.ux).text;
+    line(&f->w, may_wrap(k->node) ? "sum = add_i32(sum, %s);" : "sum += %s;", x);
     line(&f->w, "%s = sum;", element(f, a.uy[0]));
     close_block(&f->w);
     close_rows(f, &a);

@@ -54,7 +54,8 @@ static void row_stores(Rows *r)
     if (r->first) open_block(&r->f->w, "if (%s)", r->first);
     for (int i = 0; i < stores->n; i++) {
         char *at = element(r->f, uses_now(r)->row_store[i]);
-        line(&r->f->w, "%s %s %s;", at, stores->at[i].add ? "+=" : "=", value_of(r, stores->at[i].node).text);
+        line(&r->f->w, "%s;",
+             store_text(stores->at[i].node->dtype, at, stores->at[i].add, value_of(r, stores->at[i].node).text));
     }
     if (r->first) close_block(&r->f->w);
     if (wait) line(&r->f->w, "%s", r->meet);
@@ -115,7 +116,9 @@ void one_element(Rows *r, const char *lane)
     for (int i = 0; i < p->columns.n; i++) in[at++] = value_of(r, p->columns.at[i]->in[0]);
     at = 0;
     for (int i = 0; i < p->stores.n; i++)
-        line(w, "%s %s %s;", element(r->f, uses->store[i]), p->stores.at[i].add ? "+=" : "=", in[at++].text);
+        line(
+            w, "%s;",
+            store_text(p->stores.at[i].node->dtype, element(r->f, uses->store[i]), p->stores.at[i].add, in[at++].text));
     for (int i = 0; i < p->sums.n; i++) {
         Total t = r->totals.at[i];
         line(w, "%s;", reduction_step(t.node, t.lanes ? format("%s[%s]", t.name, lane) : t.name, in[at++]));

@@ -451,6 +451,9 @@ bool loop_stacks(const Loop *l, const Node *body_value);     /* is it among ys *
 void loop_yield(Loop *l, Node *body_value);                 /* it is now; before closing, for loop_stack() after it */
 bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or lies in it; everything lies in NULL */
 
+/* graph_range.c */
+bool may_wrap(const Node *n);                               /* an i32 sum, product, … that may be beyond what 32 bits hold */
+
 /* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
  * body: what the body needs from this level precedes it).  Deterministic: by roots, then inputs in order. */
 void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);

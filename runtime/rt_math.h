@@ -110,6 +110,12 @@ MATH int mod_i32(int a, int b)
     r += ((r != 0) & ((r < 0) != (d < 0))) ? d : 0;
     return b == 0 ? a : r;
 }
+/* Where these leave the range of 32 bits they wrap around. */
+MATH int neg_i32(int a) { return (int)(0u - (uint32_t)a); }
+MATH int add_i32(int a, int b) { return (int)((uint32_t)a + (uint32_t)b); }
+MATH int sub_i32(int a, int b) { return (int)((uint32_t)a - (uint32_t)b); }
+MATH int mul_i32(int a, int b) { return (int)((uint32_t)a * (uint32_t)b); }
+
 MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 
 /* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
