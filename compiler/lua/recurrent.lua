@@ -38,14 +38,21 @@ function rnn.step(o, x, h)
   return { h = o.activation == "relu" and nn.relu(x + h) or nn.tanh(x + h) }
 end
 
--- A product with weight[name]: rows of H a gate, drawn from ± 1 / sqrt(H); with a bias or without.
+-- What tensors side by side, `width` wide in all, bring to the gates: products with weight_KIND, rows of H a gate, drawn from
+-- ± 1 / sqrt(H), and bias_KIND or none.  Each tensor has a product of its own: those of all steps are one outside of a loop.
 local function gates_of(cell, o, kind, suffix, width, with_bias)
   local rows, bound = cell.gates * o.hidden, 1 / math.sqrt(o.hidden)
   local init = nn.init.uniform(-bound, bound)
   local w = param("weight_" .. kind .. suffix, { rows, width }, init)
   local b = with_bias and param("bias_" .. kind .. suffix, { rows }, init)
-  return function(v)
-    local y = nn.dot(v, w, { contract = { 1, 1 } })
+  return function(...)
+    local y, first = nil, 0
+    for _, v in ipairs { ... } do
+      local beyond = first + v:size(-1)
+      local columns = beyond - first == width and w or w:slice(1, first, beyond)
+      local part = nn.dot(v, columns, { contract = { 1, 1 } })
+      y, first = y and y + part or part, beyond
+    end
     return b and y + b or y
   end
 end
@@ -81,16 +88,20 @@ local function gathered(cell, states)
   return out
 end
 
-local function check(kind, cell, o, x)
+local function check(kind, o)
   local name = "nn." .. kind
-  if x.rank ~= 3 then fail("%s walks along time, x [batch, time, width], and x is %s", name, core.shape_text(x)) end
   if o.hidden < 1 or o.layers < 1 then fail("%s: hidden and layers are 1 or more", name) end
   if o.bias and o.bias ~= "two" and o.bias ~= "one" then
     fail("%s: bias is \"two\", \"one\" or false, and this is '%s'", name, o.bias)
   end
-  if kind == "rnn" and o.activation ~= "tanh" and o.activation ~= "relu" then
+  if o.activation and o.activation ~= "tanh" and o.activation ~= "relu" then
     fail("%s: activation is \"tanh\" or \"relu\", and this is '%s'", name, o.activation)
   end
+end
+
+local function check_start(kind, cell, o, x)
+  local name = "nn." .. kind
+  if x.rank ~= 3 then fail("%s walks along time, x [batch, time, width], and x is %s", name, core.shape_text(x)) end
   local walks = o.layers * (o.bidirectional and 2 or 1)
   for _, key in ipairs(o.start and cell.state or {}) do
     local s = o.start[key]
@@ -101,24 +112,32 @@ local function check(kind, cell, o, x)
   end
 end
 
+local function spec_of(more)
+  local spec = {
+    hidden = { "integer", required, "H" },
+    layers = { "integer", 1, "one on top of the other" },
+    dropout = { "number", 0, "of what a layer gives to the next" },
+    bias = { "word", "two", "\"two\" vectors as in PyTorch, \"one\" (bias_ih) or false" },
+  }
+  for key, row in pairs(more) do spec[key] = row end
+  return spec
+end
+
 -- Makes nn.KIND.  A state of one tensor is that tensor to the user, one of several a table.
 local function recurrent(kind, doc, cell, more)
   local several = #cell.state > 1
   local spec = {
-    hidden = { "integer", required, "H" },
-    layers = { "integer", 1, "one on top of the other" },
     bidirectional = { "boolean", false, "whether each layer also walks from the end; results side by side, [B, T, 2H]" },
-    dropout = { "number", 0, "of what a layer gives to the next" },
-    bias = { "word", "two", "\"two\" vectors as in PyTorch, \"one\" (bias_ih) or false" },
     start = { several and "table" or "tensor", none, "the first state, shaped like the last; default: zeros" },
     lengths = { "tensor", none, "i32 [batch]: samples end there (reverse: begin there); beyond it results are zero" },
   }
   for key, row in pairs(more or {}) do spec[key] = row end
   layer(kind, doc .. " over time, [B, T, I] -> [B, T, H], last state [layers (* 2), B, H]; names and layout of PyTorch's",
-    spec, function(_, given, x)
+    spec_of(spec), function(_, given, x)
       local o = setmetatable({}, { __index = given })
       o.start = given.start and (several and given.start or { [cell.state[1]] = given.start })
-      check(kind, cell, o, x)
+      check(kind, o)
+      check_start(kind, cell, o, x)
       local states = {}
       for k = 0, o.layers - 1 do
         if k > 0 then x = nn.dropout(x, o.dropout) end
@@ -134,6 +153,39 @@ local function recurrent(kind, doc, cell, more)
     end)
 end
 
-recurrent("lstm", "LSTM", lstm)
-recurrent("gru", "GRU", gru)
-recurrent("rnn", "Elman's network", rnn, { activation = { "string", "tanh", "tanh or relu" } })
+-- Makes nn.KIND_step: one step of all layers, for a scan whose input depends on its state, with the parameters of nn.KIND.
+local function recurrent_step(kind, doc, cell, more)
+  local name, several = kind .. "_step", #cell.state > 1
+  layer(name, doc .. " of one step: x [B, I] (and further tensors beside it) and the layers' states -> h [B, H], states",
+    spec_of(more or {}), function(_, o, x, states, ...)
+      check(name, o)
+      local of = several and states or { [cell.state[1]] = states }
+      local new, input = {}, { x, ... }
+      for _, key in ipairs(cell.state) do
+        if type(of) ~= "table" or type(of[key]) ~= "table" or #of[key] ~= o.layers then
+          fail("nn.%s(x, states): states are %s, a tensor [batch, hidden] for each layer", name,
+            several and "{ h = { … }, c = { … } }" or "{ … }")
+        end
+        new[key] = {}
+      end
+      for k = 1, o.layers do
+        if k > 1 then input = { nn.dropout(input[1], o.dropout) } end
+        local width, s = 0, {}
+        for _, v in ipairs(input) do width = width + v:size(-1) end
+        for _, key in ipairs(cell.state) do s[key] = of[key][k] end
+        local suffix = "_l" .. k - 1
+        local from_x = gates_of(cell, o, "ih", suffix, width, o.bias)(table.unpack(input))
+        s = cell.step(o, from_x, gates_of(cell, o, "hh", suffix, o.hidden, o.bias == "two")(s.h), s)
+        for _, key in ipairs(cell.state) do new[key][k] = s[key] end
+        input = { s.h }
+      end
+      return input[1], several and new or new[cell.state[1]]
+    end)
+end
+
+local activation = { activation = { "string", "tanh", "tanh or relu" } }
+for _, make in ipairs { recurrent, recurrent_step } do
+  make("lstm", "LSTM", lstm)
+  make("gru", "GRU", gru)
+  make("rnn", "Elman's network", rnn, activation)
+end

@@ -6,7 +6,7 @@ writes tests/reference/*.safetensors, or those named; with --check it compares w
 numpy; the tests do not, they read the files.  The models here are written with torch.nn and share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*):
+A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
@@ -165,6 +165,54 @@ class Recurrent(nn.Module):
         return self.head(ys) + self.sum(states).unsqueeze(1)
 
 
+class PointerGenerator(nn.Module):
+    """tests/models/pointer_generator.lua, step by step as in the paper, the whole distribution at once."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.c, V, E, H, L = c, c["vocab"], c["width"], c["hidden"], c["layers"]
+        self.encoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E, H, L, bidirectional=True, batch_first=True)})
+        self.decoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E + 2 * H, H, L, batch_first=True),
+                                      "W_h": nn.Linear(2 * H, H, bias=False), "W_d": nn.Linear(H, H, bias=False)})
+        self.decoder.v = nn.Parameter(torch.empty(H))
+        if c["coverage"] > 0:
+            self.decoder.W_c = nn.Parameter(torch.empty(H))
+        self.out, self.p_gen = nn.Linear(E + 3 * H, V), nn.Linear(E + 3 * H, 1)
+
+    def attend(self, memory, keep, top, seen):
+        d = self.decoder
+        rows = d["W_h"](memory) + d["W_d"](top)[:, None]
+        if self.c["coverage"] > 0:
+            rows = rows + seen[:, :, None] * d.W_c
+        scores = (torch.tanh(rows) @ d.v).masked_fill(~keep, -1e4)
+        return scores.softmax(1)
+
+    def loss(self, ids, next_ids):
+        c, B, S = self.c, ids.shape[0], self.c["source"]
+        source, tokens, targets = ids[:, :S], ids[:, S:], next_ids[:, S:]
+        T, lengths = tokens.shape[1], S - torch.arange(B)
+        keep, counts = torch.arange(S)[None] < lengths[:, None], (torch.arange(T)[None] < (T - torch.arange(B))[:, None]).double()
+        packed = nn.utils.rnn.pack_padded_sequence(self.encoder["embed"](source), lengths, batch_first=True, enforce_sorted=False)
+        memory, last = self.encoder["lstm"](packed)
+        memory = nn.utils.rnn.pad_packed_sequence(memory, batch_first=True, total_length=S)[0]
+        state = tuple(x[0::2].contiguous() for x in last)
+        context, seen, logits, losses, overlap = memory.new_zeros(B, memory.shape[2]), memory.new_zeros(B, S), [], [], []
+        for t in range(T):
+            x = self.decoder["embed"](tokens[:, t])
+            top, state = self.decoder["lstm"](torch.cat([x, context], 1)[:, None], state)
+            a = self.attend(memory, keep, top[:, 0], seen)
+            overlap.append(torch.minimum(a, seen).sum(1))
+            seen = seen + a
+            context = (a[:, :, None] * memory).sum(1)
+            features = torch.cat([top[:, 0], context, x], 1)
+            logits.append(self.out(features))
+            p_gen = torch.sigmoid(self.p_gen(features))
+            p = (p_gen * logits[-1].softmax(1)).scatter_add(1, source, (1 - p_gen) * a)
+            losses.append(-p.gather(1, targets[:, t:t + 1])[:, 0].clamp(min=1e-8).log())
+        loss = (torch.stack(losses, 1) * counts).sum() / counts.sum()
+        return loss + c["coverage"] * torch.stack(overlap).mean(), torch.stack(logits, 1)
+
+
 class Llama(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -228,6 +276,9 @@ def draw_weights(model, seed):
         for m in model.modules():
             if isinstance(m, (nn.LayerNorm, nn.RMSNorm)):
                 m.weight.add_(1.0)
+        if isinstance(model, PointerGenerator):
+            model.decoder.v.mul_(10.0)          # where tanh is nearly linear, W_d moves all scores alike, and its gradient is
+            model.decoder["W_h"].weight.mul_(6.0)       # what rounding leaves
         for p in model.parameters():
             p.copy_(p.float())
 
@@ -264,6 +315,8 @@ def record_model(name, file, model, c, recipe, seed, fixed=()):
     out["tokens"], out["targets"] = text[:, :, :-1].int(), text[:, :, 1:].int()
 
     def loss_of(batch):
+        if hasattr(model, "loss"):
+            return model.loss(text[batch, :, :-1], text[batch, :, 1:])
         logits = model(text[batch, :, :-1])
         return F.cross_entropy(logits.reshape(-1, c["vocab"]), text[batch, :, 1:].reshape(-1)), logits
 
@@ -317,6 +370,11 @@ def record_models():
         record_model(name, "tests/models/recurrent.lua", Recurrent(d), d, plain, 220 + i)
     llama = {"layers": 2, "heads": 4, "kv_heads": 2, "width": 24, "hidden": 34, "vocab": 13, "seq": 7, "batch": 3}
     constant = dict(plain, schedule="constant", lr=1e-3, final_lr=0.0, warmup=0, clip=0.0)
+    c = {"vocab": 11, "width": 6, "hidden": 5, "layers": 2, "source": 7, "seq": 13, "batch": 3, "dropout": 0.0}
+    for i, coverage in enumerate((0.0, 0.5)):
+        d = dict(c, coverage=coverage)
+        record_model("pointer_generator" + ("_coverage" if coverage else ""), "tests/models/pointer_generator.lua",
+                     PointerGenerator(d), d, constant, 230 + i)
     c = dict(llama, tied=False, rope_theta=10000.0, eps=1e-6)
     record_model("llama_untied", "models/llama.lua", Llama(c), c, constant, 300)
     c = dict(llama, kv_heads=1, hidden=40, seq=12, tied=True, rope_theta=500.0, eps=1e-3)

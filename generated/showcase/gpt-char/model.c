@@ -1336,7 +1336,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "12b4cf75a7f8de14",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "4ff614014106301c",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
