@@ -10,7 +10,8 @@ enum { PART = 1 << 20, PIECES = 1 << 16 }; /* PIECES: packed with each other */
 /* ------------------------------------------------------------------ what is wanted */
 
 static struct {
-    const char *tokenizer, *format, *split, *bad_utf8, *bad_records, *raw, *separator;
+    const char *tokenizer, *raw, *separator;
+    Source_words from;
     int64_t seq, stride;
     bool drop_short, json;
     Source_options source;
@@ -23,14 +24,7 @@ static const Flag flags[] = {
     {"--seq", FLAG_COUNT, &wanted.seq, "N", "say what cutting documents into sequences of N does"},
     {"--stride", FLAG_COUNT, &wanted.stride, "N", "from the start of one to that of the next (the whole sequence)"},
     {"--drop-short", FLAG_ON, &wanted.drop_short, "", "sequences that are not full are left out"},
-    {"--format", FLAG_TEXT, &wanted.format, "NAME", "text, jsonl, csv, tsv, shard (each file's own)"},
-    {"--split", FLAG_TEXT, &wanted.split, "HOW",
-     "a document of plain text: file, blank (between empty lines), line, whole (file)"},
-    {"--text", FLAG_TEXT, &wanted.source.text, "NAME",
-     "field or column of the text, or of a pair's source (text, source)"},
-    {"--target", FLAG_TEXT, &wanted.source.target, "NAME", "field or column of a pair's target (target)"},
-    {"--bad-utf8", FLAG_TEXT, &wanted.bad_utf8, "HOW", "what is not UTF-8: replace, stop, keep (replace)"},
-    {"--bad-records", FLAG_TEXT, &wanted.bad_records, "N", "stop where more are malformed (all are counted)"},
+    SOURCE_FLAGS(wanted.from, "replace"),
     {"--raw", FLAG_TEXT, &wanted.raw, "u16|u32", "files .bin without a header are such ids"},
     {"--separator", FLAG_TEXT, &wanted.separator, "ID", "documents of token shards begin with it (a shard is one)"},
     {"--json", FLAG_ON, &wanted.json, "", "the result as JSON"},
@@ -41,39 +35,14 @@ static const Command_line line = {
     "Says how many documents and tokens are in files, globs, folders or standard input (-), and how long they are.",
     flags, sizeof flags / sizeof *flags};
 
-/* The place of a word among those that an option takes. */
-static int choice(const char *option, const char *word, const char *const *words, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!word || strcmp(word, words[i]) == 0) return i;
-    const char *close = nearest_word(word, words, n);
-    fail(EXIT_USAGE, NULL, "%s %s: there is no such choice%s%s; `lathe data info --help` lists them", option, word,
-         close ? "; did you mean " : "", close ? close : "");
-}
-
-/* A number from 0 on, below `below`; without the option what `otherwise` says. */
-static int64_t number(const char *option, const char *word, int64_t below, int64_t otherwise)
-{
-    int64_t n = otherwise;
-    if (word && (!parse_count(word, &n) || n < 0 || n >= below))
-        fail(EXIT_USAGE, NULL, "%s %s: expected a whole number, 0 or more", option, word);
-    return n;
-}
-
 static void take_options(int argc, char **argv)
 {
-    static const char *const splits[] = {"file", "blank", "line", "whole"}, *const bad[] = {"replace", "stop", "keep"},
-                             *const raw[] = {"u16", "u32"};
-    Source_options *o = &wanted.source;
+    static const char *const raw[] = {"u16", "u32"};
     take_command_line(&line, argc, argv, 2, &wanted.paths);
-    o->split = (Split_text)choice("--split", wanted.split, splits, 4);
-    o->bad_utf8 = (Bad_utf8)choice("--bad-utf8", wanted.bad_utf8, bad, 3);
-    if (wanted.raw) o->raw_id_size = choice("--raw", wanted.raw, raw, 2) ? 4 : 2;
-    if (wanted.format && !parse_format(wanted.format, &o->format))
-        fail(EXIT_USAGE, NULL, "--format %s: expected text, jsonl, csv, tsv or shard", wanted.format);
-    o->bad_records = number("--bad-records", wanted.bad_records, INT64_MAX, INT64_MAX);
-    o->separated = wanted.separator != NULL;
-    o->separator = (int32_t)number("--separator", wanted.separator, INT32_MAX, 0);
+    wanted.source = source_options(&wanted.from, UTF8_REPLACE, INT64_MAX);
+    if (wanted.raw) wanted.source.raw_id_size = choice_of("--raw", wanted.raw, raw, 2) ? 4 : 2;
+    wanted.source.separated = wanted.separator != NULL;
+    wanted.source.separator = (int32_t)whole_number("--separator", wanted.separator, INT32_MAX, 0);
     if (!wanted.stride) wanted.stride = wanted.seq;
     if (wanted.stride > wanted.seq)
         fail(EXIT_USAGE, NULL, "--stride %lld: expected at most --seq, which is %lld", (long long)wanted.stride,

@@ -30,14 +30,22 @@ static void unmap_text(Stretch s)
     if (s.bytes) munmap((void *)s.at, (size_t)s.bytes);
 }
 
-static void need_inputs(const Command_line *c, const Words *inputs)
+void need_inputs(const Command_line *c, const Words *inputs)
 {
     if (inputs->n == 0) fail(EXIT_USAGE, NULL, "%s needs files to read: lathe %s %s", c->name, c->name, c->usage);
 }
 
-static _Noreturn void refuse_fault(const Fault *f) { fail(EXIT_DATA, f->path, "%s", f->text); }
+_Noreturn void refuse_fault(const Fault *f) { fail(EXIT_DATA, f->path, "%s", f->text); }
+
+void need_text(const Source_file *f)
+{
+    if (f->format == FORMAT_SHARD || f->format == FORMAT_NPY)
+        fail(EXIT_DATA, f->path, "expected text, found %s; take it out, or say --format text", format_name(f->format));
+}
 
 /* ------------------------------------------------------------------ train */
+
+enum { LEARNT_PART = 1 << 22 };
 
 static Token_kind kind_named(const char *name)
 {
@@ -70,9 +78,27 @@ static void write_tokenizer(const Tokenizer *t, const char *folder)
     free(line);
 }
 
+/* Long documents come in parts, cut before a blank. */
+static void learn_files(Learner *s, const Words *inputs, const Source_options *o)
+{
+    Document d;
+    Sources *files = open_sources(inputs, o);
+    Reader *r = open_reader(files, LEARNT_PART, NULL, NULL);
+    for (int i = 0; i < files->n; i++) {
+        need_text(&files->file[i]);
+        for (reader_file(r, i, NULL); next_document(r, &d);) {
+            learn_from(s, d.text, d.bytes);
+            if (d.target) learn_from(s, d.target, d.target_bytes);
+        }
+    }
+    close_reader(r);
+    close_sources(files);
+}
+
 static int train(int argc, char **argv)
 {
     Words inputs = {0}, special = {0};
+    Source_words words = {0};
     const char *kind = "bpe", *out = NULL;
     Learning l = {.special = (struct Words *)&special};
     const Flag flags[] = {
@@ -85,10 +111,12 @@ static int train(int argc, char **argv)
         {"--special", FLAG_TEXTS, &special, "TEXT", "a token of its own, such as '<|endoftext|>'; may be repeated"},
         {"--lower", FLAG_ON, &l.lower, "", "words: in lower case"},
         {"--punctuation", FLAG_ON, &l.punctuation, "", "words: punctuation marks are words"},
+        SOURCE_FLAGS(words, "keep"),
     };
-    const Command_line c = {"tokenize train", "--out DIR [options] FILE…",
-                            "Makes a tokenizer from text, and writes tokenizer.json.", flags,
-                            sizeof flags / sizeof *flags};
+    const Command_line c = {
+        "tokenize train", "--out DIR [options] FILE…",
+        "Makes a tokenizer from text (files, globs, folders, - for standard input), and writes tokenizer.json.", flags,
+        sizeof flags / sizeof *flags};
     take_command_line(&c, argc, argv, 2, &inputs);
     need_flag(&c, "--out DIR", out);
     l.kind = kind_named(kind);
@@ -97,100 +125,14 @@ static int train(int argc, char **argv)
     if (!l.least) l.least = 2;
     if (l.kind != TOKEN_BYTES) need_inputs(&c, &inputs);
     Learner *s = open_learner(&l);
-    for (int i = 0; i < inputs.n; i++) {
-        Stretch text = map_text(inputs.at[i]);
-        learn_from(s, text.at, text.bytes);
-        unmap_text(text);
-    }
+    const Source_options o = source_options(&words, UTF8_KEEP, 0);
+    if (l.kind != TOKEN_BYTES) learn_files(s, &inputs, &o);
     Tokenizer *t = close_learner(s);
     if (tokenizer_size(t) < l.size)
         note("the text gives %lld tokens, not %lld: no further pair or word occurs %lld times",
              (long long)tokenizer_size(t), (long long)l.size, (long long)l.least);
     write_tokenizer(t, out);
     free_tokenizer(t);
-    return 0;
-}
-
-/* ------------------------------------------------------------------ encode */
-
-typedef struct Encoding {
-    Shard_out *shard; /* or JSON lines */
-    FILE *json;
-    int64_t n; /* ids of the document */
-    int64_t all;
-} Encoding;
-
-static void take_ids(void *encoding, const int32_t *id, int64_t n)
-{
-    Encoding *e = encoding;
-    if (e->shard) put_ids(e->shard, id, n);
-    for (int64_t i = 0; e->json && i < n; i++) fprintf(e->json, "%s%d", e->n + i ? ", " : "", (int)id[i]);
-    e->n += n;
-    e->all += n;
-}
-
-static void encode_document(Encoding *e, const Tokenizer *t, Stretch text, int32_t separator)
-{
-    e->n = 0;
-    if (e->json) fputc('[', e->json);
-    if (separator >= 0) take_ids(e, &separator, 1);
-    encode_text(t, text.name, text.at, text.bytes, take_ids, e);
-    if (e->json) fputs("]\n", e->json);
-}
-
-static int32_t separator_named(const Tokenizer *t, const char *name)
-{
-    int32_t id = name ? special_id(t, name) : -1;
-    if (name && id < 0) fail(EXIT_USAGE, NULL, "--separator %s: %s has no such token", name, tokenizer_path(t));
-    return id;
-}
-
-static void encode_all(Encoding *e, const Tokenizer *t, const Words *inputs, int32_t separator)
-{
-    int64_t bytes = 0;
-    double begin = seconds_now();
-    for (int i = 0; i < inputs->n; i++) {
-        Stretch text = map_text(inputs->at[i]);
-        bytes += text.bytes;
-        encode_document(e, t, text, separator);
-        unmap_text(text);
-    }
-    double seconds = seconds_now() - begin;
-    fprintf(stderr, "%s tokens of %s (%.2f bytes a token), %.1f MB/s\n", grouped_text(e->all), bytes_text(bytes),
-            e->all ? (double)bytes / (double)e->all : 0.0, seconds > 0 ? 1e-6 * (double)bytes / seconds : 0.0);
-}
-
-static int encode(int argc, char **argv)
-{
-    Words inputs = {0};
-    const char *path = NULL, *out = NULL, *separator = NULL;
-    bool json = false;
-    Encoding e = {0};
-    Fault fault = {0};
-    const Flag flags[] = {
-        {"--tokenizer", FLAG_TEXT, &path, "FILE|DIR",
-         "tokenizer.json, vocab.json, encoder.json, *.tiktoken, or the folder of one"},
-        {"--out", FLAG_TEXT, &out, "FILE", "a token shard as llm.c has them (16 bits an id, 32 beyond 65,536 tokens)"},
-        {"--json", FLAG_ON, &json, "", "a list of ids a file, a line each, to --out or standard output"},
-        {"--separator", FLAG_TEXT, &separator, "TOKEN", "a special token before each file, such as '<|endoftext|>'"},
-    };
-    const Command_line c = {"tokenize encode", "--tokenizer FILE|DIR --out FILE INPUT…", "Token ids of text files.",
-                            flags, sizeof flags / sizeof *flags};
-    take_command_line(&c, argc, argv, 2, &inputs);
-    Tokenizer *t = load_tokenizer(need_flag(&c, "--tokenizer FILE|DIR", path));
-    if (!json) need_flag(&c, "--out FILE (or --json)", out);
-    need_inputs(&c, &inputs);
-    char *aside = out ? text_of("%s.part", out) : NULL;
-    if (json) e.json = out ? fopen(aside, "w") : stdout;
-    else e.shard = open_shard_out(aside, shard_id_size(t), &fault);
-    if (json && !e.json) fail(EXIT_DATA, aside, "cannot be written: %s", error_text(errno));
-    encode_all(&e, t, &inputs, separator_named(t, separator));
-    if (e.shard) close_shard_out(e.shard);
-    if (json && out && (fflush(e.json) != 0 || ferror(e.json) | (fclose(e.json) != 0)))
-        set_fault(&fault, aside, "written");
-    if (out) replace_file(aside, out, &fault);
-    if (fault.path && aside) unlink(aside);
-    if (fault.path) refuse_fault(&fault);
     return 0;
 }
 
@@ -272,7 +214,7 @@ static int decode(int argc, char **argv)
 int tokenize_command(int argc, char **argv)
 {
     static const char *const names[] = {"train", "encode", "decode"};
-    int (*const run[])(int, char **) = {train, encode, decode};
+    int (*const run[])(int, char **) = {train, encode_command, decode};
     for (int i = 0; argc > 1 && i < 3; i++)
         if (strcmp(argv[1], names[i]) == 0) return run[i](argc, argv);
     bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);

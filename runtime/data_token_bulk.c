@@ -7,15 +7,124 @@
 #include <omp.h>
 #include <unistd.h>
 
-enum { PART = 1 << 20 }; /* bytes that a thread encodes at a time, where text can be cut */
+enum {
+    PART = 1 << 20,      /* bytes of a text that are a part of it, where text can be cut */
+    JOB = 1 << 18,       /* bytes that a thread encodes at a time, at least */
+    BATCH = 1 << 21,     /* bytes of a batch, for each thread */
+    MOST_PARTS = 1 << 16 /* of a batch */
+};
 
 /* ------------------------------------------------------------------ many threads */
 
 typedef struct Part {
-    const char *at;
-    int64_t bytes;
-    Ids ids;
+    const char *place;
+    int64_t at, bytes; /* in the text */
+    int64_t ids;       /* of its job, with this part */
+    bool first, last;
 } Part;
+
+typedef struct Job {
+    int64_t part, parts, bytes;
+    Ids ids;
+} Job;
+
+struct Bulk {
+    const Tokenizer *t;
+    Take_part *take;
+    void *arg;
+    int threads;
+    Encoder **encoder; /* [threads] */
+    char *text;        /* [room] of all parts that wait */
+    Part *part;
+    Job *job; /* [job_room]; arrays of ids are kept for the next batch */
+    int64_t bytes, room, parts, part_room, jobs, job_room;
+};
+
+Bulk *open_bulk(const Tokenizer *t, Take_part *take, void *arg)
+{
+    Bulk *b = must_alloc(sizeof *b);
+    *b = (Bulk){.t = t, .take = take, .arg = arg, .threads = omp_get_max_threads()};
+    b->encoder = must_alloc(sizeof *b->encoder * (size_t)b->threads);
+    for (int i = 0; i < b->threads; i++) b->encoder[i] = open_encoder(t);
+    return b;
+}
+
+static void run_job(Bulk *b, Job *j)
+{
+    Encoder *e = b->encoder[omp_get_thread_num()];
+    j->ids.n = 0;
+    for (Part *p = b->part + j->part; p < b->part + j->part + j->parts; p++) {
+        encoder_place(e, p->place);
+        encode_bytes(e, b->text + p->at, p->bytes, &j->ids);
+        p->ids = j->ids.n;
+    }
+}
+
+static void hand_out(const Bulk *b, const Job *j)
+{
+    int64_t from = 0;
+    for (const Part *p = b->part + j->part; p < b->part + j->part + j->parts; p++) {
+        b->take(b->arg, j->ids.at + from, p->ids - from, p->first, p->last);
+        from = p->ids;
+    }
+}
+
+static void run_batch(Bulk *b)
+{
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t i = 0; i < b->jobs; i++) run_job(b, &b->job[i]);
+    for (int64_t i = 0; i < b->jobs; i++) hand_out(b, &b->job[i]);
+    b->bytes = b->parts = b->jobs = 0;
+}
+
+static void *more_room(void *at, int64_t n, int64_t *room, size_t size)
+{
+    if (n <= *room) return at;
+    int64_t before = *room;
+    *room = n + n / 2;
+    at = must_grow(at, size * (size_t)*room);
+    memset((char *)at + size * (size_t)before, 0, size * (size_t)(*room - before));
+    return at;
+}
+
+static void wait_part(Bulk *b, Part p)
+{
+    b->part = more_room(b->part, b->parts + 1, &b->part_room, sizeof *b->part);
+    b->part[b->parts] = p;
+    if (b->jobs == 0 || b->job[b->jobs - 1].bytes >= JOB) {
+        b->job = more_room(b->job, b->jobs + 1, &b->job_room, sizeof *b->job);
+        Job *j = &b->job[b->jobs++];
+        *j = (Job){.part = b->parts, .ids = j->ids};
+    }
+    b->job[b->jobs - 1].parts++;
+    b->job[b->jobs - 1].bytes += p.bytes;
+    b->parts++;
+}
+
+void bulk_text(Bulk *b, const char *place, const char *text, int64_t n, bool first, bool last)
+{
+    int64_t most = BATCH * (int64_t)b->threads;
+    if (b->bytes && b->bytes + n > most) run_batch(b);
+    b->text = more_room(b->text, b->bytes + n > most ? b->bytes + n : most, &b->room, 1);
+    if (n) memcpy(b->text + b->bytes, text, (size_t)n);
+    wait_part(b, (Part){place, b->bytes, n, 0, first, last});
+    b->bytes += n;
+    if (b->parts == MOST_PARTS) run_batch(b);
+}
+
+void close_bulk(Bulk *b)
+{
+    run_batch(b);
+    for (int i = 0; i < b->threads; i++) close_encoder(b->encoder[i]);
+    for (int64_t i = 0; i < b->job_room; i++) free_ids(&b->job[i].ids);
+    free(b->encoder);
+    free(b->text);
+    free(b->part);
+    free(b->job);
+    free(b);
+}
+
+/* ------------------------------------------------------------------ one text */
 
 /* From `at` on: as far as PART, or, where no cut is found so far, as far as it takes. */
 static int64_t part_bytes(Encoder *e, const char *at, int64_t left)
@@ -27,52 +136,27 @@ static int64_t part_bytes(Encoder *e, const char *at, int64_t left)
     return left;
 }
 
-typedef struct Team {
-    int threads;
-    Encoder **encoder; /* [threads] */
-    Part *part;        /* [2 threads] */
-} Team;
+typedef struct Taker {
+    Take_ids *take;
+    void *arg;
+} Taker;
 
-static Team open_team(const Tokenizer *t, const char *place)
+static void take_part(void *taker, const int32_t *id, int64_t n, bool first, bool last)
 {
-    Team all = {omp_get_max_threads(), NULL, NULL};
-    all.encoder = must_alloc(sizeof *all.encoder * (size_t)all.threads);
-    all.part = must_alloc(sizeof *all.part * (size_t)(2 * all.threads));
-    for (int i = 0; i < all.threads; i++) {
-        all.encoder[i] = open_encoder(t);
-        encoder_place(all.encoder[i], place);
-    }
-    return all;
-}
-
-static void close_team(Team *all)
-{
-    for (int i = 0; i < all->threads; i++) close_encoder(all->encoder[i]);
-    for (int i = 0; i < 2 * all->threads; i++) free_ids(&all->part[i].ids);
-    free(all->encoder);
-    free(all->part);
+    const Taker *t = taker;
+    (void)first, (void)last;
+    t->take(t->arg, id, n);
 }
 
 void encode_text(const Tokenizer *t, const char *place, const char *text, int64_t n, Take_ids *take, void *arg)
 {
-    Team all = open_team(t, place);
-    for (int64_t at = 0; at < n;) {
-        int parts = 0;
-        for (; parts < 2 * all.threads && at < n; parts++) {
-            Part *p = &all.part[parts];
-            p->at = text + at;
-            p->bytes = part_bytes(all.encoder[0], p->at, n - at);
-            p->ids.n = 0;
-            at += p->bytes;
-        }
-#pragma omp parallel for schedule(dynamic, 1)
-        for (int i = 0; i < parts; i++) {
-            Part *p = &all.part[i];
-            encode_bytes(all.encoder[omp_get_thread_num()], p->at, p->bytes, &p->ids);
-        }
-        for (int i = 0; i < parts; i++) take(arg, all.part[i].ids.at, all.part[i].ids.n);
+    Taker taker = {take, arg};
+    Bulk *b = open_bulk(t, take_part, &taker);
+    for (int64_t at = 0, bytes; at < n; at += bytes) {
+        bytes = part_bytes(b->encoder[0], text + at, n - at);
+        bulk_text(b, place, text + at, bytes, at == 0, at + bytes == n);
     }
-    close_team(&all);
+    close_bulk(b);
 }
 
 /* ------------------------------------------------------------------ shards */

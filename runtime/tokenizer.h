@@ -66,6 +66,14 @@ void free_ids(Ids *ids);
 typedef void Take_ids(void *arg, const int32_t *id, int64_t n);
 void encode_text(const Tokenizer *t, const char *place, const char *text, int64_t n, Take_ids *take, void *arg);
 
+/* The same of many texts, or parts of them where safe_cut allows: they are copied, and encoded some MB at a time by all
+ * threads.  take: in the order in which they came; first, last: part of a text.  place: for messages; stays the caller's. */
+typedef void Take_part(void *arg, const int32_t *id, int64_t n, bool first, bool last);
+typedef struct Bulk Bulk;
+Bulk *open_bulk(const Tokenizer *t, Take_part *take, void *arg);
+void bulk_text(Bulk *b, const char *place, const char *text, int64_t n, bool first, bool last);
+void close_bulk(Bulk *b);
+
 struct Fault;
 typedef struct Shard_out Shard_out;    /* what goes wrong is left in the Fault */
 int shard_id_size(const Tokenizer *t); /* bytes: 2 or 4 */

@@ -40,6 +40,34 @@ works "$lathe" tokenize encode --tokenizer chars --out c.bin t.txt
 works "$lathe" tokenize decode --tokenizer chars c.bin
 same out t.txt
 
+# Read as training reads: folders, packed, pipes, fields; documents apart; several shards.
+mkdir in && cp t.txt in/a.txt && gzip -nk in/a.txt && rm in/a.txt
+works "$lathe" tokenize encode --tokenizer tok --out g.bin in
+same g.bin t.bin
+works "$lathe" tokenize encode --tokenizer tok --out g.bin 'in/*.gz'
+same g.bin t.bin
+"$lathe" tokenize encode --tokenizer tok --out g.bin - <in/a.txt.gz 2>err && same g.bin t.bin || wrong 'standard input'
+printf '{"body": "the cat"}\n{"body": "sat down"}\n' >d.jsonl
+works "$lathe" tokenize encode --tokenizer tok --json --text body --eos '<|end|>' d.jsonl
+cp out d.json
+works "$lathe" tokenize decode --tokenizer tok d.json
+printf 'the cat<|end|>\nsat down<|end|>\n' >want
+same out want
+works "$lathe" tokenize encode --tokenizer tok --out all.bin --split line --eos '<|end|>' t.txt
+works "$lathe" tokenize encode --tokenizer tok --out part.bin --split line --eos '<|end|>' --shard-tokens 500 t.txt
+says 'tokens of .*, [0-9]* shards' err
+for f in part-*.bin; do tail -c +1025 "$f"; done >parts.ids
+tail -c +1025 all.bin >all.ids
+same parts.ids all.ids
+for f in part-*.bin; do tail -c 2 "$f" | od -An -tu2; done | sort -u >ends
+says '^ *279$' ends
+[ "$(wc -l <ends)" = 1 ] && ok 'shards end with documents' || wrong "shards end with $(cat ends)"
+echo '{"source": "the cat", "target": "sat"}' >p.jsonl
+refuses 3 'p.jsonl:1: error: has a source and a target' "$lathe" tokenize encode --tokenizer tok --json p.jsonl
+refuses 3 'expected text, found' "$lathe" tokenize encode --tokenizer tok --out x.bin t.bin
+works "$lathe" tokenize train --size 280 --special '<|end|>' --out tok-packed in
+same tok-packed/tokenizer.json tok/tokenizer.json
+
 # The other files that hold the same tokenizer.
 mkdir pair
 sed -n '/"vocab": {/,/^ *},*$/p' tok/tokenizer.json | sed '1s/.*/{/; s/^ *},*$/}/' >pair/vocab.json
@@ -140,7 +168,7 @@ refuses 2 '--size 20: a BPE has 257 to' "$lathe" tokenize train --size 20 --out 
 refuses 2 'tokenize encode needs --out FILE' "$lathe" tokenize encode --tokenizer tok t.txt
 refuses 2 'tokenize: expected train, encode or decode, found trian' "$lathe" tokenize trian
 refuses 2 '--pattern (: expected gpt2, gpt4, .* missing closing parenthesis' "$lathe" tokenize train --pattern '(' --out x t.txt
-refuses 3 'missing.txt: error: expected a file, but it cannot be read' "$lathe" tokenize encode --tokenizer tok --out x.bin missing.txt
+refuses 3 'missing.txt: error: expected a file, but there is none of that name' "$lathe" tokenize encode --tokenizer tok --out x.bin missing.txt
 [ ! -e x.bin ] && ok 'nothing is left behind' || wrong 'x.bin is there'
 works "$lathe" tokenize encode --help
 says '--tokenizer FILE|DIR' out
