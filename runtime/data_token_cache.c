@@ -1,54 +1,33 @@
-/* data_token_cache.c: the ids of files' text, encoded once and kept: in a shard under the cache folder, whose name is
- * made of the hashes of text and tokenizer, so that it fits whoever asks again; or in memory, where there is no such
- * folder.
- *
- * The folder is $LATHE_CACHE, or else lathe/ in $XDG_CACHE_HOME or ~/.cache; LATHE_CACHE=off: none. */
+/* data_token_cache.c: the ids of files' text, encoded once and kept: in a shard in the cache's folder (data_cache.c),
+ * whose name is made of the hashes of text and tokenizer, so that it fits whoever asks again; or in memory, where there
+ * is no such folder.  The shard's head has a checksum of its ids, in words that shards leave at zero. */
+#include "data_cache.h"
 #include "data_token.h"
 
-#include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 1024 };
+enum { HEAD_BYTES = 1024, SUM_AT = 16 };
 
-/* From malloc; NULL: none. */
-static char *cache_folder(void)
-{
-    const char *own = getenv("LATHE_CACHE"), *all = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *path = own && *own     ? text_of("%s", own)
-                 : all && *all   ? text_of("%s/lathe", all)
-                 : home && *home ? text_of("%s/.cache/lathe", home)
-                                 : NULL;
-    Fault fault = {0};
-    if (path && strcmp(path, "off") != 0 && make_folders(path, &fault)) return path;
-    clear_fault(&fault);
-    free(path);
-    return NULL;
-}
-
-static bool all_below(const Token_list *l, int64_t limit)
-{
-    for (int64_t i = 0; i < l->n; i++)
-        if (list_id(l, i) >= limit) return false;
-    return true;
-}
-
-/* False: not there, or not whole. */
+/* The descriptor stays open: the shard is in use as long as the program runs.  False: not there, or damaged. */
 static bool map_list(Token_list *l, const Tokenizer *t, const char *path)
 {
     struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool ok = fstat(fd, &about) == 0 && about.st_size >= HEAD_BYTES;
-    void *map = ok ? mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    close(fd);
-    if (map == MAP_FAILED) return false;
-    *l = (Token_list){.at = (char *)map + HEAD_BYTES};
-    l->n = shard_ids(map, about.st_size, &l->size);
-    if (l->n >= 0 && l->size == shard_id_size(t) && all_below(l, t->n)) return true;
-    munmap(map, (size_t)about.st_size);
+    uint64_t sum;
+    int fd = open_cached(path);
+    bool ok = fd >= 0 && fstat(fd, &about) == 0 && about.st_size > HEAD_BYTES;
+    char *map = ok ? mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    if (map != MAP_FAILED) {
+        *l = (Token_list){.at = map + HEAD_BYTES};
+        l->n = shard_ids(map, about.st_size, &l->size);
+        memcpy(&sum, map + SUM_AT, sizeof sum);
+        if (l->n >= 0 && l->size == shard_id_size(t) && sum == hash_of(l->at, (size_t)(l->n * l->size))) return true;
+        munmap(map, (size_t)about.st_size);
+    }
+    if (fd >= 0) close(fd);
     return false;
 }
 
@@ -69,18 +48,38 @@ static void encode_stretches(const Tokenizer *t, const Stretch *s, int n, Take_i
     for (int i = 0; i < n; i++) encode_text(t, s[i].name, s[i].at, s[i].bytes, take, arg);
 }
 
-static bool make_shard(const Tokenizer *t, const Stretch *s, int n, const char *path)
+static void put_sum(const char *path, Fault *f)
+{
+    struct stat about;
+    int fd = f->path ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    bool ok = fd >= 0 && fstat(fd, &about) == 0 && about.st_size > HEAD_BYTES;
+    char *map = ok ? mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (map != MAP_FAILED) {
+        uint64_t sum = hash_of(map + HEAD_BYTES, (size_t)about.st_size - HEAD_BYTES);
+        memcpy(map + SUM_AT, &sum, sizeof sum);
+        munmap(map, (size_t)about.st_size);
+    }
+    if (map == MAP_FAILED || fsync(fd) != 0) set_fault(f, path, "written");
+    if (fd >= 0) close(fd);
+}
+
+/* Mapped before it is in its place: should it not fit there, it is of use as long as the program runs. */
+static bool make_shard(Token_list *l, const Tokenizer *t, const Stretch *s, int n, const char *path)
 {
     Fault fault = {0};
-    char *aside = text_of("%s.%d.part", path, (int)getpid());
+    char *aside = text_of("%.*s.%d.part", (int)(strlen(path) - strlen(".bin")), path, (int)getpid());
     Shard_out *out = open_shard_out(aside, shard_id_size(t), &fault);
+    int lock = open_cached(aside);
     encode_stretches(t, s, n, take_into_shard, out);
     close_shard_out(out);
-    bool ok = replace_file(aside, path, &fault);
-    if (!ok) {
-        note("%s %s; the text's tokens are kept in memory", fault.path, fault.text);
-        unlink(aside);
-    }
+    put_sum(aside, &fault);
+    bool ok = !fault.path && map_list(l, t, aside);
+    bool kept = keep_in_cache(aside, path, &fault);
+    if (fault.path) note("%s %s; the text's tokens are not kept", fault.path, fault.text);
+    else if (!kept)
+        note("the text's tokens, %s of them, do not fit into the cache (LATHE_CACHE_LIMIT), and are not kept",
+             grouped_text(l->n));
+    if (lock >= 0) close(lock);
     clear_fault(&fault);
     free(aside);
     return ok;
@@ -94,13 +93,10 @@ Token_list list_tokens(const Tokenizer *t, const Stretch *s, int n, uint64_t has
     if (folder)
         path = text_of("%s/tokens-%016llx-%016llx.bin", folder, (unsigned long long)hash,
                        (unsigned long long)tokenizer_hash(t));
-    if (path && (map_list(&l, t, path) || (make_shard(t, s, n, path) && map_list(&l, t, path)))) {
-        free(folder);
-        free(path);
-        return l;
-    }
-    encode_stretches(t, s, n, take_into_memory, &ids);
+    bool ok = path && (map_list(&l, t, path) || make_shard(&l, t, s, n, path));
     free(folder);
     free(path);
+    if (ok) return l;
+    encode_stretches(t, s, n, take_into_memory, &ids);
     return (Token_list){(char *)ids.at, ids.n, 4, sizeof *ids.at * (int64_t)ids.room};
 }
