@@ -1,5 +1,5 @@
 /* test_stream.c: rows of documents from files: the same for any number of threads and from any place on; each document
- * once an epoch, whole; who is held back for evaluation. */
+ * once an epoch, whole. */
 #include "trainer.h"
 
 #include <stdlib.h>
@@ -291,46 +291,6 @@ static void each_document_once(void)
     close_sources(from);
 }
 
-/* ------------------------------------------------------------------ evaluation */
-
-/* Marks the documents of one side, by the numbers they begin with. */
-static void list_side(bool validation, char *marks)
-{
-    Order o = order_of(true, true);
-    o.once = true;
-    o.val_fraction = 0.3;
-    o.validation = validation;
-    Sources *from = open_corpus();
-    Row_stream *s = open_stream(from, bytes, &o, 1, NULL);
-    for (Row r; take_row(s, &r);)
-        for (int i = 0; i < SEQ; i++) {
-            if (r.positions[i] || r.tokens[i] != '<') continue;
-            int k = 0;
-            for (int j = i + 1; j < SEQ && r.tokens[j] >= '0' && r.tokens[j] <= '9'; j++)
-                k = 10 * k + r.tokens[j] - '0';
-            CHECK(k < 2 * DOCUMENTS);
-            marks[k] = 1;
-        }
-    close_stream(s);
-    close_sources(from);
-}
-
-static void sides_never_change(void)
-{
-    char train[2 * DOCUMENTS] = {0}, val[2 * DOCUMENTS] = {0}, later[2 * DOCUMENTS] = {0};
-    int held = 0;
-    list_side(false, train);
-    list_side(true, val);
-    for (int k = 0; k < DOCUMENTS; k++) {
-        CHECK(train[k] != val[k]);
-        held += val[k];
-    }
-    CHECK(held > DOCUMENTS / 5 && held < 2 * DOCUMENTS / 5);
-    write_file("a-new.txt", DOCUMENTS, DOCUMENTS + 50);
-    list_side(true, later);
-    CHECK(memcmp(val, later, DOCUMENTS) == 0);
-}
-
 /* ------------------------------------------------------------------ a thread that fails */
 
 /* All blocks before it are there, however late the rows are taken, and the message is kept for whoever asks. */
@@ -368,7 +328,6 @@ int main(void)
     joined_is_the_text();
     sizes_are_counted();
     each_document_once();
-    sides_never_change();
     failure_is_told();
     return 0;
 }
