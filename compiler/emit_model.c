@@ -227,19 +227,28 @@ static void say_entry_table(Text *t, const Module *m)
 
 static void say_recipe(Text *t, const Lathe_recipe *r)
 {
-    static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW"};
-    static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR", "LATHE_COSINE"};
+    static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW", "LATHE_ADAM", "LATHE_LION"};
+    static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR",  "LATHE_COSINE",
+                                            "LATHE_ONE_CYCLE",     "LATHE_STEPPED", "LATHE_INVERSE_SQRT"};
     static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS", "LATHE_TOKENIZER_FILE"};
     static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS"};
     static const char *const documents[] = {"LATHE_FILES", "LATHE_PARAGRAPHS", "LATHE_LINES", "LATHE_WHOLE"};
     say(t, "    .recipe = {\n");
     say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer],
         number_text(r->lr), number_text(r->beta1), number_text(r->beta2));
-    say(t, "        .eps = %s, .decay = %s, .momentum = %s,\n", number_text(r->eps), number_text(r->decay),
-        number_text(r->momentum));
+    say(t, "        .eps = %s, .decay = %s, .momentum = %s, .nesterov = %lld,\n", number_text(r->eps),
+        number_text(r->decay), number_text(r->momentum), (long long)r->nesterov);
     say(t, "        .schedule = %s, .final_lr = %s, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule],
         number_text(r->final_lr), (long long)r->warmup, (long long)r->steps);
-    say(t, "        .clip = %s, .accumulate = %lld,\n", number_text(r->clip), (long long)r->accumulate);
+    say(t, "        .schedule_steps = %lld, .cooldown = %lld, .warm_fraction = %s, .start_div = %s, .final_div = %s,\n",
+        (long long)r->schedule_steps, (long long)r->cooldown, number_text(r->warm_fraction), number_text(r->start_div),
+        number_text(r->final_div));
+    say(t, "        .cycle_momentum = %lld, .low_momentum = %s, .high_momentum = %s,\n", (long long)r->cycle_momentum,
+        number_text(r->low_momentum), number_text(r->high_momentum));
+    say(t, "        .step_every = %lld, .step_factor = %s, .milestones = %s,\n", (long long)r->step_every,
+        number_text(r->step_factor), quoted(r->milestones));
+    say(t, "        .clip = %s, .clip_value = %s, .accumulate = %lld,\n", number_text(r->clip),
+        number_text(r->clip_value), (long long)r->accumulate);
     say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
         (long long)r->save_every, (long long)r->log_every);
     say(t, "        .keep_last = %lld,\n", (long long)r->keep_last);
@@ -257,6 +266,19 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
         number_text(r->top_p), number_text(r->repetition_penalty));
     say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);
+}
+
+static void say_groups(Text *t, const Desc *d)
+{
+    if (!d->groups.n) return;
+    say(t, "/* Of several that match, each setting is the last's; negative: it says nothing of that. */\n");
+    say(t, "static const Lathe_group groups[] = {\n");
+    for (int i = 0; i < d->groups.n; i++) {
+        const Lathe_group *g = &d->groups.at[i];
+        say_wrapped(t, format("    {.match = %s, .lr_scale = %s, .decay = %s, .decays = %d, .frozen = %d},",
+                              quoted(g->match), number_text(g->lr_scale), number_text(g->decay), g->decays, g->frozen));
+    }
+    say(t, "};\n\n");
 }
 
 static void say_knobs(Text *t, const Desc *d)
@@ -345,6 +367,7 @@ void say_tables(Text *t, const Module *m)
     say_param_table(t, m);
     say_state_table(t, m);
     say_entry_table(t, m);
+    say_groups(t, d);
     say_knobs(t, d);
     say_hf(t, d->hf);
     say_plan_table(t, p);
@@ -364,6 +387,7 @@ void say_tables(Text *t, const Module *m)
     say(t, "    .parameter_count = %lld, .flat_elements = %lld,\n", (long long)p->parameter_count,
         (long long)p->flat_elements);
     say_recipe(t, &d->recipe);
+    if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n};\n\n", (long long)p->total,
         (long long)p->lower_bound);

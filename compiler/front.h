@@ -177,6 +177,10 @@ bool recipe_knows(const char *key);
 bool run_knows(const char *key);   /* a setting that is no number: the trainer's alone */
 void recipe_set(const char *key, const char *value);
 
+/* front_groups.c: train's groups of parameters, on the top; then, with all parameters there, whether each has some */
+void read_groups(lua_State *L);
+void check_groups(void);
+
 /* front_hf.c */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 

@@ -31,6 +31,13 @@ static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
                                       .schedule = LATHE_CONSTANT_RATE,
                                       .steps = 1000,
                                       .accumulate = 1,
+                                      .warm_fraction = 0.3,
+                                      .start_div = 25,
+                                      .final_div = 1e4,
+                                      .cycle_momentum = 1,
+                                      .low_momentum = 0.85,
+                                      .high_momentum = 0.95,
+                                      .step_factor = 0.1,
                                       .keep_last = 3,
                                       .tokenizer = LATHE_BYTES,
                                       .val_fraction = 0.1,
@@ -165,20 +172,31 @@ bool push_description_part(lua_State *L, int model, int c, const char *key)
     return true;
 }
 
+static const char *data_text(lua_State *L, const char *key)
+{
+    lua_getfield(L, -1, key);
+    const char *text = lua_isnil(L, -1) ? NULL : copy_string(luaL_checkstring(L, -1));
+    lua_pop(L, 1);
+    return text;
+}
+
 static void read_train(lua_State *L)
 {
-    static const char *const parts[] = {"optimizer", "schedule", "sample"};
-    static const char *const optimizers[] = {"sgd", "adamw"}, *const schedules[] = {"constant", "linear", "cosine"},
-                             *const kind[] = {"kind"};
+    static const char *const parts[] = {"optimizer", "schedule", "sample", "groups"};
+    static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion"},
+                             *const schedules[] = {"constant", "linear", "cosine", "one_cycle", "step", "inverse_sqrt"},
+                             *const kind[] = {"kind", "milestones"};
     take_numbers(L, "train", parts, COUNT_OF(parts));
     if (lua_getfield(L, -1, "optimizer") != LUA_TNIL) {
-        trace.desc->recipe.optimizer = (Lathe_optimizer)made_by(L, "optimizer", optimizers, 2, "optim");
+        trace.desc->recipe.optimizer =
+            (Lathe_optimizer)made_by(L, "optimizer", optimizers, COUNT_OF(optimizers), "optim");
         take_numbers(L, "optimizer", kind, 1);
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "schedule") != LUA_TNIL) {
-        trace.desc->recipe.schedule = (Lathe_schedule)made_by(L, "schedule", schedules, 3, "optim");
-        take_numbers(L, "schedule", kind, 1);
+        trace.desc->recipe.schedule = (Lathe_schedule)made_by(L, "schedule", schedules, COUNT_OF(schedules), "optim");
+        take_numbers(L, "schedule", kind, 2);
+        trace.desc->recipe.milestones = data_text(L, "milestones");
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
@@ -186,6 +204,8 @@ static void read_train(lua_State *L)
             err(at_key("sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
         take_numbers(L, "sample", NULL, 0);
     }
+    lua_pop(L, 1);
+    if (lua_getfield(L, -1, "groups") != LUA_TNIL) read_groups(L);
     lua_pop(L, 1);
 }
 
@@ -202,14 +222,6 @@ static int data_word(lua_State *L, const char *key, const char *const *names, in
     if (word) err(at_key(key), "%s is one of %s, and this is \"%s\"%s", key, all.at, word, advice(word, names, n));
     lua_pop(L, 1);
     return 0;
-}
-
-static const char *data_text(lua_State *L, const char *key)
-{
-    lua_getfield(L, -1, key);
-    const char *text = lua_isnil(L, -1) ? NULL : copy_string(luaL_checkstring(L, -1));
-    lua_pop(L, 1);
-    return text;
 }
 
 /* {7, 3} as "7,3"; NULL where the data table on the top has none. */

@@ -164,6 +164,7 @@ typedef struct Desc {
     VEC(Tensor_spec) states;                /* of decode */
     VEC(Graph *) graphs;                    /* train, [grad], eval, [decode] */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
+    VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */
     int64_t batch, seq, vocab;              /* 0 where it has none */
     uint64_t source_hash;                   /* of every Lua file read and every override */

@@ -124,8 +124,8 @@ static int64_t home_bytes(const Program *p, Home home)
 
 static int64_t moments(const Lathe_recipe *r)
 {
-    if (r->optimizer == LATHE_ADAMW) return 2;
-    return r->momentum != 0;
+    if (r->optimizer == LATHE_SGD) return r->momentum != 0;
+    return r->optimizer == LATHE_LION ? 1 : 2;
 }
 
 static void add_parameters(Plan *plan, const Desc *d)

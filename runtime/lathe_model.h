@@ -4,6 +4,7 @@
 #define LATHE_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ typedef struct Lathe_param {
     int64_t offset;
     Lathe_init init;
     double init_a, init_b;
-    bool decay;
+    bool decay;                 /* weight decay applies, where no group says otherwise */
 } Lathe_param;
 
 /* Everything an entry touches; the trainer owns the memory. */
@@ -122,8 +123,10 @@ typedef struct Lathe_entry {
     const Lathe_instruments *instruments;   /* NULL but for train in a build with --instrument */
 } Lathe_entry;
 
-typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW } Lathe_optimizer;
-typedef enum Lathe_schedule { LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE } Lathe_schedule;
+typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW, LATHE_ADAM, LATHE_LION } Lathe_optimizer;
+typedef enum Lathe_schedule {
+    LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE, LATHE_ONE_CYCLE, LATHE_STEPPED, LATHE_INVERSE_SQRT
+} Lathe_schedule;               /* train_schedule.c has their formulas */
 typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS } Lathe_order; /* FOUND: by the data */
 typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
 typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
@@ -132,10 +135,19 @@ typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TO
 typedef struct Lathe_recipe {
     Lathe_optimizer optimizer;
     double lr, beta1, beta2, eps, decay, momentum;
+    int64_t nesterov;           /* 1: of SGD's momentum */
     Lathe_schedule schedule;
-    double final_lr;            /* of linear and cosine, reached at `steps` */
+    double final_lr;            /* reached at the schedule's end */
     int64_t warmup, steps;      /* optimizer steps */
-    double clip;                /* of the global norm of the gradient; 0: none */
+    int64_t schedule_steps;     /* where the schedule ends; 0: at `steps` */
+    int64_t cooldown;           /* constant: the last steps, in which the rate falls to final_lr */
+    double warm_fraction, start_div, final_div;     /* one_cycle: where there is no warmup; lr over these */
+    int64_t cycle_momentum;     /* one_cycle: 1: momentum (beta1) goes from high to low and back */
+    double low_momentum, high_momentum;
+    int64_t step_every;         /* step: steps after which the rate is multiplied, again and again */
+    double step_factor;
+    const char *milestones;     /* step: those at which it is, "100,200"; NULL: by step_every */
+    double clip, clip_value;    /* of the global norm of the gradient; of each of its elements, after that; 0: none */
     int64_t accumulate;         /* micro-batches in a step; fixed when built */
     int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
     int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
@@ -157,6 +169,29 @@ typedef struct Lathe_recipe {
     double temperature, top_p, repetition_penalty;  /* of generate */
     int64_t top_k, sample_tokens;
 } Lathe_recipe;
+
+/* What the description says of parameters by their names, a line of train's groups; negative where it does not say.  Of
+ * several that match a name each setting is the last's. */
+typedef struct Lathe_group {
+    const char *match;          /* of export names, copy by copy: "h.*.bias" */
+    double lr_scale;            /* of the learning rate */
+    double decay;               /* instead of the recipe's */
+    int decays, frozen;         /* 1: yes; 0: no */
+} Lathe_group;
+
+/* Whether a name is of the pattern's form: * stands for any text, ? for one byte. */
+static inline bool lathe_matches(const char *pattern, const char *name)
+{
+    const char *star = NULL, *from = NULL;
+    while (*name) {
+        if (*pattern == '*') star = pattern++, from = name;
+        else if (*pattern == *name || *pattern == '?') pattern++, name++;
+        else if (star) pattern = star + 1, name = ++from;
+        else return false;
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == 0;
+}
 
 /* Bytes of a stream of rows (stream.h): for the plan, and for the trainer, which must not take more.  Of one block of so
  * many tokens; of the parcels between so many readers; of what a recipe's two blocks, that of evaluation and the parcels
@@ -231,6 +266,8 @@ typedef struct Lathe_model {
     int64_t state_bytes;
     int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
     Lathe_recipe recipe;
+    int groups;
+    const Lathe_group *group;   /* of parameters, in the description's order */
     const char *hf;             /* how Hugging Face knows it: the description's hf as JSON (train_hf.c); NULL: it does not */
     const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */

@@ -10,8 +10,8 @@ void rt_check_processor(void);
 
 /* ---- rt_gemm.c */
 
-/* Before the first gemm: sets the number of OpenMP threads and takes a room for what each packs; loads OpenBLAS where it
- * is the engine.  Again for another number. */
+/* Before the first gemm: sets the number of OpenMP threads and takes a room for what each packs; loads OpenBLAS where
+ * it is the engine.  Again for another number. */
 void rt_init_gemm(int threads);
 const char *gemm_engine(void); /* the engine, or the vectors that ours was compiled for */
 
@@ -33,26 +33,34 @@ void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy);
 
 /* ---- train_optim.c */
 
-/* A run of elements of the flat arrays with one rule for weight decay; runs cover the whole array, padding included. */
+/* What becomes of a parameter, groups included. */
+typedef struct Rule {
+    double lr_scale, decay; /* decay: weight decay; negative: the recipe's */
+    bool frozen;
+} Rule;
+Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
+
+/* A run of elements of the flat arrays with one rule; runs cover the whole array, padding included. */
 typedef struct Segment {
     int64_t begin, end;
-    bool decay;
+    Rule rule;
 } Segment;
 
 typedef struct Optimizer {
     Lathe_optimizer kind;
     Lathe_dtype real;
-    double beta1, beta2, eps, decay, momentum;
-    int64_t n;                  /* elements of each flat array */
-    int moments;                /* how many of the next are in use */
-    void *moment[2];            /* AdamW: mean of g, mean of g²; SGD with momentum: velocity.  For checkpoints */
+    double beta2, eps, decay;
+    bool nesterov;
+    int64_t n;       /* elements of each flat array */
+    int moments;     /* how many of the next are in use */
+    void *moment[2]; /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity.  For checkpoints */
     const char *moment_name[2]; /* exp_avg, exp_avg_sq; momentum */
     int segments;
     Segment *segment;
     double *partial; /* one for each chunk, of gradient_norm */
 } Optimizer;
 
-/* AdamW 2, SGD 1 with momentum, else 0. */
+/* Adam, AdamW 2, Lion 1, SGD 1 with momentum, else 0. */
 int optimizer_moments(const Lathe_recipe *r);
 /* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
@@ -60,15 +68,27 @@ size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
 void optimizer_free(Optimizer *o);
 
+/* Gradients of frozen parameters become zero, so that they count in no norm. */
+void drop_frozen(const Optimizer *o, void *grads);
 /* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
 /* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip / (norm + 1e-6). */
 double clip_scale(double norm, double clip);
-/* One update of params in one pass; step counts from 0.  scale multiplies the gradients. */
-void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, double lr, double scale);
 
-/* The learning rate of update `step` (from 0): lr · (step + 1) / (warmup + 1) while step < warmup, then by the schedule
- * to final_lr at r->steps, where it stays. */
+typedef struct Pace {    /* of one update */
+    double lr, momentum; /* momentum: beta1 of Adam and Lion */
+    double scale, most;  /* gradients are multiplied by scale, then kept within ±most */
+} Pace;
+/* By the recipe, for gradients of that norm. */
+Pace pace_at(const Lathe_recipe *r, int64_t step, double norm);
+/* One update of params in one pass; step counts from 0. */
+void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
+
+/* ---- train_schedule.c */
+
+/* The learning rate of update `step` (from 0), and momentum of SGD, beta1 of the others; formulas there. */
 double rate_at(const Lathe_recipe *r, int64_t step);
+double momentum_at(const Lathe_recipe *r, int64_t step);
+bool are_milestones(const char *text); /* steps above 0, ascending, with commas between */
 
 #endif

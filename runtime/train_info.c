@@ -27,11 +27,21 @@ static void print_entry(const Lathe_entry *e)
     printf("\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, bytes_text(e->work_bytes));
 }
 
-static void print_param(const Lathe_param *p)
+/* What groups and decay make of it; of several copies the first tells. */
+static char *rule_text(const Lathe_model *m, const Lathe_param *p)
+{
+    Rule r = rule_of(m, p, 0);
+    if (r.frozen) return text_of("  (frozen)");
+    char *rate = r.lr_scale != 1 ? text_of("  (rate × %g)", r.lr_scale) : text_of("%s", "");
+    if (r.decay < 0) return rate;
+    return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);
+}
+
+static void print_param(const Lathe_model *m, const Lathe_param *p)
 {
     printf("  %-40s [", p->name);
     for (int k = 0; k < p->rank; k++) printf("%s%lld", k ? ", " : "", (long long)p->dim[k]);
-    printf("]  %s%s\n", p->where, p->decay ? "" : "  (no decay)");
+    printf("]  %s%s\n", p->where, rule_text(m, p));
 }
 
 static void print_info(const Trainer *t)
@@ -52,7 +62,7 @@ static void print_info(const Trainer *t)
     printf("\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
     printf("\nparameters:\n");
-    for (int i = 0; i < m->params; i++) print_param(&m->param[i]);
+    for (int i = 0; i < m->params; i++) print_param(m, &m->param[i]);
 }
 
 /* ------------------------------------------------------------------ for programs */

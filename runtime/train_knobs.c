@@ -20,8 +20,8 @@ typedef struct Run_knob {
     const char *meaning;
 } Run_knob;
 
-static const char *const optimizers[] = {"sgd", "adamw", NULL};
-static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
+static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion", NULL};
+static const char *const schedules[] = {"constant", "linear", "cosine", "one_cycle", "step", "inverse_sqrt", NULL};
 static const char *const bad_bytes[] = {"replace", "stop", NULL};
 static const char *const orders[] = {"auto", "windows", "epochs", NULL};
 static const char *const documents[] = {"file", "blank", "line", "whole", NULL};
@@ -43,6 +43,7 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 _Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int) &&
                    sizeof(Lathe_order) == sizeof(int) && sizeof(Lathe_documents) == sizeof(int),
                "enums are ints");
+_Static_assert(KNOBS <= 64, "Trainer.given has a bit for each");
 
 static const Run_knob *find_knob(const char *name)
 {
@@ -97,7 +98,12 @@ static void change(Lathe_recipe *r, const Run_knob *k, const char *value)
     int64_t n = 0;
     switch (k->type) {
     case WORD: *(int *)field = word_index(k, value); break;
-    case STRING: *(const char **)field = value; break;
+    case STRING:
+        if (k->field == FIELD(milestones) && !are_milestones(value))
+            fail(EXIT_USAGE, NULL, "%s=%s: expected steps in ascending order with commas between, as 1000,1500",
+                 k->name, value);
+        *(const char **)field = value;
+        break;
     case REAL:
         if (!parse_real(value, &x)) fail(EXIT_USAGE, NULL, "%s=%s: expected a number (%s)", k->name, value, k->meaning);
         check_range(k, x, value);

@@ -50,12 +50,13 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
 {
     double from = seconds_now();
     e->run(call);
+    drop_frozen(o, call->grads);
     Step s = {output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step), 0, 0, 0};
     LAP(LAP_NORM);
     s.compute = seconds_now() - from;
     wait_until_copied(t->saver);
-    if (isfinite(s.loss) && isfinite(s.norm))
-        optimizer_step(o, params, call->grads, step, s.rate, clip_scale(s.norm, t->recipe.clip));
+    Pace pace = pace_at(&t->recipe, step, s.norm);
+    if (isfinite(s.loss) && isfinite(s.norm)) optimizer_step(o, params, call->grads, step, &pace);
     LAP(LAP_UPDATE);
     s.update = seconds_now() - from - s.compute;
     return s;

@@ -1,7 +1,8 @@
-/* train_optim.c: AdamW and SGD with decoupled weight decay, the norm of the gradient, the learning rate.
+/* train_optim.c: Adam, AdamW, Lion, SGD; groups of parameters; the norm of the gradient, and clipping.
  *
  * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
- * adds up the chunks in order, so that the number of threads changes no bit.  The arithmetic follows torch.optim. */
+ * adds up the chunks in order, so that the number of threads changes no bit.  The arithmetic follows torch.optim;
+ * formulas are in train_optim_real.h. */
 #include "rt_math.h"
 #include "trainer.h"
 #include <math.h>
@@ -14,7 +15,25 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t chunks_of(const Optimizer *o) { return (o->n + CHUNK - 1) / CHUNK; }
 
-/* ---- which elements decay */
+/* ---- what groups say of which elements */
+
+Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
+{
+    Rule r = {1, -1, false};
+    bool decays = p->decay;
+    char name[1024];
+    if (m->groups) copy_name(name, sizeof name, p, copy);
+    for (const Lathe_group *g = m->group; g < m->group + m->groups; g++) {
+        if (!lathe_matches(g->match, name)) continue;
+        if (g->lr_scale >= 0) r.lr_scale = g->lr_scale;
+        if (g->decays >= 0) decays = g->decays, r.decay = g->decay;
+        if (g->frozen >= 0) r.frozen = g->frozen;
+    }
+    if (!decays) r.decay = 0;
+    return r;
+}
+
+static bool same_rule(Rule a, Rule b) { return a.lr_scale == b.lr_scale && a.decay == b.decay && a.frozen == b.frozen; }
 
 static int by_begin(const void *a, const void *b)
 {
@@ -22,14 +41,16 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add_runs(Optimizer *o, const Lathe_param *p)
+static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_param *p)
 {
     int64_t run = contiguous_elements(p), n = copy_elements(p);
-    for (int64_t copy = 0; copy < copies_of_parameter(p); copy++)
+    for (int64_t copy = 0; copy < copies_of_parameter(p); copy++) {
+        Rule rule = rule_of(m, p, copy);
         for (int64_t e = 0; e < n; e += run) {
             int64_t at = copy_place(p, copy, e);
-            o->segment[o->segments++] = (Segment){at, at + run, p->decay};
+            o->segment[o->segments++] = (Segment){at, at + run, rule};
         }
+    }
 }
 
 /* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it stays zero). */
@@ -39,7 +60,7 @@ static void join_segments(Optimizer *o)
     qsort(o->segment, (size_t)o->segments, sizeof *o->segment, by_begin);
     for (int i = 0; i < o->segments; i++) {
         Segment *s = &o->segment[i];
-        if (n > 0 && o->segment[n - 1].decay == s->decay) o->segment[n - 1].end = s->end;
+        if (n > 0 && same_rule(o->segment[n - 1].rule, s->rule)) o->segment[n - 1].end = s->end;
         else {
             if (n > 0) o->segment[n - 1].end = s->begin;
             o->segment[n++] = *s;
@@ -59,13 +80,20 @@ static void make_segments(Optimizer *o, const Lathe_model *m)
         if (copy_elements(p) > 0) runs += copies_of_parameter(p) * copy_elements(p) / contiguous_elements(p);
     o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
     for (int i = 0; i < m->params; i++)
-        if (copy_elements(&m->param[i]) > 0) add_runs(o, &m->param[i]);
+        if (copy_elements(&m->param[i]) > 0) add_runs(o, m, &m->param[i]);
     join_segments(o);
 }
 
 /* ---- start */
 
-int optimizer_moments(const Lathe_recipe *r) { return r->optimizer == LATHE_ADAMW ? 2 : r->momentum != 0 ? 1 : 0; }
+int optimizer_moments(const Lathe_recipe *r)
+{
+    switch (r->optimizer) {
+    case LATHE_SGD: return r->momentum != 0;
+    case LATHE_LION: return 1;
+    default: return 2;
+    }
+}
 
 static size_t moment_bytes(const Lathe_model *m)
 {
@@ -79,19 +107,18 @@ size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
 
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
 {
-    static const char *const adamw[] = {"exp_avg", "exp_avg_sq"}, *const sgd[] = {"momentum"};
+    static const char *const means[] = {"exp_avg", "exp_avg_sq"}, *const velocity[] = {"momentum"};
     *o = (Optimizer){.kind = r->optimizer,
                      .real = m->real,
-                     .beta1 = r->beta1,
                      .beta2 = r->beta2,
                      .eps = r->eps,
                      .decay = r->decay,
-                     .momentum = r->momentum,
+                     .nesterov = r->nesterov != 0,
                      .n = m->flat_elements,
                      .moments = optimizer_moments(r)};
     for (int k = 0; k < o->moments; k++) {
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
-        o->moment_name[k] = r->optimizer == LATHE_ADAMW ? adamw[k] : sgd[k];
+        o->moment_name[k] = r->optimizer == LATHE_SGD ? velocity[k] : means[k];
     }
     if (o->moments) clear_memory(memory, (int64_t)optimizer_bytes(m, r));
     make_segments(o, m);
@@ -107,10 +134,15 @@ void optimizer_free(Optimizer *o)
 
 /* ---- steps */
 
-typedef struct Rates {               /* of one update */
-    double scale, lr, keep;          /* of the gradient; learning rate; what decay leaves of a parameter */
+typedef struct Rates {    /* of one update of a segment */
+    double scale, most;   /* of the gradient */
+    double lr, momentum;  /* momentum: beta1 of Adam and Lion */
+    double keep, coupled; /* what decoupled decay leaves of a parameter; what coupled decay adds to its gradient */
     double correction1, correction2; /* 1 - beta^(step + 1) */
 } Rates;
+
+/* What an update goes by: the gradient, scaled and clipped. */
+#define CLIPPED(g) NAME(min)(NAME(max)((g)*scale, -most), most)
 
 #define REAL    float
 #define NAME(x) x##_f32
@@ -120,6 +152,39 @@ typedef struct Rates {               /* of one update */
 #define REAL    double
 #define NAME(x) x##_f64
 #include "train_optim_real.h"
+
+static int segment_at(const Optimizer *o, int64_t element)
+{
+    int low = 0, high = o->segments - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (o->segment[middle].end > element) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+static bool any_frozen(const Optimizer *o)
+{
+    for (int s = 0; s < o->segments; s++)
+        if (o->segment[s].rule.frozen) return true;
+    return false;
+}
+
+void drop_frozen(const Optimizer *o, void *grads)
+{
+    size_t size = o->real == LATHE_F64 ? sizeof(double) : sizeof(float);
+    if (!any_frozen(o)) return;
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < chunks_of(o); k++) {
+        int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
+        for (int s = segment_at(o, at); at < end; s++) {
+            int64_t stop = smaller(o->segment[s].end, end);
+            if (o->segment[s].rule.frozen) memset((char *)grads + (size_t)at * size, 0, (size_t)(stop - at) * size);
+            at = stop;
+        }
+    }
+}
 
 double gradient_norm(const Optimizer *o, const void *grads)
 {
@@ -136,50 +201,59 @@ double gradient_norm(const Optimizer *o, const void *grads)
 
 double clip_scale(double norm, double clip) { return clip > 0 ? fmin(1, clip / (norm + 1e-6)) : 1; }
 
-static int segment_at(const Optimizer *o, int64_t element)
+static void update_f32(const Optimizer *o, float *params, const float *grads, int64_t begin, int64_t end,
+                       const Rates *r)
 {
-    int low = 0, high = o->segments - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (o->segment[middle].end > element) high = middle;
-        else low = middle + 1;
-    }
-    return low;
+    if (o->kind == LATHE_SGD) sgd_f32(o, params, grads, begin, end, r);
+    else if (o->kind == LATHE_LION) lion_f32(o, params, grads, begin, end, r);
+    else adam_f32(o, params, grads, begin, end, r);
 }
 
-static void update(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end, const Rates *r)
+static void update_f64(const Optimizer *o, double *params, const double *grads, int64_t begin, int64_t end,
+                       const Rates *r)
 {
-    if (o->kind == LATHE_ADAMW && o->real == LATHE_F64) adamw_f64(o, params, grads, begin, end, r);
-    else if (o->kind == LATHE_ADAMW) adamw_f32(o, params, grads, begin, end, r);
-    else if (o->real == LATHE_F64) sgd_f64(o, params, grads, begin, end, r);
-    else sgd_f32(o, params, grads, begin, end, r);
+    if (o->kind == LATHE_SGD) sgd_f64(o, params, grads, begin, end, r);
+    else if (o->kind == LATHE_LION) lion_f64(o, params, grads, begin, end, r);
+    else adam_f64(o, params, grads, begin, end, r);
 }
 
-void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, double lr, double scale)
+static Rates rates_of(const Optimizer *o, const Rule *rule, Rates r)
 {
-    Rates plain = {scale, lr, 1, 1 - pow(o->beta1, (double)step + 1), 1 - pow(o->beta2, (double)step + 1)},
-          decaying = plain;
-    decaying.keep = 1 - lr * o->decay;
+    double decay = rule->decay < 0 ? o->decay : rule->decay;
+    r.lr *= rule->lr_scale;
+    if (o->kind == LATHE_ADAM) r.coupled = decay;
+    else r.keep = 1 - r.lr * decay;
+    return r;
+}
+
+void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
+{
+    double times = (double)step + 1;
+    Rates plain = {pace->scale,
+                   pace->most,
+                   pace->lr,
+                   pace->momentum,
+                   1,
+                   0,
+                   1 - pow(pace->momentum, times),
+                   1 - pow(o->beta2, times)};
     if (o->segments == 0) return;
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
         for (int s = segment_at(o, at); at < end; s++) {
             int64_t stop = smaller(o->segment[s].end, end);
-            update(o, params, grads, at, stop, o->segment[s].decay ? &decaying : &plain);
+            Rates r = rates_of(o, &o->segment[s].rule, plain);
+            bool frozen = o->segment[s].rule.frozen;
+            if (!frozen && o->real == LATHE_F64) update_f64(o, params, grads, at, stop, &r);
+            else if (!frozen) update_f32(o, params, grads, at, stop, &r);
             at = stop;
         }
     }
 }
 
-/* ---- the learning rate */
-
-double rate_at(const Lathe_recipe *r, int64_t step)
+Pace pace_at(const Lathe_recipe *r, int64_t step, double norm)
 {
-    if (step < r->warmup) return r->lr * (double)(step + 1) / (double)(r->warmup + 1);
-    if (r->schedule == LATHE_CONSTANT_RATE) return r->lr;
-    if (step >= r->steps) return r->final_lr;
-    double done = (double)(step - r->warmup) / (double)(r->steps - r->warmup);
-    double left = r->schedule == LATHE_LINEAR ? 1 - done : 0.5 * (1 + cos(3.14159265358979323846 * done));
-    return r->final_lr + left * (r->lr - r->final_lr);
+    return (Pace){rate_at(r, step), momentum_at(r, step), clip_scale(norm, r->clip),
+                  r->clip_value > 0 ? r->clip_value : INFINITY};
 }

@@ -140,7 +140,8 @@ static void check_trajectory(const char *file, Live *l, const Recording *r, doub
         compare(file, format("loss of step %lld", (long long)step), &got[0], &loss.at[step], 1, bound);
         compare(file, format("gradient norm of step %lld", (long long)step), &got[1], &norm.at[step], 1, 10 * bound);
         compare(file, format("learning rate of step %lld", (long long)step), &got[2], &rate.at[step], 1, 1e-12);
-        optimizer_step(&o, l->params, l->grads, step, got[2], clip_scale(got[1], recipe.clip));
+        Pace pace = pace_at(&recipe, step, got[1]);
+        optimizer_step(&o, l->params, l->grads, step, &pace);
     }
     feed_batch(l, train, r, 0);
     call_entry(l, train);

@@ -1,94 +1,135 @@
-/* test_optim.c: train_optim.c: trajectories recorded from torch.optim, decay by segments in strided layouts, the norm,
- * clipping, learning rates, the same bits for any number of threads. */
+/* test_optim.c: train_optim.c, train_schedule.c: trajectories, rates and momenta recorded from torch.optim, groups,
+ * decay by segments in strided layouts, the norm, clipping, the same bits for any number of threads. */
 #include "harness.h"
-#include "rt_internal.h"
+#include "trainer.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-enum { STEPS = 6, WEIGHTS = 4, BIASES = 2, ALL = WEIGHTS + BIASES };
+/* ------------------------------------------------------------------ against torch.optim (tests/reference/record.py) */
 
-/* Two parameter groups, the second without decay; torch 2.15 in float64: betas 0.9 0.95, eps 1e-8, decay 0.1; momentum
- * 0.9; the learning rate of step s is 0.01 (s + 1), gradients are clipped to a norm of 1.5. */
-static const double start[ALL] = {0.5, -1.25, 2.0, 1e-3, -0.75, 3.0};
-static const double adamw[STEPS][ALL] = {{0.50949999980000005, -1.2587499995, 2.0079999995, -0.0090009998000000029,
-                                          -0.75999999900000015, 3.0099999996666669},
-                                         {0.52829828000052692, -1.2732571037430171, 2.0029313679746843,
-                                          -0.0061305612234571092, -0.77623282456425768, 3.023572953954683},
-                                         {0.54269060547096548, -1.276303053151181, 1.9787550926334074,
-                                          -0.0027619922392538932, -0.77559613492325896, 3.0131071124247906},
-                                         {0.5351172666495293, -1.2787942702815729, 1.9700606642541103,
-                                          -0.013210056205619516, -0.77128674120132446, 3.0242910012644795},
-                                         {0.54454338117980217, -1.2916622715978305, 1.9639205305879959,
-                                          -0.0015510993575363428, -0.77557624817121384, 3.044211489328561},
-                                         {0.5585125512278144, -1.2815366417913638, 1.9459391307708787,
-                                          0.018567337980446724, -0.79804662854804398, 3.0598833164898376}};
-static const double momentum[STEPS][ALL] = {
-    {0.505, -1.252, 2.0019999999999998, -0.0040000000000000001, -0.751, 3.0030000000000001},
-    {0.52200000000000002, -1.2756000000000001, 2.0015999999999998, -0.0009999999999999985, -0.76880000000000004,
-     3.0084},
-    {0.53864874256304907, -1.2885562276891471, 1.9758549702521961, 0.0030500000000000032, -0.76762497025219623,
-     2.9967862276891473},
-    {0.52930657594841579, -1.3041037009161238, 1.9742815922451238, -0.014080493267719077, -0.75888477013225863,
-     3.0195005230289889},
-    {0.55785330163171165, -1.3508871056400411, 1.9822757077683568, 0.015468530712044813, -0.76858037655970801,
-     3.0645824368486898},
-    {0.60030271290829396, -1.3433184450487579, 1.9676714574562029, 0.070619371687435387, -0.83714636919446728,
-     3.1016519562353442}};
-static const double sgd[STEPS][ALL] = {
-    {0.505, -1.252, 2.0019999999999998, -0.0040000000000000001, -0.751, 3.0030000000000001},
-    {0.51300000000000001, -1.272, 1.9979999999999998, 0.0080000000000000019, -0.76700000000000002, 3.0030000000000001},
-    {0.50669874256304903, -1.2530962276891471, 1.9727949702521961, 0.0080000000000000019, -0.74179497025219621,
-     2.9840962276891472},
-    {0.4773780848727569, -1.2530962276891471, 2.0021156279424881, -0.013990493267719081, -0.73446480582962315,
-     3.0207470498020124},
-    {0.51643474799751521, -1.2823887250327157, 2.0118797937236779, 0.034830335638228779, -0.75399313739200224,
-     3.0402753813643915},
-    {0.52805369553613801, -1.2242939873396017, 1.9886418986464323, 0.058068230715474359, -0.81208787508511615,
-     3.0286564338257689}};
+/* w [12] decays, b [5] and c [3] do not; 16 apart. */
+static const Lathe_param three[] = {
+    {.name = "w", .export_name = "w", .rank = 1, .dim = {12}, .stride = {1}, .offset = 0, .decay = true},
+    {.name = "b", .export_name = "b", .rank = 1, .dim = {5}, .stride = {1}, .offset = 16},
+    {.name = "c", .export_name = "c", .rank = 1, .dim = {3}, .stride = {1}, .offset = 32}};
+static const Lathe_group some_groups[] = {{"b", 0.5, 0.05, 1, -1}, {"c", 7, -1, -1, -1}, {"c*", -1, -1, -1, 1}};
+enum { FLAT_3 = 48 };
 
-static double gradient(int step, int i) { return ((i * 7 + step * 3) % 11 - 5) * 0.1 * (1 + step); }
-
-static const Lathe_param two[] = {
-    {.name = "w", .export_name = "w", .rank = 1, .dim = {WEIGHTS}, .stride = {1}, .offset = 0, .decay = true},
-    {.name = "b", .export_name = "b", .rank = 1, .dim = {BIASES}, .stride = {1}, .offset = 16}};
-static int64_t place(int i) { return i < WEIGHTS ? i : 16 + i - WEIGHTS; }
-
-static void check_trajectory(const char *what, Lathe_dtype real, Lathe_recipe recipe, const double expected[STEPS][ALL])
+/* By the trainer's own reading of --set. */
+static Lathe_recipe recipe_said(const Recording *r, const char *name)
 {
-    Lathe_model m = {.real = real, .params = 2, .param = two, .flat_elements = 32};
-    char *params = alloc(32 * 8), *grads = alloc(32 * 8);
+    static Lathe_model none;
+    Trainer t = {.model = &none,
+                 .recipe = {.lr = 1,
+                            .eps = 1e-8,
+                            .warm_fraction = 0.3,
+                            .start_div = 25,
+                            .final_div = 1e4,
+                            .cycle_momentum = 1,
+                            .low_momentum = 0.85,
+                            .high_momentum = 0.95}};
+    char *words = copy_string(said(r, name)), *next;
+    for (char *word = words; word; word = next) {
+        next = strchr(word, ' ');
+        if (next) *next++ = 0;
+        set_knob_text(&t, word);
+    }
+    return t.recipe;
+}
+
+static void put(Lathe_dtype real, void *flat, const Lathe_param *p, const double *from)
+{
+    for (int i = 0; i < p->dim[0]; i++) set_element(real, flat, p->offset + i, from[i]);
+}
+
+/* The worst difference, in units of 1 + |expected|. */
+static double off_by(Lathe_dtype real, const void *flat, const Lathe_param *p, const double *expected)
+{
+    double worst = 0;
+    for (int i = 0; i < p->dim[0]; i++)
+        worst = fmax(worst, fabs(get_element(real, flat, p->offset + i) - expected[i]) / (1 + fabs(expected[i])));
+    return worst;
+}
+
+static void check_trajectory(const Recording *r, const char *name, Lathe_dtype real)
+{
+    bool grouped = same(name, "groups"), scheduled = strstr(said(r, name), "schedule=") != NULL;
+    Lathe_model m = {.real = real, .params = 3, .param = three, .flat_elements = FLAT_3};
+    m.groups = grouped ? COUNT_OF(some_groups) : 0;
+    m.group = some_groups;
+    Lathe_recipe recipe = recipe_said(r, name);
+    char *params = alloc(FLAT_3 * 8), *grads = alloc(FLAT_3 * 8);
+    double limit = real == LATHE_F64 ? 1e-14 : 4 * FLT_EPSILON, worst = 0;
     Optimizer o;
     optimizer_init(&o, &m, &recipe, alloc(optimizer_bytes(&m, &recipe) + 1));
-    for (int i = 0; i < ALL; i++) set_element(real, params, place(i), start[i]);
-    double limit = real == LATHE_F64 ? 1e-14 : 4 * FLT_EPSILON;
-    for (int step = 0; step < STEPS; step++) {
-        for (int i = 0; i < ALL; i++) set_element(real, grads, place(i), gradient(step, i));
-        optimizer_step(&o, params, grads, step, 0.01 * (step + 1), clip_scale(gradient_norm(&o, grads), 1.5));
-        for (int i = 0; i < ALL; i++) {
-            double got = get_element(real, params, place(i)), want = expected[step][i];
-            expect(fabs(got - want) <= limit * (1 + fabs(want)), "%s, step %d, element %d: %.17g, not %.17g", what,
-                   step, i, got, want);
+    for (int k = 0; k < 3; k++) put(real, params, &three[k], recorded(r, format("start.%s", three[k].name)).at);
+    for (int step = 0; step < recipe.steps; step++) {
+        for (int k = 0; k < (grouped ? 3 : 2); k++)
+            put(real, grads, &three[k], recorded(r, format("grad.%s", three[k].name)).at + step * three[k].dim[0]);
+        drop_frozen(&o, grads);
+        Pace pace = pace_at(&recipe, step, gradient_norm(&o, grads));
+        if (!scheduled) pace.lr = 0.01 * (1 + step % 5);
+        optimizer_step(&o, params, grads, step, &pace);
+        for (int k = 0; k < 2; k++) {
+            Recorded want = recorded(r, format("%s.%s", name, three[k].name));
+            worst = fmax(worst, off_by(real, params, &three[k], want.at + step * three[k].dim[0]));
         }
-        for (int i = 0; i < 32; i++)
-            expect((i < WEIGHTS || (i >= 16 && i < 18)) || get_element(real, params, i) == 0, "%s: padding changed",
-                   what);
     }
+    expect(worst <= limit, "%s: off by %.1e", name, worst);
+    expect(off_by(real, params, &three[2], recorded(r, "start.c").at) == 0, "%s: c has changed", name);
+    for (int i = 0; i < FLAT_3; i++)
+        expect(i % 16 < (i < 16 ? 12 : i < 32 ? 5 : 3) || get_element(real, params, i) == 0, "padding changed");
     optimizer_free(&o);
 }
 
 static void test_trajectories(void)
 {
-    static const Lathe_dtype reals[] = {LATHE_F64, LATHE_F32};
-    for (int i = 0; i < 2; i++) {
-        check_trajectory(
-            "adamw", reals[i],
-            (Lathe_recipe){.optimizer = LATHE_ADAMW, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .decay = 0.1}, adamw);
-        check_trajectory("momentum", reals[i], (Lathe_recipe){.optimizer = LATHE_SGD, .momentum = 0.9}, momentum);
-        check_trajectory("sgd", reals[i], (Lathe_recipe){.optimizer = LATHE_SGD}, sgd);
+    static const char *const names[] = {"adamw",    "adam",       "lion",   "sgd",       "momentum",
+                                        "nesterov", "both_clips", "groups", "one_cycle", "one_cycle_sgd"};
+    Recording r = open_recording("tests/reference/optimizers.safetensors");
+    for (int i = 0; i < COUNT_OF(names); i++) {
+        check_trajectory(&r, names[i], LATHE_F64);
+        check_trajectory(&r, names[i], LATHE_F32);
     }
 }
+
+static void test_schedules(void)
+{
+    static const char *const names[] = {"one_cycle",    "one_cycle_warm", "one_cycle_still", "step",
+                                        "milestones",   "inverse_sqrt",   "linear",          "cosine",
+                                        "cosine_short", "cooldown"};
+    Recording r = open_recording("tests/reference/schedules.safetensors");
+    for (int i = 0; i < COUNT_OF(names); i++) {
+        Lathe_recipe recipe = recipe_said(&r, names[i]);
+        Recorded rate = recorded(&r, format("%s.rate", names[i]));
+        for (int s = 0; s < rate.n; s++)
+            expect(fabs(rate_at(&recipe, s) - rate.at[s]) <= 1e-14, "%s, step %d: %.17g, not %.17g", names[i], s,
+                   rate_at(&recipe, s), rate.at[s]);
+        for (int s = 0; s < rate.n && has_recorded(&r, format("%s.momentum", names[i])); s++)
+            expect(fabs(momentum_at(&recipe, s) - recorded(&r, format("%s.momentum", names[i])).at[s]) <= 1e-14,
+                   "%s, step %d: momentum %.17g", names[i], s, momentum_at(&recipe, s));
+        double last = rate_at(&recipe, rate.n + 1000);
+        bool endless = same(names[i], "inverse_sqrt") || same(names[i], "step");
+        expect(endless || last == rate_at(&recipe, rate.n), "%s stays at its last", names[i]);
+    }
+}
+
+static void test_patterns(void)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool matches;
+    } cases[] = {{"*", "", true},           {"", "a", false},           {"*.bias", "h.3.up.bias", true},
+                 {"*.bias", "bias", false}, {"h.1.*", "h.11.w", false}, {"h.?.w", "h.2.w", true},
+                 {"*a*b", "xaab.b", true},  {"a*b*c", "abbc", true},    {"a*b*c", "abcb", false}};
+    for (int i = 0; i < COUNT_OF(cases); i++)
+        expect(lathe_matches(cases[i].pattern, cases[i].name) == cases[i].matches, "'%s' and '%s'", cases[i].pattern,
+               cases[i].name);
+}
+
+/* ------------------------------------------------------------------ layouts */
 
 /* Two layers, each a struct of q [5][3] and k [5][3] side by side in rows of 6, and a bias [3] of its own, 16 apart.
  * Only q decays; with no gradient, decay alone is left. */
@@ -125,7 +166,7 @@ static void test_decay(void)
         for (int i = 0; i < FLAT; i++) params[i] = 1;
         Optimizer o;
         optimizer_init(&o, &m, &r, alloc(optimizer_bytes(&m, &r) + 1));
-        optimizer_step(&o, params, grads, 0, 0.5, 1);
+        optimizer_step(&o, params, grads, 0, &(Pace){0.5, kind == 2 || !kind ? 0.9 : 0, 1, INFINITY});
         for (int i = 0; i < 96; i++) {
             bool q = i % 48 < 30 && i % 48 % 6 < 3, padding = i % 48 >= 30 && (i % 48 < 32 || i % 48 >= 35);
             expect(padding || params[i] == (q ? 0.75f : 1.0f), "decay of element %d", i);
@@ -135,14 +176,15 @@ static void test_decay(void)
     }
 }
 
-static void test_threads(void)
+static void test_threads(Lathe_optimizer kind)
 {
     enum { N = 100003 };
     static const int threads[] = {1, 2, 3, 8};
     static const Lathe_param one[] = {
         {.name = "w", .export_name = "w", .rank = 1, .dim = {N}, .stride = {1}, .decay = true}};
     Lathe_model m = {.real = LATHE_F32, .params = 1, .param = one, .flat_elements = N};
-    Lathe_recipe r = {.optimizer = LATHE_ADAMW, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .decay = 0.1};
+    Lathe_recipe r = {
+        .optimizer = kind, .momentum = 0.9, .nesterov = 1, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .decay = 0.1};
     Rng rng = rng_of(3);
     float *initial = alloc(N * 4), *grads = alloc(N * 4), *first = NULL;
     for (int i = 0; i < N; i++) initial[i] = (float)normal(&rng), grads[i] = (float)normal(&rng);
@@ -153,7 +195,7 @@ static void test_threads(void)
         Optimizer o;
         optimizer_init(&o, &m, &r, alloc(optimizer_bytes(&m, &r)));
         double n = gradient_norm(&o, grads);
-        for (int step = 0; step < 3; step++) optimizer_step(&o, params, grads, step, 1e-2, 0.5);
+        for (int step = 0; step < 3; step++) optimizer_step(&o, params, grads, step, &(Pace){1e-2, 0.9, 0.5, 1});
         if (!first) first = params, norm = n;
         expect(!memcmp(first, params, N * 4) && n == norm, "other bits with %d threads", threads[t]);
         optimizer_free(&o);
@@ -210,8 +252,10 @@ static void test_rates(void)
 int main(void)
 {
     test_trajectories();
+    test_schedules();
+    test_patterns();
     test_decay();
-    test_threads();
+    for (Lathe_optimizer kind = LATHE_SGD; kind <= LATHE_LION; kind++) test_threads(kind);
     test_norm();
     test_rates();
     return finish();
