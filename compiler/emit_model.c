@@ -230,6 +230,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW", "LATHE_ADAM", "LATHE_LION"};
     static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR",  "LATHE_COSINE",
                                             "LATHE_ONE_CYCLE",     "LATHE_STEPPED", "LATHE_INVERSE_SQRT"};
+    static const char *const modes[] = {"LATHE_MODE_KNOWN", "LATHE_LOWEST", "LATHE_HIGHEST"};
     static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS", "LATHE_TOKENIZER_FILE"};
     static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS"};
     static const char *const documents[] = {"LATHE_FILES", "LATHE_PARAGRAPHS", "LATHE_LINES", "LATHE_WHOLE"};
@@ -240,9 +241,9 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
         number_text(r->decay), number_text(r->momentum), (long long)r->nesterov);
     say(t, "        .schedule = %s, .final_lr = %s, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule],
         number_text(r->final_lr), (long long)r->warmup, (long long)r->steps);
-    say(t, "        .schedule_steps = %lld, .cooldown = %lld, .warm_fraction = %s, .start_div = %s, .final_div = %s,\n",
-        (long long)r->schedule_steps, (long long)r->cooldown, number_text(r->warm_fraction), number_text(r->start_div),
-        number_text(r->final_div));
+    say(t, "        .schedule_steps = %lld, .cooldown = %lld, .warm_fraction = %s,\n", (long long)r->schedule_steps,
+        (long long)r->cooldown, number_text(r->warm_fraction));
+    say(t, "        .start_div = %s, .final_div = %s,\n", number_text(r->start_div), number_text(r->final_div));
     say(t, "        .cycle_momentum = %lld, .low_momentum = %s, .high_momentum = %s,\n", (long long)r->cycle_momentum,
         number_text(r->low_momentum), number_text(r->high_momentum));
     say(t, "        .step_every = %lld, .step_factor = %s, .milestones = %s,\n", (long long)r->step_every,
@@ -251,6 +252,10 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
         number_text(r->clip_value), (long long)r->accumulate);
     say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
         (long long)r->save_every, (long long)r->log_every);
+    say(t, "        .eval_epochs = %lld, .eval_rows = %lld, .patience = %lld,\n", (long long)r->eval_epochs,
+        (long long)r->eval_rows, (long long)r->patience);
+    say(t, "        .best = %s, .best_mode = %s, .samples = %s,\n", quoted(r->best), modes[r->best_mode],
+        quoted(r->samples));
     say(t, "        .keep_last = %lld,\n", (long long)r->keep_last);
     say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer],
         number_text(r->val_fraction), quoted(r->csv_target));

@@ -173,6 +173,7 @@ bool loop_is_open(const Loop *l);
 bool push_description_part(lua_State *L, int model, int c, const char *key);
 void read_recipe(lua_State *L, int model); /* c is at the top; fills desc->recipe */
 const char *const *recipe_names(int *n);   /* what --set may name beside the knobs */
+void check_recipe(void);                   /* what it says of parameters and outputs, which are there now */
 bool recipe_knows(const char *key);
 bool run_knows(const char *key);   /* a setting that is no number: the trainer's alone */
 void recipe_set(const char *key, const char *value);
@@ -182,6 +183,7 @@ void read_groups(lua_State *L);
 void check_groups(void);
 
 /* front_hf.c */
+void say_json_string(Text *t, const char *s);   /* between quotation marks */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
 /* front_trace.c: the entries */

@@ -14,7 +14,7 @@ static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf
 
 /* ------------------------------------------------------------------ as JSON */
 
-static void say_string(Text *t, const char *s)
+void say_json_string(Text *t, const char *s)
 {
     say(t, "\"");
     for (; *s; s++)
@@ -60,7 +60,7 @@ static void say_object(Text *t, lua_State *L, int depth, const char **keys, int 
     for (int i = 0; i < n; i++) {
         lua_getfield(L, -1, keys[i]);
         say(t, "%s%s", i ? depth < 2 ? "," : ", " : "", apart);
-        say_string(t, keys[i]);
+        say_json_string(t, keys[i]);
         say(t, ": ");
         say_value(t, L, keys[i], depth + 1);
         lua_pop(L, 1);
@@ -77,7 +77,7 @@ static void say_value(Text *t, lua_State *L, const char *key, int depth)
     switch (lua_type(L, -1)) {
     case LUA_TBOOLEAN: say(t, lua_toboolean(L, -1) ? "true" : "false"); return;
     case LUA_TNUMBER: say_number(t, L, key); return;
-    case LUA_TSTRING: say_string(t, lua_tostring(L, -1)); return;
+    case LUA_TSTRING: say_json_string(t, lua_tostring(L, -1)); return;
     case LUA_TTABLE: break;
     default: err(at_key(key), "hf: '%s' is text, a number, true, false or a table; this is %s", key, lua_text(L, -1));
     }

@@ -172,7 +172,22 @@ bool push_description_part(lua_State *L, int model, int c, const char *key)
     return true;
 }
 
-static const char *data_text(lua_State *L, const char *key)
+/* A word of the table that is on the top, among names; the first where it says nothing. */
+static int word_of(lua_State *L, const char *key, const char *const *names, int n)
+{
+    lua_getfield(L, -1, key);
+    const char *word = lua_tostring(L, -1);
+    Text all = {0};
+    for (int i = 0; word && i < n; i++) {
+        if (same(names[i], word)) return lua_pop(L, 1), i;
+        say(&all, "%s\"%s\"", i ? ", " : "", names[i]);
+    }
+    if (word) err(at_key(key), "%s is one of %s, and this is \"%s\"%s", key, all.at, word, advice(word, names, n));
+    lua_pop(L, 1);
+    return 0;
+}
+
+static const char *text_of_key(lua_State *L, const char *key)
 {
     lua_getfield(L, -1, key);
     const char *text = lua_isnil(L, -1) ? NULL : copy_string(luaL_checkstring(L, -1));
@@ -180,9 +195,39 @@ static const char *data_text(lua_State *L, const char *key)
     return text;
 }
 
+static void read_best(lua_State *L)
+{
+    static const char *const modes[] = {"auto", "min", "max"};
+    Lathe_recipe *r = &trace.desc->recipe;
+    if (lua_getfield(L, -1, "best") != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
+        err(at_key("best"), "`best` is the name of a metric, such as \"loss\", and this is %s", lua_text(L, -1));
+    lua_pop(L, 1);
+    r->best = text_of_key(L, "best");
+    r->best_mode = (Lathe_mode)word_of(L, "best_mode", modes, COUNT_OF(modes));
+}
+
+/* A list of prompts as a JSON array, which --set takes too. */
+static const char *prompts_text(lua_State *L)
+{
+    Text t = {0};
+    int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
+    if (n == 0)
+        err(at_key("samples"), "`samples` is a list of texts, { \"Once upon\" }, and this is %s", lua_text(L, -1));
+    for (int i = 1; i <= n; i++) {
+        lua_rawgeti(L, -1, i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            err(at_key("samples"), "`samples` is a list of texts, and number %d is %s", i, lua_text(L, -1));
+        say(&t, "%s", i > 1 ? ", " : "[");
+        say_json_string(&t, lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+    say(&t, "]");
+    return t.at;
+}
+
 static void read_train(lua_State *L)
 {
-    static const char *const parts[] = {"optimizer", "schedule", "sample", "groups"};
+    static const char *const parts[] = {"optimizer", "schedule", "sample", "groups", "best", "best_mode", "samples"};
     static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion"},
                              *const schedules[] = {"constant", "linear", "cosine", "one_cycle", "step", "inverse_sqrt"},
                              *const kind[] = {"kind", "milestones"};
@@ -196,7 +241,7 @@ static void read_train(lua_State *L)
     if (lua_getfield(L, -1, "schedule") != LUA_TNIL) {
         trace.desc->recipe.schedule = (Lathe_schedule)made_by(L, "schedule", schedules, COUNT_OF(schedules), "optim");
         take_numbers(L, "schedule", kind, 2);
-        trace.desc->recipe.milestones = data_text(L, "milestones");
+        trace.desc->recipe.milestones = text_of_key(L, "milestones");
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
@@ -207,21 +252,9 @@ static void read_train(lua_State *L)
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "groups") != LUA_TNIL) read_groups(L);
     lua_pop(L, 1);
-}
-
-/* A word of the data table that is on the top, among names; the first where it says nothing. */
-static int data_word(lua_State *L, const char *key, const char *const *names, int n)
-{
-    lua_getfield(L, -1, key);
-    const char *word = lua_tostring(L, -1);
-    Text all = {0};
-    for (int i = 0; word && i < n; i++) {
-        if (same(names[i], word)) return lua_pop(L, 1), i;
-        say(&all, "%s\"%s\"", i ? ", " : "", names[i]);
-    }
-    if (word) err(at_key(key), "%s is one of %s, and this is \"%s\"%s", key, all.at, word, advice(word, names, n));
+    read_best(L);
+    if (lua_getfield(L, -1, "samples") != LUA_TNIL) trace.desc->recipe.samples = prompts_text(L);
     lua_pop(L, 1);
-    return 0;
 }
 
 /* {7, 3} as "7,3"; NULL where the data table on the top has none. */
@@ -250,10 +283,10 @@ static void read_order(lua_State *L)
     static const char *const orders[] = {"", "windows", "epochs"}, *const documents[] = {"file", "blank", "line",
                                                                                          "whole"};
     Lathe_recipe *r = &trace.desc->recipe;
-    r->order = (Lathe_order)data_word(L, "order", orders, 3);
-    r->documents = (Lathe_documents)data_word(L, "documents", documents, 4);
-    r->bos = data_text(L, "bos");
-    r->eos = data_text(L, "eos");
+    r->order = (Lathe_order)word_of(L, "order", orders, 3);
+    r->documents = (Lathe_documents)word_of(L, "documents", documents, 4);
+    r->bos = text_of_key(L, "bos");
+    r->eos = text_of_key(L, "eos");
     lua_getfield(L, -1, "pack");
     r->pack = lua_toboolean(L, -1);
     lua_pop(L, 1);
@@ -307,6 +340,43 @@ static void read_data(lua_State *L)
     lua_pop(L, 1);
     if (r->val_fraction >= 1)
         err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
+}
+
+/* ------------------------------------------------------------------ with all entries there */
+
+static const Graph *entry_named(const char *name)
+{
+    for (int i = 0; i < trace.desc->graphs.n; i++)
+        if (same(trace.desc->graphs.at[i]->name, name)) return trace.desc->graphs.at[i];
+    return NULL;
+}
+
+static void check_best(const Lathe_recipe *r)
+{
+    const Graph *eval = entry_named("eval");
+    VEC(const char *) known = {0};
+    bool found = !r->best;
+    for (int i = 0; i < eval->outs.n; i++)
+        if (eval->outs.at[i].kind == OUT_VALUE) push(&known, eval->outs.at[i].name);
+    if (!r->csv_target) push(&known, "perplexity");
+    for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
+    if (!found)
+        err(at_key("best"), "there is no metric '%s'; forward returns it as an output without axes%s", r->best,
+            advice(r->best, known.at, known.n));
+    if (r->best && !r->best_mode && lathe_less_is_better(r->best) < 0)
+        err(at_key("best"),
+            "whether less or more of '%s' is better, its name does not tell: say best_mode = \"min\" or \"max\"",
+            r->best);
+}
+
+void check_recipe(void)
+{
+    const Lathe_recipe *r = &trace.desc->recipe;
+    check_groups();
+    check_best(r);
+    if (r->samples && !entry_named("decode"))
+        err(at_key("samples"),
+            "`samples` needs an output that generate draws from: return { logits = logits } from forward");
 }
 
 void read_recipe(lua_State *L, int model)

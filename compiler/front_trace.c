@@ -274,7 +274,7 @@ Desc *front(const Options *o)
     read_config(L, model, o);
     read_recipe(L, model);
     trace_entries(L, model);
-    check_groups();
+    check_recipe();
     read_hf(L, model);
     d->source_hash = source_hash();
     sandbox_close(L);

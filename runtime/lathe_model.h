@@ -127,6 +127,7 @@ typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW, LATHE_ADAM, LATHE_LION } 
 typedef enum Lathe_schedule {
     LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE, LATHE_ONE_CYCLE, LATHE_STEPPED, LATHE_INVERSE_SQRT
 } Lathe_schedule;               /* train_schedule.c has their formulas */
+typedef enum Lathe_mode { LATHE_MODE_KNOWN, LATHE_LOWEST, LATHE_HIGHEST } Lathe_mode;   /* KNOWN: by the metric's name */
 typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS } Lathe_order; /* FOUND: by the data */
 typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
 typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
@@ -150,6 +151,12 @@ typedef struct Lathe_recipe {
     double clip, clip_value;    /* of the global norm of the gradient; of each of its elements, after that; 0: none */
     int64_t accumulate;         /* micro-batches in a step; fixed when built */
     int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
+    int64_t eval_epochs;        /* epochs between evaluations; 0: by eval_every */
+    int64_t eval_rows;          /* of evaluations while training: items, spread evenly; 0: all */
+    const char *best;           /* the metric of the best checkpoint, and of patience; NULL: loss */
+    Lathe_mode best_mode;
+    int64_t patience;           /* evaluations without a better one after which training stops; 0: it does not */
+    const char *samples;        /* continued after evaluations: a text, or a JSON array of them; NULL: none */
     int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
     Lathe_tokenizer tokenizer;
     const char *tokenizer_file, *tokenizer_place;   /* that the description names, and its line "gpt.lua:12"; or NULL */
@@ -191,6 +198,13 @@ static inline bool lathe_matches(const char *pattern, const char *name)
     }
     while (*pattern == '*') pattern++;
     return *pattern == 0;
+}
+
+/* Whether less of a metric is better: 1; more: 0; -1: its name does not tell. */
+static inline int lathe_less_is_better(const char *metric)
+{
+    if (lathe_matches("loss", metric) || lathe_matches("perplexity", metric)) return 1;
+    return lathe_matches("accuracy", metric) || lathe_matches("rouge*", metric) ? 0 : -1;
 }
 
 /* Bytes of a stream of rows (stream.h): for the plan, and for the trainer, which must not take more.  Of one block of so

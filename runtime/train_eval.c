@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct Part { /* n of the validation items, spread evenly */
+    const Data *d;
+    int64_t n;
+} Part;
+
+static int64_t place_in(const Part *p, int64_t k) { return p->n == p->d->val_items ? k : k * p->d->val_items / p->n; }
+
 static void name_scores(Scores *s, const Lathe_entry *e)
 {
     s->name[s->n++] = "loss";
@@ -15,12 +22,12 @@ static void name_scores(Scores *s, const Lathe_entry *e)
 
 /* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first.  Adds weight times
  * the batch's means to sum. */
-static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
+static void add_batch(const Part *p, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
                       int64_t real, double weight, const Scores *s, double *sum)
 {
     int64_t rows = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)rows);
-    for (int64_t r = 0; r < rows; r++) item[r] = val_item(d, first + (r < real ? r : 0));
-    fill_items(d, e, in, item);
+    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
+    fill_items(p->d, e, in, item);
     free(item);
     set_scalars(e, in, 0, 0, 0);
     e->run(call);
@@ -28,43 +35,52 @@ static void add_batch(const Data *d, const Lathe_entry *e, const Lathe_call *cal
 }
 
 /* What items first … first + n - 1 count: each 1, or so many targets. */
-static double weight_of(const Data *d, int64_t first, int64_t n)
+static double weight_of(const Part *p, int64_t first, int64_t n)
 {
     double sum = 0;
-    for (int64_t k = first; k < first + n; k++) sum += item_weight(d, k);
+    for (int64_t k = first; k < first + n; k++) sum += item_weight(p->d, place_in(p, k));
     return sum;
 }
 
 /* The last batch may be short of rows.  An entry yields the mean over its batch, so with `real` items and copies of
  * one of them, less a batch of nothing but that one (all items counting 1):
  *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
-static void add_remainder(const Data *d, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
+static void add_remainder(const Part *p, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
                           int64_t real, const Scores *s, double *sum)
 {
     double rows = (double)items_in_call(e);
     if (real == 0) return;
-    double one = item_weight(d, first), copies = (rows - (double)real) * one;
+    double one = item_weight(p->d, place_in(p, first)), copies = (rows - (double)real) * one;
     if (real == 1) {
-        add_batch(d, e, call, in, first, 1, one, s, sum);
+        add_batch(p, e, call, in, first, 1, one, s, sum);
         return;
     }
-    add_batch(d, e, call, in, first, real, weight_of(d, first, real) + copies, s, sum);
-    add_batch(d, e, call, in, first, 1, -copies, s, sum);
+    add_batch(p, e, call, in, first, real, weight_of(p, first, real) + copies, s, sum);
+    add_batch(p, e, call, in, first, 1, -copies, s, sum);
 }
 
-Scores evaluate(const Data *d, const Memory *m, const Trainer *t)
+Scores no_scores(const Lathe_model *m)
+{
+    Scores s = {0};
+    const Lathe_entry *e = find_entry(m, "eval");
+    if (e) name_scores(&s, e);
+    return s;
+}
+
+Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most)
 {
     const Lathe_entry *e = need_entry(t->model, "eval");
+    const Part p = {d, most && most < d->val_items ? most : d->val_items};
     Lathe_call call = call_of(m, e);
     int64_t rows = items_in_call(e), k = 0;
     double sum[MAX_SCORES] = {0};
-    Scores s = {.items = d->val_items};
-    name_scores(&s, e);
-    for (; k + rows <= d->val_items && !interrupted; k += rows)
-        add_batch(d, e, &call, m->call, k, rows, weight_of(d, k, rows), &s, sum);
+    Scores s = no_scores(t->model);
+    s.items = p.n;
+    for (; k + rows <= p.n && !interrupted; k += rows)
+        add_batch(&p, e, &call, m->call, k, rows, weight_of(&p, k, rows), &s, sum);
     if (interrupted) return s;
-    add_remainder(d, e, &call, m->call, k, d->val_items - k, &s, sum);
-    double all = weight_of(d, 0, s.items);
+    add_remainder(&p, e, &call, m->call, k, p.n - k, &s, sum);
+    double all = weight_of(&p, 0, s.items);
     for (int i = 0; i < s.n; i++) s.value[i] = sum[i] / all;
     s.complete = true;
     return s;
@@ -97,7 +113,9 @@ json_t *scores_json(const Scores *s, const Data *d)
 static void print_scores(const Scores *s, const Data *d)
 {
     printf("%s\n", scores_text(s, d));
-    if (d->epochs)
+    if (s->items < d->val_items)
+        printf("over %s of %s %s (eval_rows)\n", grouped_text(s->items), grouped_text(d->val_items), item_word(d));
+    else if (d->epochs)
         printf("over %s sequences of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
                grouped_text(s->items), (long long)d->seq);
     else if (d->text)
@@ -118,7 +136,7 @@ int eval_command(Trainer *t)
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&m, t, false, false, entries);
     load_saved_weights(t, path, m.params);
-    Scores s = evaluate(&d, &m, t);
+    Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     if (t->json) {
         json_t *all = scores_json(&s, &d);
         json_object_set_new(all, "weights", json_string(path));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Generation {
+struct Generation {
     Trainer *t;
     const Lathe_entry *entry;
     Lathe_call call;
@@ -16,8 +16,9 @@ typedef struct Generation {
     int64_t context;  /* positions the model knows; 0: any number */
     int64_t position; /* tokens in the state */
     int32_t *history; /* prompt and what was generated */
-    int64_t n;
-} Generation;
+    int64_t n, step;  /* step: of the run, where it samples */
+    json_t *prompts;  /* of the run's samples */
+};
 
 /* ------------------------------------------------------------------ feeding tokens */
 
@@ -88,6 +89,7 @@ static void continue_prompt(Generation *g, int number, const char *prompt, int64
     take_prompt(g, prompt, tokens);
     int64_t given = *prompt ? g->n : 0, fed = 0;
     sampler_init(&sampler, g->t, tokenizer_size(g->tokenizer), number);
+    sampler.step = g->step;
     for (int64_t i = 0; i < given; i++) show(g, shown, g->history[i]);
     for (int64_t made = 0; made < tokens; made++) {
         while (fed < g->n) {
@@ -162,11 +164,15 @@ static json_t *sample_json(const Generation *g, const char *prompt, const Shown 
     return all;
 }
 
+static int64_t tokens_of(const Generation *g)
+{
+    return g->t->recipe.sample_tokens > 0 ? g->t->recipe.sample_tokens : 256;
+}
+
 static void generate_one(Generation *g, int number, const char *prompt, json_t *results)
 {
-    int64_t tokens = g->t->recipe.sample_tokens > 0 ? g->t->recipe.sample_tokens : 256;
     Shown shown = {.gather = g->t->json};
-    continue_prompt(g, number, prompt, tokens, &shown);
+    continue_prompt(g, number, prompt, tokens_of(g), &shown);
     if (shown.gather) json_array_append_new(results, sample_json(g, prompt, &shown));
     else if (shown.bytes) fwrite(shown.text, 1, shown.bytes, stdout); /* of a character that did not end */
     if (!shown.gather) printf("\n%s", number + 1 < g->t->prompt.n ? "---\n" : "");
@@ -190,4 +196,52 @@ int generate_command(Trainer *t)
     for (int i = 0; i < t->prompt.n; i++) generate_one(&g, i, t->prompt.at[i], results);
     if (t->json) print_json(results);
     return 0;
+}
+
+/* ------------------------------------------------------------------ samples of a run */
+
+/* A JSON array of texts, or one text as it is. */
+static json_t *read_prompts(const char *text)
+{
+    json_t *all = *text == '[' ? json_loads(text, 0, NULL) : json_pack("[s]", text);
+    bool texts = json_is_array(all);
+    for (size_t i = 0; texts && i < json_array_size(all); i++) texts = json_is_string(json_array_get(all, i));
+    if (!texts)
+        fail(EXIT_USAGE, NULL, "samples=%s: expected a text, or a JSON array of texts, as [\"Once upon\", \"A\"]",
+             text);
+    return all;
+}
+
+static const char *prompt_of(const Generation *g, int k)
+{
+    return json_string_value(json_array_get(g->prompts, (size_t)k));
+}
+
+Generation *open_samples(Trainer *t, const Memory *m, Tokenizer *tokenizer)
+{
+    if (!t->recipe.samples || !*t->recipe.samples) return NULL;
+    Generation *g = must_alloc(sizeof *g);
+    *g = (Generation){.t = t, .memory = *m, .tokenizer = tokenizer, .prompts = read_prompts(t->recipe.samples)};
+    find_tensors(g);
+    g->call = call_of(&g->memory, g->entry);
+    g->encoder = open_encoder(tokenizer);
+    encoder_place(g->encoder, "samples");
+    for (int k = 0; k < sample_count(g); k++) {
+        take_prompt(g, prompt_of(g, k), 0);
+        free(g->history);
+    }
+    return g;
+}
+
+int sample_count(const Generation *g) { return (int)json_array_size(g->prompts); }
+
+json_t *draw_sample(Generation *g, int k, int64_t step)
+{
+    Shown shown = {.gather = true};
+    g->step = step;
+    continue_prompt(g, k, prompt_of(g, k), tokens_of(g), &shown);
+    json_t *sample = sample_json(g, prompt_of(g, k), &shown);
+    free(shown.text);
+    free(g->history);
+    return sample;
 }

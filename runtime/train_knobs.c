@@ -22,6 +22,7 @@ typedef struct Run_knob {
 
 static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", "one_cycle", "step", "inverse_sqrt", NULL};
+static const char *const modes[] = {"auto", "min", "max", NULL};
 static const char *const bad_bytes[] = {"replace", "stop", NULL};
 static const char *const orders[] = {"auto", "windows", "epochs", NULL};
 static const char *const documents[] = {"file", "blank", "line", "whole", NULL};

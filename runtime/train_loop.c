@@ -76,8 +76,9 @@ typedef struct Training {
     const Lathe_entry *entry;
     int64_t items; /* of one step */
     bool evaluates, data_ended;
-    Scores scores; /* of the last evaluation */
-    State from;    /* of the checkpoint resumed from */
+    Generation *samples; /* after evaluations; NULL: none */
+    Scores scores;       /* of the last evaluation */
+    State from;          /* of the checkpoint resumed from */
     char *checkpoint;
 } Training;
 
@@ -87,6 +88,9 @@ static void find_start(Training *r)
     Trainer *t = r->t;
     r->at = (Progress){.evaluated = -1, .best_step = -1};
     if (!t->resume) return;
+    if (t->overfit || t->dry_run)
+        fail(EXIT_USAGE, NULL, "--%s tries a run from its start; leave --resume out",
+             t->overfit ? "overfit" : "dry-run");
     if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both say where to start from; give one");
     r->checkpoint = find_checkpoint(t);
     lock_run(run_folder(t));
@@ -95,6 +99,7 @@ static void find_start(Training *r)
     resume_settings(t, &r->from);
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
     r->at = r->from.at;
+    take_evaluations(&r->at, t, &r->from);
 }
 
 /* --epochs and --tokens say how long in other units than steps. */
@@ -115,6 +120,7 @@ static void settle_steps(Training *r)
 static void settle_evaluation(Training *r)
 {
     r->evaluates = find_entry(r->t->model, "eval") && r->data.val_items > 0;
+    if (r->evaluates) check_metric(r->t, &r->data);
     if (r->t->recipe.val_fraction == 0) return;
     if (!r->evaluates && r->data.epochs)
         note("no evaluation: %s", r->data.epochs->order.once
@@ -128,6 +134,12 @@ static void settle_evaluation(Training *r)
 
 static void check_steps(const Training *r)
 {
+    const Lathe_recipe *recipe = &r->t->recipe;
+    int64_t length = recipe->schedule_steps ? recipe->schedule_steps : recipe->steps;
+    if (recipe->warmup >= length)
+        note("warmup is %lld steps and the schedule has %lld: the rate does not reach lr; --set warmup=N with a "
+             "smaller N",
+             (long long)recipe->warmup, (long long)length);
     if (r->at.step > r->t->recipe.steps)
         fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has %lld steps behind it already; give more",
              (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);
@@ -185,7 +197,7 @@ static void open_run(Training *r)
     free(checkpoints);
 }
 
-static void start_training(Training *r, Trainer *t)
+static void prepare_training(Training *r, Trainer *t)
 {
     static const char *const entries[] = {"train", "eval", NULL};
     r->t = t;
@@ -200,9 +212,24 @@ static void start_training(Training *r, Trainer *t)
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
+    r->samples = open_samples(t, &r->memory, r->data.tokenizer);
     if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
+}
+
+static void start_training(Training *r)
+{
     open_run(r);
-    t->saver = r->saver;
+    r->t->saver = r->saver;
+}
+
+/* --overfit, --dry-run */
+static int try_training(Training *r)
+{
+    Trainer *t = r->t;
+    Trial c = {t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->items, r->evaluates};
+    if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are two things to try; give one");
+    print_banner(&(Report){.t = t, .data = &r->data, .items_per_step = r->items, .steps = t->recipe.steps});
+    return t->overfit ? overfit(&c) : dry_run(&c);
 }
 
 /* ------------------------------------------------------------------ saving */
@@ -269,55 +296,55 @@ static void save_evaluation(Training *r)
     const char *run = run_folder(r->t);
     Fault f = {0};
     int64_t best = r->at.best_step == r->at.step ? r->at.step : -1;
-    renew_evaluation(&r->from, &r->at, &f);
+    renew_evaluation(&r->from, &r->at, &r->t->recipe, &f);
     if (!f.path) link_checkpoint(run, r->at.step, best, has_tokens(&r->data), &f);
     if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
 }
 
-/* True where the loss is the lowest so far. */
+static void report_samples(Training *r)
+{
+    for (int k = 0; r->samples && k < sample_count(r->samples); k++) {
+        json_t *sample = draw_sample(r->samples, k, r->at.step);
+        report_sample(&r->report, r->at.step, sample);
+        json_decref(sample);
+    }
+}
+
+/* True where it is the best so far. */
 static bool evaluate_run(Training *r)
 {
+    const Lathe_recipe *recipe = &r->t->recipe;
     bool late = saved_step(r->saver) == r->at.step;
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     double from = seconds_now();
-    r->scores = evaluate(&r->data, &r->memory, r->t);
-    r->report.spent.evaluation += seconds_now() - from;
+    r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
     if (!r->scores.complete) return false;
     report_scores(&r->report, r->at.step, &r->scores);
-    r->at.evaluated = r->at.step;
-    double loss = r->scores.value[0];
-    bool best = isfinite(loss) && (r->at.best_step < 0 || loss < r->at.best_loss);
-    if (best) r->at.best_step = r->at.step, r->at.best_loss = loss;
+    bool best = note_evaluation(&r->at, recipe, &r->scores);
+    double value = metric_value(recipe, &r->scores);
+    if (!isfinite(value))
+        report_text(&r->report, "note: %s is %g at step %lld, which is never the best", metric_name(recipe), value,
+                    (long long)r->at.step);
+    report_samples(r);
+    r->report.spent.evaluation += seconds_now() - from;
     if (late) save_evaluation(r);
     return best;
 }
 
+static void tell_patience(Training *r)
+{
+    const Progress *p = &r->at;
+    char *best = p->best_step < 0 ? text_of("none was a number")
+                                  : text_of("the best is %.4g of step %lld", p->best_value, (long long)p->best_step);
+    report_text(
+        &r->report,
+        "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; `%s train --resume --out %s --set "
+        "patience=N` goes on, N above %lld or 0",
+        (long long)p->step, (long long)r->t->recipe.steps, metric_name(&r->t->recipe), (long long)p->stale,
+        p->stale == 1 ? "" : "s", best, r->t->program, run_folder(r->t), (long long)p->stale);
+}
+
 /* ------------------------------------------------------------------ divergence */
-
-/* " --tokenizer PATH", or nothing where the description's is the run's. */
-static char *tokenizer_option(const Training *r)
-{
-    const Tokenizer *k = r->data.tokenizer;
-    bool file = k && (r->t->tokenizer || strcmp(tokenizer_path(k), "text") != 0); /* what is not read is called text */
-    if (!file && (!k || !r->t->tokenizer_given)) return text_of("%s", "");
-    const char *word = file ? tokenizer_path(k) : tokenizer_kind(k) == TOKEN_CHARS ? "chars" : "bytes";
-    return text_of(" --tokenizer %s", shell_word(word));
-}
-
-/* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data.  What came
- * through a pipe is to be put into a file first, and all of it was trained on. */
-static char *replay_words(const Training *r, const char *path, int64_t number)
-{
-    const Trainer *t = r->t;
-    const Lathe_model *m = t->model;
-    bool pipe = r->data.epochs && r->data.epochs->order.once;
-    char *s = text_of("lathe replay %s --weights %s --step %lld --seed %d%s%s", m->rebuild ? m->rebuild : "MODEL.lua",
-                      shell_word(path), (long long)number, t->seed, data_settings(t), tokenizer_option(r));
-    if (pipe) return text_of("%s --val-fraction 0 --data FILE-WITH-WHAT-CAME-THROUGH-THE-PIPE", s);
-    s = text_of("%s --data", s);
-    for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, shell_word(t->data.at[i]));
-    return s;
-}
 
 /* The parameters are still those before the step (take_step); they are kept apart from the run's own, for replay. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
@@ -334,7 +361,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
     save_weights(r->t->model, before, r->memory.params);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
-         replay_words(r, before, step + 1));
+         replay_words(r->t, &r->data, before, step + 1));
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -349,6 +376,7 @@ static void count_epoch(Training *r, Step s)
     while (mixture_epoch(r->data.epochs->rows, &source, &sum)) told |= report_epoch(&r->report, &r->at, source, &sum);
     if (!told) return;
     start_next_epoch(&r->report, r->at.step);
+    r->at.epochs++;
     r->at.epoch_steps = 0;
     r->at.epoch_loss = 0;
 }
@@ -380,17 +408,29 @@ static bool long_unsaved(const Training *r)
     return r->t->recipe.save_every == 0 && seconds_now() - r->saved_at > LONGEST;
 }
 
+/* Behind the step that ended so many epochs; of windows and rows, so many times the training part was taken. */
+static bool epochs_due(const Training *r)
+{
+    int64_t every = r->t->recipe.eval_epochs, step = r->at.step;
+    if (every == 0 || step == 0) return false;
+    if (r->data.epochs) return r->at.epoch_steps == 0 && due(r->at.epochs, every);
+    int64_t items = every * epoch_items(&r->data);
+    return step * r->items / items > (step - 1) * r->items / items;
+}
+
 static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
-    bool best = due(r->at.step, recipe->eval_every) && evaluate_run(r);
+    bool best = (due(r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
     if (best || due(r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
 }
+
+static bool is_tired(const Training *r) { return r->evaluates && out_of_patience(&r->at, &r->t->recipe); }
 
 static void all_steps(Training *r)
 {
     if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* where an interruption left it out */
-    while (r->at.step < r->t->recipe.steps && !interrupted) {
+    while (r->at.step < r->t->recipe.steps && !interrupted && !is_tired(r)) {
         bool done = one_step(r);
         r->data_ended = !done && !interrupted;
         if (!done) break;
@@ -409,6 +449,7 @@ static void print_result(const Training *r)
                         r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
     json_object_set_new(all, "seconds", json_real(seconds_now() - r->report.started));
     json_object_set_new(all, "interrupted", json_boolean(interrupted));
+    json_object_set_new(all, "stopped", json_boolean(is_tired(r)));
     print_json(all);
 }
 
@@ -419,8 +460,9 @@ static void tell_end_of_data(Training *r)
     int code;
     const char *failure = mixture_failure(r->data.epochs->rows, &code);
     if (!failure) {
-        report_text(&r->report, "the data has ended after step %lld of %lld", (long long)r->at.step,
-                    (long long)r->t->recipe.steps);
+        report_text(&r->report,
+                    "the data has ended after step %lld of %lld; fewer than %lld sequences are left, no step",
+                    (long long)r->at.step, (long long)r->t->recipe.steps, (long long)r->items);
         return;
     }
     close_report(&r->report);
@@ -439,12 +481,15 @@ int train_command(Trainer *t)
 {
     static Training r;
     catch_save_signal();
-    start_training(&r, t);
+    prepare_training(&r, t);
+    if (t->overfit || t->dry_run) return try_training(&r);
+    start_training(&r);
     catch_signals();
     all_steps(&r);
     if (!interrupted && !has_failed(&r)) evaluate_run(&r);
     if (r.at.step || !has_failed(&r)) save_last(&r);
     if (r.data_ended) tell_end_of_data(&r);
+    if (is_tired(&r) && !interrupted) tell_patience(&r);
     if (interrupted)
         report_text(&r.report, "interrupted after step %lld of %lld; `%s` goes on", (long long)r.at.step,
                     (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));

@@ -381,6 +381,29 @@ static Step run_steps(Replay *r)
     return s;
 }
 
+/* " --tokenizer PATH", or nothing where the description's is the run's. */
+static char *tokenizer_option(const Trainer *t, const Data *d)
+{
+    const Tokenizer *k = d->tokenizer;
+    bool file = k && (t->tokenizer || strcmp(tokenizer_path(k), "text") != 0); /* what is not read is called text */
+    if (!file && (!k || !t->tokenizer_given)) return text_of("%s", "");
+    const char *word = file ? tokenizer_path(k) : tokenizer_kind(k) == TOKEN_CHARS ? "chars" : "bytes";
+    return text_of(" --tokenizer %s", shell_word(word));
+}
+
+/* What came through a pipe is to be put into a file first, and all of it was trained on. */
+char *replay_words(const Trainer *t, const Data *d, const char *path, int64_t number)
+{
+    const Lathe_model *m = t->model;
+    bool pipe = d->epochs && d->epochs->order.once;
+    char *s = text_of("lathe replay %s --weights %s --step %lld --seed %d%s%s", m->rebuild ? m->rebuild : "MODEL.lua",
+                      shell_word(path), (long long)number, t->seed, data_settings(t), tokenizer_option(t, d));
+    if (pipe) return text_of("%s --val-fraction 0 --data FILE-WITH-WHAT-CAME-THROUGH-THE-PIPE", s);
+    s = text_of("%s --data", s);
+    for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, shell_word(t->data.at[i]));
+    return s;
+}
+
 int replay_command(Trainer *t)
 {
     static Replay r;

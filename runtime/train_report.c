@@ -61,7 +61,8 @@ static bool is_kept(const char *line, size_t n, const Progress *at)
     json_t *all = line[n - 1] == '\n' ? json_loadb(line, n, 0, NULL) : NULL;
     const json_t *step = json_object_get(all, "step");
     const char *split = json_string_value(json_object_get(all, "split"));
-    int64_t last = split && strcmp(split, "val") == 0 ? at->evaluated : at->step;
+    bool late = split && (strcmp(split, "val") == 0 || strcmp(split, "sample") == 0);
+    int64_t last = late ? at->evaluated : at->step;
     bool kept = json_is_integer(step) && json_integer_value(step) <= last;
     json_decref(all);
     return kept;
@@ -142,7 +143,7 @@ static void print_epochs(const Report *r)
     }
 }
 
-static void print_banner(const Report *r)
+void print_banner(const Report *r)
 {
     const Trainer *t = r->t;
     const Lathe_model *m = t->model;
@@ -158,6 +159,7 @@ static void print_banner(const Report *r)
     else
         fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
                 grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
+    if (!r->metrics_path) return;
     fprintf(stderr, "run: %s", run_folder(t));
     if (r->first) fprintf(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
     fputc('\n', stderr);
@@ -191,7 +193,7 @@ static char *rate_text(double per_second)
     return text_of("%.0f", per_second);
 }
 
-static char *duration_text(double seconds)
+char *duration_text(double seconds)
 {
     int64_t s = (int64_t)(seconds + 0.5);
     if (s >= 3600)
@@ -351,6 +353,19 @@ void report_scores(Report *r, int64_t done, const Scores *s)
     text = scores_text(s, r->data);
     report_text(r, "eval %lld/%lld | %s", (long long)done, (long long)r->steps, text);
     free(text);
+}
+
+void report_sample(Report *r, int64_t done, const json_t *sample)
+{
+    json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)done, "split", "sample");
+    json_object_set(line, "prompt", json_object_get(sample, "prompt"));
+    json_object_set(line, "text", json_object_get(sample, "text"));
+    char *json = json_dumps(line, JSON_COMPACT);
+    put_line(r, text_of("%s\n", json));
+    report_text(r, "sample %lld/%lld | %s", (long long)done, (long long)r->steps,
+                json_string_value(json_object_get(sample, "text")));
+    free(json);
+    json_decref(line);
 }
 
 /* ------------------------------------------------------------------ an epoch */

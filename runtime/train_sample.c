@@ -1,5 +1,5 @@
 /* train_sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on
- * seed, number of the sample and position alone. */
+ * seed, step, number of the sample and position alone. */
 #include "trainer.h"
 #include "rt_math.h"
 
@@ -66,8 +66,9 @@ static int64_t keep(const Sampler *s)
 
 static int32_t draw(const Sampler *s, int64_t n, int64_t position)
 {
-    uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, 0);
-    uint64_t b = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, 1);
+    uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, (int)(uint32_t)(2 * s->step));
+    uint64_t b =
+        (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, (int)(uint32_t)(2 * s->step + 1));
     double sum = 0, at = 0;
     for (int64_t i = 0; i < n; i++) sum += s->list[i].weight;
     double mark = (double)((a << 32 | b) >> 11) * 0x1p-53 * sum;

@@ -69,11 +69,13 @@ static json_t *data_json(const Trainer *t, const Data *d, int64_t position)
     return all;
 }
 
-static json_t *evaluation_json(const Progress *p)
+static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
 {
     json_t *all = json_pack("{s:I}", "step", (json_int_t)p->evaluated);
     json_object_set_new(all, "best_step", json_integer(p->best_step));
-    json_object_set_new(all, "best_loss", p->best_step >= 0 ? json_real(p->best_loss) : json_null());
+    json_object_set_new(all, "best_metric", json_string(metric_name(r)));
+    json_object_set_new(all, "best_value", p->best_step >= 0 ? json_real(p->best_value) : json_null());
+    json_object_set_new(all, "since_best", json_integer(p->stale));
     return all;
 }
 
@@ -89,18 +91,19 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
         json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
     json_object_set_new(all, "recipe", recipe_json(&t->recipe));
     json_object_set_new(all, "data", data_json(t, d, p->step * items_per_step));
-    json_object_set_new(all, "evaluation", evaluation_json(p));
+    json_object_set_new(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)
         json_object_set_new(all, "epoch",
-                            json_pack("{s:I, s:f}", "steps", (json_int_t)p->epoch_steps, "loss", p->epoch_loss));
+                            json_pack("{s:I, s:f, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", p->epoch_loss,
+                                      "ended", (json_int_t)p->epochs));
     json_object_set_new(all, "provenance", json_deep_copy(d->origin));
     json_object_set_new(all, "files", json_object());
     return all;
 }
 
-void renew_evaluation(State *s, const Progress *p, Fault *f)
+void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f)
 {
-    json_object_set_new(s->all, "evaluation", evaluation_json(p));
+    json_object_set_new(s->all, "evaluation", evaluation_json(p, r));
     json_object_del(s->all, "xxh64");
     char *text = state_text(s->all);
     replace_text(s->path, text, f);
@@ -125,6 +128,16 @@ void resume_settings(Trainer *t, const State *s)
     if (!t->seed_given) t->seed = (int32_t)seed;
     else if (t->seed != seed) note("the seed is %d as given; it was %d in the checkpoint", (int)t->seed, (int)seed);
     if (!t->data.n) take_paths(t, s);
+}
+
+void take_evaluations(Progress *p, const Trainer *t, const State *s)
+{
+    const char *theirs = json_string_value(json_object_get(json_object_get(s->all, "evaluation"), "best_metric"));
+    if (!theirs || strcmp(theirs, metric_name(&t->recipe)) == 0) return;
+    note("the best checkpoint is by %s as given; it was by %s, and none is the best now", metric_name(&t->recipe),
+         theirs);
+    p->best_step = -1;
+    p->stale = 0;
 }
 
 void take_own_data(Trainer *t, const char *weights)

@@ -79,6 +79,12 @@ int64_t whole_member(const State *s, const json_t *from, const char *name, int64
     return json_integer_value(value);
 }
 
+/* One that older files lack. */
+static int64_t later_member(const State *s, const json_t *from, const char *name)
+{
+    return json_object_get(from, name) ? whole_member(s, from, name, 0) : 0;
+}
+
 static double real_member(const json_t *from, const char *name)
 {
     const json_t *value = json_object_get(from, name);
@@ -99,15 +105,18 @@ void read_state(State *s, const char *checkpoint)
     const json_t *evaluation = json_object_get(s->all, "evaluation");
     if (whole_member(s, s->all, "format", 1) != 1)
         fail(EXIT_DATA, s->path, "was written by a newer Lathe; build the trainer with that one");
-    s->at = (Progress){.step = whole_member(s, s->all, "step", 0),
-                       .evaluated = whole_member(s, evaluation, "step", -1),
-                       .best_step = whole_member(s, evaluation, "best_step", -1),
-                       .best_loss = real_member(evaluation, "best_loss"),
-                       .elapsed = real_member(s->all, "elapsed_s")};
+    s->at = (Progress){
+        .step = whole_member(s, s->all, "step", 0),
+        .evaluated = whole_member(s, evaluation, "step", -1),
+        .best_step = whole_member(s, evaluation, "best_step", -1),
+        .best_value = real_member(evaluation, json_object_get(evaluation, "best_value") ? "best_value" : "best_loss"),
+        .stale = later_member(s, evaluation, "since_best"),
+        .elapsed = real_member(s->all, "elapsed_s")};
     const json_t *epoch = json_object_get(s->all, "epoch");
     if (json_is_object(epoch)) {
         s->at.epoch_steps = whole_member(s, epoch, "steps", 0);
         s->at.epoch_loss = real_member(epoch, "loss");
+        s->at.epochs = later_member(s, epoch, "ended");
     }
 }
 

@@ -125,7 +125,7 @@ typedef struct Trainer { /* one run of the program */
     int64_t readers;                    /* threads that encode; 0 where not given */
     int32_t seed;
     int threads; /* 0: OpenMP decides */
-    bool json, training, tokenizer_given, seed_given, out_given;
+    bool json, training, overfit, dry_run, tokenizer_given, seed_given, out_given;
     uint64_t given;       /* bit k: the k-th setting of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
@@ -317,9 +317,22 @@ typedef struct Scores { /* every output of rank 0, averaged over the validation 
     bool complete; /* false: interrupted */
 } Scores;
 
-Scores evaluate(const Data *d, const Memory *m, const Trainer *t);
+Scores no_scores(const Lathe_model *m); /* their names alone */
+/* Over so many items, spread evenly; most 0: over all. */
+Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most);
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
+
+typedef struct Progress Progress;
+
+/* ------------------------------------------------------------------ train_best.c: which evaluation is the best */
+
+const char *metric_name(const Lathe_recipe *r);
+void check_metric(const Trainer *t, const Data *d); /* ends the program (2) where there is none of that name */
+double metric_value(const Lathe_recipe *r, const Scores *s);
+/* Takes an evaluation in: true where it is the best so far.  A value that is no number never is. */
+bool note_evaluation(Progress *p, const Lathe_recipe *r, const Scores *s);
+bool out_of_patience(const Progress *p, const Lathe_recipe *r);
 
 /* ------------------------------------------------------------------ train_sample.c: the next token */
 
@@ -332,6 +345,7 @@ typedef struct Sampler {
     int64_t n, top_k; /* only ids below n are drawn */
     double temperature, top_p, penalty;
     int32_t seed, number; /* number: of the sample among several */
+    int64_t step;         /* of a run that samples while it trains; 0 */
     Candidate *list;      /* [n] */
     unsigned char *seen;  /* [n]: not 0 for tokens that are in the text already */
 } Sampler;
@@ -340,6 +354,22 @@ void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number);
 void sampler_free(Sampler *s);
 /* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
+
+/* ------------------------------------------------------------------ train_generate.c: samples of a run */
+
+typedef struct Generation Generation;
+/* For the recipe's samples: the prompts are read and encoded, so that what is wrong with them is told before training.
+ * NULL where there are none. */
+Generation *open_samples(Trainer *t, const Memory *m, Tokenizer *tokenizer);
+int sample_count(const Generation *g);
+/* Prompt and continuation of the k-th after so many steps, as a JSON object {prompt, text, tokens}; changes nothing that training
+ * uses but what an evaluation does. */
+json_t *draw_sample(Generation *g, int k, int64_t step);
+
+/* ------------------------------------------------------------------ train_replay.c */
+
+/* Words for a shell: the replay of a step from the weights at `path`, with what decides on the step's data. */
+char *replay_words(const Trainer *t, const Data *d, const char *path, int64_t number);
 
 /* ------------------------------------------------------------------ train_run.c: the run folder */
 
@@ -360,14 +390,16 @@ void prune_run(const char *run, int64_t keep, int64_t best);
 
 /* ------------------------------------------------------------------ train_state.c: state.json */
 
-typedef struct Progress { /* of a run, beside its arrays */
+struct Progress { /* of a run, beside its arrays */
     int64_t step;         /* steps done */
     int64_t evaluated;    /* steps done at the last evaluation; -1: none */
-    int64_t best_step;    /* that with the lowest validation loss; -1: none */
-    double best_loss, elapsed; /* elapsed: s */
+    int64_t best_step;    /* that with the best of the recipe's metric; -1: none */
+    double best_value, elapsed; /* elapsed: s */
+    int64_t stale;        /* evaluations since the best */
     int64_t epoch_steps;       /* since the epoch began, of data in epochs */
     double epoch_loss;         /* their sum */
-} Progress;
+    int64_t epochs;            /* that have ended */
+};
 
 typedef struct State { /* a state.json that was read */
     char *path;
@@ -376,8 +408,10 @@ typedef struct State { /* a state.json that was read */
 } State;
 
 json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step);
-void renew_evaluation(State *s, const Progress *p, Fault *f); /* in its file too: all else stays */
+void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f); /* in its file too: all else stays */
 void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */
+/* Where the best was by another metric than it is now, it is no longer the best. */
+void take_evaluations(Progress *p, const Trainer *t, const State *s);
 void take_own_data(Trainer *t, const char *weights); /* where none is given: that of the checkpoint the weights lie in */
 void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
 
@@ -435,6 +469,20 @@ typedef struct Step { /* what one optimizer step has shown */
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
                int64_t step);
 
+typedef struct Trial { /* a run that is ready to begin */
+    Trainer *t;
+    Data *data;
+    Memory *memory;
+    Optimizer *optimizer;
+    const Lathe_entry *entry;
+    Generation *samples; /* NULL: none */
+    int64_t items;       /* of a step */
+    bool evaluates;
+} Trial;
+/* train_check.c: what is tried before a run; they return the exit code and write nothing. */
+int overfit(const Trial *c);
+int dry_run(const Trial *c);
+
 enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that take_step() adds to the entry's: see LAP */
 
 /* ------------------------------------------------------------------ train_bench.c, rt_measure.c: timing */
@@ -489,8 +537,11 @@ typedef struct Report {
 /* Writes config.json and starts metrics.jsonl, or cuts the file `metrics` back to what a resumed run had behind it. */
 void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
                  const char *metrics);
+void print_banner(const Report *r); /* model, memory, data, and where the run goes, if somewhere */
+char *duration_text(double seconds); /* "1:02:03" */
 void report_step(Report *r, int64_t done, Step s);
 void report_scores(Report *r, int64_t done, const Scores *s);
+void report_sample(Report *r, int64_t done, const json_t *sample);
 bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum); /* its end, where the data comes in epochs */
 void start_next_epoch(Report *r, int64_t done);
 void report_text(Report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of its own */
