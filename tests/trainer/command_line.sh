@@ -27,7 +27,7 @@ refuses 2 'train has no option --lr; did you mean --set lr=VALUE' "$toy" train -
 refuses 2 'lr=-1 is out of range: expected 0 or more' "$toy" train --set lr=-1
 refuses 2 'steps=1e17: expected a whole number\|out of range' "$toy" train --set steps=1e17
 works "$toy" info --set lr=2e9
-refuses 2 'schedule=cosin: expected constant, linear or cosine; did you mean cosine?' "$toy" train --set schedule=cosin
+refuses 2 'schedule=cosin: expected constant, linear, cosine, one_cycle, step or inverse_sqrt; did you mean cosine?' "$toy" train --set schedule=cosin
 refuses 2 'train needs --data PATH' "$toy" train
 refuses 2 'grad needs --weights' "$toy" grad
 refuses 2 'init needs --out' "$toy" init

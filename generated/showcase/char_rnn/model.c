@@ -951,7 +951,7 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "3a7ba52933883441",
+            .source_hash = "51780e55bc57d17c",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
@@ -961,10 +961,16 @@ const Lathe_model lathe_model = {
     .parameter_count = 350593, .flat_elements = 350608,
     .recipe = {
         .optimizer = LATHE_ADAMW, .lr = 0.002, .beta1 = 0.9, .beta2 = 0.999,
-        .eps = 1e-08, .decay = 0, .momentum = 0,
+        .eps = 1e-08, .decay = 0, .momentum = 0, .nesterov = 0,
         .schedule = LATHE_COSINE, .final_lr = 0.0002, .warmup = 50, .steps = 2000,
-        .clip = 1, .accumulate = 1,
+        .schedule_steps = 0, .cooldown = 0, .warm_fraction = 0.3,
+        .start_div = 25, .final_div = 1e+04,
+        .cycle_momentum = 1, .low_momentum = 0.85, .high_momentum = 0.95,
+        .step_every = 0, .step_factor = 0.1, .milestones = NULL,
+        .clip = 1, .clip_value = 0, .accumulate = 1,
         .eval_every = 250, .save_every = 0, .log_every = 0,
+        .eval_epochs = 0, .eval_rows = 0, .patience = 0,
+        .best = NULL, .best_mode = LATHE_MODE_KNOWN, .samples = NULL,
         .keep_last = 3,
         .tokenizer = LATHE_CHARS, .val_fraction = 0.1, .csv_target = NULL,
         .order = LATHE_ORDER_FOUND, .documents = LATHE_FILES, .pack = false,

@@ -1336,7 +1336,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "4ff614014106301c",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "d2ae7882987f23bd",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
@@ -1346,10 +1346,16 @@ const Lathe_model lathe_model = {
     .parameter_count = 804096, .flat_elements = 804096,
     .recipe = {
         .optimizer = LATHE_ADAMW, .lr = 0.001, .beta1 = 0.9, .beta2 = 0.99,
-        .eps = 1e-08, .decay = 0.1, .momentum = 0,
+        .eps = 1e-08, .decay = 0.1, .momentum = 0, .nesterov = 0,
         .schedule = LATHE_COSINE, .final_lr = 0.0001, .warmup = 100, .steps = 2000,
-        .clip = 1, .accumulate = 1,
+        .schedule_steps = 0, .cooldown = 0, .warm_fraction = 0.3,
+        .start_div = 25, .final_div = 1e+04,
+        .cycle_momentum = 1, .low_momentum = 0.85, .high_momentum = 0.95,
+        .step_every = 0, .step_factor = 0.1, .milestones = NULL,
+        .clip = 1, .clip_value = 0, .accumulate = 1,
         .eval_every = 250, .save_every = 0, .log_every = 0,
+        .eval_epochs = 0, .eval_rows = 0, .patience = 0,
+        .best = NULL, .best_mode = LATHE_MODE_KNOWN, .samples = NULL,
         .keep_last = 3,
         .tokenizer = LATHE_CHARS, .val_fraction = 0.1, .csv_target = NULL,
         .order = LATHE_ORDER_FOUND, .documents = LATHE_FILES, .pack = false,
