@@ -1336,7 +1336,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "91f2c4b9f61c2ae3",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "ca384b57c037d526",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
