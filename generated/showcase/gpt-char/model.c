@@ -1336,7 +1336,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "ca384b57c037d526",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "4a05b0084581615d",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
