@@ -60,6 +60,10 @@ int main(void)
                   "--set batch=2",
                   2e-5);
     compare_model("char_rnn", "models/char_rnn.lua --set seq=13 --set batch=3 --set width=20 --precision fp64", 1e-12);
+    compare_model(
+        "char_rnn, three layers",
+        "models/char_rnn.lua --set layers=3 --set hidden=24 --set seq=13 --set batch=3 --set width=20 --precision fp64",
+        1e-12);
     compare_model("llama",
                   "models/llama.lua --set layers=3 --set width=24 --set hidden=40 --set vocab=17 --set seq=11 "
                   "--set batch=2 --set tied=false --precision fp64",
