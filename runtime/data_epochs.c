@@ -54,6 +54,16 @@ Sources *shards_alone(const Trainer *t)
     return NULL;
 }
 
+/* Plain text is drawn from as windows, which know no documents. */
+static void note_unused(const Trainer *t)
+{
+    static const char *const names[] = {"documents", "shuffle_tokens", "stride", "bos", "eos", "bad_utf8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (was_set(t, names[i]))
+            note("%s is not used: windows are drawn from plain text files; --order epochs reads them as documents",
+                 names[i]);
+}
+
 bool wants_epochs(const Trainer *t)
 {
     int64_t weight[LATHE_SOURCES];
@@ -62,6 +72,7 @@ bool wants_epochs(const Trainer *t)
         fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=windows has none; leave one out");
     if (t->recipe.order == LATHE_EPOCHS || mixed) return true;
     for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t, t->data.at[i]);
+    if (plain) note_unused(t);
     if (plain || t->recipe.order != LATHE_WINDOWS) return !plain;
     Sources *s = shards_alone(t);
     if (!s)

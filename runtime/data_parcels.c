@@ -136,6 +136,18 @@ static void draw_files(Parcels *p, int64_t epoch)
     }
 }
 
+/* What was passed over or put in while an epoch was read; each epoch has the same. */
+static void tell_faults(const Parcels *p, int64_t epoch)
+{
+    const Counts *c = reader_counts(p->reader);
+    if (p->o.validation || epoch != p->start.epoch) return;
+    if (c->bad_records)
+        note("%s malformed record%s skipped in an epoch, the first: %s", grouped_text(c->bad_records),
+             c->bad_records == 1 ? " is" : "s are", c->first_bad);
+    if (c->replaced)
+        note("U+FFFD takes the place of what is not UTF-8 %s times in an epoch", grouped_text(c->replaced));
+}
+
 static void read_epoch(Parcels *p, int64_t epoch, const Place *from)
 {
     int i = 0;
@@ -143,11 +155,13 @@ static void read_epoch(Parcels *p, int64_t epoch, const Place *from)
     draw_files(p, epoch);
     while (from && p->files[i] != from->file) i++;
     Parcel *q = empty_parcel(p);
+    count_again(p->reader);
     for (; i < p->sources->n; i++, from = NULL) {
         reader_file(p->reader, p->files[i], from);
         while (next_document(p->reader, &d))
             if (is_wanted(&p->o, d.hash)) q = add_document(p, q, &d);
     }
+    tell_faults(p, epoch);
     q->ends_epoch = true;
     hand_on(p);
 }

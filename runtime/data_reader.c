@@ -268,6 +268,13 @@ bool next_document(Reader *r, Document *d)
 
 const Counts *reader_counts(const Reader *r) { return &r->counts; }
 
+void count_again(Reader *r)
+{
+    free(r->first_bad);
+    r->first_bad = NULL;
+    r->counts = (Counts){0};
+}
+
 int64_t reader_heap(const Reader *r)
 {
     return (int64_t)sizeof *r + r->text.room + r->target.room + feed_heap(&r->feed) + r->shard.room +

@@ -147,6 +147,7 @@ void reader_file(Reader *r, int file, const Place *from);
 /* False: the file is at its end.  What d points to is the reader's, until the next call. */
 bool next_document(Reader *r, Document *d);
 const Counts *reader_counts(const Reader *r);
+void count_again(Reader *r); /* from zero; bad_records are allowed anew */
 int64_t reader_heap(const Reader *r);               /* bytes taken; that of zlib and zstd estimated */
 char *source_place(const Sources *s, const Place *p); /* "a.jsonl:17", "a.bin: token 99"; from malloc */
 

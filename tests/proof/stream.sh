@@ -62,6 +62,19 @@ printf '{"text": "fine"}\n{"text": 7}\n' >"$TMP/bad/9.jsonl"
     >"$TMP/said" 2>&1 && tell "a malformed record was taken" || code=$?
 [ $code = 3 ] && grep -q '9.jsonl' "$TMP/said" || tell "exit code $code"
 
+# malformed records are allowed in each epoch, and told; so are bytes that are not UTF-8
+awk 'BEGIN { for (i = 0; i < 400; i++) print i % 150 == 7 ? "{\"text\": 7}" : "{\"text\": \"record " i " of a few words\"}" }' >"$TMP/some.jsonl"
+printf '{"text": "not \377 fine"}\n' >>"$TMP/some.jsonl"
+"$LATHE" tokenize train --kind words --size 200 --out "$TMP/words" "$TMP/corpus/0.txt" >"$TMP/said" 2>&1 || tell "exit code $?"
+"$trainer" train --data "$TMP/some.jsonl" --steps 60 --set bad_records=3 --tokenizer "$TMP/words" --out "$TMP/some-run" --set val_fraction=0 --set shuffle_tokens=3000 >"$TMP/said" 2>&1 ||
+    tell "exit code $?"
+grep -q '^epoch 3 |' "$TMP/said" || tell "fewer than three epochs"
+grep -q 'note: 3 malformed records are skipped in an epoch, the first: .*some.jsonl:8: the field "text" is neither' "$TMP/said" || tell "no word of malformed records"
+grep -q 'note: U+FFFD takes the place of what is not UTF-8 1 times in an epoch' "$TMP/said" || tell "no word of bytes"
+"$trainer" train --data "$TMP/some.jsonl" --steps 60 --set bad_records=2 --tokenizer "$TMP/words" --out "$TMP/some-run" --set val_fraction=0 >"$TMP/said" 2>&1 &&
+    tell "three of two malformed records were taken" || code=$?
+[ $code = 3 ] && grep -q 'some.jsonl:308: error: .*(2 were allowed' "$TMP/said" || tell "exit code $code"
+
 # standard input
 cat "$TMP"/corpus/*.txt "$TMP"/corpus/*.txt | "$trainer" train --data - --set documents=blank --steps 5000 --out "$TMP/pipe" >"$TMP/said" 2>&1 ||
     tell "exit code $?"

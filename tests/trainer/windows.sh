@@ -28,6 +28,8 @@ cp -r ids/checkpoints/step-16 at-16
 works "$toy" train --resume=at-16 --out again
 same text/model.safetensors again/model.safetensors
 
+works $train --data a.txt --set documents=blank --out plain
+says 'note: documents is not used: windows are drawn from plain text files' err
 refuses 3 'raw/a.bin: error: expected a token shard' $train --data raw/a.bin --order windows --out no
 gzip -k shards/a.bin
 refuses 2 'order=windows draws from plain text files, or from token shards that are not packed' $train --data shards/a.bin.gz --order windows --out no
