@@ -31,6 +31,8 @@ void check_metric(const Trainer *t, const Data *d)
         fail(EXIT_USAGE, NULL,
              "best=%s: whether less or more of it is better, its name does not tell; give --set best_mode=min or max",
              name);
+    if (r->patience && !r->eval_every && !r->eval_epochs)
+        note("patience counts evaluations, and there is only that at the end; give --eval-every N");
 }
 
 double metric_value(const Lathe_recipe *r, const Scores *s)

@@ -63,7 +63,8 @@ lines() { sed 's/,"tok_s":.*//' "$1/metrics.jsonl" >"$1.lines"; }
 }
 works "$toy" train --resume --out other --steps 210 --set best=loss
 says 'it was by accuracy, and none is the best now' err
-works "$toy" train --data n.txt --out other --steps 20 --set warmup=30
+works "$toy" train --data n.txt --out other --steps 20 --set warmup=30 --set patience=2 --set eval_every=0
+says 'patience counts evaluations, and there is only that at the end' err
 says 'the rate does not reach lr' err
 
 refuses 2 "no such metric; this model's are loss, accuracy, perplexity" "$toy" train --data n.txt --set best=bleu
