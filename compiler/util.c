@@ -208,8 +208,8 @@ void say(Text *t, const char *fmt, ...)
 
 /* ------------------------------------------------------------------ failing */
 
-/* "   12 |     x = x + y", where the file can still be read */
-static void show_line(Where where)
+/* "   12 |     x = x + y", where the file can still be read; a caret below column, where that is known (from 1) */
+static void show_line(Where where, int column)
 {
     if (!where.file || where.line <= 0) return;
     char *text = read_file(where.file, NULL);
@@ -217,19 +217,26 @@ static void show_line(Where where)
         text = strchr(text, '\n');
         if (text) text++;
     }
-    if (text && *text) fprintf(stderr, "%5d | %.*s\n", where.line, (int)strcspn(text, "\r\n"), text);
+    if (!text || !*text) return;
+    fprintf(stderr, "%5d | %.*s\n", where.line, (int)strcspn(text, "\r\n"), text);
+    if (column <= 0 || (size_t)column > strcspn(text, "\r\n") + 1) return;
+    fprintf(stderr, "      | ");
+    for (int i = 0; i < column - 1; i++) /* a letter of several bytes is one place wide */
+        if ((text[i] & 0xC0) != 0x80) fputc(text[i] == '\t' ? '\t' : ' ', stderr);
+    fprintf(stderr, "^\n");
 }
 
-static void complain(Where where, const char *fmt, va_list args)
+static void complain(Where where, int column, const char *fmt, va_list args)
 {
     fflush(stdout);
-    if (where.file && where.line > 0) fprintf(stderr, "%s:%d: ", where.file, where.line);
+    if (where.file && where.line > 0 && column > 0) fprintf(stderr, "%s:%d:%d: ", where.file, where.line, column);
+    else if (where.file && where.line > 0) fprintf(stderr, "%s:%d: ", where.file, where.line);
     else if (where.file) fprintf(stderr, "%s: ", where.file);
     else fprintf(stderr, "lathe: ");
     fprintf(stderr, "error: ");
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);
-    show_line(where);
+    show_line(where, column);
     if (where.path && *where.path) fprintf(stderr, "        in %s\n", where.path);
 }
 
@@ -237,7 +244,16 @@ void err(Where where, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain(where, fmt, args);
+    complain(where, 0, fmt, args);
+    va_end(args);
+    exit(1);
+}
+
+void err_at(Where where, int column, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    complain(where, column, fmt, args);
     va_end(args);
     exit(1);
 }
@@ -246,7 +262,7 @@ void usage_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain((Where){0}, fmt, args);
+    complain((Where){0}, 0, fmt, args);
     va_end(args);
     exit(2);
 }

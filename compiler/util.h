@@ -51,6 +51,8 @@ typedef struct Where {
 /* The user's mistake: prints "file:line: error: …", the line itself, and exits with 1 (usage() with 2, data with 3).
  * The message says what was expected, what was found and what to do; it may have several lines. */
 _Noreturn void err(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void err_at(Where where, int column, const char *fmt, ...)       /* with a caret below the column, from 1 */
+    __attribute__((format(printf, 3, 4)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Our mistake: says where in the compiler, and aborts. */
