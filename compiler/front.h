@@ -124,6 +124,8 @@ void bind_ops(lua_State *L, int nn, int methods);
 void bind_operators(lua_State *L, int meta);
 void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op);
 Op element_twin(Op reduction); /* max of rmax; OPS: none */
+Shape broadcast_shape(lua_State *L, const Tensor *t, int n, Tensor *result, const char *doing); /* of an element-wise
+                                                           result, and where its batch and time axes are */
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* front_equal.c: == between a tensor and something else is an error */
@@ -136,6 +138,9 @@ Factor factor_moved(Factor f, const int *to); /* to[axis]: where each axis went,
 const Mixed *mixed_along(lua_State *L, const Tensor *t, int axis, const char *doing); /* values along axis meet */
 Shape axes_without(Shape s, int axis, int *to);
 void axes_kept(int *to);
+
+/* front_cfunc.c */
+extern const Binding cfunc_bindings[];
 
 /* front_scope.c: the layer path, and which parameters belong where */
 extern const luaL_Reg scope_functions[];

@@ -119,10 +119,16 @@ static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, co
     }
 }
 
-static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const char *doing)
+Shape broadcast_shape(lua_State *L, const Tensor *t, int n, Tensor *result, const char *doing)
 {
     Shape s = common_shape(L, t, n, doing);
     combine(L, t, n, s, result, doing);
+    return s;
+}
+
+static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const char *doing)
+{
+    Shape s = broadcast_shape(L, t, n, result, doing);
     for (int k = 0; k < n; k++) t[k].node = broadcast(t[k].node, s);
 }
 

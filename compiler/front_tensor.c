@@ -214,10 +214,11 @@ static const Binding value_functions[] = {
 static const Binding value_methods[] = {{"size", size_call, "axis: integer): integer", "extent of an axis"},
                                         {NULL, NULL, NULL, NULL}};
 
-const struct Bindings all_bindings[] = {
-    {map_bindings, true, true},     {move_methods, true, true},     {index_methods, true, true},
-    {join_functions, true, false},  {shape_functions, true, false}, {random_bindings, true, false},
-    {value_functions, true, false}, {value_methods, false, true},   {NULL, false, false}};
+const struct Bindings all_bindings[] = {{map_bindings, true, true},     {move_methods, true, true},
+                                        {index_methods, true, true},    {join_functions, true, false},
+                                        {shape_functions, true, false}, {random_bindings, true, false},
+                                        {value_functions, true, false}, {value_methods, false, true},
+                                        {cfunc_bindings, true, false},  {NULL, false, false}};
 
 static void bind(lua_State *L, int table, const Binding *list)
 {
