@@ -11,6 +11,7 @@ seeds() {   # TARGET FILE…
 }
 
 seeds front tests/fuzz/corpus/front/* tests/golden/*.lua models/mlp.lua
+seeds cfunc tests/fuzz/corpus/cfunc/*
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
 seeds vocab tests/fuzz/corpus/vocab/*

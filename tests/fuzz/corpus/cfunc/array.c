@@ -1,0 +1,5 @@
+
+  float f(float x) {
+    float c[3] = { 1, 2, 3 };
+    return c[0] + x * c[1];
+  }

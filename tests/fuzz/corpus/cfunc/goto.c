@@ -1,0 +1,6 @@
+
+  float f(float x) {
+  again:
+    if (x < 0) { x = -x; goto again; }
+    return x;
+  }

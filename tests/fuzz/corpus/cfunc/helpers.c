@@ -1,0 +1,1 @@
+static float g(float a, int n) { if (a > n) return a - n; a *= 2; return a; } float h(float a) { return g(a, 1) + g(-a, 0); } float f(float x, float y, int n) { float x2 = h(x); { float x = y; x2 += g(x, n); } return x2; }

@@ -1,0 +1,6 @@
+
+  // a comment \
+  /*
+  #include </etc/passwd>
+  // */
+  float f(float x) { return x; }

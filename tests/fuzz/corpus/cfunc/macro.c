@@ -1,0 +1,3 @@
+
+  #define SQUARE(x) ((x) * (x))
+  float f(float x) { return SQUARE(x); }

@@ -1,0 +1,1 @@
+float f(float x, float y, int n) { int i = 0; for (;;) { if (i >= n && i > 1) break; for (int k = 0; k < 2; k++) { if (x > k) break; if (y > 1) return k; x += 0.1f; } if (++i > 4) break; } return x + i; }

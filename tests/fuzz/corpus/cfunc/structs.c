@@ -1,0 +1,1 @@
+struct P { float a, b; }; struct P g(float x) { struct P r = { x }; r.b += 2; return r; } struct P f(float x, float y, int n) { struct P p = g(x), q = { .b = y }; if (n > 0) { p.a += q.b; q = p; } else p = q; p.b -= g(y).a; return n > 1 ? p : q; }

@@ -1,0 +1,5 @@
+
+  float f(float x) {
+    float y = x * 2
+    return y;
+  }

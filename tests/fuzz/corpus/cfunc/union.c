@@ -1,0 +1,1 @@
+ union U { float f; int i; }; float f(float x) { return x; } 
