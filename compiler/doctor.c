@@ -1,6 +1,7 @@
 /* doctor.c: `lathe doctor`: the machine: processors, memory, disk, compiler, BLAS, and what they do at their best. */
 #include "doctor.h"
 #include "emit.h"
+#include "front_clang.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +127,14 @@ static void examine_compiler(Doctor *d)
             "apt install libopenblas-openmp-dev; the pthread build is several times slower under OpenMP");
 }
 
+static void examine_clang(Doctor *d)
+{
+    const char *fault = clang_fault();
+    finding(d, fault ? ODD : FINE, "libclang",
+            format("%s", fault ? "none, or older than 17" : clang_text(clang.getClangVersion())),
+            "only nn.cfunc needs it; apt install libclang1-19");
+}
+
 static void examine_gpu(Doctor *d)
 {
     char *gpu = said_by("nvidia-smi -L 2>/dev/null", ""), *nvcc = said_by("nvcc --version 2>/dev/null", "release ");
@@ -216,6 +225,7 @@ void examine_machine(Doctor *d)
     examine_processor(d);
     examine_memory(d);
     examine_compiler(d);
+    examine_clang(d);
     measure(d);
     examine_gpu(d);
     examine_disk(d);

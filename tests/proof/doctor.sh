@@ -17,7 +17,7 @@ doctor() {
 says() { grep -q -- "$1" "$TMP/out" || { wrong "lacks $1"; cat "$TMP/out"; }; }
 
 doctor 0
-for topic in processor load memory 'huge pages' compiler runtime BLAS products copies GPU disk; do says "^[okd]* *$topic "; done
+for topic in processor load memory 'huge pages' compiler libclang runtime BLAS products copies GPU disk; do says "^[okd]* *$topic "; done
 says 'products  *[0-9.]* GFLOP/s with [0-9]* threads'
 says 'disk .*MB/s'
 
