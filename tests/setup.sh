@@ -62,6 +62,11 @@ need_compiler_packages() {
     need_library libc6-dev liblua5.4-dev libopenblas-openmp-dev libjansson-dev zlib1g-dev libzstd-dev libpcre2-dev
 }
 
+# What lathe loads when a description calls nn.cfunc, and does without otherwise: 34 MB to fetch, 170 MB on the disk.
+need_cfunc_packages() {
+    need_library libclang1-19
+}
+
 # build_lathe [TARGET…]: configures once, builds into $BUILD (build), with $BUILD_OPTIONS for cmake.
 build_lathe() {
     folder=${BUILD:-build}

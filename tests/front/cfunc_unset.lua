@@ -1,0 +1,17 @@
+-- cfunc_unset.lua: a variable without a value on one way.
+local f = nn.cfunc [[
+  float f(float x) {
+    float y;
+    if (x > 0) y = x;
+    return y;
+  }
+]]
+return {
+  config = { features = 6, batch = 4, vocab = 3 },
+  forward = function(c, input)
+    local x = nn.linear(input.features, { out = 3 })
+    return nn.cross_entropy(f(x), input.targets)
+  end,
+  train = { optimizer = optim.sgd { lr = 0.1 } },
+  data = data.csv { target = "class" },
+}
