@@ -54,6 +54,11 @@ echo "note: killed $kills times, resumed $resumed times"
 own=$(sed -n 's/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/said") theirs=$(sed -n '/"split":"val"/s/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/whole/metrics.jsonl" | tail -n 1)
 awk "BEGIN { d = $own - $theirs; exit !(d < 1e-6 && -d < 1e-6) }" || tell "eval says $own, train said $theirs"
 
+# what is kept for evaluation is read up to eval_tokens, in one block
+for k in $(seq 50); do cat "$TMP"/corpus/*.txt; done >"$TMP/long.txt"
+"$trainer" train --data "$TMP/long.txt" --order epochs --set documents=line --steps 1 --out "$TMP/held" >"$TMP/said" 2>&1 || tell "exit code $?"
+grep -q '^data: documents of .* tokens, all there are)' "$TMP/said" || tell "not all documents are evaluated"
+
 # in the middle of an epoch a file cannot be read
 cp -r "$TMP/corpus" "$TMP/bad"
 i=0; while [ $i -lt 300 ]; do printf 'some more text to train on\n\n'; i=$((i + 1)); done >"$TMP/bad/8.txt"
