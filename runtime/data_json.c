@@ -5,16 +5,17 @@
  * longer than the reader's limit has been handed out in parts by then. */
 #include "data_reader.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPEN, KEY, VALUE, STRING, ITEM, AFTER_ITEM, NEXT, CLOSE };
-enum { SEEN_TEXT = 1, SEEN_SOURCE = 2, SEEN_TARGET = 4 };
-enum { DEEPEST = 512, KEY_BYTES = 256 };
+enum { SEEN_TEXT = 1, SEEN_SOURCE = 2, SEEN_TARGET = 4, SEEN_MESSAGES = 8 };
+enum { DEEPEST = 512 };
 
 /* ------------------------------------------------------------------ small things */
 
 /* Blanks within a record; the byte after them, -1 at the file's end. */
-static int after_blanks(Feed *f)
+int json_blanks(Feed *f)
 {
     int c;
     while ((c = next_byte(f)) == ' ' || c == '\t' || c == '\r') f->begin++;
@@ -30,9 +31,9 @@ static bool bad(Reader *r, int found, const char *expected)
     return false;
 }
 
-static bool take(Reader *r, int wanted, const char *expected)
+bool take_json(Reader *r, int wanted, const char *expected)
 {
-    int c = after_blanks(&r->feed);
+    int c = json_blanks(&r->feed);
     if (c != wanted) return bad(r, c, expected);
     r->feed.begin++;
     return true;
@@ -125,7 +126,7 @@ static int64_t plain_run(const char *at, int64_t n)
 }
 
 /* From inside of a string to behind its end; to: NULL: nowhere. */
-static Got take_string(Reader *r, Draft *to)
+Got take_json_string(Reader *r, Draft *to)
 {
     Feed *f = &r->feed;
     for (;;) {
@@ -144,14 +145,14 @@ static Got take_string(Reader *r, Draft *to)
 }
 
 /* Into key, as much as fits and a 0 byte. */
-static bool take_key(Reader *r, char *key)
+bool take_json_key(Reader *r, char *key)
 {
     char room[KEY_BYTES + 8];
     Draft d = {.at = room, .limit = KEY_BYTES, .room = sizeof room};
-    if (!take(r, '"', "a name in quotes")) return false;
-    Got got = take_string(r, &d);
-    if (got == GOT_PART) got = take_string(r, NULL);
-    if (got == GOT_BAD || !take(r, ':', "':' after a name")) return false;
+    if (!take_json(r, '"', "a name in quotes")) return false;
+    Got got = take_json_string(r, &d);
+    if (got == GOT_PART) got = take_json_string(r, NULL);
+    if (got == GOT_BAD || !take_json(r, ':', "':' after a name")) return false;
     memcpy(key, room, (size_t)d.n);
     key[memchr(room, 0, (size_t)d.n) ? 0 : d.n] = 0; /* no field that is wanted has a zero byte in its name */
     return true;
@@ -198,7 +199,7 @@ static bool take_number(Reader *r)
 static bool skip_scalar(Reader *r, int c)
 {
     switch (c) {
-    case '"': return r->feed.begin++, take_string(r, NULL) == GOT_END;
+    case '"': return r->feed.begin++, take_json_string(r, NULL) == GOT_END;
     case 't': return take_word(r, "true");
     case 'f': return take_word(r, "false");
     case 'n': return take_word(r, "null");
@@ -216,16 +217,16 @@ static bool enter(Reader *r, Nest *nest, bool after_comma, bool *closed)
 {
     char key[KEY_BYTES + 8];
     bool object = nest->object[nest->depth - 1];
-    *closed = !after_comma && after_blanks(&r->feed) == (object ? '}' : ']');
+    *closed = !after_comma && json_blanks(&r->feed) == (object ? '}' : ']');
     if (*closed) return true;
-    return !object || take_key(r, key);
+    return !object || take_json_key(r, key);
 }
 
 /* Behind a value: out of all that ends there, to the next one. */
 static bool leave(Reader *r, Nest *nest)
 {
     while (nest->depth) {
-        int c = after_blanks(&r->feed);
+        int c = json_blanks(&r->feed);
         bool object = nest->object[nest->depth - 1], closed;
         if (c != ',' && c != (object ? '}' : ']')) return bad(r, c, object ? "',' or '}'" : "',' or ']'");
         r->feed.begin++;
@@ -235,11 +236,11 @@ static bool leave(Reader *r, Nest *nest)
     return true;
 }
 
-static bool skip_value(Reader *r)
+bool skip_json(Reader *r)
 {
     Nest nest = {0};
     do {
-        int c = after_blanks(&r->feed);
+        int c = json_blanks(&r->feed);
         if (c == '{' || c == '[') {
             bool closed;
             if (nest.depth == DEEPEST) return stop_record(r, "lists and objects lie more than %d deep", DEEPEST), false;
@@ -257,48 +258,55 @@ static bool skip_value(Reader *r)
 
 /* ------------------------------------------------------------------ records */
 
-/* The draft that a field goes to; NULL: it is not wanted. */
-static Draft *wanted(Reader *r, const char *key, int *seen)
+/* What a field is; 0: it is not wanted.  *naming: of a half of a pair. */
+static int wanted(const Source_options *o, const char *key, int *naming)
 {
-    const Source_options *o = &r->s->options;
     bool either = !o->text && !o->target;
-    const char *source = o->text ? o->text : "source", *target = o->target ? o->target : "target";
-    bool text = either ? !strcmp(key, "text") : !o->target && !strcmp(key, o->text);
-    bool pairs = either || o->target;
-    *seen = text                            ? SEEN_TEXT
-            : pairs && !strcmp(key, source) ? SEEN_SOURCE
-            : pairs && !strcmp(key, target) ? SEEN_TARGET
-                                            : 0;
-    return *seen == 0 ? NULL : *seen == SEEN_TARGET ? &r->target : &r->text;
+    *naming = 0;
+    if (!o->target && !strcmp(key, either ? "messages" : o->text))
+        return strcmp(key, "messages") ? SEEN_TEXT : SEEN_MESSAGES;
+    if (either && !strcmp(key, "text")) return SEEN_TEXT;
+    if (!either && !o->target) return 0;
+    for (; *naming < (either ? PAIR_NAMINGS : 1); ++*naming) {
+        if (!strcmp(key, o->text ? o->text : pair_names[*naming][0])) return SEEN_SOURCE;
+        if (!strcmp(key, o->target ? o->target : pair_names[*naming][1])) return SEEN_TARGET;
+    }
+    return 0;
 }
 
 static const char *field_name(const Reader *r, int seen)
 {
     const Source_options *o = &r->s->options;
-    return seen == SEEN_TARGET ? (o->target ? o->target : "target")
-           : o->text           ? o->text
-           : seen == SEEN_TEXT ? "text"
-                               : "source";
+    const char *const *pair = pair_names[r->json.naming];
+    return seen == SEEN_TARGET     ? (o->target ? o->target : pair[1])
+           : o->text               ? o->text
+           : seen == SEEN_MESSAGES ? "messages"
+           : seen == SEEN_TEXT     ? "text"
+                                   : pair[0];
 }
 
-static bool begin_value(Reader *r)
+static void keep_name(Reader *r, const char *key)
+{
+    char *at = r->json.keys;
+    size_t n = strlen(at), room = sizeof r->json.keys - n;
+    if (strlen(key) + 5 <= room) snprintf(at + n, room, "%s\"%s\"", n ? ", " : "", key);
+}
+
+/* One text, one pair or one chat. */
+static bool fits_others(Reader *r, const char *key, int seen, int naming)
 {
     struct Json *j = &r->json;
-    char key[KEY_BYTES + 8];
-    int seen;
-    if (!take_key(r, key)) return false;
-    j->to = wanted(r, key, &seen);
-    j->state = NEXT;
-    if (!j->to) return skip_value(r);
-    if (j->seen & seen || (seen != SEEN_TARGET && j->seen & (SEEN_TEXT | SEEN_SOURCE)))
-        return stop_record(r,
-                           j->seen & seen
-                               ? "there are two fields \"%s\""
-                               : "there are fields \"text\" and \"source\" (this is \"%s\"); say which is meant",
-                           key),
-               false;
-    j->seen |= seen;
-    int c = after_blanks(&r->feed);
+    int pair = SEEN_SOURCE | SEEN_TARGET, first = j->seen & -j->seen;
+    if (j->seen & seen && naming == j->naming) return stop_record(r, "there are two fields \"%s\"", key), false;
+    if (!j->seen || ((j->seen | seen) == pair && naming == j->naming)) return true;
+    stop_record(r, "there are fields \"%s\" and \"%s\"; say which is meant", field_name(r, first), key);
+    return false;
+}
+
+static bool begin_string(Reader *r, const char *key)
+{
+    struct Json *j = &r->json;
+    int c = json_blanks(&r->feed);
     if (c != '"' && c != '[')
         return stop_record(r, "the field \"%s\" is neither a string nor a list of strings", key), false;
     r->feed.begin++;
@@ -308,16 +316,47 @@ static bool begin_value(Reader *r)
     return true;
 }
 
+static bool begin_value(Reader *r)
+{
+    struct Json *j = &r->json;
+    char key[KEY_BYTES + 8];
+    int naming;
+    if (!take_json_key(r, key)) return false;
+    int seen = wanted(&r->s->options, key, &naming);
+    j->state = NEXT;
+    if (!seen) {
+        keep_name(r, key);
+        return skip_json(r);
+    }
+    if (!fits_others(r, key, seen, naming)) return false;
+    j->seen |= seen;
+    j->naming = naming;
+    if (seen == SEEN_MESSAGES) return read_messages(r);
+    j->to = seen == SEEN_TARGET ? &r->target : &r->text;
+    return begin_string(r, key);
+}
+
+/* A target of its own ends here. */
+static bool end_target(Reader *r)
+{
+    if (r->targets == MOST_TARGETS) return stop_record(r, "there are more than %d targets", MOST_TARGETS), false;
+    r->target_end[r->targets++] = (int32_t)r->target.n;
+    return true;
+}
+
 static bool begin_item(Reader *r)
 {
     struct Json *j = &r->json;
     const char *join = r->s->options.join ? r->s->options.join : " ";
-    int c = after_blanks(&r->feed);
+    Targets how = j->to == &r->target ? r->s->options.targets : TARGETS_JOIN;
+    int c = json_blanks(&r->feed);
     j->state = NEXT;
     if (c == ']' && j->first) return r->feed.begin++, true;
     if (c != '"') return bad(r, c, "a string of the list");
     r->feed.begin++;
-    if (!j->first) add_draft(j->to, join, (int64_t)strlen(join));
+    if (!j->first && how == TARGETS_FIRST) j->to = NULL;
+    if (!j->first && how == TARGETS_JOIN && j->to) add_draft(j->to, join, (int64_t)strlen(join));
+    if (!j->first && how == TARGETS_EACH && !end_target(r)) return false;
     j->first = false;
     j->state = STRING;
     return true;
@@ -326,7 +365,7 @@ static bool begin_item(Reader *r)
 /* A comma or the closing c. */
 static bool go_on(Reader *r, int closing, const char *expected, int again, int over)
 {
-    int c = after_blanks(&r->feed);
+    int c = json_blanks(&r->feed);
     if (c != ',' && c != closing) return bad(r, c, expected);
     r->feed.begin++;
     r->json.state = c == ',' ? again : over;
@@ -336,35 +375,44 @@ static bool go_on(Reader *r, int closing, const char *expected, int again, int o
 static bool open_record(Reader *r)
 {
     r->json = (struct Json){.state = KEY};
+    r->targets = r->spans = 0;
     if (next_byte(&r->feed) == '[')
         return stop_record(r, "expected an object in each line, found a list; if the file is one JSON list, `jq -c "
                               ".[]` makes lines of it"),
                false;
-    if (!take(r, '{', "'{'")) return false;
-    if (after_blanks(&r->feed) == '}') r->feed.begin++, r->json.state = CLOSE;
+    if (!take_json(r, '{', "'{'")) return false;
+    if (json_blanks(&r->feed) == '}') r->feed.begin++, r->json.state = CLOSE;
     return true;
+}
+
+static bool refuse_missing(Reader *r)
+{
+    struct Json *j = &r->json;
+    const Source_options *o = &r->s->options;
+    bool either = !o->text && !o->target;
+    int missing = j->seen & SEEN_SOURCE ? SEEN_TARGET : j->seen & SEEN_TARGET || o->target ? SEEN_SOURCE : SEEN_TEXT;
+    char *there = *j->keys ? text_of("; there are %s", j->keys) : text_of("%s", "");
+    stop_record(r, "there is no field \"%s\"%s%s", field_name(r, missing),
+                !j->seen && either ? ", nor \"source\" and \"target\"; say what the fields are called" : "", there);
+    free(there);
+    return false;
 }
 
 static bool close_record(Reader *r)
 {
-    int seen = r->json.seen, c = after_blanks(&r->feed), pair = SEEN_SOURCE | SEEN_TARGET;
+    int seen = r->json.seen, c = json_blanks(&r->feed);
     if (c >= 0 && c != '\n') return bad(r, c, "the end of the line after the record");
-    if (seen == SEEN_TEXT || seen == pair) return true;
-    int missing = seen & SEEN_SOURCE                           ? SEEN_TARGET
-                  : seen & SEEN_TARGET || r->s->options.target ? SEEN_SOURCE
-                                                               : SEEN_TEXT;
-    stop_record(r, "there is no field \"%s\"%s", field_name(r, missing),
-                !seen && !r->s->options.text && !r->s->options.target
-                    ? ", nor \"source\" and \"target\"; say what the fields are called"
-                    : "");
-    return false;
+    if (seen == SEEN_TEXT || seen == SEEN_MESSAGES) return true;
+    if (seen != (SEEN_SOURCE | SEEN_TARGET)) return refuse_missing(r);
+    return r->s->options.targets != TARGETS_EACH || end_target(r);
 }
 
 /* A full draft: parts are for texts alone, since what comes in pairs is wanted as a whole. */
 static Got string_step(Reader *r)
 {
-    Got got = take_string(r, r->json.to);
-    if (got != GOT_BAD && draft_space(r->json.to) <= 0 && !(r->json.seen & SEEN_TEXT)) {
+    Draft *to = r->json.to;
+    Got got = take_json_string(r, to);
+    if (got != GOT_BAD && to && draft_space(to) <= 0 && !(r->json.seen & SEEN_TEXT)) {
         stop_record(r, "a field of a pair has more than %lld bytes", (long long)r->part);
         return GOT_BAD;
     }
@@ -387,7 +435,7 @@ static bool step(Reader *r)
 static bool find_record(Reader *r)
 {
     int c;
-    while ((c = after_blanks(&r->feed)) == '\n') r->feed.begin++;
+    while ((c = json_blanks(&r->feed)) == '\n') r->feed.begin++;
     r->at.offset = feed_offset(&r->feed);
     r->at.line = feed_line(&r->feed);
     r->json.state = OPEN;

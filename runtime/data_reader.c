@@ -51,6 +51,8 @@ static void drop_draft(Draft *d, int64_t n)
 
 /* ------------------------------------------------------------------ records: JSON lines and tables */
 
+const char *const pair_names[PAIR_NAMINGS][2] = {{"source", "target"}, {"prompt", "completion"}};
+
 void stop_record(Reader *r, const char *fmt, ...)
 {
     static _Thread_local char why[400];
@@ -95,12 +97,37 @@ static bool end_bad_record(Reader *r)
 
 static bool is_table(const Reader *r) { return r->file->format == FORMAT_CSV || r->file->format == FORMAT_TSV; }
 
+static bool is_pair(const Reader *r)
+{
+    return is_table(r) ? r->table.target >= 0 : !r->spans && r->json.seen > 1; /* not a text alone */
+}
+
+/* Where the k-th target begins, of a record with one or several. */
+static int64_t target_begin(const Reader *r, int k) { return k ? r->target_end[k - 1] : 0; }
+
+static int64_t target_bytes(const Reader *r, int k)
+{
+    return (r->targets ? r->target_end[k] : r->target.n) - target_begin(r, k);
+}
+
+static bool is_whole_pair(Reader *r)
+{
+    bool half = r->text.n == 0;
+    for (int k = 0; k < r->targets || k == 0; k++) half |= target_bytes(r, k) == 0;
+    if (half) stop_record(r, "the %s of a pair is empty", r->text.n ? "target" : "source");
+    else if (r->text.n + r->target.n > r->part)
+        stop_record(r, "source and target of a pair have more than %lld bytes together", (long long)r->part);
+    else return true;
+    return false;
+}
+
 /* Reads to the end of a record with something in it, or until there is more of it than fits; false: the file's end. */
 static bool read_record(Reader *r)
 {
     while (!r->whole && r->text.n <= r->text.limit) {
         Got got = is_table(r) ? read_table(r) : read_json(r);
         if (got == GOT_NOTHING) return false;
+        if (got == GOT_END && r->s->options.both && is_pair(r) && !is_whole_pair(r)) got = GOT_BAD;
         if (got == GOT_PART || (got == GOT_BAD && !end_bad_record(r))) continue;
         r->whole = r->text.n || r->target.n;
         r->at.record += !r->whole;
@@ -109,19 +136,35 @@ static bool read_record(Reader *r)
     return true;
 }
 
+/* A pair for each target: place inside counts them. */
+static void hand_pair(Reader *r, Document *d)
+{
+    int k = (int)r->at.inside;
+    bug_if(k && k >= r->targets);
+    d->target = r->target.at + target_begin(r, k);
+    d->target_bytes = target_bytes(r, k);
+    d->bytes = r->text.n;
+    d->last = k + 1 >= r->targets;
+    r->used = d->last ? r->text.n : 0;
+    r->whole = !d->last;
+}
+
 static bool next_record(Reader *r, Document *d)
 {
     drop_draft(&r->text, r->used);
     r->used = 0;
     if (!r->at.inside) r->target.n = 0;
     if (!read_record(r)) return false;
+    d->text = r->text.at;
+    if (r->text.n <= r->text.limit && is_pair(r)) {
+        hand_pair(r, d);
+        return true;
+    }
     d->last = r->text.n <= r->text.limit;
     r->whole &= !d->last;
     d->bytes = r->used = d->last ? r->text.n : place_to_cut(r, r->text.at, r->text.limit);
-    d->text = r->text.at;
-    bool pair = d->last && !r->at.inside && (is_table(r) ? r->table.target >= 0 : r->json.seen > 1);
-    d->target = pair ? r->target.at : NULL;
-    d->target_bytes = pair ? r->target.n : 0;
+    d->span = r->spans ? r->span : NULL;
+    d->spans = r->spans;
     return true;
 }
 
@@ -165,6 +208,7 @@ void close_reader(Reader *r)
     free(r->shard.at);
     free(r->text.at);
     free(r->target.at);
+    free(r->span);
     free(r->first_bad);
     free(r);
 }
@@ -181,7 +225,7 @@ static void find_part(Reader *r, const Place *from)
 {
     Document d;
     while (r->at.inside < from->inside)
-        if (!next_document(r, &d) || d.last)
+        if (!next_document(r, &d) || r->at.inside == 0)
             fail(EXIT_DATA, r->file->path,
                  "line %lld: expected a record of more than %lld bytes: it is not the file that it was",
                  (long long)from->line, (long long)from->inside);
@@ -213,6 +257,7 @@ void reader_file(Reader *r, int file, const Place *from)
     r->in = r->file->stream ? r->file->stream : open_input(r->file->path, r->file->bytes);
     r->at = (Place){.file = file, .line = 1};
     r->used = r->text.n = r->target.n = 0;
+    r->targets = r->spans = 0;
     r->fresh = true;
     r->whole = false;
     if (r->file->format == FORMAT_NPY)
@@ -234,24 +279,24 @@ static uint64_t hash_document(const Document *d)
     int64_t most = d->text ? HASHED : HASHED / d->id_size, n = d->text ? d->bytes : d->n_ids;
     hash_add(&h, d->text ? (const void *)d->text : d->ids,
              (size_t)((n < most ? n : most) * (d->text ? 1 : d->id_size)));
-    if (d->target) hash_add(&h, d->target, (size_t)(d->target_bytes < HASHED ? d->target_bytes : HASHED));
     return hash_end(&h);
 }
 
-/* What the part is of its document; then on to the next. */
+/* What the part is of its document; then on to the next.  Of a record with several targets each is a document. */
 static void number_part(Reader *r, Document *d)
 {
-    d->first = r->at.inside == 0;
+    d->first = r->at.inside == 0 || d->target;
     d->hash = d->first ? hash_document(d) : r->at.hash;
     d->at = r->at;
-    r->counts.documents += d->first;
     r->counts.parts++;
-    r->counts.split += d->first && !d->last;
     r->counts.bytes += d->bytes + d->target_bytes;
     r->counts.ids += d->n_ids;
-    r->at.inside = d->last ? 0 : r->at.inside + (d->text ? d->bytes : d->n_ids);
+    r->at.inside = d->last ? 0 : r->at.inside + (d->target ? 1 : d->text ? d->bytes : d->n_ids);
     r->at.hash = d->last ? 0 : d->hash;
     r->at.record += d->last;
+    d->last |= d->target != NULL;
+    r->counts.documents += d->first;
+    r->counts.split += d->first && !d->last;
 }
 
 bool next_document(Reader *r, Document *d)

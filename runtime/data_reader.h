@@ -56,6 +56,9 @@ typedef struct Draft { /* text of a document, put together from pieces */
 int64_t draft_space(const Draft *d); /* bytes until it is full; <= 0: it is */
 void add_draft(Draft *d, const char *at, int64_t n);
 
+enum { MOST_TARGETS = 256, PAIR_NAMINGS = 2, KEY_BYTES = 256 };
+extern const char *const pair_names[PAIR_NAMINGS][2]; /* data_reader.c: source and target */
+
 typedef enum Got { GOT_NOTHING, GOT_PART, GOT_END, GOT_BAD } Got; /* PART: the draft is full; END: of the document */
 
 struct Reader {
@@ -78,8 +81,13 @@ struct Reader {
         int state;
         Draft *to;
         bool in_list, first;
-        int seen;
+        int seen, naming; /* naming: which of the names that pairs go by without being told */
+        char keys[120];   /* names that were not wanted, for messages */
     } json;
+    int32_t target_end[MOST_TARGETS]; /* [targets]: in the draft, of each target of its own (TARGETS_EACH) */
+    int targets;
+    Span *span; /* [spans] of the chat in `text` */
+    int spans, span_room;
     struct Table {
         int state, column, columns, text, target; /* text, target: column; target -1: none */
         char separator;
@@ -98,6 +106,12 @@ void stop_record(Reader *r, const char *fmt, ...) __attribute__((format(printf, 
 
 bool next_plain(Reader *r, Document *d); /* data_plain.c */
 Got read_json(Reader *r);                /* data_json.c: GOT_NOTHING at the file's end */
+int json_blanks(Feed *f); /* the byte after them, -1 at the file's end */
+bool take_json(Reader *r, int wanted, const char *expected); /* the byte, after blanks; false: malformed, as below */
+bool take_json_key(Reader *r, char *key);                    /* [KEY_BYTES + 8]: a name, and the colon after it */
+Got take_json_string(Reader *r, Draft *to); /* from behind its first quote to behind its last; to NULL: nowhere */
+bool skip_json(Reader *r);                  /* a value */
+bool read_messages(Reader *r);              /* data_chat.c: a list of them into text and span */
 void start_table(Reader *r);             /* data_table.c: reads the header */
 Got read_table(Reader *r);
 void start_shard(Reader *r, const Place *from); /* data_shard.c */

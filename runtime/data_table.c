@@ -154,8 +154,10 @@ static void find_columns(Reader *r)
     t->text = column_of(t, "text");
     t->target = -1;
     if (t->text >= 0) return;
-    t->text = column_of(t, "source");
-    t->target = column_of(t, "target");
+    for (int i = 0; i < PAIR_NAMINGS && (t->text < 0 || t->target < 0); i++) {
+        t->text = column_of(t, pair_names[i][0]);
+        t->target = column_of(t, pair_names[i][1]);
+    }
     if (t->text < 0 || t->target < 0)
         fail(EXIT_DATA, text_of("%s:1", r->file->path),
              "there is no column \"text\", nor \"source\" and \"target\"; say which is meant of %s", names_text(t));

@@ -61,11 +61,28 @@ typedef enum Bad_utf8 {               /* what becomes of bytes that are not UTF-
                         UTF8_KEEP /* as they are: for tokenizers of bytes */
 } Bad_utf8;
 
+typedef enum Targets { /* what a list of strings as the target of a pair is */
+                       TARGETS_JOIN,
+                       TARGETS_FIRST,
+                       TARGETS_EACH /* so many pairs with the same source */
+} Targets;
+
+/* How a chat becomes one text, for each message: before ROLE after CONTENT end behind.  What the assistant says counts,
+ * and the end after it. */
+typedef struct Chat_form {
+    const char *before, *after, *end, *behind;
+} Chat_form;
+extern const Chat_form plain_chat, chatml_chat; /* data_chat.c: "user: …" and a blank line; "<|im_start|>user" … */
+
 typedef struct Source_options { /* all zero: a good default */
     Format format;              /* of all files */
     Split_text split;
     const char *text, *target; /* fields or columns; target: of pairs, whose source is `text` (NULL: "source").  Both
-                                  NULL: "text", or "source" and "target", whichever is there */
+                                  NULL: "text", "source" and "target", "prompt" and "completion" or, in JSON lines,
+                                  "messages" (as text: messages), whichever is there */
+    Targets targets;
+    bool both;             /* a pair is malformed where half of it is empty, or both are more than a part together */
+    const Chat_form *chat; /* NULL: plain_chat */
     const char *join;          /* between the strings of a list; NULL: a space */
     Bad_utf8 bad_utf8;
     int64_t bad_records; /* so many malformed records are skipped; one more ends the program */
@@ -116,6 +133,11 @@ typedef struct Place {
 
 enum { HASHED = 1 << 16 }; /* bytes of a document that its hash is of, or those of its first part, if that is shorter */
 
+typedef struct Span { /* of a text */
+    int32_t bytes;
+    bool counts; /* as a target */
+} Span;
+
 typedef struct Document { /* or, where it is longer than the reader's limit, a part of one */
     Place at;
     const char *text, *target; /* not ended by 0; target: of pairs, NULL otherwise; text NULL: ids */
@@ -123,8 +145,10 @@ typedef struct Document { /* or, where it is longer than the reader's limit, a p
     const void *ids; /* [n_ids] uint16_t or uint32_t; aligned */
     int id_size;     /* 2 or 4; 0: text */
     int64_t n_ids;
+    const Span *span; /* [spans] of a chat: they are the text, one after the other; otherwise NULL */
+    int spans;
     bool first, last; /* part of the document */
-    uint64_t hash;    /* XXH64 of the document's first bytes, text then target; the same for all parts */
+    uint64_t hash;    /* XXH64 of the document's first bytes, of a pair its source's; the same for all parts */
 } Document;
 
 typedef struct Counts {              /* of all that a reader has read */
@@ -137,7 +161,8 @@ typedef struct Counts {              /* of all that a reader has read */
 
 typedef struct Reader Reader;
 
-/* part_bytes: the most that a part has, 16 at least; pairs that have more in text or target are malformed records.
+/* part_bytes: the most that a part has, 16 at least; pairs that have more in text or target, and chats that have more,
+ * are malformed records.
  * cut(cut_arg, text, n): where a text of n bytes may be cut (safe_cut of a tokenizer), 0: no place was found; cut NULL,
  * or no place: before the last blank of the last eighth, or before the last character that does not fit. */
 Reader *open_reader(const Sources *s, int64_t part_bytes, int64_t (*cut)(void *, const char *, int64_t), void *cut_arg);
