@@ -117,8 +117,9 @@ const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I
 
 static const char *role_word(Lathe_role r)
 {
-    return (const char *[]){"LATHE_TOKENS",   "LATHE_TARGETS", "LATHE_FEATURES", "LATHE_SEED",     "LATHE_STEP",
-                            "LATHE_POSITION", "LATHE_STATE",   "LATHE_SEGMENTS", "LATHE_POSITIONS"}[r];
+    return (const char *[]){"LATHE_TOKENS",    "LATHE_TARGETS",  "LATHE_FEATURES",       "LATHE_SEED",
+                            "LATHE_STEP",      "LATHE_POSITION", "LATHE_STATE",          "LATHE_SEGMENTS",
+                            "LATHE_POSITIONS", "LATHE_SOURCE",   "LATHE_SOURCE_LENGTHS", "LATHE_LENGTHS"}[r];
 }
 
 static void say_param_table(Text *t, const Module *m)
@@ -225,6 +226,19 @@ static void say_entry_table(Text *t, const Module *m)
     say(t, "};\n\n");
 }
 
+static void say_pairs(Text *t, const Lathe_recipe *r)
+{
+    static const char *const losses[] = {"LATHE_LOSS_FOUND", "LATHE_LOSS_TARGET", "LATHE_LOSS_ALL"};
+    static const char *const targets[] = {"LATHE_TARGETS_JOINED", "LATHE_FIRST_TARGET", "LATHE_EACH_TARGET"};
+    if (!r->pairs && r->loss_on == LATHE_LOSS_FOUND && !r->sep) return;
+    say(t, "        .pairs = %s, .loss_on = %s, .sep = %s, .pad = %s,\n", r->pairs ? "true" : "false",
+        losses[r->loss_on], quoted(r->sep), quoted(r->pad));
+    say(t, "        .text_field = %s, .target_field = %s, .targets = %s,\n", quoted(r->text_field),
+        quoted(r->target_field), targets[r->targets]);
+    say(t, "        .on_long = %s, .buckets = %lld,\n",
+        r->on_long == LATHE_SKIP_LONG ? "LATHE_SKIP_LONG" : "LATHE_CUT_LONG", (long long)r->buckets);
+}
+
 static void say_recipe(Text *t, const Lathe_recipe *r)
 {
     static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW", "LATHE_ADAM", "LATHE_LION"};
@@ -268,6 +282,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say(t, "        .shuffle_tokens = %lld, .eval_tokens = %lld, .stride = %lld, .bos = %s, .eos = %s,\n",
         (long long)r->shuffle_tokens, (long long)r->eval_tokens, (long long)r->stride, quoted(r->bos), quoted(r->eos));
     if (r->mix) say(t, "        .mix = %s,\n", quoted(r->mix));
+    say_pairs(t, r);
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
         number_text(r->top_p), number_text(r->repetition_penalty));
     say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);
@@ -384,6 +399,7 @@ void say_tables(Text *t, const Module *m)
     say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
+    if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 9,\n", d->params.n, m->programs.n,
         d->states.n, d->knobs.n);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",

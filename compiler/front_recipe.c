@@ -43,6 +43,7 @@ static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
                                       .val_fraction = 0.1,
                                       .shuffle_tokens = LATHE_SHUFFLE_TOKENS,
                                       .eval_tokens = LATHE_EVAL_TOKENS,
+                                      .buckets = LATHE_BUCKETS,
                                       .temperature = 0.8,
                                       .top_p = 1,
                                       .repetition_penalty = 1,
@@ -298,6 +299,23 @@ static void read_order(lua_State *L)
     if (r->pack || r->mix) r->order = LATHE_EPOCHS;
 }
 
+/* What of pairs counts, and how they become rows. */
+static void read_pairs(lua_State *L)
+{
+    static const char *const losses[] = {"auto", "target", "all"}, *const targets[] = {"join", "first", "each"},
+                             *const longer[] = {"cut", "skip"};
+    Lathe_recipe *r = &trace.desc->recipe;
+    r->loss_on = (Lathe_loss_on)word_of(L, "loss_on", losses, 3);
+    r->targets = (Lathe_targets)word_of(L, "targets", targets, 3);
+    r->on_long = (Lathe_long)word_of(L, "on_long", longer, 2);
+    r->sep = text_of_key(L, "sep");
+    r->pad = text_of_key(L, "pad");
+    if (!r->pairs) return;
+    r->order = LATHE_EPOCHS;
+    r->text_field = text_of_key(L, "source");
+    r->target_field = text_of_key(L, "target");
+}
+
 /* A file's or folder's name, from the description's own folder on.  Which tokenizer it is, trainers find out. */
 static void name_tokenizer(const char *name, const char *found)
 {
@@ -327,17 +345,23 @@ static void read_tokenizer(lua_State *L)
 
 static void read_data(lua_State *L)
 {
-    static const char *const kinds[] = {"text", "csv"};
-    static const char *const others[] = {"kind", "tokenizer", "target", "order", "documents",
-                                         "pack", "bos",       "eos",    "mix"};
+    enum { TEXT, CSV, PAIRS };
+    static const char *const kinds[] = {"text", "csv", "pairs"};
+    static const char *const others[] = {"kind", "tokenizer", "target",  "order",   "documents",
+                                         "pack", "bos",       "eos",     "loss_on", "sep",
+                                         "pad",  "source",    "targets", "on_long", "mix"};
     Lathe_recipe *r = &trace.desc->recipe;
-    bool csv = made_by(L, "data", kinds, 2, "data") == 1;
+    int kind = made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_numbers(L, "data", others, COUNT_OF(others));
-    r->tokenizer = LATHE_NO_TEXT;
-    if (!csv) read_order(L), read_tokenizer(L);
-    lua_getfield(L, -1, "target");
-    if (csv) r->csv_target = copy_string(luaL_checkstring(L, -1));
-    lua_pop(L, 1);
+    r->pairs = kind == PAIRS;
+    if (kind == CSV) {
+        r->tokenizer = LATHE_NO_TEXT;
+        r->csv_target = text_of_key(L, "target");
+    } else {
+        read_order(L);
+        read_pairs(L);
+        read_tokenizer(L);
+    }
     if (r->val_fraction >= 1)
         err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
 }

@@ -84,15 +84,15 @@ static int sequence_call(lua_State *L)
     return 1;
 }
 
-/* core.packed(x): whether x says which document each place of the data is in; nil: whether there are several in a row
- */
+/* core.packed(x): whether x says which document each place of the data is in; nil: whether targets of -1 do not
+ * count */
 static int packed_call(lua_State *L)
 {
     const Tensor *t = lua_isnoneornil(L, 1) ? NULL : tensor_at(L, 1, "core.packed");
     const Node *n = t ? t->node : NULL;
     if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
     bool segments = n && (trace.decode || (n->op == OP_input && same(n->name, "segments")));
-    lua_pushboolean(L, trace.desc->recipe.pack && (!t || segments));
+    lua_pushboolean(L, t ? trace.desc->recipe.pack && segments : lathe_ignores(&trace.desc->recipe));
     return 1;
 }
 

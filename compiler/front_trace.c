@@ -9,6 +9,7 @@ Trace trace;
 
 static bool is_csv(void) { return trace.desc->recipe.csv_target != NULL; }
 static bool is_packed(void) { return trace.desc->recipe.pack; }
+static bool is_pairs(void) { return trace.desc->recipe.pairs; }
 
 static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where where)
 {
@@ -43,26 +44,59 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
 
+typedef struct Field { /* of input: what a kind of data has */
+    const char *name;
+    Lathe_role role;
+    DType dtype;
+    bool packed, time; /* packed: where documents share a sequence */
+    int rank;
+    int64_t width; /* of the last axis; the first is the batch */
+} Field;
+
+static void push_field(lua_State *L, const Field *f)
+{
+    Shape s = {f->rank, {trace.batch, f->width}};
+    if (f->packed) push_packed(L, f->name, f->role, s);
+    else push_data(L, f->name, f->role, f->dtype, s, f->time);
+}
+
+static void refuse_field(lua_State *L, const char *name, const Field *list, int n)
+{
+    VEC(const char *) names = {0};
+    for (int i = 0; i < n; i++) push(&names, list[i].name);
+    if (same(name, "segments") || same(name, "positions"))
+        user_error(L, "there is no input.%s: it is there where documents share a sequence, data.text { pack = true }",
+                   name);
+    if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
+        user_error(
+            L, "there is no input.%s: it is there where the data is pairs for an encoder and a decoder, data.pairs {}",
+            name);
+    user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
+}
+
 /* input.tokens … */
 static int input_field(lua_State *L)
 {
-    static const char *const text[] = {"tokens", "targets", "segments", "positions"}, *const csv[] = {"features",
-                                                                                                      "targets"};
     const char *name = luaL_checkstring(L, 2);
-    int64_t features = 0;
+    int64_t features = 0, T = trace.time, S = trace.desc->source_seq;
     knob_integer("features", &features);
-    Shape tokens = {2, {trace.batch, trace.time}}, row = {1, {trace.batch}}, table = {2, {trace.batch, features}};
-    if (!is_csv() && same(name, "tokens")) push_data(L, "tokens", LATHE_TOKENS, I32, tokens, true);
-    else if (!is_csv() && same(name, "targets")) push_data(L, "targets", LATHE_TARGETS, I32, tokens, true);
-    else if (is_csv() && same(name, "features")) push_data(L, "features", LATHE_FEATURES, F32, table, false);
-    else if (is_csv() && same(name, "targets")) push_data(L, "targets", LATHE_TARGETS, I32, row, false);
-    else if (is_packed() && same(name, "segments")) push_packed(L, "segments", LATHE_SEGMENTS, tokens);
-    else if (is_packed() && same(name, "positions")) push_packed(L, "positions", LATHE_POSITIONS, tokens);
-    else if (same(name, "segments") || same(name, "positions"))
-        user_error(L, "there is no input.%s: it is there where documents share a sequence, data.text { pack = true }",
-                   name);
-    else user_error(L, "there is no input.%s%s", name, advice(name, is_csv() ? csv : text, is_packed() ? 4 : 2));
-    return 1;
+    const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T},
+                          {"targets", LATHE_TARGETS, I32, false, true, 2, T},
+                          {"segments", LATHE_SEGMENTS, I32, true, true, 2, T},
+                          {"positions", LATHE_POSITIONS, I32, true, true, 2, T}};
+    const Field pairs[] = {{"source", LATHE_SOURCE, I32, false, false, 2, S},
+                           {"source_lengths", LATHE_SOURCE_LENGTHS, I32, false, false, 1, 0},
+                           {"tokens", LATHE_TOKENS, I32, false, true, 2, T},
+                           {"targets", LATHE_TARGETS, I32, false, true, 2, T},
+                           {"lengths", LATHE_LENGTHS, I32, false, false, 1, 0}};
+    const Field csv[] = {{"features", LATHE_FEATURES, F32, false, false, 2, features},
+                         {"targets", LATHE_TARGETS, I32, false, false, 1, 0}};
+    const Field *list = is_csv() ? csv : is_pairs() ? pairs : text;
+    int n = is_csv() ? COUNT_OF(csv) : is_pairs() ? COUNT_OF(pairs) : is_packed() ? 4 : 2;
+    for (int i = 0; i < n; i++)
+        if (same(list[i].name, name)) return push_field(L, &list[i]), 1;
+    refuse_field(L, name, list, n);
+    return 0;
 }
 
 static void push_input(lua_State *L)
@@ -94,6 +128,7 @@ static void read_extents(Desc *d)
     d->seq = extent_knob("seq", !is_csv());
     d->vocab = extent_knob("vocab", !is_csv());
     if (is_csv()) extent_knob("features", true);
+    if (is_pairs()) d->source_seq = extent_knob("source_seq", true);
 }
 
 /* ------------------------------------------------------------------ one entry */
@@ -175,7 +210,7 @@ static bool wanted(const Graph *g, const Tensor *t)
 /* What decode would give must not depend on other times; asked of the entry before it. */
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
-    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
+    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv() || is_pairs()) return;
     lua_getfield(L, model, "decode");
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
     lua_pop(L, 1);
@@ -227,7 +262,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
     return g;
 }
 
-/* decode needs text, an output that is no scalar, and no word against it. */
+/* decode needs text of one piece, an output that is no scalar, and no word against it. */
 static bool wants_decode(lua_State *L, int model, const Graph *grad)
 {
     lua_getfield(L, model, "decode");
@@ -235,7 +270,7 @@ static bool wants_decode(lua_State *L, int model, const Graph *grad)
     lua_pop(L, 1);
     for (int i = 1; i < grad->outs.n; i++)
         any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(grad->outs.at[i].node);
-    return !out && any && !is_csv();
+    return !out && any && !is_csv() && !is_pairs();
 }
 
 void trace_entries(lua_State *L, int model)

@@ -166,7 +166,7 @@ typedef struct Desc {
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */
-    int64_t batch, seq, vocab;              /* 0 where it has none */
+    int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
     uint64_t source_hash;                   /* of every Lua file read and every override */
 } Desc;
 

@@ -162,7 +162,8 @@ void pass_plan(Module *m)
     add_parameters(plan, m->desc);
     plan->parameters = plan->gradients = plan->flat_elements * real;
     plan->optimizer = moments(&m->desc->recipe) * plan->parameters;
-    if (streams(m->desc)) plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, LATHE_PLANNED_READERS);
+    if (streams(m->desc))
+        plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);

@@ -80,6 +80,7 @@ return {
 
     tokenizer = "bytes",
     pack = false,                       -- several short documents in a sequence, none of which sees another
+    loss_on = "auto",                   -- "target": of pairs and chats no more than that counts
     optimizer = "adamw",                -- or "sgd"
     lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
     beta1 = 0.9, beta2 = 0.99, decay = 0.1, clip = 1.0, accumulate = 1,
@@ -154,5 +155,5 @@ return {
 
   hf = hugging_face,
 
-  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1, pack = c.pack } end,
+  data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1, pack = c.pack, loss_on = c.loss_on } end,
 }

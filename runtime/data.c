@@ -177,7 +177,7 @@ void open_data(Data *d, const Trainer *t, bool training)
     const Lathe_entry *e = need_entry(t->model, training ? "train" : "eval");
     *d = (Data){.t = t, .epoch = -1};
     if (t->data.n == 0) fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", t->command);
-    if (tensor_with_role(e, LATHE_TOKENS)) open_text_data(d, e, training);
+    if (tensor_with_role(e, LATHE_TOKENS) || t->model->recipe.pairs) open_text_data(d, e, training);
     else open_csv_data(d, e, training);
     if (!training) check_val(d);
 }
@@ -192,7 +192,7 @@ int64_t items_for_units(const Data *d, int64_t units)
 int64_t units_taken(const Data *d, int64_t items) { return d->epochs ? targets_taken(d->epochs) : items * d->seq; }
 
 bool has_tokens(const Data *d) { return d->text || d->epochs; }
-const char *item_word(const Data *d) { return d->epochs ? "sequences" : d->text ? "windows" : "rows"; }
+const char *item_word(const Data *d) { return d->epochs ? (d->epochs->order.pairs ? "pairs" : "sequences") : d->text ? "windows" : "rows"; }
 
 /* ------------------------------------------------------------------ choosing items */
 
@@ -200,6 +200,7 @@ const char *item_word(const Data *d) { return d->epochs ? "sequences" : d->text 
 int64_t items_in_call(const Lathe_entry *e)
 {
     const Lathe_tensor *t = tensor_with_role(e, LATHE_TOKENS);
+    if (!t) t = tensor_with_role(e, LATHE_SOURCE);
     if (t) return t->rank ? tensor_size(t) / t->dim[t->rank - 1] : 1;
     for (int i = 0; i < e->inputs; i++)
         if (e->input[i].dtype == LATHE_I32 && (e->input[i].role == LATHE_FEATURES || e->input[i].role == LATHE_TARGETS))

@@ -55,6 +55,9 @@ typedef struct Epochs {
     int64_t held_rows;
 } Epochs;
 
+/* data_special.c: what the recipe says of pairs; the tokens around documents. */
+void settle_pairs(Order *o, const Trainer *t);
+void settle_specials(Order *o, const Trainer *t, const Tokenizer *k);
 bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
 Sources *shards_alone(const Trainer *t); /* NULL: there is something else among --data, or a packed one */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */

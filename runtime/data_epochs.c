@@ -3,7 +3,6 @@
 #include "rt_random.h"
 #include "trainer.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +35,9 @@ static Sources *find_files(const Trainer *t, const Words *paths, bool bytes)
     const Lathe_recipe *r = &t->recipe;
     Source_options o = {.split = (Split_text)r->documents,
                         .text = r->text_field,
+                        .target = r->target_field,
+                        .targets = (Targets)r->targets,
+                        .both = true,
                         .bad_records = r->bad_records,
                         .raw_id_size = (int)r->raw_id_size,
                         .ids_below = t->model->vocab};
@@ -70,7 +72,7 @@ bool wants_epochs(const Trainer *t)
     bool plain = true, mixed = lathe_mix(t->recipe.mix, weight) != 0;
     if (mixed && t->recipe.order == LATHE_WINDOWS)
         fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=windows has none; leave one out");
-    if (t->recipe.order == LATHE_EPOCHS || mixed) return true;
+    if (t->recipe.order == LATHE_EPOCHS || mixed || t->model->recipe.pairs) return true;
     for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t, t->data.at[i]);
     if (plain) note_unused(t);
     if (plain || t->recipe.order != LATHE_WINDOWS) return !plain;
@@ -126,40 +128,6 @@ static void find_sources(Epochs *e, bool bytes)
     }
 }
 
-/* The id of a special token by its text, or its number; "none": -1. */
-static int32_t token_named(const Trainer *t, const Tokenizer *k, const char *knob, const char *text)
-{
-    int64_t id;
-    if (strcmp(text, "none") == 0) return -1;
-    if (isdigit((unsigned char)*text) && parse_count(text, &id) && id < t->model->vocab) return (int32_t)id;
-    id = special_id(k, text);
-    if (id < 0) id = token_of_text(k, text);
-    if (id < 0)
-        fail(EXIT_USAGE, NULL, "--set %s=%s: the tokenizer has no such token; give another, its number, or none", knob,
-             text);
-    return (int32_t)id;
-}
-
-/* Lines and paragraphs come without the newline at their end. */
-static int32_t usual_end(const Epochs *e)
-{
-    int32_t id = special_id(e->tokenizer, "<|endoftext|>");
-    bool parts = e->t->recipe.documents == LATHE_LINES || e->t->recipe.documents == LATHE_PARAGRAPHS;
-    return id < 0 && parts ? token_of_text(e->tokenizer, "\n") : id;
-}
-
-static void settle_specials(Epochs *e)
-{
-    const Lathe_recipe *r = &e->t->recipe;
-    e->order.bos = r->bos ? token_named(e->t, e->tokenizer, "bos", r->bos) : -1;
-    e->order.eos = r->eos                        ? token_named(e->t, e->tokenizer, "eos", r->eos)
-                   : r->documents == LATHE_WHOLE ? -1
-                                                 : usual_end(e);
-    if (e->order.bos >= e->order.ids || e->order.eos >= e->order.ids)
-        fail(EXIT_USAGE, NULL, "the tokens around documents (bos, eos) are beyond the model's vocabulary of %lld",
-             (long long)e->order.ids);
-}
-
 /* Token shards are documents from one end token to the next. */
 static void separate_shards(Epochs *e)
 {
@@ -171,11 +139,18 @@ static void separate_shards(Epochs *e)
     }
 }
 
+static void settle_chats(Epochs *e)
+{
+    bool chatml = special_id(e->tokenizer, "<|im_start|>") >= 0 && special_id(e->tokenizer, "<|im_end|>") >= 0;
+    for (int i = 0; i < e->n && chatml; i++) e->source[i].files->options.chat = &chatml_chat;
+}
+
 /* Of the first block: 30 ms of encoding, 64 rows at least. */
 static int64_t usual_first(const Order *o)
 {
     enum { FIRST = 1 << 16 };
-    return FIRST > 64 * o->seq ? FIRST : 64 * o->seq;
+    int64_t row = o->seq + o->source_seq;
+    return FIRST > 64 * row ? FIRST : 64 * row;
 }
 
 static bool reads_pipe(const Epochs *e)
@@ -209,8 +184,10 @@ static void learn_source(Learner *l, const Sources *from)
                  "its characters are not known before it is read, and it can be read once; give --tokenizer FILE, as "
                  "`lathe tokenize train` makes it");
         reader_file(r, i, NULL);
-        while (next_document(r, &d))
+        while (next_document(r, &d)) {
             if (d.text) learn_from(l, d.text, d.bytes);
+            if (d.target) learn_from(l, d.target, d.target_bytes);
+        }
     }
     close_reader(r);
 }
@@ -235,6 +212,7 @@ static void share_out(Epochs *e, Epoch_source *s, int number)
     s->held_order.validation = s->held_order.once = true;
     s->held_order.shuffle = false;
     s->held_order.first_tokens = 0; /* one block is all there is of it */
+    s->held_order.buckets = 0;
     s->held_order.block_tokens = lathe_share(e->eval_tokens, s->weight, e->weights, seq);
 }
 
@@ -260,8 +238,10 @@ Epochs *open_epochs(const Trainer *t, Tokenizer *k)
     if (e->order.stride > e->order.seq)
         fail(EXIT_USAGE, NULL, "--set stride=%lld is longer than a sequence of %lld: tokens between would be left out",
              (long long)e->order.stride, (long long)e->order.seq);
-    settle_specials(e);
+    settle_pairs(&e->order, t);
+    settle_specials(&e->order, t, k);
     separate_shards(e);
+    settle_chats(e);
     e->order.first_tokens = usual_first(&e->order);
     for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
     if (strcmp(t->command, "train") == 0) check_data_memory(t, epochs_bytes(e));
@@ -306,7 +286,7 @@ int64_t rows_for_targets(const Epochs *e, int64_t targets)
 {
     int source, code, left = e->n;
     Stream_sum sum;
-    if (!e->order.pack) return (targets + e->order.seq - 1) / e->order.seq;
+    if (!e->order.pack && !e->order.pairs && !e->order.targets_only) return (targets + e->order.seq - 1) / e->order.seq;
     refuse_once(e, "tokens");
     Mixture *m = open_rows_of(e, NULL);
     while (mixture_predicted(m) < targets && left > 0 && skip_mixture(m, 1))
@@ -332,8 +312,14 @@ static int32_t *input_of(const Lathe_entry *e, char *in, Lathe_role role)
 
 static Rows rows_of(const Lathe_entry *e, char *in)
 {
-    return (Rows){items_in_call(e), input_of(e, in, LATHE_TOKENS), input_of(e, in, LATHE_TARGETS),
-                  input_of(e, in, LATHE_SEGMENTS), input_of(e, in, LATHE_POSITIONS)};
+    return (Rows){.n = items_in_call(e),
+                  .tokens = input_of(e, in, LATHE_TOKENS),
+                  .targets = input_of(e, in, LATHE_TARGETS),
+                  .segments = input_of(e, in, LATHE_SEGMENTS),
+                  .positions = input_of(e, in, LATHE_POSITIONS),
+                  .source = input_of(e, in, LATHE_SOURCE),
+                  .source_lengths = input_of(e, in, LATHE_SOURCE_LENGTHS),
+                  .lengths = input_of(e, in, LATHE_LENGTHS)};
 }
 
 /* The rows of a step; what lies before them is left out (replay).  False: the data has ended, or failed. */

@@ -49,19 +49,18 @@ int next_turn(Turns *t)
 
 struct Mixture {
     int n, failed; /* failed: the source that had no row any more */
-    int64_t seq;
     Turns turns;
     Mix_part part[LATHE_SOURCES]; /* places are those behind the last call that had all its rows */
     bool ended[LATHE_SOURCES];    /* an epoch, that nobody has asked for */
     Stream_sum sum[LATHE_SOURCES];
 };
 
-Mixture *open_mixture(const Mix_part *part, int n, int64_t seq)
+Mixture *open_mixture(const Mix_part *part, int n)
 {
     Mixture *m = must_alloc(sizeof *m);
     int64_t weight[LATHE_SOURCES], had[LATHE_SOURCES];
     bug_if(n < 1 || n > LATHE_SOURCES);
-    *m = (Mixture){.n = n, .seq = seq};
+    *m = (Mixture){.n = n};
     for (int i = 0; i < n; i++) {
         m->part[i] = part[i];
         m->part[i].at = stream_at(part[i].stream);
@@ -78,18 +77,16 @@ void close_mixture(Mixture *m)
     free(m);
 }
 
-static int32_t *row_at(int32_t *rows, int64_t place) { return rows ? rows + place : NULL; }
-
 static bool take_row(Mixture *m, const Rows *to, int64_t row)
 {
     int i = next_turn(&m->turns);
     Row_stream *s = m->part[i].stream;
     Stream_sum sum;
-    int64_t at = row * m->seq;
     m->failed = i;
-    if (to && !stream_rows(s, &(Rows){1, row_at(to->tokens, at), row_at(to->targets, at), row_at(to->segments, at),
-                                      row_at(to->positions, at)}))
-        return false;
+    Rows one = to ? *to : (Rows){0};
+    one.n = 1;
+    one.from = row;
+    if (to && !stream_rows(s, &one)) return false;
     if (!to && !skip_rows(s, 1)) return false;
     if (epoch_ended(s, &sum)) {
         m->ended[i] = true;
@@ -118,6 +115,7 @@ bool skip_mixture(Mixture *m, int64_t n) { return take_rows(m, n, NULL); }
 /* ------------------------------------------------------------------ what is known */
 
 Mix_part mixture_part(const Mixture *m, int i) { return m->part[i]; }
+const Block *mixture_block(const Mixture *m, int i) { return block_in_use(m->part[i].stream); }
 
 int64_t mixture_taken(const Mixture *m)
 {

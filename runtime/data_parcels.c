@@ -105,23 +105,74 @@ static bool is_wanted(const Order *o, uint64_t hash)
     return held == o->validation;
 }
 
-static Parcel *add_document(Parcels *p, Parcel *q, const Document *d)
+/* bytes of text, or of ids, into a parcel with room for them. */
+static Parcel *add_part_to(Parcels *p, Parcel *q, const void *at, Document_part part)
 {
-    int64_t bytes = d->id_size ? d->n_ids * d->id_size : d->bytes;
-    bug_if(bytes > PART_BYTES);
-    if (d->target)
-        fail(EXIT_DATA, source_place(p->sources, &d->at),
-             "expected text, found a pair of source and target; this model reads one text after another: name the "
-             "field, or give other files");
-    if (q->bytes + bytes > PART_BYTES || q->parts == PARCEL_PARTS) {
+    bug_if(part.bytes > PART_BYTES);
+    if (q->bytes + part.bytes > PART_BYTES || q->parts == PARCEL_PARTS) {
         hand_on(p);
         q = empty_parcel(p);
     }
-    if (bytes) memcpy(q->text + q->bytes, d->id_size ? d->ids : d->text, (size_t)bytes);
-    q->part[q->parts++] = (Document_part){
-        .at = d->at, .begin = q->bytes, .bytes = bytes, .id_size = d->id_size, .first = d->first, .last = d->last};
-    q->bytes += (bytes + 3) & ~INT64_C(3);
+    if (part.bytes) memcpy(q->text + q->bytes, at, (size_t)part.bytes);
+    part.begin = q->bytes;
+    q->part[q->parts++] = part;
+    q->bytes += (part.bytes + 3) & ~INT64_C(3);
     return q;
+}
+
+/* Halves of a pair, what is said in a chat: parts of one place. */
+static Parcel *add_pair(Parcels *p, Parcel *q, const Document *d)
+{
+    q = add_part_to(
+        p, q, d->text,
+        (Document_part){.at = d->at, .kind = PART_SOURCE, .bytes = d->bytes, .first = true, .goes_on = true});
+    return add_part_to(
+        p, q, d->target,
+        (Document_part){.at = d->at, .kind = PART_TARGET, .bytes = d->target_bytes, .last = true, .counts = true});
+}
+
+static Parcel *add_chat(Parcels *p, Parcel *q, const Document *d)
+{
+    const char *at = d->text;
+    for (int k = 0; k < d->spans; at += d->span[k++].bytes) {
+        bool last = k + 1 == d->spans;
+        q = add_part_to(p, q, at,
+                        (Document_part){.at = d->at,
+                                        .bytes = d->span[k].bytes,
+                                        .counts = d->span[k].counts,
+                                        .first = k == 0,
+                                        .last = last,
+                                        .goes_on = !last});
+    }
+    return q;
+}
+
+/* What the model has no use for. */
+static void refuse_kind(const Parcels *p, const Document *d)
+{
+    if (p->o.pairs && !d->target)
+        fail(EXIT_DATA, source_place(p->sources, &d->at),
+             "expected a pair of source and target, found a text; give JSON lines or a table with both, and say what "
+             "they are called if it is not that (--set text_field=NAME --set target_field=NAME)");
+    if ((d->target || d->span) && !p->o.targets_only && !p->o.pairs && !p->o.all_count)
+        fail(EXIT_DATA, source_place(p->sources, &d->at),
+             "expected a text, found a %s, and this model was built to count every token; build it with --set "
+             "loss_on=target, or say --set loss_on=all",
+             d->target ? "pair of source and target" : "chat");
+}
+
+static Parcel *add_document(Parcels *p, Parcel *q, const Document *d)
+{
+    refuse_kind(p, d);
+    if (d->target) return add_pair(p, q, d);
+    if (d->span) return add_chat(p, q, d);
+    return add_part_to(p, q, d->id_size ? d->ids : d->text,
+                       (Document_part){.at = d->at,
+                                       .bytes = d->id_size ? d->n_ids * d->id_size : d->bytes,
+                                       .id_size = d->id_size,
+                                       .counts = true,
+                                       .first = d->first,
+                                       .last = d->last});
 }
 
 /* The files' order in an epoch. */

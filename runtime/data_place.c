@@ -12,11 +12,38 @@ static json_t *place_json(const Epoch_source *from, const Place *p)
                      (json_int_t)p->line, "inside", (json_int_t)p->inside, "hash", hash_json(p->hash));
 }
 
+static const struct {
+    const char *name;
+    size_t at;
+} pair_members[] = {
+#define MEMBER(name) {#name, offsetof(Pair_sum, name)},
+    MEMBER(pairs) MEMBER(source) MEMBER(target) MEMBER(least_source) MEMBER(most_source) MEMBER(least_target)
+        MEMBER(most_target) MEMBER(cut) MEMBER(skipped) MEMBER(places) MEMBER(drawn) MEMBER(bucketed)};
+enum { PAIR_MEMBERS = sizeof pair_members / sizeof *pair_members };
+
+static json_t *pair_sum_json(const Pair_sum *s)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < PAIR_MEMBERS; i++)
+        json_object_set_new(all, pair_members[i].name,
+                            json_integer(*(const int64_t *)((const char *)s + pair_members[i].at)));
+    return all;
+}
+
+static Pair_sum stored_pair_sum(const json_t *from)
+{
+    Pair_sum s = {0};
+    for (int i = 0; i < PAIR_MEMBERS; i++)
+        *(int64_t *)((char *)&s + pair_members[i].at) = json_integer_value(json_object_get(from, pair_members[i].name));
+    return s;
+}
+
 static json_t *stream_json(const Epoch_source *from, const Mix_part *p)
 {
     const Stream_sum *s = &p->at.before;
     json_t *sum = json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)s->documents, "tokens",
                             (json_int_t)s->tokens, "rows", (json_int_t)s->rows, "predicted", (json_int_t)s->predicted);
+    if (s->pairs.pairs) json_object_set_new(sum, "pairs", pair_sum_json(&s->pairs));
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "epoch", (json_int_t)p->at.epoch, "block",
                      (json_int_t)p->at.block, "used", (json_int_t)p->at.used, "taken", (json_int_t)p->at.taken, "mixed",
                      (json_int_t)p->mixed, "predicted", (json_int_t)p->at.predicted, "first_tokens",
@@ -72,7 +99,8 @@ static Stream_at stored_stream(const Epoch_source *of, const State *s, const jso
                        .before = {.documents = whole_member(s, before, "documents", 0),
                                   .tokens = whole_member(s, before, "tokens", 0),
                                   .rows = whole_member(s, before, "rows", 0),
-                                  .predicted = whole_member(s, before, "predicted", 0)}};
+                                  .predicted = whole_member(s, before, "predicted", 0),
+                                  .pairs = stored_pair_sum(json_object_get(before, "pairs"))}};
 }
 
 /* Of each source, its members. */
@@ -140,7 +168,7 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
         part[i] = (Mix_part){.weight = s->weight, .mixed = mixed ? whole_member(from, stored, "mixed", 0) : 0};
         part[i].stream = open_stream(s->files, e->tokenizer, &s->order, e->readers, from ? &at : NULL);
     }
-    return open_mixture(part, e->n, e->order.seq);
+    return open_mixture(part, e->n);
 }
 
 void start_epochs(Epochs *e, const State *from) { e->rows = open_rows_of(e, from); }

@@ -68,17 +68,20 @@ static void end_stream(void *stream, int code, char *text)
 }
 
 /* False: there is nothing to fill it with. */
-static bool fill_block(Row_stream *s, Block *b, int64_t epoch, int64_t number)
+static bool fill_block(Row_stream *s, Block *b, int64_t epoch, int64_t number, int64_t rows_before)
 {
     Document_part part;
     Next next = NEXT_PART;
+    bool within = false;
     start_rows(b);
     b->epoch = epoch;
     b->number = number;
+    b->rows_before = rows_before;
     b->from = (Place){.file = -1};
-    while (!block_is_full(b, &s->o) && (next = next_part(s->parcels, &part)) == NEXT_PART) {
+    while ((within || !block_is_full(b, &s->o)) && (next = next_part(s->parcels, &part)) == NEXT_PART) {
         if (b->from.file < 0) b->from = part.at;
         add_part(b, &s->o, &part);
+        within = part.goes_on;
     }
     b->last = next == NEXT_EPOCH;
     if (next == NEXT_NONE) return false;
@@ -99,12 +102,13 @@ static void refuse_no_rows(const Row_stream *s)
 static void *fill_blocks(void *stream)
 {
     Row_stream *s = stream;
-    int64_t epoch = s->at.epoch, number = s->at.block, rows = number;
+    int64_t epoch = s->at.epoch, number = s->at.block, rows = number, all = s->at.taken - s->at.used;
     catch_failures(end_stream, s);
-    for (Block *b; (b = free_block(s)) && fill_block(s, b, epoch, number);) {
+    for (Block *b; (b = free_block(s)) && fill_block(s, b, epoch, number, all);) {
         bool last = b->last;
         number++;
         rows += b->rows;
+        all += b->rows;
         if (last && rows == 0 && !s->o.validation) refuse_no_rows(s);
         hand_over(s); /* b may be filled again from here on */
         if (!last) continue;
@@ -125,6 +129,7 @@ static void add_sum(Stream_sum *to, const Block *b)
     to->tokens += b->ids;
     to->rows += b->rows;
     to->predicted += b->predicted;
+    add_pairs(&to->pairs, &b->sum);
 }
 
 static void end_epoch(Row_stream *s)
@@ -222,7 +227,7 @@ static bool take_rows(Row_stream *s, int64_t n, const Rows *to)
     Stream_at before = s->at;
     for (int64_t r = 0, k; r < n; r++) {
         if (next_row(s, &k)) {
-            if (to) read_row(s->now, &s->o, k, to, r);
+            if (to) read_row(s->now, &s->o, k, to, to->from + r);
             continue;
         }
         s->at = before;
@@ -245,6 +250,7 @@ bool take_block(Row_stream *s, Block *b)
 /* ------------------------------------------------------------------ what is known */
 
 Stream_at stream_at(const Row_stream *s) { return s->at; }
+const Block *block_in_use(const Row_stream *s) { return s->now; }
 
 const char *stream_failure(Row_stream *s, int *code)
 {

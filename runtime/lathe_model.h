@@ -37,7 +37,10 @@ typedef enum Lathe_role {
     LATHE_POSITION,             /* i32 []: decode: position of the first token */
     LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
     LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
-    LATHE_POSITIONS             /* i32, shaped like tokens: of the token in its document */
+    LATHE_POSITIONS,            /* i32, shaped like tokens: of the token in its document */
+    LATHE_SOURCE,               /* data.pairs: i32 [batch][source_seq], padded; tokens are what the decoder reads then */
+    LATHE_SOURCE_LENGTHS,       /* i32 [batch]: of the source; of tokens and targets: */
+    LATHE_LENGTHS
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -130,6 +133,9 @@ typedef enum Lathe_schedule {
 typedef enum Lathe_mode { LATHE_MODE_KNOWN, LATHE_LOWEST, LATHE_HIGHEST } Lathe_mode;   /* KNOWN: by the metric's name */
 typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS } Lathe_order; /* FOUND: by the data */
 typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
+typedef enum Lathe_loss_on { LATHE_LOSS_FOUND, LATHE_LOSS_TARGET, LATHE_LOSS_ALL } Lathe_loss_on;  /* FOUND: target where losses can leave ids out */
+typedef enum Lathe_targets { LATHE_TARGETS_JOINED, LATHE_FIRST_TARGET, LATHE_EACH_TARGET } Lathe_targets;
+typedef enum Lathe_long { LATHE_CUT_LONG, LATHE_SKIP_LONG } Lathe_long;
 typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
 
 /* How to train: the description's train and data tables; the trainer's --set changes them (names as here). */
@@ -172,6 +178,13 @@ typedef struct Lathe_recipe {
     const char *mix;            /* epochs: weights of the sources, "7,3": each path of the data is one; NULL, "none": one of all */
     const char *text_field;     /* epochs: of JSON lines and tables; NULL: "text" */
     const char *bos, *eos;      /* epochs: special tokens around each document; NULL: none, and <|endoftext|> if there is one */
+    bool pairs;                 /* source and target apart, for an encoder and a decoder; fixed when built */
+    Lathe_loss_on loss_on;      /* of pairs and chats in one sequence: what counts */
+    const char *target_field;   /* of pairs, text_field being the source's; NULL: "target", or none */
+    Lathe_targets targets;      /* a list of strings as target */
+    Lathe_long on_long;         /* pairs that do not fit */
+    int64_t buckets;            /* pairs: batches among which rows are sorted by length; 0: they are not */
+    const char *sep, *pad;      /* special tokens: between source and target; behind both.  NULL: as data_special.c finds them */
     const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
     double temperature, top_p, repetition_penalty;  /* of generate */
     int64_t top_k, sample_tokens;
@@ -212,16 +225,28 @@ static inline int lathe_less_is_better(const char *metric)
  * take.  Tables of tokenizers are as large as their files and not counted. */
 enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23 };
 enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
+enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100 }; /* AROUND: ids around a document: bos, sep, eos */
+
+/* Whether losses leave out targets of -1. */
+static inline bool lathe_ignores(const Lathe_recipe *r) { return r->pack || r->pairs || r->loss_on == LATHE_LOSS_TARGET; }
 
 static inline int64_t lathe_block_rows(int64_t tokens, int64_t stride, bool pack)
 {
-    return (tokens + LATHE_PART_BYTES + 2) / stride + 1 + (pack ? tokens / LATHE_SHORTEST + 2 : 0);
+    return (tokens + LATHE_PART_BYTES + LATHE_AROUND) / stride + 1 + (pack ? tokens / LATHE_SHORTEST + 2 : 0);
 }
 
 static inline int64_t lathe_block_bytes(int64_t tokens, int64_t seq, int64_t stride, bool pack)
 {
-    int64_t rows = lathe_block_rows(tokens, stride, pack), bytes = 4 * (tokens + LATHE_PART_BYTES + 2) + 4 * rows;
+    int64_t rows = lathe_block_rows(tokens, stride, pack), bytes = 4 * (tokens + LATHE_PART_BYTES + LATHE_AROUND) + 4 * rows;
     return pack ? bytes + LATHE_PIECE_BYTES * rows + 4 * (tokens / LATHE_SHORTEST + 2) + 8 * (seq + 4) : bytes;
+}
+
+static inline int64_t lathe_pair_rows(int64_t tokens) { return tokens / LATHE_SHORTEST + 2; }
+
+static inline int64_t lathe_pair_bytes(int64_t tokens, int64_t seq, int64_t source_seq)
+{
+    int64_t longest = source_seq > seq ? source_seq : seq;
+    return 4 * (tokens + LATHE_PART_BYTES + LATHE_AROUND) + LATHE_PAIR_BYTES * lathe_pair_rows(tokens) + 4 * (longest + 2);
 }
 
 static inline int64_t lathe_parcels(int64_t readers) { return 4 + 2 * readers; }
@@ -250,16 +275,21 @@ static inline int64_t lathe_share(int64_t tokens, int64_t weight, int64_t all, i
     return share > least ? share : least;
 }
 
-/* Each source of a mixture has blocks and parcels of its own. */
-static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int64_t readers)
+static inline int64_t lathe_rows_bytes(const Lathe_recipe *r, int64_t tokens, int64_t seq, int64_t source_seq)
 {
-    int64_t stride = r->stride ? r->stride : seq, weight[LATHE_SOURCES] = {1}, all = 0, bytes = 0;
+    return r->pairs ? lathe_pair_bytes(tokens, seq, source_seq) : lathe_block_bytes(tokens, seq, r->stride ? r->stride : seq, r->pack);
+}
+
+/* Each source of a mixture has blocks and parcels of its own. */
+static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int64_t source_seq, int64_t readers)
+{
+    int64_t weight[LATHE_SOURCES] = {1}, all = 0, bytes = 0;
     int n = lathe_mix(r->mix, weight);
     for (int i = 0; i < n || i == 0; i++) all += weight[i];
     for (int i = 0; i < n || i == 0; i++) {
         int64_t own = lathe_share(r->shuffle_tokens, weight[i], all, seq), held = lathe_share(r->eval_tokens, weight[i], all, seq);
-        bytes += 2 * lathe_block_bytes(own, seq, stride, r->pack) +
-                 (r->val_fraction > 0 ? lathe_block_bytes(held, seq, stride, r->pack) : 0) +
+        bytes += 2 * lathe_rows_bytes(r, own, seq, source_seq) +
+                 (r->val_fraction > 0 ? lathe_rows_bytes(r, held, seq, source_seq) : 0) +
                  lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
     }
     return bytes;
@@ -272,7 +302,7 @@ typedef struct Lathe_model {
     const char *needs;          /* instruction sets that it was compiled for (rt_needs.h); may be NULL */
     const char *rebuild;        /* what to say after `lathe build` for it again: "models/gpt.lua --config char"; may be NULL */
     Lathe_dtype real;           /* of parameters, gradients and optimizer */
-    int64_t batch, seq, vocab;  /* 0 where it has none */
+    int64_t batch, seq, source_seq, vocab;  /* 0 where it has none */
     int params, entries, states, knobs, categories;
     const Lathe_param *param;
     const Lathe_entry *entry;

@@ -46,6 +46,28 @@ typedef struct Slot { /* of a piece */
 int64_t pack_pieces(Packing how, const int32_t *length, int64_t n, int64_t seq, Slot *out, void *scratch);
 int64_t pack_scratch(int64_t n, int64_t seq);
 
+/* ------------------------------------------------------------------ data_buckets.c: pairs of like lengths */
+
+typedef struct Pair_lengths {
+    int32_t source, target;
+} Pair_lengths;
+
+typedef struct Bucketing {
+    int64_t batch;   /* rows of one; the first completes one that `phase` rows before these have begun */
+    int64_t phase;   /* 0 … batch - 1 */
+    int64_t buckets; /* batches that are sorted with each other: pools */
+    int64_t longest; /* no length is above this */
+    int32_t seed;
+    int64_t which;   /* of all that are drawn with that seed */
+} Bucketing;
+
+/* order[n]: rows as they are drawn.  Puts those of a pool that are alike, by source and then by target, into batches,
+ * and the batches of all pools into another order.  scratch: bucket_scratch() bytes, aligned for int32_t. */
+void bucket_rows(const Bucketing *how, const Pair_lengths *of, int32_t *order, int64_t n, void *scratch);
+int64_t bucket_scratch(int64_t n, int64_t longest);
+/* Places of the batches, each row as long as the longest of its batch, source and target. */
+int64_t bucket_places(const Bucketing *how, const Pair_lengths *of, const int32_t *order, int64_t n);
+
 /* ------------------------------------------------------------------ lengths of many documents, in bounded memory */
 
 typedef struct Lengths Lengths; /* a histogram: exact below 2,048, beyond within 1 in 1,024 */

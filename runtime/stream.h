@@ -26,11 +26,29 @@ typedef struct Order {      /* what decides on the rows */
     double val_fraction;    /* of all documents, by their hashes */
     int32_t seed, bos, eos; /* bos, eos: ids around each document; -1: none */
     int64_t ids;            /* all are below this */
+    /* of pairs (and chats) in one sequence: bos source sep target pair_end */
+    bool targets_only;      /* no other ids of theirs count as targets */
+    bool all_count;         /* as the user says; neither: such are refused */
+    int32_t sep, pair_end;  /* -1: none */
+    /* of pairs for an encoder and a decoder, a row each: */
+    bool pairs;
+    bool skip_long;          /* those that do not fit, instead of cutting them */
+    int32_t pad;             /* behind the source, and what the decoder reads */
+    int64_t source_seq;      /* ids of a source; seq: of a target */
+    int64_t batch, buckets;  /* rows with each other in a batch; batches among which rows are sorted by length, 0: none */
 } Order;
+
+typedef struct Pair_sum { /* of pairs; tokens as they are before anything is cut */
+    int64_t pairs, source, target;
+    int64_t least_source, most_source, least_target, most_target;
+    int64_t cut, skipped;             /* longer than there is room for */
+    int64_t places, drawn, bucketed;  /* of data.pairs: used; up to the longest of each batch: in drawn order, in that taken */
+} Pair_sum;
 
 typedef struct Stream_sum {                     /* of blocks */
     int64_t documents, tokens, rows, predicted; /* predicted: targets that count */
     int64_t epoch;                              /* that they are of, where it has ended */
+    Pair_sum pairs;
 } Stream_sum;
 
 typedef struct Stream_at { /* where in that order */
@@ -42,8 +60,13 @@ typedef struct Stream_at { /* where in that order */
     Stream_sum before;     /* of this epoch's blocks before this one */
 } Stream_at;
 
+typedef enum Part_kind { PART_TEXT, PART_SOURCE, PART_TARGET } Part_kind;
+
 typedef struct Document_part { /* of a document, as the threads hand it on */
     Place at;
+    Part_kind kind;
+    bool counts;          /* as targets */
+    bool goes_on;         /* what follows is of the same place: no block ends between */
     int64_t begin, bytes; /* of its text, or of its ids as a shard has them, in the parcel */
     int id_size;          /* 0: text */
     const int32_t *id;    /* [n] */
@@ -69,6 +92,7 @@ typedef struct Block {
     bool last;   /* of its epoch */
     int32_t *id; /* [ids] */
     int64_t ids, rows;
+    bool masked;       /* an id that does not count as a target is kept as its complement */
     int32_t *order;    /* [rows] */
     int64_t documents; /* that end in it */
     Document_sizes sizes;
@@ -80,14 +104,20 @@ typedef struct Block {
     Slot *slot;
     int32_t *row, *of_row; /* [rows + 1], [pieces]: pieces of_row[row[k]] … of_row[row[k + 1] - 1] are in row k */
     int64_t runs, pieces;
-    void *scratch; /* of pack_pieces */
+    void *scratch; /* of pack_pieces, sort_by_lengths */
+    /* of pairs: */
+    int64_t rows_before; /* in all blocks before it: where in a batch its first row is */
+    Pair_lengths *pair;  /* [runs], of what is kept; run: first id of its source, the target's follow */
+    int64_t source;      /* ids of the source that was added last, before it was cut */
+    Pair_sum sum;
 } Block;
 
 /* Rows of a batch: [n][seq]; NULL where unwanted.  A target that does not count is -1; positions restart in each
  * segment, segments count from 1, 0 is padding. */
 typedef struct Rows {
-    int64_t n;
+    int64_t n, from; /* from: row of the arrays that the first of n goes to */
     int32_t *tokens, *targets, *segments, *positions;
+    int32_t *source, *source_lengths, *lengths; /* of pairs: [n][source_seq], [n], [n] */
 } Rows;
 
 void open_rows(Block *b, const Order *o);
@@ -100,6 +130,16 @@ void cut_rows(Block *b, const Order *o); /* into rows, in their order */
 void read_row(const Block *b, const Order *o, int64_t k, const Rows *to,
               int64_t at);                                      /* the k-th in order, to row `at` */
 int64_t row_targets(const Block *b, const Order *o, int64_t k); /* how many count */
+
+/* ------------------------------------------------------------------ data_pairs.c: blocks of Order.pairs */
+
+void open_pairs(Block *b, const Order *o);
+void add_pair_part(Block *b, const Order *o, const Document_part *p);
+void sort_pairs(Block *b, const Order *o); /* rows that have been drawn into an order, into batches of like lengths */
+void read_pair_row(const Block *b, const Order *o, int64_t k, const Rows *to, int64_t at);
+void count_pair(Pair_sum *s, int64_t source, int64_t target);
+void add_pairs(Pair_sum *to, const Pair_sum *of);
+char *pairs_text(const Pair_sum *s, const Order *o); /* for reports; from malloc */
 
 /* ------------------------------------------------------------------ data_parcels.c: documents read and encoded */
 
@@ -134,6 +174,7 @@ bool skip_rows(Row_stream *s, int64_t n);
 bool take_block(Row_stream *s,
                 Block *b); /* the next block, whole; the caller's then (close_rows); the stream is to be closed */
 Stream_at stream_at(const Row_stream *s);
+const Block *block_in_use(const Row_stream *s); /* that the last row was of */
 /* What went wrong in a thread, as fail() says it, once the rows before it are used up; NULL: nothing. */
 const char *stream_failure(Row_stream *s, int *code);
 bool epoch_ended(Row_stream *s, Stream_sum *of); /* true once after the last row of each epoch */
@@ -159,12 +200,13 @@ typedef struct Mix_part {
 } Mix_part;
 
 typedef struct Mixture Mixture;
-Mixture *open_mixture(const Mix_part *part, int n, int64_t seq); /* the streams are the mixture's from here on */
+Mixture *open_mixture(const Mix_part *part, int n); /* the streams are the mixture's from here on */
 void close_mixture(Mixture *m);
 /* The next rows; false where a source has none any more, or has failed: the places are as before. */
 bool mixture_rows(Mixture *m, const Rows *to);
 bool skip_mixture(Mixture *m, int64_t n);
 Mix_part mixture_part(const Mixture *m, int i);
+const Block *mixture_block(const Mixture *m, int i); /* that its last row was of; NULL: none yet */
 int64_t mixture_predicted(const Mixture *m);                         /* their targets that count */
 int64_t mixture_taken(const Mixture *m);                             /* rows of all, in all */
 const char *mixture_failure(Mixture *m, int *code);                  /* as stream_failure() */

@@ -37,9 +37,11 @@ static int64_t peak_rss_bytes(void)
 }
 
 /* Below the vocabulary, or where several documents may share a sequence: one document. */
-static int32_t random_id(const Lathe_tensor *x, int64_t i, int word, int64_t limit)
+static int32_t random_id(const Lathe_model *m, const Lathe_tensor *x, int64_t i, int word, int64_t limit)
 {
     if (x->role == LATHE_SEGMENTS) return 1;
+    if (x->role == LATHE_LENGTHS) return (int32_t)m->seq; /* full rows */
+    if (x->role == LATHE_SOURCE_LENGTHS) return (int32_t)m->source_seq;
     if (x->role == LATHE_POSITIONS) return (int32_t)(i % x->dim[x->rank - 1]);
     return (int32_t)((uint64_t)(uint32_t)word * (uint64_t)limit >> 32);
 }
@@ -52,7 +54,7 @@ void random_inputs(const Trainer *t, const Lathe_entry *e, char *in, int64_t ste
         char *at = in + x->offset;
         for (int64_t i = 0; i < tensor_size(x); i++) {
             int word = philox_word(t->seed, (int)step, BENCH_SITE, k, (int)i);
-            if (x->dtype == LATHE_I32) ((int32_t *)at)[i] = random_id(x, i, word, limit);
+            if (x->dtype == LATHE_I32) ((int32_t *)at)[i] = random_id(t->model, x, i, word, limit);
             else if (x->dtype == LATHE_F64) ((double *)at)[i] = 2 * u01_f64(word) - 1;
             else ((float *)at)[i] = 2 * u01_f32(word) - 1;
         }

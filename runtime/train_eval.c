@@ -116,8 +116,8 @@ static void print_scores(const Scores *s, const Data *d)
     if (s->items < d->val_items)
         printf("over %s of %s %s (eval_rows)\n", grouped_text(s->items), grouped_text(d->val_items), item_word(d));
     else if (d->epochs)
-        printf("over %s sequences of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
-               grouped_text(s->items), (long long)d->seq);
+        printf("over %s %s of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
+               grouped_text(s->items), item_word(d), (long long)d->seq);
     else if (d->text)
         printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
                grouped_text(s->items), (long long)d->seq, grouped_text(d->val),

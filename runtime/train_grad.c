@@ -27,12 +27,18 @@ static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 {
     if (is_scalar_role(t->role) || t->role == LATHE_SEGMENTS) return 0;
     if (t->role == LATHE_POSITIONS) return m->seq;
+    if (t->role == LATHE_LENGTHS) return m->seq + 1;
+    if (t->role == LATHE_SOURCE_LENGTHS) return m->source_seq + 1;
     return t->role == LATHE_FEATURES && m->vocab ? 0 : class_count(m);
 }
 
 static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor *t, int64_t i, double x)
 {
-    int64_t limit = ids_below(m, t), least = t->role == LATHE_TARGETS && m->recipe.pack ? -1 : 0;
+    int64_t limit = ids_below(m, t), least = t->role == LATHE_TARGETS && lathe_ignores(&m->recipe) ? -1 : 0;
+    bool length = t->role == LATHE_LENGTHS || t->role == LATHE_SOURCE_LENGTHS;
+    if (limit && length && (x < 0 || x >= (double)limit))
+        fail(EXIT_DATA, path, "%s is %.0f: expected a length, 0 to %lld: so many places there are", element_text(t, i),
+             x, (long long)limit - 1);
     if (limit && (x < (double)least || x >= (double)limit))
         fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld, the model's %s being %lld", element_text(t, i), x,
              (long long)least, (long long)limit - 1, t->role == LATHE_POSITIONS ? "sequence" : "vocabulary",

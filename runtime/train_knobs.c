@@ -26,6 +26,9 @@ static const char *const modes[] = {"auto", "min", "max", NULL};
 static const char *const bad_bytes[] = {"replace", "stop", NULL};
 static const char *const orders[] = {"auto", "windows", "epochs", NULL};
 static const char *const documents[] = {"file", "blank", "line", "whole", NULL};
+static const char *const losses[] = {"auto", "target", "all", NULL};
+static const char *const target_lists[] = {"join", "first", "each", NULL};
+static const char *const long_pairs[] = {"cut", "skip", NULL};
 static const char *const tokenizers[] = {"none", "bytes", "chars", "file", NULL};
 
 #define FIELD(f) offsetof(Lathe_recipe, f)
@@ -42,7 +45,9 @@ enum { KNOBS = sizeof knobs / sizeof *knobs };
 
 /* Enums are stored as int. */
 _Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int) &&
-                   sizeof(Lathe_order) == sizeof(int) && sizeof(Lathe_documents) == sizeof(int),
+                   sizeof(Lathe_order) == sizeof(int) && sizeof(Lathe_documents) == sizeof(int) &&
+                   sizeof(Lathe_loss_on) == sizeof(int) && sizeof(Lathe_targets) == sizeof(int) &&
+                   sizeof(Lathe_long) == sizeof(int),
                "enums are ints");
 _Static_assert(KNOBS <= 64, "Trainer.given has a bit for each");
 

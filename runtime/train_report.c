@@ -134,12 +134,19 @@ static void print_epochs(const Report *r)
     char *what = e->n == 1 ? files_text(e->source) : text_of("%d sources", e->n);
     fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
             grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
-    fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
-            grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
+    if (e->order.pairs)
+        fprintf(stderr,
+                "data: %s pairs to evaluate, %s a step; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
+                grouped_text(e->held_rows), grouped_text(r->items_per_step), e->order.bos, e->order.eos, e->order.pad,
+                (long long)tokenizer_size(e->tokenizer));
+    else
+        fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
+                grouped_text(e->order.seq), e->order.pack ? "up to " : "",
+                grouped_text(r->items_per_step * e->order.seq));
     for (int i = 0; i < e->n; i++) {
         const Epoch_source *s = &e->source[i];
         if (e->n > 1) fprintf(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
-        print_sizes(&s->held);
+        if (!e->order.pairs) print_sizes(&s->held);
     }
 }
 
@@ -310,6 +317,23 @@ static void warn_of_waiting(Report *r, int64_t done, double now)
                 (long long)done, 100 * data_share(r), r->data->epochs->readers);
 }
 
+static void show_pairs(Report *r, const char *of, const Pair_sum *s)
+{
+    if (s->pairs == 0) return;
+    char *text = pairs_text(s, &r->data->epochs->order);
+    report_text(r, "%s%s", of, text);
+    free(text);
+}
+
+static void show_first_pairs(Report *r)
+{
+    const Epochs *e = r->data->epochs;
+    for (int i = 0; i < e->n; i++) {
+        const Block *b = mixture_block(e->rows, i);
+        if (b) show_pairs(r, "data: the first ", &b->sum);
+    }
+}
+
 /* The first steps count for less: the mean of the time is over at most the last twenty or so. */
 void report_step(Report *r, int64_t done, Step s)
 {
@@ -328,6 +352,7 @@ void report_step(Report *r, int64_t done, Step s)
     show_progress(r, done, s, now);
     warn_of_spike(r, done, s.loss);
     warn_of_waiting(r, done, now);
+    if (n == 1 && r->data->epochs) show_first_pairs(r);
 }
 
 void report_text(Report *r, const char *fmt, ...)
@@ -416,12 +441,13 @@ bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *su
                 (long long)sum->rows, (long long)sum->predicted, now - r->started));
     report_text(
         r,
-        "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s sequences (%.1f %% padding) | %s tok/s, %s "
+        "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of places do not count) | %s tok/s, %s "
         "sequences/s | data %.1f %%, forward and backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving %.1f %%",
         (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
-        grouped_text(sum->tokens), grouped_text(sum->rows),
+        grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
         places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
         s.data * percent, s.compute * percent, s.update * percent, s.evaluation * percent, s.saving * percent);
+    show_pairs(r, text_of("epoch %lld | ", (long long)number), &sum->pairs);
     free(member);
     return true;
 }

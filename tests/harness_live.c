@@ -278,7 +278,10 @@ static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
     switch (t->role) {
     case LATHE_TOKENS: return (double)below(r, max64(m->vocab, 1));
     case LATHE_TARGETS: /* -1: does not count */
-        return m->recipe.pack ? (double)below(r, m->vocab + 1) - 1 : (double)below(r, max64(m->vocab, 1));
+        return lathe_ignores(&m->recipe) ? (double)below(r, m->vocab + 1) - 1 : (double)below(r, max64(m->vocab, 1));
+    case LATHE_SOURCE: return (double)below(r, m->vocab);
+    case LATHE_LENGTHS: return (double)below(r, m->seq + 1);
+    case LATHE_SOURCE_LENGTHS: return (double)below(r, m->source_seq + 1);
     case LATHE_SEED: return 1234;
     case LATHE_STEP:
     case LATHE_POSITION: return 0;

@@ -224,10 +224,10 @@ local function mean_of(values, ids, ignored)
   return (values * counts):sum() / nn.max(counts:sum(), 1)
 end
 
--- Where documents share a sequence, padding has targets of -1 (data.text { pack = true }).
+-- Padding, and sources of pairs in a sequence, have targets of -1 (data.text { pack = true }, { loss_on = "target" }, data.pairs).
 local function ignored(o) return o.ignore or core.packed() and -1 or nil end
 
-local does_not_count = "an id that does not count; default: none, or -1 where the data packs documents"
+local does_not_count = "an id that does not count; default: none, or -1 where the data has such"
 local cross_entropy_options = options.declare("nn.cross_entropy", { ignore = { "integer", none, does_not_count } })
 
 -- Mean over all ids that count of -log softmax(logits)[id].

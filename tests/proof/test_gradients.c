@@ -45,6 +45,12 @@ static const Case cases[] = {
      "models/llama.lua --config smollm --set layers=2 --set width=18 --set hidden=20 --set seq=6 --set batch=2 "
      "--set vocab=13",
      3},
+    {"gpt, targets of pairs", "grad",
+     "models/gpt.lua --config char --set layers=2 --set width=18 --set heads=3 --set seq=7 --set batch=3 "
+     "--set vocab=13 --set loss_on=target",
+     3},
+    {"encoder and decoder over pairs", "grad", "tests/models/pairs.lua", 3},
+    {"encoder and decoder, accumulated", "train", "tests/models/pairs.lua --set accumulate=2", 3},
     {"lstm20", "grad", "tests/models/lstm20.lua", 4},
     {"char_rnn", "grad", "models/char_rnn.lua --set width=10 --set hidden=9 --set seq=6 --set batch=3 --set vocab=11",
      4},

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     Row_stream *s = open_stream(from, bytes, &o, (int)number(argv[1]), NULL);
     Hash h;
     hash_start(&h);
-    const Rows to = {BATCH, tokens, targets, NULL, NULL};
+    const Rows to = {.n = BATCH, .tokens = tokens, .targets = targets};
     for (; (rows == 0 || taken < rows) && stream_rows(s, &to); taken += BATCH) hash_add(&h, tokens, sizeof tokens);
     double seconds = seconds_now() - begin;
     int code;

@@ -136,7 +136,7 @@ static Mixture *mix(bool pack, int readers, const Mix_part *from)
         part[i] = (Mix_part){.weight = weights[i], .mixed = from ? from[i].mixed : 0};
         part[i].stream = open_stream(source[i], bytes, &o, readers, from ? &from[i].at : NULL);
     }
-    return open_mixture(part, 3, SEQ);
+    return open_mixture(part, 3);
 }
 
 enum { BATCH = 7, BATCHES = 150, ROWS = BATCH * BATCHES };
@@ -144,7 +144,8 @@ enum { BATCH = 7, BATCHES = 150, ROWS = BATCH * BATCHES };
 static void take_batch(Mixture *m, Row *to)
 {
     static int32_t all[4][BATCH * SEQ];
-    CHECK(mixture_rows(m, &(Rows){BATCH, all[0], all[1], all[2], all[3]}));
+    CHECK(mixture_rows(
+        m, &(Rows){.n = BATCH, .tokens = all[0], .targets = all[1], .segments = all[2], .positions = all[3]}));
     for (int r = 0; r < BATCH; r++) {
         memcpy(to[r].tokens, all[0] + r * SEQ, sizeof to->tokens);
         memcpy(to[r].targets, all[1] + r * SEQ, sizeof to->targets);
@@ -165,7 +166,11 @@ static void make_expected(bool pack, Row *row, int *whose)
     for (int k = 0; k < ROWS; k++) {
         int i = whose[k] = turn_by_rule(weights, 3, had, k + 1);
         Row *r = &row[k];
-        CHECK(stream_rows(s[i], &(Rows){1, r->tokens, r->targets, r->segments, r->positions}));
+        CHECK(stream_rows(s[i], &(Rows){.n = 1,
+                                        .tokens = r->tokens,
+                                        .targets = r->targets,
+                                        .segments = r->segments,
+                                        .positions = r->positions}));
         had[i]++;
     }
     for (int i = 0; i < 3; i++) close_stream(s[i]);

@@ -77,7 +77,9 @@ typedef struct Row {
 static bool take_row(Row_stream *s, Row *r)
 {
     memset(r, 0x55, sizeof *r);
-    return stream_rows(s, &(Rows){1, r->tokens, r->targets, r->segments, r->positions});
+    return stream_rows(
+        s, &(Rows){
+               .n = 1, .tokens = r->tokens, .targets = r->targets, .segments = r->segments, .positions = r->positions});
 }
 
 static Order order_of(bool pack, bool shuffle)

@@ -1,0 +1,104 @@
+# pairs.sh: training on pairs of source and target: an encoder and a decoder, killed at random steps and resumed with other
+# readers and threads, the same bytes as without; what is long, empty or misnamed; a gpt whose loss counts targets alone, on
+# pairs and on chats; real pairs where they are at hand.  2 kills; 20 with LATHE_LONG=1.
+set -eu
+kills=2
+[ -z "${LATHE_LONG:-}" ] || kills=20
+steps=$((100 + 30 * kills))
+awk 'BEGIN {
+    print "id\tsource\ttarget"
+    for (i = 0; i < 1500; i++) {
+        x = (x * 1103515245 + 12345) % 2147483648
+        word = substr("etaoinshrdlucmfwypvbgkqjxz", x % 17 + 1, 1 + x % 9)
+        print i "\t" i % 10 i % 7 " " word "\t" word word
+    }
+}' >"$TMP/pairs.tsv"
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+# must COMMAND…: must go well
+must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+# refuse CODE WORDS COMMAND…
+refuse() {
+    wanted=$1 words=$2
+    shift 2
+    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
+    [ $code = "$wanted" ] && grep -q -- "$words" "$TMP/said" || tell "exit code $code: $*"
+}
+must "$LATHE" build tests/models/pairs.lua --set vocab=259 --set width=24 --set source_seq=10 --set seq=14 --set batch=4 --set accumulate=2 -o "$TMP/pairs"
+trainer="$TMP/pairs/trainer"
+start="--data $TMP/pairs.tsv --steps $steps --seed 7 --eval-every 25 --save-every 7 --set shuffle_tokens=3000"
+
+# shellcheck disable=SC2086
+must "$trainer" train $start --out "$TMP/whole" --threads 1 --readers 1
+grep -q 'bos 257, eos 256, pad 258' "$TMP/said" || tell "no word of the special tokens"
+grep -q 'data: the first .* pairs, sources of .* padding' "$TMP/said" || tell "no statistics"
+
+random=4711 resumed=0
+for k in $(seq $kills); do
+    before=$( { wc -l <"$TMP/run/metrics.jsonl"; } 2>/dev/null || echo 0)
+    # shellcheck disable=SC2086
+    "$trainer" train $start --out "$TMP/run" --threads $((1 + k % 3)) --readers $((1 + 3 * (k % 2))) >"$TMP/said" 2>&1 &
+    process=$!
+    random=$(((random * 1103515245 + 12345) % 2147483648))
+    wanted=$((before + 9 + random / 65536 % 30))
+    while kill -0 $process 2>/dev/null; do
+        [ "$( { wc -l <"$TMP/run/metrics.jsonl"; } 2>/dev/null || echo 0)" -lt $wanted ] || break
+        sleep 0.01
+    done
+    kill -KILL $process 2>/dev/null || { wait $process; break; }
+    wait $process || true
+    if [ -d "$TMP/run/checkpoints/latest" ]; then start=--resume resumed=$((resumed + 1)); fi
+done
+# shellcheck disable=SC2086
+must "$trainer" train $start --out "$TMP/run" --readers 2
+[ $resumed -ge 1 ] || tell "nothing was resumed"
+for file in model optimizer; do
+    cmp "$TMP/whole/checkpoints/step-$steps/$file.safetensors" "$TMP/run/checkpoints/step-$steps/$file.safetensors"
+done
+for run in whole run; do sed 's/"tok_s":[^,]*,//; s/,"time":.*//' "$TMP/$run/metrics.jsonl" >"$TMP/$run.lines"; done
+cmp "$TMP/whole.lines" "$TMP/run.lines"
+echo "note: killed $kills times, resumed $resumed times"
+
+# what the user says, and what does not fit
+must "$trainer" train --data "$TMP/pairs.tsv" --epochs 1 --set on_long=skip --set buckets=0 --out "$TMP/skip"
+grep -q '^epoch 1 | .* left out, being longer than fits' "$TMP/said" || tell "nothing is said of what was left out"
+printf '{"source": "ab", "target": "cd"}\n{"source": "ab"}\n{"source": "a", "target": ""}\n' >"$TMP/bad.jsonl"
+refuse 3 'bad.jsonl:2: error: there is no field "target"' "$trainer" train --data "$TMP/bad.jsonl" --steps 1 --set val_fraction=0 --out "$TMP/bad"
+must "$trainer" train --data "$TMP/bad.jsonl" --steps 9 --set val_fraction=0 --set bad_records=1000 --out "$TMP/bad"
+refuse 3 'did you mean "source"' "$trainer" train --data "$TMP/pairs.tsv" --steps 1 --set text_field=sauce --set target_field=target --out "$TMP/bad"
+refuse 2 'a decoder begins with a token' "$trainer" train --data "$TMP/pairs.tsv" --steps 1 --set bos=none --out "$TMP/bad"
+refuse 3 'expected a pair' "$trainer" train --data ARCHITECTURE.md --steps 1 --set val_fraction=0 --out "$TMP/bad"
+
+# one sequence: the loss counts targets, or all, or there is a word
+must "$LATHE" build models/gpt.lua --config char --set layers=1 --set width=32 --set heads=2 --set seq=40 --set batch=8 --set vocab=256 \
+    --set tokenizer=bytes --set pack=true -o "$TMP/gpt"
+awk -F '\t' '{ print $2 "\t" (NR > 1 ? "yes" : $3) }' "$TMP/pairs.tsv" >"$TMP/yes.tsv" # what is said to it is not to be foreseen
+must "$TMP/gpt/trainer" train --data "$TMP/yes.tsv" --steps 60 --set warmup=0 --set lr=5e-3 --out "$TMP/target"
+grep -q '% of places do not count' "$TMP/said" || tell "no word of what does not count"
+must "$TMP/gpt/trainer" train --data "$TMP/yes.tsv" --steps 60 --set warmup=0 --set lr=5e-3 --set loss_on=all --out "$TMP/all"
+loss() { sed -n '/"split":"val"/s/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/$1/metrics.jsonl" | tail -n 1; }
+awk "BEGIN { exit !($(loss target) < 0.5 && $(loss all) > 1) }" || tell "targets $(loss target), all $(loss all)"
+must "$TMP/gpt/trainer" eval --out "$TMP/target" --json
+own=$(sed -n 's/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/said")
+awk "BEGIN { d = $own - $(loss target); exit !(d < 1e-6 && -d < 1e-6) }" || tell "eval says $own, train said $(loss target)"
+for i in 1 2 3 4 5 6 7 8 9; do
+    printf '{"messages": [{"role": "user", "content": "%s?"}, {"role": "assistant", "content": "%s!"}]}\n' $i$i$i $i$i$i
+done >"$TMP/chat.jsonl"
+must "$TMP/gpt/trainer" train --data "$TMP/chat.jsonl" --steps 150 --set val_fraction=0 --set lr=3e-3 --out "$TMP/chat"
+must "$TMP/gpt/trainer" generate --out "$TMP/chat" --prompt 'user:
+555?
+
+assistant:
+' --tokens 5 --set temperature=0
+grep -q '^555!' "$TMP/said" || tell "the chat was not learnt"
+must "$LATHE" build models/gpt.lua --config char --set layers=1 --set width=32 --set heads=2 --set seq=40 --set batch=8 --set vocab=256 \
+    --set tokenizer=bytes -o "$TMP/plain"
+refuse 3 'build it with --set loss_on=target' "$TMP/plain/trainer" train --data "$TMP/pairs.tsv" --steps 1 --out "$TMP/bad"
+refuse 2 'was built to count every token' "$TMP/plain/trainer" train --data "$TMP/pairs.tsv" --steps 1 --set loss_on=target --out "$TMP/bad"
+must "$TMP/plain/trainer" train --data "$TMP/pairs.tsv" --steps 3 --set loss_on=all --out "$TMP/plain-all"
+
+data=$DATA/e2e-cleaned
+[ -e "$data/devel-fixed.no-ol.csv" ] || { echo "note: no e2e-cleaned: not trained on"; exit 0; }
+must "$LATHE" build tests/models/pairs.lua --set vocab=259 --set width=48 --set heads=4 --set source_seq=96 --set seq=96 --set batch=8 \
+    --set source=mr --set target=ref -o "$TMP/e2e"
+must "$TMP/e2e/trainer" train --data "$data/devel-fixed.no-ol.csv" --steps 100 --out "$TMP/e2e-run"
+awk "BEGIN { exit !($(loss e2e-run) < 2.7) }" || tell "loss $(loss e2e-run)"
