@@ -59,7 +59,7 @@ static void list_side(const char *folder, bool validation, char *marks)
     Row_stream *s = open_stream(from, bytes, &o, 2, NULL);
     int32_t tokens[SEQ + 1] = {0};
     memset(marks, 0, ALL);
-    while (stream_rows(s, &(Rows){1, tokens, NULL, NULL, NULL}))
+    while (stream_rows(s, &(Rows){.n = 1, .tokens = tokens}))
         for (int i = 0; i < SEQ; i++) {
             int k = 0;
             if (tokens[i] != '<') continue;
