@@ -49,10 +49,10 @@ enum { LEARNT_PART = 1 << 22 };
 
 static Token_kind kind_named(const char *name)
 {
-    static const char *const names[] = {"bytes", "chars", "words", "bpe"};
-    for (int i = 0; i < 4; i++)
+    static const char *const names[] = {"bytes", "chars", "words", "bpe", "unigram"};
+    for (int i = 0; i < 5; i++)
         if (strcmp(name, names[i]) == 0) return (Token_kind)i;
-    fail(EXIT_USAGE, NULL, "--kind %s: expected bpe, words, chars or bytes", name);
+    fail(EXIT_USAGE, NULL, "--kind %s: expected bpe, unigram, words, chars or bytes", name);
 }
 
 static void check_learning(const Learning *l)
@@ -60,11 +60,15 @@ static void check_learning(const Learning *l)
     if (l->kind == TOKEN_BPE && (l->size < 257 || l->size > 1 << 20))
         fail(EXIT_USAGE, NULL, "--size %lld: a BPE has 257 to 1048576 tokens: the 256 bytes, and what is made of them",
              (long long)l->size);
-    if (l->kind != TOKEN_BPE && l->pattern) fail(EXIT_USAGE, NULL, "--pattern is for --kind bpe");
+    if (l->kind == TOKEN_UNIGRAM && (l->size < 300 || l->size > 1 << 20))
+        fail(EXIT_USAGE, NULL,
+             "--size %lld: a unigram model has 300 to 1048576 tokens: <unk>, the 256 bytes, and what is found",
+             (long long)l->size);
+    if (l->kind < TOKEN_BPE && l->pattern) fail(EXIT_USAGE, NULL, "--pattern is for --kind bpe and unigram");
     if (l->kind != TOKEN_WORDS && (l->lower || l->punctuation))
         fail(EXIT_USAGE, NULL, "--lower and --punctuation are for --kind words");
     if (l->kind < TOKEN_WORDS && (l->size || l->special->n))
-        fail(EXIT_USAGE, NULL, "--size and --special are for --kind bpe and words");
+        fail(EXIT_USAGE, NULL, "--size and --special are for --kind bpe, unigram and words");
 }
 
 static void write_tokenizer(const Tokenizer *t, const char *folder)
@@ -102,12 +106,12 @@ static int train(int argc, char **argv)
     const char *kind = "bpe", *out = NULL;
     Learning l = {.special = (struct Words *)&special};
     const Flag flags[] = {
-        {"--kind", FLAG_TEXT, &kind, "KIND", "bpe (default), words, chars or bytes"},
-        {"--size", FLAG_COUNT, &l.size, "N", "tokens, special ones included (bpe: default 16384; words: all)"},
+        {"--kind", FLAG_TEXT, &kind, "KIND", "bpe (default), unigram, words, chars or bytes"},
+        {"--size", FLAG_COUNT, &l.size, "N", "tokens, special ones included (bpe, unigram: default 16384; words: all)"},
         {"--out", FLAG_TEXT, &out, "DIR", "folder for tokenizer.json"},
-        {"--least", FLAG_COUNT, &l.least, "N", "pairs and words that occur less often are left out (2)"},
+        {"--least", FLAG_COUNT, &l.least, "N", "bpe, words: pairs and words that occur less often are left out (2)"},
         {"--pattern", FLAG_TEXT, &l.pattern, "NAME|REGEX",
-         "bpe: how text is cut: gpt2 (default), gpt4, llama3, qwen2, o200k, or a regular expression"},
+         "bpe, unigram: how text is cut: gpt2 (default), gpt4, llama3, qwen2, o200k, or a regular expression"},
         {"--special", FLAG_TEXTS, &special, "TEXT", "a token of its own, such as '<|endoftext|>'; may be repeated"},
         {"--lower", FLAG_ON, &l.lower, "", "words: in lower case"},
         {"--punctuation", FLAG_ON, &l.punctuation, "", "words: punctuation marks are words"},
@@ -120,7 +124,7 @@ static int train(int argc, char **argv)
     take_command_line(&c, argc, argv, 2, &inputs);
     need_flag(&c, "--out DIR", out);
     l.kind = kind_named(kind);
-    if (l.kind == TOKEN_BPE && !l.size) l.size = 16384;
+    if (l.kind >= TOKEN_BPE && !l.size) l.size = 16384;
     check_learning(&l);
     if (!l.least) l.least = 2;
     if (l.kind != TOKEN_BYTES) need_inputs(&c, &inputs);

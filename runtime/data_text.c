@@ -167,7 +167,7 @@ Text_data *open_text(const Words *paths, Tokenizer *v, int64_t limit)
     t->file = must_alloc(sizeof *t->file * (size_t)t->n);
     t->tokenizer = v;
     for (int i = 0; i < t->n; i++) map_file(&t->file[i], paths->at[i]);
-    if (v->kind == TOKEN_WORDS || v->kind == TOKEN_BPE) {
+    if (v->kind != TOKEN_BYTES && v->kind != TOKEN_CHARS) {
         list_all_tokens(t, v);
         return t;
     }

@@ -215,6 +215,30 @@ void encode_piece(Pieces *p, const char *at, int64_t n, Ids *out);
  * and byte_id[] have the bytes. */
 void learn_merges(Tokenizer *t, const Strings *piece, const int64_t *count, int64_t size, int64_t least);
 
+/* ------------------------------------------------------------------ data_token_seeds.c, data_token_em.c: unigram
+ * models */
+
+typedef struct Corpus { /* distinct words of a text, 0xff behind each */
+    const char *text;
+    int64_t bytes, words;
+    const int64_t *begin, *count; /* [words] where each is, and how often it occurs */
+} Corpus;
+
+typedef struct Seed { /* a string that may become a token */
+    const char *at;
+    int bytes;
+    double count, cover; /* cover: count times characters */
+} Seed;
+enum { SEED_CHARACTERS = 16, SEED_BYTES = 64, LONGEST_WORD = 1024 };
+
+Seed *find_seeds(const Corpus *c, int64_t *n); /* of several characters, each string once or twice */
+/* Puts the tokens behind those that t has, with their scores, until there are `size` more: all of `single`, the
+ * characters that words are made of, which occur `count` times, and the best strings. */
+void learn_unigram(Tokenizer *t, const Corpus *c, const Strings *single, const double *count, int64_t size);
+
+/* data_token_corpus.c: the same from pieces and how often each occurs. */
+void learn_corpus(Tokenizer *t, const Strings *piece, const int64_t *count, int64_t size);
+
 /* ------------------------------------------------------------------ data_token_words.c: words */
 
 /* The next word of text[*from … n), with *from after it; false: there is none.  word: room for 4 n bytes and more. */
@@ -246,6 +270,7 @@ void take_split(Tokenizer *t, const json_t *part);
 
 void take_unigram(Tokenizer *t, json_t *all, json_t *model);
 void set_scores(Tokenizer *t, double least); /* trie, and unknown_score from the least of all scores */
+void finish_scores(Tokenizer *t); /* learnt ones: those of bytes so low that text does not spell their names */
 
 static inline void need_ids(Ids *ids, int64_t more)
 {

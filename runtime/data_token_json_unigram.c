@@ -69,6 +69,15 @@ void set_scores(Tokenizer *t, double least)
     }
 }
 
+void finish_scores(Tokenizer *t)
+{
+    double least = 0;
+    for (int32_t id = 0; id < t->n; id++) least = t->score[id] < least ? t->score[id] : least;
+    least = 10 * least - 100;
+    for (int b = 0; b < 256; b++) t->score[t->byte_id[b]] = least;
+    set_scores(t, least);
+}
+
 /* No token has a blank but as its first letter, and the blank is one: so nothing reaches over the place before one. */
 static bool blanks_begin(const Tokenizer *t)
 {

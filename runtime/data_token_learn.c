@@ -51,14 +51,19 @@ static void open_words(Learner *s)
     add_specials(s, true);
 }
 
-/* Bytes are numbered in the order of their letters, as GPT-2's; special tokens follow all others. */
-static void open_bpe(Learner *s)
+static void take_expression(Learner *s)
 {
     char *fault = NULL;
     const char *pattern = s->what.pattern ? s->what.pattern : "gpt2";
     if (!add_split(s->t, pattern, false, false, &fault))
         fail(EXIT_USAGE, NULL, "--pattern %s: expected gpt2, gpt4, llama3, qwen2, o200k or a regular expression: %s",
              pattern, fault);
+}
+
+/* Bytes are numbered in the order of their letters, as GPT-2's; special tokens follow all others. */
+static void open_bpe(Learner *s)
+{
+    take_expression(s);
     for (uint32_t letter = 0; letter < 0x200; letter++) {
         int byte = byte_of_letter(letter);
         if (byte < 0) continue;
@@ -68,13 +73,25 @@ static void open_bpe(Learner *s)
     s->splitter = open_splitter(s->t, (const char *const *)&s->t->path);
 }
 
+/* <unk>, then the bytes, for what no other token covers. */
+static void open_unigram(Learner *s)
+{
+    Tokenizer *t = s->t;
+    take_expression(s);
+    t->unknown = add_string(&t->token, "<unk>", 5, false);
+    add_special(t, "<unk>", 5, t->unknown, false, false);
+    for (int b = 0; b < 256; b++) t->byte_id[b] = add_string(&t->token, (char[]){(char)b}, 1, false);
+    add_specials(s, false);
+    s->splitter = open_splitter(t, (const char *const *)&t->path);
+}
+
 Learner *open_learner(const Learning *what)
 {
     Learner *s = must_alloc(sizeof *s);
     s->what = *what;
     s->t = new_tokenizer(what->kind, "text");
     switch (what->kind) {
-    case TOKEN_UNIGRAM:
+    case TOKEN_UNIGRAM: open_unigram(s); break;
     case TOKEN_BYTES: break;
     case TOKEN_CHARS: s->t->id = must_alloc(sizeof *s->t->id * CODE_POINTS); break;
     case TOKEN_WORDS: open_words(s); break;
@@ -138,10 +155,10 @@ static void count_characters(Learner *s, const char *text, int64_t n)
 static void count_stretch(Learner *s, const char *text, int64_t n)
 {
     switch (s->what.kind) {
-    case TOKEN_UNIGRAM:
     case TOKEN_BYTES: break;
     case TOKEN_CHARS: count_characters(s, text, n); break;
     case TOKEN_WORDS: count_words(s, text, n); break;
+    case TOKEN_UNIGRAM:
     case TOKEN_BPE: split_text(s->splitter, text, n, count_piece, s); break;
     }
 }
@@ -193,18 +210,33 @@ static void make_words(Learner *s)
     finish_tokens(s->t);
 }
 
-static void make_bpe(Learner *s)
+/* Behind all others: from the special token `first` on. */
+static void number_specials(Learner *s, int first)
 {
     Tokenizer *t = s->t;
-    learn_merges(t, &s->seen, s->count, s->what.size - t->specials, s->what.least);
-    for (int i = 0; i < t->specials; i++) {
+    for (int i = first; i < t->specials; i++) {
         Special *own = &t->special[i];
         if (find_string(&t->token, own->text, own->bytes) >= 0)
             fail(EXIT_USAGE, NULL, "the special token %s is one that text gives, too; choose another, such as <|%s|>",
                  own->text, own->text);
         own->id = add_string(&t->token, own->text, own->bytes, false);
     }
-    finish_tokens(t);
+}
+
+static void make_bpe(Learner *s)
+{
+    learn_merges(s->t, &s->seen, s->count, s->what.size - s->t->specials, s->what.least);
+    number_specials(s, 0);
+    finish_tokens(s->t);
+}
+
+static void make_unigram(Learner *s)
+{
+    Tokenizer *t = s->t;
+    learn_corpus(t, &s->seen, s->count, s->what.size - t->token.n - (t->specials - 1));
+    number_specials(s, 1);
+    t->n = t->token.n;
+    finish_scores(t);
 }
 
 Tokenizer *close_learner(Learner *s)
@@ -212,8 +244,8 @@ Tokenizer *close_learner(Learner *s)
     Tokenizer *t = s->t;
     if (s->splitter) close_splitter(s->splitter);
     switch (s->what.kind) {
-    case TOKEN_UNIGRAM:
     case TOKEN_BYTES: t->n = 256; break;
+    case TOKEN_UNIGRAM: make_unigram(s); break;
     case TOKEN_CHARS: number_characters(t); break;
     case TOKEN_WORDS: make_words(s); break;
     case TOKEN_BPE: make_bpe(s); break;

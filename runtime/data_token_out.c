@@ -23,10 +23,28 @@ static char *name_of(const Tokenizer *t, int32_t id, size_t *bytes)
     const char *at = string_at(&t->token, id, &n);
     bool found = n > 0 && find_string(&t->token, at, n) == id;
     if (t->kind == TOKEN_BPE && found) return letters_of_bytes(at, n, bytes);
+    if (t->kind == TOKEN_UNIGRAM && n == 1 && !found) {
+        *bytes = 6;
+        return text_of("<0x%02X>", (unsigned)(unsigned char)at[0]);
+    }
     char *own = must_alloc((size_t)n + 1);
     if (n) memcpy(own, at, (size_t)n);
     *bytes = (size_t)n;
     return own;
+}
+
+/* Of a unigram model: [[token, log probability], …]; special tokens behind it are among the added ones alone. */
+static json_t *pieces_json(const Tokenizer *t)
+{
+    json_t *all = json_array();
+    for (int32_t id = 0; id < t->n; id++) {
+        size_t n;
+        char *name = name_of(t, id, &n);
+        if (id == t->unknown || !special_with(t, id))
+            json_array_append_new(all, json_pack("[o, f]", json_stringn(name, n), t->score[id]));
+        free(name);
+    }
+    return all;
 }
 
 static json_t *vocab_json(const Tokenizer *t)
@@ -82,6 +100,9 @@ static json_t *unknown_json(const Tokenizer *t)
 
 static json_t *model_json(const Tokenizer *t)
 {
+    if (t->kind == TOKEN_UNIGRAM)
+        return json_pack("{s:s, s:i, s:b, s:o}", "type", "Unigram", "unk_id", (int)t->unknown, "byte_fallback", 1,
+                         "vocab", pieces_json(t));
     if (t->kind == TOKEN_WORDS)
         return json_pack("{s:s, s:o, s:o}", "type", "WordLevel", "vocab", vocab_json(t), "unk_token", unknown_json(t));
     json_t *all =
@@ -115,6 +136,10 @@ static json_t *pre_tokenizer_json(const Tokenizer *t)
         return json_pack("{s:s, s:[{s:s}, {s:s, s:s}]}", "type", "Sequence", "pretokenizers", "type", "WhitespaceSplit",
                          "type", "Punctuation", "behavior", "Isolated");
     }
+    if (t->kind == TOKEN_UNIGRAM) {
+        for (int i = 0; i < t->stages; i++) json_array_append_new(list, stage_json(&t->stage[i]));
+        return json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", list);
+    }
     bool last = t->stages && strcmp(t->stage[t->stages - 1].pattern, published_pattern("gpt2")) == 0 &&
                 !t->stage[t->stages - 1].only;
     for (int i = 0; i < t->stages - last; i++) json_array_append_new(list, stage_json(&t->stage[i]));
@@ -139,14 +164,19 @@ static json_t *added_json(const Tokenizer *t)
     return all;
 }
 
+static json_t *decoder_json(const Tokenizer *t)
+{
+    if (t->kind == TOKEN_WORDS) return json_null();
+    if (t->kind == TOKEN_BPE) return byte_level(true, true);
+    return json_pack("{s:s, s:[{s:s}, {s:s}]}", "type", "Sequence", "decoders", "type", "ByteFallback", "type", "Fuse");
+}
+
 char *hf_text(const Tokenizer *t)
 {
-    bool words = t->kind == TOKEN_WORDS;
-    json_t *all = json_pack("{s:s, s:n, s:n, s:o, s:o, s:o, s:n, s:o, s:o}", "version", "1.0", "truncation", "padding",
-                            "added_tokens", added_json(t), "normalizer",
-                            t->lower ? json_pack("{s:s}", "type", "Lowercase") : json_null(), "pre_tokenizer",
-                            pre_tokenizer_json(t), "post_processor", "decoder",
-                            words ? json_null() : byte_level(true, true), "model", model_json(t));
+    json_t *all = json_pack(
+        "{s:s, s:n, s:n, s:o, s:o, s:o, s:n, s:o, s:o}", "version", "1.0", "truncation", "padding", "added_tokens",
+        added_json(t), "normalizer", t->lower ? json_pack("{s:s}", "type", "Lowercase") : json_null(), "pre_tokenizer",
+        pre_tokenizer_json(t), "post_processor", "decoder", decoder_json(t), "model", model_json(t));
     bug_if(!all);
     char *text = json_dumps(all, JSON_INDENT(1));
     json_decref(all);

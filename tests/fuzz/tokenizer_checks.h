@@ -9,8 +9,9 @@ enum { TEXT_TRIED = 400 };
 /* All that text gives comes back: every byte has a token, and nothing is added or left out. */
 static bool keeps_all(const Tokenizer *t)
 {
-    bool all = t->kind == TOKEN_BYTES || t->kind == TOKEN_BPE;
-    for (int b = 0; t->kind == TOKEN_BPE && b < 256; b++) all = all && t->byte_id[b] >= 0;
+    bool unigram = t->kind == TOKEN_UNIGRAM && !t->normals && !t->blank_sign, pieces = t->kind == TOKEN_BPE || unigram;
+    bool all = t->kind == TOKEN_BYTES || pieces;
+    for (int b = 0; pieces && b < 256; b++) all = all && t->byte_id[b] >= 0;
     for (int i = 0; i < t->stages; i++) all = all && !t->stage[i].only;
     for (int i = 0; i < t->specials; i++) all = all && !t->special[i].left && !t->special[i].right;
     return all && !t->prefix_space && t->n >= 256;

@@ -36,6 +36,11 @@ cat two.txt two.txt >four.txt
 same out four.txt
 works "$lathe" tokenize train --kind words --out words --lower --punctuation t.txt
 works "$lathe" tokenize train --kind chars --out chars t.txt
+works "$lathe" tokenize train --kind unigram --size 310 --special '<|end|>' --out uni t.txt
+says 'uni/tokenizer.json: Unigram of [23][0-9]* tokens' out
+works "$lathe" tokenize encode --tokenizer uni --out u.bin t.txt
+works "$lathe" tokenize decode --tokenizer uni u.bin
+same out t.txt
 works "$lathe" tokenize encode --tokenizer chars --out c.bin t.txt
 works "$lathe" tokenize decode --tokenizer chars c.bin
 same out t.txt
@@ -118,6 +123,14 @@ rm -r named/tok
 refuses 3 'gpt.lua:[0-9]*: error: the tokenizer .*named/tok is not there any more; add --tokenizer FILE' of-file/trainer train --data t.txt --steps 2 --out x
 works of-file/trainer train --resume --out run-named --steps 8
 
+works $gpt train --tokenizer uni --data t.txt --steps 3 --out run-uni
+works $gpt generate --out run-uni --prompt 'the cat' --tokens 5
+says '^the cat' out
+head -c -1 uni/tokenizer.json >want.json
+same run-uni/tokenizer.json want.json
+works "$lathe" data info t.txt --tokenizer uni
+says 'unknown     0 ' out
+
 works $gpt train --resume --out run-words --tokenizer tok --steps 4
 says 'the tokenizer is not the one that the checkpoint was trained with' err
 
@@ -165,6 +178,7 @@ echo '[1, 400]' >high.json
 refuses 3 'high.json:1: token 1: error: is id 400, and' "$lathe" tokenize decode --tokenizer tok high.json
 refuses 2 'tokenize train has no option --sise; did you mean --size' "$lathe" tokenize train --sise 3 --out x t.txt
 refuses 2 '--size 20: a BPE has 257 to' "$lathe" tokenize train --size 20 --out x t.txt
+refuses 2 '--size 20: a unigram model has 300 to' "$lathe" tokenize train --kind unigram --size 20 --out x t.txt
 refuses 2 'tokenize encode needs --out FILE' "$lathe" tokenize encode --tokenizer tok t.txt
 refuses 2 'tokenize: expected train, encode or decode, found trian' "$lathe" tokenize trian
 refuses 2 '--pattern (: expected gpt2, gpt4, .* missing closing parenthesis' "$lathe" tokenize train --pattern '(' --out x t.txt

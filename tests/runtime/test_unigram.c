@@ -1,5 +1,6 @@
 /* test_unigram.c: Unigram models: ids that Hugging Face's tokenizers and SentencePiece gave
- * (tests/reference/unigram.py), files that load again as the same, cuts that change nothing, damaged tables. */
+ * (tests/reference/unigram.py), cuts that change nothing; learning: the same twice, the best of all ways to cut, saved
+ * and loaded. */
 #include "tokenizers.h"
 
 #include <unistd.h>
@@ -65,11 +66,127 @@ static void check_bytes(void)
     free_tokenizer(t);
 }
 
+/* ------------------------------------------------------------------ learning */
+
+static const char *const parts[] = {"the ",   "king ",   "queen ", "walks ", "walked ", "walking ",     "and ",
+                                    "talks ", "talked ", "a ",     "child ", "\n",      "\xe4\xb8\xad", ", "};
+
+static char *some_text(int64_t *n)
+{
+    char *text = malloc(1 << 17), *to = text;
+    for (int i = 0; i < 12000; i++) {
+        const char *part = parts[draw(14)];
+        memcpy(to, part, strlen(part));
+        to += strlen(part);
+    }
+    *n = to - text;
+    return text;
+}
+
+static Tokenizer *learnt(const char *text, int64_t n, int64_t size)
+{
+    Words special = {0};
+    add_word(&special, "<|end|>");
+    Learning l = {.kind = TOKEN_UNIGRAM, .size = size, .least = 2, .special = &special};
+    Learner *s = open_learner(&l);
+    learn_from(s, text, n);
+    return close_learner(s);
+}
+
+/* The log probability of the best way to cut text, by trying all tokens at all places of its beginnings. */
+static double best_score(const json_t *vocab, const char *text, int64_t n)
+{
+    double best[64] = {0};
+    for (int64_t end = 1; end <= n; end++) {
+        size_t i;
+        json_t *piece;
+        best[end] = -1e9;
+        json_array_foreach(vocab, i, piece)
+        {
+            const json_t *token = json_array_get(piece, 0);
+            int64_t bytes = (int64_t)json_string_length(token);
+            if (i < 257 || bytes > end || memcmp(text + end - bytes, json_string_value(token), (size_t)bytes)) continue;
+            double score = best[end - bytes] + json_real_value(json_array_get(piece, 1));
+            if (score > best[end]) best[end] = score;
+        }
+    }
+    return best[n];
+}
+
+/* Of letters that the text has, in other words. */
+static void check_word(Encoder *e, const json_t *vocab)
+{
+    static const char letters[] = "thekingquwalsdc";
+    char word[40] = " ";
+    int64_t n = 1 + draw(30);
+    for (int64_t i = 1; i < n; i++) word[i] = letters[draw(sizeof letters - 1)];
+    Ids ids = {0};
+    double score = 0, want = best_score(vocab, word, n);
+    encode_bytes(e, word, n, &ids);
+    for (int64_t i = 0; i < ids.n; i++)
+        score += json_real_value(json_array_get(json_array_get(vocab, (size_t)ids.at[i]), 1));
+    expect(score > want - 1e-9 && score < want + 1e-9, "\"%s\": %g, and %g is the best", word, score, want);
+    free_ids(&ids);
+}
+
+static void check_best(const Tokenizer *t)
+{
+    char *text = tokenizer_text(t);
+    json_t *all = json_loads(text, JSON_ALLOW_NUL, NULL), *model = json_object_get(all, "model");
+    Encoder *e = open_encoder(t);
+    for (int k = 0; k < 200; k++) check_word(e, json_object_get(model, "vocab"));
+    close_encoder(e);
+    json_decref(all);
+    free(text);
+}
+
+static Tokenizer *saved_and_loaded(const Tokenizer *t)
+{
+    char *path = text_of("%s/tokenizer.json", temp_folder()), *saved = tokenizer_text(t);
+    FILE *f = fopen(path, "w");
+    expect(f && fputs(saved, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
+    free(saved);
+    return load_tokenizer(path);
+}
+
+static void compare_ids(const Tokenizer *t, const Tokenizer *loaded, const char *text, int64_t n)
+{
+    Ids a = {0}, b = {0};
+    Encoder *x = open_encoder(t), *y = open_encoder(loaded);
+    encode_bytes(x, text, n, &a);
+    encode_bytes(y, text, n, &b);
+    expect(same_ids(&a, &b) && a.n > 0 && a.n < 15000, "saved and loaded: %lld ids", (long long)a.n);
+    close_encoder(x);
+    close_encoder(y);
+    free_ids(&a);
+    free_ids(&b);
+}
+
+static void check_learning(void)
+{
+    int64_t n;
+    char *text = some_text(&n);
+    Tokenizer *t = learnt(text, n, 300), *again = learnt(text, n, 300), *loaded = saved_and_loaded(t);
+    expect(tokenizer_hash(t) == tokenizer_hash(again), "learnt twice");
+    expect(tokenizer_size(t) <= 300 && special_id(t, "<|end|>") == tokenizer_size(t) - 1, "its size, its last token");
+    expect(token_of_text(t, " the") > 0 && token_of_text(t, " queen") > 0 && token_of_text(t, "\xe4\xb8\xad") > 0,
+           "its words");
+    check_texts(t, "learnt", true);
+    expect(check_cuts(t, "learnt") > 500, "cuts");
+    check_best(t);
+    compare_ids(t, loaded, text, n);
+    free_tokenizer(t);
+    free_tokenizer(again);
+    free_tokenizer(loaded);
+    free(text);
+}
+
 int main(void)
 {
     static const char *const names[] = {"always", "words", "never", "whole", "table"};
     random_numbers = rng_of(12);
     for (int i = 0; i < 5; i++) check_recorded_tokenizer(names[i]);
     check_bytes();
+    check_learning();
     return finish();
 }
