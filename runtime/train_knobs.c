@@ -42,6 +42,7 @@ static const Run_knob knobs[] = {
 #include "train_recipe.h"
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
+_Static_assert(KNOBS <= 64, "Trainer.given has a bit for each");
 
 /* Enums are stored as int. */
 _Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int) &&

@@ -225,6 +225,15 @@ static const struct {
     {"{\"a\": , \"text\": \"a\"}", "expected a value, found ','"},
     {"{\"text\": \"\\x\"}", "expected one of \"\\/bfnrtu after a backslash, found 'x'"},
     {"{\"text\": \"\\u12g4\"}", "expected four hexadecimal digits after \\u"},
+    {"{\"messages\": \"a\"}", "expected '[', a list of messages, found '\"'"},
+    {"{\"messages\": []}", "expected '{' of a message, found ']'"},
+    {"{\"messages\": [{\"role\": \"assistant\"}]}", "a message has no content"},
+    {"{\"messages\": [{\"content\": \"a\"}]}", "a message has no role"},
+    {"{\"messages\": [{\"role\": \"gpt\", \"content\": \"a\"}]}",
+     "the role of a message is system, developer, user, assistant or tool, and this is \"gpt\""},
+    {"{\"messages\": [{\"role\": \"assistant\", \"content\": null}]}", "the content of a message is no string"},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", "no message is the assistant's"},
+    {"{\"prompt\": \"a\", \"target\": \"b\"}", "there are fields \"prompt\" and \"target\""},
     {"{\"text\": \"a\tb\"}", "expected \" at the end of a string, found byte 0x09"},
 };
 
