@@ -302,6 +302,19 @@ static int64_t cut_characters(const char *text, int64_t n)
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+/* Between an ideograph, a letter of kana or hangul, and one of 。 、 ！ ， ？: published patterns match letters in runs
+ * of letters alone, and those marks in pieces that begin with them, or go on with letters behind them. */
+static bool is_wide_end(const char *text, int64_t n, int64_t k)
+{
+    static const char marks[][4] = {"\xe3\x80\x82", "\xe3\x80\x81", "\xef\xbc\x81", "\xef\xbc\x8c", "\xef\xbc\x9f"};
+    uint32_t code = 0;
+    bool mark = false;
+    if (k < 3 || k + 3 > n || decode_utf8((const unsigned char *)text + k - 3, 3, &code) != 3) return false;
+    for (int i = 0; i < 5; i++) mark = mark || memcmp(text + k, marks[i], 3) == 0;
+    return mark && ((code >= 0x4e00 && code < 0x9fa6) || (code >= 0x3041 && code < 0x3097) ||
+                    (code >= 0x30a1 && code < 0x30fb) || (code >= 0xac00 && code < 0xd7a4));
+}
+
 /* Words: behind a blank, which belongs to none.  Unigram models without patterns: before a blank, which begins a piece.
  * Published patterns: between a letter and a blank: letters are
  * matched by runs of letters alone, which a blank ends as the end of the text does; no expression looks back, and those
@@ -311,6 +324,7 @@ static bool may_cut(const Tokenizer *t, const char *text, int64_t n, int64_t k)
     bool pieces = t->kind == TOKEN_WORDS ? is_blank(text[k - 1])
                                          : k < n && is_letter(text[k - 1]) && is_blank(text[k]) &&
                                                (text[k] == ' ' || (t->stages && !t->prefix_space));
+    pieces = pieces || (t->marks_begin && !t->prefix_space && is_wide_end(text, n, k));
     return pieces && !(t->specials && special_crosses(t, text, n, k));
 }
 

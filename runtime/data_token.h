@@ -122,7 +122,9 @@ struct Tokenizer {
     bool prefix_space;    /* a blank before each text that does not begin with one */
     int stages;
     Split stage[MAX_STAGES];
-    bool letters_end; /* a piece ends between a letter of ASCII and a blank, whatever is around: safe_cut */
+    bool known_stages, words_end; /* all are published ones; one cuts words, not only numbers */
+    bool marks_begin;             /* a piece ends between a wide letter and a wide full stop or comma: safe_cut */
+    bool letters_end;             /* a piece ends between a letter of ASCII and a blank, whatever is around: safe_cut */
     /* BPE */
     int32_t (*merge)[2]; /* [merges] in order; by_token: none */
     int64_t merges;

@@ -160,4 +160,5 @@ void take_unigram(Tokenizer *t, json_t *all, json_t *model)
     take_unknown(t, model);
     if (t->stages == 0) t->letters_end = t->cut_blanks = t->cut_blanks || (t->blank_sign && blanks_begin(t));
     t->letters_end = t->letters_end && cuts;
+    t->marks_begin = t->marks_begin && !t->normals;
 }

@@ -114,7 +114,12 @@ bool add_split(Tokenizer *t, const char *pattern, bool only, bool digits, char *
 #ifndef LATHE_NO_JIT /* fuzzers take memory back input by input, and this is not malloc's */
     jit = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
 #endif
-    t->letters_end = (t->stages == 0 || t->letters_end) && is_published(pattern);
+    bool known = (t->stages == 0 || t->known_stages) && is_published(pattern),
+         number = strncmp(pattern, "\\p{N}", 5) == 0;
+    t->known_stages = known;
+    t->words_end = t->words_end || !number;
+    t->marks_begin = known && (t->marks_begin || (!number && strcmp(pattern, "\\S+") != 0));
+    t->letters_end = known && t->words_end;
     t->stage[t->stages++] = (Split){text_of("%s", pattern), only, digits, code, jit};
     return true;
 }

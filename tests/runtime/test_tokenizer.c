@@ -360,6 +360,40 @@ static void check_gpt2(void)
     free_tokenizer(t);
 }
 
+/* Every published pattern, on text without blanks. */
+static void check_wide_cuts(void)
+{
+    static const char *const patterns[] = {"gpt2", "gpt4", "llama3", "qwen2", "o200k"};
+    static const char *const bits[] = {
+        "\xe4\xb8\xad", "\xe3\x81\x82",  "\xea\xb0\x80", "\xe3\x80\x82", "\xef\xbc\x8c", "a", "7", "'s", "\n", "!",
+        "\xcc\x81",     "\xe3\x80\x82\n"};
+    for (int p = 0; p < 5; p++) {
+        Learning l = {.kind = TOKEN_BPE, .size = 300, .least = 2, .pattern = patterns[p]};
+        Learner *s = open_learner(&l);
+        learn_from(s, "\xe4\xb8\xad\xe3\x80\x82\xe4\xb8\xad\xe3\x80\x82\xe4\xb8\xad\xe3\x80\x82", 18);
+        Tokenizer *t = close_learner(s);
+        Encoder *e = open_encoder(t);
+        int cuts = 0;
+        for (int k = 0; k < 400; k++) {
+            char text[256] = "";
+            Ids whole = {0}, parts = {0};
+            for (int i = 0; i < 40; i++) strcat(text, bits[draw(12)]);
+            int64_t n = (int64_t)strlen(text), cut = safe_cut(e, text, 1 + draw((uint32_t)n));
+            cuts += cut > 0;
+            encode_bytes(e, text, n, &whole);
+            encode_bytes(e, text, cut, &parts);
+            encode_bytes(e, text + cut, n - cut, &parts);
+            expect(same_ids(&whole, &parts), "%s: other ids when \"%s\" is cut at %lld", patterns[p], text,
+                   (long long)cut);
+            free_ids(&whole);
+            free_ids(&parts);
+        }
+        expect(cuts > 200, "%s: %d cuts in text without blanks", patterns[p], cuts);
+        close_encoder(e);
+        free_tokenizer(t);
+    }
+}
+
 int main(void)
 {
     random_numbers = rng_of(11);
@@ -369,6 +403,7 @@ int main(void)
     check_learning();
     check_bpe();
     check_words();
+    check_wide_cuts();
     check_characters();
     check_gpt2();
     return finish();
