@@ -29,7 +29,7 @@ static void add_batch(const Part *p, const Lathe_entry *e, const Lathe_call *cal
     for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
     fill_items(p->d, e, in, item);
     free(item);
-    set_scalars(e, in, 0, 0, 0);
+    set_scalars(e, in, 0, first / items_in_call(e), 0); /* batches draw apart, each the same in every evaluation */
     e->run(call);
     for (int i = 0; i < s->n; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
 }

@@ -84,6 +84,34 @@ function nn.training() return core.training() end
 -- i32 bits shaped like x: other ones for each element, sample, step and call.  nn.u01 makes uniform numbers of them.
 function nn.random_bits(x) return core.random_bits(x) end
 
+-- ------------------------------------------------------------------ random numbers
+--
+-- Each is shaped like x and drawn anew for each element, sample, step and call, in evaluation too.  They have no gradient.
+
+-- Uniform in [low, high), [0, 1) by default: one of 2^24 numbers evenly apart.
+function nn.uniform(x, low, high)
+  low, high = low or 0, high or 1
+  return nn.u01(nn.random_bits(x)) * (high - low) + low
+end
+
+-- Normal with mean 0 and standard deviation 1 (Box and Muller 1958).
+function nn.normal(x)
+  local radius = nn.sqrt(-2 * nn.log(nn.uniform(x) + 2 ^ -25))
+  return radius * nn.cos(nn.uniform(x, 0, 2 * math.pi))
+end
+
+-- bool: true with probability p, a number or a tensor that fits x.
+function nn.bernoulli(x, p) return nn.lt(nn.uniform(x), p) end
+
+-- i32: 0 … n - 1; for n in the millions not quite evenly, since uniform numbers are 2^24.
+function nn.integers(x, n)
+  if math.type(n) ~= "integer" or n < 1 then fail("nn.integers(x, n): n is a positive integer, and this is %s", core.text(n)) end
+  return nn.min((nn.uniform(x) * n):cast("i32"), n - 1)
+end
+
+-- -log(-log(uniform)): logits + these, their argmax is a draw from softmax(logits) (Gumbel 1954).
+function nn.gumbel(x) return -nn.log(-nn.log(nn.uniform(x) + 2 ^ -25)) end
+
 -- ------------------------------------------------------------------ linear, embedding, norms
 
 layer("linear", "y = x · weightᵀ + bias, over the last axis", {

@@ -22,6 +22,8 @@ count 70365184 models/gpt.lua --config large
 count 35549184 models/gpt.lua --config stream
 count 26929872 models/mu.lua --config large
 count 11574160 models/mu.lua --config small
+count 11739585 models/diffusion.lua
+count 11739585 models/diffusion.lua --config doubled
 count "$(llama 256 128 4 64 352 0)" models/llama.lua
 count "$(llama 10000 256 2 128 704 2560000)" models/llama.lua --config small
 

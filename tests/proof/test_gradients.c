@@ -77,6 +77,15 @@ static const Case cases[] = {
     {"mu", "train", "models/mu.lua --config tiny --set seq=5 --set vocab=13 --set accumulate=2", 3},
     {"mu, in raster order, sees its targets", "grad",
      "models/mu.lua --config tiny --set seq=6 --set vocab=11 --set causal=false --set raster=true", 3},
+    {"diffusion", "grad",
+     "models/diffusion.lua --config cpu --set layers=2 --set width=18 --set heads=3 --set cond=5 --set seq=6 --set "
+     "batch=3 "
+     "--set vocab=7",
+     3},
+    {"diffusion, attention doubled, dropout", "train",
+     "models/diffusion.lua --config doubled --set layers=2 --set width=12 --set heads=2 --set cond=4 --set seq=5 "
+     "--set batch=2 --set vocab=9",
+     3},
     {"copies in layers", "train", "tests/models/copies.lua --set accumulate=2", 4},
     {"copies of the same", "grad", "tests/models/copies.lua --set over=false", 4},
     {"copies without products", "grad", "tests/models/copies.lua --set dense=false", 4},

@@ -1337,7 +1337,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "022c46da654ad629",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "cf7b3892312643bd",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
