@@ -58,7 +58,7 @@ static bool ends_in(const char *name, const char *end)
 
 static bool is_ours(const char *name)
 {
-    bool begins = strncmp(name, "tokens-", 7) == 0;
+    bool begins = strncmp(name, "tokens-", 7) == 0 || strncmp(name, "parts-", 6) == 0;
     return begins && (ends_in(name, ".bin") || ends_in(name, ".part"));
 }
 
@@ -115,6 +115,14 @@ static int64_t limit_of(const char *folder, int64_t now)
     if (statvfs(folder, &disk) != 0) return limit;
     int64_t tenth = ((int64_t)disk.f_bavail * (int64_t)disk.f_frsize + now) / 10;
     return tenth < limit ? tenth : limit;
+}
+
+int64_t cache_limit(const char *folder)
+{
+    Items all = list_items(folder);
+    int64_t limit = limit_of(folder, all.bytes);
+    free_items(&all);
+    return limit;
 }
 
 /* Nobody reads or writes it. */

@@ -5,6 +5,7 @@
  * Parcel k lies in slot k % slots.  The reader fills the next one where its slot is free, an encoder takes the first
  * that nobody has taken, and next_part() waits for the one after the last it has used up.  Text is a parcel of up to
  * PART_BYTES and PARCEL_PARTS, so that threads meet rarely however short documents are. */
+#include "data_cache.h"
 #include "rt_random.h"
 #include "trainer.h"
 
@@ -21,6 +22,7 @@ typedef struct Parcel {
     int parts;
     Ids ids;
     bool ends_epoch, ready;
+    bool kept;     /* its ids are there already */
     char *failure; /* NULL: none */
     int code;      /* of the failure */
 } Parcel;
@@ -47,6 +49,7 @@ struct Parcels {
     pthread_t reader_thread;
     Reader *reader;
     Encoder *cutter;
+    Kept *kept;     /* NULL: nothing is */
     Worker *worker; /* [encoders] */
     int32_t *files; /* of the epoch that is read, in its order */
     char *failure;  /* of the reader, behind the last parcel */
@@ -60,7 +63,8 @@ int64_t parcels_bytes(const Tokenizer *t, int encoders)
 {
     int64_t cache = t ? encoder_heap(t) : 0;
     bug_if(cache > LATHE_ENCODER_BYTES);
-    return lathe_parcels(encoders) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + (encoders + 1) * cache;
+    return lathe_parcels(encoders) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + LATHE_KEPT_BYTES +
+           (encoders + 1) * cache;
 }
 
 static Parcel *parcel(Parcels *p, int64_t number) { return &p->slot[number % p->slots]; }
@@ -93,7 +97,7 @@ static Parcel *empty_parcel(Parcels *p)
     Parcel *q = free_parcel(p);
     q->bytes = q->ids.n = q->parts = 0;
     q->failure = NULL;
-    q->ends_epoch = q->ready = false;
+    q->ends_epoch = q->ready = q->kept = false;
     p->filling = true;
     return q;
 }
@@ -105,14 +109,22 @@ static bool is_wanted(const Order *o, uint64_t hash)
     return held == o->validation;
 }
 
+static Parcel *room_for(Parcels *p, Parcel *q, int64_t bytes, int64_t ids, bool kept)
+{
+    bool full = q->parts == PARCEL_PARTS || q->bytes + bytes > PART_BYTES || q->ids.n + ids > PART_BYTES;
+    if (full || (q->parts && q->kept != kept)) {
+        hand_on(p);
+        q = empty_parcel(p);
+    }
+    q->kept = kept;
+    return q;
+}
+
 /* bytes of text, or of ids, into a parcel with room for them. */
 static Parcel *add_part_to(Parcels *p, Parcel *q, const void *at, Document_part part)
 {
     bug_if(part.bytes > PART_BYTES);
-    if (q->bytes + part.bytes > PART_BYTES || q->parts == PARCEL_PARTS) {
-        hand_on(p);
-        q = empty_parcel(p);
-    }
+    q = room_for(p, q, part.bytes, 0, false);
     if (part.bytes) memcpy(q->text + q->bytes, at, (size_t)part.bytes);
     part.begin = q->bytes;
     q->part[q->parts++] = part;
@@ -161,7 +173,7 @@ static void refuse_kind(const Parcels *p, const Document *d)
              d->target ? "pair of source and target" : "chat");
 }
 
-static Parcel *add_document(Parcels *p, Parcel *q, const Document *d)
+static Parcel *add_document(Parcels *p, Parcel *q, const Document *d, uint64_t keep)
 {
     refuse_kind(p, d);
     if (d->target) return add_pair(p, q, d);
@@ -172,7 +184,10 @@ static Parcel *add_document(Parcels *p, Parcel *q, const Document *d)
                                        .id_size = d->id_size,
                                        .counts = true,
                                        .first = d->first,
-                                       .last = d->last});
+                                       .last = d->last,
+                                       .hash = d->hash,
+                                       .keep = keep,
+                                       .skipped = !is_wanted(&p->o, d->hash)});
 }
 
 /* The files' order in an epoch. */
@@ -185,6 +200,62 @@ static void draw_files(Parcels *p, int64_t epoch)
         p->files[i] = p->files[k];
         p->files[k] = swap;
     }
+}
+
+/* Parts that an earlier run has kept; last: the last of them. */
+static Parcel *add_kept_parts(Parcels *p, Parcel *q, Place *last, bool *whole)
+{
+    Document_part part;
+    Got_kept got;
+    while ((got = next_kept(p->kept, &part)) == KEPT_PART) {
+        *last = part.at;
+        if (!is_wanted(&p->o, part.hash)) continue;
+        q = room_for(p, q, 0, part.n, true);
+        memcpy(q->ids.at + q->ids.n, part.id, sizeof *part.id * (size_t)part.n);
+        q->ids.n += part.n;
+        q->part[q->parts++] = part;
+    }
+    *whole = got == KEPT_END;
+    return q;
+}
+
+/* Pairs and chats are not kept: texts says whether there was nothing else. */
+static Parcel *add_documents(Parcels *p, Parcel *q, uint64_t keep, bool *texts)
+{
+    Document d;
+    while (next_document(p->reader, &d)) {
+        if (d.target || d.span) *texts = false;
+        if ((keep && *texts) || is_wanted(&p->o, d.hash)) q = add_document(p, q, &d, *texts ? keep : 0);
+    }
+    return q;
+}
+
+/* What is kept is of a whole file that did not change meanwhile and has no faults, which are told each time. */
+static Parcel *read_and_keep(Parcels *p, Parcel *q, int file, uint64_t key)
+{
+    const Counts *c = reader_counts(p->reader);
+    int64_t faults = c->bad_records + c->replaced;
+    bool texts = true;
+    reader_file(p->reader, file, NULL);
+    q = add_documents(p, q, key, &texts);
+    q = room_for(p, q, 0, 0, false);
+    bool ok = texts && c->bad_records + c->replaced == faults && has_not_changed(p->kept, file);
+    q->part[q->parts++] = (Document_part){.keep = key, .ends_file = true, .last = ok};
+    return q;
+}
+
+static Parcel *read_file(Parcels *p, Parcel *q, int file, const Place *from)
+{
+    Place last = {.file = -1};
+    Document d;
+    bool whole = false, texts = true;
+    uint64_t key = p->kept ? kept_key(p->kept, file) : 0;
+    if (key && find_kept(p->kept, file, key, from)) q = add_kept_parts(p, q, &last, &whole);
+    if (whole) return q;
+    if (key && !from && last.file < 0 && !p->o.validation) return read_and_keep(p, q, file, key);
+    reader_file(p->reader, file, last.file < 0 ? from : &last);
+    if (last.file >= 0) next_document(p->reader, &d); /* which is there already */
+    return add_documents(p, q, 0, &texts);
 }
 
 /* What was passed over or put in while an epoch was read; each epoch has the same. */
@@ -202,16 +273,11 @@ static void tell_faults(const Parcels *p, int64_t epoch)
 static void read_epoch(Parcels *p, int64_t epoch, const Place *from)
 {
     int i = 0;
-    Document d;
     draw_files(p, epoch);
     while (from && p->files[i] != from->file) i++;
     Parcel *q = empty_parcel(p);
     count_again(p->reader);
-    for (; i < p->sources->n; i++, from = NULL) {
-        reader_file(p->reader, p->files[i], from);
-        while (next_document(p->reader, &d))
-            if (is_wanted(&p->o, d.hash)) q = add_document(p, q, &d);
-    }
+    for (; i < p->sources->n; i++, from = NULL) q = read_file(p, q, p->files[i], from);
     tell_faults(p, epoch);
     q->ends_epoch = true;
     hand_on(p);
@@ -267,10 +333,24 @@ static void check_ids(const Parcels *p, const Document_part *part, const int32_t
          (long long)*id, (long long)p->o.ids);
 }
 
+static void check_kept(const Parcels *p, Parcel *q)
+{
+    const int32_t *id = q->ids.at;
+    for (int i = 0; i < q->parts; id += q->part[i++].n) {
+        q->part[i].id = id;
+        check_ids(p, &q->part[i], id);
+    }
+}
+
 static void encode_parcel(const Parcels *p, Encoder *e, Parcel *q)
 {
+    if (q->kept) {
+        check_kept(p, q);
+        return;
+    }
     for (int i = 0; i < q->parts; i++) {
         Document_part *part = &q->part[i];
+        if (part->ends_file) continue;
         int64_t before = q->ids.n;
         if (e) encoder_place(e, p->sources->file[part->at.file].path);
         if (part->id_size) widen(&q->ids, q->text + part->begin, part);
@@ -343,9 +423,10 @@ Next next_part(Parcels *p, Document_part *part)
     for (;;) {
         Parcel *q = parcel_to_use(p);
         if (!q) return NEXT_NONE;
-        if (p->next < q->parts) {
+        while (p->next < q->parts) {
             *part = q->part[p->next++];
-            return NEXT_PART;
+            if (part->keep) keep_part(p->kept, part);
+            if (!part->skipped && !part->ends_file) return NEXT_PART;
         }
         bool ends = q->ends_epoch;
         free_slot(p);
@@ -386,6 +467,7 @@ static void need_thread(pthread_t *thread, void *(*run)(void *), void *with)
 
 static void start_threads(Parcels *p)
 {
+    p->kept = p->tokenizer && !p->o.pairs ? open_kept(p->sources, p->tokenizer) : NULL;
     p->cutter = p->tokenizer ? open_encoder(p->tokenizer) : NULL;
     p->reader = open_reader(p->sources, PART_BYTES, p->cutter ? cut_of_encoder : NULL, p->cutter);
     need_thread(&p->reader_thread, read_files, p);
@@ -434,6 +516,7 @@ void close_parcels(Parcels *p)
         if (p->worker[i].encoder) close_encoder(p->worker[i].encoder);
     if (p->cutter) close_encoder(p->cutter);
     close_reader(p->reader);
+    close_kept(p->kept);
     pthread_cond_destroy(&p->room);
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->ready);

@@ -223,7 +223,8 @@ static inline int lathe_less_is_better(const char *metric)
 /* Bytes of a stream of rows (stream.h): for the plan, and for the trainer, which must not take more.  Of one block of so
  * many tokens; of the parcels between so many readers; of what a recipe's two blocks, that of evaluation and the parcels
  * take.  Tables of tokenizers are as large as their files and not counted. */
-enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23 };
+enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23,
+       LATHE_KEPT_BYTES = 1 << 21 };
 enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
 enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100 }; /* AROUND: ids around a document: bos, sep, eos */
 
@@ -290,7 +291,7 @@ static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int
         int64_t own = lathe_share(r->shuffle_tokens, weight[i], all, seq), held = lathe_share(r->eval_tokens, weight[i], all, seq);
         bytes += 2 * lathe_rows_bytes(r, own, seq, source_seq) +
                  (r->val_fraction > 0 ? lathe_rows_bytes(r, held, seq, source_seq) : 0) +
-                 lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
+                 lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + LATHE_KEPT_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
     }
     return bytes;
 }

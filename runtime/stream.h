@@ -72,6 +72,10 @@ typedef struct Document_part { /* of a document, as the threads hand it on */
     const int32_t *id;    /* [n] */
     int64_t n;
     bool first, last;
+    uint64_t hash; /* of the document */
+    uint64_t keep; /* what its file's parts are kept as (data_kept.c); 0: they are not */
+    bool skipped;  /* of the other side: to be kept and no more */
+    bool ends_file; /* no part: the file has ended; last: and is to be kept */
 } Document_part;
 
 /* ------------------------------------------------------------------ data_block.c: a block and its rows */
