@@ -158,6 +158,7 @@ char *flat_pointer(View v); /* for GEMM: pointer to its first element */
 
 /* ------------------------------------------------------------------ emit_scope.c: names while an entry is printed */
 
+void take_entry_names(Names *taken); /* what entries call what they are given */
 void enter_scope(const Module *m, const Program *p);
 const char *buffer_name(const Buffer *b); /* of the array in the arena, or the struct's member */
 void note_place(const Buffer *b);         /* the text of the entry mentions it */

@@ -23,6 +23,7 @@ void start_functions(const Module *m)
     taken = (Names){0};
     functions = (Text){0};
     for (int i = 0; i < COUNT_OF(library); i++) push(&taken, library[i]);
+    take_entry_names(&taken); /* or an entry could not call them */
     for (const char *const *word = options.target->words; *word; word++) push(&taken, *word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];

@@ -51,14 +51,19 @@ static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
     }
 }
 
+void take_entry_names(Names *taken)
+{
+    static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c", "tall", "from", "to"};
+    for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);
+}
+
 void enter_scope(const Module *m, const Program *p)
 {
     (void)m;
     memset(&scope, 0, sizeof scope);
     Names none = {0}, taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
-    static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c", "tall", "from", "to"};
-    for (int i = 0; i < COUNT_OF(own); i++) push(&taken, own[i]);
+    take_entry_names(&taken);
     for (int i = 0; i < scope.loops.n; i++)
         if (!name_taken(&taken, scope.loops.at[i].letter)) push(&taken, scope.loops.at[i].letter);
     for (int i = 0; i < p->buffers.n; i++) {
