@@ -221,11 +221,17 @@ static void check_depth(Macros *m, Depth *d, const char *p)
     }
 }
 
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : NULL;
+}
+
 static void check_directives(C_text *t)
 {
     Macros m = {.t = t};
     Depth d = {0};
-    for (const char *line = t->plain; line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = t->plain; line; line = next_line(line)) {
         const char *p = skip_blanks(line), *end = line + strcspn(line, "\n"), *hash = line;
         bool digraph = p[0] == '%' && p[1] == ':';
         if (*p == '#' || digraph) {
