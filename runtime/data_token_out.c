@@ -53,7 +53,7 @@ static json_t *vocab_json(const Tokenizer *t)
     for (int32_t id = 0; id < t->n; id++) {
         size_t n;
         char *name = name_of(t, id, &n);
-        if (n) json_object_setn_new(all, name, n, json_integer(id));
+        if (n || id == t->n - 1) json_object_setn_new(all, name, n, json_integer(id)); /* the last says how many */
         free(name);
     }
     return all;
