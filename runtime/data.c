@@ -192,7 +192,10 @@ int64_t items_for_units(const Data *d, int64_t units)
 int64_t units_taken(const Data *d, int64_t items) { return d->epochs ? targets_taken(d->epochs) : items * d->seq; }
 
 bool has_tokens(const Data *d) { return d->text || d->epochs; }
-const char *item_word(const Data *d) { return d->epochs ? (d->epochs->order.pairs ? "pairs" : "sequences") : d->text ? "windows" : "rows"; }
+const char *item_word(const Data *d)
+{
+    return d->epochs ? (d->epochs->order.pairs ? "pairs" : "sequences") : d->text ? "windows" : "rows";
+}
 
 /* ------------------------------------------------------------------ choosing items */
 
