@@ -112,7 +112,7 @@ if [ -n "$one" ]; then
     case $code in
     0) word=ok detail= ;;
     77) word=skip detail="  ($(tail -n 1 "$TMP/.log"))" ;;
-    124) word=FAIL detail="  (stopped after 900 s)" ;;
+    124) word=FAIL detail="  (stopped after $limit s)" ;;
     *) word=FAIL detail= ;;
     esac
     {

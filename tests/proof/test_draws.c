@@ -26,6 +26,7 @@ static void check_distribution(const Live *l, int entry, const char *name, Cdf *
 {
     double *x = read_output(l, entry, name), distance = 0;
     expect(tensor_elements(output_of(l, entry, name)) == N, "%s: its shape", name);
+    for (int i = 0; i < N; i++) expect(isfinite(x[i]), "%s: element %d is not finite", name, i);
     qsort(x, N, sizeof *x, ascending);
     for (int i = 0; i < N; i++) distance = fmax(distance, fabs(cdf(x[i]) - (i + 0.5) / N) + 0.5 / N);
     expect(distance * sqrt(N) < 1.95, "%s: %.2f from its distribution", name, distance * sqrt(N));

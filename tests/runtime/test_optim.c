@@ -48,8 +48,10 @@ static void put(Lathe_dtype real, void *flat, const Lathe_param *p, const double
 static double off_by(Lathe_dtype real, const void *flat, const Lathe_param *p, const double *expected)
 {
     double worst = 0;
-    for (int i = 0; i < p->dim[0]; i++)
-        worst = fmax(worst, fabs(get_element(real, flat, p->offset + i) - expected[i]) / (1 + fabs(expected[i])));
+    for (int i = 0; i < p->dim[0]; i++) {
+        double off = fabs(get_element(real, flat, p->offset + i) - expected[i]) / (1 + fabs(expected[i]));
+        if (!(off <= worst)) worst = isnan(off) ? INFINITY : off; /* fmax would leave out a NaN */
+    }
     return worst;
 }
 
