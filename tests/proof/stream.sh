@@ -23,31 +23,8 @@ tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
 grep -q '^epoch 2 |' "$TMP/said" || tell "no summary of an epoch"
 grep -q '"split":"epoch","epoch":2' "$TMP/whole/metrics.jsonl" || tell "no epoch in metrics.jsonl"
 
-random=4711 resumed=0
-for k in $(seq $kills); do
-    before=$( { wc -l <"$TMP/run/metrics.jsonl"; } 2>/dev/null || echo 0)
-    # shellcheck disable=SC2086
-    "$trainer" train $start --out "$TMP/run" --threads $((1 + k % 3)) --readers $((1 + 3 * (k % 2))) >"$TMP/said" 2>&1 &
-    process=$!
-    random=$(((random * 1103515245 + 12345) % 2147483648))
-    wanted=$((before + 9 + random / 65536 % 30))
-    while kill -0 $process 2>/dev/null; do
-        [ "$( { wc -l <"$TMP/run/metrics.jsonl"; } 2>/dev/null || echo 0)" -lt $wanted ] || break
-        sleep 0.01
-    done
-    kill -KILL $process 2>/dev/null || { wait $process; break; }
-    wait $process || true
-    if [ -d "$TMP/run/checkpoints/latest" ]; then start=--resume resumed=$((resumed + 1)); fi
-done
-# shellcheck disable=SC2086
-"$trainer" train $start --out "$TMP/run" --readers 2 >"$TMP/said" 2>&1 || tell "exit code $?"
-[ $resumed -ge 1 ] || tell "nothing was resumed"
-for file in model optimizer; do
-    cmp "$TMP/whole/checkpoints/step-$steps/$file.safetensors" "$TMP/run/checkpoints/step-$steps/$file.safetensors"
-done
-for run in whole run; do sed 's/"tok_s":[^,]*,//; s/,"time":.*//' "$TMP/$run/metrics.jsonl" >"$TMP/$run.lines"; done
-cmp "$TMP/whole.lines" "$TMP/run.lines"
-echo "note: killed $kills times, resumed $resumed times"
+. tests/proof/killed
+killed_and_resumed
 
 # eval reads what train held back
 "$trainer" eval --out "$TMP/whole" --data "$TMP/corpus" --set documents=blank --json >"$TMP/said" 2>&1 || tell "exit code $?"

@@ -84,7 +84,8 @@ static double *of(const Live *l, const char *name) { return read_output(l, entry
 
 int main(void)
 {
-    Live *l = drawn(SAMPLES, 7, 3), *half = drawn(SAMPLES / 2, 7, 3), *next = drawn(SAMPLES, 7, 4), *other = drawn(SAMPLES, 8, 3);
+    Live *l = drawn(SAMPLES, 7, 3), *half = drawn(SAMPLES / 2, 7, 3), *next = drawn(SAMPLES, 7, 4),
+         *other = drawn(SAMPLES, 8, 3);
     int entry = entry_index(l, "grad");
     const double *x = of(l, "uniform");
     expect(equal(x, of(l, "again"), N) < 10, "a second call draws the same");
@@ -93,7 +94,8 @@ int main(void)
     expect(equal(x, of(other, "uniform"), N) < 10, "another seed draws the same");
     expect(equal(x, of(half, "uniform"), N / 2) == N / 2, "another batch size draws other numbers");
     expect(equal(of(l, "normal"), of(half, "normal"), N / 2) == N / 2, "another batch size draws other numbers");
-    expect(equal(of(l, "rows"), of(half, "rows"), SAMPLES / 2) == SAMPLES / 2, "another batch size draws other numbers");
+    expect(equal(of(l, "rows"), of(half, "rows"), SAMPLES / 2) == SAMPLES / 2,
+           "another batch size draws other numbers");
     check_shares(l, entry);
     check_own_probabilities(l, entry);
     check_distribution(l, entry, "uniform", uniform_cdf);
