@@ -42,7 +42,7 @@ static const Run_knob knobs[] = {
 #include "train_recipe.h"
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
-_Static_assert(KNOBS <= 64, "Trainer.given has a bit for each");
+_Static_assert(sizeof knobs <= MAX_SETTINGS * sizeof *knobs, "Trainer.given has a word for each");
 
 /* Enums are stored as int. */
 _Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int) &&
@@ -50,7 +50,6 @@ _Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer)
                    sizeof(Lathe_loss_on) == sizeof(int) && sizeof(Lathe_targets) == sizeof(int) &&
                    sizeof(Lathe_long) == sizeof(int),
                "enums are ints");
-_Static_assert(KNOBS <= 64, "Trainer.given has a bit for each");
 
 static const Run_knob *find_knob(const char *name)
 {
@@ -141,7 +140,7 @@ void set_knob(Trainer *t, const char *name, const char *value)
         t->tokenizer = k->field == FIELD(tokenizer) ? tokenizer_file(k, value) : t->tokenizer;
         if (k->field == FIELD(tokenizer) && t->tokenizer) value = "file";
         change(&t->recipe, k, value);
-        t->given |= UINT64_C(1) << (k - knobs);
+        t->given[k - knobs] = true;
         return;
     }
     if (strcmp(name, "accumulate") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
@@ -152,7 +151,7 @@ void set_knob(Trainer *t, const char *name, const char *value)
 
 bool is_setting(const char *name) { return find_knob(name) != NULL; }
 
-bool was_set(const Trainer *t, const char *name) { return t->given >> (find_knob(name) - knobs) & 1; }
+bool was_set(const Trainer *t, const char *name) { return t->given[find_knob(name) - knobs]; }
 
 static json_t *value_json(const Lathe_recipe *r, const Run_knob *k);
 
@@ -176,7 +175,7 @@ static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **
     json_t *own = value_json(&t->recipe, k);
     char *theirs = value_text(from), *ours = value_text(own);
     if (theirs && (!ours || strcmp(theirs, ours) != 0)) {
-        if (t->given >> (k - knobs) & 1) {
+        if (t->given[k - knobs]) {
             note("%s is %s as given; it was %s in the checkpoint", k->name, short_text(own), short_text(from));
         } else {
             change(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */

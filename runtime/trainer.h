@@ -112,6 +112,7 @@ bool remove_folder(const char *path);                            /* and the plai
 
 /* ------------------------------------------------------------------ rt_main.c: the command line */
 
+enum { MAX_SETTINGS = 96 }; /* of a recipe (train_knobs.c) */
 typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
     const char *program, *command; /* as it was called; train, eval, … */
@@ -126,7 +127,7 @@ typedef struct Trainer { /* one run of the program */
     int32_t seed;
     int threads; /* 0: OpenMP decides */
     bool json, training, overfit, dry_run, tokenizer_given, seed_given, out_given;
-    uint64_t given;       /* bit k: the k-th setting of the recipe was given */
+    bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
 } Trainer;
