@@ -307,6 +307,23 @@ char *weights_file(const char *path);        /* of a folder model.safetensors or
 bool is_exchange(const char *weights);       /* a file beside Hugging Face's config.json, or an index of shards */
 void load_exchange(const Lathe_model *m, const char *path, void *flat);     /* load_weights() of such */
 
+/* ------------------------------------------------------------------ train_rouge.c, train_stem.c: ROUGE */
+
+typedef struct Passage { /* of text */
+    const char *at;
+    int64_t bytes;
+} Passage;
+
+typedef struct Rouge {
+    double precision, recall, f1;
+} Rouge;
+
+enum { ROUGE_1, ROUGE_2, ROUGE_L, ROUGES };
+extern const char *const rouge_names[ROUGES]; /* rouge1, rouge2, rougeL: as metrics */
+/* Of each kind that against the reference, of n, with the best f1; the first of several.  stem: words are stemmed. */
+void best_rouge(const Passage *reference, int64_t n, Passage text, bool stem, Rouge *to);
+int64_t stem_word(char *word, int64_t n); /* in place, of a-z and 0-9; its length then */
+
 /* ------------------------------------------------------------------ train_eval.c: the validation part */
 
 enum { MAX_SCORES = 16 };
