@@ -217,6 +217,7 @@ char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_
 #include "source.h" /* documents from files */
 #include "pack.h"   /* documents to rows */
 #include "data.h"   /* documents, tables, arrays to batches */
+#include "beam.h"   /* the best texts of several */
 
 /* ------------------------------------------------------------------ train_safetensors.c: the file format */
 
