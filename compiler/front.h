@@ -43,6 +43,7 @@ typedef struct Trace {
     Desc *desc;
     Graph *graph; /* NULL while no entry is traced */
     int number;   /* 1, 2, … */
+    int first;    /* ids of its nodes begin here */
     bool decode;
     int64_t batch, time; /* extents of this entry: 1 and 1 in decode */
     int site;            /* random ops so far */

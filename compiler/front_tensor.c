@@ -12,7 +12,7 @@ Tensor *is_tensor(lua_State *L, int arg) { return luaL_testudata(L, arg, tensor_
 
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed)
 {
-    if (n->id > NODE_LIMIT)
+    if (n->id - trace.first > NODE_LIMIT)
         user_error(
             L,
             "the description makes more than %d operations: is a Lua loop unrolled that should be nn.stack or nn.scan?",

@@ -299,6 +299,7 @@ Desc *front(const Options *o)
     Desc *d = NEW(Desc);
     memset(&trace, 0, sizeof trace);
     trace.desc = d;
+    trace.first = node_count();
     trace.path = "";
     d->file = o->model_file;
     d->model = model_name(o->model_file);

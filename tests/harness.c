@@ -25,12 +25,25 @@ bool expect(bool ok, const char *fmt, ...)
     return false;
 }
 
-void start_counting(void) { checks = failures = 0; }
-
 int finish(void)
 {
     printf("%d checks, %d failed\n", checks, failures);
     return failures || !checks;
+}
+
+bool run_apart(void (*run)(void *user), void *user)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        checks = failures = 0;
+        run(user);
+        exit(finish());
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return status == 0;
 }
 
 void skip_test(const char *why)

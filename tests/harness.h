@@ -9,7 +9,8 @@
 /* Checks are counted; a failed one is printed.  return finish() from main. */
 bool expect(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int finish(void);
-void start_counting(void); /* in a forked process: what failed before is its parent's */
+/* In a process of its own, since a compilation's arena lives as long as its process: whether all its checks passed. */
+bool run_apart(void (*run)(void *user), void *user);
 _Noreturn void skip_test(const char *why);
 bool long_run(void); /* LATHE_LONG=1: the campaign, not the quick mode */
 

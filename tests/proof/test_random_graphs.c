@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { QUICK = 100, LONG = 500, PER_FILE = 25 };
 
@@ -307,23 +305,24 @@ static void read_tally(const Tally *t)
     columns_in_panels = t->columns_in_panels;
 }
 
-/* A compilation's arena lives as long as its process: every file of graphs has one of its own. */
+typedef struct Run {
+    uint64_t first;
+    int n;
+    Tally *tally; /* shared with the process that runs it */
+} Run;
+
+static void check_run(void *user)
+{
+    const Run *run = user;
+    check_file(run->first, run->n);
+    write_tally(run->tally);
+}
+
 static void check_file_apart(uint64_t first, int n)
 {
     Tally *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(shared != MAP_FAILED);
-    fflush(stdout);
-    pid_t child = fork();
-    must(child >= 0);
-    if (child == 0) {
-        start_counting();
-        check_file(first, n);
-        write_tally(shared);
-        exit(finish());
-    }
-    int status;
-    waitpid(child, &status, 0);
-    expect(status == 0, "graphs %llu to %llu failed", (unsigned long long)first,
+    expect(run_apart(check_run, &(Run){first, n, shared}), "graphs %llu to %llu failed", (unsigned long long)first,
            (unsigned long long)first + (uint64_t)n - 1);
     read_tally(shared);
     munmap(shared, sizeof *shared);

@@ -3,17 +3,18 @@
     python3 tests/reference/record.py [--check] [NAME …]
 
 writes tests/reference/*.safetensors, or those named; with --check it compares what it would write with what is there.  Needs torch and
-numpy; the tests do not, they read the files.  The models here are written with torch.nn and share nothing with the compiler.
+numpy; the tests do not, they read the files.  The models (models.py, systems.py) share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*):
+A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, postnorm*, mu*, diffusion*):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
                            numbers but schedule: constant or cosine); decay applies to tensors of two axes
+                seed       of what the model draws, if it does; the step is the number of the batch
     weight.NAME F32        before training, under the export names and in the export layouts
     tokens      I32 [20][B][T], targets I32 [20][B][T]    one batch for each step
-    logits      F64 [B][T][V]                             of batch 0, before the first update
+    logits      F64 [B][T][V]                             of batch 0, before the first update; of models that have them
     grad.NAME   F32        gradients of the loss of batch 0 before the first update, not clipped; F64 values rounded
     loss        F64 [20]   mean cross-entropy of batch s before update s
     norm        F64 [20]   norm of the whole gradient at that point, before clipping
@@ -45,6 +46,9 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from models import GPT, CharRNN, Llama, Recurrent
+from systems import Diffusion, Mu, PointerGenerator, PostNorm
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 20
 
@@ -74,201 +78,12 @@ def save(name, tensors, metadata):
         return
     path, new = os.path.join(HERE, name + ".safetensors"), safetensors(tensors, metadata)
     if "--check" in sys.argv:
-        with open(path, "rb") as f:
-            old = f.read()
+        old = open(path, "rb").read() if os.path.exists(path) else b""
         print(f"{name}: {'the same' if old == new else 'DIFFERS'}")
         return
     with open(path, "wb") as f:
         f.write(new)
     print(f"{name}: {len(new)} bytes")
-
-
-# ---------------------------------------------------------------- models
-
-class Conv1D(nn.Module):
-    """A linear layer whose weight is [in, out], as in GPT-2's files."""
-
-    def __init__(self, width, out, bias):
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(width, out))
-        self.bias = nn.Parameter(torch.empty(out)) if bias else None
-
-    def forward(self, x):
-        y = torch.matmul(x, self.weight)
-        return y if self.bias is None else y + self.bias
-
-
-class GPT(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.c, width = c, c["width"]
-        linear = Conv1D if c["layout"] == "in_out" else nn.Linear
-        self.wte, self.wpe = nn.Embedding(c["vocab"], width), nn.Embedding(c["seq"], width)
-        self.h = nn.ModuleList()
-        for _ in range(c["layers"]):
-            self.h.append(nn.ModuleDict({
-                "ln_1": nn.LayerNorm(width, bias=c["bias"]),
-                "attn": nn.ModuleDict({"c_attn": linear(width, 3 * width, c["attention_bias"]),
-                                       "c_proj": linear(width, width, c["attention_bias"])}),
-                "ln_2": nn.LayerNorm(width, bias=c["bias"]),
-                "mlp": nn.ModuleDict({"c_fc": linear(width, 4 * width, c["bias"]), "c_proj": linear(4 * width, width, c["bias"])}),
-            }))
-        self.ln_f = nn.LayerNorm(width, bias=c["bias"])
-        if not c["tied"]:
-            self.lm_head = nn.Linear(width, c["vocab"], bias=False)
-
-    def attention(self, block, x):
-        B, T, C = x.shape
-        q, k, v = (y.view(B, T, self.c["heads"], -1).transpose(1, 2) for y in block["c_attn"](x).split(C, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return block["c_proj"](y.transpose(1, 2).reshape(B, T, C))
-
-    def forward(self, ids):
-        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
-        for block in self.h:
-            x = x + self.attention(block["attn"], block["ln_1"](x))
-            hidden = F.gelu(block["mlp"]["c_fc"](block["ln_2"](x)), approximate="tanh" if self.c["gelu"] == "tanh" else "none")
-            x = x + block["mlp"]["c_proj"](hidden)
-        x = self.ln_f(x)
-        return F.linear(x, self.wte.weight) if self.c["tied"] else self.lm_head(x)
-
-
-class CharRNN(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.embed = nn.Embedding(c["vocab"], c["width"])
-        self.lstm = nn.LSTM(c["width"], c["hidden"], c.get("layers", 1), batch_first=True)
-        self.head = nn.Linear(c["hidden"], c["vocab"])
-
-    def forward(self, ids):
-        return self.head(self.lstm(self.embed(ids))[0])
-
-
-class Recurrent(nn.Module):
-    """tests/models/recurrent.lua: packed rows, learned first states, the last states in every logit."""
-
-    def __init__(self, c):
-        super().__init__()
-        self.c, self.kind = c, c["kind"]
-        kinds = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
-        more = {"nonlinearity": c["activation"]} if "activation" in c else {}
-        self.embed = nn.Embedding(c["vocab"], c["width"])
-        self.net = kinds[self.kind](c["width"], c["hidden"], c["layers"], bidirectional=c["both"], batch_first=True,
-                                    bias=c.get("bias") != "none", **more)
-        self.states = ("h", "c") if self.kind == "lstm" else ("h",)
-        walks = c["layers"] * (2 if c["both"] else 1)
-        for name in self.states:
-            setattr(self, "start_" + name, nn.Parameter(torch.empty(walks, 1, c["hidden"])))
-        self.head = nn.Linear(c["hidden"] * (2 if c["both"] else 1), c["vocab"])
-        self.sum = nn.Linear(c["hidden"] * walks * len(self.states), c["vocab"])
-
-    def forward(self, ids):
-        B, T = ids.shape
-        lengths = torch.arange(B) * 2 + T - 2 * B + 2 if self.c["ragged"] else torch.full((B,), T)
-        x = nn.utils.rnn.pack_padded_sequence(self.embed(ids), lengths, batch_first=True, enforce_sorted=False)
-        start = tuple(getattr(self, "start_" + name).expand(-1, B, -1).contiguous() for name in self.states)
-        ys, last = self.net(x, start if self.kind == "lstm" else start[0])
-        ys = nn.utils.rnn.pad_packed_sequence(ys, batch_first=True, total_length=T)[0]
-        states = torch.cat(last if self.kind == "lstm" else (last,)).transpose(0, 1).reshape(B, -1)
-        return self.head(ys) + self.sum(states).unsqueeze(1)
-
-
-class PointerGenerator(nn.Module):
-    """tests/models/pointer_generator.lua, step by step as in the paper, the whole distribution at once."""
-
-    def __init__(self, c):
-        super().__init__()
-        self.c, V, E, H, L = c, c["vocab"], c["width"], c["hidden"], c["layers"]
-        self.encoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E, H, L, bidirectional=True, batch_first=True)})
-        self.decoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E + 2 * H, H, L, batch_first=True),
-                                      "W_h": nn.Linear(2 * H, H, bias=False), "W_d": nn.Linear(H, H, bias=False)})
-        self.decoder.v = nn.Parameter(torch.empty(H))
-        if c["coverage"] > 0:
-            self.decoder.W_c = nn.Parameter(torch.empty(H))
-        self.out, self.p_gen = nn.Linear(E + 3 * H, V), nn.Linear(E + 3 * H, 1)
-
-    def attend(self, memory, keep, top, seen):
-        d = self.decoder
-        rows = d["W_h"](memory) + d["W_d"](top)[:, None]
-        if self.c["coverage"] > 0:
-            rows = rows + seen[:, :, None] * d.W_c
-        scores = (torch.tanh(rows) @ d.v).masked_fill(~keep, -1e4)
-        return scores.softmax(1)
-
-    def loss(self, ids, next_ids):
-        c, B, S = self.c, ids.shape[0], self.c["source"]
-        source, tokens, targets = ids[:, :S], ids[:, S:], next_ids[:, S:]
-        T, lengths = tokens.shape[1], S - torch.arange(B)
-        keep, counts = torch.arange(S)[None] < lengths[:, None], (torch.arange(T)[None] < (T - torch.arange(B))[:, None]).double()
-        packed = nn.utils.rnn.pack_padded_sequence(self.encoder["embed"](source), lengths, batch_first=True, enforce_sorted=False)
-        memory, last = self.encoder["lstm"](packed)
-        memory = nn.utils.rnn.pad_packed_sequence(memory, batch_first=True, total_length=S)[0]
-        state = tuple(x[0::2].contiguous() for x in last)
-        context, seen, logits, losses, overlap = memory.new_zeros(B, memory.shape[2]), memory.new_zeros(B, S), [], [], []
-        for t in range(T):
-            x = self.decoder["embed"](tokens[:, t])
-            top, state = self.decoder["lstm"](torch.cat([x, context], 1)[:, None], state)
-            a = self.attend(memory, keep, top[:, 0], seen)
-            overlap.append(torch.minimum(a, seen).sum(1))
-            seen = seen + a
-            context = (a[:, :, None] * memory).sum(1)
-            features = torch.cat([top[:, 0], context, x], 1)
-            logits.append(self.out(features))
-            p_gen = torch.sigmoid(self.p_gen(features))
-            p = (p_gen * logits[-1].softmax(1)).scatter_add(1, source, (1 - p_gen) * a)
-            losses.append(-p.gather(1, targets[:, t:t + 1])[:, 0].clamp(min=1e-8).log())
-        loss = (torch.stack(losses, 1) * counts).sum() / counts.sum()
-        return loss + c["coverage"] * torch.stack(overlap).mean(), torch.stack(logits, 1)
-
-
-class Llama(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.c, width = c, c["width"]
-        keys = width // c["heads"] * c["kv_heads"]
-
-        def linear(width, out):
-            return nn.Linear(width, out, bias=False)
-
-        def norm():
-            return nn.RMSNorm(width, eps=c["eps"])
-
-        def block():
-            return nn.ModuleDict({
-                "input_layernorm": norm(), "post_attention_layernorm": norm(),
-                "self_attn": nn.ModuleDict({"q_proj": linear(width, width), "k_proj": linear(width, keys),
-                                            "v_proj": linear(width, keys), "o_proj": linear(width, width)}),
-                "mlp": nn.ModuleDict({"gate_proj": linear(width, c["hidden"]), "up_proj": linear(width, c["hidden"]),
-                                      "down_proj": linear(c["hidden"], width)}),
-            })
-
-        self.model = nn.ModuleDict({"embed_tokens": nn.Embedding(c["vocab"], width), "norm": norm(),
-                                    "layers": nn.ModuleList(block() for _ in range(c["layers"]))})
-        if not c["tied"]:
-            self.lm_head = linear(width, c["vocab"])
-
-    def rotate(self, x):
-        """[B, H, T, D]: the halves of D are real and imaginary parts, turned by position · theta^(-i / (D/2))."""
-        T, half = x.shape[2], x.shape[3] // 2
-        rate = self.c["rope_theta"] ** (-torch.arange(half, dtype=x.dtype) / half)
-        angle = torch.outer(torch.arange(T, dtype=x.dtype), rate)
-        y = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angle), angle)
-        return torch.cat([y.real, y.imag], dim=-1)
-
-    def attention(self, block, x):
-        B, T, C = x.shape
-        q, k, v = (block[n + "_proj"](x).view(B, T, -1, C // self.c["heads"]).transpose(1, 2) for n in "qkv")
-        y = F.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v, is_causal=True, enable_gqa=True)
-        return block["o_proj"](y.transpose(1, 2).reshape(B, T, C))
-
-    def forward(self, ids):
-        x = self.model["embed_tokens"](ids)
-        for block in self.model["layers"]:
-            x = x + self.attention(block["self_attn"], block["input_layernorm"](x))
-            mlp, y = block["mlp"], block["post_attention_layernorm"](x)
-            x = x + mlp["down_proj"](F.silu(mlp["gate_proj"](y)) * mlp["up_proj"](y))
-        x = self.model["norm"](x)
-        return F.linear(x, self.model["embed_tokens"].weight) if self.c["tied"] else self.lm_head(x)
 
 
 # ---------------------------------------------------------------- training
@@ -284,9 +99,8 @@ def draw_weights(model, seed):
         for m in model.modules():
             if isinstance(m, (nn.LayerNorm, nn.RMSNorm)):
                 m.weight.add_(1.0)
-        if isinstance(model, PointerGenerator):
-            model.decoder.v.mul_(10.0)          # where tanh is nearly linear, W_d moves all scores alike, and its gradient is
-            model.decoder["W_h"].weight.mul_(6.0)       # what rounding leaves
+        if hasattr(model, "adjust"):
+            model.adjust()
         for p in model.parameters():
             p.copy_(p.float())
 
@@ -316,17 +130,19 @@ def optimizer_for(model, r):
     return torch.optim.AdamW(groups, lr=r["lr"], betas=(r["beta1"], r["beta2"]), eps=r["eps"], foreach=False)
 
 
-def record_model(name, file, model, c, recipe, seed, fixed=()):
+def record_model(name, file, model, c, recipe, seed, fixed=("seed",)):
     draw_weights(model, seed)
     out = {f"weight.{n}": p.detach().float().clone() for n, p in model.named_parameters()}
     text = draw_text(c, seed + 1)
-    out["tokens"], out["targets"] = text[:, :, :-1].int(), text[:, :, 1:].int()
+    inputs = {"tokens": text[:, :, :-1], "targets": text[:, :, 1:]}
+    out.update({n: x.int() for n, x in inputs.items()})
 
-    def loss_of(batch):
+    def loss_of(step):
+        batch = {n: x[step] for n, x in inputs.items()}
         if hasattr(model, "loss"):
-            return model.loss(text[batch, :, :-1], text[batch, :, 1:])
-        logits = model(text[batch, :, :-1])
-        return F.cross_entropy(logits.reshape(-1, c["vocab"]), text[batch, :, 1:].reshape(-1)), logits
+            return model.loss(batch, step)
+        logits = model(batch["tokens"])
+        return F.cross_entropy(logits.reshape(-1, c["vocab"]), batch["targets"].reshape(-1)), logits
 
     optimizer, loss, norm, rate = optimizer_for(model, recipe), [], [], []
     for step in range(STEPS):
@@ -334,8 +150,10 @@ def record_model(name, file, model, c, recipe, seed, fixed=()):
         value, logits = loss_of(step)
         value.backward()
         if step == 0:
-            out["logits"] = logits
-            out.update({f"grad.{n}": p.grad.float().clone() for n, p in model.named_parameters()})
+            if logits is not None:
+                out["logits"] = logits
+            out.update({f"grad.{n}": torch.zeros_like(p).float() if p.grad is None else p.grad.float().clone()
+                        for n, p in model.named_parameters()})
         size = nn.utils.clip_grad_norm_(model.parameters(), recipe["clip"] if recipe["clip"] > 0 else math.inf, foreach=False)
         for group in optimizer.param_groups:
             group["lr"] = rate_at(recipe, step)
@@ -346,7 +164,7 @@ def record_model(name, file, model, c, recipe, seed, fixed=()):
     out["loss"], out["norm"], out["rate"] = np.array(loss), np.array(norm), np.array(rate)
     out["last"] = np.array([loss_of(0)[0].item()])
     settings = {k: v for k, v in c.items() if k not in fixed}
-    metadata = {k: str(v) for k, v in recipe.items()}
+    metadata = {k: str(v) for k, v in (recipe | {k: c[k] for k in fixed if k in c}).items()}
     metadata.update(model=file, set=" ".join(f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in settings.items()),
                     torch=torch.__version__.split("+")[0])
     save(name, out, metadata)
@@ -383,6 +201,15 @@ def record_models():
         d = dict(c, coverage=coverage)
         record_model("pointer_generator" + ("_coverage" if coverage else ""), "tests/models/pointer_generator.lua",
                      PointerGenerator(d), d, constant, 230 + i)
+    c = {"layers": 2, "heads": 3, "width": 18, "hidden": 22, "seq": 7, "batch": 3, "vocab": 13}
+    record_model("postnorm", "models/postnorm.lua", PostNorm(d := dict(c, causal=True)), d, recipe, 240)
+    record_model("postnorm_both", "models/postnorm.lua", PostNorm(d := dict(c, causal=False, heads=2)), d, constant, 241)
+    c = {"seq": 7, "batch": 3, "vocab": 13, "dropout": 0.0, "accumulate": 1, "layers": 1}
+    record_model("mu", "models/mu.lua", Mu(d := dict(c, causal=True, raster=False)), d, recipe, 250)
+    record_model("mu_raster", "models/mu.lua", Mu(d := dict(c, causal=False, raster=True)), d, constant, 251)
+    c = {"layers": 2, "heads": 3, "width": 18, "cond": 5, "seq": 9, "batch": 3, "vocab": 7, "dropout": 0.0, "least": 1e-4, "most": 20.0}
+    record_model("diffusion", "models/diffusion.lua", Diffusion(d := dict(c, doubled=False, seed=71)), d, constant, 260)
+    record_model("diffusion_doubled", "models/diffusion.lua", Diffusion(d := dict(c, doubled=True, layers=1, seed=78)), d, recipe, 261)
     c = dict(llama, tied=False, rope_theta=10000.0, eps=1e-6)
     record_model("llama_untied", "models/llama.lua", Llama(c), c, constant, 300)
     c = dict(llama, kv_heads=1, hidden=40, seq=12, tied=True, rope_theta=500.0, eps=1e-3)
