@@ -194,5 +194,13 @@ void read_hf(lua_State *L, int model); /* c is at the top, parameters are known;
 
 /* front_trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */
+Graph *begin_entry(const char *name);        /* from now on trace.graph */
+void push_input(lua_State *L);               /* what the function of an entry is given */
+Where function_place(lua_State *L, int model, const char *key); /* a function of the description */
+
+/* front_sample.c */
+#define SAMPLED_TOKENS "tokens" /* the output that is text */
+bool sampling(void);            /* whether that entry is being traced */
+void trace_sample(lua_State *L, int model, int c); /* where the description has one */
 
 #endif

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const model_keys[] = {"config", "configs", "check", "forward", "train", "data", "decode", "hf"};
+static const char *const model_keys[] = {"config", "configs", "check",  "forward", "train",
+                                         "data",   "decode",  "sample", "hf"};
 
 void check_model_keys(lua_State *L, int model)
 {
@@ -27,6 +28,7 @@ void check_model_keys(lua_State *L, int model)
     } parts[] = {{"config", LUA_TTABLE, "a table of defaults"},
                  {"configs", LUA_TTABLE, "a table of named configurations"},
                  {"check", LUA_TFUNCTION, "a function of c"},
+                 {"sample", LUA_TFUNCTION, "a function of c and input, which returns what was drawn"},
                  {"decode", LUA_TBOOLEAN, "true or false"}};
     for (int i = 0; i < COUNT_OF(parts); i++) {
         int type = lua_getfield(L, model, parts[i].key);

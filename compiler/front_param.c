@@ -91,6 +91,8 @@ static int param_call(lua_State *L)
     struct Known *k = find(name);
     if (k) check_again(L, k, shape);
     else {
+        if (sampling())
+            user_error(L, "sample makes a parameter '%s', that forward does not have: nothing would train it", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         for (int i = 0; i < known.n; i++)
             if (same(known.at[i].param->export_name, p->export_name))

@@ -207,13 +207,15 @@ static void read_best(lua_State *L)
     r->best_mode = (Lathe_mode)word_of(L, "best_mode", modes, COUNT_OF(modes));
 }
 
-/* A list of prompts as a JSON array, which --set takes too. */
+/* A list of prompts as a JSON array, or a number of samples without any, as --set takes them too. */
 static const char *prompts_text(lua_State *L)
 {
     Text t = {0};
     int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
+    if (lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0) return format("%lld", lua_tointeger(L, -1));
     if (n == 0)
-        err(at_key("samples"), "`samples` is a list of texts, { \"Once upon\" }, and this is %s", lua_text(L, -1));
+        err(at_key("samples"), "`samples` is a list of texts, { \"Once upon\" }, or a number, and this is %s",
+            lua_text(L, -1));
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, -1, i);
         if (lua_type(L, -1) != LUA_TSTRING)
@@ -398,9 +400,10 @@ void check_recipe(void)
     const Lathe_recipe *r = &trace.desc->recipe;
     check_groups();
     check_best(r);
-    if (r->samples && !entry_named("decode"))
+    if (r->samples && !entry_named("decode") && !entry_named("sample"))
         err(at_key("samples"),
-            "`samples` needs an output that generate draws from: return { logits = logits } from forward");
+            "`samples` needs an output that generate draws from: return { logits = logits } from forward, or say how "
+            "they are drawn: sample = function(c, input) … end");
 }
 
 void read_recipe(lua_State *L, int model)

@@ -1,4 +1,5 @@
-/* front_trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode. */
+/* front_trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode;
+ * `sample` is another (front_sample.c). */
 #include "front.h"
 
 #include <string.h>
@@ -74,10 +75,21 @@ static void refuse_field(lua_State *L, const char *name, const Field *list, int 
     user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
 }
 
+/* sample is given texts to begin with, if they are texts that it makes: ids, -1 where there is none yet. */
+static void push_begun(lua_State *L, const char *name)
+{
+    if (!same(name, "tokens") || is_csv() || is_pairs())
+        user_error(
+            L, "there is no input.%s in sample, which makes its own%s", name,
+            is_csv() || is_pairs() ? "" : "; input.tokens holds what the texts begin with, -1 where nothing is given");
+    push_data(L, name, LATHE_TOKENS, I32, (Shape){2, {trace.batch, trace.time}}, true);
+}
+
 /* input.tokens … */
 static int input_field(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 2);
+    if (sampling()) return push_begun(L, name), 1;
     int64_t features = 0, T = trace.time, S = trace.desc->source_seq;
     knob_integer("features", &features);
     const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T},
@@ -99,7 +111,7 @@ static int input_field(lua_State *L)
     return 0;
 }
 
-static void push_input(lua_State *L)
+void push_input(lua_State *L)
 {
     lua_newtable(L);
     lua_newtable(L);
@@ -149,9 +161,10 @@ static int64_t split_of(const Graph *g, const Desc *d)
     return cut ? options.split : 1;
 }
 
-static void begin_trace(Graph *g)
+Graph *begin_entry(const char *name)
 {
     Desc *d = trace.desc;
+    Graph *g = new_graph(name);
     int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
     trace.graph = g;
     trace.number++;
@@ -164,16 +177,19 @@ static void begin_trace(Graph *g)
     recompute_now = false;
     if (micro > 1) g->micro = loop_open("micro", micro, false);
     scopes_new_trace();
+    return g;
 }
 
-/* forward's line, for what it returns */
-static Where forward_place(lua_State *L, int model)
+Where function_place(lua_State *L, int model, const char *key)
 {
     lua_Debug ar;
-    lua_getfield(L, model, "forward");
+    lua_getfield(L, model, key);
     lua_getinfo(L, ">S", &ar);
     return (Where){trace.desc->file, ar.linedefined, NULL};
 }
+
+/* forward's line, for what it returns */
+static Where forward_place(lua_State *L, int model) { return function_place(L, model, "forward"); }
 
 static void check_loss(lua_State *L, int model)
 {
@@ -248,8 +264,7 @@ static void call_forward(lua_State *L, int model, int c)
 
 static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
 {
-    Graph *g = new_graph(name);
-    begin_trace(g);
+    Graph *g = begin_entry(name);
     call_forward(L, model, c);
     check_loss(L, model);
     if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
@@ -284,6 +299,7 @@ void trace_entries(lua_State *L, int model)
     push(&d->graphs, grad);
     push(&d->graphs, trace_entry(L, model, c, "eval"));
     if (wants_decode(L, model, grad)) push(&d->graphs, trace_entry(L, model, c, "decode"));
+    trace_sample(L, model, c);
 }
 
 /* ------------------------------------------------------------------ front */

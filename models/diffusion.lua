@@ -64,19 +64,33 @@ local function score_entropy(c, l, now, tokens, noised, sigma)
   return positive - negative + constant
 end
 
+-- Noise at time t in 0 … 1; its logarithm grows evenly.
+local function noise(c, t) return nn.exp(math.log(c.least) + t * math.log(c.most / c.least)) end
+
+-- Tokens [B, T] with noise sigma, drawn with `less` of it (scalars): the reverse kernel of that step is its scores times the
+-- probability that each character became the one that is there (analytic sampling; less = sigma: all noise is taken away).
+local function denoised(c, tokens, sigma, less)
+  local l, now = score(c, tokens, sigma:expand { c.batch })
+  local ratio, N, stay = nn.exp(nn.min(l, 30)), c.vocab, nn.exp(-less)
+  local before = (ratio - (1 - stay) / N * ratio:sum(-1):unsqueeze(-1)) / stay
+  local p = before * nn.where(now, stay + (1 - stay) / N, (1 - stay) / N)
+  return (nn.log(nn.max(p, 1e-30)) + nn.gumbel(p)):argmax(-1)
+end
+
 return {
   config = {
     layers = 6, heads = 6, width = 384, cond = 64, seq = 256, batch = 128, vocab = 65, dropout = 0.2,
     least = 1e-4, most = 20.0,          -- noise at times 0 and 1
     doubled = false,                    -- true: attention is applied to its own result once more, as the first program did
+    chain = 128,                        -- steps from noise to text, and one that takes the rest of the noise away
 
     tokenizer = "chars",
-    lr = 1e-4, decay = 0.01, clip = 1.0, steps = 10000, eval_every = 1000,
+    lr = 1e-4, decay = 0.01, clip = 1.0, steps = 10000, eval_every = 1000, samples = 2,
   },
 
   configs = {
     doubled = { doubled = true },
-    cpu = { layers = 3, heads = 4, width = 128, seq = 64, batch = 16, dropout = 0.0, lr = 3e-4, steps = 1000, eval_every = 250 },
+    cpu = { layers = 3, heads = 4, width = 128, seq = 64, batch = 16, dropout = 0.0, lr = 3e-4, steps = 1000, eval_every = 250, chain = 64 },
   },
 
   decode = false,
@@ -84,16 +98,28 @@ return {
   forward = function(c, input)
     local tokens = input.tokens
     local t = nn.uniform(tokens:select(1, 0), c.least, 1)
-    local span = math.log(c.most / c.least)
-    local sigma = nn.exp(math.log(c.least) + t * span)
+    local sigma = noise(c, t)
     local noised = moved(c, tokens, sigma)
     local l, now = score(c, noised, sigma)
     local loss = score_entropy(c, l, now, tokens, noised, sigma)
-    return ((sigma * span):unsqueeze(1) * loss):mean()
+    local rate = sigma * math.log(c.most / c.least)
+    return (rate:unsqueeze(1) * loss):mean()
+  end,
+
+  -- Characters that are given (a prompt) stay; all others begin as noise.
+  sample = function(c, input)
+    local given, step = input.tokens, (1 - c.least) / c.chain
+    local function with_given(x) return nn.where(nn.lt(given, 0), x, given) end
+    return nn.scan(nn.iota(c.chain + 1), with_given(nn.integers(given, c.vocab)), function(i, x)
+      local t = 1 - i:cast("f32") * step
+      local sigma = noise(c, nn.max(t, c.least))
+      local less = nn.where(nn.lt(i, c.chain), sigma - noise(c, t - step), sigma)
+      return with_given(denoised(c, x, sigma, less))
+    end, { axis = 0 })
   end,
 
   train = function(c)
-    return { optimizer = optim.adamw { lr = c.lr, decay = c.decay }, clip = c.clip, steps = c.steps, eval_every = c.eval_every }
+    return { optimizer = optim.adamw { lr = c.lr, decay = c.decay }, clip = c.clip, steps = c.steps, eval_every = c.eval_every, samples = c.samples }
   end,
 
   data = function(c) return data.text { tokenizer = c.tokenizer, val_fraction = 0.1 } end,

@@ -163,7 +163,7 @@ static void time_evaluation(const Trial *c, Times *w)
     if (!c->samples) return;
     from = seconds_now();
     json_decref(draw_sample(c->samples, 0, 0));
-    w->sample = (seconds_now() - from) * sample_count(c->samples);
+    w->sample = (seconds_now() - from) * sample_calls(c->samples);
 }
 
 static double whole_time(const Trial *c, const Times *w)

@@ -18,6 +18,7 @@ struct Generation {
     int32_t *history; /* prompt and what was generated */
     int64_t n, step;  /* step: of the run, where it samples */
     json_t *prompts;  /* of the run's samples */
+    Drawing *drawing; /* where the model says itself how they are drawn; all but t, prompts is unused then */
 };
 
 /* ------------------------------------------------------------------ feeding tokens */
@@ -120,10 +121,8 @@ static void find_tensors(Generation *g)
     g->context = tensor_with_role(g->entry, LATHE_POSITION) ? m->seq : 0;
 }
 
-/* As saved beside the weights; else the given text's characters; bytes need neither. */
-static void find_vocab(Generation *g, const char *weights)
+Tokenizer *vocabulary_of(Trainer *t, const char *weights)
 {
-    Trainer *t = g->t;
     Tokenizer *own = choose_tokenizer(t, weights);
     bool found = tokenizer_size(own) > 0;
     if (!found && tokenizer_kind(own) == TOKEN_CHARS && t->data.n) open_text(&t->data, own, t->model->vocab);
@@ -134,13 +133,11 @@ static void find_vocab(Generation *g, const char *weights)
              "expected the characters that the model was trained with, "
              "as train leaves them beside its weights; give the text it was trained on with --data");
     check_tokenizer_size(t, own);
-    g->tokenizer = own;
-    g->encoder = open_encoder(own);
-    encoder_place(g->encoder, "prompt");
+    return own;
 }
 
 /* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
-static json_t *text_json(const char *text, size_t bytes)
+json_t *text_json(const char *text, size_t bytes)
 {
     char *clean = must_alloc(3 * bytes + 1), *to = clean;
     for (size_t i = 0; i < bytes;) {
@@ -169,13 +166,26 @@ static int64_t tokens_of(const Generation *g)
     return g->t->recipe.sample_tokens > 0 ? g->t->recipe.sample_tokens : 256;
 }
 
+static int64_t copies(const Trainer *t) { return t->samples ? t->samples : 1; }
+
+int generated(const Trainer *t)
+{
+    enum { MOST = 1000000 };
+    int64_t prompts = t->prompt.n ? t->prompt.n : 1;
+    if (copies(t) > MOST / prompts)
+        fail(EXIT_USAGE, NULL, "--samples %lld: more than %d in all", (long long)t->samples, MOST);
+    return (int)(prompts * copies(t));
+}
+
+const char *prompt_number(const Trainer *t, int k) { return t->prompt.n ? t->prompt.at[k / copies(t)] : ""; }
+
 static void generate_one(Generation *g, int number, const char *prompt, json_t *results)
 {
     Shown shown = {.gather = g->t->json};
     continue_prompt(g, number, prompt, tokens_of(g), &shown);
     if (shown.gather) json_array_append_new(results, sample_json(g, prompt, &shown));
     else if (shown.bytes) fwrite(shown.text, 1, shown.bytes, stdout); /* of a character that did not end */
-    if (!shown.gather) printf("\n%s", number + 1 < g->t->prompt.n ? "---\n" : "");
+    if (!shown.gather) printf("\n%s", number + 1 < generated(g->t) ? "---\n" : "");
     free(shown.text);
     free(g->history);
 }
@@ -184,25 +194,40 @@ int generate_command(Trainer *t)
 {
     static const char *const entries[] = {"decode", NULL};
     Generation g = {.t = t};
+    if (find_entry(t->model, "sample")) return draw_command(t);
     find_tensors(&g);
     char *path = weights_path(t);
-    find_vocab(&g, path);
+    g.tokenizer = vocabulary_of(t, path);
+    g.encoder = open_encoder(g.tokenizer);
+    encoder_place(g.encoder, "prompt");
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&g.memory, t, false, false, entries);
     load_saved_weights(t, path, g.memory.params);
     g.call = call_of(&g.memory, g.entry);
     json_t *results = json_array();
-    if (t->prompt.n == 0) generate_one(&g, 0, "", results);
-    for (int i = 0; i < t->prompt.n; i++) generate_one(&g, i, t->prompt.at[i], results);
+    for (int i = 0; i < generated(t); i++) generate_one(&g, i, prompt_number(t, i), results);
     if (t->json) print_json(results);
     return 0;
 }
 
 /* ------------------------------------------------------------------ samples of a run */
 
-/* A JSON array of texts, or one text as it is. */
+static json_t *without_prompts(int64_t n)
+{
+    json_t *all = json_array();
+    for (int64_t i = 0; i < n; i++) json_array_append_new(all, json_string(""));
+    return all;
+}
+
+/* A JSON array of texts, a number of samples without any, or one text as it is. */
 static json_t *read_prompts(const char *text)
 {
+    enum { MOST = 10000 };
+    int64_t n;
+    if (parse_count(text, &n)) {
+        if (n < 1 || n > MOST) fail(EXIT_USAGE, NULL, "samples=%s: expected 1 to %d of them, or texts", text, MOST);
+        return without_prompts(n);
+    }
     json_t *all = *text == '[' ? json_loads(text, 0, NULL) : json_pack("[s]", text);
     bool texts = json_is_array(all);
     for (size_t i = 0; texts && i < json_array_size(all); i++) texts = json_is_string(json_array_get(all, i));
@@ -217,11 +242,33 @@ static const char *prompt_of(const Generation *g, int k)
     return json_string_value(json_array_get(g->prompts, (size_t)k));
 }
 
+static void open_drawn_samples(Generation *g)
+{
+    g->drawing = open_drawing(g->t, &g->memory);
+    if (draws_text(g->drawing)) set_drawing_tokens(g->drawing, g->tokenizer, "samples");
+    for (int k = 0; k < sample_count(g); k++) check_prompt(g->drawing, prompt_of(g, k));
+}
+
+/* A batch at a time; the others of a batch lie where the call left them. */
+static json_t *drawn_sample(const Generation *g, int k, int64_t step)
+{
+    int64_t rows = drawing_batch(g->drawing), row = k % rows, n = sample_count(g) - k;
+    const char **prompt = must_alloc(sizeof *prompt * (size_t)n);
+    for (int i = 0; i < n; i++) prompt[i] = prompt_of(g, k + i);
+    if (row == 0) draw_batch(g->drawing, prompt, n, k / rows, step);
+    free(prompt);
+    return drawn_json(g->drawing, row, prompt_of(g, k));
+}
+
 Generation *open_samples(Trainer *t, const Memory *m, Tokenizer *tokenizer)
 {
     if (!t->recipe.samples || !*t->recipe.samples) return NULL;
     Generation *g = must_alloc(sizeof *g);
     *g = (Generation){.t = t, .memory = *m, .tokenizer = tokenizer, .prompts = read_prompts(t->recipe.samples)};
+    if (find_entry(t->model, "sample")) {
+        open_drawn_samples(g);
+        return g;
+    }
     find_tensors(g);
     g->call = call_of(&g->memory, g->entry);
     g->encoder = open_encoder(tokenizer);
@@ -235,9 +282,16 @@ Generation *open_samples(Trainer *t, const Memory *m, Tokenizer *tokenizer)
 
 int sample_count(const Generation *g) { return (int)json_array_size(g->prompts); }
 
+int sample_calls(const Generation *g)
+{
+    int n = sample_count(g), batch = g->drawing ? (int)drawing_batch(g->drawing) : 1;
+    return (n + batch - 1) / batch;
+}
+
 json_t *draw_sample(Generation *g, int k, int64_t step)
 {
     Shown shown = {.gather = true};
+    if (g->drawing) return drawn_sample(g, k, step);
     g->step = step;
     continue_prompt(g, k, prompt_of(g, k), tokens_of(g), &shown);
     json_t *sample = sample_json(g, prompt_of(g, k), &shown);

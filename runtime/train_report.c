@@ -383,12 +383,13 @@ void report_scores(Report *r, int64_t done, const Scores *s)
 void report_sample(Report *r, int64_t done, const json_t *sample)
 {
     json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)done, "split", "sample");
+    const char *text = json_string_value(json_object_get(sample, "text"));
     json_object_set(line, "prompt", json_object_get(sample, "prompt"));
     json_object_set(line, "text", json_object_get(sample, "text"));
+    json_object_set(line, "outputs", json_object_get(sample, "outputs")); /* set where there are any */
     char *json = json_dumps(line, JSON_COMPACT);
     put_line(r, text_of("%s\n", json));
-    report_text(r, "sample %lld/%lld | %s", (long long)done, (long long)r->steps,
-                json_string_value(json_object_get(sample, "text")));
+    report_text(r, "sample %lld/%lld | %s", (long long)done, (long long)r->steps, text ? text : "in metrics.jsonl");
     free(json);
     json_decref(line);
 }

@@ -120,7 +120,7 @@ typedef struct Trainer { /* one run of the program */
     Words data, prompt;
     const char *out, *weights, *inputs, *trace, *to; /* NULL where not given */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
-    int64_t steps, epochs, tokens;      /* 0 where not given */
+    int64_t steps, epochs, tokens, samples; /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
     int64_t readers;                    /* threads that encode; 0 where not given */
@@ -374,13 +374,33 @@ void sampler_free(Sampler *s);
 /* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
 
+/* ------------------------------------------------------------------ train_draw.c: samples by the entry `sample` */
+
+typedef struct Drawing Drawing;
+Drawing *open_drawing(const Trainer *t, const Memory *m); /* ends the program where there is no such entry */
+bool draws_text(const Drawing *d);                        /* then it needs a tokenizer, */
+void set_drawing_tokens(Drawing *d, Tokenizer *k, const char *place); /* place: of prompts, for messages */
+int64_t drawing_batch(const Drawing *d);                  /* samples of a call */
+void check_prompt(const Drawing *d, const char *prompt);  /* ends the program (2) where it cannot be begun with */
+/* Makes batch number `number` of so many samples: the first n (at most a batch) begin with these prompts. */
+void draw_batch(const Drawing *d, const char *const *prompt, int64_t n, int64_t number, int64_t step);
+json_t *drawn_json(const Drawing *d, int64_t row, const char *prompt); /* {prompt, text, tokens, outputs} */
+int draw_command(Trainer *t); /* trainer generate */
+
 /* ------------------------------------------------------------------ train_generate.c: samples of a run */
+
+int generated(const Trainer *t);                       /* samples that the command line asks for: so many of each prompt */
+const char *prompt_number(const Trainer *t, int k);    /* of the k-th; "" without */
+/* As saved beside the weights; else the given text's characters; bytes need neither. */
+Tokenizer *vocabulary_of(Trainer *t, const char *weights);
+json_t *text_json(const char *text, size_t bytes); /* what is not UTF-8 becomes U+FFFD */
 
 typedef struct Generation Generation;
 /* For the recipe's samples: the prompts are read and encoded, so that what is wrong with them is told before training.
  * NULL where there are none. */
 Generation *open_samples(Trainer *t, const Memory *m, Tokenizer *tokenizer);
 int sample_count(const Generation *g);
+int sample_calls(const Generation *g); /* draw_sample()s that take time: others are of a batch that was drawn */
 /* Prompt and continuation of the k-th after so many steps, as a JSON object {prompt, text, tokens}; changes nothing that training
  * uses but what an evaluation does. */
 json_t *draw_sample(Generation *g, int k, int64_t step);
