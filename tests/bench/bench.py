@@ -14,6 +14,7 @@ all rounds (least), which a busy machine disturbs less.
 import argparse
 import glob
 import json
+import math
 import os
 import random
 import signal
@@ -58,6 +59,15 @@ class Row:
         self.hidden = self.hidden or 4 * self.width
 
 
+@dataclass
+class Recurrent:
+    """Whose products hang on each other, or are too small to be a floor: Lathe and PyTorch side by side."""
+
+    model: str
+    config: str = ""
+    sets: tuple = ()
+
+
 ROWS = {
     "char": Row(4, 4, 128, 64, 12, 65, 64, tied=True, bias=False, gelu="erf"),
     "small": Row(2, 8, 256, 128, 32, 10000, 512),
@@ -66,6 +76,9 @@ ROWS = {
     "gpt2": Row(12, 12, 768, 256, 4, 50257, 1024, tied=True, attention_bias=True, in_out=True,
                 sets=("seq=256", "batch=4", "context=1024", "accumulate=1")),
     "llama": Row(2, 8, 256, 128, 32, 10000, 512, kv_heads=4, hidden=704, up=2, model="llama", config="small"),
+    "char_rnn": Recurrent("char_rnn", "large"),
+    "mu": Recurrent("mu"),
+    "pointer": Recurrent("pointer_generator", sets=("batch=4", "accumulate=1")),
 }  # fmt: skip
 
 
@@ -155,7 +168,7 @@ class Floor:
 class Torch:
     def __init__(self, a, name, files, *flags, **env):
         self.name = name
-        words = [a.python, os.path.join(HERE, "torch_gpt.py"), files["model"], "--threads", str(a.threads)]
+        words = [a.python, os.path.join(HERE, "torch_step.py"), files["model"], "--threads", str(a.threads)]
         for key in ("weights", "inputs", "gradients"):
             words += ["--" + key, files[key]]
         self.child = subprocess.Popen(words + list(flags), env=environment(a, **env), text=True,
@@ -229,42 +242,60 @@ def sum_of_least(all_times):
 # ------------------------------------------------------------------ the same start
 
 
-def write_inputs(path, row):
+def write_inputs(path, info):
+    """Random ids for each input of the model; rows of full length."""
     draw = random.Random(1)
-    count = row.batch * row.seq
+    full = {"source_lengths": info.get("source_seq"), "lengths": info["seq"]}
     header, body = {}, b""
-    for name in ("tokens", "targets"):
-        data = struct.pack(f"<{count}i", *(draw.randrange(row.vocab) for _ in range(count)))
-        header[name] = {"dtype": "I32", "shape": [row.batch, row.seq], "data_offsets": [len(body), len(body) + len(data)]}
-        body += data
+    for name, x in info["entries"]["grad"]["inputs"].items():
+        count = math.prod(x["shape"])
+        ids = [full[name]] * count if name in full else [draw.randrange(info["vocab"]) for _ in range(count)]
+        header[name] = {"dtype": "I32", "shape": x["shape"], "data_offsets": [len(body), len(body) + 4 * count]}
+        body += struct.pack(f"<{count}i", *ids)
     head = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(head)) + head + body)
 
 
-def prepare(a, name, row):
-    """Builds the trainer; files that PyTorch starts from."""
-    folder = os.path.join(a.work, name)
-    words = [a.lathe, "build", f"models/{row.model}.lua", "--config", row.config or name, "-o", folder]
-    run_process(words + [w for s in row.sets for w in ("--set", s)], environment(a))
-    trainer = os.path.join(folder, "trainer")
-    info = json.loads(run_process([trainer, "info", "--json"], environment(a))[0])
-    built = {**info["built_with"], **{k: info[k] for k in ("batch", "seq", "vocab")}}
+def check_sizes(name, row, built):
+    """What the row says against what the trainer was built with."""
     for key, value in asdict(row).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if key in built and str(built[key]) not in (text, "0" if key == "context" and value == row.seq else text):
             sys.exit(f"bench.py: row {name} has {key} = {text}, the trainer {built[key]}")
+
+
+def number(text):
+    """A value of the configuration, which info gives as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def prepare(a, name, row):
+    """Builds the trainer; files that PyTorch starts from."""
+    folder = os.path.join(a.work, name)
+    words = [a.lathe, "build", f"models/{row.model}.lua", "-o", folder]
+    config = row.config or (name if isinstance(row, Row) else "")
+    words += ["--config", config] if config else []
+    run_process(words + [w for s in row.sets for w in ("--set", s)], environment(a))
+    trainer = os.path.join(folder, "trainer")
+    info = json.loads(run_process([trainer, "info", "--json"], environment(a))[0])
+    built = {**info["built_with"], **{k: info[k] for k in ("batch", "seq", "vocab")}}
+    if isinstance(row, Row):
+        check_sizes(name, row, built)
     files = {k: os.path.join(folder, k + ".safetensors") for k in ("weights", "inputs", "gradients")}
     files["model"] = os.path.join(folder, "model.json")
-    recipe = {k: info["recipe"][k] for k in ("lr", "beta1", "beta2", "eps", "decay", "clip")}
+    recipe = {k: info["recipe"][k] for k in ("optimizer", "lr", "beta1", "beta2", "eps", "decay", "clip", "accumulate")}
     with open(files["model"], "w") as file:
-        json.dump({**asdict(row), **recipe}, file)
+        json.dump({**{k: number(str(v)) for k, v in built.items()}, **asdict(row), **recipe}, file)
     if a.python:
-        write_inputs(files["inputs"], row)
+        write_inputs(files["inputs"], info)
         run_process([trainer, "init", "--out", files["weights"]], environment(a))
         run_process([trainer, "grad", "--weights", files["weights"], "--inputs", files["inputs"], "--out",
                      files["gradients"]], environment(a))  # fmt: skip
-    return trainer, files
+    return trainer, files, info
 
 
 def start_torch(a, files):
@@ -313,10 +344,10 @@ def quiet_repeat(a, contestant, tally):
             return min(tries, key=lambda r: r.foreign)
 
 
-def spread(values, floor):
+def spread(values, base):
     middle, least = statistics.median(values), min(values)
-    return {"ms": middle, "min_ms": least, "max_ms": max(values), "of_floor": middle / floor["ms"],
-            "least_of_least": least / floor["least_ms"]}  # fmt: skip
+    return {"ms": middle, "min_ms": least, "max_ms": max(values), "of_base": middle / base["ms"],
+            "least_of_least": least / base["least_ms"]}  # fmt: skip
 
 
 def floor_summary(floors, repeats):
@@ -333,13 +364,25 @@ def floor_summary(floors, repeats):
     total = sum(p["ms"] for p in products.values())
     least = sum_of_least(r.result for f in floors for r in repeats[f.name])
     by_round = [sum(p["rounds"][i] for p in products.values()) for i in range(rounds)]
-    return {"ms": total, "min_ms": min(by_round), "max_ms": max(by_round), "of_floor": 1.0,
+    return {"ms": total, "min_ms": min(by_round), "max_ms": max(by_round), "of_base": 1.0,
             "least_ms": least, "least_of_least": 1.0, "products": products}
 
 
+def least_and_median(values):
+    values = list(values)
+    return {"ms": statistics.median(values), "least_ms": min(values)}
+
+
+def floor_row(floors, repeats, tallies, dropped):
+    floor = floor_summary(floors, repeats)
+    counts = {k: sum(tallies[f.name][k] for f in floors) for k in ("discarded", "disturbed")}
+    foreign = [round(r.foreign, 4) for f in floors for r in repeats[f.name]]
+    return {**floor, "libraries": [f.name for f in floors], "slower_libraries": dropped, **counts, "foreign": foreign}
+
+
 def measure_row(a, name, row):
-    trainer, files = prepare(a, name, row)
-    floors, dropped = best_floors(a, row)
+    trainer, files, info = prepare(a, name, row)
+    floors, dropped = best_floors(a, row) if isinstance(row, Row) else ([], [])
     torches = start_torch(a, files)
     contestants = floors + [Lathe(a, trainer)] + torches
     repeats = {c.name: [] for c in contestants}
@@ -349,33 +392,40 @@ def measure_row(a, name, row):
             repeats[c.name].append(quiet_repeat(a, c, tallies[c.name]))
     for t in torches:
         t.stop()
-    floor = floor_summary(floors, repeats)
-    tallies["floor"] = {k: sum(tallies[f.name][k] for f in floors) for k in ("discarded", "disturbed")}
-    rows = {"floor": {**floor, "libraries": [f.name for f in floors], "slower_libraries": dropped, **tallies["floor"]}}
+    rows, base = {}, least_and_median(r.result for r in repeats["lathe"])
+    if floors:
+        rows["floor"] = floor_row(floors, repeats, tallies, dropped)
+        base = rows["floor"]
     for c in contestants[len(floors) :]:
-        times = spread([r.result for r in repeats[c.name]], floor)
+        times = spread([r.result for r in repeats[c.name]], base)
         rows[c.name] = {**times, **tallies[c.name], "foreign": [round(r.foreign, 4) for r in repeats[c.name]]}
-    rows["floor"]["foreign"] = [round(r.foreign, 4) for f in floors for r in repeats[f.name]]
-    return {"sizes": asdict(row), "flops": floors[0].flops, "rounds": a.rounds, "contestants": rows}
+    train = info["entries"]["train"]
+    tokens = math.prod(train["inputs"]["tokens"]["shape"])
+    flops = floors[0].flops if floors else train["flops"]
+    return {"sizes": {**asdict(row), "batch": info["batch"], "seq": info["seq"], "vocab": info["vocab"]}, "flops": flops,
+            "tokens": tokens, "rounds": a.rounds, "contestants": rows}  # fmt: skip
 
 
 # ------------------------------------------------------------------ telling
 
 
 def print_row(a, name, measured):
-    s = measured["sizes"]
-    print(f"\n{name}: {s['model']}, {s['layers']} x {s['width']}, {s['heads']} heads, vocabulary {s['vocab']:,}, batch "
-          f"{s['batch']} x {s['seq']}; {measured['flops'] * 1e-9:.1f} GFLOP in products; {a.rounds} rounds")  # fmt: skip
-    print(f"  {'':26} {'ms':>9} {'min … max':>19} {'of floor':>9} {'least':>6} {'tokens/s':>9} {'discarded':>10} {'disturbed':>10}")
+    s, floor = measured["sizes"], measured["contestants"].get("floor")
+    layers = f"{s['layers']} x {s['width']}, {s['heads']} heads" if floor else s["config"] or "default"
+    print(f"\n{name}: {s['model']}, {layers}, vocabulary {s['vocab']:,}, batch {s['batch']} x {s['seq']}; "
+          f"{measured['flops'] * 1e-9:.1f} GFLOP in products; {a.rounds} rounds")  # fmt: skip
+    base = "of floor" if floor else "of lathe"
+    print(f"  {'':26} {'ms':>9} {'min … max':>19} {base:>9} {'least':>6} {'tokens/s':>9} {'discarded':>10} {'disturbed':>10}")
     for who, x in measured["contestants"].items():
-        tokens = f"{s['batch'] * s['seq'] / x['ms'] * 1e3:9,.0f}" if who != "floor" else ""
+        tokens = f"{measured['tokens'] / x['ms'] * 1e3:9,.0f}" if who != "floor" else ""
         repeats = len(x["foreign"])
-        print(f"  {who:26} {x['ms']:9.2f} {x['min_ms']:9.2f} …{x['max_ms']:8.2f} {x['of_floor']:9.2f} {x['least_of_least']:6.2f} "
+        print(f"  {who:26} {x['ms']:9.2f} {x['min_ms']:9.2f} …{x['max_ms']:8.2f} {x['of_base']:9.2f} {x['least_of_least']:6.2f} "
               f"{tokens:>9} "
               f"{x['discarded']:10} {x['disturbed']:5} of {repeats:2}")  # fmt: skip
-    floor = measured["contestants"]["floor"]
-    print(f"  floor: {floor['flops_per_s'] * 1e-9:.0f} GFLOP/s; best of {', '.join(floor['libraries'])}"
-          + (f"; slower: {', '.join(floor['slower_libraries'])}" if floor["slower_libraries"] else ""), flush=True)  # fmt: skip
+    if floor:
+        print(f"  floor: {measured['flops'] / floor['ms'] * 1e-6:.0f} GFLOP/s; best of {', '.join(floor['libraries'])}"
+              + (f"; slower: {', '.join(floor['slower_libraries'])}" if floor["slower_libraries"] else ""))  # fmt: skip
+    sys.stdout.flush()
 
 
 def cpu_name():
@@ -435,8 +485,6 @@ def main():
     out = a.out or os.path.join(a.work, "results.json")
     for name in a.rows.split(","):
         measured = measure_row(a, name, ROWS[name])
-        floor = measured["contestants"]["floor"]
-        floor["flops_per_s"] = measured["flops"] / floor["ms"] * 1e3
         result["rows"][name] = measured
         print_row(a, name, measured)
         with open(out, "w") as file:

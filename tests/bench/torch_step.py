@@ -1,0 +1,136 @@
+"""torch_step.py: a model of the bench in PyTorch, eager; a process that times training steps on request.
+
+    torch_step.py MODEL.json --weights W --inputs I --gradients G --threads N [--compile]
+
+MODEL.json has the sizes and options of bench.py's row and the recipe's numbers.  W are the parameters to start from, I the
+inputs, G what the other side computed from both: its loss and gradients, which must agree before anything is timed.  All
+three are safetensors.  Then, for each line "N" on standard input, N training steps are run, and a line {"ms": […]} says how
+long each took.
+"""
+
+import argparse
+import json
+import struct
+import sys
+import time
+
+import torch
+
+from torch_gpt import GPT, Llama
+from torch_systems import CharRNN, MU, PointerGenerator
+
+MODELS = {"gpt": GPT, "llama": Llama, "char_rnn": CharRNN, "mu": MU, "pointer_generator": PointerGenerator}
+
+TYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + length])
+    header.pop("__metadata__", None)
+    body = memoryview(data)[8 + length :]
+    return {
+        name: torch.frombuffer(body[slice(*x["data_offsets"])], dtype=TYPES[x["dtype"]]).view(x["shape"])
+        for name, x in header.items()
+    }
+
+
+def number(text):
+    """A value of the configuration, which `trainer info` gives as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def is_turned(name, m):
+    """GPT-2's files have their matrices as [inputs][outputs]."""
+    return m.get("in_out") and name.startswith("h.") and name.endswith(".weight") and ".ln_" not in name
+
+
+def load(model, weights, m):
+    own = dict(model.named_parameters())
+    if set(own) != set(weights):
+        sys.exit(f"torch_step.py: other parameters: {sorted(set(own) ^ set(weights))[:6]}")
+    with torch.no_grad():
+        for name, p in own.items():
+            p.copy_(weights[name].T if is_turned(name, m) else weights[name])
+
+
+def check(model, inputs, other, m):
+    """Without dropout: the loss within 1e-4, each gradient within 1e-3 of its norm."""
+    model.eval()
+    loss = model(**inputs)
+    loss.backward()
+    model.train()
+    theirs = other["loss"].item()
+    if not abs(loss.item() - theirs) <= 1e-4 * abs(theirs):
+        sys.exit(f"torch_step.py: the first losses differ: {loss.item():.6f} here, {theirs:.6f} there")
+    for name, p in model.named_parameters():
+        g = other["grad." + name]
+        g = g.T if is_turned(name, m) else g
+        own = torch.zeros_like(p) if p.grad is None else p.grad
+        away = ((own - g).norm() / g.norm().clamp(min=1e-12)).item()
+        if not away <= 1e-3:
+            sys.exit(f"torch_step.py: the first gradients of {name} differ by {away:.2e} of their norm")
+    model.zero_grad(set_to_none=True)
+    return loss.item()
+
+
+def optimizer(model, m):
+    """The recipe's; weight decay of matrices alone, but for Adam, whose L2 is a part of every gradient."""
+    rest = {"lr": m["lr"], "betas": (m["beta1"], m["beta2"]), "eps": m["eps"]}
+    kind, groups = torch.optim.Adam, [{"params": list(model.parameters()), "weight_decay": m["decay"]}]
+    if m["optimizer"] == "adamw":
+        matrices = [p for p in model.parameters() if p.dim() >= 2]
+        others = [p for p in model.parameters() if p.dim() < 2]
+        kind = torch.optim.AdamW
+        groups = [{"params": matrices, "weight_decay": m["decay"]}, {"params": others, "weight_decay": 0.0}]
+    try:
+        return kind(groups, fused=True, **rest)
+    except (RuntimeError, TypeError):  # before 2.4 only on a GPU
+        return kind(groups, foreach=True, **rest)
+
+
+def main():
+    words = argparse.ArgumentParser()
+    words.add_argument("model")
+    for name in ("--weights", "--inputs", "--gradients"):
+        words.add_argument(name, required=True)
+    words.add_argument("--threads", type=int, required=True)
+    words.add_argument("--compile", action="store_true")
+    a = words.parse_args()
+    torch.set_num_threads(a.threads)
+    m = json.load(open(a.model))
+    model = MODELS[m["model"]](m)
+    load(model, read_safetensors(a.weights), m)
+    inputs = {name: x.long() for name, x in read_safetensors(a.inputs).items()}
+    loss = check(model, inputs, read_safetensors(a.gradients), m)
+    update = optimizer(model, m)
+    run = torch.compile(model) if a.compile else model
+
+    def step():
+        for _ in range(m["accumulate"]):
+            loss = run(**inputs) / m["accumulate"]
+            loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), m["clip"])
+        update.step()
+        update.zero_grad(set_to_none=True)
+        return loss.item()
+
+    for _ in range(3):
+        step()
+    print(json.dumps({"loss": loss, "torch": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        ms = []
+        for _ in range(int(line)):
+            begin = time.perf_counter()
+            step()
+            ms.append(1e3 * (time.perf_counter() - begin))
+        print(json.dumps({"ms": ms}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
