@@ -240,6 +240,12 @@ char *quoted(const char *s);                                           /* as a C
 char *braces(int n, const int64_t *x);                                 /* {1, 2} */
 const char *dtype_word(DType t);                                       /* LATHE_F32 */
 
+/* emit_parts.c: forward or backward */
+typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side; /* NO_SIDE: of an entry without gradients */
+void find_parts(const Program *p);      /* before any of: */
+Side first_part(const Kernel *k);       /* of a loop, that of the first kernel in it */
+Side last_part(const Kernel *k);
+
 /* emit_kernels.c: what each LAP of an entry stands for */
 void say_kernel_table(Text *t, const Program *p);
 char *kernel_count(const Program *p); /* of the rows */

@@ -132,28 +132,16 @@ static void say_call(Text *t, int depth, const Kernel *k)
     say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", lap);
 }
 
-static int phase_of(const Kernel *k)
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n);
+
+static Side part_now; /* in which what was said last is */
+
+static void say_part(Text *t, int depth, Side part)
 {
-    if (k->kind == GEMM) return k->gemm.c.node->phase;
-    if (k->body.n) {
-        int least = 1;
-        for (int i = 0; i < k->body.n; i++) least = (int)min64(least, phase_of(k->body.at[i]));
-        return least;
-    }
-    if (k->node) return k->node->phase;
-    int least = 1;
-    for (int p = 0; p < k->phases.n; p++) {
-        const Phase *q = &k->phases.at[p];
-        const Operands *stores[] = {&q->stores, &q->row_stores, &q->column_stores};
-        for (int s = 0; s < 3; s++)
-            for (int i = 0; i < stores[s]->n; i++) least = (int)min64(least, stores[s]->at[i].node->phase);
-    }
-    return least;
+    if (part == part_now || part == NO_SIDE) return;
+    say(t, "%*s%s_part();\n", depth * 4, "", part == BACKWARD ? "backward" : "forward");
+    part_now = part;
 }
-
-/* The way back begins after the last kernel of the forward part. */
-
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int backward);
 
 static void say_loop(Text *t, int depth, const Kernel *k)
 {
@@ -163,7 +151,8 @@ static void say_loop(Text *t, int depth, const Kernel *k)
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
     say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? l->name : "loop");
-    say_kernels(t, depth + 1, k->body.at, k->body.n, -1);
+    if (first_part(k) != last_part(k)) part_now = NO_SIDE; /* the one before is not known: it may be the loop's end */
+    say_kernels(t, depth + 1, k->body.at, k->body.n);
     say(t, "%*s}\n", depth * 4, "");
 }
 
@@ -178,22 +167,23 @@ static void say_panels(Text *t, int depth, const Kernel *k)
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
     say(t, "%*sconst int tall = %s;\n", in, "", height);
-    say_kernels(t, depth + 1, k->body.at, packs, -1);
+    say_kernels(t, depth + 1, k->body.at, packs);
     if (packs) say(t, "%*sMEET\n", in, "");
     say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
     say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
-    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs, -1);
+    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs);
     say(t, "%*s}\n", in, "");
     say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, int backward)
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (i == backward) say(t, "%s%*s/* backward */\n", i ? "\n" : "", depth * 4, "");
-        if (kernels[i]->kind == REPEAT) say_loop(t, depth, kernels[i]);
-        else if (kernels[i]->kind == PANELS) say_panels(t, depth, kernels[i]);
-        else say_call(t, depth, kernels[i]);
+        const Kernel *k = kernels[i];
+        if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k));
+        if (k->kind == REPEAT) say_loop(t, depth, k);
+        else if (k->kind == PANELS) say_panels(t, depth, k);
+        else say_call(t, depth, k);
     }
 }
 
@@ -358,10 +348,9 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
 void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
-    int backward = p->graph->wants_grads ? p->kernels.n : -1;
-    while (backward > 0 && phase_of(p->kernels.at[backward - 1]) == 1) backward--;
-    if (backward > 0) say(&body, "    /* forward */\n");
-    say_kernels(&body, 1, p->kernels.at, p->kernels.n, backward);
+    find_parts(p);
+    part_now = NO_SIDE;
+    say_kernels(&body, 1, p->kernels.at, p->kernels.n);
     say(t, "/* %s\n *\n", p->graph->name);
     say_memory(t, p, " *   ", p == m->programs.at[0]);
     say(t, " */\n");

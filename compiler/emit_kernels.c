@@ -21,8 +21,8 @@ static void say_kernel(Text *t, const Kernel *k)
     int room = COLUMNS - (int)strlen(first) - 3;
     if ((int)strlen(formula) > room) formula = format("%.*s...", room - 3, formula);
     say(t, "%s%s,\n", first, quoted(formula));
-    say(t, "     %s, %s, %.0f, %.0f},\n", quoted(k->where.path ? k->where.path : ""), quoted(where), k->flops,
-        k->bytes);
+    say(t, "     %s, %s, %.0f, %.0f, %s},\n", quoted(k->where.path ? k->where.path : ""), quoted(where), k->flops,
+        k->bytes, first_part(k) == BACKWARD ? "true" : "false");
 }
 
 static void say_kernels(Text *t, Kernel *const *kernels, int n)
@@ -43,7 +43,9 @@ char *kernel_table(const Program *p) { return has_table(p) ? "train_kernels" : "
 void say_kernel_table(Text *t, const Program *p)
 {
     if (!has_table(p)) return;
-    say(t, "static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */\n");
+    find_parts(p);
+    say(t, "static const Lathe_kernel train_kernels[] = {\n    /* lap, name, formula, layer, line, flop, bytes, "
+           "backward */\n");
     say_kernels(t, p->kernels.at, p->kernels.n);
     say(t, "};\n");
 }

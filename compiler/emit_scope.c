@@ -53,7 +53,8 @@ static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
 
 void take_entry_names(Names *taken)
 {
-    static const char *const own[] = {"p", "d", "in", "out", "s", "work", "c", "tall", "from", "to"};
+    static const char *const own[] = {"p",    "d",  "in",           "out",          "s", "work", "c", "tall",
+                                      "from", "to", "forward_part", "backward_part"};
     for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);
 }
 

@@ -49,11 +49,8 @@ static void want_result(Cleaning *c, Node *n)
     }
 }
 
-static void find_wanted(Cleaning *c, const Graph *g)
+static void follow_wants(Cleaning *c)
 {
-    for (int i = 0; i < g->outs.n; i++) want(c, g->outs.at[i].node);
-    for (int k = 0; g->micro && k < g->micro->carries.n; k++) want(c, g->micro->carries.at[k].arg);
-    for (int k = 0; g->micro && k < g->micro->xs.n; k++) want(c, g->micro->xs.at[k].arg);
     while (c->todo.n) {
         Node *n = c->todo.at[--c->todo.n];
         if (n->op == OP_loop_arg) want_argument(c, n);
@@ -61,6 +58,24 @@ static void find_wanted(Cleaning *c, const Graph *g)
         for (int i = 0; i < n->nin; i++)
             if (n->in[i]->op != OP_loop) want(c, n->in[i]);
     }
+}
+
+static void find_wanted(Cleaning *c, const Graph *g)
+{
+    for (int i = 0; i < g->outs.n; i++) want(c, g->outs.at[i].node);
+    for (int k = 0; g->micro && k < g->micro->carries.n; k++) want(c, g->micro->carries.at[k].arg);
+    for (int k = 0; g->micro && k < g->micro->xs.n; k++) want(c, g->micro->xs.at[k].arg);
+    follow_wants(c);
+}
+
+const char *needed_forward(const Graph *g)
+{
+    Cleaning c = {.ids = node_count()};
+    c.wanted = NEW_ARRAY(char, c.ids);
+    for (int i = 0; i < g->outs.n; i++)
+        if (g->outs.at[i].kind != OUT_GRAD) want(&c, g->outs.at[i].node);
+    follow_wants(&c);
+    return c.wanted;
 }
 
 /* ------------------------------------------------------------------ rebuilding */

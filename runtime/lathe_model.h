@@ -79,6 +79,7 @@ typedef struct Lathe_kernel {   /* a line of an entry: what its LAP stands for *
     const char *name, *formula; /* of the function called; "ln_1_mul: sum, sub, mul, rsqrt" */
     const char *path, *where;   /* layer, "gpt.lua:18" */
     double flops, bytes;        /* of one call: 2 · multiply-adds of its contractions; what it cannot help moving */
+    bool backward;              /* makes what only gradients need */
 } Lathe_kernel;
 
 /* What a kernel reads or writes, and the loops it runs in: printed by `lathe build --instrument` alone, for `trainer replay`. */

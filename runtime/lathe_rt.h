@@ -49,6 +49,11 @@
 #define LAP(kernel) (rt_lap ? rt_lap(kernel) : (void)0)
 extern void (*rt_lap)(int kernel);
 
+/* `backward_part();` what follows is there for gradients alone, until `forward_part();`.  They read the clock, a few times a
+ * step, and a run shows what each part took (train_loop.c). */
+void forward_part(void);
+void backward_part(void);
+
 /* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
  * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
  * An element's bits depend on the extents alone, not on how threads share the work.  rt_gemm.c. */

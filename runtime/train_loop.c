@@ -46,19 +46,38 @@ static void catch_signals(void)
 
 /* ------------------------------------------------------------------ a step */
 
+static struct Parts {         /* of the step that runs, as its entry says */
+    double since, seconds[2]; /* seconds: forward, backward */
+    int now;
+} parts;
+
+static void begin_part(int next)
+{
+    double now = seconds_now();
+    parts.seconds[parts.now] += now - parts.since;
+    parts.since = now;
+    parts.now = next;
+}
+
+void forward_part(void) { begin_part(0); }
+void backward_part(void) { begin_part(1); }
+
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params, int64_t step)
 {
-    double from = seconds_now();
+    parts = (struct Parts){.since = seconds_now()};
     e->run(call);
+    forward_part();
     drop_frozen(o, call->grads);
-    Step s = {output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step), 0, 0, 0};
+    Step s = {
+        output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step), 0, 0, 0, 0};
     LAP(LAP_NORM);
-    s.compute = seconds_now() - from;
     wait_until_copied(t->saver);
     Pace pace = pace_at(&t->recipe, step, s.norm);
     if (isfinite(s.loss) && isfinite(s.norm)) optimizer_step(o, params, call->grads, step, &pace);
     LAP(LAP_UPDATE);
-    s.update = seconds_now() - from - s.compute;
+    s.forward = parts.seconds[0];
+    s.backward = parts.seconds[1];
+    s.update = seconds_now() - parts.since;
     return s;
 }
 

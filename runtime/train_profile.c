@@ -70,9 +70,9 @@ static void list_rows(Profile *p, const Lathe_entry *e, const Optimizer *o)
     p->row = must_alloc(sizeof *p->row * (size_t)(e->kernels + 2));
     p->row_of = must_alloc(sizeof *p->row_of * (size_t)(last - FIRST_LAP + 1));
     for (int i = 0; i < e->kernels; i++) add_row(p, e->kernel[i]);
-    add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat});
+    add_row(p, (Lathe_kernel){LAP_NORM, "gradient_norm", "norm of all gradients", "", "", 0, flat, false});
     add_row(p, (Lathe_kernel){LAP_UPDATE, "optimizer_step", "clipping, moments, decay, update", "", "", 0,
-                              flat * (3 + 2 * o->moments)});
+                              flat * (3 + 2 * o->moments), false});
 }
 
 static void count_laps(Profile *p, int64_t step, double begin)
@@ -127,22 +127,37 @@ typedef struct Total {
     double time, floor;
 } Total;
 
-/* Rows with contractions, or those without; all of them for both. */
-static Total total(const Profile *p, bool products, bool others)
+static const char *part_of(const Lathe_kernel *k)
+{
+    return k->lap < 0 ? "update" : k->backward ? "backward" : "forward";
+}
+
+static bool is_of(const Lathe_kernel *k, const char *what)
+{
+    if (strcmp(what, "products") == 0) return k->flops > 0;
+    if (strcmp(what, "the rest") == 0) return k->flops <= 0;
+    return strcmp(what, "all") == 0 || strcmp(what, part_of(k)) == 0;
+}
+
+/* Of the rows of a part of the step, or of those with contractions ("products"), those without ("the rest"), "all". */
+static Total total(const Profile *p, const char *what)
 {
     Total sum = {0, 0};
     for (int i = 0; i < p->rows; i++)
-        if (p->row[i].k.flops > 0 ? products : others) {
+        if (is_of(&p->row[i].k, what)) {
             sum.time += p->row[i].time;
             sum.floor += p->row[i].floor;
         }
     return sum;
 }
 
-static void print_total(const char *what, Total t)
+static void print_total(const Profile *p, const char *what)
 {
+    Total t = total(p, what);
     printf("%9.3f %9.3f %9.3f  %s\n", 1e3 * (t.time - t.floor), 1e3 * t.time, 1e3 * t.floor, what);
 }
+
+static const char *const totals[] = {"products", "the rest", "forward", "backward", "update", "all"};
 
 static void print_table(const Profile *p)
 {
@@ -161,17 +176,15 @@ static void print_table(const Profile *p)
         printf("%s%s%s%s\n", *r->k.where ? "   " : "", r->k.where, *r->k.path ? " " : "", r->k.path);
     }
     printf("\n");
-    print_total("products", total(p, true, false));
-    print_total("the rest", total(p, false, true));
-    print_total("all", total(p, true, true));
+    for (int i = 0; i < (int)(sizeof totals / sizeof *totals); i++) print_total(p, totals[i]);
 }
 
 /* ------------------------------------------------------------------ for programs */
 
 static json_t *kernel_json(const Lathe_kernel *k)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "formula", k->formula,
-                     "path", k->path, "where", k->where, "bytes", k->bytes, "flops", k->flops);
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part", part_of(k),
+                     "formula", k->formula, "path", k->path, "where", k->where, "bytes", k->bytes, "flops", k->flops);
 }
 
 static json_t *times_json(Total t)
@@ -195,9 +208,10 @@ static void print_object(const Profile *p)
                   m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)p->steps, "step_ms",
                   1e3 * p->step_time, "copy_bytes_per_s", p->copy_rate, "product_flops_per_s", p->product_rate);
     json_object_set_new(all, "kernels", rows);
-    json_object_set_new(all, "products", times_json(total(p, true, false)));
-    json_object_set_new(all, "rest", times_json(total(p, false, true)));
-    json_object_set_new(all, "total", times_json(total(p, true, true)));
+    json_object_set_new(all, "products", times_json(total(p, "products")));
+    json_object_set_new(all, "rest", times_json(total(p, "the rest")));
+    for (int i = 2; i < 5; i++) json_object_set_new(all, totals[i], times_json(total(p, totals[i])));
+    json_object_set_new(all, "total", times_json(total(p, "all")));
     print_json(all);
 }
 

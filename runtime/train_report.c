@@ -345,7 +345,8 @@ void report_step(Report *r, int64_t done, Step s)
     r->smooth_units += share * ((double)(units - r->units) - r->smooth_units);
     r->units = units;
     r->spent.data += s.data;
-    r->spent.compute += s.compute;
+    r->spent.forward += s.forward;
+    r->spent.backward += s.backward;
     r->spent.update += s.update;
     r->last_step = now;
     write_metrics(r, done, s, now);
@@ -398,8 +399,8 @@ void report_sample(Report *r, int64_t done, const json_t *sample)
 
 static Spent spent_since(const Spent *now, const Spent *then)
 {
-    return (Spent){now->data - then->data, now->compute - then->compute, now->update - then->update,
-                   now->evaluation - then->evaluation, now->saving - then->saving};
+    return (Spent){now->data - then->data,     now->forward - then->forward,       now->backward - then->backward,
+                   now->update - then->update, now->evaluation - then->evaluation, now->saving - then->saving};
 }
 
 /* A small source of a mixture may end an epoch every other step: so many of its epochs that they took a hundred steps.
@@ -437,17 +438,22 @@ bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *su
     put_line(
         r,
         text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld%s,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
-                "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f}\n",
+                "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f,\"tok_s\":%.6g,\"sequences_s\":%.6g,"
+                "\"seconds\":{\"data\":%.4f,\"forward\":%.4f,\"backward\":%.4f,\"update\":%.4f,\"evaluation\":%.4f,"
+                "\"saving\":%.4f}}\n",
                 (long long)p->step, (long long)number, member, loss, (long long)sum->documents, (long long)sum->tokens,
-                (long long)sum->rows, (long long)sum->predicted, now - r->started));
+                (long long)sum->rows, (long long)sum->predicted, now - r->started, units, rows, s.data, s.forward,
+                s.backward, s.update, s.evaluation, s.saving));
     report_text(
         r,
         "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of places do not count) | %s tok/s, %s "
-        "sequences/s | data %.1f %%, forward and backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving %.1f %%",
+        "sequences/s | data %.1f %%, forward %.1f %%, backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving "
+        "%.1f %%",
         (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
         grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
         places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
-        s.data * percent, s.compute * percent, s.update * percent, s.evaluation * percent, s.saving * percent);
+        s.data * percent, s.forward * percent, s.backward * percent, s.update * percent, s.evaluation * percent,
+        s.saving * percent);
     show_pairs(r, text_of("epoch %lld | ", (long long)number), &sum->pairs);
     free(member);
     return true;

@@ -501,7 +501,8 @@ extern volatile int interrupted;
 
 typedef struct Step { /* what one optimizer step has shown */
     double loss, norm, rate;
-    double data, compute, update; /* seconds: waiting for its inputs, forward and backward, the optimizer */
+    /* seconds: waiting for its inputs; the entry; norm of the gradients, clipping and update, a save that must copy first */
+    double data, forward, backward, update;
 } Step;
 /* One step on the inputs that lie at call->in: gradients, norm, clipping, update.  Where loss or norm is not finite the
  * parameters are left as they were. */
@@ -546,7 +547,7 @@ typedef struct Spike { /* what is known of the losses so far */
 double spike_score(Spike *s, double loss); /* and takes the loss in */
 
 typedef struct Spent { /* seconds of a run, or of an epoch */
-    double data, compute, update, evaluation, saving;
+    double data, forward, backward, update, evaluation, saving;
 } Spent;
 
 typedef struct Epoch_start { /* or the program's, in the midst of an epoch */

@@ -22,6 +22,10 @@ tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
 "$trainer" train $start --out "$TMP/whole" --threads 1 --readers 1 >"$TMP/said" 2>&1 || tell "exit code $?"
 grep -q '^epoch 2 |' "$TMP/said" || tell "no summary of an epoch"
 grep -q '"split":"epoch","epoch":2' "$TMP/whole/metrics.jsonl" || tell "no epoch in metrics.jsonl"
+grep -q '^epoch 2 | loss [1-9].* tok/s, .* sequences/s | data .* %, forward [0-9.]* %, backward [0-9.]* %, update .* %, evaluation .* %, saving .* %$' "$TMP/said" ||
+    tell "the summary lacks something"
+parts=$(sed -n '/"split":"epoch"/s/.*"forward":\([0-9.]*\),"backward":\([0-9.]*\),.*/\1 \2/p' "$TMP/whole/metrics.jsonl" | head -n 1)
+awk "BEGIN { split(\"$parts\", s); exit !(s[1] > 0 && s[2] > 0) }" || tell "forward and backward took $parts"
 
 . tests/proof/killed
 killed_and_resumed

@@ -23,6 +23,17 @@ awk '$2 < 1 { bad = 1; print "never called:", $0 } END { exit bad }' rows && ok 
 awk -v all="$flops" '{ sum += $2 * $3 } END { print sum, all; exit !(sum == all + 0) }' rows && ok "flop add up" || wrong "flop of rows"
 awk 'NR > 1 && $4 > last { bad = 1 } { last = $4 } END { exit bad }' rows && ok "sorted" || wrong "not sorted by loss"
 
+# A product forward has two backward, as wide; attention's are counted by a formula of its own.
+tr '{' '\n' <out | awk -F'"part":"' '/"lap"/ && !/"attn_attention/ {
+        part = substr($2, 1, index($2, "\"") - 1)
+        calls = $0; sub(/.*"calls":/, "", calls); flops = $0; sub(/.*"flops":/, "", flops)
+        n[part]++; sum[part] += calls * (flops + 0)
+    }
+    END { for (p in n) print p, n[p], sum[p]; exit !(n["update"] == 2 && sum["forward"] > 0 && sum["backward"] == 2 * sum["forward"]) }' &&
+    ok "forward and backward" || wrong "flop of forward and backward"
+sum_of() { sed "s/.*\"$1\":{\"ms\":\([0-9.]*\).*/\1/" out; }
+close "$(awk "BEGIN { print $(sum_of forward) + $(sum_of backward) + $(sum_of update) }")" "$(sum_of total)" 1e-3 "parts add up"
+
 # The trace: as many events as calls, each beginning where the one before ended.
 tr '{' '\n' <trace.json | grep '"ph":"X"' >events
 calls=$(awk '{ n += $2 } END { print n }' rows)

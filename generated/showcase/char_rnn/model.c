@@ -495,12 +495,17 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
     float (*d_lstm_dot)[32][64] = (void *)(work + 0);
 
-    /* forward */
+    backward_part();
     lstm_fill_back(d_lstm_mul);                                         LAP(0);
+    forward_part();
     make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    backward_part();
     lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
+    forward_part();
     pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    backward_part();
     pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
+    forward_part();
     lstm_fill_back(lstm_add[0]);                                        LAP(5);
     gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
             false);                                                     LAP(6);
@@ -522,17 +527,18 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(14);
     matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
             BATCH * SEQ, VOCAB, HIDDEN);                                LAP(15);
+    backward_part();
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
             *accuracy_cast, d->head_bias, d_head_bias_partial, linear_cross_entropy_dot2,
             p->head_bias, *in->targets);                                LAP(16);
     matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
             HIDDEN, BATCH * SEQ);                                       LAP(17);
+    forward_part();
     linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(18);
     linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(19);
+    backward_part();
     matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->head_weight,
             BATCH * SEQ, HIDDEN, VOCAB);                                LAP(20);
-
-    /* backward */
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += tall) {
@@ -597,12 +603,17 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
     float (*d_lstm_dot)[32][64] = (void *)(work + 0);
 
-    /* forward */
+    backward_part();
     lstm_fill_back(d_lstm_mul);                                         LAP(0);
+    forward_part();
     make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    backward_part();
     lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
+    forward_part();
     pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    backward_part();
     pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
+    forward_part();
     lstm_fill_back(lstm_add[0]);                                        LAP(5);
     gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
             false);                                                     LAP(6);
@@ -626,17 +637,18 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
             BATCH * SEQ, VOCAB, HIDDEN);                                LAP(15);
     matmul_nt_f32(**head_dot, **lstm_permute, *p->head_weight, BATCH * SEQ, VOCAB,
             HIDDEN);                                                    LAP(16);
+    backward_part();
     linear_cross_entropy_head_exp(*out->logits, linear_cross_entropy_sub,
             linear_cross_entropy_sub2, *accuracy_cast, d->head_bias, d_head_bias_partial,
             linear_cross_entropy_dot2, p->head_bias, *head_dot, *in->targets); LAP(17);
     matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
             HIDDEN, BATCH * SEQ);                                       LAP(18);
+    forward_part();
     linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(19);
     linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(20);
+    backward_part();
     matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->head_weight,
             BATCH * SEQ, HIDDEN, VOCAB);                                LAP(21);
-
-    /* backward */
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += tall) {
@@ -822,51 +834,52 @@ static const Lathe_tensor train_out[] = {
     {.name = "accuracy", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
             .offset = offsetof(Char_rnn_train_out, accuracy)},
 };
-static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */
+static const Lathe_kernel train_kernels[] = {
+    /* lap, name, formula, layer, line, flop, bytes, backward */
     {0, "lstm_fill_back", "d_lstm_mul: copy",
-     "lstm", "char_rnn.lua:17", 0, 32768},
+     "lstm", "char_rnn.lua:17", 0, 32768, true},
     {1, "make_embed_gather", "embed_gather = embed_weight[tokens]",
-     "embed", "char_rnn.lua:16", 0, 1056768},
+     "embed", "char_rnn.lua:16", 0, 1056768, false},
     {2, "lstm_copy_back", "d_lstm_permute: copy",
-     "lstm", "char_rnn.lua:17", 0, 1048576},
+     "lstm", "char_rnn.lua:17", 0, 1048576, true},
     {3, "lstm_matmul_pack", "lstm_matmul_packed = lstm_weight_hh_l0, packed",
-     "lstm", "char_rnn.lua:17", 0, 2097152},
+     "lstm", "char_rnn.lua:17", 0, 2097152, false},
     {4, "lstm_matmul_back_pack", "lstm_matmul_back_packed = lstm_weight_hh_l0, packed",
-     "lstm", "char_rnn.lua:17", 0, 2097152},
+     "lstm", "char_rnn.lua:17", 0, 2097152, true},
     {5, "lstm_fill_back", "lstm_add: copy",
-     "lstm", "char_rnn.lua:17", 0, 32768},
+     "lstm", "char_rnn.lua:17", 0, 32768, false},
     {6, "lstm_matmul", "lstm_dot2 = embed_gather . lstm_weight_ih_l0",
-     "lstm", "char_rnn.lua:17", 268435456, 17301504},
+     "lstm", "char_rnn.lua:17", 268435456, 17301504, false},
     {7, "lstm_fill_to_time", "panel by panel: lstm_fill, time",
-     "lstm", "char_rnn.lua:17", 1073741824, 122191872},
+     "lstm", "char_rnn.lua:17", 1073741824, 122191872, false},
     {14, "lstm_copy_2", "lstm_permute: copy",
-     "lstm", "char_rnn.lua:17", 0, 4194304},
+     "lstm", "char_rnn.lua:17", 0, 4194304, false},
     {15, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
-     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192},
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, false},
     {16, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
-     "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248},
+     "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, true},
     {17, "linear_cross_entropy_matmul", "d_head_weight = linear_cross_entropy_sub . lstm_permute",
-     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192},
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
     {18, "linear_cross_entropy_div", "loss: sum, div",
-     "linear_cross_entropy", "char_rnn.lua:21", 0, 8196},
+     "linear_cross_entropy", "char_rnn.lua:21", 0, 8196, false},
     {19, "linear_cross_entropy_div", "accuracy: sum, div",
-     "accuracy", "char_rnn.lua:22", 0, 8196},
+     "accuracy", "char_rnn.lua:22", 0, 8196, false},
     {20, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
-     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192},
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
     {21, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
-     "lstm", "char_rnn.lua:17", 1073741824, 130580480},
+     "lstm", "char_rnn.lua:17", 1073741824, 130580480, true},
     {27, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
-     "lstm", "char_rnn.lua:17", 1073741824, 11534336},
+     "lstm", "char_rnn.lua:17", 1073741824, 11534336, true},
     {28, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
-     "lstm", "char_rnn.lua:17", 268435456, 9175040},
+     "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
     {29, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
-     "lstm", "char_rnn.lua:17", 0, 8392704},
+     "lstm", "char_rnn.lua:17", 0, 8392704, true},
     {30, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
-     "lstm", "char_rnn.lua:17", 268435456, 9175040},
+     "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
     {31, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
-     "embed", "char_rnn.lua:16", 0, 549120},
+     "embed", "char_rnn.lua:16", 0, 549120, true},
     {32, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
-     "lstm", "char_rnn.lua:17", 0, 8192},
+     "lstm", "char_rnn.lua:17", 0, 8192, true},
 };
 static const Lathe_tensor grad_in[] = {
     {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {32, 64},

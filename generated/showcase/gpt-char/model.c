@@ -669,7 +669,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
-    /* forward */
+    forward_part();
     make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
     add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
@@ -715,16 +715,17 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     ln_f(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(18);
     matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
             VOCAB, WIDTH);                                              LAP(19);
+    backward_part();
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
             *accuracy_cast, *in->targets);                              LAP(20);
     matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
             BATCH * SEQ);                                               LAP(21);
+    forward_part();
     linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(22);
     linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(23);
+    backward_part();
     matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
             BATCH * SEQ, WIDTH, VOCAB);                                 LAP(24);
-
-    /* backward */
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
             p->ln_f_weight);                                            LAP(25);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
@@ -820,7 +821,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
-    /* forward */
+    forward_part();
     make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
     add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
@@ -867,16 +868,17 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
     matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
             VOCAB, WIDTH);                                              LAP(20);
+    backward_part();
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
             *accuracy_cast, *in->targets);                              LAP(21);
     matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
             BATCH * SEQ);                                               LAP(22);
+    forward_part();
     linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(23);
     linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(24);
+    backward_part();
     matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
             BATCH * SEQ, WIDTH, VOCAB);                                 LAP(25);
-
-    /* backward */
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
             p->ln_f_weight);                                            LAP(26);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
@@ -1139,61 +1141,62 @@ static const Lathe_tensor train_out[] = {
     {.name = "accuracy", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 0, .dim = {0},
             .offset = offsetof(Gpt_train_out, accuracy)},
 };
-static const Lathe_kernel train_kernels[] = { /* lap, name, formula, layer, line, flop, bytes */
+static const Lathe_kernel train_kernels[] = {
+    /* lap, name, formula, layer, line, flop, bytes, backward */
     {0, "make_wte_gather", "wte_gather = wte_weight[tokens]",
-     "wte", "gpt.lua:131", 0, 789504},
+     "wte", "gpt.lua:131", 0, 789504, false},
     {1, "add", "h_add: add",
-     "", "gpt.lua:132", 0, 819200},
+     "", "gpt.lua:132", 0, 819200, false},
     {3, "ln_1_to_c_attn_matmul", "panel by panel: c_attn_matmul_pack, ln_1, c_attn_matmul",
-     "h.ln_1", "gpt.lua:17", 75497472, 2949632},
+     "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
     {7, "attn_attention", "attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot",
-     "h.attn", "gpt.lua:18", 25165824, 1585152},
+     "h.attn", "gpt.lua:18", 25165824, 1585152, false},
     {8, "c_proj_matmul_to_h_add", "panel by panel: c_proj_matmul_pack, c_fc_matmul_pack, c_proj...",
-     "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816},
+     "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
     {18, "ln_f", "ln_f_mul: sum, div, sub, mul, add, rsqrt",
-     "ln_f", "gpt.lua:138", 0, 786944},
+     "ln_f", "gpt.lua:138", 0, 786944, false},
     {19, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = ln_f_mul . wte_weight",
-     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176},
+     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176, false},
     {20, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
-     "linear_cross_entropy", "gpt.lua:142", 0, 411648},
+     "linear_cross_entropy", "gpt.lua:142", 0, 411648, true},
     {21, "linear_cross_entropy_matmul", "d_wte_weight = linear_cross_entropy_sub . ln_f_mul",
-     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176},
+     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176, true},
     {22, "linear_cross_entropy_div", "loss: sum, div",
-     "linear_cross_entropy", "gpt.lua:142", 0, 3076},
+     "linear_cross_entropy", "gpt.lua:142", 0, 3076, false},
     {23, "linear_cross_entropy_div", "accuracy: sum, div",
-     "accuracy", "gpt.lua:143", 0, 3076},
+     "accuracy", "gpt.lua:143", 0, 3076, false},
     {24, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
-     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176},
+     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176, true},
     {25, "ln_f_back", "d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
-     "ln_f", "gpt.lua:138", 0, 1180672},
+     "ln_f", "gpt.lua:138", 0, 1180672, true},
     {27, "c_proj_matmul_back", "d_c_proj_dot2 = d_h_add . mlp_c_proj_weight",
-     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
+     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
     {28, "mlp_c_fc_erf_back", "d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add",
-     "h.mlp", "gpt.lua:25", 0, 6291456},
+     "h.mlp", "gpt.lua:25", 0, 6291456, true},
     {29, "c_proj_matmul_back", "d_mlp_c_proj_weight = d_h_add . d_mlp_mul",
-     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224},
+     "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
     {30, "c_fc_matmul_back", "d_c_fc_dot = d_c_fc_add . mlp_c_fc_weight",
-     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
+     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
     {31, "ln_2_h_back", "d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg",
-     "h.ln_2", "gpt.lua:24", 0, 2360320},
+     "h.ln_2", "gpt.lua:24", 0, 2360320, true},
     {32, "c_fc_matmul_back", "d_mlp_c_fc_weight = d_c_fc_add . d_ln_2_mul",
-     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224},
+     "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
     {33, "c_proj_matmul_back", "d_attn_c_proj_weight = d_h_add3 . attn_heads",
-     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
+     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
     {34, "c_proj_matmul_back", "d_c_proj_dot = d_h_add3 . attn_c_proj_weight",
-     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968},
+     "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
     {35, "attn_attention_back", "d_c_attn_concat, d_c_attn_concat, d_c_attn_concat = gradients ...",
-     "h.attn", "gpt.lua:18", 62914560, 3158016},
+     "h.attn", "gpt.lua:18", 62914560, 3158016, true},
     {36, "c_attn_matmul_back_to_ln_1_h_back", "panel by panel: c_attn_matmul_back_pack, c_attn_...",
-     "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792},
+     "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792, true},
     {40, "c_attn_matmul_back", "d_attn_c_attn_weight = d_c_attn_concat . d_ln_1_mul",
-     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472},
+     "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472, true},
     {41, "ln_1_h_back_sums", "d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqr...",
-     "h.ln_1", "gpt.lua:17", 0, 16384},
+     "h.ln_1", "gpt.lua:17", 0, 16384, true},
     {42, "wte_scatter_add_back", "d_wte_weight[tokens] += d_h_add, in order",
-     "wte", "gpt.lua:131", 0, 429568},
+     "wte", "gpt.lua:131", 0, 429568, true},
     {43, "wpe_sum_back", "d_wpe_weight: sum",
-     "wpe", "gpt.lua:132", 0, 425984},
+     "wpe", "gpt.lua:132", 0, 425984, true},
 };
 static const Lathe_tensor grad_in[] = {
     {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
