@@ -3,10 +3,11 @@
  * A product first copies its right operand into the order in which its tiles read it (rt_gemm_own.c).  Over thousands
  * of rows that is nothing; over the few rows of a step of a recurrence it is as much work as the product.  So where b
  * is the same in all iterations, a PACK kernel goes before the outermost loop for which that holds.  The bits stay the
- * same. Needs: kernels.  Leaves: PACK kernels, products that read a packed matrix. */
+ * same, but for products of 2 to 8 rows: where nothing is packed these are loops of their own (rt_gemm.c), which take
+ * about as long again.  Needs: kernels.  Leaves: PACK kernels, products that read a packed matrix. */
 #include "lower.h"
 
-enum { THIN = 8, HIGH = 256 }; /* rows: thin products have loops of their own, high ones pack fast enough */
+enum { COLUMNS = 9, HIGH = 256 }; /* columns at least; rows: high products pack fast enough */
 
 /* The loops around a product, from the outermost; before: what is packed for one. */
 typedef struct Around {
@@ -34,7 +35,7 @@ static bool stays(const View *v, const Kernel *repeat)
 
 static bool worth_it(const struct Gemm *g)
 {
-    return g->nbatch == 0 && g->M > THIN && g->M < HIGH && g->N > THIN && g->c_n == 1 && !g->b.view.guarded;
+    return g->nbatch == 0 && g->M > 1 && g->M < HIGH && g->N >= COLUMNS && g->c_n == 1 && !g->b.view.guarded;
 }
 
 /* How many of the loops around, counted from the innermost, b outlasts. */
