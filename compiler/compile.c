@@ -180,7 +180,8 @@ static void add_leaf(Desc *d, const Node *n)
         *p = (Param){.name = n->name, .export_name = n->name, .shape = n->shape, .where = n->where};
         push(&d->params, p);
     } else if (n->op == OP_input || n->op == OP_state) {
-        Tensor_spec spec = {n->name, n->dtype, n->shape, n->op == OP_state ? LATHE_STATE : LATHE_FEATURES, n->where};
+        Lathe_role role = n->op == OP_state ? LATHE_STATE : LATHE_FEATURES;
+        Tensor_spec spec = {.name = n->name, .dtype = n->dtype, .shape = n->shape, .role = role, .where = n->where};
         if (n->op == OP_state) push(&d->states, spec);
         else push(&d->inputs, spec);
     }

@@ -146,12 +146,14 @@ static void say_param_table(Text *t, const Module *m)
     say(t, "};\n\n");
 }
 
+/* more: further fields, ", .fixed = true" */
 static void say_tensor(Text *t, const char *name, Lathe_role role, DType type, Shape s, const char *of,
-                       const char *member)
+                       const char *member, const char *more)
 {
-    say_wrapped(t,
-                format("    {.name = %s, .role = %s, .dtype = %s, .rank = %d, .dim = %s, .offset = offsetof(%s, %s)},",
-                       quoted(name), role_word(role), dtype_word(type), s.rank, braces(s.rank, s.dim), of, member));
+    say_wrapped(t, format("    {.name = %s, .role = %s, .dtype = %s, .rank = %d, .dim = %s, "
+                          ".offset = offsetof(%s, %s)%s},",
+                          quoted(name), role_word(role), dtype_word(type), s.rank, braces(s.rank, s.dim), of, member,
+                          more));
 }
 
 static const char *output_words(const Program *p, int which)
@@ -172,7 +174,7 @@ static void say_tensors(Text *t, const Module *m, const Program *p, Home home, c
         if (b->home != home) continue;
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
         const Tensor_spec *spec = spec_of(m->desc, home, name);
-        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b));
+        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b), "");
     }
     say(t, "};\n");
 }
@@ -185,7 +187,8 @@ static void say_state_table(Text *t, const Module *m)
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
         say_tensor(t, s->name, LATHE_STATE, s->dtype == F32 && wide ? F64 : s->dtype, s->shape,
-                   type_name(m, NULL, "state"), identifier(s->name));
+                   type_name(m, NULL, "state"), identifier(s->name),
+                   format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
     }
     say(t, "};\n\n");
 }
@@ -285,7 +288,8 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say_pairs(t, r);
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
         number_text(r->top_p), number_text(r->repetition_penalty));
-    say(t, "        .top_k = %lld, .sample_tokens = %lld,\n    },\n", (long long)r->top_k, (long long)r->sample_tokens);
+    say(t, "        .top_k = %lld, .sample_tokens = %lld, .rows = %lld,\n    },\n", (long long)r->top_k,
+        (long long)r->sample_tokens, (long long)r->rows);
 }
 
 static void say_groups(Text *t, const Desc *d)
@@ -373,7 +377,8 @@ static void say_plan_table(Text *t, const Plan *p)
                {"outputs", p->outputs},
                {"work", p->work},
                {"blas", p->blas},
-               {"data", p->data}};
+               {"data", p->data},
+               {"generation", p->generation}};
     for (int i = 0; i < COUNT_OF(all); i++) say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
     say(t, "};\n\n");
 }
@@ -400,8 +405,8 @@ void say_tables(Text *t, const Module *m)
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
-    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 9,\n", d->params.n, m->programs.n,
-        d->states.n, d->knobs.n);
+    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 10,\n", d->params.n,
+        m->programs.n, d->states.n, d->knobs.n);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));

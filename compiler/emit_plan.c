@@ -51,6 +51,7 @@ void print_plan(Text *t, const Module *m)
     say_category(t, "work", p->work);
     say_category(t, "blas", p->blas);
     say_category(t, "data", p->data);
+    say_category(t, "generation", p->generation);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
         enter_scope(m, q);

@@ -45,7 +45,7 @@ typedef struct Trace {
     int number;   /* 1, 2, … */
     int first;    /* ids of its nodes begin here */
     bool decode;
-    int64_t batch, time; /* extents of this entry: 1 and 1 in decode */
+    int64_t batch, time; /* extents of this entry: in decode the rows decoded together, and 1 */
     int site;            /* random ops so far */
     int time_places;     /* so far: calls that asked whether an axis is time, … */
     VEC(bool) over_time; /* … and what they found in the entry before decode */
@@ -58,6 +58,7 @@ typedef struct Trace {
         Node *node;
         int depth;
     }) states; /* decode; depth: open loops around node */
+    Table rows; /* decode: a Factor, where the batch axis of a value is */
 } Trace;
 extern Trace trace;
 
@@ -191,6 +192,9 @@ void check_groups(void);
 /* front_hf.c */
 void say_json_string(Text *t, const char *s);   /* between quotation marks */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
+
+/* front_encode.c: what of decode depends on the source alone, as an entry of its own; decode reads states instead */
+Graph *take_encode(Graph *decode);
 
 /* front_trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */

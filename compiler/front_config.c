@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const model_keys[] = {"config", "configs", "check",  "forward", "train",
-                                         "data",   "decode",  "sample", "hf"};
+static const char *const model_keys[] = {"config", "configs",  "check",  "forward", "train",
+                                         "data",   "generate", "decode", "sample",  "hf"};
 
 void check_model_keys(lua_State *L, int model)
 {

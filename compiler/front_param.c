@@ -115,8 +115,21 @@ static int param_call(lua_State *L)
 
 /* ------------------------------------------------------------------ states of decode */
 
-/* name, old = core.state(own name, shape, like): like gives the type; the batch axis is the first.  Inside nn.stack
- * each layer has its own: [layers, shape…] outside. */
+/* Where the rows that decode takes at once are in a state made here; -1: unknown. */
+static int rows_axis(Factor batch)
+{
+    return batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace.copies.n + batch.axis;
+}
+
+static Tensor_spec *state_named(const char *name)
+{
+    for (int i = 0; i < trace.desc->states.n; i++)
+        if (same(trace.desc->states.at[i].name, name)) return &trace.desc->states.at[i];
+    return NULL;
+}
+
+/* name, old = core.state(own name, shape, like): like gives the type and the batch axis.  Inside nn.stack each layer
+ * has its own: [layers, shape…] outside. */
 static int state_call(lua_State *L)
 {
     const char *own = luaL_checkstring(L, 1);
@@ -125,10 +138,10 @@ static int state_call(lua_State *L)
     if (trace.open.n != trace.copies.n)
         user_error(L, "decode keeps values from step to step, and cannot do so inside this nn.scan");
     const char *name = copy_string(path_of(own));
-    for (int i = 0; i < trace.desc->states.n; i++)
-        if (same(trace.desc->states.at[i].name, name)) name = format("%s_%d", name, trace.desc->states.n);
+    if (state_named(name)) name = format("%s_%d", name, trace.desc->states.n);
     Shape whole = with_copies(L, s);
-    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, LATHE_STATE, lua_place(L)}));
+    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, LATHE_STATE, lua_place(L),
+                                             .rows_axis = rows_axis(like->batch)}));
     here = lua_place(L);
     Node *n = state_node(name, like->node->dtype, whole);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
@@ -137,10 +150,32 @@ static int state_call(lua_State *L)
     return 2;
 }
 
+/* Whether rows decoded together may have different values of n. */
+static bool differs_by_row(Node *n)
+{
+    Nodes all = {0};
+    Graph g = {.name = "state"};
+    push(&g.outs, ((Output){OUT_VALUE, "next", n}));
+    all_nodes(&g, &all);
+    for (int i = 0; i < all.n; i++) {
+        const Node *leaf = all.at[i];
+        bool input = leaf->op == OP_input && leaf->shape.rank > 0;
+        if (input || (leaf->op == OP_state && state_named(leaf->name)->rows_axis >= 0)) return true;
+    }
+    return false;
+}
+
 /* core.state_next(name, new): closing the loops around stacks it */
 static int state_next_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 2, "a state");
+    Tensor_spec *s = state_named(luaL_checkstring(L, 1));
+    if (rows_axis(t->batch) >= 0) s->rows_axis = rows_axis(t->batch);
+    if (s->rows_axis < 0 && trace.batch > 1 && differs_by_row(t->node))
+        user_error(L,
+                   "decode takes %lld rows at once, and which axis of this state is the batch, it cannot tell: %s\n"
+                   "  let it be an axis of its own, or take one row, generate = { rows = 1 }",
+                   (long long)trace.batch, tensor_text(t));
     push(&trace.states, ((struct New_state){copy_string(luaL_checkstring(L, 1)), t->node, trace.open.n}));
     return 0;
 }

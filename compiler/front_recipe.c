@@ -414,5 +414,8 @@ void read_recipe(lua_State *L, int model)
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
+    if (push_description_part(L, model, c, "generate")) take_numbers(L, "generate", NULL, 0);
+    lua_settop(L, c);
     apply_late_sets();
+    if (!trace.desc->recipe.rows) trace.desc->recipe.rows = trace.desc->recipe.pairs ? LATHE_PAIR_ROWS : 1;
 }

@@ -17,6 +17,7 @@ void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *
             L,
             "the description makes more than %d operations: is a Lua loop unrolled that should be nn.stack or nn.scan?",
             NODE_LIMIT);
+    if (trace.decode && batch.axis >= 0) *table_at(&trace.rows, n) = copy_of(&batch, sizeof batch);
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
     *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace.number};
     luaL_setmetatable(L, tensor_type);

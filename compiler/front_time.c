@@ -28,6 +28,14 @@ static int time_axis_call(lua_State *L)
     return 1;
 }
 
+/* core.holds_time(x, axis): whether time is that axis, or a factor of it */
+static int holds_time_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.holds_time");
+    lua_pushboolean(L, t->time.axis == axis_at(L, 2, t->node->shape.rank));
+    return 1;
+}
+
 /* core.with_time(x, axis): the library knows that this axis is time; nil: that none is */
 static int with_time_call(lua_State *L)
 {
@@ -51,7 +59,7 @@ static Node *system_input(const char *name, Lathe_role role)
 {
     bool have = false;
     for (int i = 0; i < trace.desc->inputs.n; i++) have |= same(trace.desc->inputs.at[i].name, name);
-    if (!have) push(&trace.desc->inputs, ((Tensor_spec){name, I32, {0}, role, {0}}));
+    if (!have) push(&trace.desc->inputs, ((Tensor_spec){.name = name, .dtype = I32, .role = role}));
     return input_node(name, I32, (Shape){0});
 }
 
@@ -227,20 +235,10 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {{"ids_below", ids_below_call},
-                                   {"decoding", decoding_call},
-                                   {"training", training_call},
-                                   {"time_aware", time_aware_call},
-                                   {"time_axis", time_axis_call},
-                                   {"with_time", with_time_call},
-                                   {"mixing", mixing_call},
-                                   {"position", position_call},
-                                   {"over_time", over_time_call},
-                                   {"packed", packed_call},
-                                   {"sequence", sequence_call},
-                                   {"is_zero", is_zero_call},
-                                   {"shape_text", shape_text_call},
-                                   {"values", values_call},
-                                   {"random_bits", random_bits_call},
-                                   {"skip_site", skip_site_call},
-                                   {NULL, NULL}};
+const luaL_Reg time_functions[] = {
+    {"ids_below", ids_below_call},     {"decoding", decoding_call},     {"training", training_call},
+    {"time_aware", time_aware_call},   {"time_axis", time_axis_call},   {"holds_time", holds_time_call},
+    {"with_time", with_time_call},     {"mixing", mixing_call},         {"position", position_call},
+    {"over_time", over_time_call},     {"packed", packed_call},         {"sequence", sequence_call},
+    {"is_zero", is_zero_call},         {"shape_text", shape_text_call}, {"values", values_call},
+    {"random_bits", random_bits_call}, {"skip_site", skip_site_call},   {NULL, NULL}};

@@ -1,5 +1,5 @@
 /* front_trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode;
- * `sample` is another (front_sample.c). */
+ * encode is taken out of decode (front_encode.c); `sample` is another (front_sample.c). */
 #include "front.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where w
 {
     for (int i = 0; i < trace.desc->inputs.n; i++)
         if (same(trace.desc->inputs.at[i].name, name)) return;
-    push(&trace.desc->inputs, ((Tensor_spec){name, t, s, role, where}));
+    push(&trace.desc->inputs, ((Tensor_spec){.name = name, .dtype = t, .shape = s, .role = role, .where = where}));
 }
 
 /* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
@@ -45,6 +45,14 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
 
+/* In decode a target is as long as what is there of it. */
+static void push_reached(lua_State *L, Shape s)
+{
+    here = lua_place(L);
+    Node *n = map2(OP_add, position_node(), scalar(1, I32));
+    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, NOWHERE, NULL);
+}
+
 typedef struct Field { /* of input: what a kind of data has */
     const char *name;
     Lathe_role role;
@@ -58,6 +66,7 @@ static void push_field(lua_State *L, const Field *f)
 {
     Shape s = {f->rank, {trace.batch, f->width}};
     if (f->packed) push_packed(L, f->name, f->role, s);
+    else if (trace.decode && f->role == LATHE_LENGTHS) push_reached(L, s);
     else push_data(L, f->name, f->role, f->dtype, s, f->time);
 }
 
@@ -169,10 +178,11 @@ Graph *begin_entry(const char *name)
     trace.graph = g;
     trace.number++;
     trace.decode = same(g->name, "decode");
-    trace.batch = trace.decode ? 1 : d->batch / split;
+    trace.batch = trace.decode ? d->recipe.rows : d->batch / split;
     trace.time = trace.decode ? 1 : d->seq;
     trace.site = trace.time_aware = trace.time_places = 0;
     trace.open.n = trace.copies.n = trace.states.n = 0;
+    trace.rows = (Table){0};
     phase_now = 0;
     recompute_now = false;
     if (micro > 1) g->micro = loop_open("micro", micro, false);
@@ -226,7 +236,7 @@ static bool wanted(const Graph *g, const Tensor *t)
 /* What decode would give must not depend on other times; asked of the entry before it. */
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
-    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv() || is_pairs()) return;
+    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
     lua_getfield(L, model, "decode");
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
     lua_pop(L, 1);
@@ -285,7 +295,14 @@ static bool wants_decode(lua_State *L, int model, const Graph *grad)
     lua_pop(L, 1);
     for (int i = 1; i < grad->outs.n; i++)
         any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(grad->outs.at[i].node);
-    return !out && any && !is_csv() && !is_pairs();
+    return !out && any && !is_csv();
+}
+
+static void add_decode(lua_State *L, int model, int c)
+{
+    Graph *decode = trace_entry(L, model, c, "decode");
+    if (is_pairs()) push(&trace.desc->graphs, take_encode(decode));
+    push(&trace.desc->graphs, decode);
 }
 
 void trace_entries(lua_State *L, int model)
@@ -298,7 +315,7 @@ void trace_entries(lua_State *L, int model)
     Graph *grad = trace_entry(L, model, c, "grad");
     push(&d->graphs, grad);
     push(&d->graphs, trace_entry(L, model, c, "eval"));
-    if (wants_decode(L, model, grad)) push(&d->graphs, trace_entry(L, model, c, "decode"));
+    if (wants_decode(L, model, grad)) add_decode(L, model, c);
     trace_sample(L, model, c);
 }
 

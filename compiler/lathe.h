@@ -119,7 +119,7 @@ typedef struct Output {
 
 /* One entry: what is wanted, and thereby what is computed. */
 typedef struct Graph {
-    const char *name;           /* train, grad, eval, decode */
+    const char *name;           /* train, grad, eval, encode, decode */
     bool training;              /* dropout on */
     bool wants_grads;           /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
@@ -152,6 +152,8 @@ typedef struct Tensor_spec {    /* an input or a state */
     Shape shape;
     Lathe_role role;
     Where where;
+    int rows_axis;              /* of a state: as in Lathe_tensor */
+    bool fixed;
 } Tensor_spec;
 
 typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */
@@ -161,8 +163,8 @@ typedef struct Desc {
     VEC(Knob) knobs;
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */
-    VEC(Tensor_spec) states;                /* of decode */
-    VEC(Graph *) graphs;                    /* train, [grad], eval, [decode] */
+    VEC(Tensor_spec) states;                /* of encode and decode */
+    VEC(Graph *) graphs;                    /* train, grad, eval, [encode], [decode] */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */
@@ -301,7 +303,7 @@ typedef struct Program {        /* a lowered entry */
 } Program;
 
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
-    int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data;
+    int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */
     int64_t flat_elements;      /* of each flat array, with padding */

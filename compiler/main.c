@@ -231,11 +231,11 @@ static int do_plan(void)
            "\"kernels\": %d,\n"
            " \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": %lld, \"inputs\": "
            "%lld, \"outputs\": %lld,"
-           " \"work\": %lld, \"blas\": %lld, \"data\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
+           " \"work\": %lld, \"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
            (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
            kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
            (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work, (long long)p->blas,
-           (long long)p->data, estimated_ms(m), t.at ? t.at : "");
+           (long long)p->data, (long long)p->generation, estimated_ms(m), t.at ? t.at : "");
     return 0;
 }
 

@@ -122,6 +122,18 @@ static int64_t home_bytes(const Program *p, Home home)
     return sum;
 }
 
+/* Of the states, those that encode writes or all of them: entries share them. */
+static int64_t state_bytes(const Desc *d, bool fixed)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < d->states.n; i++) {
+        const Tensor_spec *s = &d->states.at[i];
+        DType type = s->dtype == F32 && same(options.precision, "fp64") ? F64 : s->dtype;
+        if (s->fixed || !fixed) sum += round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
+    }
+    return sum;
+}
+
 static int64_t moments(const Lathe_recipe *r)
 {
     if (r->optimizer == LATHE_SGD) return r->momentum != 0;
@@ -164,11 +176,12 @@ void pass_plan(Module *m)
     plan->optimizer = moments(&m->desc->recipe) * plan->parameters;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
+    plan->states = state_bytes(m->desc, false);
+    plan->generation = lathe_generation_bytes(m->desc->recipe.rows, plan->states, state_bytes(m->desc, true));
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);
         if (multiplies(p->kernels.at, p->kernels.n)) plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
-        plan->states = max64(plan->states, home_bytes(p, STATES));
         if (!in_a_run(p)) continue;
         int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
         if (p->work_bytes + in + out > largest) {
@@ -182,6 +195,7 @@ void pass_plan(Module *m)
             for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
     }
     int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
-    plan->total = persistent + largest + plan->blas + plan->data;
-    plan->lower_bound = persistent + bound + plan->blas + plan->data;
+    int64_t beside = plan->blas + plan->data + plan->generation;
+    plan->total = persistent + largest + beside;
+    plan->lower_bound = persistent + bound + beside;
 }

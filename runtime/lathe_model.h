@@ -50,6 +50,10 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
     int rank;
     int64_t dim[LATHE_MAXRANK];
     int64_t offset;             /* bytes, into the entry's struct of them */
+    /* of a state: */
+    int rows_axis;              /* along it are the samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
+                                 * elements; -1: the same for all */
+    bool fixed;                 /* written by encode alone, and only read by decode */
 } Lathe_tensor;
 
 typedef struct Lathe_param {
@@ -116,7 +120,7 @@ typedef struct Lathe_instruments {
 } Lathe_instruments;
 
 typedef struct Lathe_entry {
-    const char *name;           /* train, grad, eval, decode */
+    const char *name;           /* train, grad, eval, encode, decode */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int inputs, outputs;
@@ -189,6 +193,7 @@ typedef struct Lathe_recipe {
     const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
     double temperature, top_p, repetition_penalty;  /* of generate */
     int64_t top_k, sample_tokens;
+    int64_t rows;               /* that decode takes at once; fixed when built */
 } Lathe_recipe;
 
 /* What the description says of parameters by their names, a line of train's groups; negative where it does not say.  Of
@@ -227,7 +232,7 @@ static inline int lathe_less_is_better(const char *metric)
 enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23,
        LATHE_KEPT_BYTES = 1 << 21 };
 enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
-enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100 }; /* AROUND: ids around a document: bos, sep, eos */
+enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100, LATHE_PAIR_ROWS = 4 }; /* AROUND: ids around a document: bos, sep, eos */
 
 /* Whether losses leave out targets of -1. */
 static inline bool lathe_ignores(const Lathe_recipe *r) { return r->pack || r->pairs || r->loss_on == LATHE_LOSS_TARGET; }
@@ -295,6 +300,13 @@ static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int
                  lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + LATHE_KEPT_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
     }
     return bytes;
+}
+
+/* Beside the states of decode, of which `fixed` bytes are encode's: where several rows are decoded together, the room in
+ * which their states change places, and what is kept of the sources whose turn has not come. */
+static inline int64_t lathe_generation_bytes(int64_t rows, int64_t states, int64_t fixed)
+{
+    return rows > 1 ? states + fixed : 0;
 }
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;

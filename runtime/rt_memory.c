@@ -162,7 +162,8 @@ static int64_t parts_sum(Parts p, bool grads)
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
     bug_if(need.flat > plan.flat || need.state > plan.state || (run && need.call > plan.call));
-    bug_if(parts_sum(plan, true) + planned(m, "blas") + planned(m, "data") != m->planned_bytes);
+    bug_if(parts_sum(plan, true) + planned(m, "blas") + planned(m, "data") + planned(m, "generation") !=
+           m->planned_bytes);
 }
 
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)

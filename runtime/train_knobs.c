@@ -144,6 +144,7 @@ void set_knob(Trainer *t, const char *name, const char *value)
         return;
     }
     if (strcmp(name, "accumulate") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
+    if (strcmp(name, "rows") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.rows), value);
     for (int i = 0; i < t->model->knobs; i++)
         if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
     refuse_unknown(t, name);

@@ -72,6 +72,7 @@ NUMBER(temperature, REAL, 0, ANY, "sample", "temperature", "of generate; 0: alwa
 NUMBER(top_k, COUNT, 0, MANY, "sample", "top_k", "generate draws from so many likeliest tokens; 0: from all")
 NUMBER(top_p, REAL, 0, 1, "sample", "top_p", "generate draws from the likeliest that reach this probability")
 NUMBER(repetition_penalty, REAL, 1e-3, ANY, "sample", "repetition_penalty", "of tokens already there; 1: none")
+FIXED(rows, COUNT, 1, 4096, "generate", "rows")
 NUMBER(sample_tokens, COUNT, 0, MANY, "sample", "tokens", "tokens that generate writes")
 
 #undef NUMBER

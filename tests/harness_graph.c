@@ -42,7 +42,8 @@ static void add_leaf(Desc *d, const Node *n)
             must(same_shape(at[i].shape, n->shape) && at[i].dtype == n->dtype);
             return;
         }
-    Tensor_spec spec = {n->name, n->dtype, n->shape, state ? LATHE_STATE : role_of(n->name), n->where};
+    Lathe_role role = state ? LATHE_STATE : role_of(n->name);
+    Tensor_spec spec = {.name = n->name, .dtype = n->dtype, .shape = n->shape, .role = role, .where = n->where};
     if (state) push(&d->states, spec);
     else push(&d->inputs, spec);
 }

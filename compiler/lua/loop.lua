@@ -202,10 +202,10 @@ function nn.scan(xs, h0, f, given)
   local o = scan_options(given)
   local list = flatten(xs, {}, "nn.scan: xs")
   if #list == 0 then fail("nn.scan: xs holds no tensor") end
-  local n, timed = nil, true
+  local n, timed, mixes = nil, true, false
   for _, v in ipairs(list) do
     if n and v:size(o.axis) ~= n then fail("nn.scan: the xs differ along axis %d: %d and %d", o.axis, n, v:size(o.axis)) end
-    n, timed = v:size(o.axis), timed and core.time_axis(v) == o.axis
+    n, timed, mixes = v:size(o.axis), timed and core.time_axis(v) == o.axis, mixes or core.holds_time(v, o.axis)
   end
   if o.lengths then check_lengths(o.lengths, n) end
   local over_time = core.over_time(timed)
@@ -218,10 +218,12 @@ function nn.scan(xs, h0, f, given)
   local next = set_next(l, "nn.scan", begun, results[1])
   local ys = close(l, results, 2, function(v)
     v = core.with_time(move_axis(v, 0, o.axis), over_time and o.axis or nil)
-    return over_time and o.reverse and core.mixing(v, "nn.scan with reverse = true looks at later tokens") or v
+    if over_time and o.reverse then return core.mixing(v, "nn.scan with reverse = true looks at later tokens") end
+    return mixes and not over_time and core.mixing(v, "nn.scan walks along time and another axis at once") or v
   end)
   local last = mapped(next, function(v, i)
-    return core.mixing(core.result(l, i - 1, v), "the last state of nn.scan depends on the whole sequence")
+    local h = core.result(l, i - 1, v)
+    return mixes and core.mixing(h, "the last state of nn.scan depends on the whole sequence") or h
   end)
   return rebuild(h0, last), table.unpack(ys, 1, results.n - 1)
 end

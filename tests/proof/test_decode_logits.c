@@ -1,51 +1,104 @@
-/* test_decode_logits.c: one token at a time over caches gives the logits of the whole sequence at once, at every
- * position. */
+/* test_decode_logits.c: one token at a time over states gives the logits of the whole sequence at once, at every
+ * position; with several rows decoded together, each another sequence, and of pairs after `encode`. */
 #include "harness.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The decode entry's logits for sequence `ids`, one position after another, [seq][vocab]. */
-static double *decoded(Live *l, int decode, const double *ids, int64_t seq, int64_t vocab)
+typedef struct Decoder {
+    Live *l;
+    int whole, encode, decode; /* entries; encode -1: there is none */
+    int64_t batch, rows, seq, vocab;
+} Decoder;
+
+static char *input_room(const Decoder *d, int entry, const Lathe_tensor *t) { return d->l->room[entry].in + t->offset; }
+
+/* Row k of decode has the sequence (first + k) mod batch of the whole forward. */
+static int64_t sequence_of(const Decoder *d, int64_t first, int64_t k) { return (first + k) % d->batch; }
+
+/* Sources of the whole forward, or their lengths, for the rows of encode; nothing where encode does not read it. */
+static void give_source(const Decoder *d, const char *name, int64_t first)
 {
-    double *logits = NEW_ARRAY(double, seq *vocab);
-    const Lathe_entry *e = &l->model->entry[decode];
-    const Lathe_tensor *tokens = input_of(l, decode, "tokens");
-    const Lathe_tensor *position = find_tensor(e->input, e->inputs, "position"); /* a recurrence needs none */
-    memset(l->state, 0, (size_t)l->model->state_bytes);
-    for (int64_t t = 0; t < seq; t++) {
-        set_element(tokens->dtype, l->room[decode].in + tokens->offset, 0, ids[t]);
-        if (position) set_element(position->dtype, l->room[decode].in + position->offset, 0, (double)t);
-        call_entry(l, decode);
-        memcpy(logits + t * vocab, read_output(l, decode, "logits"), sizeof(double) * (size_t)vocab);
+    const Lathe_entry *e = &d->l->model->entry[d->encode];
+    const Lathe_tensor *t = find_tensor(e->input, e->inputs, name);
+    if (!t) return;
+    int64_t width = tensor_elements(t) / d->rows;
+    for (int64_t k = 0; k < d->rows; k++)
+        for (int64_t i = 0; i < width; i++)
+            set_element(t->dtype, input_room(d, d->encode, t), k * width + i,
+                        get_element(LATHE_I32, input_at(d->l, d->whole, name), sequence_of(d, first, k) * width + i));
+}
+
+static void begin(const Decoder *d, int64_t first)
+{
+    memset(d->l->state, d->encode >= 0 ? 0xff : 0, (size_t)d->l->model->state_bytes); /* NaN */
+    for (int i = 0; i < d->l->model->states && d->encode >= 0; i++) {
+        const Lathe_tensor *s = &d->l->model->state[i];
+        int64_t each = s->dtype == LATHE_F64 ? 8 : s->dtype == LATHE_BOOL ? 1 : 4;
+        if (!s->fixed) memset(d->l->state + s->offset, 0, (size_t)(tensor_elements(s) * each));
     }
-    return logits;
+    if (d->encode < 0) return;
+    give_source(d, "source", first);
+    give_source(d, "source_lengths", first);
+    call_entry(d->l, d->encode);
+}
+
+/* Takes each row's token t; the logits [rows][vocab]. */
+static double *step(const Decoder *d, int64_t first, int64_t t)
+{
+    const Lathe_entry *e = &d->l->model->entry[d->decode];
+    const Lathe_tensor *tokens = input_of(d->l, d->decode, "tokens");
+    const Lathe_tensor *position = find_tensor(e->input, e->inputs, "position"); /* a recurrence needs none */
+    for (int64_t k = 0; k < d->rows; k++)
+        set_element(tokens->dtype, input_room(d, d->decode, tokens), k,
+                    get_element(LATHE_I32, input_at(d->l, d->whole, "tokens"), sequence_of(d, first, k) * d->seq + t));
+    if (position) set_element(position->dtype, input_room(d, d->decode, position), 0, (double)t);
+    call_entry(d->l, d->decode);
+    return read_output(d->l, d->decode, "logits");
+}
+
+/* Of a pair only what there is of the target. */
+static int64_t length_of(const Decoder *d, int64_t b)
+{
+    const Lathe_entry *e = &d->l->model->entry[d->whole];
+    const Lathe_tensor *lengths = find_tensor(e->input, e->inputs, "lengths");
+    return lengths ? (int64_t)get_element(LATHE_I32, input_at(d->l, d->whole, "lengths"), b) : d->seq;
+}
+
+static double compare_step(const Decoder *d, const char *what, const double *expected, int64_t first, int64_t t,
+                           double bound)
+{
+    double *got = step(d, first, t), worst = 0;
+    for (int64_t k = 0; k < d->rows; k++) {
+        int64_t b = sequence_of(d, first, k);
+        if (t >= length_of(d, b)) continue;
+        const double *row = expected + (b * d->seq + t) * d->vocab; /* [B][T][V] */
+        double error = norm_of_difference(got + k * d->vocab, row, d->vocab) / norm_of(row, d->vocab);
+        expect(error <= bound, "%s: sequence %lld position %lld: logits differ by %.2g of their norm", what,
+               (long long)b, (long long)t, error);
+        worst = fmax(worst, error);
+    }
+    return worst;
 }
 
 static void compare_model(const char *what, const char *arguments, double bound)
 {
     Rng r = rng_of(3);
     Live *l = build_model(arguments);
-    int whole = entry_index(l, "grad"), decode = entry_index(l, "decode");
-    if (!expect(whole >= 0 && decode >= 0, "%s: has a grad and a decode entry", what)) return;
+    Decoder d = {l, entry_index(l, "grad"), entry_index(l, "encode"), entry_index(l, "decode"), .seq = l->model->seq};
+    if (!expect(d.whole >= 0 && d.decode >= 0, "%s: has a grad and a decode entry", what)) return;
+    expect(l->model->recipe.pairs == (d.encode >= 0), "%s: encode is there for sources alone", what);
+    d.batch = l->model->batch, d.vocab = l->model->vocab, d.rows = input_of(l, d.decode, "tokens")->dim[0];
+    expect(d.rows == l->model->recipe.rows, "%s: as many rows as it says", what);
     fill_params(l, &r);
-    fill_inputs(l, whole, &r);
-    call_entry(l, whole);
-    int64_t seq = l->model->seq, vocab = l->model->vocab, batch = l->model->batch;
-    double *expected = read_output(l, whole, "logits"), worst = 0; /* [B][T][V] */
-    for (int64_t b = 0; b < batch; b++) {
-        double *ids = NEW_ARRAY(double, seq);
-        for (int64_t t = 0; t < seq; t++) ids[t] = get_element(LATHE_I32, input_at(l, whole, "tokens"), b * seq + t);
-        double *got = decoded(l, decode, ids, seq, vocab);
-        for (int64_t t = 0; t < seq; t++) {
-            const double *row = expected + (b * seq + t) * vocab;
-            double error = norm_of_difference(got + t * vocab, row, vocab) / norm_of(row, vocab);
-            expect(error <= bound, "%s: sequence %lld position %lld: logits differ by %.2g of their norm", what,
-                   (long long)b, (long long)t, error);
-            worst = fmax(worst, error);
-        }
+    fill_inputs(l, d.whole, &r);
+    call_entry(l, d.whole);
+    double *expected = read_output(l, d.whole, "logits"), worst = 0;
+    for (int64_t first = 0; first < d.batch; first++) {
+        begin(&d, first);
+        for (int64_t t = 0; t < d.seq; t++) worst = fmax(worst, compare_step(&d, what, expected, first, t, bound));
     }
-    printf("%-28s %lld positions, worst difference %.1e\n", what, (long long)(batch * seq), worst);
+    printf("%-28s %lld rows, worst difference %.1e\n", what, (long long)d.rows, worst);
     unload(l);
 }
 
@@ -55,19 +108,24 @@ int main(void)
                   "models/gpt.lua --config char --set layers=3 --set width=24 --set heads=3 --set seq=17 --set batch=2 "
                   "--precision fp64",
                   1e-12);
+    compare_model("gpt, three rows",
+                  "models/gpt.lua --config char --set layers=3 --set width=24 --set heads=3 --set seq=9 --set batch=4 "
+                  "--set rows=3 --precision fp64",
+                  1e-12);
     compare_model("gpt in fp32",
                   "models/gpt.lua --config char --set layers=2 --set width=32 --set heads=4 --set seq=33 "
                   "--set batch=2",
                   2e-5);
     compare_model("char_rnn", "models/char_rnn.lua --set seq=13 --set batch=3 --set width=20 --precision fp64", 1e-12);
-    compare_model(
-        "char_rnn, three layers",
-        "models/char_rnn.lua --set layers=3 --set hidden=24 --set seq=13 --set batch=3 --set width=20 --precision fp64",
-        1e-12);
+    compare_model("char_rnn, three layers",
+                  "models/char_rnn.lua --set layers=3 --set hidden=24 --set seq=13 --set batch=3 --set width=20 "
+                  "--set rows=2 --precision fp64",
+                  1e-12);
     compare_model("llama",
                   "models/llama.lua --set layers=3 --set width=24 --set hidden=40 --set vocab=17 --set seq=11 "
-                  "--set batch=2 --set tied=false --precision fp64",
+                  "--set batch=2 --set tied=false --set rows=5 --precision fp64",
                   1e-12);
     compare_model("llama in fp32", "models/llama.lua --set layers=2 --set width=32 --set seq=33 --set batch=2", 2e-5);
+    compare_model("pairs", "tests/models/pairs.lua --set layers=2 --set batch=6 --precision fp64", 1e-12);
     return finish();
 }

@@ -135,26 +135,58 @@ static const Lathe_param params[] = {
     {"table", "table.weight", "toy.lua:4", 2, 0, {V, V}, {V, 1}, AT(Toy, table) / 4, LATHE_NORMAL, 0.02, 0, true},
 };
 static const Lathe_tensor train_in[] = {
-    {"tokens", LATHE_TOKENS, LATHE_I32, 3, {A, B, T}, AT(Train_in, tokens)},
-    {"targets", LATHE_TARGETS, LATHE_I32, 3, {A, B, T}, AT(Train_in, targets)},
-    {"seed", LATHE_SEED, LATHE_I32, 0, {0}, AT(Train_in, seed)},
-    {"step", LATHE_STEP, LATHE_I32, 0, {0}, AT(Train_in, step)},
+    {.name = "tokens",
+     .role = LATHE_TOKENS,
+     .dtype = LATHE_I32,
+     .rank = 3,
+     .dim = {A, B, T},
+     .offset = AT(Train_in, tokens)},
+    {.name = "targets",
+     .role = LATHE_TARGETS,
+     .dtype = LATHE_I32,
+     .rank = 3,
+     .dim = {A, B, T},
+     .offset = AT(Train_in, targets)},
+    {.name = "seed", .role = LATHE_SEED, .dtype = LATHE_I32, .rank = 0, .dim = {0}, .offset = AT(Train_in, seed)},
+    {.name = "step", .role = LATHE_STEP, .dtype = LATHE_I32, .rank = 0, .dim = {0}, .offset = AT(Train_in, step)},
 };
 static const Lathe_tensor eval_in[] = {
-    {"tokens", LATHE_TOKENS, LATHE_I32, 2, {B, T}, AT(Eval_in, tokens)},
-    {"targets", LATHE_TARGETS, LATHE_I32, 2, {B, T}, AT(Eval_in, targets)},
+    {.name = "tokens",
+     .role = LATHE_TOKENS,
+     .dtype = LATHE_I32,
+     .rank = 2,
+     .dim = {B, T},
+     .offset = AT(Eval_in, tokens)},
+    {.name = "targets",
+     .role = LATHE_TARGETS,
+     .dtype = LATHE_I32,
+     .rank = 2,
+     .dim = {B, T},
+     .offset = AT(Eval_in, targets)},
 };
 static const Lathe_tensor decode_in[] = {
-    {"tokens", LATHE_TOKENS, LATHE_I32, 2, {1, 1}, AT(Decode_in, tokens)},
-    {"position", LATHE_POSITION, LATHE_I32, 0, {0}, AT(Decode_in, position)},
+    {.name = "tokens",
+     .role = LATHE_TOKENS,
+     .dtype = LATHE_I32,
+     .rank = 2,
+     .dim = {1, 1},
+     .offset = AT(Decode_in, tokens)},
+    {.name = "position",
+     .role = LATHE_POSITION,
+     .dtype = LATHE_I32,
+     .rank = 0,
+     .dim = {0},
+     .offset = AT(Decode_in, position)},
 };
 static const Lathe_tensor grad_out[] = {
-    {"loss", 0, LATHE_F32, 0, {0}, AT(Grad_out, loss)},
-    {"accuracy", 0, LATHE_F32, 0, {0}, AT(Grad_out, accuracy)},
-    {"logits", 0, LATHE_F32, 3, {B, T, V}, AT(Grad_out, logits)},
+    {.name = "loss", .dtype = LATHE_F32, .rank = 0, .dim = {0}, .offset = AT(Grad_out, loss)},
+    {.name = "accuracy", .dtype = LATHE_F32, .rank = 0, .dim = {0}, .offset = AT(Grad_out, accuracy)},
+    {.name = "logits", .dtype = LATHE_F32, .rank = 3, .dim = {B, T, V}, .offset = AT(Grad_out, logits)},
 };
-static const Lathe_tensor decode_out[] = {{"logits", 0, LATHE_F32, 3, {1, 1, V}, AT(Decode_out, logits)}};
-static const Lathe_tensor states[] = {{"seen", LATHE_STATE, LATHE_I32, 0, {0}, 0}};
+static const Lathe_tensor decode_out[] = {
+    {.name = "logits", .dtype = LATHE_F32, .rank = 3, .dim = {1, 1, V}, .offset = AT(Decode_out, logits)}};
+static const Lathe_tensor states[] = {
+    {.name = "seen", .role = LATHE_STATE, .dtype = LATHE_I32, .rank = 0, .dim = {0}, .offset = 0, .rows_axis = -1}};
 
 static const Lathe_entry entries[] = {
     {"train", train, 64, sizeof(Train_in), sizeof(Eval_out), COUNT(train_in), 2, train_in, grad_out, 0, NULL, 0, NULL},

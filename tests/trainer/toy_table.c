@@ -45,13 +45,22 @@ static const Lathe_param params[] = {
     {"weight", "weight", "table.lua:2", 2, 0, {K, F}, {F, 1}, 0, LATHE_UNIFORM, -0.1, 0.1, true},
 };
 static const Lathe_tensor inputs[] = {
-    {"x", LATHE_FEATURES, LATHE_F32, 2, {B, F}, offsetof(In, x)},
-    {"labels", LATHE_FEATURES, LATHE_I32, 1, {B}, offsetof(In, labels)},
+    {.name = "x", .role = LATHE_FEATURES, .dtype = LATHE_F32, .rank = 2, .dim = {B, F}, .offset = offsetof(In, x)},
+    {.name = "labels",
+     .role = LATHE_FEATURES,
+     .dtype = LATHE_I32,
+     .rank = 1,
+     .dim = {B},
+     .offset = offsetof(In, labels)},
 };
 static const Lathe_tensor outputs[] = {
-    {"loss", 0, LATHE_F32, 0, {0}, offsetof(Out, loss)},
-    {"accuracy", 0, LATHE_F32, 0, {0}, offsetof(Out, accuracy)},
-    {"logits", 0, LATHE_F32, 2, {B, K}, 0}, /* of grad, which this toy does not have: tells the classes */
+    {.name = "loss", .dtype = LATHE_F32, .rank = 0, .dim = {0}, .offset = offsetof(Out, loss)},
+    {.name = "accuracy", .dtype = LATHE_F32, .rank = 0, .dim = {0}, .offset = offsetof(Out, accuracy)},
+    {.name = "logits",
+     .dtype = LATHE_F32,
+     .rank = 2,
+     .dim = {B, K},
+     .offset = 0}, /* of grad, which this toy does not have: tells the classes */
 };
 static const Lathe_entry entries[] = {
     {"train", train, 0, sizeof(In), sizeof(Out), 2, 2, inputs, outputs, 0, NULL, 0, NULL},

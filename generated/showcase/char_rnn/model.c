@@ -817,9 +817,9 @@ static const Lathe_param params[] = {
 
 static const Lathe_tensor states[] = {
     {.name = "lstm.c", .role = LATHE_STATE, .dtype = LATHE_F32, .rank = 2, .dim = {1, 256},
-            .offset = offsetof(Char_rnn_state, lstm_c)},
+            .offset = offsetof(Char_rnn_state, lstm_c), .rows_axis = 0},
     {.name = "lstm.h", .role = LATHE_STATE, .dtype = LATHE_F32, .rank = 2, .dim = {1, 256},
-            .offset = offsetof(Char_rnn_state, lstm_h)},
+            .offset = offsetof(Char_rnn_state, lstm_h), .rows_axis = 0},
 };
 
 static const Lathe_tensor train_in[] = {
@@ -960,15 +960,16 @@ static const Lathe_bytes planned[] = {
     {"work", 33292288},
     {"blas", 7798784},
     {"data", 0},
+    {"generation", 0},
 };
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "57732068bb20487c",
+            .source_hash = "ecc3e1a3e62979aa",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
-    .params = 7, .entries = 4, .states = 2, .knobs = 15, .categories = 9,
+    .params = 7, .entries = 4, .states = 2, .knobs = 15, .categories = 10,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Char_rnn_state),
     .parameter_count = 350593, .flat_elements = 350608,
@@ -990,7 +991,7 @@ const Lathe_model lathe_model = {
         .bad_records = 0, .raw_id_size = 0,
         .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
-        .top_k = 0, .sample_tokens = 200,
+        .top_k = 0, .sample_tokens = 200, .rows = 1,
     },
     .hf = NULL, .knob = knobs, .plan = planned,
     .planned_bytes = 46719360, .lower_bound_bytes = 46719360,

@@ -1124,9 +1124,10 @@ static const Lathe_param params[] = {
 
 static const Lathe_tensor states[] = {
     {.name = "h.attn.keys", .role = LATHE_STATE, .dtype = LATHE_F32, .rank = 5,
-            .dim = {4, 1, 64, 4, 32}, .offset = offsetof(Gpt_state, h_attn_keys)},
+            .dim = {4, 1, 64, 4, 32}, .offset = offsetof(Gpt_state, h_attn_keys), .rows_axis = 1},
     {.name = "h.attn.values", .role = LATHE_STATE, .dtype = LATHE_F32, .rank = 5,
-            .dim = {4, 1, 64, 4, 32}, .offset = offsetof(Gpt_state, h_attn_values)},
+            .dim = {4, 1, 64, 4, 32}, .offset = offsetof(Gpt_state, h_attn_values),
+            .rows_axis = 1},
 };
 
 static const Lathe_tensor train_in[] = {
@@ -1337,14 +1338,15 @@ static const Lathe_bytes planned[] = {
     {"work", 19709952},
     {"blas", 7798784},
     {"data", 0},
+    {"generation", 0},
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "cf7b3892312643bd",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "918e6f8e043d9752",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
-    .params = 9, .entries = 4, .states = 2, .knobs = 28, .categories = 9,
+    .params = 9, .entries = 4, .states = 2, .knobs = 28, .categories = 10,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Gpt_state),
     .parameter_count = 804096, .flat_elements = 804096,
@@ -1366,7 +1368,7 @@ const Lathe_model lathe_model = {
         .bad_records = 0, .raw_id_size = 0,
         .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
-        .top_k = 0, .sample_tokens = 200,
+        .top_k = 0, .sample_tokens = 200, .rows = 1,
     },
     .hf = hf, .knob = knobs, .plan = planned,
     .planned_bytes = 40642688, .lower_bound_bytes = 40642688,
