@@ -107,14 +107,18 @@ static void open_documents(Data *d)
     d->val_items = d->epochs->held_rows;
 }
 
+_Noreturn void fail_without_characters(void)
+{
+    fail(EXIT_USAGE, NULL, "token shards do not say which characters their ids are; give --tokenizer FILE");
+}
+
 /* Windows from anywhere: of plain text files, or of token shards, whose ids only --order windows takes so. */
 static Text_data *open_windows(const Trainer *t, Tokenizer *k)
 {
     Sources *shards = t->recipe.order == LATHE_WINDOWS && t->data.n ? shards_alone(t) : NULL;
     if (!shards) return open_text(&t->data, k, t->model->vocab);
     if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
-    if (tokenizer_size(k) == 0)
-        fail(EXIT_USAGE, NULL, "token shards do not say which characters their ids are; give --tokenizer FILE");
+    if (tokenizer_size(k) == 0) fail_without_characters();
     return open_token_shards(shards);
 }
 

@@ -104,6 +104,7 @@ void open_data(Data *d, const Trainer *t, bool training);
 Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
 /* Ends the program (3) where the tokenizer has more tokens than the model. */
 void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
+_Noreturn void fail_without_characters(void); /* to a tokenizer of characters, of shards */
 int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
 /* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
  */

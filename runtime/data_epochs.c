@@ -197,7 +197,9 @@ static Tokenizer *learn_characters(const Epochs *e)
 {
     Learner *l = open_learner(&(Learning){.kind = TOKEN_CHARS});
     for (int i = 0; i < e->n; i++) learn_source(l, e->source[i].files);
-    return close_learner(l);
+    Tokenizer *k = close_learner(l);
+    if (tokenizer_size(k) == 0) fail_without_characters();
+    return k;
 }
 
 /* What is shuffled and what is evaluated is shared out by weight.  Two sources of the same files have other seeds. */

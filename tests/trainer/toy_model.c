@@ -79,9 +79,17 @@ static Eval_out batch_loss(const Toy *p, Toy *d, float share, const int32_t toke
     return (Eval_out){o.loss / (B * T), o.accuracy / (B * T)};
 }
 
+/* TOY_AT="30 COMMAND": tests of what changes while a run goes on: a command for the shell, before that step. */
+static void do_as_told(int step)
+{
+    const char *told = getenv("TOY_AT");
+    if (told && step == atoi(told) && system(strchr(told, ' ')) != 0) abort();
+}
+
 static void train(const Lathe_call *c)
 {
     const Train_in *in = c->in;
+    do_as_told(in->step);
     const char *when = getenv("TOY_NAN_AT"); /* tests of divergence */
     Eval_out sum = {0, 0};
     memset(c->grads, 0, sizeof(Toy));
