@@ -9,9 +9,7 @@ end
 
 -- How much noise there is, sigma [B], as cosines and sines of many frequencies, and through two layers: [B, cond].
 local function conditioning(c, sigma)
-  local rate = nn.exp(nn.iota(128):cast("f32") * (-math.log(10000) / 128))
-  local angle = sigma:unsqueeze(1) * rate
-  local h = nn.silu(linear(nn.concat({ nn.cos(angle), nn.sin(angle) }, -1), "in", c.cond, true))
+  local h = nn.silu(linear(nn.sinusoidal(sigma, 256), "in", c.cond, true))
   return nn.silu(linear(h, "out", c.cond, true))
 end
 

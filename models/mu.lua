@@ -16,9 +16,8 @@ end
 
 -- How far each of the blocks follows [B, T, 16]: of the token, and of how widely it looks around; seen [B, T, S].
 local function sensitivity(c, tokens, seen)
-  local entropy = -(seen * nn.log(seen + 1e-9)):sum { -1, keep = true }
   local affinity = nn.embedding(tokens, { name = "affinity", rows = c.vocab, width = blocks, init = nn.init.normal(0.1) })
-  local h = nn.linear(nn.concat({ affinity, entropy }, -1), { name = "up", out = 32, init = xavier(17, 32) })
+  local h = nn.linear(nn.concat({ affinity, nn.entropy(seen):unsqueeze(-1) }, -1), { name = "up", out = 32, init = xavier(17, 32) })
   h = nn.linear(nn.dropout(nn.gelu(h), c.dropout), { name = "down", out = blocks, init = xavier(32, blocks) })
   return nn.sigmoid(h) * nn.param { name = "base", shape = { blocks }, init = nn.init.normal(0.1, 0.5) }
 end

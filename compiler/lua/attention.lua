@@ -43,13 +43,39 @@ layer("position_embedding", "the first T rows of a learned table [context, width
   return core.with_time(rows:slice(0, 0, T), over_time and 0 or nil)
 end)
 
--- Cosines and sines [T, D / 2] of angles that grow with the positions at [T]: rotary positions for heads of width D.
-local function angles(at, dim, base)
-  local half = dim // 2
-  if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, and it is %d", dim) end
+-- Cosines and sines [..., width / 2] of x [...] times rates that fall evenly, by their logarithms, from 1 towards 1 / base.
+local function waves(x, width, base)
+  local half = width // 2
   local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(base) / half))
-  local angle = at:cast("f32"):reshape { at:size(0), 1 } * rate
+  local angle = (x.dtype == "f32" and x or x:cast("f32")):unsqueeze(-1) * rate
   return nn.cos(angle), nn.sin(angle)
+end
+
+local sinusoidal_options = options.declare("nn.sinusoidal", {
+  base = { "number", 10000, "the rates fall towards 1 / base" },
+  alternate = { "boolean", false, "sine, cosine, sine, … (Vaswani et al. 2017); default: the cosines, then the sines" },
+})
+
+-- Numbers x [...], such as nn.positions or how much noise there is, as cosines and sines of many rates: [..., width].
+function nn.sinusoidal(x, width, given)
+  local o = sinusoidal_options(given)
+  if not nn.is_tensor(x) then fail("nn.sinusoidal(x, width): x is a tensor, and this is %s", core.text(x)) end
+  if math.type(width) ~= "integer" or width < 2 or width % 2 ~= 0 then
+    fail("nn.sinusoidal(x, width): the width is an even integer, and this is %s", core.text(width))
+  end
+  if o.base <= 1 then fail("nn.sinusoidal: base is above 1, and this is %s", core.text(o.base)) end
+  local cos, sin = waves(x, width, o.base)
+  if not o.alternate then return nn.concat({ cos, sin }, -1) end
+  local y, extents = nn.concat({ sin:unsqueeze(-1), cos:unsqueeze(-1) }, -1), {}
+  for axis = 0, x.rank - 1 do extents[axis + 1] = x:size(axis) end
+  extents[x.rank + 1] = width
+  return y:reshape(extents)
+end
+
+-- Rotary positions for heads of width D at the positions [T]: cosines and sines [T, D / 2].
+local function angles(at, dim, base)
+  if dim % 2 ~= 0 then fail("nn.rotary: the width of a head must be even, and it is %d", dim) end
+  return waves(at, dim, base)
 end
 
 -- [T, D]: both side by side, as nn.attend takes them.
@@ -199,4 +225,42 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   y = nn.linear(marked(y, core.time_axis(x)), { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
   if not o.probabilities then return y end
   return y, marked(seen, 2)
+end)
+
+local function check_memory(query, memory, seen, lengths)
+  local B, S = query:size(0), nn.is_tensor(memory) and memory.rank == 3 and memory:size(1)
+  if not S or memory:size(0) ~= B or query.rank ~= 2 and query.rank ~= 3 then
+    fail("nn.additive_attention: the query is [batch, width] or [batch, time, width], the memory [batch, length, width]\n    query   %s\n    memory  %s",
+      core.shape_text(query), core.text(memory))
+  end
+  local fits = seen == nil or nn.is_tensor(seen) and seen.rank == query.rank and seen:size(0) == B and seen:size(-1) == S
+  if not fits or seen and query.rank == 3 and seen:size(1) ~= query:size(1) then
+    fail("nn.additive_attention: seen is shaped like the probabilities, [%d, %s%d], and this is %s", B,
+      query.rank == 3 and query:size(1) .. ", " or "", S, core.text(seen))
+  end
+  if lengths and (lengths.dtype ~= "i32" or lengths.rank ~= 1 or lengths:size(0) ~= B) then
+    fail("nn.additive_attention: lengths are i32 [batch], and these are %s", core.text(lengths))
+  end
+end
+
+layer("additive_attention", "softmax(v · tanh(W_d · query + W_h · memory)) over the memory [B, S, M] -> its weighted sum, the probabilities (Bahdanau, Cho, Bengio 2015)", {
+  width = { "integer", required, "of what tanh is applied to" },
+  lengths = { "tensor", none, "i32 [batch]: how much of the memory there is" },
+  bias = { "boolean", false, "whether W_d has a bias" },
+}, function(_, o, query, memory, seen)
+  check_memory(query, memory, seen, o.lengths)
+  local bound, apart = 1 / math.sqrt(o.width), query.rank == 3
+  local sum = nn.linear(query, { name = "W_d", out = o.width, bias = o.bias }):unsqueeze(-2)
+  local keys = nn.linear(memory, { name = "W_h", out = o.width, bias = false })         -- inside a scan: once, before it
+  sum = sum + (apart and keys:unsqueeze(1) or keys)                                     -- [B, (T,) S, width]
+  if seen then    -- coverage: what earlier steps have looked at (See, Liu, Manning 2017)
+    sum = sum + seen:unsqueeze(-1) * param("W_c", { o.width }, nn.init.uniform(-1, 1))
+  end
+  local scores = (nn.tanh(sum) * param("v", { o.width }, nn.init.uniform(-bound, bound))):sum(-1)
+  if o.lengths then
+    local within = nn.lt(nn.iota(memory:size(1)), o.lengths:unsqueeze(-1))              -- [B, S]
+    scores = nn.where(apart and within:unsqueeze(1) or within, scores, -1e4)
+  end
+  local p = nn.softmax(scores)
+  return nn.dot(p, memory, { batch = { 0, 0 }, contract = { -1, 1 } }), p
 end)

@@ -62,6 +62,18 @@ end
 -- log(softmax(x))
 function nn.log_softmax(x, axis) return x - log_sum_exp(x, axis or -1) end
 
+-- -Σ p · log(p + eps) along an axis, the last by default, which goes away: how evenly p is spread.
+function nn.entropy(p, axis, eps) return -(p * nn.log(p + (eps or 1e-9))):sum(axis or -1) end
+
+-- The mean of the elements of x for which the bool `counts` holds, over all axes or those given; zero where none does.
+function nn.masked_mean(x, counts, ...)
+  if not (nn.is_tensor(x) and x.dtype == "f32" and nn.is_tensor(counts) and counts.dtype == "bool") then
+    fail("nn.masked_mean(x, counts): x is real and counts a bool tensor that fits it\n    x       %s\n    counts  %s", core.text(x), core.text(counts))
+  end
+  local counted = nn.where(counts, x, 0)
+  return counted:sum(...) / nn.max(nn.where(counts, nn.ones(counted.shape), 0):sum(...), 1)
+end
+
 -- In training each element is dropped with probability p, the others grow by 1 / (1 - p).
 function nn.dropout(x, p)
   if type(p) ~= "number" or p < 0 or p >= 1 then
@@ -239,36 +251,46 @@ local function check_logits(name, logits, ids)
 end
 
 -- -log of the probability given to the right class: [...] for logits [..., classes].
-local function surprise(logits, ids)
+local function surprise(logits, ids, smoothing)
   local classes = nn.iota(logits:size(-1))
   local right = nn.where(nn.eq(classes, ids:unsqueeze(-1)), logits, 0):sum(-1)
+  if smoothing > 0 then right = (1 - smoothing) * right + smoothing * logits:mean(-1) end
   return log_sum_exp(logits, -1):squeeze(-1) - right
 end
 
 -- The mean of a value for each id, over the ids that count.
 local function mean_of(values, ids, ignored)
   if not ignored then return values:mean() end
-  local counts = nn.ne(ids, ignored):cast("f32")
-  return (values * counts):sum() / nn.max(counts:sum(), 1)
+  return nn.masked_mean(values, nn.ne(ids, ignored))
 end
 
 -- Padding, and sources of pairs in a sequence, have targets of -1 (data.text { pack = true }, { loss_on = "target" }, data.pairs).
 local function ignored(o) return o.ignore or core.packed() and -1 or nil end
 
 local does_not_count = "an id that does not count; default: none, or -1 where the data has such"
-local cross_entropy_options = options.declare("nn.cross_entropy", { ignore = { "integer", none, does_not_count } })
+local shared_evenly = "part of each target that all classes share evenly"
+local cross_entropy_options = options.declare("nn.cross_entropy", {
+  smoothing = { "number", 0, shared_evenly },
+  ignore = { "integer", none, does_not_count },
+})
+
+local function check_smoothing(name, s)
+  if not (s >= 0 and s < 1) then fail("%s: smoothing is from 0 to below 1, and this is %s", name, core.text(s)) end
+end
 
 -- Mean over all ids that count of -log softmax(logits)[id].
 function nn.cross_entropy(logits, ids, given)
   check_logits("nn.cross_entropy", logits, ids)
-  return mean_of(surprise(logits, ids), ids, ignored(cross_entropy_options(given)))
+  local o = cross_entropy_options(given)
+  check_smoothing("nn.cross_entropy", o.smoothing)
+  return mean_of(surprise(logits, ids, o.smoothing), ids, ignored(o))
 end
 
 local head_options = options.declare("nn.linear_cross_entropy", {
   weight = { "tensor", required, "[classes, width], such as nn.linear's, or an embedding's" },
   bias = { "tensor", none, "[classes]" },
   layout = { "string", "out_in", "of the weight; \"in_out\": [width, classes]" },
-  smoothing = { "number", 0, "part of each target that all classes share evenly" },
+  smoothing = { "number", 0, shared_evenly },
   ignore = { "integer", none, does_not_count .. "; it need not be a class" },
   row_weight = { "tensor", none, "what each id's loss counts in the sum, [...]; default: the mean over the ids that count" },
 })
@@ -289,9 +311,7 @@ local function check_head(name, x, ids, o)
   if rows and not (begins_like(rows, ids, 0) and rows.dtype == "f32") then
     fail("%s: row_weight is real and shaped like ids\n    row_weight  %s\n    ids         %s", name, core.text(rows), core.text(ids))
   end
-  if not (o.smoothing >= 0 and o.smoothing < 1) then
-    fail("%s: smoothing is from 0 to below 1, and this is %s", name, core.text(o.smoothing))
-  end
+  check_smoothing(name, o.smoothing)
   check_classes(name, "x", classes, ids, w)
   return across
 end
@@ -338,8 +358,9 @@ for _, name in ipairs(core.lua_methods) do
   end, "x:" .. name)
 end
 
-core.use("attention")           -- nn.positions, nn.position_embedding, nn.rotary, nn.attention
+core.use("attention")           -- nn.positions, nn.position_embedding, nn.sinusoidal, nn.rotary, nn.attention, nn.additive_attention
 core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint
 core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
+core.use("convolution")         -- nn.conv1d
 
 return nn

@@ -86,6 +86,8 @@ static const Case cases[] = {
      "models/diffusion.lua --config doubled --set layers=2 --set width=12 --set heads=2 --set cond=4 --set seq=5 "
      "--set batch=2 --set vocab=9",
      3},
+    {"library", "grad", "tests/models/library.lua", 4},
+    {"library, accumulated", "train", "tests/models/library.lua --set smoothing=0 --set accumulate=2", 4},
     {"copies in layers", "train", "tests/models/copies.lua --set accumulate=2", 4},
     {"copies of the same", "grad", "tests/models/copies.lua --set over=false", 4},
     {"copies without products", "grad", "tests/models/copies.lua --set dense=false", 4},

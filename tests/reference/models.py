@@ -1,5 +1,7 @@
-"""models.py: language models and recurrent networks in torch.nn, for record.py: written from the descriptions' papers, sharing nothing
-with the compiler."""
+"""models.py: language models, recurrent networks and tests/models/library.lua in torch, for record.py: written from the papers, sharing
+nothing with the compiler."""
+
+import math
 
 import torch
 import torch.nn as nn
@@ -142,3 +144,65 @@ class Llama(nn.Module):
             x = x + mlp["down_proj"](F.silu(mlp["gate_proj"](y)) * mlp["up_proj"](y))
         x = self.model["norm"](x)
         return F.linear(x, self.model["embed_tokens"].weight) if self.c["tied"] else self.lm_head(x)
+
+
+class Additive(nn.Module):
+    """Bahdanau, Cho and Bengio 2015, one query at a time; coverage as in See, Liu and Manning 2017."""
+
+    def __init__(self, query, memory, width, bias=False, coverage=False):
+        super().__init__()
+        self.W_d, self.W_h = nn.Linear(query, width, bias=bias), nn.Linear(memory, width, bias=False)
+        self.v = nn.Parameter(torch.empty(width))
+        if coverage:
+            self.W_c = nn.Parameter(torch.empty(width))
+
+    def forward(self, query, memory, lengths=None, seen=None):
+        sums = self.W_h(memory) + self.W_d(query)[:, None]
+        if seen is not None:
+            sums = sums + seen[:, :, None] * self.W_c
+        scores = torch.tanh(sums) @ self.v
+        if lengths is not None:
+            scores = scores.masked_fill(torch.arange(memory.shape[1])[None] >= lengths[:, None], -torch.inf)
+        p = scores.softmax(1)
+        return torch.einsum("bs,bsm->bm", p, memory), p
+
+
+class Library(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c, C = c, c["width"]
+        self.embed, self.head = nn.Embedding(c["vocab"], C), nn.Linear(C, c["vocab"])
+        self.spread, self.single = nn.Conv1d(C, C, 3, dilation=2, groups=2), nn.Conv1d(C, C, 4, groups=C)
+        self.point = nn.Conv1d(C, C, 1)
+        self.strided, self.pairs = nn.Conv1d(C, 5, 3, stride=2, padding=2, bias=False), nn.Conv1d(C, 2 * C, 2, groups=C)
+        self.look, self.walk = Additive(C, 5, 7, bias=True), Additive(C + 5, 5, 4, coverage=True)
+
+    def positions(self, T):
+        """Vaswani et al. 2017, section 3.5, with 100 for 10000."""
+        C = self.c["width"]
+        return torch.tensor([[(math.cos if i % 2 else math.sin)(t / 100 ** ((i - i % 2) / C)) for i in range(C)] for t in range(T)])
+
+    def loss(self, batch, step):
+        tokens, targets, B = batch["tokens"], batch["targets"], self.c["batch"]
+        x = (self.embed(tokens) + self.positions(tokens.shape[1])).transpose(1, 2)                  # [B, C, T]
+        x = x + torch.tanh(self.spread(F.pad(x, (4, 0))))
+        x = x + torch.tanh(self.single(F.pad(x, (3, 0))))
+        x = self.point(x)
+        memory, pairs, x = self.strided(x).transpose(1, 2), self.pairs(x), x.transpose(1, 2)
+        logits, T, S = self.head(x), tokens.shape[1], memory.shape[1]
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=self.c["smoothing"], ignore_index=3)
+        fed, seen, overlap, waves, spread = torch.zeros(B, 5), torch.zeros(B, S), [], [], []
+        lengths = torch.tensor([min(2 * b + 1, S) for b in range(B)])
+        for t in range(T):
+            fed, p = self.walk(torch.cat([x[:, t], fed], 1), memory, seen=seen)
+            overlap.append(torch.minimum(p, seen).sum(1))
+            seen = seen + p
+            context, p = self.look(x[:, t], memory, lengths)
+            s = context.sum(1)
+            waves.append(s.cos() + (s / 100).cos() + s.sin() + (s / 100).sin())
+            spread.append(-(p * (p + 1e-9).log()).sum(1))
+        spread, waves = torch.stack(spread, 1)[targets != 3].mean(), torch.stack(waves, 1)
+        rows = sum(w[k].mean() for w, k in zip(waves, tokens < 9) if k.any())
+        top = logits.sort(descending=True).values[:, :, :3].mean()
+        sums = torch.stack([pairs[:, :, :t + 1].sum(2) for t in range(T - 1)])
+        return loss + 0.3 * torch.stack(overlap).mean() + 0.2 * spread + 0.1 * rows + 0.05 * top + 0.1 * (sums ** 2).mean(), logits
