@@ -39,6 +39,13 @@ Source_options source_options(const Source_words *w, Bad_utf8 bad_utf8, int64_t 
 int choice_of(const char *option, const char *word, const char *const *words, int n);         /* the first without one */
 int64_t whole_number(const char *option, const char *word, int64_t below, int64_t otherwise); /* from 0 on */
 
+/* ------------------------------------------------------------------ data_info_pairs.c: what training makes of pairs */
+
+typedef struct Pairs_asked { int64_t seq, source_seq, batch, buckets, shuffle_tokens, seed; bool skip_long; } Pairs_asked;
+Order pairs_order(const Pairs_asked *a);
+Pair_sum count_pairs(const Words *paths, Source_options how, const Tokenizer *t, const Order *o); /* of an epoch */
+json_t *pairs_json(const Pair_sum *s, const Order *o);
+
 /* ------------------------------------------------------------------ commands */
 
 /* The commands themselves: each returns the exit code; argv[0] is its name. */

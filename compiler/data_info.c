@@ -10,10 +10,11 @@ enum { PART = 1 << 20, PIECES = 1 << 16 }; /* PIECES: packed with each other */
 /* ------------------------------------------------------------------ what is wanted */
 
 static struct {
-    const char *tokenizer, *raw, *separator;
+    const char *tokenizer, *raw, *separator, *buckets;
     Source_words from;
     int64_t seq, stride;
     bool drop_short, json;
+    Pairs_asked pairs; /* source_seq 0: not asked */
     Source_options source;
     Words paths;
 } wanted;
@@ -24,6 +25,13 @@ static const Flag flags[] = {
     {"--seq", FLAG_COUNT, &wanted.seq, "N", "say what cutting documents into sequences of N does"},
     {"--stride", FLAG_COUNT, &wanted.stride, "N", "from the start of one to that of the next (the whole sequence)"},
     {"--drop-short", FLAG_ON, &wanted.drop_short, "", "sequences that are not full are left out"},
+    {"--source-seq", FLAG_COUNT, &wanted.pairs.source_seq, "N",
+     "of pairs: say what training does, sources of N and targets of --seq, with --batch"},
+    {"--batch", FLAG_COUNT, &wanted.pairs.batch, "N", "rows of the model's batch"},
+    {"--buckets", FLAG_TEXT, &wanted.buckets, "N", "batches among which pairs are sorted by length (100); 0: none"},
+    {"--skip-long", FLAG_ON, &wanted.pairs.skip_long, "", "pairs that do not fit are left out (they are cut)"},
+    {"--shuffle-tokens", FLAG_COUNT, &wanted.pairs.shuffle_tokens, "N", "as in training (4194304)"},
+    {"--seed", FLAG_COUNT, &wanted.pairs.seed, "N", "of the order (1)"},
     SOURCE_FLAGS(wanted.from, "replace"),
     {"--raw", FLAG_TEXT, &wanted.raw, "u16|u32", "files .bin without a header are such ids"},
     {"--separator", FLAG_TEXT, &wanted.separator, "ID", "documents of token shards begin with it (a shard is one)"},
@@ -35,6 +43,20 @@ static const Command_line line = {
     "Says how many documents and tokens are in files, globs, folders or standard input (-), and how long they are.",
     flags, sizeof flags / sizeof *flags};
 
+static void take_pairs(void)
+{
+    Pairs_asked *p = &wanted.pairs;
+    p->seq = wanted.seq;
+    p->buckets = whole_number("--buckets", wanted.buckets, 1 << 20, LATHE_BUCKETS);
+    if (!p->seed) p->seed = 1;
+    if (p->source_seq && !(p->seq && p->batch))
+        fail(EXIT_USAGE, NULL, "--source-seq %lld: expected --seq and --batch, too, those of the model",
+             (long long)p->source_seq);
+    if (p->source_seq && wanted.tokenizer && strcmp(wanted.tokenizer, "words") == 0)
+        fail(EXIT_USAGE, NULL,
+             "--source-seq counts what a model reads, and no model reads words; give --tokenizer FILE");
+}
+
 static void take_options(int argc, char **argv)
 {
     static const char *const raw[] = {"u16", "u32"};
@@ -44,6 +66,7 @@ static void take_options(int argc, char **argv)
     wanted.source.separated = wanted.separator != NULL;
     wanted.source.separator = (int32_t)whole_number("--separator", wanted.separator, INT32_MAX, 0);
     if (!wanted.stride) wanted.stride = wanted.seq;
+    take_pairs();
     if (wanted.stride > wanted.seq)
         fail(EXIT_USAGE, NULL, "--stride %lld: expected at most --seq, which is %lld", (long long)wanted.stride,
              (long long)wanted.seq);
@@ -159,6 +182,8 @@ typedef struct Info {
     Unit unit;
     Lengths *text, *target; /* target: of pairs */
     Forecast forecast;
+    Order order; /* of pairs in training, and what becomes of them: */
+    Pair_sum trained;
     int64_t unknown, file_bytes;
     bool inside;    /* of a word */
     int64_t length; /* of the document so far */
@@ -192,6 +217,15 @@ static void read_files(Info *x)
     }
     if (x->forecast.piece) pack_waiting(&x->forecast);
     x->counts = reader_counts(r);
+}
+
+static void train_pairs(Info *x)
+{
+    if (!wanted.pairs.source_seq) return;
+    Tokenizer *t = x->unit.tokenizer ? x->unit.tokenizer : open_tokenizer(TOKEN_BYTES);
+    if (!x->unit.tokenizer) limit_bytes(t, 256);
+    x->order = pairs_order(&wanted.pairs);
+    x->trained = count_pairs(&wanted.paths, wanted.source, t, &x->order);
 }
 
 /* What lengths count: shards have tokens in any case. */
@@ -252,7 +286,7 @@ static void print_forecast(const Forecast *f)
 
 static int64_t longer_than(const Lengths *h, int64_t n) { return lengths_between(h, n + 1, INT64_MAX); }
 
-/* Pairs are neither cut nor packed. */
+/* Pairs, where it is not said how a model takes them. */
 static void print_longer(const Info *x)
 {
     double all = (double)length_count(x->target);
@@ -283,7 +317,8 @@ static void print_info(const Info *x)
     if (x->unit.unknown >= 0)
         printf("unknown     %s (%.3f %%)\n", grouped_text(x->unknown),
                all ? 100.0 * (double)x->unknown / (double)all : 0.0);
-    if (wanted.seq && length_count(x->target)) print_longer(x);
+    if (x->trained.pairs) printf("training    %s\n", pairs_text(&x->trained, &x->order));
+    else if (wanted.seq && length_count(x->target)) print_longer(x);
     else if (wanted.seq) print_forecast(&x->forecast);
     print_faults(x);
 }
@@ -326,7 +361,8 @@ static json_t *info_json(const Info *x)
                             length_count(x->target) ? "source" : "text", lengths_json(x->text));
     if (length_count(x->target)) json_object_set_new(all, "target", lengths_json(x->target));
     if (x->unit.unknown >= 0) json_object_set_new(all, "unknown", json_integer(x->unknown));
-    if (wanted.seq && length_count(x->target))
+    if (x->trained.pairs) json_object_set_new(all, "training", pairs_json(&x->trained, &x->order));
+    else if (wanted.seq && length_count(x->target))
         json_object_set_new(all, "longer",
                             json_pack("{s:I,s:I,s:I}", "seq", (json_int_t)wanted.seq, "source",
                                       (json_int_t)longer_than(x->text, wanted.seq), "target",
@@ -349,6 +385,7 @@ int data_command(int argc, char **argv)
     Info x = {.unit = open_unit(), .text = new_lengths(), .target = new_lengths()};
     open_forecast(&x.forecast);
     read_files(&x);
+    train_pairs(&x);
     if (wanted.json) print_json(info_json(&x));
     else print_info(&x);
     return 0;

@@ -55,6 +55,7 @@ typedef struct Epochs {
     int64_t held_rows;
 } Epochs;
 
+int64_t first_block_tokens(const Order *o); /* Order.first_tokens of a new run */
 /* data_special.c: what the recipe says of pairs; the tokens around documents. */
 void settle_pairs(Order *o, const Trainer *t);
 void settle_specials(Order *o, const Trainer *t, const Tokenizer *k);

@@ -146,7 +146,7 @@ static void settle_chats(Epochs *e)
 }
 
 /* Of the first block: 30 ms of encoding, 64 rows at least. */
-static int64_t usual_first(const Order *o)
+int64_t first_block_tokens(const Order *o)
 {
     enum { FIRST = 1 << 16 };
     int64_t row = o->seq + o->source_seq;
@@ -244,7 +244,7 @@ Epochs *open_epochs(const Trainer *t, Tokenizer *k)
     settle_specials(&e->order, t, k);
     separate_shards(e);
     settle_chats(e);
-    e->order.first_tokens = usual_first(&e->order);
+    e->order.first_tokens = first_block_tokens(&e->order);
     for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
     if (strcmp(t->command, "train") == 0) check_data_memory(t, epochs_bytes(e));
     if (reads_pipe(e)) {

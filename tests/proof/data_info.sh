@@ -44,6 +44,18 @@ info pairs.csv --text mr --target ref --tokenizer words --seq 2
 has 'above 2   sources: 0 (0.00 %), targets: 1 (50.00 %)'
 has 'malformed   1 records skipped; the first: pairs.csv:3: expected 2 fields, as the first line has, found 1'
 
+# What training makes of pairs: sources of 6, targets of 5 with the end, batches of 2; sources of 2 6 2 8 bytes and targets of
+# 1 4 2 7: places 2+2 6+5 2+3 6+5 = 31 of 44; alike ones together 2 (2+3) + 2 (6+5) = 32; else 44, or the same by chance.
+printf 'source\ttarget\nab\tx\nabcdef\twxyz\ncd\txy\nabcdefgh\tabcdefg\n' >four.tsv
+info four.tsv --source-seq 6 --seq 5 --batch 2
+has 'training    4 pairs, sources of 18 tokens (2 to 8, mean 4.5), targets of 14 tokens (1 to 7, mean 3.5); 1 cut to 6 and 5; padding 29.5 %, to the longest of a batch '
+has ', 3.1 % in buckets'
+info four.tsv --source-seq 6 --seq 5 --batch 2 --json
+has '"training":{"source_seq":6,"seq":5,"batch":2,"buckets":100,"rows":4,"cut":1,"skipped":0,"padding":0.2954545'
+has '"padding_in_buckets":0.03125'
+info four.tsv --source-seq 6 --seq 5 --batch 2 --skip-long --json  # 20 of 33; 2 (2+3) + (6+5) = 21
+has '"rows":3,"cut":0,"skipped":1,"padding":0.393939'
+has '"padding_in_buckets":0.047619'
 refuses() {     # MESSAGE ARGUMENT…
     message=$1
     shift
@@ -55,6 +67,7 @@ refuses 'there is no column "text", nor "source" and "target"; say which is mean
 refuses 'nothing: error: expected a file, but there is none of that name' nothing
 refuses '--stride 9: expected at most --seq' four.jsonl --seq 8 --stride 9
 refuses '--split lines: there is no such choice; did you mean line' four.jsonl --split lines
+refuses '--source-seq 6: expected --seq and --batch' four.tsv --source-seq 6
 refuses 'needs files to read'
 
 # Tokens; the share of those that the tokenizer does not know.

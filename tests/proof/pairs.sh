@@ -38,6 +38,13 @@ killed_and_resumed
 # what the user says, and what does not fit
 must "$trainer" train --data "$TMP/pairs.tsv" --epochs 1 --set on_long=skip --set buckets=0 --out "$TMP/skip"
 grep -q '^epoch 1 | .* left out, being longer than fits' "$TMP/said" || tell "nothing is said of what was left out"
+
+# `lathe data info` says before what the summary of an epoch says after it
+must "$trainer" train --data "$TMP/pairs.tsv" --epochs 1 --set val_fraction=0 --seed 3 --set shuffle_tokens=3000 --out "$TMP/all-pairs"
+grep '^epoch 1 | [0-9,]* pairs' "$TMP/said" | sed 's/^epoch 1 | //' >"$TMP/after"
+must "$LATHE" data info "$TMP/pairs.tsv" --source-seq 10 --seq 14 --batch 4 --seed 3 --shuffle-tokens 3000
+grep '^training' "$TMP/said" | sed 's/^training *//' >"$TMP/forecast"
+[ -s "$TMP/after" ] && cmp "$TMP/forecast" "$TMP/after" || tell "said before: $(cat "$TMP/forecast"), after: $(cat "$TMP/after")"
 printf '{"source": "ab", "target": "cd"}\n{"source": "ab"}\n{"source": "a", "target": ""}\n' >"$TMP/bad.jsonl"
 refuse 3 'bad.jsonl:2: error: there is no field "target"' "$trainer" train --data "$TMP/bad.jsonl" --steps 1 --set val_fraction=0 --out "$TMP/bad"
 must "$trainer" train --data "$TMP/bad.jsonl" --steps 9 --set val_fraction=0 --set bad_records=1000 --out "$TMP/bad"
