@@ -288,8 +288,12 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
     say_pairs(t, r);
     say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
         number_text(r->top_p), number_text(r->repetition_penalty));
-    say(t, "        .top_k = %lld, .sample_tokens = %lld, .rows = %lld,\n    },\n", (long long)r->top_k,
+    say(t, "        .top_k = %lld, .sample_tokens = %lld, .rows = %lld,\n", (long long)r->top_k,
         (long long)r->sample_tokens, (long long)r->rows);
+    say(t, "        .beams = %lld, .min_tokens = %lld, .no_repeat_ngram = %lld, .length_penalty = %s,\n",
+        (long long)r->beams, (long long)r->min_tokens, (long long)r->no_repeat_ngram, number_text(r->length_penalty));
+    if (r->eval_generate) say(t, "        .eval_generate = %lld,\n", (long long)r->eval_generate);
+    say(t, "    },\n");
 }
 
 static void say_groups(Text *t, const Desc *d)

@@ -47,7 +47,9 @@ static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
                                       .temperature = 0.8,
                                       .top_p = 1,
                                       .repetition_penalty = 1,
-                                      .sample_tokens = 200};
+                                      .sample_tokens = 200,
+                                      .beams = -1, /* by the data */
+                                      .length_penalty = 1};
 
 const char *const *recipe_names(int *n)
 {
@@ -368,6 +370,34 @@ static void read_data(lua_State *L)
         err(at_key("val_fraction"), "val_fraction is the part of the data kept for evaluation, below 1");
 }
 
+/* generate.tokens is what sample.tokens is, for those who write for a source. */
+static void read_generate(lua_State *L)
+{
+    static const char *const others[] = {"tokens"};
+    take_numbers(L, "generate", others, 1);
+    for (int i = 0; i < COUNT_OF(fields); i++) {
+        const struct Field *f = &fields[i];
+        if (!same(f->name, "sample_tokens") || lua_getfield(L, -1, "tokens") == LUA_TNIL) continue;
+        if (lua_type(L, -1) != LUA_TNUMBER || !in_range(f, lua_tonumber(L, -1)))
+            err(at_key("tokens"), "generate.tokens is %s, and this is %s", range_text(f), lua_text(L, -1));
+        store(f, lua_tonumber(L, -1));
+        return;
+    }
+}
+
+static void settle_generate(Lathe_recipe *r)
+{
+    if (!r->rows) r->rows = r->pairs ? LATHE_PAIR_ROWS : 1;
+    if (r->beams < 0) r->beams = r->pairs ? (r->rows < LATHE_PAIR_ROWS ? r->rows : LATHE_PAIR_ROWS) : 0;
+    if (r->beams > r->rows)
+        err(at_key("beams"),
+            "%lld beams take as many rows of decode side by side, and there %s %lld: generate = { rows = %lld }",
+            (long long)r->beams, r->rows == 1 ? "is" : "are", (long long)r->rows, (long long)r->beams);
+    if (r->eval_generate && !r->pairs)
+        err(at_key("eval_generate"),
+            "texts are written for sources and held against their targets: that needs data.pairs");
+}
+
 /* ------------------------------------------------------------------ with all entries there */
 
 static const Graph *entry_named(const char *name)
@@ -379,12 +409,14 @@ static const Graph *entry_named(const char *name)
 
 static void check_best(const Lathe_recipe *r)
 {
+    static const char *const rouge[] = {"rouge1", "rouge2", "rougeL"};
     const Graph *eval = entry_named("eval");
     VEC(const char *) known = {0};
     bool found = !r->best;
     for (int i = 0; i < eval->outs.n; i++)
         if (eval->outs.at[i].kind == OUT_VALUE) push(&known, eval->outs.at[i].name);
     if (!r->csv_target) push(&known, "perplexity");
+    for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);
     if (!found)
         err(at_key("best"), "there is no metric '%s'; forward returns it as an output without axes%s", r->best,
@@ -414,8 +446,8 @@ void read_recipe(lua_State *L, int model)
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);
     lua_settop(L, c);
-    if (push_description_part(L, model, c, "generate")) take_numbers(L, "generate", NULL, 0);
+    if (push_description_part(L, model, c, "generate")) read_generate(L);
     lua_settop(L, c);
     apply_late_sets();
-    if (!trace.desc->recipe.rows) trace.desc->recipe.rows = trace.desc->recipe.pairs ? LATHE_PAIR_ROWS : 1;
+    settle_generate(&trace.desc->recipe);
 }

@@ -134,6 +134,36 @@ static int64_t state_bytes(const Desc *d, bool fixed)
     return sum;
 }
 
+/* Outputs of decode with a number for each of its rows, beside logits: as many as are kept of what is written. */
+static int64_t extras(const Graph *decode, int64_t rows)
+{
+    int64_t n = 0;
+    for (int i = 0; i < decode->outs.n; i++) {
+        const Output *o = &decode->outs.at[i];
+        n += o->kind == OUT_VALUE && o->node->shape.rank > 0 && elements(o->node->shape) == rows &&
+             !same(o->name, "logits");
+    }
+    return n < LATHE_EXTRAS ? n : LATHE_EXTRAS;
+}
+
+static bool reads_tokens(const Desc *d)
+{
+    for (int i = 0; i < d->inputs.n; i++)
+        if (d->inputs.at[i].role == LATHE_TOKENS) return true;
+    return false;
+}
+
+static int64_t generation_bytes(const Desc *d, int64_t states)
+{
+    const Lathe_recipe *r = &d->recipe;
+    for (int i = 0; i < d->graphs.n; i++) {
+        const Graph *g = d->graphs.at[i];
+        if (!same(g->name, "decode") || !reads_tokens(d)) continue;
+        return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(g, r->rows), states, state_bytes(d, true));
+    }
+    return 0;
+}
+
 static int64_t moments(const Lathe_recipe *r)
 {
     if (r->optimizer == LATHE_SGD) return r->momentum != 0;
@@ -177,7 +207,7 @@ void pass_plan(Module *m)
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
     plan->states = state_bytes(m->desc, false);
-    plan->generation = lathe_generation_bytes(m->desc->recipe.rows, plan->states, state_bytes(m->desc, true));
+    plan->generation = generation_bytes(m->desc, plan->states);
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);

@@ -77,6 +77,23 @@ uint64_t epochs_hash(const Epochs *e);
 int64_t epochs_bytes(const Epochs *e); /* of memory, at most */
 char *files_text(const Epoch_source *s); /* "12 files, 1.4 GB", and tokens where they are known */
 
+/* ------------------------------------------------------------------ data_items.c: sources, each once */
+
+typedef struct Reference_list {
+    Passage *at;
+    int64_t n, room;
+} Reference_list;
+
+typedef struct Item_list {
+    int64_t n, found;          /* found: of which they were drawn */
+    Passage *source;           /* [n], in the order of the data */
+    Reference_list *reference; /* [n], of held: all targets of each */
+} Item_list;
+
+/* Of --data; at most so many, drawn by the seed, 0: all.  held: of the pairs kept for evaluation; else of all, and a
+ * target is not needed. */
+Item_list *read_items(const Trainer *t, const Tokenizer *k, int64_t most, bool held);
+
 /* ------------------------------------------------------------------ data_place.c: in a checkpoint */
 
 json_t *epochs_json(const Epochs *e);
@@ -107,7 +124,7 @@ Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
 void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
 _Noreturn void fail_without_characters(void); /* to a tokenizer of characters, of shards */
 int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
-/* Items of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
+/* Item_list of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
  */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */

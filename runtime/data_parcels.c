@@ -103,11 +103,9 @@ static Parcel *empty_parcel(Parcels *p)
 }
 
 /* By the hash of its first bytes, so that a document never changes sides. */
-static bool is_wanted(const Order *o, uint64_t hash)
-{
-    bool held = o->val_fraction >= 1 || (double)hash * 0x1p-64 < o->val_fraction;
-    return held == o->validation;
-}
+bool is_held(double val_fraction, uint64_t hash) { return val_fraction >= 1 || (double)hash * 0x1p-64 < val_fraction; }
+
+static bool is_wanted(const Order *o, uint64_t hash) { return is_held(o->val_fraction, hash) == o->validation; }
 
 static Parcel *room_for(Parcels *p, Parcel *q, int64_t bytes, int64_t ids, bool kept)
 {

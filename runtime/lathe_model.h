@@ -194,6 +194,9 @@ typedef struct Lathe_recipe {
     double temperature, top_p, repetition_penalty;  /* of generate */
     int64_t top_k, sample_tokens;
     int64_t rows;               /* that decode takes at once; fixed when built */
+    int64_t beams, min_tokens, no_repeat_ngram;     /* of beam search (beam.h); beams 0: tokens are drawn */
+    double length_penalty;
+    int64_t eval_generate;      /* evaluations write texts for so many sources, for ROUGE; 0: none */
 } Lathe_recipe;
 
 /* What the description says of parameters by their names, a line of train's groups; negative where it does not say.  Of
@@ -302,11 +305,29 @@ static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int
     return bytes;
 }
 
-/* Beside the states of decode, of which `fixed` bytes are encode's: where several rows are decoded together, the room in
- * which their states change places, and what is kept of the sources whose turn has not come. */
-static inline int64_t lathe_generation_bytes(int64_t rows, int64_t states, int64_t fixed)
+enum { LATHE_EXTRAS = 8 };         /* outputs of decode beside logits that are kept, a number a token each */
+
+/* Tokens of a text that is written: a decoder of pairs knows no more than seq. */
+static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
 {
-    return rows > 1 ? states + fixed : 0;
+    int64_t tokens = r->sample_tokens > 0 ? r->sample_tokens : 256;
+    return r->pairs && tokens > seq ? seq : tokens;
+}
+
+static inline int64_t lathe_history_bytes(int64_t rows, int64_t seq) { return (4 * rows * (seq + 1) + 63) / 64 * 64; }
+
+/* Where several rows are decoded together: the room in which their states change places, and what is kept of the sources
+ * whose turn has not come; `fixed` bytes of the states are encode's. */
+static inline int64_t lathe_rows_room(int64_t rows, int64_t states, int64_t fixed) { return rows > 1 ? states + fixed : 0; }
+
+/* Of those who write texts, beside the states of decode: that, the tokens that the states hold, the texts of a beam search,
+ * two for each row and a result (train_beam.c), or what tokens are drawn from (train_write.c). */
+static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows, int64_t seq, int64_t vocab, int64_t extras,
+                                             int64_t states, int64_t fixed)
+{
+    int64_t tokens = lathe_written_tokens(r, seq), beams = 3 * rows * (tokens * 4 * (1 + extras) + 64) + 4 * tokens + 4096;
+    int64_t drawn = rows * (vocab + tokens * 4 * extras + 64) + 16 * vocab;
+    return lathe_history_bytes(rows, seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
 }
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;

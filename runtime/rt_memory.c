@@ -1,10 +1,10 @@
 /* rt_memory.c: the one block a run lives in, laid out from the model's tables, and touched where it pays.
  *
- *     parameters | gradients | optimizer | states | inputs outputs work of the entry being called
+ *     parameters | gradients | optimizer | states | generation | inputs outputs work of the entry being called
  *
- * The first four are flat arrays that stay; the last part is used by every entry in turn, so that its size is that of
- * the largest that a run calls (the command `grad` takes what its own entry needs).  Everything starts at a multiple of
- * 64 bytes. */
+ * The first five stay, the first three of them flat arrays; the last part is used by every entry in turn, so that its
+ * size is that of the largest that a run calls (the command `grad` takes what its own entry needs).  Everything starts
+ * at a multiple of 64 bytes. */
 #include "lathe_rt.h"
 #include "trainer.h"
 
@@ -136,34 +136,43 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 
 /* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */
 typedef struct Parts {
-    int64_t flat, moments, state, call;
+    int64_t flat, moments, state, call, generation;
 } Parts;
 
+/* Of a plan: what settings that were changed write is no part of it. */
 static Parts planned_parts(const Lathe_model *m)
 {
     int64_t call = align64(planned(m, "inputs")) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
-    return (Parts){planned(m, "parameters"), planned(m, "optimizer"), planned(m, "states"), call};
+    return (Parts){planned(m, "parameters"), planned(m, "optimizer"), planned(m, "states"), call,
+                   planned(m, "generation")};
+}
+
+static bool names_decode(const char *const *entries)
+{
+    while (*entries && strcmp(*entries, "decode") != 0) entries++;
+    return *entries != NULL;
 }
 
 static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *entries)
 {
     const Lathe_model *m = t->model;
-    Parts p = {m->flat_elements * dtype_size(m->real), 0, m->state_bytes, largest_call(m, entries)};
+    Parts p = {m->flat_elements * dtype_size(m->real), 0, m->state_bytes, largest_call(m, entries), 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
+    if (names_decode(entries)) p.generation = generation_bytes(t);
     return p;
 }
 
 static int64_t parts_sum(Parts p, bool grads)
 {
-    return align64(p.flat) * (grads ? 2 : 1) + align64(p.moments) + align64(p.state) + align64(p.call);
+    return align64(p.flat) * (grads ? 2 : 1) + align64(p.moments) + align64(p.state) + align64(p.call) +
+           align64(p.generation);
 }
 
 /* The plan must hold what a run asks for, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
     bug_if(need.flat > plan.flat || need.state > plan.state || (run && need.call > plan.call));
-    bug_if(parts_sum(plan, true) + planned(m, "blas") + planned(m, "data") + planned(m, "generation") !=
-           m->planned_bytes);
+    bug_if(parts_sum(plan, true) + planned(m, "blas") + planned(m, "data") != m->planned_bytes);
 }
 
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
@@ -172,6 +181,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     check_plan(t->model, optimizer, plan, need);
     check_optimizer(t, need.moments);
     Parts take = optimizer ? plan : need;
+    if (need.generation > take.generation) take.generation = need.generation; /* longer texts than was said */
     m->bytes = parts_sum(take, grads);
     refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
     m->base = map_block(t, m->bytes);
@@ -180,6 +190,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->grads = part(m, &at, grads ? take.flat : 0);
     m->moments = part(m, &at, take.moments);
     m->state = part(m, &at, take.state);
+    m->generation = part(m, &at, take.generation);
+    m->generation_bytes = take.generation;
     m->call_bytes = take.call;
     m->call = m->base + at;
     if (m->grads) touch(m->grads, take.flat);

@@ -147,6 +147,8 @@ char *pairs_text(const Pair_sum *s, const Order *o); /* for reports; from malloc
 
 /* ------------------------------------------------------------------ data_parcels.c: documents read and encoded */
 
+bool is_held(double val_fraction, uint64_t hash); /* whether a document of that hash is kept for evaluation */
+
 typedef struct Parcels Parcels;
 
 typedef enum Next {

@@ -15,8 +15,8 @@ static bool less_is_better(const Lathe_recipe *r)
 void check_metric(const Trainer *t, const Data *d)
 {
     const Lathe_recipe *r = &t->recipe;
-    const char *name = metric_name(r), *known[MAX_SCORES + 1];
-    Scores s = no_scores(t->model);
+    const char *name = metric_name(r), *known[MAX_SCORES + ROUGES + 1];
+    Scores s = no_scores(t);
     int n = s.n;
     char *all = text_of("%s", "");
     memcpy(known, s.name, sizeof *known * (size_t)n);
@@ -26,7 +26,9 @@ void check_metric(const Trainer *t, const Data *d)
         found |= strcmp(known[i], name) == 0;
         all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
     }
-    if (!found) fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model's are %s", name, all);
+    if (!found)
+        fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model's are %s%s", name, all,
+             strncmp(name, "rouge", 5) == 0 ? ", and with eval_generate=N those of ROUGE" : "");
     if (r->best_mode == LATHE_MODE_KNOWN && lathe_less_is_better(name) < 0)
         fail(EXIT_USAGE, NULL,
              "best=%s: whether less or more of it is better, its name does not tell; give --set best_mode=min or max",

@@ -160,6 +160,9 @@ static void time_evaluation(const Trial *c, Times *w)
     w->eval_items = r->eval_rows && r->eval_rows < all ? r->eval_rows : all;
     w->eval_batch *= (double)w->eval_items / (double)w->scores.items; /* of a whole one */
     w->evaluations = evaluations_of(c);
+    from = seconds_now();
+    add_rouge(&w->scores, c->texts, 0);
+    w->eval_batch += seconds_now() - from;
     if (!c->samples) return;
     from = seconds_now();
     json_decref(draw_sample(c->samples, 0, 0));

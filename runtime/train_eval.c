@@ -31,7 +31,7 @@ static void add_batch(const Part *p, const Lathe_entry *e, const Lathe_call *cal
     free(item);
     set_scalars(e, in, 0, first / items_in_call(e), 0); /* batches draw apart, each the same in every evaluation */
     e->run(call);
-    for (int i = 0; i < s->n; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
+    for (int i = 0; i < s->rouge; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
 }
 
 /* What items first … first + n - 1 count: each 1, or so many targets. */
@@ -59,11 +59,14 @@ static void add_remainder(const Part *p, const Lathe_entry *e, const Lathe_call 
     add_batch(p, e, call, in, first, 1, -copies, s, sum);
 }
 
-Scores no_scores(const Lathe_model *m)
+Scores no_scores(const Trainer *t)
 {
     Scores s = {0};
-    const Lathe_entry *e = find_entry(m, "eval");
+    const Lathe_entry *e = find_entry(t->model, "eval");
     if (e) name_scores(&s, e);
+    s.rouge = s.n;
+    for (int i = 0; i < ROUGES && strcmp(t->command, "train") == 0 && t->recipe.eval_generate; i++)
+        s.name[s.n++] = rouge_names[i];
     return s;
 }
 
@@ -74,14 +77,14 @@ Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most)
     Lathe_call call = call_of(m, e);
     int64_t rows = items_in_call(e), k = 0;
     double sum[MAX_SCORES] = {0};
-    Scores s = no_scores(t->model);
+    Scores s = no_scores(t);
     s.items = p.n;
     for (; k + rows <= p.n && !interrupted; k += rows)
         add_batch(&p, e, &call, m->call, k, rows, weight_of(&p, k, rows), &s, sum);
     if (interrupted) return s;
     add_remainder(&p, e, &call, m->call, k, p.n - k, &s, sum);
     double all = weight_of(&p, 0, s.items);
-    for (int i = 0; i < s.n; i++) s.value[i] = sum[i] / all;
+    for (int i = 0; i < s.rouge; i++) s.value[i] = sum[i] / all;
     s.complete = true;
     return s;
 }
@@ -125,24 +128,48 @@ static void print_scores(const Scores *s, const Data *d)
     else printf("over the last %s rows\n", grouped_text(s->items));
 }
 
+static void check_generate(const Trainer *t)
+{
+    static const char *const only[] = {"beams", "min_tokens", "length_penalty", "no_repeat_ngram", "sample_tokens"};
+    if (t->generate) return;
+    if (t->items || t->stem)
+        fail(EXIT_USAGE, NULL, "--%s is about what --generate writes; give both", t->items ? "items" : "stem");
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (was_set(t, only[i])) note("%s is not used without --generate", only[i]);
+}
+
+/* ROUGE of what the weights write. */
+static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
+{
+    Rouge r[ROUGES];
+    Text_writer *w = open_text_writer(t, m, d->tokenizer, "source");
+    Text_eval *e = open_text_eval(t, w, d->tokenizer, t->items, t->stem);
+    evaluate_texts(e, 0, r);
+    if (json) json_object_set_new(json, "rouge", rouge_json(e, r));
+    else printf("%s\n", rouge_text(e, r));
+}
+
 int eval_command(Trainer *t)
 {
-    static const char *const entries[] = {"eval", NULL};
+    static const char *const entries[] = {"eval", NULL}, *const both[] = {"eval", "encode", "decode", NULL};
     Data d;
     Memory m;
+    check_generate(t);
     char *path = weights_path(t);
     take_own_data(t, path);
     open_data(&d, t, false);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
-    take_memory(&m, t, false, false, entries);
+    take_memory(&m, t, false, false, t->generate ? both : entries);
     load_saved_weights(t, path, m.params);
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     if (t->json) {
         json_t *all = scores_json(&s, &d);
         json_object_set_new(all, "weights", json_string(path));
+        if (t->generate) eval_texts(t, &m, &d, all);
         print_json(all);
     } else {
         print_scores(&s, &d);
+        if (t->generate) eval_texts(t, &m, &d, NULL);
     }
     return 0;
 }

@@ -95,9 +95,10 @@ typedef struct Training {
     const Lathe_entry *entry;
     int64_t items; /* of one step */
     bool evaluates, data_ended;
-    Generation *samples; /* after evaluations; NULL: none */
-    Scores scores;       /* of the last evaluation */
-    State from;          /* of the checkpoint resumed from */
+    Samples *samples; /* after evaluations; NULL: none */
+    Text_eval *texts; /* of evaluations; NULL: none */
+    Scores scores;    /* of the last evaluation */
+    State from;       /* of the checkpoint resumed from */
     char *checkpoint;
 } Training;
 
@@ -216,9 +217,21 @@ static void open_run(Training *r)
     free(checkpoints);
 }
 
+/* What is written after evaluations and for them. */
+static void open_texts(Training *r)
+{
+    Trainer *t = r->t;
+    Tokenizer *k = r->data.tokenizer;
+    bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, "sample");
+    Text_writer *w = NULL;
+    if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(t, &r->memory, k, "samples");
+    r->samples = open_samples(t, &r->memory, k, w);
+    if (texts) r->texts = open_text_eval(t, w, k, t->recipe.eval_generate, false);
+}
+
 static void prepare_training(Training *r, Trainer *t)
 {
-    static const char *const entries[] = {"train", "eval", NULL};
+    static const char *const entries[] = {"train", "eval", "encode", "decode", NULL};
     r->t = t;
     r->entry = need_entry(t->model, "train");
     check_memory(t);
@@ -231,7 +244,7 @@ static void prepare_training(Training *r, Trainer *t)
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
-    r->samples = open_samples(t, &r->memory, r->data.tokenizer);
+    open_texts(r);
     if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
 }
 
@@ -245,7 +258,7 @@ static void start_training(Training *r)
 static int try_training(Training *r)
 {
     Trainer *t = r->t;
-    Trial c = {t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->items, r->evaluates};
+    Trial c = {t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->texts, r->items, r->evaluates};
     if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are two things to try; give one");
     print_banner(&(Report){.t = t, .data = &r->data, .items_per_step = r->items, .steps = t->recipe.steps});
     return t->overfit ? overfit(&c) : dry_run(&c);
@@ -337,6 +350,7 @@ static bool evaluate_run(Training *r)
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
     double from = seconds_now();
     r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
+    add_rouge(&r->scores, r->texts, r->at.step);
     if (!r->scores.complete) return false;
     report_scores(&r->report, r->at.step, &r->scores);
     bool best = note_evaluation(&r->at, recipe, &r->scores);

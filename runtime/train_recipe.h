@@ -73,6 +73,11 @@ NUMBER(top_k, COUNT, 0, MANY, "sample", "top_k", "generate draws from so many li
 NUMBER(top_p, REAL, 0, 1, "sample", "top_p", "generate draws from the likeliest that reach this probability")
 NUMBER(repetition_penalty, REAL, 1e-3, ANY, "sample", "repetition_penalty", "of tokens already there; 1: none")
 FIXED(rows, COUNT, 1, 4096, "generate", "rows")
+NUMBER(beams, COUNT, 0, 4096, "generate", "beams", "generate: texts that beam search keeps side by side; 0: tokens are drawn")
+NUMBER(min_tokens, COUNT, 0, MANY, "generate", "min_tokens", "of a text before its end")
+NUMBER(length_penalty, REAL, 0, 100, "generate", "length_penalty", "beam search: a text's score is its log probability over tokens to this power")
+NUMBER(no_repeat_ngram, COUNT, 0, MANY, "generate", "no_repeat_ngram", "beam search: no so many tokens in a row twice in a text; 0: any")
+NUMBER(eval_generate, COUNT, 0, MANY, "train", "eval_generate", "sources that evaluations write texts for, for rouge1, rouge2, rougeL; 0: none")
 NUMBER(sample_tokens, COUNT, 0, MANY, "sample", "tokens", "tokens that generate writes")
 
 #undef NUMBER

@@ -5,25 +5,23 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SAMPLE_SITE = 0x7fff0003 };
 
-void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number)
+void sampler_init(Sampler *s, const Trainer *t, int number)
 {
     const Lathe_recipe *r = &t->recipe;
-    *s = (Sampler){.n = n, .seed = t->seed, .number = number, .temperature = r->temperature};
-    s->top_k = r->top_k > 0 && r->top_k < n ? r->top_k : n;
+    s->seed = t->seed;
+    s->number = number;
+    s->temperature = r->temperature;
+    s->top_k = r->top_k > 0 && r->top_k < s->n ? r->top_k : s->n;
     s->top_p = r->top_p > 0 ? r->top_p : 1;
     s->penalty = r->repetition_penalty > 0 ? r->repetition_penalty : 1;
-    s->list = must_alloc(sizeof *s->list * (size_t)n);
-    s->seen = must_alloc((size_t)n);
+    memset(s->seen, 0, (size_t)s->n);
 }
 
-void sampler_free(Sampler *s)
-{
-    free(s->list);
-    free(s->seen);
-}
+static bool may_come(const Sampler *s, int64_t id) { return id == s->end ? s->may_end : id < s->ids; }
 
 /* Tokens already there become less likely: positive logits are divided, negative ones multiplied. */
 static double penalised(const Sampler *s, int64_t id, double logit)
@@ -48,6 +46,7 @@ static double take_logits(Sampler *s, Lathe_dtype type, const void *logits)
         if (!(x >= -INFINITY) || x == INFINITY)
             fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: these weights are of a run that diverged",
                  (long long)i, x);
+        if (!may_come(s, i)) x = -INFINITY;
         s->list[i] = (Candidate){x, (int32_t)i};
         if (x > best) best = x;
     }

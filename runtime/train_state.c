@@ -140,20 +140,27 @@ void take_evaluations(Progress *p, const Trainer *t, const State *s)
     p->stale = 0;
 }
 
-void take_own_data(Trainer *t, const char *weights)
+static void take_from_checkpoint(Trainer *t, const char *weights, bool paths)
 {
     State s;
     char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
-    if (t->data.n == 0 && access(state, F_OK) == 0) {
+    if (access(state, F_OK) == 0) {
         open_checkpoint(&s, folder);
-        take_paths(t, &s);
+        if (paths) take_paths(t, &s);
         take_data_settings(t, json_object_get(s.all, "recipe"));
-        if (t->data.n) note("the data is the run's own: %s%s", t->data.at[0], t->data.n > 1 ? ", …" : "");
+        if (paths && t->data.n) note("the data is the run's own: %s%s", t->data.at[0], t->data.n > 1 ? ", …" : "");
         close_state(&s);
     }
     free(folder);
     free(state);
 }
+
+void take_own_data(Trainer *t, const char *weights)
+{
+    if (t->data.n == 0) take_from_checkpoint(t, weights, true);
+}
+
+void take_own_settings(Trainer *t, const char *weights) { take_from_checkpoint(t, weights, false); }
 
 /* The checkpoint's is a file whose checksum is its hash. */
 static void compare_tokenizer(const Data *d, const State *s)

@@ -22,6 +22,11 @@ typedef struct Words {
 } Words;
 void add_word(Words *w, const char *word); /* which stays where it is */
 
+typedef struct Passage { /* of text; no 0 at its end */
+    const char *at;
+    int64_t bytes;
+} Passage;
+
 void name_program(const char *name); /* in messages without a place, where it is not the trainer */
 /* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
  * what was expected, what was found and what to do. */
@@ -122,11 +127,13 @@ typedef struct Trainer { /* one run of the program */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
+    int64_t items;                      /* eval: sources to write texts for; 0: all */
     int64_t memory_limit;               /* bytes; 0: what the machine has */
     int64_t readers;                    /* threads that encode; 0 where not given */
     int32_t seed;
     int threads; /* 0: OpenMP decides */
     bool json, training, overfit, dry_run, tokenizer_given, seed_given, out_given;
+    bool generate, stem;  /* eval: ROUGE of what is written; of stems */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
@@ -170,7 +177,8 @@ typedef struct Memory {
     int64_t bytes;
     void *params, *grads, *moments, *state; /* NULL where the command has no use for them */
     char *call;                             /* inputs, outputs, work of the entry called; shared by all entries */
-    int64_t call_bytes;
+    char *generation;                       /* beside the states, for those who write texts (train_decode.c, …) */
+    int64_t call_bytes, generation_bytes;
 } Memory;
 
 /* Ends the program (1) where the whole plan is larger than the memory there is; to be asked before anything is taken.
@@ -217,7 +225,6 @@ char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_
 #include "source.h" /* documents from files */
 #include "pack.h"   /* documents to rows */
 #include "data.h"   /* documents, tables, arrays to batches */
-#include "beam.h"   /* the best texts of several */
 
 /* ------------------------------------------------------------------ train_safetensors.c: the file format */
 
@@ -310,11 +317,6 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat);     /* l
 
 /* ------------------------------------------------------------------ train_rouge.c, train_stem.c: ROUGE */
 
-typedef struct Passage { /* of text */
-    const char *at;
-    int64_t bytes;
-} Passage;
-
 typedef struct Rouge {
     double precision, recall, f1;
 } Rouge;
@@ -325,22 +327,34 @@ extern const char *const rouge_names[ROUGES]; /* rouge1, rouge2, rougeL: as metr
 void best_rouge(const Passage *reference, int64_t n, Passage text, bool stem, Rouge *to);
 int64_t stem_word(char *word, int64_t n); /* in place, of a-z and 0-9; its length then */
 
+#include "generate.h" /* what writes texts */
+
 /* ------------------------------------------------------------------ train_eval.c: the validation part */
 
 enum { MAX_SCORES = 16 };
-typedef struct Scores { /* every output of rank 0, averaged over the validation items */
-    int n;
-    const char *name[MAX_SCORES]; /* name[0] is "loss" */
-    double value[MAX_SCORES];
+typedef struct Scores { /* every output of rank 0, averaged over the validation items; behind them f1 of ROUGE */
+    int n, rouge;       /* rouge: the first of those; n where there are none */
+    const char *name[MAX_SCORES + ROUGES]; /* name[0] is "loss" */
+    double value[MAX_SCORES + ROUGES];
     int64_t items;
     bool complete; /* false: interrupted */
 } Scores;
 
-Scores no_scores(const Lathe_model *m); /* their names alone */
+Scores no_scores(const Trainer *t); /* their names alone */
 /* Over so many items, spread evenly; most 0: over all. */
 Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most);
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 json_t *scores_json(const Scores *s, const Data *d);
+
+/* ------------------------------------------------------------------ train_eval_texts.c: of what a model writes */
+
+typedef struct Text_eval Text_eval;
+/* Of so many of the sources kept for evaluation, drawn by the seed; most 0: of all. */
+Text_eval *open_text_eval(const Trainer *t, Text_writer *w, const Tokenizer *k, int64_t most, bool stem);
+bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to); /* means over them, [ROUGES]; false: interrupted */
+void add_rouge(Scores *s, Text_eval *e, int64_t step); /* e NULL: nothing to add; an interruption makes s incomplete */
+char *rouge_text(const Text_eval *e, const Rouge *r);
+json_t *rouge_json(const Text_eval *e, const Rouge *r);
 
 typedef struct Progress Progress;
 
@@ -352,27 +366,6 @@ double metric_value(const Lathe_recipe *r, const Scores *s);
 /* Takes an evaluation in: true where it is the best so far.  A value that is no number never is. */
 bool note_evaluation(Progress *p, const Lathe_recipe *r, const Scores *s);
 bool out_of_patience(const Progress *p, const Lathe_recipe *r);
-
-/* ------------------------------------------------------------------ train_sample.c: the next token */
-
-typedef struct Candidate {
-    double weight;
-    int32_t id;
-} Candidate;
-
-typedef struct Sampler {
-    int64_t n, top_k; /* only ids below n are drawn */
-    double temperature, top_p, penalty;
-    int32_t seed, number; /* number: of the sample among several */
-    int64_t step;         /* of a run that samples while it trains; 0 */
-    Candidate *list;      /* [n] */
-    unsigned char *seen;  /* [n]: not 0 for tokens that are in the text already */
-} Sampler;
-
-void sampler_init(Sampler *s, const Trainer *t, int64_t n, int number);
-void sampler_free(Sampler *s);
-/* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
-int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
 
 /* ------------------------------------------------------------------ train_draw.c: samples by the entry `sample` */
 
@@ -387,7 +380,12 @@ void draw_batch(const Drawing *d, const char *const *prompt, int64_t n, int64_t 
 json_t *drawn_json(const Drawing *d, int64_t row, const char *prompt); /* {prompt, text, tokens, outputs} */
 int draw_command(Trainer *t); /* trainer generate */
 
-/* ------------------------------------------------------------------ train_generate.c: samples of a run */
+/* ------------------------------------------------------------------ train_generate.c: texts and what is said of them */
+
+typedef struct Text_written {
+    char *at; /* from malloc; NULL where it is empty */
+    size_t bytes, room;
+} Text_written;
 
 int generated(const Trainer *t);                       /* samples that the command line asks for: so many of each prompt */
 const char *prompt_number(const Trainer *t, int k);    /* of the k-th; "" without */
@@ -395,15 +393,21 @@ const char *prompt_number(const Trainer *t, int k);    /* of the k-th; "" withou
 Tokenizer *vocabulary_of(Trainer *t, const char *weights);
 json_t *text_json(const char *text, size_t bytes); /* what is not UTF-8 becomes U+FFFD */
 
-typedef struct Generation Generation;
+Text_written text_written(const Tokenizer *k, const Written *w);
+json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt, const Written *w);
+
+/* ------------------------------------------------------------------ train_samples.c: samples of a run */
+
+typedef struct Samples Samples;
 /* For the recipe's samples: the prompts are read and encoded, so that what is wrong with them is told before training.
- * NULL where there are none. */
-Generation *open_samples(Trainer *t, const Memory *m, Tokenizer *tokenizer);
-int sample_count(const Generation *g);
-int sample_calls(const Generation *g); /* draw_sample()s that take time: others are of a batch that was drawn */
-/* Prompt and continuation of the k-th after so many steps, as a JSON object {prompt, text, tokens}; changes nothing that training
- * uses but what an evaluation does. */
-json_t *draw_sample(Generation *g, int k, int64_t step);
+ * NULL where there are none.  w: NULL where the model draws them itself. */
+Samples *open_samples(const Trainer *t, const Memory *m, Tokenizer *tokenizer, Text_writer *w);
+bool wants_samples(const Trainer *t);
+int sample_count(const Samples *s);
+int sample_calls(const Samples *s); /* draw_sample()s that take time: others are of a batch that was drawn */
+/* What is written for the k-th prompt after so many steps, as JSON; changes nothing that training uses but what an
+ * evaluation does. */
+json_t *draw_sample(Samples *s, int k, int64_t step);
 
 /* ------------------------------------------------------------------ train_replay.c */
 
@@ -452,6 +456,7 @@ void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those t
 /* Where the best was by another metric than it is now, it is no longer the best. */
 void take_evaluations(Progress *p, const Trainer *t, const State *s);
 void take_own_data(Trainer *t, const char *weights); /* where none is given: that of the checkpoint the weights lie in */
+void take_own_settings(Trainer *t, const char *weights); /* what it says about data, whatever is given to read */
 void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
 
 /* ------------------------------------------------------------------ train_state_text.c */
@@ -515,7 +520,8 @@ typedef struct Trial { /* a run that is ready to begin */
     Memory *memory;
     Optimizer *optimizer;
     const Lathe_entry *entry;
-    Generation *samples; /* NULL: none */
+    Samples *samples;    /* NULL: none */
+    Text_eval *texts;    /* NULL: none are written for evaluation */
     int64_t items;       /* of a step */
     bool evaluates;
 } Trial;

@@ -206,6 +206,7 @@ static const Lathe_entry entries[] = {
 static const char *const knobs[][2] = {{"layers", "2"}, {"batch", "4"}, {"seq", "8"}, {"vocab", "24"}};
 
 #define UP(n) (((n) + 63) / 64 * 64)
+enum { GENERATION = UP(4 * (T + 1)) + UP(3 * (20 * 4 + 64) + 4 * 20 + 4096) }; /* lathe_generation_bytes() */
 static const Lathe_bytes plan[] = {
     {"parameters", sizeof(Toy)},
     {"gradients", sizeof(Toy)},
@@ -216,8 +217,9 @@ static const Lathe_bytes plan[] = {
     {"work", 0},
     {"blas", 0},
     {"data", 0},
+    {"generation", GENERATION},
 };
-enum { TOTAL = 4 * sizeof(Toy) + 64 + UP(sizeof(Eval_in)) + UP(sizeof(Grad_out)) };
+enum { TOTAL = 4 * sizeof(Toy) + 64 + GENERATION + UP(sizeof(Eval_in)) + UP(sizeof(Grad_out)) };
 
 const Lathe_model lathe_model = {
     .name = "toy",

@@ -1,7 +1,7 @@
 /* model.c: char_rnn, made by lathe from char_rnn.lua, configuration default.
  *   Edit that, not this file.  fp32.
  *
- *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,719,360 bytes in all
+ *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,727,168 bytes in all
  *
  *   First the kernels, each on all threads; then one function an entry, which calls them in order;
  *   then what the trainer knows of the model. */
@@ -960,7 +960,7 @@ static const Lathe_bytes planned[] = {
     {"work", 33292288},
     {"blas", 7798784},
     {"data", 0},
-    {"generation", 0},
+    {"generation", 7808},
 };
 
 const Lathe_model lathe_model = {
@@ -992,9 +992,10 @@ const Lathe_model lathe_model = {
         .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200, .rows = 1,
+        .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
     },
     .hf = NULL, .knob = knobs, .plan = planned,
-    .planned_bytes = 46719360, .lower_bound_bytes = 46719360,
+    .planned_bytes = 46727168, .lower_bound_bytes = 46727168,
 };
 
 int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }

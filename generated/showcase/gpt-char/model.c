@@ -1,7 +1,7 @@
 /* model.c: gpt, made by lathe from gpt.lua, configuration char.
  *   Edit that, not this file.  fp32.
  *
- *   804,096 parameters, 4,014,538,752 flop in a call of train, 40,642,688 bytes in all
+ *   804,096 parameters, 4,014,538,752 flop in a call of train, 40,650,496 bytes in all
  *
  *   First the kernels, each on all threads; then one function an entry, which calls them in order;
  *   then what the trainer knows of the model. */
@@ -1338,7 +1338,7 @@ static const Lathe_bytes planned[] = {
     {"work", 19709952},
     {"blas", 7798784},
     {"data", 0},
-    {"generation", 0},
+    {"generation", 7808},
 };
 
 const Lathe_model lathe_model = {
@@ -1369,9 +1369,10 @@ const Lathe_model lathe_model = {
         .shuffle_tokens = 4194304, .eval_tokens = 1048576, .stride = 0, .bos = NULL, .eos = NULL,
         .temperature = 0.8, .top_p = 1, .repetition_penalty = 1,
         .top_k = 0, .sample_tokens = 200, .rows = 1,
+        .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
     },
     .hf = hf, .knob = knobs, .plan = planned,
-    .planned_bytes = 40642688, .lower_bound_bytes = 40642688,
+    .planned_bytes = 40650496, .lower_bound_bytes = 40650496,
 };
 
 int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }
