@@ -2,7 +2,7 @@
 # its loop (the vocabulary's product, W_h, weight gradients), which the flops of forward and step and the loops' kernels say.
 set -u
 failed=0
-model=tests/models/pointer_generator.lua
+model="models/pointer_generator.lua --set accumulate=1 --set rows=1"
 
 count() {       # NUMBER ARGUMENTS…
     wanted=$1

@@ -128,5 +128,21 @@ int main(void)
     compare_model("convolutions", "tests/models/library.lua --precision fp64", 1e-12);
     compare_model("llama in fp32", "models/llama.lua --set layers=2 --set width=32 --set seq=33 --set batch=2", 2e-5);
     compare_model("pairs", "tests/models/pairs.lua --set layers=2 --set batch=6 --precision fp64", 1e-12);
+    compare_model("pointer_generator",
+                  "models/pointer_generator.lua --config tiny --set source_seq=9 --set seq=6 --set batch=6 "
+                  "--set coverage=1.0 --precision fp64",
+                  1e-12);
+    compare_model("pointer_generator, no pointer",
+                  "models/pointer_generator.lua --config tiny --set pointer=false --set layers=3 --set batch=5 "
+                  "--set rows=3 --precision fp64",
+                  1e-12);
+    compare_model("seq2seq",
+                  "models/seq2seq.lua --config tiny --set layers=3 --set source_seq=9 --set seq=6 --set batch=6 "
+                  "--precision fp64",
+                  1e-12);
+    compare_model("seq2seq, sinusoids",
+                  "models/seq2seq.lua --config tiny --set tied=false --set positions=sinusoidal --set rows=1 "
+                  "--precision fp64",
+                  1e-12);
     return finish();
 }

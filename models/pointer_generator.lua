@@ -1,0 +1,126 @@
+-- pointer_generator.lua: a text from another one, such as its summary: an LSTM reads the source both ways, another writes the
+-- target and attends to the source at every step, and a switch decides between the vocabulary and copying a token of the
+-- source (See, Liu, Manning 2017; the vocabulary is not extended, so what is copied is a token there is).
+
+local function uniform(bound) return nn.init.uniform(-bound, bound) end
+
+local function embed(c, ids)
+  return nn.dropout(nn.embedding(ids, { name = "embed", rows = c.vocab, width = c.width, init = uniform(0.1) }), c.dropout)
+end
+
+-- source [B, S]  ->  [B, S, 2H], zero behind each length, and the last states of all walks
+local function encode(c, source, lengths)
+  return nn.lstm(embed(c, source), {
+    hidden = c.hidden, layers = c.layers, bidirectional = true, dropout = c.dropout, lengths = lengths,
+  })
+end
+
+-- One step of attention (Bahdanau, Cho, Bengio 2015) as a function of what decides where to look [B, H] and, with coverage, of
+-- where it looked so far, seen [B, S]: probabilities [B, S].
+local function attention(c, memory, lengths)
+  local H, S = c.hidden, memory:size(1)
+  local function plain(name) return nn.linear { name = name, out = H, bias = false } end
+  local function vector(name) return nn.param { name = name, shape = { H }, init = uniform(H ^ -0.5), decay = true } end
+  local keys, query, v = plain("W_h")(memory), plain("W_d"), vector("v")
+  local seen_weight = c.coverage > 0 and vector("W_c")
+  local there = nn.lt(nn.iota(S), lengths:unsqueeze(-1))        -- [B, S]
+  return function(top, seen)
+    local sum = keys + query(top):unsqueeze(1)
+    if seen then sum = sum + seen:unsqueeze(-1) * seen_weight end
+    return nn.softmax(nn.where(there, (nn.tanh(sum) * v):sum(-1), -1e4))
+  end
+end
+
+-- tokens [B, T], memory [B, S, 2H], the encoder's last states  ->  features of each step, h, context and embedding side by side,
+-- probabilities of the attention [B, T, S], and with coverage how much it looked again where it had looked [B, T]
+local function decode(c, tokens, memory, lengths, last)
+  local B, S, H = memory:size(0), memory:size(1), c.hidden
+  local x, attend = embed(c, tokens), attention(c, memory, lengths)
+  local cell = nn.lstm_step { name = "lstm", hidden = H, layers = c.layers, dropout = c.dropout }
+  local start = { h = {}, c = {}, context = nn.zeros { B, 2 * H }, seen = c.coverage > 0 and nn.zeros { B, S } or nil }
+  for k = 1, c.layers do                                        -- of the walks from left to right
+    start.h[k], start.c[k] = last.h:select(0, 2 * k - 2), last.c:select(0, 2 * k - 2)
+  end
+  local _, top, context, where, again = nn.scan(x, start, function(xt, s)
+    local h, new = cell(xt, { h = s.h, c = s.c }, s.context)
+    local a = attend(h, s.seen)
+    new.context = nn.dot(a, memory, { batch = { 0, 0 }, contract = { 1, 1 } })
+    if not s.seen then return new, h, new.context, a end
+    new.seen = s.seen + a
+    return new, h, new.context, a, nn.min(a, s.seen):sum(-1)
+  end)
+  return nn.concat({ top, context, x }, -1), where, again
+end
+
+-- -log of what each target is given [B, T], log probabilities of all tokens [B, T, V] (where training is, nothing of this size
+-- is made), and the switch [B, T].  losses: the vocabulary's alone, logits: its
+local function pointed(c, input, features, where, losses, logits)
+  local switch = nn.sigmoid(nn.linear(features, { name = "p_gen", out = 1 }))           -- [B, T, 1]
+  local function mixed(switch, made, copied) return nn.log(nn.max(switch * made + (1 - switch) * copied, 1e-8)) end
+  local p_gen, targets = switch:squeeze(-1), input.targets:unsqueeze(-1)
+  if nn.training() then
+    local copied = nn.where(nn.eq(input.source:unsqueeze(1), targets), where, 0):sum(-1)
+    return -mixed(p_gen, nn.exp(-losses), copied), nil, p_gen
+  end
+  local all = mixed(switch, nn.softmax(logits), nn.scatter_add(where, input.source, c.vocab, 2, 1))
+  return -nn.where(nn.eq(nn.iota(c.vocab), targets), all, 0):sum(-1), all, p_gen
+end
+
+return {
+  config = {
+    vocab = 16000, width = 128, hidden = 256, layers = 2, source_seq = 768, seq = 191, batch = 1, dropout = 0.3,
+    pointer = true,             -- whether it may copy
+    coverage = 0.0,             -- weight of the loss for looking where it has looked, which attention then knows of; 0: neither
+    smoothing = 0.0,            -- of the targets, where it may not copy
+
+    tokenizer = "bytes", source = "", target = "",      -- fields; "": source and target
+    lr = 3e-4, warmup = 1000, steps = 50000, l2 = 1e-4, clip = 1.0, accumulate = 16, eval_every = 500,
+  },
+
+  configs = {
+    medium = { width = 112, hidden = 224 },
+    small = { width = 96, hidden = 192 },
+    tiny = { vocab = 13, width = 4, hidden = 3, source_seq = 5, seq = 4, batch = 3, accumulate = 1, steps = 20, warmup = 0, eval_every = 0 },
+    e2e = {                     -- `lathe tokenize train --size 512 --text mr --target ref`
+      vocab = 520, width = 64, hidden = 128, layers = 1, source_seq = 96, seq = 80, batch = 16, dropout = 0.2,
+      source = "mr", target = "ref", lr = 2e-3, warmup = 100, steps = 2000, l2 = 0.0, accumulate = 1, eval_every = 250,
+    },
+    scitldr = {                 -- `lathe tokenize train --kind unigram --size 8000`
+      vocab = 8008, width = 96, hidden = 192, layers = 1, source_seq = 400, seq = 60, batch = 8, lr = 1e-3, warmup = 200, steps = 3000,
+      l2 = 0.0, accumulate = 1, eval_every = 250,
+    },
+  },
+
+  check = function(c)
+    assert(not (c.pointer and c.smoothing > 0), "smoothing is for pointer = false: there is no such loss of a mixture")
+  end,
+
+  forward = function(c, input)
+    local memory, last = nn.scope("encoder", encode, c, input.source, input.source_lengths)
+    local features, where, again = nn.scope("decoder", decode, c, input.tokens, memory, input.source_lengths, last)
+    local head, targets = nn.linear { name = "out", out = c.vocab }, input.targets
+    local logits, p_gen = head(features), nil
+    local loss, losses, predicted = nn.linear_cross_entropy(features, targets, { weight = head.weight, bias = head.bias, smoothing = c.smoothing })
+    local counts = nn.ne(targets, -1):cast("f32")
+    local function mean(x) return (x * counts):sum() / nn.max(counts:sum(), 1) end
+    if c.pointer then
+      losses, logits, p_gen = pointed(c, input, features, where, losses, logits)
+      loss, predicted = mean(losses), logits and logits:argmax(-1)
+    end
+    if again then loss = loss + c.coverage * mean(again) end
+    return loss, { logits = logits, p_gen = p_gen, accuracy = predicted and nn.accuracy(predicted, targets) }
+  end,
+
+  train = function(c)
+    return {
+      optimizer = optim.adam { lr = c.lr, decay = c.l2 },
+      schedule = optim.linear { warmup = c.warmup },
+      steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
+    }
+  end,
+
+  data = function(c)
+    local function field(name) return name ~= "" and name or nil end
+    return data.pairs { tokenizer = c.tokenizer, source = field(c.source), target = field(c.target), targets = "each" }
+  end,
+}
