@@ -53,7 +53,10 @@ static void say_state_struct(Text *t, const Module *m)
     if (!m->desc->states.n) return;
     char *name = type_name(m, NULL, "state");
     bool wide = in_doubles();
-    say(t, "/* Kept between calls of decode; zero at first. */\ntypedef struct %s {\n", name);
+    bool fixed = false;
+    for (int i = 0; i < m->desc->states.n; i++) fixed |= m->desc->states.at[i].fixed;
+    say(t, "/* Kept between calls of decode; zero at first%s. */\ntypedef struct %s {\n",
+        fixed ? ", but for what encode writes" : "", name);
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
         DType type = s->dtype == F32 && wide ? F64 : s->dtype;

@@ -116,6 +116,12 @@ void recipe_set(const char *key, const char *text)
 
 static Where at_key(const char *key) { return place_of_key(trace.desc->file, NULL, key); }
 
+static Where in_table(const char *table, const char *key)
+{
+    Where where = place_of_key(trace.desc->file, table, key);
+    return where.line ? where : at_key(key);
+}
+
 /* Numbers of the table on the top that belong to `table`; other keys must be among `others`. */
 static void take_numbers(lua_State *L, const char *table, const char *const *others, int nothers)
 {
@@ -129,7 +135,8 @@ static void take_numbers(lua_State *L, const char *table, const char *const *oth
     for (int k = 0; k < n; k++) {
         bool found = false;
         for (int i = 0; i < known.n; i++) found |= same(known.at[i], keys[k]);
-        if (!found) err(at_key(keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
+        if (!found)
+            err(in_table(table, keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
     }
     for (int i = 0; i < COUNT_OF(fields); i++) {
         const struct Field *f = &fields[i];
@@ -139,7 +146,7 @@ static void take_numbers(lua_State *L, const char *table, const char *const *oth
         }
         double v = lua_tonumber(L, -1);
         if (lua_type(L, -1) != LUA_TNUMBER || !in_range(f, v))
-            err(at_key(f->key), "%s.%s is %s, and this is %s", table, f->key, range_text(f), lua_text(L, -1));
+            err(in_table(table, f->key), "%s.%s is %s, and this is %s", table, f->key, range_text(f), lua_text(L, -1));
         store(f, v);
         lua_pop(L, 1);
     }

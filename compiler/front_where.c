@@ -134,10 +134,12 @@ void user_error(lua_State *L, const char *fmt, ...)
     bool named = function && (starts_with(message, function) || starts_with(message, "nn.") || same(function, "layer"));
     if (trace.decode) {
         size_t n = strlen(message);
-        snprintf(
-            message + n, sizeof message - n,
-            "\n  (while tracing decode, one token at a time: batch and time are 1 there; take extents from the inputs,"
-            " x:size(0), or opt out with `decode = false`)");
+        const char *batch =
+            trace.batch == 1 ? "batch and time are 1" : format("batch is %lld and time 1", (long long)trace.batch);
+        snprintf(message + n, sizeof message - n,
+                 "\n  (while tracing decode, one token at a time: %s there; take extents from the inputs,"
+                 " x:size(0), or opt out with `decode = false`)",
+                 batch);
     }
     err(lua_place(L), "%s%s%s", function && !named ? function : "", function && !named ? ": " : "", message);
 }

@@ -81,9 +81,9 @@ return {
     medium = { width = 112, hidden = 224 },
     small = { width = 96, hidden = 192 },
     tiny = { vocab = 13, width = 4, hidden = 3, source_seq = 5, seq = 4, batch = 3, accumulate = 1, steps = 20, warmup = 0, eval_every = 0 },
-    e2e = {                     -- `lathe tokenize train --size 512 --text mr --target ref`
-      vocab = 520, width = 64, hidden = 128, layers = 1, source_seq = 96, seq = 80, batch = 16, dropout = 0.2,
-      source = "mr", target = "ref", lr = 2e-3, warmup = 100, steps = 2000, l2 = 0.0, accumulate = 1, eval_every = 250,
+    e2e = {                     -- `lathe tokenize train --size 1000 --text mr --target ref`
+      vocab = 1008, width = 64, hidden = 128, layers = 1, source_seq = 64, seq = 64, batch = 16, dropout = 0.2,
+      source = "mr", target = "ref", lr = 2e-3, warmup = 100, steps = 2500, l2 = 0.0, accumulate = 1, eval_every = 250,
     },
     scitldr = {                 -- `lathe tokenize train --kind unigram --size 8000`
       vocab = 8008, width = 96, hidden = 192, layers = 1, source_seq = 400, seq = 60, batch = 8, lr = 1e-3, warmup = 200, steps = 3000,

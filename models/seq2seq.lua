@@ -57,8 +57,8 @@ return {
       vocab = 13, width = 6, heads = 2, hidden = 10, layers = 2, source_seq = 5, seq = 4, batch = 3, dropout = 0.0, smoothing = 0.0,
       steps = 20, warmup = 0, eval_every = 0,
     },
-    e2e = {                     -- `lathe tokenize train --size 512 --text mr --target ref`
-      vocab = 520, width = 128, hidden = 512, layers = 2, source_seq = 96, seq = 80, source = "mr", target = "ref",
+    e2e = {                     -- `lathe tokenize train --size 1000 --text mr --target ref`
+      vocab = 1008, width = 128, hidden = 512, layers = 2, source_seq = 64, seq = 64, source = "mr", target = "ref",
       warmup = 200, steps = 2500, eval_every = 250,
     },
   },
