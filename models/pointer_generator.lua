@@ -2,10 +2,8 @@
 -- target and attends to the source at every step, and a switch decides between the vocabulary and copying a token of the
 -- source (See, Liu, Manning 2017; the vocabulary is not extended, so what is copied is a token there is).
 
-local function uniform(bound) return nn.init.uniform(-bound, bound) end
-
 local function embed(c, ids)
-  return nn.dropout(nn.embedding(ids, { name = "embed", rows = c.vocab, width = c.width, init = uniform(0.1) }), c.dropout)
+  return nn.dropout(nn.embedding(ids, { name = "embed", rows = c.vocab, width = c.width, init = nn.init.uniform(-0.1, 0.1) }), c.dropout)
 end
 
 -- source [B, S]  ->  [B, S, 2H], zero behind each length, and the last states of all walks
@@ -15,27 +13,11 @@ local function encode(c, source, lengths)
   })
 end
 
--- One step of attention (Bahdanau, Cho, Bengio 2015) as a function of what decides where to look [B, H] and, with coverage, of
--- where it looked so far, seen [B, S]: probabilities [B, S].
-local function attention(c, memory, lengths)
-  local H, S = c.hidden, memory:size(1)
-  local function plain(name) return nn.linear { name = name, out = H, bias = false } end
-  local function vector(name) return nn.param { name = name, shape = { H }, init = uniform(H ^ -0.5), decay = true } end
-  local keys, query, v = plain("W_h")(memory), plain("W_d"), vector("v")
-  local seen_weight = c.coverage > 0 and vector("W_c")
-  local there = nn.lt(nn.iota(S), lengths:unsqueeze(-1))        -- [B, S]
-  return function(top, seen)
-    local sum = keys + query(top):unsqueeze(1)
-    if seen then sum = sum + seen:unsqueeze(-1) * seen_weight end
-    return nn.softmax(nn.where(there, (nn.tanh(sum) * v):sum(-1), -1e4))
-  end
-end
-
 -- tokens [B, T], memory [B, S, 2H], the encoder's last states  ->  features of each step, h, context and embedding side by side,
 -- probabilities of the attention [B, T, S], and with coverage how much it looked again where it had looked [B, T]
 local function decode(c, tokens, memory, lengths, last)
   local B, S, H = memory:size(0), memory:size(1), c.hidden
-  local x, attend = embed(c, tokens), attention(c, memory, lengths)
+  local x, attend = embed(c, tokens), nn.additive_attention { name = "attention", width = H, lengths = lengths }
   local cell = nn.lstm_step { name = "lstm", hidden = H, layers = c.layers, dropout = c.dropout }
   local start = { h = {}, c = {}, context = nn.zeros { B, 2 * H }, seen = c.coverage > 0 and nn.zeros { B, S } or nil }
   for k = 1, c.layers do                                        -- of the walks from left to right
@@ -43,11 +25,11 @@ local function decode(c, tokens, memory, lengths, last)
   end
   local _, top, context, where, again = nn.scan(x, start, function(xt, s)
     local h, new = cell(xt, { h = s.h, c = s.c }, s.context)
-    local a = attend(h, s.seen)
-    new.context = nn.dot(a, memory, { batch = { 0, 0 }, contract = { 1, 1 } })
-    if not s.seen then return new, h, new.context, a end
+    local context, a = attend(h, memory, s.seen)
+    new.context = context
+    if not s.seen then return new, h, context, a end
     new.seen = s.seen + a
-    return new, h, new.context, a, nn.min(a, s.seen):sum(-1)
+    return new, h, context, a, nn.min(a, s.seen):sum(-1)
   end)
   return nn.concat({ top, context, x }, -1), where, again
 end
@@ -101,19 +83,19 @@ return {
     local head, targets = nn.linear { name = "out", out = c.vocab }, input.targets
     local logits, p_gen = head(features), nil
     local loss, losses, predicted = nn.linear_cross_entropy(features, targets, { weight = head.weight, bias = head.bias, smoothing = c.smoothing })
-    local counts = nn.ne(targets, -1):cast("f32")
-    local function mean(x) return (x * counts):sum() / nn.max(counts:sum(), 1) end
+    local counts = nn.ne(targets, -1)
     if c.pointer then
       losses, logits, p_gen = pointed(c, input, features, where, losses, logits)
-      loss, predicted = mean(losses), logits and logits:argmax(-1)
+      loss, predicted = nn.masked_mean(losses, counts), logits and logits:argmax(-1)
     end
-    if again then loss = loss + c.coverage * mean(again) end
+    if again then loss = loss + c.coverage * nn.masked_mean(again, counts) end
     return loss, { logits = logits, p_gen = p_gen, accuracy = predicted and nn.accuracy(predicted, targets) }
   end,
 
   train = function(c)
     return {
       optimizer = optim.adam { lr = c.lr, decay = c.l2 },
+      groups = { { match = "*", decay = true } },               -- of biases too
       schedule = optim.linear { warmup = c.warmup },
       steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
     }

@@ -23,18 +23,10 @@ local function decoder_block(c, x, memory, lengths)
   return feed_forward(c, x)
 end
 
--- i32 [T] -> [T, width]: sines and cosines of rates from 1 to 1 / 10000
-local function sinusoids(at, width)
-  local half = width // 2
-  local rate = nn.exp(nn.iota(half):cast("f32") * (-math.log(10000) / half))
-  local angle = at:cast("f32"):unsqueeze(-1) * rate
-  return nn.concat({ nn.sin(angle), nn.cos(angle) }, -1)
-end
-
 -- ids [B, T]  ->  [B, T, width]
 local function begin(c, embed, ids, context)
   local x = embed(ids) * math.sqrt(c.width)
-  if c.positions == "sinusoidal" then x = x + sinusoids(nn.positions(ids), c.width) else
+  if c.positions == "sinusoidal" then x = x + nn.sinusoidal(nn.positions(ids), c.width, { alternate = true }) else
     x = x + nn.position_embedding(ids, { name = "positions", context = context, width = c.width })
   end
   return nn.dropout(x, c.dropout)

@@ -152,9 +152,8 @@ class Decoder(nn.Module):
         width, hidden, self.layers = m["width"], m["hidden"], m["layers"]
         self.embed = nn.Embedding(m["vocab"], width)
         self.lstm = nn.LSTM(width + 2 * hidden, hidden, self.layers)        # holds the parameters of the cells
-        self.W_h = nn.Linear(2 * hidden, hidden, bias=False)
-        self.W_d = nn.Linear(hidden, hidden, bias=False)
-        self.v = nn.Parameter(torch.empty(hidden))
+        self.attention = nn.ModuleDict({"W_h": nn.Linear(2 * hidden, hidden, bias=False), "W_d": nn.Linear(hidden, hidden, bias=False)})
+        self.attention.v = nn.Parameter(torch.empty(hidden))
         self.drop = nn.Dropout(m["dropout"])
 
     def cells(self, x, h, c):
@@ -165,13 +164,13 @@ class Decoder(nn.Module):
         return x
 
     def forward(self, tokens, memory, outside, last):
-        x, keys = self.drop(self.embed(tokens)), self.W_h(memory)
+        x, keys = self.drop(self.embed(tokens)), self.attention["W_h"](memory)
         h, c = ([s[2 * k] for k in range(self.layers)] for s in last)       # of the forward direction
         context = memory.new_zeros(memory.shape[0], memory.shape[2])
         tops, contexts, attentions = [], [], []
         for t in range(tokens.shape[1]):
             top = self.cells(torch.cat((x[:, t], context), -1), h, c)
-            scores = torch.tanh(keys + self.W_d(top).unsqueeze(1)) @ self.v
+            scores = torch.tanh(keys + self.attention["W_d"](top).unsqueeze(1)) @ self.attention.v
             a = scores.masked_fill(outside, -1e4).softmax(-1)
             context = torch.bmm(a.unsqueeze(1), memory).squeeze(1)
             tops.append(top), contexts.append(context), attentions.append(a)
