@@ -13,7 +13,8 @@ A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, postnor
                            numbers but schedule: constant or cosine); decay applies to tensors of two axes
                 seed       of what the model draws, if it does; the step is the number of the batch
     weight.NAME F32        before training, under the export names and in the export layouts
-    tokens      I32 [20][B][T], targets I32 [20][B][T]    one batch for each step
+    tokens      I32 [20][B][T], targets I32 [20][B][T]    one batch for each step; of pairs source [20][B][S],
+                source_lengths [20][B] and lengths [20][B] as well, and targets of -1 do not count
     logits      F64 [B][T][V]                             of batch 0, before the first update; of models that have them
     grad.NAME   F32        gradients of the loss of batch 0 before the first update, not clipped; F64 values rounded
     loss        F64 [20]   mean cross-entropy of batch s before update s
@@ -115,6 +116,18 @@ def draw_text(c, seed):
     return text
 
 
+def draw_pairs(c, seed):
+    """Sources, and of each a target that is made of it, ragged; what stands behind them counts nowhere."""
+    r = torch.Generator().manual_seed(seed)
+    shape, S, T, V = (STEPS, c["batch"]), c["source_seq"], c["seq"], c["vocab"]
+    source = torch.randint(0, V, (*shape, S), generator=r)
+    lengths, target_lengths = (torch.randint(1, n + 1, shape, generator=r) for n in (S, T))
+    targets = torch.stack([source[:, :, t % S] if t % 3 else (source[:, :, t % S] + 1) % V for t in range(T)], 2)
+    tokens = torch.cat([torch.zeros_like(targets[:, :, :1]), targets[:, :, :-1]], 2)
+    targets = targets.masked_fill(torch.arange(T) >= target_lengths[:, :, None], -1)
+    return {"source": source, "source_lengths": lengths, "tokens": tokens, "targets": targets, "lengths": target_lengths}
+
+
 def rate_at(r, step):
     if step < r["warmup"]:
         return r["lr"] * (step + 1) / (r["warmup"] + 1)
@@ -133,8 +146,11 @@ def optimizer_for(model, r):
 def record_model(name, file, model, c, recipe, seed, fixed=("seed",)):
     draw_weights(model, seed)
     out = {f"weight.{n}": p.detach().float().clone() for n, p in model.named_parameters()}
-    text = draw_text(c, seed + 1)
-    inputs = {"tokens": text[:, :, :-1], "targets": text[:, :, 1:]}
+    if "source_seq" in c:
+        inputs = draw_pairs(c, seed + 1)
+    else:
+        text = draw_text(c, seed + 1)
+        inputs = {"tokens": text[:, :, :-1], "targets": text[:, :, 1:]}
     out.update({n: x.int() for n, x in inputs.items()})
 
     def loss_of(step):
@@ -196,10 +212,10 @@ def record_models():
         record_model(name, "tests/models/recurrent.lua", Recurrent(d), d, plain, 220 + i)
     llama = {"layers": 2, "heads": 4, "kv_heads": 2, "width": 24, "hidden": 34, "vocab": 13, "seq": 7, "batch": 3}
     constant = dict(plain, schedule="constant", lr=1e-3, final_lr=0.0, warmup=0, clip=0.0)
-    c = {"vocab": 11, "width": 6, "hidden": 5, "layers": 2, "source": 7, "seq": 13, "batch": 3, "dropout": 0.0}
+    c = {"vocab": 11, "width": 6, "hidden": 5, "layers": 2, "source_seq": 7, "seq": 6, "batch": 3, "dropout": 0.0, "accumulate": 1}
     for i, coverage in enumerate((0.0, 0.5)):
         d = dict(c, coverage=coverage)
-        record_model("pointer_generator" + ("_coverage" if coverage else ""), "tests/models/pointer_generator.lua",
+        record_model("pointer_generator" + ("_coverage" if coverage else ""), "models/pointer_generator.lua",
                      PointerGenerator(d), d, constant, 230 + i)
     c = {"layers": 2, "heads": 3, "width": 18, "hidden": 22, "seq": 7, "batch": 3, "vocab": 13}
     record_model("postnorm", "models/postnorm.lua", PostNorm(d := dict(c, causal=True)), d, recipe, 240)

@@ -220,42 +220,40 @@ class Diffusion(nn.Module):
 # ---------------------------------------------------------------- summaries
 
 class PointerGenerator(nn.Module):
-    """tests/models/pointer_generator.lua, step by step as in the paper, the whole distribution at once."""
+    """models/pointer_generator.lua, step by step as in the paper, the whole distribution at once."""
 
     def __init__(self, c):
         super().__init__()
         self.c, V, E, H, L = c, c["vocab"], c["width"], c["hidden"], c["layers"]
         self.encoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E, H, L, bidirectional=True, batch_first=True)})
-        self.decoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E + 2 * H, H, L, batch_first=True),
-                                      "W_h": nn.Linear(2 * H, H, bias=False), "W_d": nn.Linear(H, H, bias=False)})
-        self.decoder.v = nn.Parameter(torch.empty(H))
+        attention = nn.ModuleDict({"W_h": nn.Linear(2 * H, H, bias=False), "W_d": nn.Linear(H, H, bias=False)})
+        attention.v = nn.Parameter(torch.empty(H))
         if c["coverage"] > 0:
-            self.decoder.W_c = nn.Parameter(torch.empty(H))
+            attention.W_c = nn.Parameter(torch.empty(H))
+        self.decoder = nn.ModuleDict({"embed": nn.Embedding(V, E), "lstm": nn.LSTM(E + 2 * H, H, L, batch_first=True), "attention": attention})
         self.out, self.p_gen = nn.Linear(E + 3 * H, V), nn.Linear(E + 3 * H, 1)
 
     def attend(self, memory, keep, top, seen):
-        d = self.decoder
-        rows = d["W_h"](memory) + d["W_d"](top)[:, None]
+        a = self.decoder["attention"]
+        rows = a["W_h"](memory) + a["W_d"](top)[:, None]
         if self.c["coverage"] > 0:
-            rows = rows + seen[:, :, None] * d.W_c
-        scores = (torch.tanh(rows) @ d.v).masked_fill(~keep, -1e4)
-        return scores.softmax(1)
+            rows = rows + seen[:, :, None] * a.W_c
+        return (torch.tanh(rows) @ a.v).masked_fill(~keep, -1e4).softmax(1)
 
     def adjust(self):
-        self.decoder.v.mul_(10.0)               # where tanh is nearly linear, W_d moves all scores alike, and its gradient is
-        self.decoder["W_h"].weight.mul_(6.0)    # what rounding leaves
+        a = self.decoder["attention"]
+        a.v.mul_(10.0)              # where tanh is nearly linear, W_d moves all scores alike, and its gradient is
+        a["W_h"].weight.mul_(6.0)   # what rounding leaves
 
     def loss(self, batch, step):
-        ids, next_ids = batch["tokens"], batch["targets"]
-        c, B, S = self.c, ids.shape[0], self.c["source"]
-        source, tokens, targets = ids[:, :S], ids[:, S:], next_ids[:, S:]
-        T, lengths = tokens.shape[1], S - torch.arange(B)
-        keep, counts = torch.arange(S)[None] < lengths[:, None], (torch.arange(T)[None] < (T - torch.arange(B))[:, None]).double()
+        source, lengths, tokens, targets = (batch[n] for n in ("source", "source_lengths", "tokens", "targets"))
+        c, (B, S), T = self.c, source.shape, tokens.shape[1]
+        keep, counts = torch.arange(S)[None] < lengths[:, None], (targets >= 0).double()
         packed = nn.utils.rnn.pack_padded_sequence(self.encoder["embed"](source), lengths, batch_first=True, enforce_sorted=False)
         memory, last = self.encoder["lstm"](packed)
         memory = nn.utils.rnn.pad_packed_sequence(memory, batch_first=True, total_length=S)[0]
         state = tuple(x[0::2].contiguous() for x in last)
-        context, seen, logits, losses, overlap = memory.new_zeros(B, memory.shape[2]), memory.new_zeros(B, S), [], [], []
+        context, seen, all, overlap = memory.new_zeros(B, memory.shape[2]), memory.new_zeros(B, S), [], []
         for t in range(T):
             x = self.decoder["embed"](tokens[:, t])
             top, state = self.decoder["lstm"](torch.cat([x, context], 1)[:, None], state)
@@ -264,9 +262,10 @@ class PointerGenerator(nn.Module):
             seen = seen + a
             context = (a[:, :, None] * memory).sum(1)
             features = torch.cat([top[:, 0], context, x], 1)
-            logits.append(self.out(features))
             p_gen = torch.sigmoid(self.p_gen(features))
-            p = (p_gen * logits[-1].softmax(1)).scatter_add(1, source, (1 - p_gen) * a)
-            losses.append(-p.gather(1, targets[:, t:t + 1])[:, 0].clamp(min=1e-8).log())
-        loss = (torch.stack(losses, 1) * counts).sum() / counts.sum()
-        return loss + c["coverage"] * torch.stack(overlap).mean(), torch.stack(logits, 1)
+            p = (p_gen * self.out(features).softmax(1)).scatter_add(1, source, (1 - p_gen) * a)
+            all.append(p.clamp(min=1e-8).log())
+        logits = torch.stack(all, 1)
+        losses = -logits.gather(2, targets.clamp(min=0)[:, :, None])[:, :, 0]
+        again = (torch.stack(overlap, 1) * counts).sum() / counts.sum()
+        return (losses * counts).sum() / counts.sum() + c["coverage"] * again, logits
