@@ -5,6 +5,7 @@
  * Short pieces are searched from end to end for each merge; long ones keep their pairs in a heap, so that a piece of n
  * bytes takes n log n steps. */
 #include "data_token.h"
+#include "data_token_heap.h"
 
 enum { SHORT = 64 }; /* bytes of a piece that is searched */
 #define NO_RANK INT32_MAX
@@ -148,6 +149,7 @@ static int merge_short(const Tokenizer *t, int32_t *id, int n)
 }
 
 static bool sooner(Waiting a, Waiting b) { return a.rank != b.rank ? a.rank < b.rank : a.at < b.at; }
+DEFINE_HEAP(Waiting, sooner, push_waiting, pop_waiting)
 
 static void push_pair(Merger *m, int32_t at)
 {
@@ -155,23 +157,7 @@ static void push_pair(Merger *m, int32_t at)
     if (at < 0 || l[at].after < 0) return;
     const Pair *p = pair_of(m->t, l[at].id, l[l[at].after].id);
     if (!p) return;
-    Waiting new = {p->rank, at};
-    int64_t i = m->waiting++;
-    for (; i > 0 && sooner(new, m->heap[(i - 1) / 2]); i = (i - 1) / 2) m->heap[i] = m->heap[(i - 1) / 2];
-    m->heap[i] = new;
-}
-
-static Waiting pop_pair(Merger *m)
-{
-    Waiting first = m->heap[0], last = m->heap[--m->waiting];
-    int64_t i = 0;
-    for (int64_t child; (child = 2 * i + 1) < m->waiting; i = child) {
-        child += child + 1 < m->waiting && sooner(m->heap[child + 1], m->heap[child]);
-        if (!sooner(m->heap[child], last)) break;
-        m->heap[i] = m->heap[child];
-    }
-    m->heap[i] = last;
-    return first;
+    push_waiting(m->heap, &m->waiting, (Waiting){p->rank, at});
 }
 
 /* A piece has n - 1 pairs at first, and each merge adds two. */
@@ -195,7 +181,7 @@ static void merge_long(Merger *m, const char *at, int64_t n, Ids *out)
         l[i] = (Link){id_of_byte(m, (unsigned char)at[i]), (int32_t)i - 1, i + 1 < n ? (int32_t)i + 1 : -1};
     for (int64_t i = 0; i + 1 < n; i++) push_pair(m, (int32_t)i);
     while (m->waiting) {
-        Waiting w = pop_pair(m);
+        Waiting w = pop_waiting(m->heap, &m->waiting);
         int32_t right = l[w.at].id < 0 ? -1 : l[w.at].after; /* id -1: merged into the one before */
         const Pair *p = right < 0 ? NULL : pair_of(m->t, l[w.at].id, l[right].id);
         if (!p || p->rank != w.rank) continue;

@@ -6,6 +6,7 @@
  * whose count has fallen since goes back with the count of now.  Counts and ties are those of Hugging Face's trainer:
  * of equal counts the pair of the smaller ids first. */
 #include "data_token.h"
+#include "data_token_heap.h"
 
 typedef struct Piece { /* symbols of a piece */
     int64_t first;
@@ -90,26 +91,15 @@ static void add_where(Merging *m, int32_t pair, int32_t piece)
 
 static bool above(Top a, Top b) { return a.count != b.count ? a.count > b.count : a.key < b.key; }
 
+DEFINE_HEAP(Top, above, push_in_order, pop_in_order)
+
 static void push_top(Merging *m, Top new)
 {
     m->heap = room_for(m->heap, m->waiting, &m->heap_room, sizeof *m->heap);
-    int64_t i = m->waiting++;
-    for (; i > 0 && above(new, m->heap[(i - 1) / 2]); i = (i - 1) / 2) m->heap[i] = m->heap[(i - 1) / 2];
-    m->heap[i] = new;
+    push_in_order(m->heap, &m->waiting, new);
 }
 
-static Top pop_top(Merging *m)
-{
-    Top first = m->heap[0], last = m->heap[--m->waiting];
-    int64_t i = 0;
-    for (int64_t child; (child = 2 * i + 1) < m->waiting; i = child) {
-        child += child + 1 < m->waiting && above(m->heap[child + 1], m->heap[child]);
-        if (!above(m->heap[child], last)) break;
-        m->heap[i] = m->heap[child];
-    }
-    m->heap[i] = last;
-    return first;
-}
+static Top pop_top(Merging *m) { return pop_in_order(m->heap, &m->waiting); }
 
 /* ------------------------------------------------------------------ pieces */
 
