@@ -214,7 +214,6 @@ static void share_out(Epochs *e, Epoch_source *s, int number)
     s->held_order.validation = s->held_order.once = true;
     s->held_order.shuffle = false;
     s->held_order.first_tokens = 0; /* one block is all there is of it */
-    s->held_order.buckets = 0;
     s->held_order.block_tokens = lathe_share(e->eval_tokens, s->weight, e->weights, seq);
 }
 
