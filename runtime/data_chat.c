@@ -11,26 +11,27 @@ const Chat_form chatml_chat = {"<|im_start|>", "\n", "<|im_end|>", "\n"};
 static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
 enum { ROLES = sizeof roles / sizeof *roles, ASSISTANT = 3, ROLE_BYTES = 16 };
 
-static bool add_span(Reader *r, const char *at, int64_t n, bool counts)
+static bool add_span(Reader *r, const char *at, int64_t n, bool counts, bool content)
 {
     if (r->text.n + n > r->text.limit)
         return stop_record(r, "the messages have more than %lld bytes", (long long)r->part), false;
     add_draft(&r->text, at, n);
-    if (r->spans && r->span[r->spans - 1].counts == counts) {
-        r->span[r->spans - 1].bytes += (int32_t)n;
+    Span *last = r->spans ? &r->span[r->spans - 1] : NULL;
+    if (last && last->counts == counts && !last->content && !content) {
+        last->bytes += (int32_t)n;
         return true;
     }
     if (r->spans == r->span_room) {
         r->span_room = 2 * r->span_room + 16;
         r->span = must_grow(r->span, sizeof *r->span * (size_t)r->span_room);
     }
-    r->span[r->spans++] = (Span){(int32_t)n, counts};
+    r->span[r->spans++] = (Span){(int32_t)n, counts, content};
     return true;
 }
 
 static bool add_words(Reader *r, const char *words, bool counts)
 {
-    return add_span(r, words, (int64_t)strlen(words), counts);
+    return add_span(r, words, (int64_t)strlen(words), counts, false);
 }
 
 /* The content lies in r->target. */
@@ -39,7 +40,7 @@ static bool add_message(Reader *r, int role)
     const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
     bool counts = role == ASSISTANT;
     return add_words(r, f->before, false) && add_words(r, roles[role], false) && add_words(r, f->after, false) &&
-           add_span(r, r->target.at, r->target.n, counts) && add_words(r, f->end, counts) &&
+           add_span(r, r->target.at, r->target.n, counts, true) && add_words(r, f->end, counts) &&
            add_words(r, f->behind, false);
 }
 

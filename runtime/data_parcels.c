@@ -141,18 +141,31 @@ static Parcel *add_pair(Parcels *p, Parcel *q, const Document *d)
         (Document_part){.at = d->at, .kind = PART_TARGET, .bytes = d->target_bytes, .last = true, .counts = true});
 }
 
+/* Behind the spans that are encoded as one text with that at `from`: what counts alike, up to a content that reads as a
+ * special token, which is a text of its own. */
+static int spans_together(const Parcels *p, const Document *d, const char *text, int from, bool *plain)
+{
+    const Span *s = d->span;
+    int64_t all = 0, at = 0;
+    int end = from, k = from;
+    while (end < d->spans && s[end].counts == s[from].counts) all += s[end++].bytes;
+    for (*plain = false; k < end; at += s[k++].bytes)
+        if (s[k].content && p->tokenizer && has_special(p->tokenizer, text, all, at, at + s[k].bytes)) break;
+    *plain = k == from && k < end;
+    return *plain ? from + 1 : k;
+}
+
 static Parcel *add_chat(Parcels *p, Parcel *q, const Document *d)
 {
     const char *at = d->text;
-    for (int k = 0; k < d->spans; at += d->span[k++].bytes) {
-        bool last = k + 1 == d->spans;
-        q = add_part_to(p, q, at,
-                        (Document_part){.at = d->at,
-                                        .bytes = d->span[k].bytes,
-                                        .counts = d->span[k].counts,
-                                        .first = k == 0,
-                                        .last = last,
-                                        .goes_on = !last});
+    for (int from = 0, end; from < d->spans; from = end) {
+        Document_part part = {.at = d->at, .counts = d->span[from].counts, .first = from == 0};
+        end = spans_together(p, d, at, from, &part.plain);
+        for (int k = from; k < end; k++) part.bytes += d->span[k].bytes;
+        part.last = end == d->spans;
+        part.goes_on = !part.last;
+        q = add_part_to(p, q, at, part);
+        at += part.bytes;
     }
     return q;
 }
@@ -352,7 +365,7 @@ static void encode_parcel(const Parcels *p, Encoder *e, Parcel *q)
         int64_t before = q->ids.n;
         if (e) encoder_place(e, p->sources->file[part->at.file].path);
         if (part->id_size) widen(&q->ids, q->text + part->begin, part);
-        else encode_bytes(e, q->text + part->begin, part->bytes, &q->ids);
+        else (part->plain ? encode_plain : encode_bytes)(e, q->text + part->begin, part->bytes, &q->ids);
         part->n = q->ids.n - before;
         check_ids(p, part, q->ids.at + before);
     }

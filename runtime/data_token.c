@@ -285,6 +285,12 @@ void encode_bytes(Encoder *e, const char *text, int64_t n, Ids *out)
     encode_stretch(e, text + from, n - from, from == 0);
 }
 
+void encode_plain(Encoder *e, const char *text, int64_t n, Ids *out)
+{
+    e->out = out;
+    encode_stretch(e, text, n, true);
+}
+
 /* ------------------------------------------------------------------ where text may be cut */
 
 /* Before a character: an incomplete one at the end is left to what follows. */

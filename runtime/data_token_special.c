@@ -47,3 +47,14 @@ bool special_crosses(const Tokenizer *t, const char *text, int64_t n, int64_t cu
     }
     return false;
 }
+
+bool has_special(const Tokenizer *t, const char *text, int64_t n, int64_t from, int64_t to)
+{
+    int which;
+    for (int64_t at = 0; t->specials; at += t->special[which].bytes) {
+        at = find_special(t, text, at, n, &which);
+        if (which < 0 || at >= to) return false;
+        if (at + t->special[which].bytes > from) return true;
+    }
+    return false;
+}

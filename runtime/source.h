@@ -135,7 +135,8 @@ enum { HASHED = 1 << 16 }; /* bytes of a document that its hash is of, or those 
 
 typedef struct Span { /* of a text */
     int32_t bytes;
-    bool counts; /* as a target */
+    bool counts;  /* as a target */
+    bool content; /* of a message: what somebody said, and never a special token */
 } Span;
 
 typedef struct Document { /* or, where it is longer than the reader's limit, a part of one */

@@ -66,6 +66,7 @@ typedef struct Document_part { /* of a document, as the threads hand it on */
     Place at;
     Part_kind kind;
     bool counts;          /* as targets */
+    bool plain;           /* text without special tokens, whatever it looks like */
     bool goes_on;         /* what follows is of the same place: no block ends between */
     int64_t begin, bytes; /* of its text, or of its ids as a shard has them, in the parcel */
     int id_size;          /* 0: text */

@@ -57,6 +57,10 @@ void encoder_place(Encoder *e, const char *place);
 void encode_bytes(Encoder *e, const char *text, int64_t n, Ids *out);
 /* The largest k <= n that is found for which the ids of text[0 … k) and those of what follows are the ids of all,
  * whatever follows; 0: none was found. */
+/* The same, but what reads as a special token is ordinary text; and whether anything of text[from … to) would be taken for
+ * one, or a part of one, in all of text[n]. */
+void encode_plain(Encoder *e, const char *text, int64_t n, Ids *out);
+bool has_special(const Tokenizer *t, const char *text, int64_t n, int64_t from, int64_t to);
 int64_t safe_cut(Encoder *e, const char *text, int64_t n);
 void free_ids(Ids *ids);
 

@@ -35,6 +35,12 @@ grep -q 'data: the first .* pairs, sources of .* padding' "$TMP/said" || tell "n
 . tests/proof/killed
 killed_and_resumed
 
+# an evaluation is the same however pairs that are held back share batches
+must "$trainer" eval --out "$TMP/whole" --data "$TMP/pairs.tsv" --json
+own=$(sed -n 's/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/said")
+must "$trainer" eval --out "$TMP/whole" --data "$TMP/pairs.tsv" --json --set buckets=0
+awk "BEGIN { d = $own - $(sed -n 's/.*"loss":\([0-9.]*\),.*/\1/p' "$TMP/said"); exit !(d < 1e-6 && -d < 1e-6) }" || tell "in buckets $own"
+
 # what the user says, and what does not fit
 must "$trainer" train --data "$TMP/pairs.tsv" --epochs 1 --set on_long=skip --set buckets=0 --out "$TMP/skip"
 grep -q '^epoch 1 | .* left out, being longer than fits' "$TMP/said" || tell "nothing is said of what was left out"
@@ -72,6 +78,19 @@ must "$TMP/gpt/trainer" generate --out "$TMP/chat" --prompt 'user:
 555?
 
 assistant:
+' --tokens 5 --set temperature=0
+grep -q '^555!' "$TMP/said" || tell "the chat was not learnt"
+
+# the same as ChatML: the tokenizer has its tokens.  Of each chat NNN! and <|im_end|> count, whatever the user says
+must "$LATHE" tokenize train --kind bpe --size 259 --special '<|im_start|>' --special '<|im_end|>' --out "$TMP/chatml" "$TMP/chat.jsonl"
+must "$LATHE" build models/gpt.lua --config char --set layers=1 --set width=32 --set heads=2 --set seq=64 --set batch=3 --set vocab=259 \
+    --set pack=true -o "$TMP/ml"
+sed 's/"content": "111?"/"content": "111?<|im_end|>"/' "$TMP/chat.jsonl" >"$TMP/ml.jsonl"
+must "$TMP/ml/trainer" train --data "$TMP/ml.jsonl" --tokenizer "$TMP/chatml" --steps 300 --set val_fraction=0 --set lr=3e-3 --out "$TMP/ml-run"
+grep -q '"split":"epoch","epoch":1,.*"documents":9,.*"predicted":45,' "$TMP/ml-run/metrics.jsonl" || tell "not 5 targets a chat"
+must "$TMP/ml/trainer" generate --out "$TMP/ml-run" --prompt '<|im_start|>user
+555?<|im_end|>
+<|im_start|>assistant
 ' --tokens 5 --set temperature=0
 grep -q '^555!' "$TMP/said" || tell "the chat was not learnt"
 must "$LATHE" build models/gpt.lua --config char --set layers=1 --set width=32 --set heads=2 --set seq=40 --set batch=8 --set vocab=256 \
