@@ -3,7 +3,7 @@
 -- depend on the source alone: generating, they are made once for a source.
 
 local function attention(c, name, x, memory, options)
-  options.name, options.heads, options.dropout = name, c.heads, c.dropout
+  options.name, options.heads, options.dropout, options.bias = name, c.heads, c.dropout, false
   return nn.dropout(nn.attention(x, memory, options), c.dropout)
 end
 

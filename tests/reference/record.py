@@ -6,7 +6,7 @@ writes tests/reference/*.safetensors, or those named; with --check it compares w
 numpy; the tests do not, they read the files.  The models (models.py, systems.py) share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, postnorm*, mu*, diffusion*, library):
+A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, seq2seq*, postnorm*, mu*, diffusion*, library):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
@@ -48,7 +48,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from models import GPT, CharRNN, Library, Llama, Recurrent
-from systems import Diffusion, Mu, PointerGenerator, PostNorm
+from systems import Diffusion, Mu, PointerGenerator, PostNorm, Seq2seq
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 20
@@ -217,6 +217,9 @@ def record_models():
         d = dict(c, coverage=coverage)
         record_model("pointer_generator" + ("_coverage" if coverage else ""), "models/pointer_generator.lua",
                      PointerGenerator(d), d, constant, 230 + i)
+    c = {"layers": 2, "heads": 3, "width": 18, "hidden": 22, "source_seq": 8, "seq": 6, "batch": 3, "vocab": 13, "dropout": 0.0}
+    record_model("seq2seq", "models/seq2seq.lua", Seq2seq(d := dict(c, tied=True, smoothing=0.1)), d, recipe, 232)
+    record_model("seq2seq_untied", "models/seq2seq.lua", Seq2seq(d := dict(c, tied=False, smoothing=0.0)), d, constant, 233)
     c = {"layers": 2, "heads": 3, "width": 18, "hidden": 22, "seq": 7, "batch": 3, "vocab": 13}
     record_model("postnorm", "models/postnorm.lua", PostNorm(d := dict(c, causal=True)), d, recipe, 240)
     record_model("postnorm_both", "models/postnorm.lua", PostNorm(d := dict(c, causal=False, heads=2)), d, constant, 241)

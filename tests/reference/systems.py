@@ -269,3 +269,58 @@ class PointerGenerator(nn.Module):
         losses = -logits.gather(2, targets.clamp(min=0)[:, :, None])[:, :, 0]
         again = (torch.stack(overlap, 1) * counts).sum() / counts.sum()
         return (losses * counts).sum() / counts.sum() + c["coverage"] * again, logits
+
+
+# ---------------------------------------------------------------- transformer encoder and decoder
+
+class Heads(nn.Module):
+    """Projections of queries, keys and values, together or apart, without biases."""
+
+    def __init__(self, width, heads, names):
+        super().__init__()
+        self.heads, self.names = heads, names
+        for name in names:
+            setattr(self, name, nn.Linear(width, 3 * width if name == "qkv" else width, bias=False))
+
+    def forward(self, x, memory, mask):
+        q, k, v = self.qkv(x).chunk(3, -1) if "qkv" in self.names else (self.q(x), self.k(memory), self.v(memory))
+        q, k, v = (y.unflatten(2, (self.heads, -1)).transpose(1, 2) for y in (q, k, v))
+        scores = (q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf)
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Seq2seq(nn.Module):
+    """models/seq2seq.lua with learned positions."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.c, d = c, c["width"]
+        self.embed = nn.Embedding(c["vocab"], d)
+        if not c["tied"]:
+            self.target, self.head = nn.Embedding(c["vocab"], d), nn.Linear(d, c["vocab"], bias=False)
+
+        def side(length, cross):
+            parts = lambda: {"ln_attn": nn.LayerNorm(d), "attn": Heads(d, c["heads"], ("qkv", "out")),
+                             **({"ln_cross": nn.LayerNorm(d), "cross": Heads(d, c["heads"], ("q", "k", "v", "out"))} if cross else {}),
+                             "ln_mlp": nn.LayerNorm(d), "mlp": nn.ModuleDict({"up": nn.Linear(d, c["hidden"]), "down": nn.Linear(c["hidden"], d)})}
+            return nn.ModuleDict({"positions": nn.Embedding(length, d), "ln": nn.LayerNorm(d),
+                                  "layer": nn.ModuleList(nn.ModuleDict(parts()) for _ in range(c["layers"]))})
+        self.encoder, self.decoder = side(c["source_seq"], False), side(c["seq"], True)
+
+    def walk(self, side, embed, ids, mask, memory=None, seen=None):
+        x = embed(ids) * math.sqrt(self.c["width"]) + side["positions"].weight
+        for b in side["layer"]:
+            x = x + b["attn"](b["ln_attn"](x), None, mask)
+            if memory is not None:
+                x = x + b["cross"](b["ln_cross"](x), memory, seen)
+            x = x + b["mlp"]["down"](torch.relu(b["mlp"]["up"](b["ln_mlp"](x))))
+        return side["ln"](x)
+
+    def loss(self, batch, step):
+        c, tied, T = self.c, self.c["tied"], batch["tokens"].shape[1]
+        seen = (torch.arange(c["source_seq"])[None] < batch["source_lengths"][:, None])[:, None, None]
+        memory = self.walk(self.encoder, self.embed, batch["source"], seen)
+        earlier = torch.ones(T, T, dtype=torch.bool).tril()
+        x = self.walk(self.decoder, self.embed if tied else self.target, batch["tokens"], earlier, memory, seen)
+        logits = x @ (self.embed if tied else self.head).weight.T
+        return F.cross_entropy(logits.flatten(0, 1), batch["targets"].flatten(), ignore_index=-1, label_smoothing=c["smoothing"]), logits
