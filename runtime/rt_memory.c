@@ -139,7 +139,6 @@ typedef struct Parts {
     int64_t flat, moments, state, call, generation;
 } Parts;
 
-/* Of a plan: what settings that were changed write is no part of it. */
 static Parts planned_parts(const Lathe_model *m)
 {
     int64_t call = align64(planned(m, "inputs")) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
