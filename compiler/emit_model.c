@@ -55,7 +55,7 @@ static void say_state_struct(Text *t, const Module *m)
     bool wide = in_doubles();
     bool fixed = false;
     for (int i = 0; i < m->desc->states.n; i++) fixed |= m->desc->states.at[i].fixed;
-    say(t, "/* Kept between calls of decode; zero at first%s. */\ntypedef struct %s {\n",
+    say(t, "/* Kept between calls; zero at first%s. */\ntypedef struct %s {\n",
         fixed ? ", but for what encode writes" : "", name);
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
@@ -122,7 +122,8 @@ static const char *role_word(Lathe_role r)
 {
     return (const char *[]){"LATHE_TOKENS",    "LATHE_TARGETS",  "LATHE_FEATURES",       "LATHE_SEED",
                             "LATHE_STEP",      "LATHE_POSITION", "LATHE_STATE",          "LATHE_SEGMENTS",
-                            "LATHE_POSITIONS", "LATHE_SOURCE",   "LATHE_SOURCE_LENGTHS", "LATHE_LENGTHS"}[r];
+                            "LATHE_POSITIONS", "LATHE_SOURCE",   "LATHE_SOURCE_LENGTHS", "LATHE_LENGTHS",
+                            "LATHE_BEGINS",    "LATHE_CARRIED",  "LATHE_EVAL_CARRIED"}[r];
 }
 
 static void say_param_table(Text *t, const Module *m)
@@ -189,9 +190,8 @@ static void say_state_table(Text *t, const Module *m)
     say(t, "static const Lathe_tensor states[] = {\n");
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
-        say_tensor(t, s->name, LATHE_STATE, s->dtype == F32 && wide ? F64 : s->dtype, s->shape,
-                   type_name(m, NULL, "state"), identifier(s->name),
-                   format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
+        say_tensor(t, s->name, s->role, s->dtype == F32 && wide ? F64 : s->dtype, s->shape, type_name(m, NULL, "state"),
+                   identifier(s->name), format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
     }
     say(t, "};\n\n");
 }
@@ -252,7 +252,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
                                             "LATHE_ONE_CYCLE",     "LATHE_STEPPED", "LATHE_INVERSE_SQRT"};
     static const char *const modes[] = {"LATHE_MODE_KNOWN", "LATHE_LOWEST", "LATHE_HIGHEST"};
     static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS", "LATHE_TOKENIZER_FILE"};
-    static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS"};
+    static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS", "LATHE_CONTIGUOUS"};
     static const char *const documents[] = {"LATHE_FILES", "LATHE_PARAGRAPHS", "LATHE_LINES", "LATHE_WHOLE"};
     say(t, "    .recipe = {\n");
     say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer],

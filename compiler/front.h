@@ -57,7 +57,7 @@ typedef struct Trace {
         const char *name;
         Node *node;
         int depth;
-    }) states; /* decode; depth: open loops around node */
+    }) states; /* the entry's; depth: open loops around node, but for micro */
     Table rows; /* decode: a Factor, where the batch axis of a value is */
 } Trace;
 extern Trace trace;
@@ -201,6 +201,8 @@ void trace_entries(lua_State *L, int model); /* c is at the top */
 Graph *begin_entry(const char *name);        /* from now on trace.graph */
 void push_input(lua_State *L);               /* what the function of an entry is given */
 Where function_place(lua_State *L, int model, const char *key); /* a function of the description */
+
+void push_begins(lua_State *L);              /* i32 [batch]: whether a row does not go on where it stopped */
 
 /* front_sample.c */
 #define SAMPLED_TOKENS "tokens" /* the output that is text */

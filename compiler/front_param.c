@@ -113,19 +113,42 @@ static int param_call(lua_State *L)
     return 1;
 }
 
-/* ------------------------------------------------------------------ states of decode */
-
-/* Where the rows that decode takes at once are in a state made here; -1: unknown. */
-static int rows_axis(Factor batch)
-{
-    return batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace.copies.n + batch.axis;
-}
+/* ------------------------------------------------------------------ states */
 
 static Tensor_spec *state_named(const char *name)
 {
     for (int i = 0; i < trace.desc->states.n; i++)
         if (same(trace.desc->states.at[i].name, name)) return &trace.desc->states.at[i];
     return NULL;
+}
+
+/* An entry keeps its own: "lstm.h" of decode, "train.lstm.h", "eval.lstm.h". */
+static const char *state_name(const char *own)
+{
+    const char *path = trace.decode ? path_of(own) : format("%s.%s", trace.graph->name, path_of(own)), *name = path;
+    for (int n = 2; state_named(name); n++) name = format("%s_%d", path, n);
+    return copy_string(name);
+}
+
+static Lathe_role state_role(void)
+{
+    return trace.decode ? LATHE_STATE : same(trace.graph->name, "train") ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
+}
+
+/* With accumulation each micro-batch has its own rows' state. */
+static Shape with_micro(lua_State *L, Shape s)
+{
+    if (!trace.graph->micro) return s;
+    if (s.rank == MAXRANK) user_error(L, "a state has at most %d axes, the micro-batches' included", MAXRANK);
+    memmove(s.dim + 1, s.dim, sizeof *s.dim * (size_t)s.rank++);
+    s.dim[0] = trace.graph->micro->trip;
+    return s;
+}
+
+/* Where the rows that decode takes at once are in a state made here; -1: unknown. */
+static int rows_axis(Factor batch)
+{
+    return !trace.decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace.copies.n + batch.axis;
 }
 
 /* name, old = core.state(own name, shape, like): like gives the type and the batch axis.  Inside nn.stack each layer
@@ -136,14 +159,14 @@ static int state_call(lua_State *L)
     Shape s = shape_at(L, 2);
     const Tensor *like = tensor_at(L, 3, "a state");
     if (trace.open.n != trace.copies.n)
-        user_error(L, "decode keeps values from step to step, and cannot do so inside this nn.scan");
-    const char *name = copy_string(path_of(own));
-    if (state_named(name)) name = format("%s_%d", name, trace.desc->states.n);
-    Shape whole = with_copies(L, s);
-    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, LATHE_STATE, lua_place(L),
+        user_error(L, "%s keeps values from step to step, and cannot do so inside this nn.scan", trace.graph->name);
+    const char *name = state_name(own);
+    Shape whole = with_micro(L, with_copies(L, s));
+    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, state_role(), lua_place(L),
                                              .rows_axis = rows_axis(like->batch)}));
     here = lua_place(L);
     Node *n = state_node(name, like->node->dtype, whole);
+    if (trace.graph->micro) n = loop_x(trace.graph->micro, n);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
     lua_pushstring(L, name);
     push_tensor(L, n, NOWHERE, NOWHERE, NULL);
@@ -171,7 +194,7 @@ static int state_next_call(lua_State *L)
     const Tensor *t = tensor_at(L, 2, "a state");
     Tensor_spec *s = state_named(luaL_checkstring(L, 1));
     if (rows_axis(t->batch) >= 0) s->rows_axis = rows_axis(t->batch);
-    if (s->rows_axis < 0 && trace.batch > 1 && differs_by_row(t->node))
+    if (trace.decode && s->rows_axis < 0 && trace.batch > 1 && differs_by_row(t->node))
         user_error(L,
                    "decode takes %lld rows at once, and which axis of this state is the batch, it cannot tell: %s\n"
                    "  let it be an axis of its own, or take one row, generate = { rows = 1 }",

@@ -292,10 +292,10 @@ static const char *mix_text(lua_State *L)
 /* Which rows of a text there are, and in which order. */
 static void read_order(lua_State *L)
 {
-    static const char *const orders[] = {"", "windows", "epochs"}, *const documents[] = {"file", "blank", "line",
-                                                                                         "whole"};
+    static const char *const orders[] = {"", "windows", "epochs", "contiguous"}, *const documents[] = {"file", "blank",
+                                                                                                       "line", "whole"};
     Lathe_recipe *r = &trace.desc->recipe;
-    r->order = (Lathe_order)word_of(L, "order", orders, 3);
+    r->order = (Lathe_order)word_of(L, "order", orders, COUNT_OF(orders));
     r->documents = (Lathe_documents)word_of(L, "documents", documents, 4);
     r->bos = text_of_key(L, "bos");
     r->eos = text_of_key(L, "eos");
@@ -303,9 +303,10 @@ static void read_order(lua_State *L)
     r->pack = lua_toboolean(L, -1);
     lua_pop(L, 1);
     r->mix = mix_text(L);
-    if (r->pack && r->order == LATHE_WINDOWS)
+    bool one = r->order == LATHE_WINDOWS || r->order == LATHE_CONTIGUOUS;
+    if (r->pack && one)
         err(at_key("pack"), "windows are of one text without end; packing documents needs order = \"epochs\"");
-    if (r->mix && r->order == LATHE_WINDOWS)
+    if (r->mix && one)
         err(at_key("mix"), "windows are of one text without end; mixing sources needs order = \"epochs\"");
     if (r->pack || r->mix) r->order = LATHE_EPOCHS;
 }

@@ -86,6 +86,31 @@ static int over_time_call(lua_State *L)
     return 1;
 }
 
+/* core.carries(): whether this entry takes states from batch to batch.  Only texts that go on have rows to do that
+ * with. */
+static int carries_call(lua_State *L)
+{
+    Lathe_recipe *r = &trace.desc->recipe;
+    if (r->csv_target || r->pairs || r->pack)
+        user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped, and %s",
+                   r->csv_target ? "a table's rows have no order"
+                   : r->pairs    ? "each pair is a text of its own"
+                                 : "packed documents do not go on; leave pack out");
+    if (r->order && r->order != LATHE_CONTIGUOUS)
+        user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped: data.text { order = "
+                      "\"contiguous\" }, or without order");
+    r->order = LATHE_CONTIGUOUS;
+    lua_pushboolean(L, same(trace.graph->name, "train") || same(trace.graph->name, "eval"));
+    return 1;
+}
+
+/* core.begins(): i32 [batch]: 1 for rows that do not go on */
+static int begins_call(lua_State *L)
+{
+    push_begins(L);
+    return 1;
+}
+
 static int sequence_call(lua_State *L)
 {
     lua_pushinteger(L, trace.desc->seq);
@@ -235,10 +260,13 @@ static int ids_below_call(lua_State *L)
     return 1;
 }
 
-const luaL_Reg time_functions[] = {
-    {"ids_below", ids_below_call},     {"decoding", decoding_call},     {"training", training_call},
-    {"time_aware", time_aware_call},   {"time_axis", time_axis_call},   {"holds_time", holds_time_call},
-    {"with_time", with_time_call},     {"mixing", mixing_call},         {"position", position_call},
-    {"over_time", over_time_call},     {"packed", packed_call},         {"sequence", sequence_call},
-    {"is_zero", is_zero_call},         {"shape_text", shape_text_call}, {"values", values_call},
-    {"random_bits", random_bits_call}, {"skip_site", skip_site_call},   {NULL, NULL}};
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"decoding", decoding_call},
+                                   {"training", training_call},   {"time_aware", time_aware_call},
+                                   {"time_axis", time_axis_call}, {"holds_time", holds_time_call},
+                                   {"with_time", with_time_call}, {"mixing", mixing_call},
+                                   {"position", position_call},   {"over_time", over_time_call},
+                                   {"packed", packed_call},       {"sequence", sequence_call},
+                                   {"carries", carries_call},     {"begins", begins_call},
+                                   {"is_zero", is_zero_call},     {"shape_text", shape_text_call},
+                                   {"values", values_call},       {"random_bits", random_bits_call},
+                                   {"skip_site", skip_site_call}, {NULL, NULL}};

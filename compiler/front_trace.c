@@ -94,6 +94,8 @@ static void push_begun(lua_State *L, const char *name)
     push_data(L, name, LATHE_TOKENS, I32, (Shape){2, {trace.batch, trace.time}}, true);
 }
 
+void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, (Shape){1, {trace.batch}}, false); }
+
 /* input.tokens … */
 static int input_field(lua_State *L)
 {
@@ -279,7 +281,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
     check_loss(L, model);
     if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
     if (lua_istable(L, -1)) collect_outputs(L, model);
-    for (int i = 0; trace.decode && i < trace.states.n; i++)
+    for (int i = 0; i < trace.states.n; i++)
         push(&g->outs, ((Output){OUT_STATE, trace.states.at[i].name, trace.states.at[i].node}));
     lua_pop(L, 2);
     trace.graph = NULL;

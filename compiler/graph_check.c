@@ -140,6 +140,15 @@ static const char *visit(Check *c, Node *root)
 
 /* ------------------------------------------------------------------ outputs, graphs */
 
+/* A state's next value; inside of micro that of one micro-batch's. */
+static bool fits_leaf(const Graph *g, const Output *o, const Node *leaf)
+{
+    Shape s = leaf->shape;
+    bool slice = g->micro && o->kind == OUT_STATE && s.rank && s.dim[0] == g->micro->trip;
+    if (slice) memmove(s.dim, s.dim + 1, sizeof *s.dim * (size_t)--s.rank);
+    return same_shape(s, o->node->shape) && leaf->dtype == o->node->dtype;
+}
+
 static const char *out_fault(const Check *c, const Output *o, bool first)
 {
     const Node *n = o->node;
@@ -152,7 +161,7 @@ static const char *out_fault(const Check *c, const Output *o, bool first)
     if (o->kind == OUT_VALUE) return NULL;
     Op op = o->kind == OUT_GRAD ? OP_parameter : OP_state;
     for (int i = 0; i < c->leaves.n; i++)
-        if (c->leaves.at[i]->op == op && same(c->leaves.at[i]->name, o->name) && !same_type(c->leaves.at[i], n))
+        if (c->leaves.at[i]->op == op && same(c->leaves.at[i]->name, o->name) && !fits_leaf(c->g, o, c->leaves.at[i]))
             return at_node(n, format("the output towards %s has another type than that", node_text(c->leaves.at[i])));
     return NULL;
 }

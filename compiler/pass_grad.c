@@ -309,7 +309,15 @@ static void parameters_of(const Graph *g, const Desc *d, Nodes *out)
         if (all.at[i]->op == OP_parameter && set(&listed, all.at[i])) push(out, all.at[i]);
 }
 
-/* Gradients become carries of micro, scalar values their mean over its iterations, other values stacks. */
+/* The same for all micro-batches: [trip, …] all the same. */
+static Node *for_each(const Loop *m, Node *n)
+{
+    Shape s = {.rank = n->shape.rank + 1, .dim = {m->trip}};
+    memcpy(s.dim + 1, n->shape.dim, sizeof *s.dim * (size_t)n->shape.rank);
+    return broadcast(n, s);
+}
+
+/* Gradients become carries of micro, scalar values their mean over its iterations, other values and states stacks. */
 static void close_micro(Graph *g)
 {
     Loop *m = g->micro;
@@ -327,6 +335,8 @@ static void close_micro(Graph *g)
         Output *o = &g->outs.at[i];
         if (o->kind == OUT_GRAD) {
             o->node = loop_result(m, grads++);
+        } else if (o->kind == OUT_STATE) {
+            o->node = o->node->in_loop == m ? loop_stack(m, o->node) : for_each(m, o->node);
         } else if (o->node->in_loop == m) {
             o->node = loop_stack(m, o->node);
             if (o->node->shape.rank == 1 && is_real(o->node->dtype))

@@ -122,14 +122,30 @@ static int64_t home_bytes(const Program *p, Home home)
     return sum;
 }
 
-/* Of the states, those that encode writes or all of them: entries share them. */
-static int64_t state_bytes(const Desc *d, bool fixed)
+static int64_t bytes_of_state(const Tensor_spec *s)
+{
+    DType type = s->dtype == F32 && same(options.precision, "fp64") ? F64 : s->dtype;
+    return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
+}
+
+/* Of the states of encode and decode, which share them: those that encode writes, or all. */
+static int64_t decode_bytes(const Desc *d, bool fixed)
 {
     int64_t sum = 0;
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
-        DType type = s->dtype == F32 && same(options.precision, "fp64") ? F64 : s->dtype;
-        if (s->fixed || !fixed) sum += round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
+        if (s->role == LATHE_STATE && (s->fixed || !fixed)) sum += bytes_of_state(s);
+    }
+    return sum;
+}
+
+/* Of all entries, and a copy of what train carries, which a checkpoint is written from while the next step runs. */
+static int64_t state_bytes(const Desc *d)
+{
+    int64_t sum = decode_bytes(d, false);
+    for (int i = 0; i < d->states.n; i++) {
+        const Tensor_spec *s = &d->states.at[i];
+        if (s->role != LATHE_STATE) sum += bytes_of_state(s) * (s->role == LATHE_CARRIED ? 2 : 1);
     }
     return sum;
 }
@@ -153,13 +169,14 @@ static bool reads_tokens(const Desc *d)
     return false;
 }
 
-static int64_t generation_bytes(const Desc *d, int64_t states)
+static int64_t generation_bytes(const Desc *d)
 {
     const Lathe_recipe *r = &d->recipe;
     for (int i = 0; i < d->graphs.n; i++) {
         const Graph *g = d->graphs.at[i];
         if (!same(g->name, "decode") || !reads_tokens(d)) continue;
-        return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(g, r->rows), states, state_bytes(d, true));
+        return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(g, r->rows), decode_bytes(d, false),
+                                      decode_bytes(d, true));
     }
     return 0;
 }
@@ -206,8 +223,8 @@ void pass_plan(Module *m)
     plan->optimizer = moments(&m->desc->recipe) * plan->parameters;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
-    plan->states = state_bytes(m->desc, false);
-    plan->generation = generation_bytes(m->desc, plan->states);
+    plan->states = state_bytes(m->desc);
+    plan->generation = generation_bytes(m->desc);
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);

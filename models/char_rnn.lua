@@ -1,9 +1,9 @@
 -- char_rnn.lua: a language model over characters: embedding, LSTM over time, linear head.  The LSTM's parameters have the
--- names and the layout of torch.nn.LSTM.
+-- names and the layout of torch.nn.LSTM.  carry: the state goes on from batch to batch (truncated backpropagation through time).
 
 return {
   config = {
-    vocab = 65, width = 64, hidden = 256, layers = 1, seq = 64, batch = 32, dropout = 0.0,
+    vocab = 65, width = 64, hidden = 256, layers = 1, seq = 64, batch = 32, dropout = 0.0, carry = false,
     lr = 2e-3, final_lr = 2e-4, warmup = 50, steps = 2000, clip = 1.0, accumulate = 1, eval_every = 250, tokenizer = "chars",
   },
 
@@ -14,7 +14,7 @@ return {
 
   forward = function(c, input)
     local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width, init = nn.init.normal(1) })
-    local h = nn.lstm(x, { name = "lstm", hidden = c.hidden, layers = c.layers, dropout = c.dropout })
+    local h = nn.lstm(x, { name = "lstm", hidden = c.hidden, layers = c.layers, dropout = c.dropout, carry = c.carry })
     h = nn.dropout(h, c.dropout)
     local head = nn.linear { name = "head", out = c.vocab }
     local logits = head(h)                      -- for generating; training does without

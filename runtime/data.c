@@ -112,20 +112,47 @@ _Noreturn void fail_without_characters(void)
     fail(EXIT_USAGE, NULL, "token shards do not say which characters their ids are; give --tokenizer FILE");
 }
 
-/* Windows from anywhere: of plain text files, or of token shards, whose ids only --order windows takes so. */
+/* Windows from anywhere or side by side: of plain text files, or of token shards, whose ids only these orders take so.
+ */
 static Text_data *open_windows(const Trainer *t, Tokenizer *k)
 {
-    Sources *shards = t->recipe.order == LATHE_WINDOWS && t->data.n ? shards_alone(t) : NULL;
+    Sources *shards =
+        (t->recipe.order == LATHE_WINDOWS || t->recipe.order == LATHE_CONTIGUOUS) && t->data.n ? shards_alone(t) : NULL;
     if (!shards) return open_text(&t->data, k, t->model->vocab);
     if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
     if (tokenizer_size(k) == 0) fail_without_characters();
     return open_token_shards(shards);
 }
 
+/* Each row of a step's batch has a stretch of its own and goes on in it from step to step. */
+static void settle_stretches(Data *d)
+{
+    const Trainer *t = d->t;
+    int64_t rows = items_in_call(need_entry(t->model, "train"));
+    d->stretch = (d->train - 1) / (rows * d->seq);
+    if (d->stretch < 1)
+        fail(
+            EXIT_DATA, t->data.at[0],
+            "expected at least %lld tokens to train on (order=contiguous: a sequence of %lld for each of the %lld rows "
+            "of a step, and a token after), found %lld; give more text, or rebuild with fewer rows (--set batch=N)",
+            (long long)(rows * d->seq + 1), (long long)d->seq, (long long)rows, (long long)d->train);
+    d->train_items = d->stretch * rows;
+}
+
+static void check_order(const Trainer *t)
+{
+    if (model_carries(t->model) && t->recipe.order != LATHE_CONTIGUOUS)
+        fail(EXIT_USAGE, NULL,
+             "%s carries states from batch to batch, which go on where the text stopped: that is order=contiguous, and "
+             "this run has another; leave --order out, or begin a run anew (--init takes weights)",
+             t->model->name);
+}
+
 static void open_text_data(Data *d, const Lathe_entry *e, bool training)
 {
     const Trainer *t = d->t;
     refuse_other_inputs(e);
+    check_order(t);
     if (t->recipe.tokenizer == LATHE_NO_TEXT)
         fail(EXIT_USAGE, NULL,
              "%s reads text, and its description does not say how: add --tokenizer bytes, chars or FILE",
@@ -143,6 +170,7 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
     split(d, text_tokens(d->text));
     if (training) check_training_text(d);
     d->train_items = d->train - d->seq;
+    if (training && t->recipe.order == LATHE_CONTIGUOUS) settle_stretches(d);
     d->val_items = d->val > 0 ? (d->val - 1) / d->seq : 0;
 }
 
@@ -186,7 +214,11 @@ void open_data(Data *d, const Trainer *t, bool training)
     if (!training) check_val(d);
 }
 
-int64_t epoch_items(const Data *d) { return d->epochs ? rows_of_an_epoch(d->epochs) : d->train / d->seq; }
+int64_t epoch_items(const Data *d)
+{
+    if (d->epochs) return rows_of_an_epoch(d->epochs);
+    return d->stretch ? d->train_items : d->train / d->seq;
+}
 
 int64_t items_for_units(const Data *d, int64_t units)
 {
@@ -232,6 +264,10 @@ static void shuffle(Data *d, int64_t epoch)
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
 {
     for (int64_t k = 0; k < n; k++) {
+        if (d->stretch) {
+            item[k] = (k * d->stretch + step % d->stretch) * d->seq;
+            continue;
+        }
         if (d->text) {
             item[k] = uniform_below(d->t->seed, step, WINDOW_SITE, k, d->train_items);
             continue;
@@ -298,5 +334,6 @@ bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
     if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
     train_items(d, step, n, d->item);
     fill_items(d, e, in, d->item);
+    set_begins(e, in, d->stretch && step % d->stretch == 0);
     return true;
 }

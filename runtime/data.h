@@ -111,6 +111,7 @@ typedef struct Data {
     int64_t seq;                    /* tokens in a window; 1 for rows */
     int64_t train, val;             /* tokens or rows in each part */
     int64_t train_items, val_items; /* places to start from; windows side by side, rows */
+    int64_t stretch; /* order contiguous: windows that a row of the batch reads in an epoch, one after the other; else 0 */
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t *item;                  /* of a step */
     int64_t epoch;                  /* that order belongs to; -1: none yet */
@@ -124,8 +125,8 @@ Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
 void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
 _Noreturn void fail_without_characters(void); /* to a tokenizer of characters, of shards */
 int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
-/* Item_list of an optimizer step: windows drawn uniformly, rows in a new order each epoch.  They depend on seed, step, n.
- */
+/* Item_list of an optimizer step: windows drawn uniformly, or those that follow the last step's; rows in a new order each
+ * epoch.  They depend on seed, step, n. */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);

@@ -70,17 +70,23 @@ bool wants_epochs(const Trainer *t)
 {
     int64_t weight[LATHE_SOURCES];
     bool plain = true, mixed = lathe_mix(t->recipe.mix, weight) != 0;
-    if (mixed && t->recipe.order == LATHE_WINDOWS)
-        fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=windows has none; leave one out");
+    bool contiguous = t->recipe.order == LATHE_CONTIGUOUS, windows = contiguous || t->recipe.order == LATHE_WINDOWS;
+    const char *order = contiguous ? "contiguous" : "windows";
+    if (mixed && windows)
+        fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=%s has none; leave one out", order);
     if (t->recipe.order == LATHE_EPOCHS || mixed || t->model->recipe.pairs) return true;
     for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t, t->data.at[i]);
     if (plain) note_unused(t);
-    if (plain || t->recipe.order != LATHE_WINDOWS) return !plain;
+    if (plain || !windows) return !plain;
     Sources *s = shards_alone(t);
     if (!s)
-        fail(EXIT_USAGE, t->data.at[0],
-             "order=windows draws from plain text files, or from token shards that are not packed, and not all that is "
-             "given are such; leave it out, or give --order epochs");
+        fail(
+            EXIT_USAGE, t->data.at[0],
+            "order=%s reads plain text files, or token shards that are not packed, and not all that is given are such; "
+            "%s",
+            order,
+            model_carries(t->model) ? "this model carries states, and needs it"
+                                    : "leave it out, or give --order epochs");
     close_sources(s);
     return false;
 }

@@ -40,7 +40,10 @@ typedef enum Lathe_role {
     LATHE_POSITIONS,            /* i32, shaped like tokens: of the token in its document */
     LATHE_SOURCE,               /* data.pairs: i32 [batch][source_seq], padded; tokens are what the decoder reads then */
     LATHE_SOURCE_LENGTHS,       /* i32 [batch]: of the source; of tokens and targets: */
-    LATHE_LENGTHS
+    LATHE_LENGTHS,
+    LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not go on where it stopped */
+    LATHE_CARRIED,              /* a state that train takes from one step to the next */
+    LATHE_EVAL_CARRIED          /* likewise eval, from one batch to the next */
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -136,7 +139,7 @@ typedef enum Lathe_schedule {
     LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE, LATHE_ONE_CYCLE, LATHE_STEPPED, LATHE_INVERSE_SQRT
 } Lathe_schedule;               /* train_schedule.c has their formulas */
 typedef enum Lathe_mode { LATHE_MODE_KNOWN, LATHE_LOWEST, LATHE_HIGHEST } Lathe_mode;   /* KNOWN: by the metric's name */
-typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS } Lathe_order; /* FOUND: by the data */
+typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS, LATHE_CONTIGUOUS } Lathe_order; /* FOUND: by the data */
 typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
 typedef enum Lathe_loss_on { LATHE_LOSS_FOUND, LATHE_LOSS_TARGET, LATHE_LOSS_ALL } Lathe_loss_on;  /* FOUND: target where losses can leave ids out */
 typedef enum Lathe_targets { LATHE_TARGETS_JOINED, LATHE_FIRST_TARGET, LATHE_EACH_TARGET } Lathe_targets;
@@ -172,7 +175,7 @@ typedef struct Lathe_recipe {
     Lathe_tokenizer tokenizer;
     const char *tokenizer_file, *tokenizer_place;   /* that the description names, and its line "gpt.lua:12"; or NULL */
     double val_fraction;        /* the last part of the data, kept for evaluation; of documents, by their hashes */
-    Lathe_order order;          /* of text: windows from anywhere, or documents, epoch after epoch (stream.h) */
+    Lathe_order order;          /* of text: windows from anywhere, documents, epoch after epoch (stream.h), or rows that go on */
     Lathe_documents documents;  /* what a document of plain text is */
     int64_t shuffle_tokens, eval_tokens;    /* epochs: shuffled with each other; the most that an evaluation reads */
     int64_t stride;             /* epochs: from one sequence of a document to the next; 0: seq */

@@ -189,6 +189,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->grads = part(m, &at, grads ? take.flat : 0);
     m->moments = part(m, &at, take.moments);
     m->state = part(m, &at, take.state);
+    m->carried = optimizer && carried_bytes(t->model) ? (char *)m->state + align64(t->model->state_bytes) : NULL;
     m->generation = part(m, &at, take.generation);
     m->generation_bytes = take.generation;
     m->call_bytes = take.call;

@@ -39,7 +39,7 @@ static int64_t peak_rss_bytes(void)
 /* Below the vocabulary, or where several documents may share a sequence: one document. */
 static int32_t random_id(const Lathe_model *m, const Lathe_tensor *x, int64_t i, int word, int64_t limit)
 {
-    if (x->role == LATHE_SEGMENTS) return 1;
+    if (x->role == LATHE_SEGMENTS || x->role == LATHE_BEGINS) return 1;
     if (x->role == LATHE_LENGTHS) return (int32_t)m->seq; /* full rows */
     if (x->role == LATHE_SOURCE_LENGTHS) return (int32_t)m->source_seq;
     if (x->role == LATHE_POSITIONS) return (int32_t)(i % x->dim[x->rank - 1]);

@@ -2,6 +2,7 @@
  *
  *     step-N/model.safetensors      parameters under their export names
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
+ *           /states.safetensors     what train carries from step to step (train_carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
  *           /state.json             the rest, and the checksums of the others (train_state.c)
  *
@@ -24,7 +25,7 @@
 
 struct Saver {
     const Trainer *t;
-    const void *params;
+    const Memory *m;
     const Optimizer *o;
     char *vocab; /* text of tokenizer.json; NULL: no text */
     int metrics; /* synced with each checkpoint, so that it reaches at least as far */
@@ -46,7 +47,7 @@ static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
     char *path = text_of("%s/model.safetensors", folder);
     Store_writer *w = start_store_at(path, f);
     declare_parameters(w, s->t->model, "");
-    put_parameters(w, s->t->model, s->params);
+    put_parameters(w, s->t->model, s->m->params);
     flush_store(w);
     free(path);
     return w;
@@ -68,6 +69,15 @@ static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *
     return w;
 }
 
+static Store_writer *start_states(const Saver *s, const char *folder, Fault *f)
+{
+    if (!s->m->carried) return NULL;
+    char *path = text_of("%s/states.safetensors", folder);
+    Store_writer *w = start_carried(s->t->model, s->m->carried, path, f);
+    free(path);
+    return w;
+}
+
 static void write_beside(Saver *s, const char *folder, Fault *f)
 {
     char *vocab = text_of("%s/tokenizer.json", folder), *state = text_of("%s/state.json", folder);
@@ -83,8 +93,10 @@ static void write_files(Saver *s, const char *folder, Fault *f)
 {
     Store_writer *model = start_model(s, folder, f), *optimizer = start_optimizer(s, folder, f);
     sem_post(&s->copied);
+    Store_writer *states = start_states(s, folder, f);
     add_mark(s->state, "model.safetensors", end_store(model));
     if (optimizer) add_mark(s->state, "optimizer.safetensors", end_store(optimizer));
+    if (states) add_mark(s->state, "states.safetensors", end_store(states));
     write_beside(s, folder, f);
     if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
         set_fault(f, text_of("%s/metrics.jsonl", run_folder(s->t)), "synced to the disk");
@@ -112,10 +124,10 @@ static void *write_checkpoint(void *saver)
 
 /* ------------------------------------------------------------------ in the background */
 
-Saver *open_saver(const Trainer *t, const void *params, const Optimizer *o, const Data *d, int metrics, int64_t saved)
+Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const Data *d, int metrics, int64_t saved)
 {
     Saver *s = must_alloc(sizeof *s);
-    *s = (Saver){.t = t, .params = params, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
+    *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
     return s;
 }
@@ -129,6 +141,7 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
     s->state = state;
     s->waited = false;
     atomic_store(&s->finished, false);
+    if (s->m->carried) copy_carried(s->t->model, s->m->carried, s->m->state);
     sem_init(&s->copied, 0, 0);
     s->running = start_thread(&s->thread, write_checkpoint, s);
     if (!s->running) write_checkpoint(s);
@@ -270,14 +283,33 @@ void check_model(const Trainer *t, const char *checkpoint)
     free(path);
 }
 
-void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, void *params, const Optimizer *o)
+static void load_states(const Trainer *t, const State *s, const char *checkpoint, void *state)
 {
+    static const char file[] = "states.safetensors";
+    Store store;
+    char *path = text_of("%s/%s", checkpoint, file);
+    if (!json_object_get(json_object_get(s->all, "files"), file))
+        fail(EXIT_DATA, checkpoint,
+             "expected %s: this model carries a state from step to step, and the run did not; begin another with its "
+             "weights: --init %s",
+             file, checkpoint);
+    read_store(&store, path);
+    check_mark(s, file, path, store.map, store.map_bytes);
+    load_carried(t->model, &store, state);
+    close_store(&store);
+    free(path);
+}
+
+void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
+{
+    void *params = m->params;
     static const char *const plain[] = {""};
     char *prefix[2];
     for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
     load_file(t, s, checkpoint, "model.safetensors", 1, plain, &params);
     if (o->moments)
         load_file(t, s, checkpoint, "optimizer.safetensors", o->moments, (const char *const *)prefix, o->moment);
+    if (carried_bytes(t->model)) load_states(t, s, checkpoint, m->state);
     for (int k = 0; k < o->moments; k++) free(prefix[k]);
 }
 

@@ -34,12 +34,15 @@ static void find_extras(Decoder *d)
 
 static int64_t state_size(const Lathe_tensor *s) { return tensor_size(s) * dtype_size(s->dtype); }
 
+/* Of encode and decode: not of those that train and eval carry. */
+static bool is_own(const Lathe_tensor *s) { return s->role == LATHE_STATE; }
+
 /* How states lie behind each other, each at a multiple of 64 bytes: all, or those that encode writes. */
 static int64_t states_bytes(const Lathe_model *m, bool fixed)
 {
     int64_t sum = 0;
     for (int i = 0; i < m->states; i++)
-        if (m->state[i].fixed || !fixed) sum += (state_size(&m->state[i]) + 63) / 64 * 64;
+        if (is_own(&m->state[i]) && (m->state[i].fixed || !fixed)) sum += (state_size(&m->state[i]) + 63) / 64 * 64;
     return sum;
 }
 
@@ -84,7 +87,7 @@ void forget_rows(Decoder *d)
 {
     for (int i = 0; i < d->model->states; i++) {
         const Lathe_tensor *s = &d->model->state[i];
-        if (!s->fixed) memset(d->state + s->offset, 0, (size_t)state_size(s));
+        if (is_own(s) && !s->fixed) memset(d->state + s->offset, 0, (size_t)state_size(s));
     }
     d->position = 0;
 }

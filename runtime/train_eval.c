@@ -29,6 +29,7 @@ static void add_batch(const Part *p, const Lathe_entry *e, const Lathe_call *cal
     for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
     fill_items(p->d, e, in, item);
     free(item);
+    set_begins(e, in, true);
     set_scalars(e, in, 0, first / items_in_call(e), 0); /* batches draw apart, each the same in every evaluation */
     e->run(call);
     for (int i = 0; i < s->rouge; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
@@ -59,6 +60,22 @@ static void add_remainder(const Part *p, const Lathe_entry *e, const Lathe_call 
     add_batch(p, e, call, in, first, 1, -copies, s, sum);
 }
 
+/* Where rows go on, each has a stretch of `length` windows; the stretches begin evenly spread. */
+static void add_stretches(const Part *p, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t length,
+                          const Scores *s, double *sum)
+{
+    int64_t rows = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)rows);
+    for (int64_t k = 0; k < length && !interrupted; k++) {
+        for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, r * (p->d->val_items / rows) + k);
+        fill_items(p->d, e, in, item);
+        set_begins(e, in, k == 0);
+        set_scalars(e, in, 0, k, 0);
+        e->run(call);
+        for (int i = 0; i < s->rouge; i++) sum[i] += (double)rows * output_scalar(e, call->out, s->name[i]);
+    }
+    free(item);
+}
+
 Scores no_scores(const Trainer *t)
 {
     Scores s = {0};
@@ -79,10 +96,14 @@ Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most)
     double sum[MAX_SCORES] = {0};
     Scores s = no_scores(t);
     s.items = p.n;
-    for (; k + rows <= p.n && !interrupted; k += rows)
+    if (entry_carries(e) && p.n >= rows) {
+        k = s.items = p.n / rows * rows;
+        add_stretches(&p, e, &call, m->call, p.n / rows, &s, sum);
+    }
+    for (; k + rows <= s.items && !interrupted; k += rows)
         add_batch(&p, e, &call, m->call, k, rows, weight_of(&p, k, rows), &s, sum);
     if (interrupted) return s;
-    add_remainder(&p, e, &call, m->call, k, p.n - k, &s, sum);
+    add_remainder(&p, e, &call, m->call, k, s.items - k, &s, sum);
     double all = weight_of(&p, 0, s.items);
     for (int i = 0; i < s.rouge; i++) s.value[i] = sum[i] / all;
     s.complete = true;
@@ -116,7 +137,10 @@ json_t *scores_json(const Scores *s, const Data *d)
 static void print_scores(const Scores *s, const Data *d)
 {
     printf("%s\n", scores_text(s, d));
-    if (s->items < d->val_items)
+    if (model_carries(d->t->model))
+        printf("over %s of %s windows of %lld tokens, in stretches that carry their state on\n", grouped_text(s->items),
+               grouped_text(d->val_items), (long long)d->seq);
+    else if (s->items < d->val_items)
         printf("over %s of %s %s (eval_rows)\n", grouped_text(s->items), grouped_text(d->val_items), item_word(d));
     else if (d->epochs)
         printf("over %s %s of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",

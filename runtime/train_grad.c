@@ -26,6 +26,7 @@ static char *element_text(const Lathe_tensor *t, int64_t i)
 static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 {
     if (is_scalar_role(t->role) || t->role == LATHE_SEGMENTS) return 0;
+    if (t->role == LATHE_BEGINS) return 2;
     if (t->role == LATHE_POSITIONS) return m->seq;
     if (t->role == LATHE_LENGTHS) return m->seq + 1;
     if (t->role == LATHE_SOURCE_LENGTHS) return m->source_seq + 1;
@@ -92,17 +93,18 @@ static void refuse_unknown_inputs(const Store *s, const Lathe_entry *e)
     }
 }
 
-/* Seed, step and position may be left out: they are --seed, 0 and 0 then. */
+/* Seed, step and position may be left out: they are --seed, 0 and 0 then, and all rows begin. */
 static void take_inputs(const Trainer *t, const Lathe_entry *e, char *in)
 {
     Store s;
     read_store(&s, t->inputs);
     refuse_unknown_inputs(&s, e);
     set_scalars(e, in, t->seed, 0, 0);
+    set_begins(e, in, true);
     for (int i = 0; i < e->inputs; i++) {
         const Stored *stored = find_stored(&s, e->input[i].name);
         if (stored) take_input(t->model, t->inputs, &e->input[i], stored, in);
-        else if (!is_scalar_role(e->input[i].role))
+        else if (!is_scalar_role(e->input[i].role) && e->input[i].role != LATHE_BEGINS)
             fail(EXIT_DATA, t->inputs, "input %s is missing; expected %s", e->input[i].name, input_names(e));
     }
     close_store(&s);

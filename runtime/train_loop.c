@@ -170,7 +170,7 @@ static void fill_arrays(Training *r)
     Trainer *t = r->t;
     void *params = r->memory.params;
     optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
-    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, params, &r->optimizer);
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
     else if (t->weights) load_saved_weights(t, t->weights, params);
     else init_parameters(t->model, (uint64_t)t->seed, params);
     advise(NULL);
@@ -209,8 +209,7 @@ static void open_run(Training *r)
              where);
     if (own) link_again(r);
     open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
-    r->saver =
-        open_saver(r->t, r->memory.params, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    r->saver = open_saver(r->t, &r->memory, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
     r->saved_at = seconds_now();
     free(folder);
     free(metrics);

@@ -48,7 +48,7 @@ NUMBER(keep_last, COUNT, 0, MANY, "train", "keep_last", "newest checkpoints kept
 NUMBER(log_every, COUNT, 0, MANY, "train", "log_every", "steps between progress lines; 0: by time")
 CHOICE(tokenizer, tokenizers, "bytes, chars, or a file or folder of one")
 NUMBER(val_fraction, REAL, 0, 1, "data", "val_fraction", "last part of the data, kept for evaluation")
-CHOICE(order, orders, "auto, windows (of text, from anywhere) or epochs (documents, shuffled)")
+CHOICE(order, orders, "auto, windows (of text, from anywhere), epochs (documents, shuffled) or contiguous (each row of the batch a stretch of the text)")
 CHOICE(documents, documents, "epochs: what a document of plain text is: file, blank, line or whole")
 NUMBER(shuffle_tokens, COUNT, 1, 1e9, "data", "shuffle_tokens", "epochs: tokens shuffled with each other")
 NUMBER(eval_tokens, COUNT, 1, 1e9, "data", "eval_tokens", "epochs: the most that an evaluation reads")

@@ -341,11 +341,21 @@ static void fill_arrays(Replay *r)
 {
     Trainer *t = r->t;
     optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
-    if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, r->memory.params, &r->optimizer);
+    if (r->checkpoint) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
     else if (t->weights) load_saved_weights(t, t->weights, r->memory.params);
     else init_parameters(t->model, (uint64_t)t->seed, r->memory.params);
     advise(NULL);
     check_parameters(t, r->memory.params);
+}
+
+/* What a step carries in is not among weights, but for one whose rows all begin. */
+static void check_carried(const Replay *r)
+{
+    if (!r->data.stretch || r->checkpoint || r->step % r->data.stretch == 0) return;
+    fail(EXIT_USAGE, NULL,
+         "%s carries states from step to step, and weights do not hold what step %lld begins with; give a checkpoint "
+         "before it instead (--checkpoint C), or neither: then all steps before it are run",
+         r->t->model->name, (long long)r->step + 1);
 }
 
 static void start_replay(Replay *r, Trainer *t)
@@ -357,6 +367,7 @@ static void start_replay(Replay *r, Trainer *t)
     check_memory(t);
     find_start(r);
     open_data(&r->data, t, true);
+    check_carried(r);
     rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
@@ -391,13 +402,21 @@ static char *tokenizer_option(const Trainer *t, const Data *d)
     return text_of(" --tokenizer %s", shell_word(word));
 }
 
+/* " --weights PATH"; where states are carried the newest checkpoint before it, or nothing: from the first step on. */
+static char *start_words(const Trainer *t, const char *path)
+{
+    int64_t step = model_carries(t->model) ? newest_checkpoint(run_folder(t), INT64_MAX) : -1;
+    if (!model_carries(t->model)) return text_of(" --weights %s", shell_word(path));
+    return step < 0 ? text_of("%s", "") : text_of(" --checkpoint %s", shell_word(checkpoint_path(run_folder(t), step)));
+}
+
 /* What came through a pipe is to be put into a file first, and all of it was trained on. */
 char *replay_words(const Trainer *t, const Data *d, const char *path, int64_t number)
 {
     const Lathe_model *m = t->model;
     bool pipe = d->epochs && d->epochs->order.once;
-    char *s = text_of("lathe replay %s --weights %s --step %lld --seed %d%s%s", m->rebuild ? m->rebuild : "MODEL.lua",
-                      shell_word(path), (long long)number, t->seed, data_settings(t), tokenizer_option(t, d));
+    char *s = text_of("lathe replay %s%s --step %lld --seed %d%s%s", m->rebuild ? m->rebuild : "MODEL.lua",
+                      start_words(t, path), (long long)number, t->seed, data_settings(t), tokenizer_option(t, d));
     if (pipe) return text_of("%s --val-fraction 0 --data FILE-WITH-WHAT-CAME-THROUGH-THE-PIPE", s);
     s = text_of("%s --data", s);
     for (int i = 0; i < t->data.n; i++) s = text_of("%s %s", s, shell_word(t->data.at[i]));

@@ -176,6 +176,7 @@ typedef struct Memory {
     char *base;
     int64_t bytes;
     void *params, *grads, *moments, *state; /* NULL where the command has no use for them */
+    char *carried;                          /* room for a copy of what train carries (train_carry.c); likewise */
     char *call;                             /* inputs, outputs, work of the entry called; shared by all entries */
     char *generation;                       /* beside the states, for those who write texts (train_decode.c, …) */
     int64_t call_bytes, generation_bytes;
@@ -474,11 +475,21 @@ void start_epochs(Epochs *e, const State *from);
 /* Ends the program (3) where the bytes are not those that the checkpoint was saved with. */
 void check_mark(const State *s, const char *file, const char *path, const void *at, size_t bytes);
 
+/* ------------------------------------------------------------------ train_carry.c: states from step to step */
+
+bool entry_carries(const Lathe_entry *e);
+bool model_carries(const Lathe_model *m); /* its entry train */
+void set_begins(const Lathe_entry *e, char *in, bool begins); /* all rows; where the entry asks for it */
+int64_t carried_bytes(const Lathe_model *m); /* 0 where nothing is carried */
+void copy_carried(const Lathe_model *m, char *to, const char *state);
+Store_writer *start_carried(const Lathe_model *m, const char *copy, const char *path, Fault *f); /* writes that copy */
+void load_carried(const Lathe_model *m, const Store *from, char *state); /* ends the program (3) where it does not fit */
+
 /* ------------------------------------------------------------------ train_checkpoint.c */
 
 typedef struct Saver Saver;
 enum { NOT_SAVED = -1 };
-Saver *open_saver(const Trainer *t, const void *params, const Optimizer *o, const Data *d, int metrics, int64_t saved);
+Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const Data *d, int metrics, int64_t saved);
 /* Starts saving in the background; takes the reference to state.  One that is under way is waited for first. */
 void begin_save(Saver *s, const Progress *p, json_t *state);
 /* Until the arrays may be changed; nothing where no save is under way.  s may be NULL. */
@@ -495,7 +506,7 @@ char *find_checkpoint(Trainer *t);
 /* Reads and checks state.json and tokenizer.json; if anything of it is damaged, the message names the one before. */
 void open_checkpoint(State *s, const char *checkpoint);
 void check_model(const Trainer *t, const char *checkpoint); /* whether its parameters are this model's, by name and shape */
-void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, void *params, const Optimizer *o);
+void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
 /* Parameters alone, checked where they lie in a checkpoint. */
 void load_saved_weights(const Trainer *t, const char *path, void *flat);
 

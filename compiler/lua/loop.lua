@@ -126,6 +126,7 @@ local scan_options = options.declare("nn.scan", {
   axis = { "integer", 1, "the axis of xs that is walked" },
   reverse = { "boolean", false, "whether from the last to the first" },
   lengths = { "tensor", none, "i32 [batch]: from there on a sample keeps its state and gives zeros" },
+  carry = { "boolean", false, "whether a batch begins with the state that the one before has ended with, where the text goes on" },
 })
 
 local function move_axis(x, from, to)
@@ -196,6 +197,25 @@ local function scan_decode(xs, h0, f, o)
   return results[1], table.unpack(ys, 1, results.n - 1)
 end
 
+-- Training and evaluation on a text that goes on, batch after batch: rows that do begin with the state kept from the call
+-- before, to which no gradient flows; others with h0.  Gives these states and the names under which the last are kept.
+local function carried_on(h0, o)
+  if o.reverse then fail("nn.scan: carry = true goes on where the text stopped, and reverse = true begins at its end") end
+  if o.lengths then fail("nn.scan: carry = true goes on where the text stopped, and with lengths rows end") end
+  local begun, names = flatten(h0, { names = {} }, "nn.scan: the state"), {}
+  if not core.carries() then return begun, names end
+  local begins = nn.ne(core.begins(), 0)
+  return mapped(begun, function(v, i)
+    if v.rank == 0 or v:size(0) ~= begins:size(0) then
+      fail("nn.scan: with carry = true each row of the batch has its own state, [batch %d, …], and this is %s", begins:size(0),
+        core.text(v))
+    end
+    local old
+    names[i], old = core.state(begun.names[i], v.shape, v)
+    return choose(begins, v, old)
+  end), names
+end
+
 -- Over time: h, y = f(x, h, t) for each slice x of xs; gives the last h and the ys, stacked along the same axis.
 function nn.scan(xs, h0, f, given)
   check_function("nn.scan(xs, h0, f)", f)
@@ -210,8 +230,9 @@ function nn.scan(xs, h0, f, given)
   if o.lengths then check_lengths(o.lengths, n) end
   local over_time = core.over_time(timed)
   if over_time and core.decoding() then return scan_decode(xs, h0, f, o) end
+  local begun, kept = flatten(h0, {}, "nn.scan: the state"), {}
+  if o.carry then begun, kept = carried_on(h0, o) end
   local l = core.loop("time", n, o.reverse, false)
-  local begun = flatten(h0, {}, "nn.scan: the state")
   local h = mapped(begun, function(v) return core.carry(l, v) end)
   local x = mapped(list, function(v) return core.loop_x(l, move_axis(v, o.axis, 0)) end)
   local results = scan_step(f, rebuild(xs, x), rebuild(h0, h), core.index(l), o.lengths)
@@ -221,6 +242,7 @@ function nn.scan(xs, h0, f, given)
     if over_time and o.reverse then return core.mixing(v, "nn.scan with reverse = true looks at later tokens") end
     return mixes and not over_time and core.mixing(v, "nn.scan walks along time and another axis at once") or v
   end)
+  for i, name in ipairs(kept) do core.state_next(name, core.result(l, i - 1, next[i])) end
   local last = mapped(next, function(v, i)
     local h = core.result(l, i - 1, v)
     return mixes and core.mixing(h, "the last state of nn.scan depends on the whole sequence") or h

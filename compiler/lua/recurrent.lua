@@ -64,7 +64,7 @@ local function walk(cell, o, x, start, suffix, reverse)
   local last, ys = nn.scan(x, start, function(xt, s)
     local new = cell.step(o, over_x(xt), over_h(s.h), s)
     return new, new.h
-  end, { reverse = reverse, lengths = o.lengths })
+  end, { reverse = reverse, lengths = o.lengths, carry = o.carry })
   return ys, last
 end
 
@@ -130,6 +130,7 @@ local function recurrent(kind, doc, cell, more)
     bidirectional = { "boolean", false, "whether each layer also walks from the end; results side by side, [B, T, 2H]" },
     start = { several and "table" or "tensor", none, "the first state, shaped like the last; default: zeros" },
     lengths = { "tensor", none, "i32 [batch]: samples end there (reverse: begin there); beyond it results are zero" },
+    carry = { "boolean", false, "training: a batch begins with the state that the one before has ended with (start: where none has)" },
   }
   for key, row in pairs(more or {}) do spec[key] = row end
   layer(kind, doc .. " over time, [B, T, I] -> [B, T, H], last state [layers (* 2), B, H]; names and layout of PyTorch's",
@@ -137,6 +138,9 @@ local function recurrent(kind, doc, cell, more)
       local o = setmetatable({}, { __index = given })
       o.start = given.start and (several and given.start or { [cell.state[1]] = given.start })
       check(kind, o)
+      if o.carry and o.bidirectional then
+        fail("nn.%s: carry = true goes on where the text stopped, and bidirectional = true begins at its end, too", kind)
+      end
       check_start(kind, cell, o, x)
       local states = {}
       for k = 0, o.layers - 1 do

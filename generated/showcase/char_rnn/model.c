@@ -935,6 +935,7 @@ static const Lathe_entry entries[] = {
 static const char *const knobs[][2] = {
     {"accumulate", "1"},
     {"batch", "32"},
+    {"carry", "false"},
     {"clip", "1.0"},
     {"dropout", "0.0"},
     {"eval_every", "250"},
@@ -965,11 +966,11 @@ static const Lathe_bytes planned[] = {
 
 const Lathe_model lathe_model = {
     .name = "char_rnn", .config = "default", .precision = "fp32",
-            .source_hash = "20861173f27f123b",
+            .source_hash = "d1fc2343a9e2c472",
     .needs = lathe_needs,
     .rebuild = "models/char_rnn.lua",
     .real = LATHE_F32, .batch = 32, .seq = 64, .vocab = 65,
-    .params = 7, .entries = 4, .states = 2, .knobs = 15, .categories = 10,
+    .params = 7, .entries = 4, .states = 2, .knobs = 16, .categories = 10,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Char_rnn_state),
     .parameter_count = 350593, .flat_elements = 350608,

@@ -25,7 +25,7 @@ typedef struct Char_rnn_params {
 } Char_rnn_params;
 _Static_assert(sizeof(Char_rnn_params) == 1402432, "the layout of the plan");
 
-/* Kept between calls of decode; zero at first. */
+/* Kept between calls; zero at first. */
 typedef struct Char_rnn_state {
     float lstm_c[1][HIDDEN];                                 /* char_rnn.lua:17 */
     float lstm_h[1][HIDDEN];                                 /* char_rnn.lua:17 */

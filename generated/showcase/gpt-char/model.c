@@ -1342,7 +1342,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "172862b6596f37ad",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "442c459228cd355e",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,

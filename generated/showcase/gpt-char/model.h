@@ -29,7 +29,7 @@ typedef struct Gpt_params {
 } Gpt_params;
 _Static_assert(sizeof(Gpt_params) == 3216384, "the layout of the plan");
 
-/* Kept between calls of decode; zero at first. */
+/* Kept between calls; zero at first. */
 typedef struct Gpt_state {
     float h_attn_keys[LAYERS][1][SEQ][HEADS][WIDTH / HEADS]; /* gpt.lua:18 */
     float h_attn_values[LAYERS][1][SEQ][HEADS][WIDTH / HEADS]; /* gpt.lua:18 */

@@ -1,0 +1,11 @@
+return {
+  config = { batch = 4, seq = 8, vocab = 16, width = 12, source_seq = 6, features = 3 },
+  decode = false,
+  forward = function(c, input)
+    local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width })
+    local _, y = nn.scan(x, nn.zeros { c.width }, function(x, h)
+      return h + x:mean(0), x
+    end, { carry = true })
+    return y:mean()
+  end,
+}
