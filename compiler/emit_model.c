@@ -144,8 +144,10 @@ static void say_param_table(Text *t, const Module *m)
                               braces(p->shape.rank, p->stride)));
         say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s), .decay = %s,", type,
                               param_text(p, "", zero), real, p->decay ? "true" : "false"));
-        say(t, "     .init = %s, .init_a = %s, .init_b = %s},\n", inits[p->init], number_text(p->init_a),
+        say(t, "     .init = %s, .init_a = %s, .init_b = %s", inits[p->init], number_text(p->init_a),
             number_text(p->init_b));
+        if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
+        say(t, "},\n");
     }
     say(t, "};\n\n");
 }

@@ -59,6 +59,7 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     p->init_a = luaL_optnumber(L, 4, 0);
     p->init_b = luaL_optnumber(L, 5, 0);
     p->decay = lua_isnoneornil(L, 6) ? own.rank >= 2 : lua_toboolean(L, 6);
+    p->zero_row = 1 + luaL_optinteger(L, 8, -1);
     if (count_places(export) != p->loops)
         user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export,
                    p->loops);
@@ -79,7 +80,8 @@ static void check_again(lua_State *L, const struct Known *k, Shape own)
                    k->param->where.line);
 }
 
-/* core.param(name, shape, init, a, b, decay, export): export nil: from the path */
+/* core.param(name, shape, init, a, b, decay, export, zero): export nil: from the path; zero: a row that is always zero
+ */
 static int param_call(lua_State *L)
 {
     if (!trace.graph) user_error(L, "parameters are made inside forward");

@@ -137,6 +137,7 @@ struct Param {
     Lathe_init init;
     double init_a, init_b;      /* see Lathe_init */
     bool decay;                 /* weight decay applies */
+    int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
     Where where;
     /* set by layout_parameters(): */
     int64_t offset;             /* elements, in each of the flat arrays */

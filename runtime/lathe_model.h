@@ -69,6 +69,7 @@ typedef struct Lathe_param {
     Lathe_init init;
     double init_a, init_b;
     bool decay;                 /* weight decay applies, where no group says otherwise */
+    int64_t zero_row;           /* 1 + the row of each copy that is zero, whatever is drawn or loaded; 0: none */
 } Lathe_param;
 
 /* Everything an entry touches; the trainer owns the memory. */

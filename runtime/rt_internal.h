@@ -21,6 +21,7 @@ const char *gemm_engine(void); /* the engine, or the vectors that ours was compi
  * parameter's export name with its copy numbers filled in, and the element's index inside that copy; on nothing else.
  * Padding is zeroed. */
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
+void clear_zero_rows(const Lathe_model *m, void *flat); /* after drawing or loading */
 
 /* Copies of a parameter (the product of its loop axes) and the elements of one. */
 int64_t copies_of_parameter(const Lathe_param *p);

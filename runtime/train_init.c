@@ -100,6 +100,18 @@ static void fill_chunk(void *flat, Lathe_dtype real, const Lathe_param *p, int64
     }
 }
 
+/* Rows count along the first axis that is no copy. */
+void clear_zero_rows(const Lathe_model *m, void *flat)
+{
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        if (!p->zero_row) continue;
+        int64_t width = copy_elements(p) / p->dim[p->loops], first = (p->zero_row - 1) * width;
+        for (int64_t copy = 0; copy < copies_of_parameter(p); copy++)
+            for (int64_t k = 0; k < width; k++) store(flat, m->real, copy_place(p, copy, first + k), &(double){0}, 1);
+    }
+}
+
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
 {
     clear_memory(flat, m->flat_elements * dtype_size(m->real));
@@ -116,4 +128,5 @@ void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
                        (int)(n - first < CHUNK ? n - first : CHUNK));
         }
     }
+    clear_zero_rows(m, flat);
 }

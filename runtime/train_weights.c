@@ -177,11 +177,11 @@ void load_weights(const Lathe_model *m, const char *path, void *flat)
 {
     static const char *const prefix[] = {""};
     Store s;
-    if (is_exchange(path)) {
-        load_exchange(m, path, flat);
-        return;
+    if (is_exchange(path)) load_exchange(m, path, flat);
+    else {
+        read_store(&s, path);
+        take_arrays(&(Wanted){m, 1, prefix, &flat, "F32 F64"}, &s);
+        close_store(&s);
     }
-    read_store(&s, path);
-    take_arrays(&(Wanted){m, 1, prefix, &flat, "F32 F64"}, &s);
-    close_store(&s);
+    clear_zero_rows(m, flat);
 }

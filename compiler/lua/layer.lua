@@ -12,12 +12,13 @@ function nn.init.normal(sd, mean) return { init = "normal", a = sd, b = mean or 
 -- Drawn evenly from low … high.
 function nn.init.uniform(low, high) return { init = "uniform", a = low, b = high } end
 
--- A parameter named inside the current scope.  init: a number, nn.init.normal(sd) or nn.init.uniform(low, high).
-local function param(name, shape, init, decay, export)
-  if init == 0 then return core.param(name, shape, "zeros", nil, nil, decay, export) end
-  if init == 1 then return core.param(name, shape, "ones", nil, nil, decay, export) end
-  if type(init) == "number" then return core.param(name, shape, "constant", init, nil, decay, export) end
-  return core.param(name, shape, init.init, init.a, init.b, decay, export)
+-- A parameter named inside the current scope.  init: a number, nn.init.normal(sd) or nn.init.uniform(low, high); zero: a row
+-- that is zero whatever is drawn or loaded.
+local function param(name, shape, init, decay, export, zero)
+  if init == 0 then return core.param(name, shape, "zeros", nil, nil, decay, export, zero) end
+  if init == 1 then return core.param(name, shape, "ones", nil, nil, decay, export, zero) end
+  if type(init) == "number" then return core.param(name, shape, "constant", init, nil, decay, export, zero) end
+  return core.param(name, shape, init.init, init.a, init.b, decay, export, zero)
 end
 
 local param_options = options.declare("nn.param", {

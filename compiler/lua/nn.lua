@@ -165,11 +165,19 @@ layer("embedding", "rows of a table, by ids", {
   width = { "integer", required, "extent of a row" },
   init = { "init", nn.init.normal(0.02), "of the table" },
   decay = { "boolean", none, "whether weight decay applies; default: yes" },
+  padding = { "integer", none, "an id whose row is zero and stays so" },
 }, function(self, o, ids)
+  local zero = o.padding
   if ids.dtype ~= "i32" then fail("nn.embedding: ids are i32, and these are %s", ids.dtype) end
-  local rows = param("weight", { o.rows, o.width }, o.init, o.decay)
+  if zero and (zero < 0 or zero >= o.rows) then fail("nn.embedding: padding is an id below rows = %d, and this is %d", o.rows, zero) end
+  local rows = param("weight", { o.rows, o.width }, o.init, o.decay, nil, zero)
+  local picked = rows:gather(ids, 0)
+  if zero then    -- it is zero; this keeps gradients from it, also those of a layer that shares the weight
+    picked = nn.where(nn.ne(ids, zero):unsqueeze(-1), picked, 0)
+    rows = nn.where(nn.ne(nn.iota(o.rows), zero):unsqueeze(-1), rows, 0)
+  end
   rawset(self, "weight", rows)
-  return rows:gather(ids, 0)
+  return picked
 end)
 
 layer("layernorm", "(x - mean) / sqrt(variance + eps) · weight + bias, over the last axis", {

@@ -94,6 +94,7 @@ static const Case cases[] = {
      3},
     {"library", "grad", "tests/models/library.lua", 4},
     {"library, accumulated", "train", "tests/models/library.lua --set smoothing=0 --set accumulate=2", 4},
+    {"rows of zeros", "grad", "tests/models/padding.lua", 6},
     {"copies in layers", "train", "tests/models/copies.lua --set accumulate=2", 4},
     {"copies of the same", "grad", "tests/models/copies.lua --set over=false", 4},
     {"copies without products", "grad", "tests/models/copies.lua --set dense=false", 4},
