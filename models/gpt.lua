@@ -82,8 +82,10 @@ return {
     pack = false,                       -- several short documents in a sequence, none of which sees another
     loss_on = "auto",                   -- "target": of pairs and chats no more than that counts
     optimizer = "adamw",                -- or "sgd"
+    schedule = "cosine",                -- or "constant"
+    decay_on = "matrices",              -- or "mlp": of mlp the biases, too, and not the positions
     lr = 1e-3, final_lr = 1e-4, warmup = 100, steps = 2000,
-    beta1 = 0.9, beta2 = 0.99, decay = 0.1, clip = 1.0, accumulate = 1,
+    beta1 = 0.9, beta2 = 0.99, decay = 0.1, clip = 1.0, clip_value = 0.0, accumulate = 1,
     eval_every = 250,
   },
 
@@ -111,6 +113,12 @@ return {
       layers = 6, heads = 8, width = 512, vocab = 16000, context = 512, batch = 16, seq = 256,
       tied = false, attention_bias = false, gelu = "tanh", init = "fan_in", lr = 3e-4, final_lr = 3e-5,
     },
+    -- the same trained as the first program did (which added up the gradients of its 16 sequences; here is their mean)
+    stream_sgd = {
+      layers = 6, heads = 8, width = 512, vocab = 16000, context = 512, batch = 16, seq = 256,
+      tied = false, attention_bias = false, gelu = "tanh", init = "fan_in",
+      optimizer = "sgd", schedule = "constant", lr = 1e-4, warmup = 0, decay = 0.01, decay_on = "mlp", clip = 0.0, clip_value = 5.0,
+    },
 
     -- GPT-2 with 124 million parameters
     gpt2 = {
@@ -123,6 +131,8 @@ return {
     assert(c.width % c.heads == 0, ("width %d must be a multiple of heads %d"):format(c.width, c.heads))
     assert(c.init == "gpt2" or c.init == "fan_in", "init is \"gpt2\" or \"fan_in\"")
     assert(c.optimizer == "adamw" or c.optimizer == "sgd", "optimizer is \"adamw\" or \"sgd\"")
+    assert(c.schedule == "cosine" or c.schedule == "constant", "schedule is \"cosine\" or \"constant\"")
+    assert(c.decay_on == "matrices" or c.decay_on == "mlp", "decay_on is \"matrices\" or \"mlp\"")
   end,
 
   forward = function(c, input)
@@ -148,8 +158,10 @@ return {
       optimizer = c.optimizer == "adamw"
         and optim.adamw { lr = c.lr, beta1 = c.beta1, beta2 = c.beta2, decay = c.decay }
         or optim.sgd { lr = c.lr, decay = c.decay },
-      schedule = optim.cosine { warmup = c.warmup, final_lr = c.final_lr },
-      steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
+      schedule = c.schedule == "cosine" and optim.cosine { warmup = c.warmup, final_lr = c.final_lr }
+        or optim.constant { warmup = c.warmup },
+      groups = c.decay_on == "mlp" and { { match = "h.*.mlp.*.bias", decay = true }, { match = "wpe.weight", decay = false } } or nil,
+      steps = c.steps, clip = c.clip, clip_value = c.clip_value, accumulate = c.accumulate, eval_every = c.eval_every,
     }
   end,
 

@@ -20,12 +20,25 @@ count 50799616 models/postnorm.lua --config large
 count 6829056 models/gpt.lua --config small
 count 70365184 models/gpt.lua --config large
 count 35549184 models/gpt.lua --config stream
+count 35549184 models/gpt.lua --config stream_sgd
 count 26929872 models/mu.lua --config large
 count 11574160 models/mu.lua --config small
 count 11739585 models/diffusion.lua
 count 11739585 models/diffusion.lua --config doubled
 count "$(llama 256 128 4 64 352 0)" models/llama.lua
 count "$(llama 10000 256 2 128 704 2560000)" models/llama.lua --config small
+
+# What decays in the first program's recipe: all but norms and positions.
+"$LATHE" build models/gpt.lua --config stream_sgd --set layers=1 --set width=16 --set vocab=50 --set seq=8 -o "$TMP/sgd" >"$TMP/log" 2>&1 ||
+    { cat "$TMP/log"; exit 1; }
+"$TMP/sgd/trainer" info >"$TMP/info"
+for kept in $(sed -n 's/^  \([a-z0-9_.]*\) .*(no decay)$/\1/p' "$TMP/info"); do
+    case $kept in wpe.weight | *ln_*) ;; *) echo "failed: $kept does not decay"; failed=1 ;; esac
+done
+[ "$(grep -c '(no decay)$' "$TMP/info")" = 7 ] || { echo "failed: six of norms and the positions do not decay"; grep decay "$TMP/info"; failed=1; }
+for is in 'optimizer *sgd' 'lr *0.0001' 'schedule *constant' 'warmup *0' 'decay *0.01' 'momentum *0' 'clip *0' 'clip_value *5'; do
+    grep -q "^  $is  " "$TMP/info" || { echo "failed: the recipe of stream_sgd has not: $is"; failed=1; }
+done
 
 # name [shape], sorted, of the weights that a trainer draws
 "$LATHE" build models/llama.lua --set layers=2 --set tied=false --set width=32 --set hidden=48 --set vocab=20 --set seq=8 -o "$TMP/model" \
