@@ -7,7 +7,7 @@
  *   then what the trainer knows of the model. */
 #include "model.h"
 
-/* wte_gather = wte_weight[tokens]      gpt.lua:131 wte      moves 789,504 bytes */
+/* wte_gather = wte_weight[tokens]      gpt.lua:141 wte      moves 789,504 bytes */
 KERNEL void make_wte_gather(float (*RESTRICT wte_gather)[WIDTH],
         const float (*RESTRICT wte_weight)[WIDTH], const int *RESTRICT tokens)
 {
@@ -18,7 +18,7 @@ KERNEL void make_wte_gather(float (*RESTRICT wte_gather)[WIDTH],
     }
 }
 
-/* h_add: add      gpt.lua:132      moves 819,200 bytes */
+/* h_add: add      gpt.lua:142      moves 819,200 bytes */
 KERNEL void add(float (*RESTRICT h_add)[SEQ][WIDTH],
         const float (*RESTRICT wte_gather)[SEQ][WIDTH], const float (*RESTRICT wpe_weight)[WIDTH])
 {
@@ -97,7 +97,7 @@ KERNEL void make_h_add(int from, int to, float (*RESTRICT h_add)[WIDTH],
             h_add[r][c] = h_add2[r][c] + c_proj_dot2[r][c];
 }
 
-/* ln_f_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:138 ln_f      moves 786,944 bytes */
+/* ln_f_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:148 ln_f      moves 786,944 bytes */
 KERNEL void ln_f(float (*RESTRICT ln_f_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
         const float *RESTRICT ln_f_weight)
 {
@@ -121,7 +121,7 @@ KERNEL void ln_f(float (*RESTRICT ln_f_mul)[WIDTH], const float (*RESTRICT h_add
 
 /* linear_cross_entropy_sub2, accuracy_cast,
  * linear_cross_entropy_sub: rmax, sub, exp, eq, where, cast, neg, sum, log, div, mul
- *     gpt.lua:142 linear_cross_entropy      moves 411,648 bytes */
+ *     gpt.lua:152 linear_cross_entropy      moves 411,648 bytes */
 KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entropy_sub)[VOCAB],
         float *RESTRICT linear_cross_entropy_sub2, float *RESTRICT accuracy_cast,
         const int *RESTRICT targets)
@@ -169,7 +169,7 @@ KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entr
     }
 }
 
-/* loss: sum, div      gpt.lua:142 linear_cross_entropy      moves 3,076 bytes */
+/* loss: sum, div      gpt.lua:152 linear_cross_entropy      moves 3,076 bytes */
 KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
         const float *RESTRICT linear_cross_entropy_sub2)
 {
@@ -180,7 +180,7 @@ KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
     *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
 }
 
-/* d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg      gpt.lua:138 ln_f
+/* d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg      gpt.lua:148 ln_f
  *     moves 1,180,672 bytes */
 KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_add)[WIDTH],
@@ -361,7 +361,7 @@ KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
             d_ln_1_weight[c] += d_h_ln_1_weight_partial[k][c];
 }
 
-/* d_wte_weight[tokens] += d_h_add, in order      gpt.lua:131 wte      moves 429,568 bytes */
+/* d_wte_weight[tokens] += d_h_add, in order      gpt.lua:141 wte      moves 429,568 bytes */
 KERNEL void wte_scatter_add_back(float (*RESTRICT d_wte_weight)[WIDTH],
         const float (*RESTRICT d_h_add)[WIDTH], const int *RESTRICT tokens)
 {
@@ -373,7 +373,7 @@ KERNEL void wte_scatter_add_back(float (*RESTRICT d_wte_weight)[WIDTH],
         }
 }
 
-/* d_wpe_weight: sum      gpt.lua:132 wpe      moves 425,984 bytes */
+/* d_wpe_weight: sum      gpt.lua:142 wpe      moves 425,984 bytes */
 KERNEL void wpe_sum_back(float *RESTRICT d_wpe_weight,
         float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
         const float (*RESTRICT d_h_add)[SEQ * WIDTH])
@@ -393,7 +393,7 @@ KERNEL void wpe_sum_back(float *RESTRICT d_wpe_weight,
 }
 
 /* linear_cross_entropy_sub, accuracy_cast: rmax, sub, exp, eq, where, cast, neg, sum, log
- *     gpt.lua:143 accuracy      moves 211,968 bytes */
+ *     gpt.lua:153 accuracy      moves 211,968 bytes */
 KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
         float *RESTRICT linear_cross_entropy_sub, float *RESTRICT accuracy_cast,
         const float (*RESTRICT linear_cross_entropy_dot)[VOCAB], const int *RESTRICT targets)
@@ -430,7 +430,7 @@ KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
     }
 }
 
-/* wte_gather = wte_weight[tokens]      gpt.lua:131 wte      moves 1,028 bytes */
+/* wte_gather = wte_weight[tokens]      gpt.lua:141 wte      moves 1,028 bytes */
 KERNEL void wte_gather_2(float *RESTRICT wte_gather, const float (*RESTRICT wte_weight)[WIDTH],
         int tokens)
 {
@@ -439,7 +439,7 @@ KERNEL void wte_gather_2(float *RESTRICT wte_gather, const float (*RESTRICT wte_
         wte_gather[c] = wte_weight[id][c];
 }
 
-/* h_add: add      gpt.lua:132      moves 1,536 bytes */
+/* h_add: add      gpt.lua:142      moves 1,536 bytes */
 KERNEL void add_2(float *RESTRICT h_add, const float *RESTRICT wte_gather,
         const float *RESTRICT wpe_gather)
 {
@@ -541,7 +541,7 @@ static const Lathe_gemm c_attn_matmul_back_shape = {.M = 768, .N = 128, .K = 384
         .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
 
 /* linear_cross_entropy_dot = ln_f_mul . linear_cross_entropy_matmul_packed
- *     gpt.lua:142 linear_cross_entropy */
+ *     gpt.lua:152 linear_cross_entropy */
 static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 768, .N = 65, .K = 128,
         .a_m = 128, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
 
@@ -1076,12 +1076,12 @@ static void run_decode(const Lathe_call *c)
 
 static const Lathe_param params[] = {
     {.name = "wte.weight", .export_name = "wte.weight",
-     .where = "models/gpt.lua:131", .rank = 2, .loops = 0,
+     .where = "models/gpt.lua:141", .rank = 2, .loops = 0,
      .dim = {65, 128}, .stride = {128, 1},
      .offset = offsetof(Gpt_params, wte_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
     {.name = "wpe.weight", .export_name = "wpe.weight",
-     .where = "models/gpt.lua:132", .rank = 2, .loops = 0,
+     .where = "models/gpt.lua:142", .rank = 2, .loops = 0,
      .dim = {64, 128}, .stride = {128, 1},
      .offset = offsetof(Gpt_params, wpe_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
@@ -1116,7 +1116,7 @@ static const Lathe_param params[] = {
      .offset = offsetof(Gpt_params, h[0].mlp_c_proj_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.0070710678118654745, .init_b = 0},
     {.name = "ln_f.weight", .export_name = "ln_f.weight",
-     .where = "models/gpt.lua:138", .rank = 1, .loops = 0,
+     .where = "models/gpt.lua:148", .rank = 1, .loops = 0,
      .dim = {128}, .stride = {1},
      .offset = offsetof(Gpt_params, ln_f_weight) / sizeof(float), .decay = false,
      .init = LATHE_ONES, .init_a = 0, .init_b = 0},
@@ -1145,9 +1145,9 @@ static const Lathe_tensor train_out[] = {
 static const Lathe_kernel train_kernels[] = {
     /* lap, name, formula, layer, line, flop, bytes, backward */
     {0, "make_wte_gather", "wte_gather = wte_weight[tokens]",
-     "wte", "gpt.lua:131", 0, 789504, false},
+     "wte", "gpt.lua:141", 0, 789504, false},
     {1, "add", "h_add: add",
-     "", "gpt.lua:132", 0, 819200, false},
+     "", "gpt.lua:142", 0, 819200, false},
     {3, "ln_1_to_c_attn_matmul", "panel by panel: c_attn_matmul_pack, ln_1, c_attn_matmul",
      "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
     {7, "attn_attention", "attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot",
@@ -1155,21 +1155,21 @@ static const Lathe_kernel train_kernels[] = {
     {8, "c_proj_matmul_to_h_add", "panel by panel: c_proj_matmul_pack, c_fc_matmul_pack, c_proj...",
      "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
     {18, "ln_f", "ln_f_mul: sum, div, sub, mul, add, rsqrt",
-     "ln_f", "gpt.lua:138", 0, 786944, false},
+     "ln_f", "gpt.lua:148", 0, 786944, false},
     {19, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = ln_f_mul . wte_weight",
-     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176, false},
+     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, false},
     {20, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
-     "linear_cross_entropy", "gpt.lua:142", 0, 411648, true},
+     "linear_cross_entropy", "gpt.lua:152", 0, 411648, true},
     {21, "linear_cross_entropy_matmul", "d_wte_weight = linear_cross_entropy_sub . ln_f_mul",
-     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176, true},
+     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
     {22, "linear_cross_entropy_div", "loss: sum, div",
-     "linear_cross_entropy", "gpt.lua:142", 0, 3076, false},
+     "linear_cross_entropy", "gpt.lua:152", 0, 3076, false},
     {23, "linear_cross_entropy_div", "accuracy: sum, div",
-     "accuracy", "gpt.lua:143", 0, 3076, false},
+     "accuracy", "gpt.lua:153", 0, 3076, false},
     {24, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
-     "linear_cross_entropy", "gpt.lua:142", 12779520, 626176, true},
+     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
     {25, "ln_f_back", "d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
-     "ln_f", "gpt.lua:138", 0, 1180672, true},
+     "ln_f", "gpt.lua:148", 0, 1180672, true},
     {27, "c_proj_matmul_back", "d_c_proj_dot2 = d_h_add . mlp_c_proj_weight",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
     {28, "mlp_c_fc_erf_back", "d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add",
@@ -1195,9 +1195,9 @@ static const Lathe_kernel train_kernels[] = {
     {41, "ln_1_h_back_sums", "d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqr...",
      "h.ln_1", "gpt.lua:17", 0, 16384, true},
     {42, "wte_scatter_add_back", "d_wte_weight[tokens] += d_h_add, in order",
-     "wte", "gpt.lua:131", 0, 429568, true},
+     "wte", "gpt.lua:141", 0, 429568, true},
     {43, "wpe_sum_back", "d_wpe_weight: sum",
-     "wpe", "gpt.lua:132", 0, 425984, true},
+     "wpe", "gpt.lua:142", 0, 425984, true},
 };
 static const Lathe_tensor grad_in[] = {
     {.name = "tokens", .role = LATHE_TOKENS, .dtype = LATHE_I32, .rank = 2, .dim = {12, 64},
@@ -1260,8 +1260,10 @@ static const char *const knobs[][2] = {
     {"beta2", "0.99"},
     {"bias", "false"},
     {"clip", "1.0"},
+    {"clip_value", "0.0"},
     {"context", "0"},
     {"decay", "0.1"},
+    {"decay_on", "matrices"},
     {"dropout", "0.0"},
     {"eval_every", "250"},
     {"final_lr", "0.0001"},
@@ -1274,6 +1276,7 @@ static const char *const knobs[][2] = {
     {"lr", "0.001"},
     {"optimizer", "adamw"},
     {"pack", "false"},
+    {"schedule", "cosine"},
     {"seq", "64"},
     {"steps", "2000"},
     {"tied", "true"},
@@ -1342,11 +1345,11 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "442c459228cd355e",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "ce077ef57189f596",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
-    .params = 9, .entries = 4, .states = 2, .knobs = 28, .categories = 10,
+    .params = 9, .entries = 4, .states = 2, .knobs = 31, .categories = 10,
     .param = params, .entry = entries, .state = states,
     .state_bytes = sizeof(Gpt_state),
     .parameter_count = 804096, .flat_elements = 804096,
