@@ -39,7 +39,7 @@ static const Flag flags[] = {
 };
 
 static const Command_line line = {
-    "data info", "data info FILE… [options]",
+    "data info", "FILE… [options]",
     "Says how many documents and tokens are in files, globs, folders or standard input (-), and how long they are.",
     flags, sizeof flags / sizeof *flags};
 
@@ -70,7 +70,7 @@ static void take_options(int argc, char **argv)
     if (wanted.stride > wanted.seq)
         fail(EXIT_USAGE, NULL, "--stride %lld: expected at most --seq, which is %lld", (long long)wanted.stride,
              (long long)wanted.seq);
-    if (wanted.paths.n == 0) fail(EXIT_USAGE, NULL, "data info needs files to read: lathe %s", line.usage);
+    if (wanted.paths.n == 0) fail(EXIT_USAGE, NULL, "data info needs files to read: lathe data info %s", line.usage);
 }
 
 /* ------------------------------------------------------------------ counting */
