@@ -245,9 +245,10 @@ def sum_of_least(all_times):
 def write_inputs(path, info):
     """Random ids for each input of the model; rows of full length."""
     draw = random.Random(1)
-    full = {"source_lengths": info.get("source_seq"), "lengths": info["seq"]}
+    inputs = info["entries"]["grad"]["inputs"]
+    full = {"source_lengths": inputs["source"]["shape"][-1] if "source" in inputs else 0, "lengths": info["seq"]}
     header, body = {}, b""
-    for name, x in info["entries"]["grad"]["inputs"].items():
+    for name, x in inputs.items():
         count = math.prod(x["shape"])
         ids = [full[name]] * count if name in full else [draw.randrange(info["vocab"]) for _ in range(count)]
         header[name] = {"dtype": "I32", "shape": x["shape"], "data_offsets": [len(body), len(body) + 4 * count]}

@@ -185,11 +185,11 @@ class PointerGenerator(nn.Module):
         self.encoder, self.decoder = Encoder(m), Decoder(m)
         self.out, self.p_gen = nn.Linear(features, m["vocab"]), nn.Linear(features, 1)
 
-    def forward(self, source, source_lengths, tokens, targets, lengths):
+    def forward(self, source, source_lengths, tokens, targets):
         memory, last = self.encoder(source, source_lengths)
         outside = torch.arange(source.shape[1]) >= source_lengths.unsqueeze(-1)
         features, attention = self.decoder(tokens, memory, outside, last)
-        counts = torch.arange(tokens.shape[1]) < lengths.unsqueeze(-1)
+        counts = targets >= 0
         wanted = targets.clamp(min=0)
         losses = F.cross_entropy(self.out(features).flatten(0, 1), wanted.flatten(), reduction="none").view_as(targets)
         p = torch.sigmoid(self.p_gen(features)).squeeze(-1)
