@@ -3,6 +3,7 @@
 #define LATHE_RT_H
 
 #include "lathe_model.h"
+#include "rt_gemm_shape.h"
 #include "rt_math.h"
 #include "rt_needs.h"
 #include <stddef.h>
@@ -54,14 +55,8 @@ extern void (*rt_lap)(int kernel);
 void forward_part(void);
 void backward_part(void);
 
-/* c[M][N] = a[M][K] · b[K][N] (+ c where add), element (i, j) of x at x[i · rs + j · cs]; one of rs and cs is 1.
- * `batch` products side by side, x moved by its own stride each; batch_dims describe up to 8 nested batch axes.
- * An element's bits depend on the extents alone, not on how threads share the work.  rt_gemm.c. */
-typedef struct Lathe_gemm {
-    int nbatch;
-    int64_t batch[LATHE_MAXRANK], a_batch[LATHE_MAXRANK], b_batch[LATHE_MAXRANK], c_batch[LATHE_MAXRANK];
-    int64_t M, N, K, a_m, a_k, b_k, b_n, c_m, c_n;
-} Lathe_gemm;
+/* c = a · b (+ c where add); rt_gemm_shape.h says of which elements.  An element's bits depend on the extents alone, not on how
+ * threads share the work.  rt_gemm.c. */
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 

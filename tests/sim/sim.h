@@ -22,6 +22,9 @@ enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
 extern "C" {
 void sim_order(Sim_order order, unsigned seed); /* in which blocks and threads run, from now on */
 const char *sim_report(void);                   /* what was said since it was last asked; "" if nothing */
+
+void fake_cublaslt_costs(double plain, double wide, double divided); /* what its algorithms take, in ms (fake_cublaslt.cc) */
+void fake_cublaslt_version(size_t version);
 }
 
 /* ---- between the halves */
@@ -43,6 +46,7 @@ Sim_moment sim_now(void);
 bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */
 uint32_t sim_first_block(void);                /* of this launch */
 bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx and the like */
+bool sim_on_device(const void *at, size_t bytes); /* all of them in one allocation, shared memory or constants */
 
 void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */
 

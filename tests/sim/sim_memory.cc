@@ -206,7 +206,7 @@ cudaError_t cudaFree(void *at)
     return at ? sim_refuse(cudaErrorInvalidValue, "cudaFree of what cudaMalloc has not given") : cudaSuccess;
 }
 
-static bool on_device(const void *at, size_t bytes)
+bool sim_on_device(const void *at, size_t bytes)
 {
     const Region *r = region_of((const char *)at);
     return r && (const char *)at + bytes <= r->end;
@@ -216,7 +216,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind 
 {
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    if (bytes && (to_device != on_device(to, bytes) || from_device != on_device(from, bytes)))
+    if (bytes && (to_device != sim_on_device(to, bytes) || from_device != sim_on_device(from, bytes)))
         return sim_refuse(cudaErrorInvalidValue, "cudaMemcpy of %zu bytes: a pointer is not on the side that it says", bytes);
     memcpy(to, from, bytes);
     return cudaSuccess;
@@ -224,7 +224,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind 
 
 cudaError_t cudaMemset(void *at, int value, size_t bytes)
 {
-    if (!on_device(at, bytes)) return sim_refuse(cudaErrorInvalidValue, "cudaMemset of %zu bytes outside the device", bytes);
+    if (!sim_on_device(at, bytes)) return sim_refuse(cudaErrorInvalidValue, "cudaMemset of %zu bytes outside the device", bytes);
     memset(at, value, bytes);
     return cudaSuccess;
 }

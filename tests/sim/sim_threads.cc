@@ -100,7 +100,7 @@ static struct {
     std::mt19937 random;
 } sim;
 
-bool sim_running(void) { return sim.now >= 0; }
+bool sim_running(void) { return sim.threads && sim.now >= 0; } /* not before main, where `now` is not set yet */
 uint32_t sim_first_block(void) { return sim.first_block; }
 
 bool sim_own_memory(const void *at)

@@ -133,7 +133,7 @@ typedef enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice
 } cudaMemcpyKind;
 typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
-typedef struct Sim_stream *cudaStream_t;
+typedef struct CUstream_st *cudaStream_t;
 typedef struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;

@@ -1,0 +1,275 @@
+/* cuda_gemm.cu: products of generated code in terms of cuBLASLt: layouts, batches, epilogues.
+ *
+ * The library's matrices are column-major.  A row-major c[M][N] is its c', so it multiplies c' = b' · a': its A is our b, its
+ * rows are our columns (`exchanged`).  Where c itself lies by columns it multiplies as we say.  One batch axis, the longest, is
+ * the library's; over the others the host loops. */
+#include "cuda_gemm.h"
+
+#include <cublasLt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ state and failures */
+
+static struct {
+    cublasLtHandle_t handle;
+    void *workspace;
+    size_t workspace_bytes;
+    char failure[512];
+} gemm;
+
+static void fail(const Cuda_gemm *g, const char *what, cublasStatus_t status)
+{
+    if (gemm.failure[0]) return;
+    snprintf(gemm.failure, sizeof gemm.failure, "%s: %s: %s", g ? g->name : "cuBLASLt", what, cublasLtGetStatusName(status));
+}
+
+const char *cuda_gemm_failure(void) { return gemm.failure[0] ? gemm.failure : NULL; }
+
+bool cuda_gemm_start(void *workspace, size_t bytes)
+{
+    gemm.failure[0] = 0;
+    gemm.workspace = workspace;
+    gemm.workspace_bytes = bytes;
+    cublasStatus_t status = cublasLtCreate(&gemm.handle);
+    if (status != CUBLAS_STATUS_SUCCESS) fail(NULL, "cublasLtCreate", status);
+    return status == CUBLAS_STATUS_SUCCESS;
+}
+
+void cuda_gemm_stop(void)
+{
+    if (gemm.handle) cublasLtDestroy(gemm.handle);
+    gemm.handle = NULL;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+static const struct Numbers {
+    cudaDataType in, out, scale;
+    cublasComputeType_t compute;
+    int in_bytes, out_bytes;
+} numbers_of[] = {
+    /* GEMM_F32 */ {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 4, 4},
+    /* GEMM_TF32 */ {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4},
+    /* GEMM_F64 */ {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 8, 8},
+    /* GEMM_BF16 */ {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2},
+    /* GEMM_F16 */ {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2},
+    /* GEMM_BF16_TO_F32 */ {CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 4},
+    /* GEMM_F16_TO_F32 */ {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 4},
+};
+
+/* ------------------------------------------------------------------ layouts */
+
+/* x[rows][columns], element (i, j) at i · row + j · column, as the library stores it: by columns, or turned, its transpose
+ * by columns.  Where both would do (a vector) it is one column. */
+typedef struct Stored {
+    bool fits, turned;
+    int64_t rows, columns, ld; /* as stored */
+} Stored;
+
+static Stored stored(int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+    bool upright = rows == 1 || row == 1, turned = columns == 1 || column == 1;
+    if (upright && turned) turned = rows == 1;
+    if (turned) return {true, true, columns, rows, rows > 1 ? row : columns};
+    return {upright, false, rows, columns, columns > 1 ? column : rows};
+}
+
+/* A product as the library has it; `longest`: its batch axis, or -1. */
+typedef struct Layouts {
+    bool exchanged;
+    Stored a, b, d; /* the library's A, B, D */
+    int longest;
+} Layouts;
+
+static int longest_axis(const Lathe_gemm *s)
+{
+    int longest = -1;
+    for (int i = 0; i < s->nbatch; i++) {
+        bool forward = s->a_batch[i] >= 0 && s->b_batch[i] >= 0 && s->c_batch[i] >= 0;
+        if (forward && s->batch[i] > (longest < 0 ? 1 : s->batch[longest])) longest = i;
+    }
+    return longest;
+}
+
+static Layouts layouts_of(const Cuda_gemm *g)
+{
+    const Lathe_gemm *s = &g->shape;
+    Stored upright = stored(s->M, s->N, s->c_m, s->c_n), exchanged = stored(s->N, s->M, s->c_n, s->c_m);
+    Layouts l = {exchanged.fits && !exchanged.turned, {}, {}, {}, longest_axis(s)};
+    l.d = l.exchanged ? exchanged : upright;
+    Stored a = l.exchanged ? stored(s->K, s->M, s->a_k, s->a_m) : stored(s->M, s->K, s->a_m, s->a_k);
+    Stored b = l.exchanged ? stored(s->N, s->K, s->b_n, s->b_k) : stored(s->K, s->N, s->b_k, s->b_n);
+    l.a = l.exchanged ? b : a;
+    l.b = l.exchanged ? a : b;
+    return l;
+}
+
+/* ------------------------------------------------------------------ plans */
+
+/* A product with operands at multiples of `align` bytes. */
+typedef struct Gemm_plan {
+    Layouts layouts;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatmulAlgo_t algo;
+    int align;
+} Gemm_plan;
+
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        cublasStatus_t status = call;                                                                                  \
+        if (status != CUBLAS_STATUS_SUCCESS) {                                                                         \
+            fail(g, #call, status);                                                                                    \
+            return false;                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+/* `apart`: from one product's matrix to the next one's, of `batch`. */
+static bool make_layout(const Cuda_gemm *g, cublasLtMatrixLayout_t *layout, cudaDataType type, const Stored *x, int64_t batch,
+                        int64_t apart)
+{
+    int32_t count = (int32_t)batch;
+    MUST(cublasLtMatrixLayoutCreate(layout, type, (uint64_t)x->rows, (uint64_t)x->columns, x->ld));
+    if (batch == 1) return true;
+    MUST(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+    MUST(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart));
+    return true;
+}
+
+static bool make_layouts(const Cuda_gemm *g, Gemm_plan *p)
+{
+    const Layouts *l = &p->layouts;
+    const Lathe_gemm *s = &g->shape;
+    const struct Numbers *n = &numbers_of[g->numbers];
+    int64_t batch = l->longest < 0 ? 1 : s->batch[l->longest];
+    int64_t a = l->longest < 0 ? 0 : s->a_batch[l->longest], b = l->longest < 0 ? 0 : s->b_batch[l->longest];
+    int64_t c = l->longest < 0 ? 0 : s->c_batch[l->longest];
+    return make_layout(g, &p->a, n->in, &l->a, batch, l->exchanged ? b : a) &&
+           make_layout(g, &p->b, n->in, &l->b, batch, l->exchanged ? a : b) &&
+           make_layout(g, &p->d, n->out, &l->d, batch, c);
+}
+
+static bool make_desc(const Cuda_gemm *g, Gemm_plan *p)
+{
+    const struct Numbers *n = &numbers_of[g->numbers];
+    int32_t a = p->layouts.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, b = p->layouts.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    MUST(cublasLtMatmulDescCreate(&p->desc, n->compute, n->scale));
+    MUST(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a));
+    MUST(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b));
+    return true;
+}
+
+static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPreference_t wish)
+{
+    static const cublasLtMatmulPreferenceAttributes_t operands[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    uint64_t bytes = gemm.workspace_bytes;
+    const struct Numbers *n = &numbers_of[g->numbers];
+    MUST(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+    for (int i = 0; i < 4; i++) {
+        uint32_t align = (uint32_t)(p->align ? p->align : i < 2 ? n->in_bytes : n->out_bytes);
+        MUST(cublasLtMatmulPreferenceSetAttribute(wish, operands[i], &align, sizeof align));
+    }
+    return true;
+}
+
+/* The one that the library holds to be the fastest. */
+static bool choose(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPreference_t wish)
+{
+    cublasLtMatmulHeuristicResult_t result;
+    int found = 0;
+    if (!prefer(g, p, wish)) return false;
+    MUST(cublasLtMatmulAlgoGetHeuristic(gemm.handle, p->desc, p->a, p->b, p->d, p->d, wish, 1, &result, &found));
+    p->algo = result.algo;
+    return true;
+}
+
+static bool choose_first(const Cuda_gemm *g, Gemm_plan *p)
+{
+    cublasLtMatmulPreference_t wish;
+    MUST(cublasLtMatmulPreferenceCreate(&wish));
+    bool chosen = choose(g, p, wish);
+    cublasLtMatmulPreferenceDestroy(wish);
+    return chosen;
+}
+
+static void free_plan(Gemm_plan *p)
+{
+    if (p->desc) cublasLtMatmulDescDestroy(p->desc);
+    if (p->a) cublasLtMatrixLayoutDestroy(p->a);
+    if (p->b) cublasLtMatrixLayoutDestroy(p->b);
+    if (p->d) cublasLtMatrixLayoutDestroy(p->d);
+    free(p);
+}
+
+void cuda_gemm_forget(Cuda_gemm *g)
+{
+    for (Gemm_plan *&p : g->plan) {
+        if (p) free_plan(p);
+        p = NULL;
+    }
+}
+
+static Gemm_plan *plan_of(Cuda_gemm *g, bool wide)
+{
+    Gemm_plan **at = &g->plan[wide ? 0 : 1];
+    if (*at) return *at;
+    Gemm_plan *p = (Gemm_plan *)calloc(1, sizeof *p);
+    if (!p) {
+        fail(g, "its descriptors", CUBLAS_STATUS_ALLOC_FAILED);
+        return NULL;
+    }
+    p->layouts = layouts_of(g);
+    p->align = wide ? 16 : 0;
+    if (make_layouts(g, p) && make_desc(g, p) && choose_first(g, p)) return *at = p;
+    free_plan(p);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ calls */
+
+/* Whether all of the products' matrices lie at multiples of 16 bytes (those of the library's batch it knows itself). */
+static bool is_wide(const Cuda_gemm *g, const void *c, const void *a, const void *b, const void *vector, const void *aux)
+{
+    const Lathe_gemm *s = &g->shape;
+    const struct Numbers *n = &numbers_of[g->numbers];
+    uintptr_t bits = (uintptr_t)c | (uintptr_t)a | (uintptr_t)b | (uintptr_t)vector | (uintptr_t)aux;
+    for (int i = 0; i < s->nbatch; i++)
+        bits |= (uintptr_t)((s->a_batch[i] | s->b_batch[i]) * n->in_bytes | s->c_batch[i] * n->out_bytes);
+    return bits % 16 == 0;
+}
+
+static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, cudaStream_t stream)
+{
+    static const float one_f32 = 1, zero_f32 = 0;
+    static const double one_f64 = 1, zero_f64 = 0;
+    bool f64 = g->numbers == GEMM_F64;
+    const void *one = f64 ? (const void *)&one_f64 : &one_f32, *zero = f64 ? (const void *)&zero_f64 : &zero_f32;
+    MUST(cublasLtMatmul(gemm.handle, p->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
+                        add ? one : zero, c, p->d, c, p->d, &p->algo, gemm.workspace, gemm.workspace_bytes, stream));
+    return true;
+}
+
+/* Over the batch axes from number `axis` on that are not the library's. */
+static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char *c, const char *a, const char *b, bool add,
+                         cudaStream_t stream)
+{
+    const Lathe_gemm *s = &g->shape;
+    const struct Numbers *n = &numbers_of[g->numbers];
+    if (axis == s->nbatch) return multiply(g, p, c, a, b, add, stream);
+    int64_t times = axis == p->layouts.longest ? 1 : s->batch[axis];
+    for (int64_t i = 0; i < times; i++)
+        if (!multiply_all(g, p, axis + 1, c + i * s->c_batch[axis] * n->out_bytes, a + i * s->a_batch[axis] * n->in_bytes,
+                          b + i * s->b_batch[axis] * n->in_bytes, add, stream))
+            return false;
+    return true;
+}
+
+void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector, void *aux)
+{
+    if (gemm.failure[0]) return;
+    const Gemm_plan *p = plan_of(g, is_wide(g, c, a, b, vector, aux));
+    if (p) multiply_all(g, p, 0, (char *)c, (const char *)a, (const char *)b, add, stream);
+}

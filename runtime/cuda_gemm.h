@@ -1,0 +1,57 @@
+/* cuda_gemm.h: matrix products of generated CUDA: what gemm_f32 of lathe_rt.h is on a CPU, by cuBLASLt.
+ *
+ *     static Cuda_gemm fc_product = {"fc_matmul: gpt.lua:31 layer.mlp.fc", GEMM_F32, GEMM_END_NONE, {…}};
+ *     cuda_gemm(&fc_product, c, a, b, false, stream);
+ *
+ * What the library needs to know of a product is worked out at its first call and kept in it.  A call allocates nothing on
+ * the device, never waits, and may be captured.  All products share a workspace: they run in one stream at a time.
+ * What goes wrong (our mistake, or a broken installation) is kept until cuda_gemm_failure asks; calls after it do nothing. */
+#ifndef CUDA_GEMM_H
+#define CUDA_GEMM_H
+
+#include "rt_gemm_shape.h"
+#include <cuda_runtime.h>
+
+/* What a and b hold, and c (and vector and aux).  Sums run in fp32, F64's in fp64. */
+typedef enum Gemm_numbers {
+    GEMM_F32,           /* as IEEE has it */
+    GEMM_TF32,          /* fp32 in memory, multiplied with 10 bits of mantissa */
+    GEMM_F64,
+    GEMM_BF16,
+    GEMM_F16,
+    GEMM_BF16_TO_F32,   /* a and b bf16, c fp32: gradients of weights */
+    GEMM_F16_TO_F32
+} Gemm_numbers;
+
+/* What follows the product before c is stored.  vector[N] and aux[M][N] (its rows aux_m apart) are of c's type, c_n is 1, nbatch
+ * 0.  GELU is the tanh form.  With END_SUM_* vector is no operand but a second result. */
+typedef enum Gemm_end {
+    GEMM_END_NONE,
+    GEMM_END_BIAS,          /* c + vector */
+    GEMM_END_BIAS_GELU,     /* aux = c + vector, which the derivative wants; gelu(aux).  Not where add */
+    GEMM_END_GELU_BACK,     /* c · gelu'(aux).  Not where add */
+    GEMM_END_SUM_A,         /* vector[m] = Σ_k a[m][k] */
+    GEMM_END_SUM_B          /* vector[n] = Σ_k b[k][n] */
+} Gemm_end;
+
+typedef struct Cuda_gemm {
+    const char *name;       /* for messages: the kernel and its Lua line */
+    Gemm_numbers numbers;
+    Gemm_end end;
+    Lathe_gemm shape;
+    int64_t aux_m;
+    struct Gemm_plan *plan[2];  /* for operands at multiples of 16 bytes; for others.  NULL until they are met */
+} Cuda_gemm;
+
+/* Before the first product; workspace: on the device, at a multiple of 256 bytes.  false: cuda_gemm_failure says why. */
+bool cuda_gemm_start(void *workspace, size_t bytes);
+void cuda_gemm_stop(void);
+const char *cuda_gemm_failure(void);    /* the first; NULL: none */
+
+/* c (+)= a · b, ended as g says, in the stream. */
+void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector = NULL,
+               void *aux = NULL);
+
+void cuda_gemm_forget(Cuda_gemm *g);    /* what was worked out for it: after cuda_gemm_stop */
+
+#endif
