@@ -21,6 +21,7 @@ enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
 /* `UNROLL for (…)`: four elements side by side become one access of 16 bytes where the arrays are ALIGNED; what a thread
  * keeps of its row stays in registers. */
 #ifdef __CUDACC__
+#define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) char name##_bytes[]; T *const name = (T *)name##_bytes
 #define UNROLL     _Pragma("unroll")
 #define ALIGNED(x) x = (decltype(x))__builtin_assume_aligned(x, 16)
 #else

@@ -3,6 +3,7 @@
 #define LATHE_RT_H
 
 #include "lathe_model.h"
+#include "rt_attention.h"
 #include "rt_gemm_shape.h"
 #include "rt_math.h"
 #include "rt_needs.h"
@@ -103,35 +104,7 @@ int panel_rows(int rows, int unit, int most);
 LATHE_MATMULS(float, f32)
 LATHE_MATMULS(double, f64)
 
-/* rt_attention.c: softmax(scale · q · kT) · v for each head, tile by tile (nothing of size T × S is made), and its derivative.
- *
- *     q [batch…][T][H][D]   k [batch…][S][G][D]   v [batch…][S][G][E]   o [batch…][T][H][E]   lse [batch…][H][T]
- *     p [batch…][H][T][S]
- *
- * q_turns [batch…][T][D] and k_turns [batch…][S][D] (of q's type; pointers that are not NULL): rotary positions.  The halves (x, y)
- * of q and k are turned to (x · c - y · s, y · c + x · s), (c, s) being the halves of a turn, and d_q and d_k turned back.
- *
- * H / G heads share a key.  Query t stands at i = offset + t among the keys and sees key s where s <= i (causal),
- * s > i - window (window > 0), s < lengths[batch] and q_segments[t] == k_segments[s] (pointers that are not NULL).  A query
- * that sees nothing yields o = 0, lse = -1e30 and no gradient.  keep > 0: dropout; the weight of (h, t, s) is dropped
- * where philox_word(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, is below the threshold, and grows by
- * `keep` elsewhere.  D and E are at most LATHE_MAX_HEAD.  Results that are NULL are not made; p, the weights before dropout, 0
- * where a key is not seen, is made again from lse for those who ask for it (attention_weights).
- *
- * Online softmax (Milakov, Gimelshein 2018; Dao 2023, FlashAttention-2).  Work is divided by extents alone. */
-typedef struct Lathe_heads {    /* strides in elements; along the width: 1 */
-    int64_t batch[LATHE_MAXRANK], time, head;
-} Lathe_heads;
-typedef struct Lathe_attention {
-    int nbatch;
-    int64_t batch[LATHE_MAXRANK], T, S, H, G, D, E;
-    double scale, keep;
-    uint32_t threshold;
-    bool causal;
-    int64_t window;
-    Lathe_heads q, k, v, o, lse, p, d_o, d_q, d_k, d_v;
-    Lathe_heads lengths, q_segments, k_segments, q_turns, k_turns, row, base;
-} Lathe_attention;
+/* rt_attention.c: attention and its derivative; rt_attention.h says what they compute. */
 typedef struct Lathe_masks {    /* NULL instead of one: all of it zero */
     int offset;
     const int *lengths, *q_segments, *k_segments;

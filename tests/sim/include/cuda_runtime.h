@@ -18,7 +18,9 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __shared__   static __attribute__((section("sim_shared")))
 #define __constant__ static __attribute__((section("sim_constant")))
 #define DYNAMIC_SHARED(T, name) T *const name = (T *)sim_dynamic_shared()
