@@ -178,6 +178,18 @@ void emit_rows(Function *f, const Kernel *k);  /* emit_rows.c */
 void emit_index(Function *f, const Kernel *k); /* emit_index.c */
 int merge_axes(Function *f, int n, View **views, int nviews, int last);
 bool worth_threads(int64_t elements, int work);
+int64_t space_size(const Function *f, const int *axes, int n); /* emit_axes.c: of the space that those axes span */
+char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
+/* The index of the i-th of them, from the element's number in that space; and `const int t = i % SEQ;` for all that a
+ * use needs. */
+char *index_in(const Function *f, const int *axes, int n, int i, const char *number);
+void say_indices(Function *f, const int *axes, int n, const char *number);
+
+/* emit_threads.c: the parts of a CUDA kernel; a row shorter than SHORT is one thread's.  As in lathe_cuda.cuh. */
+enum { WARP = 32, THREADS = 256, SHORT = 16 };
+void begin_part(Function *f);
+void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
+const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);

@@ -123,3 +123,43 @@ int merge_axes(Function *f, int n, View **views, int nviews, int last)
     name_axes(f, n);
     return n;
 }
+
+/* ------------------------------------------------------------------ indices from a number */
+
+static bool axis_matters(const Function *f, int j)
+{
+    for (int i = 0; i < f->uses.n; i++) {
+        const View *v = &f->uses.at[i].view;
+        if (v->stride[j] || (v->guarded && (v->low[j] > 0 || v->high[j] < f->axis[j].extent))) return true;
+    }
+    return false;
+}
+
+int64_t space_size(const Function *f, const int *axes, int n)
+{
+    int64_t size = 1;
+    for (int i = 0; i < n; i++) size *= f->axis[axes[i]].extent;
+    return size;
+}
+
+char *space_text(const Function *f, const int *axes, int n)
+{
+    Text t = {0};
+    for (int i = 0; i < n; i++)
+        if (f->axis[axes[i]].extent > 1) say(&t, "%s%s", t.n ? " * " : "", factor(f->axis[axes[i]].count));
+    return t.n ? t.at : "1";
+}
+
+char *index_in(const Function *f, const int *axes, int n, int i, const char *number)
+{
+    int64_t below = space_size(f, axes + i + 1, n - i - 1);
+    const char *quotient = below == 1 ? number : format("%s / %lld", number, (long long)below);
+    return format(i ? "%s %% %s" : "%s", quotient, in_parentheses(f->axis[axes[i]].count));
+}
+
+void say_indices(Function *f, const int *axes, int n, const char *number)
+{
+    for (int i = 0; i < n; i++)
+        if (f->axis[axes[i]].extent > 1 && axis_matters(f, axes[i]))
+            line(&f->w, "const int %s = %s;", f->axis[axes[i]].name, index_in(f, axes, n, i, number));
+}

@@ -23,7 +23,7 @@ static void say_steps(Text *t, Kernel *const *kernels, int n, int depth, Emitted
         if (k->kind == REPEAT) {
             say(t, " *%*s%d times:\n", 3 + 4 * depth, "", (int)k->loop->trip);
             say_steps(t, k->body.at, k->body.n, depth + 1, tally);
-        } else if (k->kind == ROWS) {
+        } else if (k->kind != GEMM && k->kind != ATTENTION) {
             const char *call = call_text(k);
             say(t, " *%*s%.*s\n", 3 + 4 * depth, "", (int)strcspn(call, "("), call);
             tally->here++;

@@ -1,60 +1,14 @@
-/* emit_index.c: kernels that address by ids or walk along an axis, as loops: gather, scatter, overwrite, argmax,
- * cumsum, topk.  Ids are in range: they are checked where data enters.
- *
- * The axes of gather and its kin: batch, before (the axis), ids, after, and last the picked axis itself, whose index is
- * written `id` inside the ids' loops. */
-#include "emit.h"
+/* emit_index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, cumsum, topk:
+ * what is the same for every target.  Ids are in range: they are checked where data enters.  emit_index_loops.c puts
+ * loops around it, emit_index_threads.c CUDA's threads. */
+#include "emit_index.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ nests */
-
-static void open_axis(Function *f, int j, const char *mark)
-{
-    Axis *a = &f->axis[j];
-    if (same(a->now, "0")) return;
-    open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
-}
-
-/* Threads share the outermost loop; inside, the innermost one has independent iterations. */
-static const char *mark_of(const Function *f, bool *parallel, bool *threaded, int j, bool innermost)
-{
-    if (f->axis[j].extent == 1) return "";
-    if (!*parallel) return innermost && *threaded ? "EACH " : "";
-    *parallel = false;
-    *threaded = true;
-    return "PARALLEL ";
-}
-
-static void close_axis(Function *f, int j)
-{
-    if (!same(f->axis[j].now, "0")) close_block(&f->w);
-}
-
-static bool loops_over(const Function *f, const View *v, int j) { return f->axis[j].extent > 1 && v->stride[j] != 0; }
-
-/* One statement for each element of a view, over its axes in the order given. */
-static void each_element(Function *f, const int *order, int n, bool parallel,
-                         const char *(*statement)(Function *, void *), void *user)
-{
-    bool threaded = false;
-    for (int i = 0; i < n; i++) open_axis(f, order[i], mark_of(f, &parallel, &threaded, order[i], i == n - 1));
-    line(&f->w, "%s;", statement(f, user));
-    for (int i = n; i-- > 0;) close_axis(f, order[i]);
-}
-
-static void begin(Function *f) { open_block(&f->w, "%s", ""); }
-static void end(Function *f) { close_block(&f->w); }
-
 /* ------------------------------------------------------------------ by ids */
 
-typedef struct Picking {
-    int batch, before, ids, after, id; /* numbers of axes; the axis `id` is the last */
-    View x, y, by;                     /* of the addressed tensor, the other one, and the ids, over the axes */
-    View old;                          /* of what an overwrite starts from; else x */
-    int ux, uy, uby;
-} Picking;
+bool loops_over(const Function *f, const View *v, int j) { return f->axis[j].extent > 1 && v->stride[j] != 0; }
 
 /* x, and old (NULL: x again): the tensors with the picked axis; y: the one of the ids' shape in its place. */
 static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand *x, const Operand *ids,
@@ -81,19 +35,20 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
     f->axis[n].name = "v";
     if (rest) f->axis[n - 1].name = "c";
     g->id = merge_axes(f, n + 1, views, COUNT_OF(views), n) - 1;
-    g->batch = g->before = g->ids = g->after = 0;
+    g->batch = g->ids = g->after = 0;
     for (int j = 0; j < g->id; j++)
-        if (loops_over(f, &g->by, j) && !loops_over(f, &g->x, j)) g->ids++;
+        if (f->axis[j].extent > 1 && !loops_over(f, &g->x, j)) g->ids++; /* x is written where that matters */
         else if (!g->ids) g->batch++;
         else g->after++;
 }
 
-/* const int id = ids[…]; after the loops that it depends on */
-static void declare_id(Function *f, const Picking *g)
+void declare_id(Function *f, const Picking *g)
 {
     line(&f->w, "const int id = %s;", value_at(f, g->uby).text);
     f->axis[g->id].now = "id";
 }
+
+void forget_id(Function *f, const Picking *g) { f->axis[g->id].now = f->axis[g->id].name; }
 
 /* Is id among the words of an expression?  Not so in hidden[r]. */
 static bool mentions_id(const char *text)
@@ -105,109 +60,46 @@ static bool mentions_id(const char *text)
     return false;
 }
 
-static int last_axis_of_ids(const Function *f, const Picking *g)
+void say_picked(Function *f, const Picking *g, bool y_is_result, bool add)
 {
-    int last = -1;
-    for (int j = 0; j < g->id; j++)
-        if (loops_over(f, &g->by, j)) last = j;
-    return last;
-}
-
-static void picking_nest(Function *f, const Picking *g, bool parallel, bool threaded, bool y_is_result, bool add)
-{
-    int at = last_axis_of_ids(f, g);
-    if (at < 0) declare_id(f, g);
-    for (int j = 0; j < g->id; j++) {
-        open_axis(f, j, mark_of(f, &parallel, &threaded, j, j == g->id - 1 && j > at));
-        if (j == at) declare_id(f, g);
-    }
     const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
     const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
     if (!mentions_id(y) && !mentions_id(x)) line(&f->w, "(void)id;"); /* all entries are one */
     DType t = (y_is_result ? &g->y : &g->x)->buffer->dtype;
     line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
-    for (int j = g->id; j-- > 0;) close_axis(f, j);
-    f->axis[g->id].now = f->axis[g->id].name;
 }
 
-static int64_t space_size(const Function *f, int n)
+int axes_of_x(const Picking *g, int *axes)
 {
-    int64_t size = 1;
-    for (int j = 0; j < n; j++) size *= f->axis[j].extent;
-    return size;
+    int n = 0;
+    for (int j = 0; j < g->batch; j++) axes[n++] = j;
+    axes[n++] = g->id;
+    for (int j = g->batch + g->ids; j < g->id; j++) axes[n++] = j;
+    return n;
 }
+
+const char *first_value(Function *f, const Picking *g) { return g->uold < 0 ? "0" : value_at(f, g->uold).text; }
 
 static void emit_gather(Function *f, const Kernel *k)
 {
-    Picking g;
+    Picking g = {.add = k->writes.at[0].add, .uold = -1};
     set_picking(f, &g, k, &k->reads.at[0], &k->reads.at[1], &k->writes.at[0], NULL);
     g.uy = add_use(f, g.y, true);
     g.ux = add_use(f, g.x, false);
     g.uby = add_use(f, g.by, false);
     fit_args(f);
-    begin(f);
-    picking_nest(f, &g, worth_threads(space_size(f, g.id), 1), false, true, k->writes.at[0].add);
-    end(f);
-}
-
-typedef struct Fill {
-    int to, from;
-} Fill;
-
-static const char *zero_statement(Function *f, void *user) { return format("%s = 0", element(f, ((Fill *)user)->to)); }
-
-static const char *copy_statement(Function *f, void *user)
-{
-    Fill *c = user;
-    return format("%s = %s", element(f, c->to), value_at(f, c->from).text);
-}
-
-/* Over all of x: batch and before, the picked axis, after. */
-static void over_x(Function *f, const Picking *g, const char *(*statement)(Function *, void *), Fill fill)
-{
-    int order[MAXRANK], n = 0;
-    int64_t size = 1;
-    for (int j = 0; j < g->batch; j++) order[n++] = j;
-    order[n++] = g->id;
-    for (int j = g->batch + g->ids; j < g->id; j++) order[n++] = j;
-    for (int i = 0; i < n; i++) size *= f->axis[order[i]].extent;
-    each_element(f, order, n, worth_threads(size, 1), statement, &fill);
-}
-
-enum { SLICE = 32 }; /* columns of a scatter that one thread adds up */
-
-/* The ids run in order; threads share what lies beside them: batches, or slices of the last axis. */
-static void ordered_nest(Function *f, Picking *g, bool add)
-{
-    bool worth = worth_threads(space_size(f, g->id), 1);
-    if (g->batch > 0 || !worth || !g->after || f->axis[g->id - 1].extent % SLICE) {
-        picking_nest(f, g, worth && g->batch > 0, false, false, add);
-        return;
-    }
-    Axis *c = &f->axis[g->id - 1];
-    const char *k = new_name(&f->names, "k");
-    open_block(&f->w, "PARALLEL for (int %s = 0; %s < %s; %s += %d)", k, k, c->count, k, SLICE);
-    Axis whole = *c;
-    c->now = format("%s + %s", k, c->name);
-    c->count = format("%d", SLICE);
-    picking_nest(f, g, false, true, false, add);
-    *c = whole;
-    close_block(&f->w);
+    options.target->index->gather(f, &g);
 }
 
 static void emit_scatter(Function *f, const Kernel *k)
 {
-    Picking g;
-    bool add = k->writes.at[0].add;
+    Picking g = {.add = k->writes.at[0].add, .uold = -1};
     set_picking(f, &g, k, &k->writes.at[0], &k->reads.at[1], &k->reads.at[0], NULL);
     g.ux = add_use(f, g.x, true);
     g.uy = add_use(f, g.y, false);
     g.uby = add_use(f, g.by, false);
     fit_args(f);
-    begin(f);
-    if (!add) over_x(f, &g, zero_statement, (Fill){g.ux, 0});
-    ordered_nest(f, &g, true);
-    end(f);
+    options.target->index->scatter(f, &g);
 }
 
 static bool same_place(const View *a, const View *b)
@@ -221,28 +113,18 @@ static bool same_place(const View *a, const View *b)
 
 static void emit_overwrite(Function *f, const Kernel *k)
 {
-    Picking g;
+    Picking g = {.uold = -1};
     const Operand *old = &k->reads.at[0], *new = &k->writes.at[0];
-    bool in_place = same_place(&old->view, &new->view);
     set_picking(f, &g, k, new, &k->reads.at[1], &k->reads.at[2], old);
     g.ux = add_use(f, g.x, true);
-    int from = in_place ? -1 : add_use(f, g.old, false);
+    if (!same_place(&old->view, &new->view)) g.uold = add_use(f, g.old, false);
     g.uy = add_use(f, g.y, false);
     g.uby = add_use(f, g.by, false);
     fit_args(f);
-    begin(f);
-    if (!in_place) over_x(f, &g, copy_statement, (Fill){g.ux, from});
-    ordered_nest(f, &g, false);
-    end(f);
+    options.target->index->overwrite(f, &g);
 }
 
 /* ------------------------------------------------------------------ along an axis */
-
-typedef struct Along {
-    int rows, axis;
-    View x, y[2];
-    int ux, uy[2];
-} Along; /* y: without the axis, or of another extent */
 
 static void set_along(Function *f, Along *a, const Kernel *k, bool y_has_axis, int ny)
 {
@@ -267,76 +149,62 @@ static void set_along(Function *f, Along *a, const Kernel *k, bool y_has_axis, i
     fit_args(f);
 }
 
-static void open_rows(Function *f, const Along *a, int work)
+/* The first of the largest; starts from element 0. */
+static void row_argmax(Function *f, Along *a, const Kernel *k)
 {
-    bool parallel = worth_threads(space_size(f, a->rows + 1), work);
-    begin(f);
-    for (int j = 0; j < a->rows; j++) {
-        open_axis(f, j, parallel && f->axis[j].extent > 1 ? "PARALLEL " : "");
-        if (f->axis[j].extent > 1) parallel = false;
-    }
-}
-
-static void close_rows(Function *f, const Along *a)
-{
-    for (int j = a->rows; j-- > 0;) close_axis(f, j);
-    end(f);
+    Axis *c = &f->axis[a->axis];
+    (void)k;
+    line(&f->w, "int best = 0;");
+    if (c->extent == 1) return;
+    open_block(&f->w, "for (int %s = %s; %s < %s; %s)", c->name, a->first ? a->first : "1", c->name, c->count,
+               a->step ? a->step : format("%s++", c->name));
+    char *here = within(value_at(f, a->ux), PLUS);
+    c->now = "best";
+    line(&f->w, "if (%s > %s) best = %s;", here, within(value_at(f, a->ux), PLUS), c->name);
+    close_block(&f->w);
 }
 
 static void emit_argmax(Function *f, const Kernel *k)
 {
-    Along a;
+    Along a = {0};
     push(&f->names, "best");
     set_along(f, &a, k, false, 1);
-    open_rows(f, &a, 2);
-    Axis *c = &f->axis[a.axis];
-    line(&f->w, "int best = 0;");
-    if (c->extent > 1) {
-        open_block(&f->w, "for (int %s = 1; %s < %s; %s++)", c->name, c->name, c->count, c->name);
-        char *here = within(value_at(f, a.ux), PLUS);
-        c->now = "best";
-        line(&f->w, "if (%s > %s) best = %s;", here, within(value_at(f, a.ux), PLUS), c->name);
-        close_block(&f->w);
-    }
-    line(&f->w, "%s = best;", element(f, a.uy[0]));
-    close_rows(f, &a);
+    options.target->index->largest(f, &a, row_argmax, k);
 }
 
-static void emit_cumsum(Function *f, const Kernel *k)
+static void row_cumsum(Function *f, Along *a, const Kernel *k)
 {
-    Along a;
-    push(&f->names, "sum");
-    set_along(f, &a, k, true, 1);
-    open_rows(f, &a, 2);
-    Axis *c = &f->axis[a.axis];
+    Axis *c = &f->axis[a->axis];
     line(&f->w, "%s sum = 0;", c_type(k->node->dtype));
     if (k->node->ints[1])
         open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
     else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     if (c->extent == 1) c->now = "0";
-    const char *x = value_at(f, a.ux).text;
+    const char *x = value_at(f, a->ux).text;
     line(&f->w, may_wrap(k->node) ? "sum = add_i32(sum, %s);" : "sum += %s;", x);
-    line(&f->w, "%s = sum;", element(f, a.uy[0]));
+    line(&f->w, "%s = sum;", element(f, a->uy[0]));
     close_block(&f->w);
-    close_rows(f, &a);
+}
+
+static void emit_cumsum(Function *f, const Kernel *k)
+{
+    Along a = {0};
+    push(&f->names, "sum");
+    set_along(f, &a, k, true, 1);
+    options.target->index->rows(f, &a, row_cumsum, 2, k);
 }
 
 /* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
-static void emit_topk(Function *f, const Kernel *k)
+static void row_topk(Function *f, Along *a, const Kernel *k)
 {
-    Along a;
-    static const char *const own[] = {"top", "id", "at", "found", "x"};
-    for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
-    set_along(f, &a, k, true, k->writes.n);
-    Axis *c = &f->axis[a.axis];
+    Axis *c = &f->axis[a->axis];
     const char *type = c_type(k->node->dtype);
     long long many = (long long)k->node->ints[1];
     Writer *w = &f->w;
-    open_rows(f, &a, (int)many);
     line(w, "%s top[%lld];", type, many);
     line(w, "int id[%lld], found = 0;", many);
     open_block(w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
-    line(w, "const %s x = %s;", type, value_at(f, a.ux).text);
+    line(w, "const %s x = %s;", type, value_at(f, a->ux).text);
     line(w, "int at = found < %lld ? found++ : %lld;", many, many - 1);
     line(w, "if (at == %lld && found == %lld && %s >= %lld && !(x > top[at])) continue;", many - 1, many, c->name,
          many);
@@ -350,9 +218,17 @@ static void emit_topk(Function *f, const Kernel *k)
     c->now = "at";
     open_block(w, "for (int at = 0; at < %lld; at++)", many);
     for (int i = 0; i < k->writes.n; i++)
-        line(w, "%s = %s[at];", element(f, a.uy[i]), k->writes.at[i].node->ints[0] ? "id" : "top");
+        line(w, "%s = %s[at];", element(f, a->uy[i]), k->writes.at[i].node->ints[0] ? "id" : "top");
     close_block(w);
-    close_rows(f, &a);
+}
+
+static void emit_topk(Function *f, const Kernel *k)
+{
+    Along a = {0};
+    static const char *const own[] = {"top", "id", "at", "found", "x"};
+    for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
+    set_along(f, &a, k, true, k->writes.n);
+    options.target->index->rows(f, &a, row_topk, (int)k->node->ints[1], k);
 }
 
 void emit_index(Function *f, const Kernel *k)

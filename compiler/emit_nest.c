@@ -3,6 +3,7 @@
  *
  * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
  * partial results for each block of rows, added up in order at the end. */
+#include "emit_index.h"
 #include "emit_rows.h"
 
 #include <string.h>
@@ -260,8 +261,10 @@ const Target target_cpu = {.name = "cpu",
                            .column_blocks = 32,
                            .narrow = 64,
                            .panels = true,
+                           .packs = true,
                            .by_value = true,
                            .call = "",
                            .first_argument = "",
                            .words = no_words,
-                           .rows = nest_of_loops};
+                           .rows = nest_of_loops,
+                           .index = &index_loops};

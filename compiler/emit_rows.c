@@ -174,26 +174,11 @@ char *row_count_text(const Rows *r)
     return t.at;
 }
 
-static bool axis_matters(const Function *f, int j)
-{
-    for (int i = 0; i < f->uses.n; i++) {
-        const View *v = &f->uses.at[i].view;
-        if (v->stride[j] || (v->guarded && (v->low[j] > 0 || v->high[j] < f->axis[j].extent))) return true;
-    }
-    return false;
-}
-
 void row_indices(Rows *r, const char *row)
 {
-    Function *f = r->f;
-    int64_t below = row_count(r);
-    for (int j = 0; r->rows > 1 && j < r->rows; j++) {
-        Axis *a = &f->axis[j];
-        below /= a->extent;
-        if (!axis_matters(f, j)) continue;
-        const char *quotient = below == 1 ? row : format("%s / %lld", row, (long long)below);
-        line(&f->w, j ? "const int %s = %s %% %s;" : "const int %s = %s;", a->name, quotient, in_parentheses(a->count));
-    }
+    int axes[MAXRANK];
+    for (int j = 0; j < r->rows; j++) axes[j] = j;
+    if (r->rows > 1) say_indices(r->f, axes, r->rows, row);
 }
 
 /* Found by node, in the order of phases. */

@@ -6,17 +6,18 @@
  * rows has two stages: each block of threads takes a block of rows, whose teams add up in shared memory (one that is a
  * whole block: in the partial itself) and then in order to a partial result; a second kernel adds the partials up in
  * order.  Nothing depends on when threads run: the same bits every time. */
+#include "emit_index.h"
 #include "emit_rows.h"
 
 #include <string.h>
 
-/* As in lathe_cuda.cuh; shared memory is what a block has without asking for more. */
-enum { WARP = 32, THREADS = 256, BESIDE = 4, SHORT = 16, LONG = 1024, SHARED = 48 * 1024 };
+/* Shared memory is what a block has without asking for more. */
+enum { BESIDE = 4, LONG = 1024, SHARED = 48 * 1024 };
 
 /* ------------------------------------------------------------------ counting */
 
 /* n as blocks of so many; "BATCH * SEQ * WIDTH / 4". */
-static const char *blocks_of(const char *n, const char *by) { return format("CEIL_DIV(%s, %s)", n, by); }
+const char *blocks_of(const char *n, const char *by) { return format("CEIL_DIV(%s, %s)", n, by); }
 
 static const char *quarter(const Rows *r, const char *count)
 {
@@ -440,16 +441,24 @@ static const char *all_blocks(Rows *r)
 
 /* ------------------------------------------------------------------ the parts of a kernel */
 
-static void part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
+void begin_part(Function *f)
 {
-    Function *f = r->f;
-    int names = f->names.n;
     f->w = (Writer){0};
     open_block(&f->w, "%s", "");
-    const char *blocks = body(r);
+}
+
+void end_part(Function *f, const char *suffix, const char *remark, const char *blocks)
+{
     close_block(&f->w);
     push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at}));
-    f->names.n = names;
+}
+
+static void part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
+{
+    int names = r->f->names.n;
+    begin_part(r->f);
+    end_part(r->f, suffix, remark, body(r));
+    r->f->names.n = names;
 }
 
 static void threads(Rows *r)
@@ -481,4 +490,5 @@ const Target target_cuda = {.name = "cuda",
                             .call = "launch_",
                             .first_argument = "stream",
                             .words = words,
-                            .rows = threads};
+                            .rows = threads,
+                            .index = &index_threads};

@@ -327,10 +327,12 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     int64_t column_blocks;      /* at most so many blocks of column partials */
     int64_t narrow;             /* an inner axis below it may become one with the rows of plain maps */
     bool panels;                /* kernels may run panel by panel */
+    bool packs;                 /* products in a loop read what was packed before it */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     void (*rows)(struct Rows *);                    /* what runs over a ROWS kernel's space: loops, or threads */
+    const struct Index_nests *index;                /* emit_index.h: likewise, of the index kinds */
 } Target;
 
 extern const Target target_cpu, target_cuda;

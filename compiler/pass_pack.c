@@ -152,5 +152,5 @@ void pass_pack(Program *p, const Desc *d)
 {
     (void)d;
     Nest around = {0};
-    if (!options.no_pack) p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
+    if (!options.no_pack && options.target->packs) p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
 }

@@ -71,6 +71,49 @@ BLOCK_END(block_max_i32, int, max_i32, warp_max_i32)
 #undef WARP_END
 #undef BLOCK_END
 
+/* ---- index kernels; every thread of the warp or block calls them */
+
+/* Of the lanes' largest elements and where they are, where the first of the largest is; lanes without a larger one than
+ * the row's element 0 say that. */
+#define WARP_FIRST(name, T)                                                                                            \
+    DEVICE int name(T x, int at)                                                                                       \
+    {                                                                                                                  \
+        for (int apart = WARP / 2; apart > 0; apart /= 2) {                                                            \
+            const T other = __shfl_xor_sync(ALL_LANES, x, apart);                                                      \
+            const int other_at = __shfl_xor_sync(ALL_LANES, at, apart);                                                \
+            const bool better = other > x || (other == x && other_at < at);                                            \
+            x = better ? other : x;                                                                                    \
+            at = better ? other_at : at;                                                                               \
+        }                                                                                                              \
+        return at;                                                                                                     \
+    }
+WARP_FIRST(warp_first_f32, float)
+WARP_FIRST(warp_first_f64, double)
+WARP_FIRST(warp_first_i32, int)
+#undef WARP_FIRST
+
+DEVICE bool block_any(bool holds) { return block_max_i32(holds); }
+
+/* The values of the threads for which it holds, in the order of threads; returns how many.  The first barrier: others
+ * may still read the list before this one. */
+DEVICE int block_list(bool holds, int value, int *list)
+{
+    __shared__ int of_warp[WARPS];
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const unsigned lanes = __ballot_sync(ALL_LANES, holds);
+    __syncthreads();
+    if (lane == 0) of_warp[warp] = __popc(lanes);
+    __syncthreads();
+    int at = __popc(lanes & ((1u << lane) - 1)), all = 0;
+    for (int w = 0; w < WARPS; w++) {
+        if (w < warp) at += of_warp[w];
+        all += of_warp[w];
+    }
+    if (holds) list[at] = value;
+    __syncthreads();
+    return all;
+}
+
 /* ---- launching: what goes wrong stays with the runtime until cudaGetLastError asks */
 
 template <class... Parameters, class... Arguments>

@@ -47,10 +47,13 @@ static void add_pair(Both *b, const Kernel *k, const Program *p)
     push(&b->pairs, ((Pair){k, p, call, {0}}));
 }
 
+/* Is it a kernel of threads, and no call of a library or loop? */
+static bool has_threads(const Kernel *k) { return k->kind == ROWS || (k->kind >= GATHER && k->kind <= TOPK); }
+
 static void add_pairs(Both *b, const Program *p, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (kernels[i]->kind == ROWS) add_pair(b, kernels[i], p);
+        if (has_threads(kernels[i])) add_pair(b, kernels[i], p);
         if (kernels[i]->kind == REPEAT) add_pairs(b, p, kernels[i]->body.at, kernels[i]->body.n);
     }
 }
@@ -203,13 +206,21 @@ static void free_blocks(Run *r)
     r->blocks.n = r->iterations.n = 0;
 }
 
+/* How many ids there are where the kernel addresses by ids. */
+static int64_t most_ids(const Kernel *k)
+{
+    if (k->kind != GATHER && k->kind != SCATTER && k->kind != OVERWRITE) return 16;
+    const Operand *x = k->kind == SCATTER ? &k->writes.at[0] : &k->reads.at[0];
+    return min64(16, x->view.shape.dim[k->node->ints[0]]);
+}
+
 /* Numbers above a quarter, of which everything has a logarithm and a root; or of both signs. */
-static void fill(const Block *b, bool positive, Rng *r)
+static void fill(const Block *b, const Kernel *k, bool positive, Rng *r)
 {
     Lathe_dtype type = (Lathe_dtype[]){LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64}[b->root->dtype];
     for (int64_t i = 0; i < b->bytes / dtype_bytes(b->root->dtype); i++) {
         double x = positive ? 0.25 + fabs(normal(r)) : normal(r);
-        if (type == LATHE_I32) x = (double)below(r, 16);
+        if (type == LATHE_I32) x = (double)below(r, most_ids(k));
         if (type == LATHE_BOOL) x = (double)below(r, 2);
         set_element(type, b->first, i, x);
     }
@@ -335,7 +346,7 @@ static void run_pair(const Both *b, int number, bool positive, const char *model
     arguments_of(&r, p, &p->cuda, true, rng);
     void **for_c = arguments_of(&r, p, &p->c, false, rng), **for_cuda = arguments_of(&r, p, &p->cuda, true, rng);
     for (int i = 0; i < r.blocks.n; i++) {
-        fill(&r.blocks.at[i], positive, rng);
+        fill(&r.blocks.at[i], p->kernel, positive, rng);
         memcpy(r.blocks.at[i].c, r.blocks.at[i].first, (size_t)r.blocks.at[i].bytes);
     }
     b->call(number, for_c);
@@ -374,7 +385,7 @@ const char *first_complaint(const Both *b, const Device *d, Rng *rng)
     for (int i = 0; i < b->pairs.n; i++) {
         Run r = {.device = d};
         void **arguments = arguments_of(&r, &b->pairs.at[i], &b->pairs.at[i].cuda, true, rng);
-        for (int k = 0; k < r.blocks.n; k++) fill(&r.blocks.at[k], true, rng);
+        for (int k = 0; k < r.blocks.n; k++) fill(&r.blocks.at[k], b->pairs.at[i].kernel, true, rng);
         launch(&r, i, arguments);
         const char *report = copy_string(r.device->report());
         free_blocks(&r);

@@ -1,5 +1,5 @@
-/* harness_cuda.h: emitted CUDA in tests: a module's ROWS kernels as CUDA text in the simulator (tests/sim) and as C, on the
- * same random memory. */
+/* harness_cuda.h: emitted CUDA in tests: a module's ROWS and index kernels as CUDA text in the simulator (tests/sim) and
+ * as C, on the same random memory. */
 #ifndef HARNESS_CUDA_H
 #define HARNESS_CUDA_H
 

@@ -1,0 +1,249 @@
+/* emit_index_threads.c: index kernels as CUDA threads.
+ *
+ * A gather is a map: a thread an element.  What ids may send to one place comes in the order of the ids, so that it has
+ * the same bits every time, the CPU's: a block of threads takes one id.  Of a scatter it looks back for an equal one,
+ * in which case that block does the work, and else adds up all that follow; of an overwrite it looks ahead for a later
+ * one that would win.  Ids in a text repeat soon, so that most blocks end after a glance. */
+#include "emit_index.h"
+
+/* ------------------------------------------------------------------ a thread an element */
+
+/* Indices of the axes, from the number of the thread; those that are beyond leave. */
+static const char *thread_indices(Function *f, const int *axes, int n)
+{
+    const char *all = space_text(f, axes, n), *thread = "blockIdx.x * THREADS + threadIdx.x";
+    int only = -1, many = 0;
+    for (int i = 0; i < n; i++)
+        if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
+    if (!many) {
+        line(&f->w, "if (threadIdx.x > 0) return;");
+        return "1";
+    }
+    const char *number = many == 1 ? f->axis[only].name : new_name(&f->names, "i");
+    line(&f->w, "const int %s = %s;", number, thread);
+    line(&f->w, "if (%s >= %s) return;", number, all);
+    if (many > 1) say_indices(f, axes, n, number);
+    return blocks_of(all, "THREADS");
+}
+
+static void gather_ids(Function *f, Picking *g)
+{
+    int axes[MAXRANK];
+    for (int j = 0; j < g->id; j++) axes[j] = j;
+    begin_part(f);
+    const char *blocks = thread_indices(f, axes, g->id);
+    declare_id(f, g);
+    say_picked(f, g, true, g->add);
+    forget_id(f, g);
+    end_part(f, "", NULL, blocks);
+}
+
+/* x's elements before the ids' turn. */
+static void start_x(Function *f, const Picking *g)
+{
+    int axes[MAXRANK], names = f->names.n, n = axes_of_x(g, axes);
+    begin_part(f);
+    const char *blocks = thread_indices(f, axes, n);
+    line(&f->w, "%s = %s;", element(f, g->ux), first_value(f, g));
+    end_part(f, "_start", g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
+    f->names.n = names;
+}
+
+/* ------------------------------------------------------------------ a block an id */
+
+typedef struct Ids { /* the axes of the ids as one, and what stands for the index in it */
+    int axes[MAXRANK], n;
+    const char *count;
+} Ids;
+
+static Ids ids_of(const Function *f, const Picking *g)
+{
+    Ids s = {.n = g->ids};
+    for (int i = 0; i < g->ids; i++) s.axes[i] = g->batch + i;
+    s.count = space_text(f, s.axes, s.n);
+    return s;
+}
+
+/* Its indices are worked out where they stand. */
+static void set_id_number(Function *f, const Ids *s, const char *number)
+{
+    for (int i = 0; i < s->n; i++)
+        if (f->axis[s->axes[i]].extent > 1) f->axis[s->axes[i]].now = index_in(f, s->axes, s->n, i, number);
+}
+
+/* const int r = blockIdx.x / SEQ, t = blockIdx.x % SEQ; returns the second, the number among the ids. */
+static const char *block_indices(Function *f, const Picking *g, const Ids *s)
+{
+    int batch[MAXRANK];
+    for (int j = 0; j < g->batch; j++) batch[j] = j;
+    int64_t ids = space_size(f, s->axes, s->n);
+    const char *t = ids == 1 ? "0" : s->n == 1 ? f->axis[s->axes[0]].name : new_name(&f->names, "n");
+    if (space_size(f, batch, g->batch) == 1) {
+        if (ids > 1) line(&f->w, "const int %s = blockIdx.x;", t);
+    } else {
+        if (ids > 1) line(&f->w, "const int %s = blockIdx.x %% %s;", t, in_parentheses(s->count));
+        for (int j = 0; j < g->batch; j++) {
+            const char *number = ids > 1 ? format("blockIdx.x / %lld", (long long)ids) : "blockIdx.x";
+            if (f->axis[j].extent > 1)
+                line(&f->w, "const int %s = %s;", f->axis[j].name, index_in(f, batch, g->batch, j, number));
+        }
+    }
+    set_id_number(f, s, t);
+    return t;
+}
+
+static const char *blocks_of_ids(const Function *f, const Picking *g)
+{
+    int axes[MAXRANK];
+    for (int j = 0; j < g->batch + g->ids; j++) axes[j] = j;
+    return space_text(f, axes, g->batch + g->ids);
+}
+
+/* The elements beside, shared among the threads. */
+static int open_after(Function *f, const Picking *g)
+{
+    int axes[MAXRANK] = {0}, only = -1, many = 0;
+    for (int j = 0; j < g->after; j++) {
+        axes[j] = g->batch + g->ids + j;
+        if (f->axis[axes[j]].extent > 1) only = axes[j], many++;
+    }
+    if (!many) {
+        open_block(&f->w, "if (threadIdx.x == 0)");
+        return f->w.depth;
+    }
+    const char *c = many == 1 ? f->axis[only].name : new_name(&f->names, "i");
+    open_block(&f->w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c, c, space_text(f, axes, g->after), c);
+    if (many > 1) say_indices(f, axes, g->after, c);
+    return f->w.depth;
+}
+
+static void scatter_in_order(Function *f, Picking *g)
+{
+    Writer *w = &f->w;
+    Ids s = ids_of(f, g);
+    const char *e = new_name(&f->names, "e"), *from = new_name(&f->names, "from");
+    const char *same = new_name(&f->names, "same"), *n = new_name(&f->names, "many");
+    bool several = space_size(f, s.axes, s.n) > 1;
+    if (several) line(w, "__shared__ int %s[THREADS];", same);
+    const char *t = block_indices(f, g, &s);
+    declare_id(f, g);
+    if (!several) {
+        open_after(f, g);
+        say_picked(f, g, false, true);
+        close_block(w);
+        return;
+    }
+    open_block(w, "for (int %s = %s - 1; %s >= 0; %s -= THREADS)", from, t, from, from);
+    line(w, "const int %s = %s - (int)threadIdx.x;", e, from);
+    set_id_number(f, &s, e);
+    line(w, "if (block_any(%s >= 0 && %s == id)) return;", e, within(value_at(f, g->uby), PLUS));
+    close_block(w);
+    open_block(w, "for (int %s = %s; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+    line(w, "const int %s = %s + threadIdx.x;", e, from);
+    line(w, "const int %s = block_list(%s < %s && %s == id, %s, %s);", n, e, s.count, within(value_at(f, g->uby), PLUS),
+         e, same);
+    const char *k = new_name(&f->names, "k");
+    int outer = open_after(f, g);
+    open_block(w, "for (int %s = 0; %s < %s; %s++)", k, k, n, k);
+    set_id_number(f, &s, format("%s[%s]", same, k));
+    say_picked(f, g, false, true);
+    close_block(w);
+    must(w->depth == outer);
+    close_block(w);
+    close_block(w);
+}
+
+static void overwrite_by_last(Function *f, Picking *g)
+{
+    Writer *w = &f->w;
+    Ids s = ids_of(f, g);
+    const char *e = new_name(&f->names, "e"), *from = new_name(&f->names, "from"), *t = block_indices(f, g, &s);
+    declare_id(f, g);
+    if (space_size(f, s.axes, s.n) > 1) {
+        open_block(w, "for (int %s = %s + 1; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+        line(w, "const int %s = %s + threadIdx.x;", e, from);
+        set_id_number(f, &s, e);
+        line(w, "if (block_any(%s < %s && %s == id)) return;", e, s.count, within(value_at(f, g->uby), PLUS));
+        close_block(w);
+        set_id_number(f, &s, t);
+    }
+    open_after(f, g);
+    say_picked(f, g, false, false);
+    close_block(w);
+}
+
+static void ids_by_blocks(Function *f, Picking *g, void (*body)(Function *, Picking *))
+{
+    begin_part(f);
+    body(f, g);
+    forget_id(f, g);
+    end_part(f, "", NULL, blocks_of_ids(f, g));
+}
+
+static void scatter_ids(Function *f, Picking *g)
+{
+    if (!g->add) start_x(f, g);
+    ids_by_blocks(f, g, scatter_in_order);
+}
+
+static void overwrite_ids(Function *f, Picking *g)
+{
+    if (g->uold >= 0) start_x(f, g);
+    ids_by_blocks(f, g, overwrite_by_last);
+}
+
+/* ------------------------------------------------------------------ along an axis */
+
+static const char *open_rows(Function *f, const Along *a)
+{
+    int axes[MAXRANK];
+    for (int j = 0; j < a->rows; j++) axes[j] = j;
+    begin_part(f);
+    return thread_indices(f, axes, a->rows);
+}
+
+/* A thread a row, in order. */
+static void each_row(Function *f, Along *a, One_row row, int work, const Kernel *k)
+{
+    (void)work;
+    const char *blocks = open_rows(f, a);
+    row(f, a, k);
+    end_part(f, "", NULL, blocks);
+}
+
+/* A warp a row. */
+static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    int axes[MAXRANK] = {0}, only = -1, many = 0;
+    const Axis *c = &f->axis[a->axis];
+    for (int j = 0; j < a->rows; j++) {
+        axes[j] = j;
+        if (f->axis[j].extent > 1) only = j, many++;
+    }
+    const char *all = space_text(f, axes, a->rows), *r = many == 1 ? f->axis[only].name : new_name(&f->names, "r");
+    begin_part(f);
+    line(&f->w, "const int %s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r);
+    line(&f->w, "if (%s >= %s) return;", r, all);
+    if (many > 1) say_indices(f, axes, a->rows, r);
+    a->first = "1 + lane";
+    a->step = format("%s += WARP", c->name);
+    row(f, a, k);
+    DType t = a->x.buffer ? a->x.buffer->dtype : I32;
+    line(&f->w, "best = warp_first_%s(%s, best);", type_suffix(t), value_at(f, a->ux).text);
+    line(&f->w, "if (lane == 0) %s = best;", element(f, a->uy[0]));
+    end_part(f, "", NULL, blocks_of(all, "WARPS"));
+}
+
+static void largest(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    if (f->axis[a->axis].extent >= SHORT) {
+        largest_by_warp(f, a, row, k);
+        return;
+    }
+    const char *blocks = open_rows(f, a);
+    row(f, a, k);
+    line(&f->w, "%s = best;", element(f, a->uy[0]));
+    end_part(f, "", NULL, blocks);
+}
+
+const Index_nests index_threads = {gather_ids, scatter_ids, overwrite_ids, each_row, largest};
