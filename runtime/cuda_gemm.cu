@@ -2,8 +2,8 @@
  *
  * The library's matrices are column-major.  A row-major c[M][N] is its c', so it multiplies c' = b' · a': its A is our b, its
  * rows are our columns (`exchanged`).  Where c itself lies by columns it multiplies as we say.  One batch axis, the longest, is
- * the library's; over the others the host loops. */
-#include "cuda_gemm.h"
+ * the library's; over the others the host loops.  An end that the library does not take follows in kernels of ours. */
+#include "cuda_gemm_internal.h"
 
 #include <cublasLt.h>
 #include <stdio.h>
@@ -107,13 +107,18 @@ static Layouts layouts_of(const Cuda_gemm *g)
 
 /* ------------------------------------------------------------------ plans */
 
-/* A product with operands at multiples of `align` bytes. */
+typedef struct Way {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatmulAlgo_t algo;
+    bool possible;
+} Way;
+
+/* A product with operands at multiples of `align` bytes; 0: of their elements' alone. */
 typedef struct Gemm_plan {
     Layouts layouts;
-    cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, d;
-    cublasLtMatmulAlgo_t algo;
     int align;
+    Way plain, ended; /* without and with g's end */
 } Gemm_plan;
 
 #define MUST(call)                                                                                                     \
@@ -150,13 +155,13 @@ static bool make_layouts(const Cuda_gemm *g, Gemm_plan *p)
            make_layout(g, &p->d, n->out, &l->d, batch, c);
 }
 
-static bool make_desc(const Cuda_gemm *g, Gemm_plan *p)
+static bool make_desc(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
 {
     const struct Numbers *n = &numbers_of[g->numbers];
     int32_t a = p->layouts.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, b = p->layouts.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    MUST(cublasLtMatmulDescCreate(&p->desc, n->compute, n->scale));
-    MUST(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a));
-    MUST(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b));
+    MUST(cublasLtMatmulDescCreate(&way->desc, n->compute, n->scale));
+    MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a));
+    MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b));
     return true;
 }
 
@@ -175,29 +180,88 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     return true;
 }
 
-/* The one that the library holds to be the fastest. */
-static bool choose(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPreference_t wish)
+/* The algorithm that the library holds to be the fastest; not possible: it has none. */
+static bool choose(const Cuda_gemm *g, const Gemm_plan *p, Way *way, cublasLtMatmulPreference_t wish)
 {
     cublasLtMatmulHeuristicResult_t result;
     int found = 0;
-    if (!prefer(g, p, wish)) return false;
-    MUST(cublasLtMatmulAlgoGetHeuristic(gemm.handle, p->desc, p->a, p->b, p->d, p->d, wish, 1, &result, &found));
-    p->algo = result.algo;
+    cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(gemm.handle, way->desc, p->a, p->b, p->d, p->d, wish, 1, &result, &found);
+    way->possible = status == CUBLAS_STATUS_SUCCESS && found > 0;
+    if (way->possible) way->algo = result.algo;
+    if (status != CUBLAS_STATUS_SUCCESS && status != CUBLAS_STATUS_NOT_SUPPORTED) fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
+    return way->possible;
+}
+
+static bool choose_plain(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPreference_t wish)
+{
+    if (!make_desc(g, p, &p->plain) || !prefer(g, p, wish)) return false;
+    if (!choose(g, p, &p->plain, wish)) fail(g, "no algorithm for it", CUBLAS_STATUS_NOT_SUPPORTED);
+    return p->plain.possible;
+}
+
+/* ------------------------------------------------------------------ ends */
+
+static bool sums(const Cuda_gemm *g) { return g->end == GEMM_END_SUM_A || g->end == GEMM_END_SUM_B; }
+static bool uses_aux(const Cuda_gemm *g) { return g->end == GEMM_END_BIAS_GELU || g->end == GEMM_END_GELU_BACK; }
+
+static uint32_t epilogue_of(const Cuda_gemm *g, bool exchanged)
+{
+    switch (g->end) {
+    case GEMM_END_NONE: break;
+    case GEMM_END_BIAS: return CUBLASLT_EPILOGUE_BIAS;
+    case GEMM_END_BIAS_GELU: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case GEMM_END_GELU_BACK: return CUBLASLT_EPILOGUE_DGELU;
+    case GEMM_END_SUM_A: return exchanged ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
+    case GEMM_END_SUM_B: return exchanged ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
+    }
+    return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/* The library's bias runs along its rows, and its aux has rows of whole eights. */
+static bool may_end(const Cuda_gemm *g, const Gemm_plan *p)
+{
+    if (g->end == GEMM_END_NONE || !p->align || g->shape.nbatch) return false;
+    return sums(g) || (p->layouts.exchanged && !(uses_aux(g) && (g->aux_m % 8 || g->aux_m < g->shape.N)));
+}
+
+static bool set_pointers(const Cuda_gemm *g, const Way *way, void *vector, void *aux)
+{
+    if (vector)
+        MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector));
+    if (uses_aux(g))
+        MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux));
     return true;
 }
 
-static bool choose_first(const Cuda_gemm *g, Gemm_plan *p)
+/* The pointers: what they are multiples of counts for the choice. */
+static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPreference_t wish, void *vector, void *aux)
+{
+    uint32_t epilogue = epilogue_of(g, p->layouts.exchanged);
+    if (!may_end(g, p)) return true;
+    if (!make_desc(g, p, &p->ended) || !set_pointers(g, &p->ended, vector, aux)) return false;
+    MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (uses_aux(g))
+        MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m, sizeof g->aux_m));
+    choose(g, p, &p->ended, wish);
+    return !gemm.failure[0];
+}
+
+/* ------------------------------------------------------------------ making and freeing them */
+
+static bool choose_ways(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *aux)
 {
     cublasLtMatmulPreference_t wish;
     MUST(cublasLtMatmulPreferenceCreate(&wish));
-    bool chosen = choose(g, p, wish);
+    bool chosen = choose_plain(g, p, wish) && choose_ended(g, p, wish, vector, aux);
     cublasLtMatmulPreferenceDestroy(wish);
     return chosen;
 }
 
 static void free_plan(Gemm_plan *p)
 {
-    if (p->desc) cublasLtMatmulDescDestroy(p->desc);
+    if (p->plain.desc) cublasLtMatmulDescDestroy(p->plain.desc);
+    if (p->ended.desc) cublasLtMatmulDescDestroy(p->ended.desc);
     if (p->a) cublasLtMatrixLayoutDestroy(p->a);
     if (p->b) cublasLtMatrixLayoutDestroy(p->b);
     if (p->d) cublasLtMatrixLayoutDestroy(p->d);
@@ -212,7 +276,7 @@ void cuda_gemm_forget(Cuda_gemm *g)
     }
 }
 
-static Gemm_plan *plan_of(Cuda_gemm *g, bool wide)
+static Gemm_plan *plan_of(Cuda_gemm *g, bool wide, void *vector, void *aux)
 {
     Gemm_plan **at = &g->plan[wide ? 0 : 1];
     if (*at) return *at;
@@ -223,7 +287,7 @@ static Gemm_plan *plan_of(Cuda_gemm *g, bool wide)
     }
     p->layouts = layouts_of(g);
     p->align = wide ? 16 : 0;
-    if (make_layouts(g, p) && make_desc(g, p) && choose_first(g, p)) return *at = p;
+    if (make_layouts(g, p) && choose_ways(g, p, vector, aux)) return *at = p;
     free_plan(p);
     return NULL;
 }
@@ -241,14 +305,15 @@ static bool is_wide(const Cuda_gemm *g, const void *c, const void *a, const void
     return bits % 16 == 0;
 }
 
-static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, cudaStream_t stream)
+static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, void *c, const void *a, const void *b, bool add,
+                     cudaStream_t stream)
 {
     static const float one_f32 = 1, zero_f32 = 0;
     static const double one_f64 = 1, zero_f64 = 0;
     bool f64 = g->numbers == GEMM_F64;
     const void *one = f64 ? (const void *)&one_f64 : &one_f32, *zero = f64 ? (const void *)&zero_f64 : &zero_f32;
-    MUST(cublasLtMatmul(gemm.handle, p->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
-                        add ? one : zero, c, p->d, c, p->d, &p->algo, gemm.workspace, gemm.workspace_bytes, stream));
+    MUST(cublasLtMatmul(gemm.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
+                        add ? one : zero, c, p->d, c, p->d, &way->algo, gemm.workspace, gemm.workspace_bytes, stream));
     return true;
 }
 
@@ -258,7 +323,7 @@ static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char 
 {
     const Lathe_gemm *s = &g->shape;
     const struct Numbers *n = &numbers_of[g->numbers];
-    if (axis == s->nbatch) return multiply(g, p, c, a, b, add, stream);
+    if (axis == s->nbatch) return multiply(g, p, &p->plain, c, a, b, add, stream);
     int64_t times = axis == p->layouts.longest ? 1 : s->batch[axis];
     for (int64_t i = 0; i < times; i++)
         if (!multiply_all(g, p, axis + 1, c + i * s->c_batch[axis] * n->out_bytes, a + i * s->a_batch[axis] * n->in_bytes,
@@ -267,9 +332,16 @@ static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char 
     return true;
 }
 
+/* The library's sums replace what is there. */
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector, void *aux)
 {
     if (gemm.failure[0]) return;
-    const Gemm_plan *p = plan_of(g, is_wide(g, c, a, b, vector, aux));
-    if (p) multiply_all(g, p, 0, (char *)c, (const char *)a, (const char *)b, add, stream);
+    const Gemm_plan *p = plan_of(g, is_wide(g, c, a, b, vector, aux), vector, aux);
+    if (!p) return;
+    if (p->ended.possible && !(add && sums(g))) {
+        if (set_pointers(g, &p->ended, vector, aux)) multiply(g, p, &p->ended, c, a, b, add, stream);
+        return;
+    }
+    if (multiply_all(g, p, 0, (char *)c, (const char *)a, (const char *)b, add, stream) && g->end != GEMM_END_NONE)
+        gemm_end(g, c, a, b, add, vector, aux, gemm.workspace, gemm.workspace_bytes, stream);
 }

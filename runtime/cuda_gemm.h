@@ -23,8 +23,9 @@ typedef enum Gemm_numbers {
     GEMM_F16_TO_F32
 } Gemm_numbers;
 
-/* What follows the product before c is stored.  vector[N] and aux[M][N] (its rows aux_m apart) are of c's type, c_n is 1, nbatch
- * 0.  GELU is the tanh form.  With END_SUM_* vector is no operand but a second result. */
+/* What follows the product: in the same pass where cuBLASLt has it, else in a kernel of ours.  vector[N] and aux[M][N] (its rows
+ * aux_m apart) are of c's type, c_n is 1, nbatch 0.  GELU is the tanh form.  With END_SUM_* vector is a second result, which add
+ * adds to as well. */
 typedef enum Gemm_end {
     GEMM_END_NONE,
     GEMM_END_BIAS,          /* c + vector */

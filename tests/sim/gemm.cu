@@ -1,5 +1,5 @@
-/* gemm.cu: products of generated CUDA (cuda_gemm.h) against loops in fp64 written here: random extents, strides, transposes and
- * batches in all kinds of numbers, what lies between the elements untouched; and what the simulator's cuBLASLt must
+/* gemm.cu: products of generated CUDA (cuda_gemm.h) against loops in fp64 written here: random extents, strides, transposes,
+ * batches and ends in all kinds of numbers, what lies between the elements untouched; and what the simulator's cuBLASLt must
  * refuse.
  *   gemm           all of it; prints what failed
  *   gemm products  the products alone: exit code 1 where one is wrong or complained of, which it says */
@@ -247,6 +247,95 @@ static void test_products(int n)
     cuda_gemm_stop();
 }
 
+/* ------------------------------------------------------------------ ends */
+
+static const char *const end_names[] = {"none", "bias", "bias and gelu", "gelu back", "sum of a", "sum of b"};
+
+static double gelu_of(double x) { return x / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); } /* tanh by the logistic */
+
+static double gelu_slope_of(double x) /* by differences of that */
+{
+    double h = 1e-4;
+    return (8 * (gelu_of(x + h) - gelu_of(x - h)) - (gelu_of(x + 2 * h) - gelu_of(x - 2 * h))) / (12 * h);
+}
+
+/* What is right of c, vector and aux, each with how far off it may be. */
+struct Right {
+    std::vector<double> c, vector, aux, c_room, vector_room, aux_room;
+};
+
+static Right end_of(const Case &x, const Kind &kind, const Block &a, const Block &b, const Block &c, const Block &vector,
+                    const Block &aux, bool add)
+{
+    const Lathe_gemm *s = &x.gemm.shape;
+    Right r = {c.now(), vector.now(), aux.now(), {}, {}, {}};
+    r.c_room.resize(r.c.size()), r.vector_room.resize(r.vector.size()), r.aux_room.resize(r.aux.size());
+    product_of(x, kind, a, b, c, add, &r.c, &r.c_room);
+    double rounding = kind.numbers == GEMM_TF32 ? 2e-3 : kind.out == F64 ? 1e-13 : kind.out == F32 ? 2e-6 : kind.out == F16 ? 2e-3 : 1.2e-2;
+    for (int64_t i = 0; i < s->M; i++)
+        for (int64_t j = 0; j < s->N; j++) {
+            size_t to = (size_t)(i * s->c_m + j * s->c_n + c.shift), beside = (size_t)(i * x.gemm.aux_m + j + aux.shift);
+            double with_bias = r.c[to] + vector[j], room = r.c_room[to] + rounding * (1 + fabs(with_bias));
+            if (x.gemm.end == GEMM_END_BIAS) r.c[to] = with_bias, r.c_room[to] = room;
+            if (x.gemm.end == GEMM_END_BIAS_GELU) {
+                r.aux[beside] = with_bias, r.aux_room[beside] = room;
+                r.c[to] = gelu_of(with_bias), r.c_room[to] = 1.2 * room;
+            }
+            if (x.gemm.end == GEMM_END_GELU_BACK) {
+                r.c_room[to] = 1.2 * r.c_room[to] + (rounding + 1e-10) * (1 + fabs(r.c[to]));
+                r.c[to] *= gelu_slope_of(aux[i * x.gemm.aux_m + j]);
+            }
+        }
+    bool sum_a = x.gemm.end == GEMM_END_SUM_A;
+    for (int64_t n = 0; n < (sum_a ? s->M : s->N) && x.gemm.end >= GEMM_END_SUM_A; n++) {
+        double sum = add ? vector[n] : 0, size = fabs(sum);
+        for (int64_t k = 0; k < s->K; k++) {
+            double term = sum_a ? a[n * s->a_m + k * s->a_k] : b[k * s->b_k + n * s->b_n];
+            sum += term, size += fabs(term);
+        }
+        r.vector[(size_t)(n + vector.shift)] = sum;
+        r.vector_room[(size_t)(n + vector.shift)] = rounding * (1 + size);
+    }
+    return r;
+}
+
+static void test_end(const Kind &kind, Gemm_end end, bool library)
+{
+    Case x = random_case(kind);
+    Lathe_gemm *s = &x.gemm.shape;
+    int round = below(2) ? 8 : 1, shift = below(2) ? 0 : 3;
+    x.gemm.end = end;
+    s->nbatch = 0;
+    if (below(4) == 0 && end >= GEMM_END_SUM_A) s->K = 2000 + below(5000), s->M = 1 + below(4), s->N = 1 + below(4);
+    x.a = lay_out(s->M, s->K, s, &s->a_m, &s->a_k, s->a_batch, false);
+    x.b = lay_out(s->K, s->N, s, &s->b_k, &s->b_n, s->b_batch, false);
+    s->c_n = 1, s->c_m = (s->N + below(3) + round - 1) / round * round;
+    x.gemm.aux_m = (s->N + below(3) + round - 1) / round * round;
+    x.c = s->M * s->c_m;
+    std::string what = words(x.gemm) + ", " + end_names[end] + (library ? "" : ", ours");
+    Block a(kind.in, x.a, shift), b(kind.in, x.b, 0), c(kind.out, x.c, shift);
+    Block vector(kind.out, std::max(s->M, s->N), shift), aux(kind.out, s->M * x.gemm.aux_m, 0);
+    bool may_add = end != GEMM_END_BIAS_GELU && end != GEMM_END_GELU_BACK, add = may_add && below(2);
+    Right r = end_of(x, kind, a, b, c, vector, aux, add);
+    fake_cublaslt_epilogues(library);
+    cuda_gemm(&x.gemm, c.at(), a.at(), b.at(), add, NULL, vector.at(), aux.at());
+    fake_cublaslt_epilogues(true);
+    quiet(what);
+    compare(what, c.now(), r.c, r.c_room);
+    compare(what + ", vector", vector.now(), r.vector, r.vector_room);
+    compare(what + ", aux", aux.now(), r.aux, r.aux_room);
+    cuda_gemm_forget(&x.gemm);
+}
+
+static void test_ends(int n)
+{
+    EXPECT(cuda_gemm_start(workspace, WORKSPACE), "cuda_gemm_start: %s", cuda_gemm_failure());
+    for (int i = 0; i < n; i++)
+        for (const Kind &kind : kinds)
+            for (int end = GEMM_END_BIAS; end <= GEMM_END_SUM_B; end++) test_end(kind, (Gemm_end)end, i % 2);
+    cuda_gemm_stop();
+}
+
 /* ------------------------------------------------------------------ what the library's stand-in must refuse */
 
 /* d[8][16] = a[8][12] · b[12][16] by columns, with one thing wrong; its words. */
@@ -358,7 +447,9 @@ int main(int count, char **arguments)
     int n = products ? 20 : 60;
     cudaMalloc(&workspace, WORKSPACE);
     test_products(n);
+    test_ends(n / 5);
     if (!products) test_refused();
-    if (!failures) printf("note: %d products of %d kinds of numbers\n", n, (int)(sizeof kinds / sizeof *kinds));
+    if (!failures) printf("note: %d products, and %d for each end, of %d kinds of numbers\n", n, n / 5,
+                          (int)(sizeof kinds / sizeof *kinds));
     return failures != 0;
 }

@@ -1,9 +1,9 @@
 # gemm.sh: products of generated CUDA (runtime/cuda_gemm.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
 # what it must refuse; and mistakes put into cuda_gemm.cu, each of which must be noticed.  Where nvcc is, it compiles the
-# file.
+# files, and no kernel spills.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu
+sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu
 "$TMP/program"
 
 failed=0
@@ -24,12 +24,22 @@ mutant 'exchanged ? b : a, p->a' 'exchanged ? a : b, p->a' 'element\|not all in\
 mutant 'add ? one : zero' 'add ? zero : one' 'element'
 mutant 'p->layouts.a.turned ? CUBLAS_OP_T' 'p->layouts.b.turned ? CUBLAS_OP_T' 'extents\|element'
 mutant 'a_batch[i] | s->b_batch[i]) * n->in_bytes' 'a_batch[i]) * n->in_bytes' 'misaligned'
+mutant 'return CUBLASLT_EPILOGUE_GELU_AUX_BIAS' 'return CUBLASLT_EPILOGUE_GELU_BIAS' 'aux: element'
+mutant 'return exchanged ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA' \
+    'return exchanged ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB' 'vector: element\|not all in\|where the product writes'
+mutant 'g->aux_m % 8 || ' '' 'a multiple of 8'
+mutant ' && !(add && sums(g))' '' 'vector: element'
+mutant '&vector, sizeof vector' '&aux, sizeof aux' 'element\|bias is NULL\|where the product writes\|not all in'
 echo "note: $mutants mistakes put into cuda_gemm.cu"
 if command -v nvcc >/dev/null; then
-    nvcc -Werror all-warnings -Iruntime -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
-        -c runtime/cuda_gemm.cu -o "$TMP/nvcc.o"
-    echo "note: nvcc compiles cuda_gemm.cu"
+    for file in cuda_gemm cuda_gemm_ends; do
+        nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
+            -gencode arch=compute_90,code=sm_90 -c runtime/$file.cu -o "$TMP/nvcc.o" >>"$TMP/nvcc" 2>&1 ||
+            { cat "$TMP/nvcc"; failed=1; }
+    done
+    ! grep 'bytes stack frame' "$TMP/nvcc" | grep -v '^ *0 bytes stack frame, 0 bytes spill' || { echo "failed: registers spilled"; failed=1; }
+    echo "note: nvcc compiles them: $(($(grep -c "bytes stack frame" "$TMP/nvcc") / 2)) kernels for sm_80 and sm_90, none spills"
 else
-    echo "note: nvcc is not here: cuda_gemm.cu is compiled for the simulator alone"
+    echo "note: nvcc is not here: they are compiled for the simulator alone"
 fi
 exit $failed

@@ -25,6 +25,7 @@ const char *sim_report(void);                   /* what was said since it was la
 
 void fake_cublaslt_costs(double plain, double wide, double divided); /* what its algorithms take, in ms (fake_cublaslt.cc) */
 void fake_cublaslt_version(size_t version);
+void fake_cublaslt_epilogues(bool some);            /* false: it has none */
 }
 
 /* ---- between the halves */

@@ -1,0 +1,167 @@
+/* cuda_gemm_ends.cu: what follows a product where cuBLASLt has no epilogue for it: bias, gelu and its derivative, sums over an
+ * operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
+#include "cuda_gemm_internal.h"
+#include "lathe_cuda.cuh"
+
+/* ------------------------------------------------------------------ numbers as stored; arithmetic is in Real<T> */
+
+struct Bf16 {
+    uint16_t bits;
+};
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+typedef __half F16;
+#else
+typedef _Float16 F16;
+#endif
+
+template <class T> struct Real_of {
+    typedef float type;
+};
+template <> struct Real_of<double> {
+    typedef double type;
+};
+template <class T> using Real = typename Real_of<T>::type;
+
+template <class T> DEVICE Real<T> loaded(T x) { return (Real<T>)x; }
+template <> inline __device__ float loaded(Bf16 x)
+{
+    uint32_t bits = (uint32_t)x.bits << 16;
+    float y;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+template <class T> DEVICE T stored(Real<T> x) { return (T)x; }
+template <> inline __device__ Bf16 stored<Bf16>(float x) /* to nearest, ties to even */
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return {(uint16_t)(bits >> 16 | 64)}; /* NaN stays NaN */
+    return {(uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16)};
+}
+
+DEVICE float tanh_of(float x) { return tanh_f32(x); }
+DEVICE double tanh_of(double x) { return tanh_f64(x); }
+
+/* gelu(x) = x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) */
+template <class R> DEVICE R gelu(R x)
+{
+    return (R)0.5 * x * ((R)1 + tanh_of((R)0.7978845608028654 * (x + (R)0.044715 * x * x * x)));
+}
+
+template <class R> DEVICE R gelu_slope(R x)
+{
+    R t = tanh_of((R)0.7978845608028654 * (x + (R)0.044715 * x * x * x));
+    return (R)0.5 * ((R)1 + t) + (R)0.5 * x * ((R)1 - t * t) * (R)0.7978845608028654 * ((R)1 + (R)0.134145 * x * x);
+}
+
+/* ------------------------------------------------------------------ a thread an element of c[M][N] */
+
+/* What element (m, n) becomes; its rows lie c_m and aux_m apart. */
+#define END_KERNEL(name, body)                                                                                         \
+    template <class T> KERNEL void name(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m) \
+    {                                                                                                                  \
+        int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;                                                       \
+        if (i >= M * N) return;                                                                                        \
+        const int64_t m = i / N, n = i % N, to = m * c_m + n, beside = m * aux_m + n;                                  \
+        (void)vector, (void)aux, (void)beside;                                                                         \
+        body                                                                                                           \
+    }
+END_KERNEL(add_bias, c[to] = stored<T>(loaded(c[to]) + loaded(vector[n]));)
+END_KERNEL(add_bias_gelu, Real<T> x = loaded(c[to]) + loaded(vector[n]); aux[beside] = stored<T>(x); c[to] = stored<T>(gelu(x));)
+END_KERNEL(gelu_back, c[to] = stored<T>(loaded(c[to]) * gelu_slope(loaded(aux[beside])));)
+#undef END_KERNEL
+
+/* ------------------------------------------------------------------ vector[n] = Σ_k x[k · x_k + n · x_n] */
+
+enum { PART = 2048 }; /* of k, at the least, in one partial sum */
+
+/* part[p][n] = Σ over k = p · length … : a thread a column, so that neighbours read neighbours where x_n is 1. */
+template <class T>
+KERNEL void sum_parts(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length, int64_t blocks)
+{
+    const int64_t p = blockIdx.x / blocks, n = blockIdx.x % blocks * THREADS + threadIdx.x;
+    if (n >= N) return;
+    const int64_t end = (p + 1) * length < K ? (p + 1) * length : K;
+    Real<T> sum = 0;
+    for (int64_t k = p * length; k < end; k++) sum += loaded(x[k * x_k + n * x_n]);
+    part[p * N + n] = sum;
+}
+
+/* The same where x_k is 1: a warp a column. */
+template <class R> DEVICE R warp_sum(R x);
+template <> inline __device__ float warp_sum(float x) { return warp_sum_f32(x); }
+template <> inline __device__ double warp_sum(double x) { return warp_sum_f64(x); }
+
+template <class T>
+KERNEL void sum_rows(Real<T> *part, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, int64_t length, int64_t blocks)
+{
+    const int64_t p = blockIdx.x / blocks, n = blockIdx.x % blocks * WARPS + threadIdx.x / WARP;
+    if (n >= N) return;
+    const int64_t end = (p + 1) * length < K ? (p + 1) * length : K;
+    Real<T> sum = 0;
+    for (int64_t k = p * length + threadIdx.x % WARP; k < end; k += WARP) sum += loaded(x[k * x_k + n * x_n]);
+    sum = warp_sum(sum);
+    if (threadIdx.x % WARP == 0) part[p * N + n] = sum;
+}
+
+template <class V> KERNEL void sum_of_parts(V *vector, const Real<V> *part, int64_t parts, int64_t N, bool add)
+{
+    const int64_t n = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (n >= N) return;
+    Real<V> sum = add ? loaded(vector[n]) : 0;
+    for (int64_t p = 0; p < parts; p++) sum += part[p * N + n];
+    vector[n] = stored<V>(sum);
+}
+
+/* T: of x, V: of the vector. */
+template <class T, class V>
+static void sum_over(V *vector, const T *x, int64_t K, int64_t N, int64_t x_k, int64_t x_n, bool add, void *parts, size_t bytes,
+                     cudaStream_t stream)
+{
+    int64_t most = (int64_t)(bytes / sizeof(Real<T>)) / N, wanted = CEIL_DIV(K, (int64_t)PART);
+    int64_t length = CEIL_DIV(K, wanted < most ? wanted : most > 1 ? most : 1), n = CEIL_DIV(K, length);
+    int64_t blocks = CEIL_DIV(N, (int64_t)(x_k == 1 ? WARPS : THREADS));
+    launch(x_k == 1 ? sum_rows<T> : sum_parts<T>, (int)(blocks * n), stream, (Real<T> *)parts, x, K, N, x_k, x_n, length, blocks);
+    launch(sum_of_parts<V>, (int)CEIL_DIV(N, (int64_t)THREADS), stream, vector, (const Real<V> *)parts, n, N, add);
+}
+
+/* ------------------------------------------------------------------ by type */
+
+template <class T> static void end_elements(const Cuda_gemm *g, void *c, void *vector, void *aux, cudaStream_t stream)
+{
+    const Lathe_gemm *s = &g->shape;
+    auto kernel = g->end == GEMM_END_BIAS ? add_bias<T> : g->end == GEMM_END_BIAS_GELU ? add_bias_gelu<T> : gelu_back<T>;
+    launch(kernel, (int)CEIL_DIV(s->M * s->N, (int64_t)THREADS), stream, (T *)c, (const T *)vector, (T *)aux, s->M, s->N, s->c_m,
+           g->aux_m);
+}
+
+template <class T, class V>
+static void end_sum(const Cuda_gemm *g, const void *a, const void *b, bool add, void *vector, void *parts, size_t bytes,
+                    cudaStream_t stream)
+{
+    const Lathe_gemm *s = &g->shape;
+    if (g->end == GEMM_END_SUM_A)
+        sum_over<T, V>((V *)vector, (const T *)a, s->K, s->M, s->a_k, s->a_m, add, parts, bytes, stream);
+    else
+        sum_over<T, V>((V *)vector, (const T *)b, s->K, s->N, s->b_k, s->b_n, add, parts, bytes, stream);
+}
+
+void gemm_end(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, void *vector, void *aux, void *parts,
+              size_t bytes, cudaStream_t stream)
+{
+    bool sums = g->end == GEMM_END_SUM_A || g->end == GEMM_END_SUM_B;
+#define END(T, V)                                                                                                      \
+    return sums ? end_sum<T, V>(g, a, b, add, vector, parts, bytes, stream) : end_elements<V>(g, c, vector, aux, stream)
+    switch (g->numbers) {
+    case GEMM_F32:
+    case GEMM_TF32: END(float, float);
+    case GEMM_F64: END(double, double);
+    case GEMM_BF16: END(Bf16, Bf16);
+    case GEMM_F16: END(F16, F16);
+    case GEMM_BF16_TO_F32: END(Bf16, float);
+    case GEMM_F16_TO_F32: END(F16, float);
+    }
+#undef END
+}
