@@ -8,6 +8,7 @@
 #ifndef CUDA_ATTENTION_CUH
 #define CUDA_ATTENTION_CUH
 
+#include "cuda_tensor.cuh"
 #include "lathe_cuda.cuh"
 #include "rt_attention.h"
 
@@ -143,5 +144,6 @@ static inline void launch_tiles(void (*kernel)(Parameters...), int64_t tasks, in
 static inline int64_t tiles_of(int64_t n, int tile) { return CEIL_DIV(n, tile); }
 
 #include "cuda_attention_plain.cuh"
+#include "cuda_attention_tensor.cuh"
 
 #endif

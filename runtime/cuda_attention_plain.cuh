@@ -170,7 +170,7 @@ template <class T> DEVICE void turn_back(T *x, int64_t step, int n, int width, c
     typedef typename Arithmetic<T>::Real Real;
     int half = width / 2;
     __syncthreads();
-    for (int i = threadIdx.x; i < n * half; i += THREADS) {
+    for (int i = threadIdx.x; i < n * half; i += blockDim.x) {
         T *low = x + i / half * step + i % half, *high = low + half;
         const T *turn = turns + i / half * turns_step + i % half;
         Real a = (Real)*low, b = (Real)*high, c = (Real)turn[0], s = (Real)turn[half];

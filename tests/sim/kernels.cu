@@ -1,11 +1,10 @@
 /* kernels.cu: CUDA written by hand: kernels that are right and must give the right numbers in the simulator, and kernels with
  * one mistake each, which it must name; both in three orders of blocks and threads.  nvcc compiles the file too. */
-#include <cuda_runtime.h>
+#include "cuda_tensor.cuh"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __CUDACC__
-#define DYNAMIC_SHARED(T, name) extern __shared__ T name[]
 static const char *sim_report(void) { return ""; }
 enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
 static void sim_order(Sim_order, unsigned) {}
@@ -117,7 +116,104 @@ __global__ void add_four(float4 *y, const float4 *x, int n)
     y[i] = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
+/* c[16][8] = a[16][16] · b[16][8]: matrices of bf16 pass through shared memory, copied while the warp waits */
+__global__ void product(float *c, const uint16_t *a, const uint16_t *b)
+{
+    DYNAMIC_SHARED(uint16_t, room); /* rows of 8 elements more than they have */
+    int lane = threadIdx.x;
+    copy_async(room + lane / 2 * 24 + lane % 2 * 8, a + lane * 8, true);
+    copy_commit();
+    copy_async(room + 384 + lane * 24, b + lane % 16 * 8, lane < 16);
+    copy_commit();
+    copy_wait<1>();
+    __syncwarp();
+    uint32_t x[4], y[4];
+    float d[4] = {0, 0, 0, 0};
+    load_matrices(x, room + lane % 16 * 24 + lane / 16 * 8);
+    copy_wait<0>();
+    __syncwarp();
+    load_columns(y, room + 384 + lane % 16 * 24);
+    mma<Bf16>(d, x, y);
+    for (int r = 0; r < 4; r++) c[(lane / 4 + r / 2 * 8) * 8 + lane % 4 * 2 + r % 2] = d[r];
+}
+
 /* ------------------------------------------------------------------ wrong ones */
+
+__global__ void copy_not_waited_for(uint16_t *y, const uint16_t *x)
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    copy_async(room + threadIdx.x * 8, x + threadIdx.x * 8, true);
+    copy_commit();
+    copy_async(room + 256 + threadIdx.x * 8, x + threadIdx.x * 8, true);
+    copy_commit();
+    copy_wait<1>();
+    y[threadIdx.x] = room[256 + threadIdx.x * 8];
+}
+
+__global__ void copy_not_closed(uint16_t *y, const uint16_t *x)
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    copy_async(room + threadIdx.x * 8, x + threadIdx.x * 8, true);
+    copy_wait<0>();
+    y[threadIdx.x] = room[threadIdx.x * 8];
+}
+
+__global__ void copies_of_others(uint16_t *y, const uint16_t *x) /* a wait is for one's own */
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    copy_async(room + threadIdx.x * 8, x + threadIdx.x * 8, true);
+    copy_commit();
+    copy_wait<0>();
+    y[threadIdx.x] = room[(threadIdx.x ^ 1) * 8];
+}
+
+__global__ void copy_over_readers(uint16_t *y, const uint16_t *x)
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    for (int round = 0; round < 2; round++) {
+        copy_async(room + threadIdx.x * 8, x + threadIdx.x * 8, true);
+        copy_commit();
+        copy_wait<0>();
+        __syncthreads();
+        y[threadIdx.x] = room[(threadIdx.x ^ 1) * 8];
+    }
+}
+
+__global__ void copy_left_behind(uint16_t *y, const uint16_t *x)
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    copy_async(room + threadIdx.x * 8, x + threadIdx.x * 8, true);
+    copy_commit();
+    y[threadIdx.x] = 0;
+}
+
+__global__ void matrices_misaligned(uint16_t *y)
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    uint32_t to[4];
+    for (int i = 0; i < 9; i++) room[threadIdx.x * 9 + i] = (uint16_t)i;
+    __syncwarp();
+    load_matrices(to, room + threadIdx.x * 9);
+    y[threadIdx.x] = (uint16_t)to[0];
+}
+
+__global__ void matrices_of_others(uint16_t *y) /* rows that other lanes have written */
+{
+    DYNAMIC_SHARED(uint16_t, room);
+    uint32_t to[4];
+    for (int i = 0; i < 8; i++) room[threadIdx.x * 8 + i] = (uint16_t)i;
+    load_matrices(to, room + (threadIdx.x ^ 1) * 8);
+    y[threadIdx.x] = (uint16_t)to[0];
+}
+
+__global__ void part_of_a_warp(uint16_t *y)
+{
+    uint32_t a[4] = {0, 0, 0, 0};
+    float d[4] = {0, 0, 0, 0};
+    y[threadIdx.x] = 0;
+    if (threadIdx.x < 31) mma<Bf16>(d, a, a);
+    y[threadIdx.x] = (uint16_t)d[0];
+}
 
 __global__ void no_barrier(int *y)
 {
@@ -331,6 +427,70 @@ static void test_floats(void)
     expect_silence("floats");
 }
 
+/* Small integers, so that bf16 and sums are exact. */
+static void test_product(void)
+{
+    uint16_t a[256], b[128];
+    float c[128];
+    int x[256], y[128];
+    for (int i = 0; i < 256; i++) x[i] = i * 37 % 101 - 50, a[i] = Bf16((float)x[i]).bits;
+    for (int i = 0; i < 128; i++) y[i] = i * 53 % 97 - 48, b[i] = Bf16((float)y[i]).bits;
+    uint16_t *da = device(a, 256), *db = device(b, 128);
+    float *dc = device((float *)NULL, 128);
+    run(product, 1, 32, (384 + 32 * 24) * 2, dc, da, db);
+    fetch(c, dc, 128);
+    for (int i = 0; i < 128; i++) {
+        int sum = 0;
+        for (int k = 0; k < 16; k++) sum += x[i / 8 * 16 + k] * y[k * 8 + i % 8];
+        expect(c[i] == (float)sum, "a product of matrices");
+    }
+    cudaFree(da), cudaFree(db);
+    expect_silence("a product of matrices");
+}
+
+static void test_numbers(void)
+{
+    for (unsigned i = 0; i < 65536; i++) {
+        Bf16 b;
+        F16 h;
+        b.bits = h.bits = (uint16_t)i;
+        float x = b, y = h, up = ldexpf((float)(i & 1023) + (i >> 10 & 31 ? 1024 : 0), (int)(i >> 10 & 31 ? i >> 10 & 31 : 1) - 25);
+        expect(x != x || Bf16(x).bits == i, "bf16 there and back");
+        expect(y != y || F16(y).bits == i, "fp16 there and back");
+        expect((i >> 10 & 31) == 31 || y == (i >> 15 ? -up : up), "the value of fp16");
+        if ((i & 0x7fff) >= 0x7bff) continue;
+        h.bits++;
+        float next = h, middle = (y + next) / 2; /* exact */
+        expect(F16(middle).bits == (i & 1 ? i + 1 : i), "fp16: a tie is even's");
+        expect(F16(nextafterf(middle, y)).bits == i && F16(nextafterf(middle, next)).bits == i + 1, "fp16: the nearest");
+    }
+    expect(Bf16(1.00390625f).bits == 0x3f80 && Bf16(1.01171875f).bits == 0x3f82, "bf16: a tie is even's");
+    expect(Bf16(NAN) != Bf16(NAN) && F16(NAN) != F16(NAN) && F16(65520.0f).bits == 0x7c00, "no number, and too large");
+}
+
+static void test_copies_wrong(void)
+{
+    uint16_t *y = device((uint16_t *)NULL, 64), zeros[512] = {0}, *x = device(zeros, 512);
+    run(copy_not_waited_for, 1, 32, 1024, y, x);
+    expect_fault("a copy that is not waited for", "has not waited for a copy");
+    run(copy_not_closed, 1, 32, 512, y, x);
+    expect_fault("a copy of no group", "has not waited for a copy");
+    run(copies_of_others, 1, 32, 512, y, x);
+    expect_fault("a copy without a barrier", "of shared memory");
+    run(copy_over_readers, 1, 32, 512, y, x);
+    expect_fault("a copy over what others read", "race: ");
+    run(copy_left_behind, 1, 32, 512, y, x);
+    expect_fault("a copy that nobody waits for", "has not waited for");
+    run(matrices_misaligned, 1, 32, 576, y);
+    expect_fault("misaligned rows", "misaligned: 16 bytes");
+    run(matrices_of_others, 1, 32, 512, y);
+    expect_fault("rows of others", "shared memory");
+    run(part_of_a_warp, 1, 32, 0, y);
+    expect_fault("a part of a warp", "waits in mma with mask ffffffff");
+    cudaFree(y);
+    cudaFree(x);
+}
+
 static void test_threads_wrong(void)
 {
     int *y = device((int *)NULL, 64);
@@ -396,10 +556,13 @@ static void test_memory_wrong(void)
 
 int main(void)
 {
+    test_numbers();
     for (int order = SIM_FORWARD; order <= SIM_SHUFFLED; order++) {
         sim_order((Sim_order)order, 1);
         test_integers();
         test_floats();
+        test_product();
+        test_copies_wrong();
         test_threads_wrong();
         test_memory_wrong();
     }

@@ -8,6 +8,7 @@
  *   - threads of a block at different barriers, or some at one while others have returned
  *   - a shuffle or vote whose mask leaves its caller out, names a lane that has returned, or that others call otherwise
  *   - threads that wait for each other for ever
+ *   - shared memory read, or written, where an asynchronous copy has not been waited for; copies that nobody waits for
  *   - a grid, a block or shared memory larger than the hardware has
  * Memory is watched through what g++ -fsanitize=thread puts before every access: kernels are compiled with it and linked
  * without its library, sim_memory.cc takes its place.  Not seen: timing, the memory model across blocks, what the lanes of a
@@ -22,6 +23,7 @@ enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
 extern "C" {
 void sim_order(Sim_order order, unsigned seed); /* in which blocks and threads run, from now on */
 const char *sim_report(void);                   /* what was said since it was last asked; "" if nothing */
+long sim_conflicts(void);                       /* since it was last asked: how many rounds ldmatrix took more than one a matrix */
 
 void fake_cublaslt_costs(double plain, double wide, double divided); /* what its algorithms take, in ms (fake_cublaslt.cc) */
 void fake_cublaslt_version(size_t version);
@@ -38,6 +40,7 @@ struct Sim_moment {
     uint32_t block, barriers, clock;
     uint16_t thread;
     bool atomic;
+    bool flying; /* it is where an asynchronous copy has not landed yet */
 };
 
 [[noreturn]] void sim_fault(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -50,5 +53,12 @@ bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx a
 bool sim_on_device(const void *at, size_t bytes); /* all of them in one allocation, shared memory or constants */
 
 void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */
+bool sim_shared(const void *at);
+void sim_touch(const void *at, size_t bytes, bool write);          /* an access of the thread that runs */
+void sim_take_off(void *to, size_t bytes);                         /* a copy to there begins */
+void sim_land(void *to, const void *from, size_t bytes);           /* and ends; from NULL: zeros */
+void sim_matrices(Sim_op op, const uint64_t *brought);             /* by the 32 lanes */
+void sim_forget_copies(void);
+void sim_thread_ends(void);
 
 #endif

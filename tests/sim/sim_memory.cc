@@ -128,6 +128,9 @@ static void check_byte(Region *r, size_t i, bool write, const Sim_moment *now)
         if (r->at != dynamic_shared && ++static_bytes > STATIC_SHARED)
             sim_fault(cudaErrorLaunchFailure, "uses more than %d bytes of __shared__ arrays", STATIC_SHARED);
     }
+    if (r->shared && b->write.flying && b->write.block == now->block)
+        sim_fault(cudaErrorLaunchFailure, "%s byte %zu of shared memory, where thread %d has not waited for a copy",
+                  write ? "writes" : "reads", i, b->write.thread);
     if (meets(r, &b->write, now)) race(r, i, write, &b->write, true);
     if (write) {
         if (meets(r, &b->read, now)) race(r, i, write, &b->read, false);
@@ -162,6 +165,35 @@ static void touch(const void *address, size_t bytes, bool write, bool atomic)
 }
 
 void sim_atomic(const void *at, size_t bytes) { touch(at, bytes, true, true); }
+void sim_touch(const void *at, size_t bytes, bool write) { touch(at, bytes, write, false); }
+
+bool sim_shared(const void *at)
+{
+    const Region *r = region_of((const char *)at);
+    return r && r->shared;
+}
+
+static void set_writes(void *to, size_t bytes, bool flying)
+{
+    Region *r = region_of((const char *)to);
+    Sim_moment now = sim_now();
+    now.flying = flying;
+    for (size_t i = 0; i < bytes; i++) r->record[(char *)to - r->at + i].write = now;
+}
+
+void sim_take_off(void *to, size_t bytes)
+{
+    touch(to, bytes, true, false);
+    memset(to, 0xff, bytes);
+    set_writes(to, bytes, true);
+}
+
+void sim_land(void *to, const void *from, size_t bytes)
+{
+    if (from) memcpy(to, from, bytes);
+    else memset(to, 0, bytes);
+    set_writes(to, bytes, false);
+}
 
 #define ACCESS(n)                                                                                                      \
     extern "C" void __tsan_read##n(void *at) { touch(at, n, false, false); }                                           \

@@ -112,7 +112,7 @@ bool sim_own_memory(const void *at)
 
 Sim_moment sim_now(void)
 {
-    return {sim.block, sim.barriers, sim.thread[sim.now].clock[sim.now % SIM_WARP], (uint16_t)sim.now, false};
+    return {sim.block, sim.barriers, sim.thread[sim.now].clock[sim.now % SIM_WARP], (uint16_t)sim.now, false, false};
 }
 
 bool sim_ordered(const Sim_moment *before)
@@ -224,7 +224,8 @@ static void open_barrier(void)
 /* ------------------------------------------------------------------ warps */
 
 static const char *const op_names[] = {"__syncwarp",      "__shfl_sync",   "__shfl_up_sync", "__shfl_down_sync",
-                                       "__shfl_xor_sync", "__ballot_sync", "__any_sync",     "__all_sync"};
+                                       "__shfl_xor_sync", "__ballot_sync", "__any_sync",     "__all_sync",
+                                       "mma",             "ldmatrix"};
 
 static uint64_t answer(const Thread *warp, int lane, int lanes, unsigned votes)
 {
@@ -232,6 +233,8 @@ static uint64_t answer(const Thread *warp, int lane, int lanes, unsigned votes)
     int first = lane / t->width * t->width, from = lane;
     switch (t->op) {
     case SIM_SYNCWARP: return 0;
+    case SIM_MMA:
+    case SIM_LDMATRIX: return t->value;
     case SIM_BALLOT: return votes;
     case SIM_ANY: return votes != 0;
     case SIM_ALL: return votes == t->mask;
@@ -260,6 +263,7 @@ static void finish_warp(Thread *warp, int lanes, unsigned mask)
     }
     for (int l = 0; l < lanes; l++)
         if (mask >> l & 1) answers[l] = answer(warp, l, lanes, votes);
+    if (warp[0].op >= SIM_MMA) sim_matrices(warp[0].op, answers); /* of all 32 lanes */
     for (int l = 0; l < lanes; l++) {
         if (!(mask >> l & 1)) continue;
         warp[l].value = answers[l];
@@ -330,6 +334,7 @@ static void report_deadlock(void)
 static void fiber(void)
 {
     sim.call(sim.arguments);
+    sim_thread_ends();
     sim.thread[sim.now].state = RETURNED;
     switch_to(&sim.thread[sim.now].context, &sim.scheduler);
 }
@@ -372,6 +377,7 @@ static void run_block(void)
     sim.block++;
     sim.barriers = 0;
     sim_start_block(sim.config->dynamicSmemBytes);
+    sim_forget_copies();
     for (bool again = true; again && !sim.given_up;) {
         again = false;
         for (int i : in_order(sim.threads)) {

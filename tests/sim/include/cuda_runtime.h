@@ -53,7 +53,8 @@ enum { warpSize = 32 };
 
 /* ---- waiting for each other; each place in the text is a barrier of its own */
 
-enum Sim_op { SIM_SYNCWARP, SIM_SHFL, SIM_SHFL_UP, SIM_SHFL_DOWN, SIM_SHFL_XOR, SIM_BALLOT, SIM_ANY, SIM_ALL };
+enum Sim_op { SIM_SYNCWARP, SIM_SHFL, SIM_SHFL_UP, SIM_SHFL_DOWN, SIM_SHFL_XOR, SIM_BALLOT, SIM_ANY, SIM_ALL, SIM_MMA,
+              SIM_LDMATRIX };
 
 struct Sim_place {
     const char *file;
