@@ -160,6 +160,7 @@ char *flat_pointer(View v); /* for GEMM: pointer to its first element */
 
 void take_entry_names(Names *taken); /* what entries call what they are given */
 void enter_scope(const Module *m, const Program *p);
+const Desc *described(void);              /* of the module that is printed */
 const char *buffer_name(const Buffer *b); /* of the array in the arena, or the struct's member */
 void note_place(const Buffer *b);         /* the text of the entry mentions it */
 bool place_noted(const Buffer *b);
@@ -190,6 +191,8 @@ enum { WARP = 32, THREADS = 256, SHORT = 16 };
 void begin_part(Function *f);
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
 const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */
+
+const char *id_text(const Kernel *k, const char *id, int64_t below);    /* emit_ids.c: of a kernel by ids */
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);

@@ -1,6 +1,7 @@
 /* emit_index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, cumsum, topk:
- * what is the same for every target.  Ids are in range: they are checked where data enters.  emit_index_loops.c puts
- * loops around it, emit_index_threads.c CUDA's threads. */
+ * what is the same for every target.  Ids are in range: known ones are checked by the front, those of the data where it
+ * enters, others where they are read (emit_ids.c).  emit_index_loops.c puts loops around it, emit_index_threads.c
+ * CUDA's threads. */
 #include "emit_index.h"
 
 #include <ctype.h>
@@ -15,6 +16,7 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
                         const Operand *y, const Operand *old)
 {
     int axis = (int)k->node->ints[0], nb = (int)k->node->ints[1];
+    g->k = k;
     int nids = ids->view.shape.rank - nb, rest = x->view.shape.rank - axis - 1;
     int n = axis + nids + rest;
     must(n < MAXRANK);
@@ -44,7 +46,7 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
 
 void declare_id(Function *f, const Picking *g)
 {
-    line(&f->w, "const int id = %s;", value_at(f, g->uby).text);
+    line(&f->w, "const int id = %s;", id_text(g->k, value_at(f, g->uby).text, f->axis[g->id].extent));
     f->axis[g->id].now = "id";
 }
 

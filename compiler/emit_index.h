@@ -7,6 +7,7 @@
 /* x[batch…][id][after…] and y[batch…][ids…][after…], ids[batch…][ids…] saying which id.  Axes of the function: batch
  * ones, among them those between them and the picked axis, which the ids may not have; ids; after; the picked axis. */
 typedef struct Picking {
+    const Kernel *k;
     int batch, ids, after, id; /* how many axes; `id`: the picked axis's number, the last */
     View x, y, by, old;        /* of the addressed tensor, the other one, the ids; of what an overwrite starts from */
     int ux, uy, uby, uold;     /* uses; uold -1: x starts as it is */

@@ -14,6 +14,7 @@ static struct {
         const char *letter;
     }) loops;
     bool homes[TABLES + 1];
+    const Desc *desc;
 } scope;
 
 bool anonymous;
@@ -60,8 +61,8 @@ void take_entry_names(Names *taken)
 
 void enter_scope(const Module *m, const Program *p)
 {
-    (void)m;
     memset(&scope, 0, sizeof scope);
+    scope.desc = m->desc;
     Names none = {0}, taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
     take_entry_names(&taken);
@@ -86,6 +87,7 @@ static struct Named *named(const Buffer *b)
     die("buffer %s is not among its program's", b->name);
 }
 
+const Desc *described(void) { return scope.desc; }
 const char *buffer_name(const Buffer *b) { return named(b)->name; }
 
 void note_place(const Buffer *b)

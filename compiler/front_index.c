@@ -5,11 +5,31 @@
 
 /* ------------------------------------------------------------------ by ids, and along an axis */
 
+static char *subscript(Shape s, int64_t i)
+{
+    char *text = format("%s", "");
+    for (int k = s.rank - 1; k >= 0; i /= s.dim[k--]) text = format("[%lld]%s", (long long)(i % s.dim[k]), text);
+    return text;
+}
+
 static void check_ids(lua_State *L, const Tensor *ids, const char *doing)
 {
     if (ids->node->dtype != I32)
         user_error(L, "%s: ids are i32, and these are %s; x:cast(\"i32\") converts", doing,
                    dtype_name(ids->node->dtype));
+}
+
+/* Ids that are known here; others are checked where they are used (emit_ids.c).  Where decode has cut x to one token
+ * along the axis nothing can be said, and mixed_along() speaks. */
+static void check_known(lua_State *L, const Tensor *x, const Tensor *ids, int axis, const char *doing)
+{
+    int64_t n = x->node->shape.dim[axis];
+    Value v;
+    if ((trace.decode && x->time.axis == axis) || !known_values(ids->node, &v)) return;
+    for (int64_t i = 0; i < elements(v.shape); i++)
+        if (v.at[i] < 0 || v.at[i] >= (double)n)
+            user_error(L, "%s: the ids along axis %d are 0 to %lld, and ids%s is %.0f", doing, axis, (long long)n - 1,
+                       subscript(v.shape, i), v.at[i]);
 }
 
 /* x[:axis] + ids[nbatch:] + x[axis+1:], or an error */
@@ -30,6 +50,7 @@ static Shape gathered_shape(lua_State *L, const Tensor *x, const Tensor *ids, in
     for (int i = nbatch; i < b.rank; i++) s.dim[s.rank++] = b.dim[i];
     for (int i = axis + 1; i < a.rank; i++) s.dim[s.rank++] = a.dim[i];
     check_size(L, s);
+    check_known(L, x, ids, axis, doing);
     return s;
 }
 

@@ -136,28 +136,11 @@ static int is_zero_call(lua_State *L)
     return 1;
 }
 
-static bool is_known(Node *n)
-{
-    Nodes all = {0};
-    if (n->in_loop) return false;
-    nodes_at(NULL, &n, 1, &all);
-    for (int i = 0; i < all.n; i++) {
-        Op op = all.at[i]->op;
-        bool leaf = op_info[op].kind == LEAF;
-        if (op_info[op].kind == LOOP || (leaf && op != OP_constant && op != OP_iota)) return false;
-    }
-    return true;
-}
-
 /* core.values(x): the elements, integers, of what depends on no input and no parameter, in order; nil: it does */
 static int values_call(lua_State *L)
 {
-    Node *n = tensor_at(L, 1, "core.values")->node;
-    if (!is_known(n)) return 0;
-    Graph g = {.name = "known"};
-    push(&g.outs, ((Output){OUT_VALUE, "x", n}));
     Value v;
-    eval_graph(&g, NULL, NULL, &v);
+    if (!known_values(tensor_at(L, 1, "core.values")->node, &v)) return 0;
     lua_createtable(L, (int)elements(v.shape), 0);
     for (int64_t i = 0; i < elements(v.shape); i++) {
         lua_pushinteger(L, (lua_Integer)v.at[i]);

@@ -20,10 +20,24 @@ static Range product(Range a, Range b)
     return r;
 }
 
-static Range range_of(Table *seen, const Node *n);
+/* What is known already, and what is said of inputs (NULL: nothing). */
+typedef struct Ranges {
+    Table seen;
+    const Desc *desc;
+} Ranges;
+
+static Range range_of(Ranges *seen, const Node *n);
+
+static Range of_picked(Ranges *seen, const Node *n)
+{
+    const Node *from = n->in[0];
+    if (from->op == OP_topk) return (Range){0, from->in[0]->shape.dim[from->ints[0]] - 1};
+    if (from->op != OP_loop || n->ints[0] != PICK_STACK) return anything;
+    return range_of(seen, from->loop->ys.at[n->ints[1]]);
+}
 
 /* n, as if there were integers without end. */
-static Range exact(Table *seen, const Node *n)
+static Range exact(Ranges *seen, const Node *n)
 {
     Range a = n->nin > 0 ? range_of(seen, n->in[0]) : anything, b = n->nin > 1 ? range_of(seen, n->in[1]) : anything;
     switch (n->op) {
@@ -50,35 +64,73 @@ static Range exact(Table *seen, const Node *n)
     case OP_sum: return product(a, (Range){1, max64(1, elements(n->in[0]->shape) / max64(1, elements(n->shape)))});
     case OP_rmax: return a;
     case OP_cumsum: return product(a, (Range){1, n->in[0]->shape.dim[n->ints[0]]});
+    case OP_pick: return of_picked(seen, n);
     default: return anything;
     }
 }
 
-static Range of_leaf(Table *seen, const Node *n)
+static Range of_array(const Node *n)
+{
+    Range r = {(int64_t)n->data[0], (int64_t)n->data[0]};
+    for (int64_t i = 1; i < elements(n->shape); i++) r = both(r, (Range){(int64_t)n->data[i], (int64_t)n->data[i]});
+    return r;
+}
+
+/* As the trainer fills it, and checks what it fills it with.  Tokens of `sample` may be -1. */
+static Range of_input(const Desc *d, const Node *n)
+{
+    Lathe_role role = LATHE_FEATURES;
+    for (int i = 0; i < d->inputs.n; i++)
+        if (same(d->inputs.at[i].name, n->name)) role = d->inputs.at[i].role;
+    bool sampled = false;
+    for (int i = 0; i < d->graphs.n; i++) sampled |= same(d->graphs.at[i]->name, "sample");
+    switch (role) {
+    case LATHE_TOKENS: return d->vocab ? (Range){sampled ? -1 : 0, d->vocab - 1} : anything;
+    case LATHE_SOURCE: return d->vocab ? (Range){0, d->vocab - 1} : anything;
+    case LATHE_TARGETS: return d->vocab ? (Range){lathe_ignores(&d->recipe) ? -1 : 0, d->vocab - 1} : anything;
+    case LATHE_POSITION:
+    case LATHE_POSITIONS: return d->seq ? (Range){0, d->seq - 1} : anything;
+    case LATHE_LENGTHS: return d->seq ? (Range){0, d->seq} : anything;
+    case LATHE_SOURCE_LENGTHS: return d->source_seq ? (Range){0, d->source_seq} : anything;
+    case LATHE_BEGINS: return (Range){0, 1};
+    default: return anything;
+    }
+}
+
+static Range of_leaf(Ranges *seen, const Node *n)
 {
     double x;
     if (is_filled(n, &x)) return (Range){(int64_t)x, (int64_t)x};
+    if (n->op == OP_constant && n->data) return of_array(n);
+    if (n->op == OP_input && seen->desc) return of_input(seen->desc, n);
     if (n->op == OP_iota) return (Range){0, n->shape.dim[n->ints[0]] - 1};
     if (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX) return (Range){0, n->loop->trip - 1};
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return range_of(seen, n->loop->xs.at[n->ints[1]].outer);
     return exact(seen, n);
 }
 
-static Range range_of(Table *seen, const Node *n)
+static Range range_of(Ranges *seen, const Node *n)
 {
     if (n->dtype != I32) return anything;
-    Range *known = table_get(seen, n);
+    Range *known = table_get(&seen->seen, n);
     if (known) return *known;
     Range r = of_leaf(seen, n);
     if (!fits(r)) r = anything;
     known = NEW(Range);
     *known = r;
-    *table_at(seen, n) = known;
+    *table_at(&seen->seen, n) = known;
     return r;
 }
 
 bool may_wrap(const Node *n)
 {
-    Table seen = {0};
+    Ranges seen = {0};
     return n->dtype == I32 && !fits(exact(&seen, n));
+}
+
+bool ids_below(const Node *ids, int64_t n, const Desc *d)
+{
+    Ranges seen = {.desc = d};
+    Range r = range_of(&seen, ids);
+    return r.low >= 0 && r.high < n;
 }

@@ -459,6 +459,7 @@ bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or
 
 /* graph_range.c */
 bool may_wrap(const Node *n);                               /* an i32 sum, product, … that may be beyond what 32 bits hold */
+bool ids_below(const Node *ids, int64_t n, const struct Desc *d);   /* all 0 … n - 1 for certain, data being as the trainer checks it */
 
 /* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
  * body: what the body needs from this level precedes it).  Deterministic: by roots, then inputs in order. */
@@ -503,6 +504,9 @@ typedef Value (*Feed)(void *user, const Node *leaf);        /* input, parameter,
 void eval_graph(const Graph *g, Feed feed, void *user, Value *outs);      /* one value an output */
 /* With every result that rounds off by up to `off` of itself: what rounding may do to the outputs, magnified. */
 void eval_graph_off(const Graph *g, Feed feed, void *user, double off, Value *outs);
+
+/* graph_known.c: v: what n is whatever is fed; false: that depends on an input, a parameter, a state or a loop */
+bool known_values(Node *n, Value *v);
 
 /* front_lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */

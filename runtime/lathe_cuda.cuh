@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <cuda_runtime.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
 
@@ -28,6 +30,22 @@ enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
 #define UNROLL
 #define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
 #endif
+
+/* One of `below` ids: itself where it is, else the end of the program, with a message (lathe_rt.h). */
+#ifdef __CUDACC__
+#define TRAP() __trap()
+#else
+#define TRAP() abort()
+#endif
+DEVICE int checked_id(int id, int below, const char *place, const char *what)
+{
+    if ((unsigned)id < (unsigned)below) return id;
+    printf("%s: error: %s: expected ids 0 to %d, found %d\n", place, what, below - 1, id);
+    TRAP();
+    return 0;
+}
+#define data_id     checked_id
+#define computed_id checked_id
 
 /* ---- the ends of reductions; every thread of the warp or block calls them and gets the result */
 

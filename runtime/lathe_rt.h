@@ -56,6 +56,22 @@ extern void (*rt_lap)(int kernel);
 void forward_part(void);
 void backward_part(void);
 
+/* One of `below` ids: itself where it is, else 0, and run_entry() (trainer.h) ends the program when the entry has run: with 3
+ * where the id follows from the data alone, with 1 where the model has computed it.  place "gpt.lua:12", what "gather in wte". */
+int bad_id(int id, int below, bool data, const char *place, const char *what) __attribute__((cold, noinline));
+static inline int data_id(int id, int below, const char *place, const char *what)
+{
+    return (unsigned)id < (unsigned)below ? id : bad_id(id, below, true, place, what);
+}
+static inline int computed_id(int id, int below, const char *place, const char *what)
+{
+    return (unsigned)id < (unsigned)below ? id : bad_id(id, below, false, place, what);
+}
+
+/* In how many parts threads share n columns, and where part k begins: whole lines of a cache.  No bits depend on it. */
+int column_parts(int n);
+int column_from(int n, int k, int parts);
+
 /* c = a · b (+ c where add); rt_gemm_shape.h says of which elements.  An element's bits depend on the extents alone, not on how
  * threads share the work.  rt_gemm.c. */
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);

@@ -97,7 +97,7 @@ static void run_rows(Decoder *d, const int32_t *id)
     char *in = (char *)d->call.in;
     memcpy(in + d->token->offset, id, sizeof *id * (size_t)d->rows);
     set_scalars(d->entry, in, d->seed, 0, d->position++);
-    d->entry->run(&d->call);
+    run_entry(d->entry, &d->call);
 }
 
 /* Past the context the states start anew from the newer half of what they held. */
@@ -182,7 +182,7 @@ void encode_rows(Decoder *d, const Id_list *source, int64_t n, int32_t pad)
     char *to = d->kept;
     fill_sources(d, source, n, pad);
     set_scalars(d->encode, (char *)d->encode_call.in, d->seed, 0, 0);
-    d->encode->run(&d->encode_call);
+    run_entry(d->encode, &d->encode_call);
     for (int i = 0; d->rows > 1 && i < d->model->states; i++) {
         const Lathe_tensor *s = &d->model->state[i];
         if (!s->fixed) continue;

@@ -51,7 +51,7 @@ void draw_batch(const Drawing *d, const char *const *prompt, int64_t n, int64_t 
     int32_t seed = philox_word(d->t->seed, (int)number, DRAW_SITE, 0, 0) & INT32_MAX;
     for (int64_t i = 0; i < d->batch; i++) give_prompt(d, i, i < n ? prompt[i] : "");
     set_scalars(d->entry, d->in, seed, step, 0);
-    d->entry->run(&d->call);
+    run_entry(d->entry, &d->call);
 }
 
 /* ------------------------------------------------------------------ a sample of it */

@@ -31,7 +31,7 @@ static void add_batch(const Part *p, const Lathe_entry *e, const Lathe_call *cal
     free(item);
     set_begins(e, in, true);
     set_scalars(e, in, 0, first / items_in_call(e), 0); /* batches draw apart, each the same in every evaluation */
-    e->run(call);
+    run_entry(e, call);
     for (int i = 0; i < s->rouge; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
 }
 
@@ -70,7 +70,7 @@ static void add_stretches(const Part *p, const Lathe_entry *e, const Lathe_call 
         fill_items(p->d, e, in, item);
         set_begins(e, in, k == 0);
         set_scalars(e, in, 0, k, 0);
-        e->run(call);
+        run_entry(e, call);
         for (int i = 0; i < s->rouge; i++) sum[i] += (double)rows * output_scalar(e, call->out, s->name[i]);
     }
     free(item);

@@ -143,7 +143,7 @@ int grad_command(Trainer *t)
     load_weights(t->model, t->weights, m.params);
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
-    e->run(&call);
+    run_entry(e, &call);
     write_results(t, e, call.out, m.grads);
     if (t->json) printf("{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
     else printf("loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);

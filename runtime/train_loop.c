@@ -65,7 +65,7 @@ void backward_part(void) { begin_part(1); }
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params, int64_t step)
 {
     parts = (struct Parts){.since = seconds_now()};
-    e->run(call);
+    run_entry(e, call);
     forward_part();
     drop_frozen(o, call->grads);
     Step s = {

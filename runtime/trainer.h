@@ -63,6 +63,10 @@ bool start_thread(pthread_t *thread, void *(*run)(void *), void *with); /* which
 void catch_failures(void (*take)(void *to, int code, char *text), void *to);
 void hand_failure(int code, char *text); /* returns where the thread does not catch */
 
+/* ------------------------------------------------------------------ rt_ids.c */
+
+void run_entry(const Lathe_entry *e, const Lathe_call *call); /* ends the program where an id was out of range */
+
 /* ------------------------------------------------------------------ rt_hash.c: checksums */
 
 typedef struct Hash { /* XXH64, seed 0 */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* The generated code finds the runtime in the test program, which must therefore have it linked in. */
-__attribute__((used)) static const void *const linked_in[] = {(const void *)gemm_f32, (const void *)gemm_f64,
-                                                              (const void *)attention_f32, &rt_lap};
+__attribute__((used)) static const void *const linked_in[] = {
+    (const void *)gemm_f32, (const void *)gemm_f64, (const void *)attention_f32, (const void *)bad_id, &rt_lap};
 
 /* With the flags of build.c, but into a library; its main() is left alone, and lathe_main() undefined.  No warning
  * is forgiven. */

@@ -1,0 +1,38 @@
+/* emit_ids.c: an id where it is read: as it is, where it is in range for certain, else checked (id_below of
+ * lathe_rt.h). */
+#include "emit.h"
+
+/* Whether n follows from the data alone: no parameter, state, seed or step is in it. */
+static bool from_data(Table *seen, const Node *n, const Desc *d)
+{
+    if (*table_at(seen, n)) return true;
+    *table_at(seen, n) = (void *)n;
+    if (n->op == OP_parameter || n->op == OP_state) return false;
+    for (int i = 0; n->op == OP_input && i < d->inputs.n; i++) {
+        Lathe_role role = d->inputs.at[i].role;
+        if (same(d->inputs.at[i].name, n->name) && (role == LATHE_SEED || role == LATHE_STEP)) return false;
+    }
+    for (int i = 0; i < n->nin; i++)
+        if (!from_data(seen, n->in[i], d)) return false;
+    const Loop *l = n->loop;
+    for (int k = 0; l && k < l->xs.n; k++)
+        if (!from_data(seen, l->xs.at[k].outer, d)) return false;
+    for (int k = 0; l && k < l->carries.n; k++)
+        if (!from_data(seen, l->carries.at[k].init, d) || !from_data(seen, l->carries.at[k].next, d)) return false;
+    for (int k = 0; l && n->op == OP_loop && k < l->ys.n; k++)
+        if (!from_data(seen, l->ys.at[k], d)) return false;
+    return true;
+}
+
+const char *id_text(const Kernel *k, const char *id, int64_t below)
+{
+    const Node *n = k->node, *ids = n->in[1];
+    const Desc *d = described();
+    Table seen = {0};
+    Where w = n->where;
+    if (ids_below(ids, below, d)) return id;
+    const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
+    const char *what = format("%s%s%s", op_info[n->op].name, w.path && *w.path ? " in " : "", w.path ? w.path : "");
+    return format("%s(%s, %s, %s, %s)", from_data(&seen, ids, d) ? "data_id" : "computed_id", id, size_text(below),
+                  quoted(place), quoted(what));
+}
