@@ -75,25 +75,32 @@ static void gather_ids(Function *f, Picking *g)
     end(f);
 }
 
-enum { SLICE = 32 }; /* columns of a scatter that one thread adds up */
+enum { SLICE = 16 }; /* columns that threads do not share: column_from() */
 
-/* The ids run in order; threads share what lies beside them: batches, or slices of the last axis. */
-static void ordered_nest(Function *f, Picking *g, bool add)
+/* Each thread goes through all ids, and takes some columns of the last axis. */
+static void nest_by_columns(Function *f, const Picking *g, bool add)
 {
-    bool worth = nest_is_worth(f, g);
-    if (g->batch > 0 || !worth || !g->after || f->axis[g->id - 1].extent % SLICE) {
-        picking_nest(f, g, worth && g->batch > 0, false, false, add);
-        return;
-    }
-    Axis *c = &f->axis[g->id - 1];
-    const char *k = new_name(&f->names, "k");
-    open_block(&f->w, "PARALLEL for (int %s = 0; %s < %s; %s += %d)", k, k, c->count, k, SLICE);
-    Axis whole = *c;
-    c->now = format("%s + %s", k, c->name);
-    c->count = format("%d", SLICE);
+    Axis *c = &f->axis[g->id - 1], whole = *c;
+    const char *part = new_name(&f->names, "part"), *parts = new_name(&f->names, "parts");
+    const char *low = new_name(&f->names, "low"), *high = new_name(&f->names, "high");
+    line(&f->w, "const int %s = column_parts(%s);", parts, whole.count);
+    open_block(&f->w, "PARALLEL for (int %s = 0; %s < %s; %s++)", part, part, parts, part);
+    line(&f->w, "const int %s = column_from(%s, %s, %s), %s = column_from(%s, %s + 1, %s);", low, whole.count, part,
+         parts, high, whole.count, part, parts);
+    c->now = format("%s + %s", low, c->name);
+    c->count = format("%s - %s", high, low);
     picking_nest(f, g, false, true, false, add);
     *c = whole;
     close_block(&f->w);
+}
+
+/* The ids run in order; threads share what lies beside them: batches, or columns of the last axis.  Of rows of few
+ * numbers one thread adds faster than two that both look at every id. */
+static void ordered_nest(Function *f, const Picking *g, bool add)
+{
+    bool worth = nest_is_worth(f, g);
+    if (worth && !g->batch && g->after && f->axis[g->id - 1].extent >= 2 * SLICE) nest_by_columns(f, g, add);
+    else picking_nest(f, g, worth && g->batch > 0, false, false, add);
 }
 
 static void scatter_ids(Function *f, Picking *g)

@@ -222,13 +222,16 @@ KERNEL void embed_scatter_add_back(float (*RESTRICT d_embed_weight)[64],
     for (int v = 0; v < VOCAB; v++)
         for (int c = 0; c < 64; c++)
             d_embed_weight[v][c] = 0;
-    PARALLEL for (int k = 0; k < 64; k += 32)
+    const int parts = column_parts(64);
+    PARALLEL for (int part = 0; part < parts; part++) {
+        const int low = column_from(64, part, parts), high = column_from(64, part + 1, parts);
         for (int b = 0; b < BATCH; b++)
             for (int i = 0; i < 64; i++) {
                 const int id = tokens[b][i];
-                EACH for (int c = 0; c < 32; c++)
-                    d_embed_weight[id][k + c] += d_lstm_dot[i][b][k + c];
+                EACH for (int c = 0; c < high - low; c++)
+                    d_embed_weight[id][low + c] += d_lstm_dot[i][b][low + c];
             }
+    }
 }
 
 /* d_lstm_bias_hh_l0: copy      char_rnn.lua:17 lstm      moves 8,192 bytes */

@@ -365,12 +365,16 @@ KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
 KERNEL void wte_scatter_add_back(float (*RESTRICT d_wte_weight)[WIDTH],
         const float (*RESTRICT d_h_add)[WIDTH], const int *RESTRICT tokens)
 {
-    PARALLEL for (int k = 0; k < WIDTH; k += 32)
+    const int parts = column_parts(WIDTH);
+    PARALLEL for (int part = 0; part < parts; part++) {
+        const int low = column_from(WIDTH, part, parts),
+                high = column_from(WIDTH, part + 1, parts);
         for (int r = 0; r < BATCH * SEQ; r++) {
             const int id = tokens[r];
-            EACH for (int c = 0; c < 32; c++)
-                d_wte_weight[id][k + c] += d_h_add[r][k + c];
+            EACH for (int c = 0; c < high - low; c++)
+                d_wte_weight[id][low + c] += d_h_add[r][low + c];
         }
+    }
 }
 
 /* d_wpe_weight: sum      gpt.lua:142 wpe      moves 425,984 bytes */
