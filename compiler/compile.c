@@ -19,6 +19,7 @@ static Module *module; /* being compiled; the last three passes work on it */
 /* The pipeline.  Each pass is done for every graph before the next begins. */
 static const Pass passes[] = {
     {"front", nothing, GRAPHS, "runs the description: every entry's graph, as written"},
+    {"known", pass_known, GRAPHS, "makes views of gathers whose ids are known"},
     {"merge", pass_merge, GRAPHS, "makes one of the products that share an operand and have weights side by side"},
     {"recompute", pass_recompute, GRAPHS, "marks what is computed again to save memory (--memory)"},
     {"grad", pass_grad, GRAPHS, "adds the gradient of the loss towards every parameter"},

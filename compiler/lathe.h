@@ -513,6 +513,7 @@ Desc *front(const Options *o);                              /* traces every entr
 void front_stubs(const char *dir);
 
 /* passes over a graph: one file each, pass_<name>.c; main.c lists them in order */
+void pass_known(Graph *g, const Desc *d);
 void pass_merge(Graph *g, const Desc *d);
 void pass_recompute(Graph *g, const Desc *d);
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
