@@ -1,0 +1,30 @@
+# attention_mutants.sh: one mistake at a time put into the tensor core kernels of attention: the test sees each of them.
+set -eu
+sh tests/sim/compile simulator "$TMP" || exit
+failed=0
+mutant() {      # NAME FILE FROM TO WORD: the first FROM becomes TO, and the simulator or the comparison says WORD
+    mkdir -p "$TMP/$1"
+    awk -v from="$3" -v to="$4" '
+        !done && (at = index($0, from)) { $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 }
+        { print } END { exit !done }' "runtime/$2" >"$TMP/$1/$2" || { echo "$2 has no \"$3\""; exit 1; }
+    for header in runtime/cuda_attention*.cuh; do    # they include each other by name
+        [ -e "$TMP/$1/${header##*/}" ] || cp "$header" "$TMP/$1"
+    done
+    { echo '#define MUTANT'; echo "#line 1 \"attention.cu\""; cat tests/sim/attention.cu; } >"$TMP/$1/mutant.cu"
+    rm -f "$TMP"/program_*.o
+    sh tests/sim/compile program "$TMP" "$TMP/$1/mutant.cu"
+    if timeout 60 "$TMP/program" >"$TMP/said" 2>&1; then word=nothing; else word=$(cat "$TMP/said"); fi
+    case $word in
+    *"$5"*) ;;
+    *) echo "failed: $1 is not seen: $(echo "$word" | head -n 3)"; failed=1 ;;
+    esac
+}
+kernels=cuda_attention_tensor.cuh
+mutant none $kernels OWN OWN nothing
+mutant missing_wait $kernels '1 - stage), copy_commit(), copy_wait<1>();' '1 - stage), copy_commit(), copy_wait<2>();' 'has not waited for a copy'
+mutant missing_barrier $kernels '__syncthreads(); /* before the next copies go there */' '' 'shared memory'
+mutant wrong_lane $kernels '__shfl_xor_sync(ALL_LANES, x, 2)' '__shfl_xor_sync(ALL_LANES, x, 4)' 'off by'
+mutant wrong_mask $kernels '__shfl_xor_sync(ALL_LANES, x, 1)' '__shfl_xor_sync(0x7fffffffu, x, 1)' 'leaves out its own lane'
+mutant one_row_on $kernels 'lane / 8 % 2 * 8 + lane % 8][w' 'lane / 8 % 2 * 8 + lane % 8 + 1][w' 'failed: case'
+mutant one_key_on cuda_attention.cuh 'key > i' 'key >= i' 'off by'
+exit $failed
