@@ -523,7 +523,6 @@ static cublasStatus_t check_operands(const Product &p, const Algo &algo, const v
     for (const auto &o : all)
         if (o.used && (const char *)o.at < (char *)workspace + workspace_bytes && (char *)workspace < (const char *)o.at + bytes_of(o.layout))
             return refuse("%s lies in the workspace", o.name);
-    memset(workspace, 0xff, algo.workspace); /* what was there is gone */
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -641,7 +640,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               void *workspace, size_t workspace_bytes, cudaStream_t stream)
 {
     Product p;
-    (void)stream;
     cublasStatus_t status = product_of(&p, handle, desc, a, b, c, d);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (!supported(p)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -651,6 +649,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     double x = loaded(alpha, 0, p.desc.scale), y = loaded(beta, 0, p.desc.scale);
     status = check_operands(p, *words, A, B, C, D, y != 0, workspace, workspace_bytes);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    multiply(p, x, A, B, y, C, D);
-    return CUBLAS_STATUS_SUCCESS;
+    double ms = costs[words->number];
+    uint64_t used = words->workspace;
+    cudaError_t error = sim_enqueue(stream, "cublasLtMatmul", [=] {
+        if (used) memset(workspace, 0xff, used); /* what was there is gone */
+        multiply(p, x, A, B, y, C, D);
+        sim_spend(ms);
+        return cudaSuccess;
+    });
+    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

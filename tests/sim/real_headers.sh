@@ -9,7 +9,7 @@ real=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
 
 # One program that prints what the simulator's headers name, compiled with these and with the real ones.
 ours=tests/sim/include
-words() { cat $ours/cublasLt.h $ours/library_types.h $ours/cuda_runtime.h; }
+words() { cat $ours/cublasLt.h $ours/library_types.h $ours/cuda_runtime.h $ours/sim_runtime.h; }
 enumerators=$(words | grep -oE '\b(CUBLAS|CUDA_R_|cuda[A-Z])[A-Za-z0-9_]*( = |,$|, |$| \})' | grep -oE '^[A-Za-z0-9_]+' |
     grep -vE '_H$|_t$|^cudaError$|^cudaMemcpyKind$|^cudaFuncAttribute$|^cudaDataType$|^cudaLaunchKernelEx$' | sort -u)
 functions=$(words | sed -n '/^extern "C" {/,/^}/p' | grep -oE '^[a-z][A-Za-z_ ]*[ *]cu[a-z]+(Lt)?[A-Z][A-Za-z0-9]*\(' |
@@ -42,7 +42,7 @@ HEAD
     for name in $enumerators; do echo "    VALUE($name)"; done
     for name in $functions; do
         case $name in   # of these C++ has several
-        cudaMalloc | cudaFuncSetAttribute | cudaMallocHost | cudaHostAlloc) ;;
+        cudaMalloc | cudaFuncSetAttribute | cudaMallocHost | cudaHostAlloc | cudaGraphInstantiate | cudaEventCreate | cudaGetDeviceProperties) ;;
         *) echo "    TYPE($name)" ;;
         esac
     done

@@ -17,6 +17,7 @@
 #define SIM_H
 
 #include <cuda_runtime.h>
+#include <functional>
 
 enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
 
@@ -24,6 +25,16 @@ extern "C" {
 void sim_order(Sim_order order, unsigned seed); /* in which blocks and threads run, from now on */
 const char *sim_report(void);                   /* what was said since it was last asked; "" if nothing */
 long sim_conflicts(void);                       /* since it was last asked: how many rounds ldmatrix took more than one a matrix */
+
+/* The device, as it tells of itself (sim_runtime.cc). */
+struct Sim_device {
+    const char *name = "Simulated GPU";
+    int count = 1, major = 9, minor = 0, driver = 13000, runtime = 13000;
+    size_t memory = (size_t)4 << 30;
+    bool no_image = false;      /* it is too old for the program's kernels */
+    int failing_launch = 0;     /* the so manieth launch from now on fails */
+};
+extern Sim_device sim_device;
 
 void fake_cublaslt_costs(double plain, double wide, double divided); /* what its algorithms take, in ms (fake_cublaslt.cc) */
 void fake_cublaslt_version(size_t version);
@@ -50,6 +61,15 @@ Sim_moment sim_now(void);
 bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */
 uint32_t sim_first_block(void);                /* of this launch */
 bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx and the like */
+/* Puts work into a stream, or into what it is captured for; does it at once in the default stream. */
+cudaError_t sim_enqueue(cudaStream_t stream, const char *name, std::function<cudaError_t(void)> work);
+cudaError_t sim_uncaptured(const char *name);  /* an error where a stream is captured */
+cudaError_t sim_synchronous(const char *name); /* that, and the blocking streams do what waits in them */
+void sim_spend(double ms);                     /* on the clock that events read */
+int sim_pick(int n);                           /* the next of n things that may come in any order (sim_order) */
+cudaError_t sim_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t sim_set(void *at, int value, size_t bytes);
+size_t sim_allocated(void);
 bool sim_on_device(const void *at, size_t bytes); /* all of them in one allocation, shared memory or constants */
 
 void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */

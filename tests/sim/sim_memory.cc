@@ -215,21 +215,30 @@ extern "C" void __tsan_init(void) {}
 
 /* ---- the runtime's functions */
 
+static size_t allocated;
+size_t sim_allocated(void) { return allocated; }
+
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
-    size_t room = (bytes + 2 * APART + 127) / 128 * 128;
-    char *block = (char *)aligned_alloc(128, room); /* room before and behind, so that a step over the end is seen */
+    size_t room = (bytes + 2 * APART + 255) / 256 * 256;
+    cudaError_t error = sim_uncaptured("cudaMalloc");
+    if (error != cudaSuccess) return error;
+    char *block = allocated + bytes > sim_device.memory ? NULL : (char *)aligned_alloc(256, room);
     if (!block) return cudaErrorMemoryAllocation;
-    *at = block + APART;
+    *at = block + APART; /* room before and behind, so that a step over the end is seen */
     add_region(block + APART, block + APART + bytes, false, false);
+    allocated += bytes;
     return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *at)
 {
     std::vector<Region> &all = regions();
+    cudaError_t error = sim_synchronous("cudaFree");
+    if (error != cudaSuccess) return error;
     for (size_t i = 0; i < all.size(); i++) {
         if (all[i].at != at || all[i].shared || !all[i].record) continue;
+        allocated -= all[i].end - all[i].at;
         free(all[i].at - APART);
         free(all[i].record);
         all.erase(all.begin() + i);
@@ -244,17 +253,17 @@ bool sim_on_device(const void *at, size_t bytes)
     return r && (const char *)at + bytes <= r->end;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+cudaError_t sim_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (bytes && (to_device != sim_on_device(to, bytes) || from_device != sim_on_device(from, bytes)))
-        return sim_refuse(cudaErrorInvalidValue, "cudaMemcpy of %zu bytes: a pointer is not on the side that it says", bytes);
+        return sim_refuse(cudaErrorInvalidValue, "a copy of %zu bytes: a pointer is not on the side that it says", bytes);
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *at, int value, size_t bytes)
+cudaError_t sim_set(void *at, int value, size_t bytes)
 {
     if (!sim_on_device(at, bytes)) return sim_refuse(cudaErrorInvalidValue, "cudaMemset of %zu bytes outside the device", bytes);
     memset(at, value, bytes);

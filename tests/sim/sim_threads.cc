@@ -2,6 +2,7 @@
 #include "sim.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <random>
@@ -405,6 +406,7 @@ static cudaError_t check_launch(const cudaLaunchConfig_t *c)
 {
     dim3 g = c->gridDim, b = c->blockDim;
     size_t threads = (size_t)b.x * b.y * b.z;
+    if (sim_device.no_image) return sim_refuse(cudaErrorNoKernelImageForDevice, "%s: not compiled for this device", kernel_name().c_str());
     if (!threads || threads > SIM_MOST_THREADS || b.z > 64)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: a block of %u,%u,%u threads", kernel_name().c_str(), b.x, b.y, b.z);
     if (!g.x || !g.y || !g.z || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
@@ -415,29 +417,45 @@ static cudaError_t check_launch(const cudaLaunchConfig_t *c)
     return cudaSuccess;
 }
 
-cudaError_t sim_launch(const cudaLaunchConfig_t *config, const void *kernel, void (*thread)(const void *),
-                       const void *arguments, size_t bytes)
+/* The arguments as they were when the kernel was launched. */
+static cudaError_t run_launch(const cudaLaunchConfig_t *config, const void *kernel, void (*thread)(const void *),
+                              const std::vector<max_align_t> &arguments, size_t bytes)
 {
     sim.config = config;
     sim.kernel = kernel;
     sim.call = thread;
-    sim.arguments = arguments;
+    sim.arguments = arguments.data();
     sim.argument_bytes = bytes;
-    cudaError_t refused = check_launch(config);
-    if (refused != cudaSuccess) return refused;
     gridDim = config->gridDim;
     blockDim = config->blockDim;
     sim.threads = blockDim.x * blockDim.y * blockDim.z;
     sim.first_block = sim.block + 1;
     sim.given_up = false;
+    if (sim_device.failing_launch && --sim_device.failing_launch == 0) {
+        sim.given_up = true;
+        note(cudaErrorLaunchFailure, kernel_name() + ": made to fail");
+    }
     for (int i : in_order(gridDim.x * gridDim.y * gridDim.z)) {
+        if (sim.given_up) break;
         blockIdx = {i % gridDim.x, i / gridDim.x % gridDim.y, i / gridDim.x / gridDim.y};
         run_block();
-        if (sim.given_up) break;
     }
     sim.arguments = NULL;
     sim.argument_bytes = 0;
+    sim_spend(2e-3 + 1e-8 * gridDim.x * gridDim.y * gridDim.z * sim.threads);
     return sim.given_up ? sim.error : cudaSuccess;
+}
+
+cudaError_t sim_launch(const cudaLaunchConfig_t *config, const void *kernel, void (*thread)(const void *),
+                       const void *arguments, size_t bytes)
+{
+    sim.kernel = kernel;
+    cudaError_t refused = check_launch(config);
+    if (refused != cudaSuccess) return refused;
+    cudaLaunchConfig_t c = *config;
+    std::vector<max_align_t> copy(bytes / sizeof(max_align_t) + 1);
+    memcpy(copy.data(), arguments, bytes);
+    return sim_enqueue(config->stream, "a launch", [=] { return run_launch(&c, kernel, thread, copy, bytes); });
 }
 
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int value)
@@ -455,20 +473,7 @@ cudaError_t cudaGetLastError(void)
     return e;
 }
 
-cudaError_t cudaDeviceSynchronize(void) { return sim.error; }
-
-const char *cudaGetErrorString(cudaError_t e)
-{
-    switch (e) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
-    case cudaErrorLaunchFailure: return "unspecified launch failure";
-    }
-    return "unknown error";
-}
+cudaError_t cudaPeekAtLastError(void) { return sim.error; }
 
 void sim_order(Sim_order order, unsigned seed)
 {
@@ -483,4 +488,9 @@ const char *sim_report(void)
     sim.report.clear();
     sim.error = cudaSuccess;
     return last.c_str();
+}
+
+int sim_pick(int n)
+{
+    return sim.order == SIM_FORWARD ? 0 : sim.order == SIM_BACKWARD ? n - 1 : (int)(sim.random() % (unsigned)n);
 }

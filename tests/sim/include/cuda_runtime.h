@@ -121,22 +121,8 @@ template <class T> __attribute__((no_sanitize("thread"))) static inline T atomic
 
 /* ---- the runtime's functions */
 
-typedef enum cudaError {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchFailure = 719
-} cudaError_t;
-typedef enum cudaMemcpyKind {
-    cudaMemcpyHostToHost,
-    cudaMemcpyHostToDevice,
-    cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice
-} cudaMemcpyKind;
-typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
-typedef struct CUstream_st *cudaStream_t;
+#include "sim_runtime.h"
+
 typedef struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
@@ -144,22 +130,6 @@ typedef struct cudaLaunchConfig_t {
     void *attrs;
     unsigned numAttrs;
 } cudaLaunchConfig_t;
-
-extern "C" {
-cudaError_t cudaMalloc(void **at, size_t bytes); /* filled with NaN */
-cudaError_t cudaFree(void *at);
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemset(void *at, int value, size_t bytes);
-cudaError_t cudaGetLastError(void);
-cudaError_t cudaDeviceSynchronize(void);
-const char *cudaGetErrorString(cudaError_t e);
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what, int value);
-}
-template <class T> static inline cudaError_t cudaMalloc(T **at, size_t bytes) { return cudaMalloc((void **)at, bytes); }
-template <class... P> static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute what, int value)
-{
-    return cudaFuncSetAttribute((const void *)kernel, what, value);
-}
 
 /* ---- launching */
 
