@@ -5,41 +5,35 @@
  * the library's; over the others the host loops.  An end that the library does not take follows in kernels of ours. */
 #include "cuda_gemm_internal.h"
 
-#include <cublasLt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------ state and failures */
 
-static struct {
-    cublasLtHandle_t handle;
-    void *workspace;
-    size_t workspace_bytes;
-    char failure[512];
-} gemm;
+struct Gemm_library gemm_library;
 
-static void fail(const Cuda_gemm *g, const char *what, cublasStatus_t status)
+void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status)
 {
-    if (gemm.failure[0]) return;
-    snprintf(gemm.failure, sizeof gemm.failure, "%s: %s: %s", g ? g->name : "cuBLASLt", what, cublasLtGetStatusName(status));
+    if (gemm_library.failure[0]) return;
+    snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s: %s: %s", g ? g->name : "cuBLASLt", what, cublasLtGetStatusName(status));
 }
 
-const char *cuda_gemm_failure(void) { return gemm.failure[0] ? gemm.failure : NULL; }
+const char *cuda_gemm_failure(void) { return gemm_library.failure[0] ? gemm_library.failure : NULL; }
 
 bool cuda_gemm_start(void *workspace, size_t bytes)
 {
-    gemm.failure[0] = 0;
-    gemm.workspace = workspace;
-    gemm.workspace_bytes = bytes;
-    cublasStatus_t status = cublasLtCreate(&gemm.handle);
-    if (status != CUBLAS_STATUS_SUCCESS) fail(NULL, "cublasLtCreate", status);
+    gemm_library.failure[0] = 0;
+    gemm_library.workspace = workspace;
+    gemm_library.workspace_bytes = bytes;
+    cublasStatus_t status = cublasLtCreate(&gemm_library.handle);
+    if (status != CUBLAS_STATUS_SUCCESS) gemm_fail(NULL, "cublasLtCreate", status);
     return status == CUBLAS_STATUS_SUCCESS;
 }
 
 void cuda_gemm_stop(void)
 {
-    if (gemm.handle) cublasLtDestroy(gemm.handle);
-    gemm.handle = NULL;
+    if (gemm_library.handle) cublasLtDestroy(gemm_library.handle);
+    gemm_library.handle = NULL;
 }
 
 /* ------------------------------------------------------------------ numbers */
@@ -60,13 +54,6 @@ static const struct Numbers {
 
 /* ------------------------------------------------------------------ layouts */
 
-/* x[rows][columns], element (i, j) at i · row + j · column, as the library stores it: by columns, or turned, its transpose
- * by columns.  Where both would do (a vector) it is one column. */
-typedef struct Stored {
-    bool fits, turned;
-    int64_t rows, columns, ld; /* as stored */
-} Stored;
-
 static Stored stored(int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
     bool upright = rows == 1 || row == 1, turned = columns == 1 || column == 1;
@@ -74,13 +61,6 @@ static Stored stored(int64_t rows, int64_t columns, int64_t row, int64_t column)
     if (turned) return {true, true, columns, rows, rows > 1 ? row : columns};
     return {upright, false, rows, columns, columns > 1 ? column : rows};
 }
-
-/* A product as the library has it; `longest`: its batch axis, or -1. */
-typedef struct Layouts {
-    bool exchanged;
-    Stored a, b, d; /* the library's A, B, D */
-    int longest;
-} Layouts;
 
 static int longest_axis(const Lathe_gemm *s)
 {
@@ -106,29 +86,6 @@ static Layouts layouts_of(const Cuda_gemm *g)
 }
 
 /* ------------------------------------------------------------------ plans */
-
-typedef struct Way {
-    cublasLtMatmulDesc_t desc;
-    cublasLtMatmulAlgo_t algo;
-    bool possible;
-} Way;
-
-/* A product with operands at multiples of `align` bytes; 0: of their elements' alone. */
-typedef struct Gemm_plan {
-    Layouts layouts;
-    cublasLtMatrixLayout_t a, b, d;
-    int align;
-    Way plain, ended; /* without and with g's end */
-} Gemm_plan;
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        cublasStatus_t status = call;                                                                                  \
-        if (status != CUBLAS_STATUS_SUCCESS) {                                                                         \
-            fail(g, #call, status);                                                                                    \
-            return false;                                                                                              \
-        }                                                                                                              \
-    } while (0)
 
 /* `apart`: from one product's matrix to the next one's, of `batch`. */
 static bool make_layout(const Cuda_gemm *g, cublasLtMatrixLayout_t *layout, cudaDataType type, const Stored *x, int64_t batch,
@@ -165,12 +122,14 @@ static bool make_desc(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
     return true;
 }
 
+/* ------------------------------------------------------------------ algorithms */
+
 static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPreference_t wish)
 {
     static const cublasLtMatmulPreferenceAttributes_t operands[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    uint64_t bytes = gemm.workspace_bytes;
+    uint64_t bytes = gemm_library.workspace_bytes;
     const struct Numbers *n = &numbers_of[g->numbers];
     MUST(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
     for (int i = 0; i < 4; i++) {
@@ -180,23 +139,33 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     return true;
 }
 
+int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cublasLtMatmulHeuristicResult_t *results, int most)
+{
+    cublasLtMatmulPreference_t wish;
+    int found = 0;
+    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&wish);
+    if (status != CUBLAS_STATUS_SUCCESS) return gemm_fail(g, "cublasLtMatmulPreferenceCreate", status), 0;
+    if (prefer(g, p, wish))
+        status = cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, p->d, p->d, wish, most, results, &found);
+    cublasLtMatmulPreferenceDestroy(wish);
+    if (status == CUBLAS_STATUS_SUCCESS) return found;
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
+    return 0;
+}
+
 /* The algorithm that the library holds to be the fastest; not possible: it has none. */
-static bool choose(const Cuda_gemm *g, const Gemm_plan *p, Way *way, cublasLtMatmulPreference_t wish)
+static bool choose(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
 {
     cublasLtMatmulHeuristicResult_t result;
-    int found = 0;
-    cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(gemm.handle, way->desc, p->a, p->b, p->d, p->d, wish, 1, &result, &found);
-    way->possible = status == CUBLAS_STATUS_SUCCESS && found > 0;
+    way->possible = gemm_algorithms(g, p, way, &result, 1) > 0;
     if (way->possible) way->algo = result.algo;
-    if (status != CUBLAS_STATUS_SUCCESS && status != CUBLAS_STATUS_NOT_SUPPORTED) fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
     return way->possible;
 }
 
-static bool choose_plain(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPreference_t wish)
+static bool choose_plain(const Cuda_gemm *g, Gemm_plan *p)
 {
-    if (!make_desc(g, p, &p->plain) || !prefer(g, p, wish)) return false;
-    if (!choose(g, p, &p->plain, wish)) fail(g, "no algorithm for it", CUBLAS_STATUS_NOT_SUPPORTED);
+    if (!make_desc(g, p, &p->plain)) return false;
+    if (!choose(g, p, &p->plain)) gemm_fail(g, "no algorithm for it", CUBLAS_STATUS_NOT_SUPPORTED);
     return p->plain.possible;
 }
 
@@ -235,7 +204,7 @@ static bool set_pointers(const Cuda_gemm *g, const Way *way, void *vector, void 
 }
 
 /* The pointers: what they are multiples of counts for the choice. */
-static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPreference_t wish, void *vector, void *aux)
+static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *aux)
 {
     uint32_t epilogue = epilogue_of(g, p->layouts.exchanged);
     if (!may_end(g, p)) return true;
@@ -243,20 +212,11 @@ static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, cublasLtMatmulPrefere
     MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     if (uses_aux(g))
         MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m, sizeof g->aux_m));
-    choose(g, p, &p->ended, wish);
-    return !gemm.failure[0];
+    choose(g, p, &p->ended);
+    return !gemm_library.failure[0];
 }
 
 /* ------------------------------------------------------------------ making and freeing them */
-
-static bool choose_ways(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *aux)
-{
-    cublasLtMatmulPreference_t wish;
-    MUST(cublasLtMatmulPreferenceCreate(&wish));
-    bool chosen = choose_plain(g, p, wish) && choose_ended(g, p, wish, vector, aux);
-    cublasLtMatmulPreferenceDestroy(wish);
-    return chosen;
-}
 
 static void free_plan(Gemm_plan *p)
 {
@@ -276,18 +236,18 @@ void cuda_gemm_forget(Cuda_gemm *g)
     }
 }
 
-static Gemm_plan *plan_of(Cuda_gemm *g, bool wide, void *vector, void *aux)
+Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
 {
     Gemm_plan **at = &g->plan[wide ? 0 : 1];
     if (*at) return *at;
     Gemm_plan *p = (Gemm_plan *)calloc(1, sizeof *p);
     if (!p) {
-        fail(g, "its descriptors", CUBLAS_STATUS_ALLOC_FAILED);
+        gemm_fail(g, "its descriptors", CUBLAS_STATUS_ALLOC_FAILED);
         return NULL;
     }
     p->layouts = layouts_of(g);
     p->align = wide ? 16 : 0;
-    if (make_layouts(g, p) && choose_ways(g, p, vector, aux)) return *at = p;
+    if (make_layouts(g, p) && choose_plain(g, p) && choose_ended(g, p, vector, aux)) return *at = p;
     free_plan(p);
     return NULL;
 }
@@ -312,8 +272,8 @@ static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, voi
     static const double one_f64 = 1, zero_f64 = 0;
     bool f64 = g->numbers == GEMM_F64;
     const void *one = f64 ? (const void *)&one_f64 : &one_f32, *zero = f64 ? (const void *)&zero_f64 : &zero_f32;
-    MUST(cublasLtMatmul(gemm.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
-                        add ? one : zero, c, p->d, c, p->d, &way->algo, gemm.workspace, gemm.workspace_bytes, stream));
+    MUST(cublasLtMatmul(gemm_library.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
+                        add ? one : zero, c, p->d, c, p->d, &way->algo, gemm_library.workspace, gemm_library.workspace_bytes, stream));
     return true;
 }
 
@@ -332,16 +292,21 @@ static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char 
     return true;
 }
 
-/* The library's sums replace what is there. */
-void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector, void *aux)
+void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const void *a, const void *b, bool add,
+              cudaStream_t stream, void *vector, void *aux)
 {
-    if (gemm.failure[0]) return;
-    const Gemm_plan *p = plan_of(g, is_wide(g, c, a, b, vector, aux), vector, aux);
-    if (!p) return;
-    if (p->ended.possible && !(add && sums(g))) {
+    if (ended) {
         if (set_pointers(g, &p->ended, vector, aux)) multiply(g, p, &p->ended, c, a, b, add, stream);
         return;
     }
     if (multiply_all(g, p, 0, (char *)c, (const char *)a, (const char *)b, add, stream) && g->end != GEMM_END_NONE)
-        gemm_end(g, c, a, b, add, vector, aux, gemm.workspace, gemm.workspace_bytes, stream);
+        gemm_end(g, c, a, b, add, vector, aux, gemm_library.workspace, gemm_library.workspace_bytes, stream);
+}
+
+/* The library's sums replace what is there. */
+void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector, void *aux)
+{
+    if (gemm_library.failure[0]) return;
+    const Gemm_plan *p = gemm_plan(g, is_wide(g, c, a, b, vector, aux), vector, aux);
+    if (p) gemm_run(g, p, p->ended.possible && !(add && sums(g)), c, a, b, add, stream, vector, aux);
 }

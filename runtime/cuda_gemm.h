@@ -53,6 +53,18 @@ const char *cuda_gemm_failure(void);    /* the first; NULL: none */
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector = NULL,
                void *aux = NULL);
 
+/* Chooses algorithms by timing, before training: for each product the library's best, and its end in the library or by kernels of
+ * ours.  room: memory of the device in which all operands of one product lie side by side, its contents are lost (the
+ * trainer's block, before anything is in it).  path: a file of what earlier runs have found for the same GPU and library,
+ * written again with what is new; NULL: none.  In the stream, waiting for it: not while it is captured. */
+typedef struct Gemm_tuning {
+    int timed, known, too_large;    /* products: timed now; of the file; whose operands do not fit into the room */
+    double ms;                      /* spent in products, as the device's clock has it */
+    char remark[512];               /* what is wrong with the file; "": nothing */
+} Gemm_tuning;
+bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, cudaStream_t stream,
+                    Gemm_tuning *tuning);
+
 void cuda_gemm_forget(Cuda_gemm *g);    /* what was worked out for it: after cuda_gemm_stop */
 
 #endif

@@ -1,8 +1,62 @@
-/* cuda_gemm_internal.h: what the files of CUDA's products share. */
+/* cuda_gemm_internal.h: what the files of CUDA's products share: how the library sees a product, and what was chosen for it. */
 #ifndef CUDA_GEMM_INTERNAL_H
 #define CUDA_GEMM_INTERNAL_H
 
 #include "cuda_gemm.h"
+#include <cublasLt.h>
+
+/* x[rows][columns], element (i, j) at i · row + j · column, as the library stores it: by columns, or turned, its transpose
+ * by columns.  Where both would do (a vector) it is one column. */
+typedef struct Stored {
+    bool fits, turned;
+    int64_t rows, columns, ld; /* as stored */
+} Stored;
+
+/* A product as the library has it; `longest`: its batch axis, or -1. */
+typedef struct Layouts {
+    bool exchanged;
+    Stored a, b, d; /* the library's A, B, D */
+    int longest;
+} Layouts;
+
+typedef struct Way {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatmulAlgo_t algo;
+    bool possible;
+} Way;
+
+/* A product with operands at multiples of `align` bytes; 0: of their elements' alone. */
+typedef struct Gemm_plan {
+    Layouts layouts;
+    cublasLtMatrixLayout_t a, b, d;
+    int align;
+    Way plain, ended; /* without and with g's end */
+} Gemm_plan;
+
+extern struct Gemm_library {
+    cublasLtHandle_t handle;
+    void *workspace;
+    size_t workspace_bytes;
+    char failure[512];
+} gemm_library;
+void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status); /* the first is kept */
+
+/* In a function that returns false where a call of the library fails. */
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        cublasStatus_t status = call;                                                                                  \
+        if (status != CUBLAS_STATUS_SUCCESS) {                                                                         \
+            gemm_fail(g, #call, status);                                                                               \
+            return false;                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+/* cuda_gemm.cu: g's plan, made where there is none; NULL: it failed.  Up to `most` algorithms, the most promising first.  A
+ * call of the product by its plan, with the library's end or with ours. */
+Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux);
+int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cublasLtMatmulHeuristicResult_t *results, int most);
+void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const void *a, const void *b, bool add,
+              cudaStream_t stream, void *vector, void *aux);
 
 /* cuda_gemm_ends.cu: what g's end makes of the product that has been stored in c, in kernels of ours.  add: END_SUM_* adds to what
  * vector holds.  parts: `bytes` on the device, for partial sums. */

@@ -1,13 +1,12 @@
 /* gemm.cu: products of generated CUDA (cuda_gemm.h) against loops in fp64 written here: random extents, strides, transposes,
- * batches and ends in all kinds of numbers, what lies between the elements untouched; and what the simulator's cuBLASLt must
- * refuse.
- *   gemm           all of it; prints what failed
+ * batches and ends in all kinds of numbers, what lies between the elements untouched; algorithms by timing, and the file that
+ * remembers them; and what the simulator's cuBLASLt must refuse.
+ *   gemm FILE      all of it; prints what failed.  FILE: for what is found by timing
  *   gemm products  the products alone: exit code 1 where one is wrong or complained of, which it says */
-#include "cuda_gemm.h"
+#include "cuda_gemm_internal.h"
 
 #include "sim.h"
 #include <algorithm>
-#include <cublasLt.h>
 #include <math.h>
 #include <random>
 #include <stdio.h>
@@ -336,6 +335,152 @@ static void test_ends(int n)
     cuda_gemm_stop();
 }
 
+/* ------------------------------------------------------------------ timing */
+
+/* fc: c[64][128] = a[64][96] · b[96][128]; out: with a bias; odd: rows of 13 numbers, for which one algorithm is not. */
+static Cuda_gemm plain_product(Gemm_end end, int64_t N)
+{
+    Cuda_gemm g = {"a product", GEMM_F32, end, {}, N, {}};
+    Lathe_gemm *s = &g.shape;
+    s->M = 64, s->N = N, s->K = 96;
+    s->a_m = 96, s->b_k = s->c_m = N, s->a_k = s->b_n = s->c_n = 1;
+    return g;
+}
+
+static std::string text_of(const char *path)
+{
+    std::string text;
+    FILE *f = fopen(path, "r");
+    for (int c; f && (c = fgetc(f)) != EOF;) text += (char)c;
+    if (f) fclose(f);
+    return text;
+}
+
+struct Tuned {
+    Gemm_tuning t;
+    Cuda_gemm fc, out, odd, again;
+
+    Tuned(const char *path, size_t room_bytes = 160000)
+        : fc(plain_product(GEMM_END_NONE, 128)), out(plain_product(GEMM_END_BIAS, 128)), odd(plain_product(GEMM_END_NONE, 13)),
+          again(plain_product(GEMM_END_NONE, 128))
+    {
+        void *room;
+        Cuda_gemm *all[] = {&fc, &out, &odd, &again};
+        cudaMalloc(&room, room_bytes);
+        EXPECT(cuda_gemm_start(workspace, WORKSPACE), "cuda_gemm_start: %s", cuda_gemm_failure());
+        EXPECT(cuda_gemm_tune(all, 4, room, room_bytes, path, NULL, &t), "cuda_gemm_tune: %s", cuda_gemm_failure());
+        quiet("tuning");
+        cudaFree(room);
+    }
+    ~Tuned()
+    {
+        for (Cuda_gemm *g : {&fc, &out, &odd, &again}) cuda_gemm_forget(g);
+        cuda_gemm_stop();
+    }
+    double ms_of(Cuda_gemm *g) /* of a call */
+    {
+        Block a(F32, 64 * 96, 0), b(F32, 96 * 128, 0), c(F32, 64 * 128, 0), vector(F32, 128, 0);
+        cudaEvent_t begin, end;
+        float ms;
+        cudaEventCreate(&begin), cudaEventCreate(&end);
+        cudaEventRecord(begin);
+        cuda_gemm(g, c.at(), a.at(), b.at(), false, NULL, vector.at());
+        cudaEventRecord(end);
+        cudaEventElapsedTime(&ms, begin, end);
+        cudaEventDestroy(begin), cudaEventDestroy(end);
+        quiet("a product that was timed");
+        return ms;
+    }
+};
+
+static bool near(double x, double y) { return fabs(x - y) < 0.05; }
+
+static void test_choice(const char *path)
+{
+    fake_cublaslt_costs(3, 1, 2, 0);
+    {
+        Tuned x(path);
+        EXPECT(x.t.timed == 3 && x.t.known == 1 && !x.t.remark[0], "%d timed, %d known: %s", x.t.timed, x.t.known, x.t.remark);
+        EXPECT(near(x.ms_of(&x.fc), 1) && near(x.ms_of(&x.again), 1), "the fastest takes 1 ms: %g", x.ms_of(&x.fc));
+        EXPECT(near(x.ms_of(&x.odd), 2), "the fastest that can takes 2 ms: %g", x.ms_of(&x.odd));
+    }
+    std::string text = text_of(path);
+    fake_cublaslt_costs(1, 3, 2, 0); /* the file is believed */
+    Tuned x(path);
+    EXPECT(x.t.timed == 0 && x.t.known == 4 && x.t.ms == 0, "%d timed, %d known", x.t.timed, x.t.known);
+    EXPECT(near(x.ms_of(&x.fc), 3), "what the file says takes 3 ms now: %g", x.ms_of(&x.fc));
+    EXPECT(text_of(path) == text, "a file in which nothing is new was written");
+}
+
+static void test_ends_timed(const char *path)
+{
+    remove(path);
+    fake_cublaslt_costs(1, 3, 2, 0);
+    {
+        Tuned x(path);
+        EXPECT(x.out.plan[0]->ended.possible && near(x.ms_of(&x.out), 1), "the library's end is the faster one: %g", x.ms_of(&x.out));
+    }
+    fake_cublaslt_costs(1, 3, 2, 7); /* slow epilogues */
+    {
+        Tuned x(NULL);
+        EXPECT(!x.out.plan[0]->ended.possible && near(x.ms_of(&x.out), 1), "our end is the faster one: %g", x.ms_of(&x.out));
+        remove(path);
+        Tuned y(path);
+    }
+    fake_cublaslt_costs(1, 3, 2, 0);
+    Tuned x(path);
+    EXPECT(x.t.known == 4 && !x.out.plan[0]->ended.possible, "the file says that ours is");
+}
+
+/* Whatever is done to the file: nothing breaks, and the next one is whole. */
+static void test_damage(const char *path)
+{
+    fake_cublaslt_costs(3, 1, 2, 0);
+    remove(path);
+    { Tuned x(path); }
+    std::string whole = text_of(path);
+    for (int i = 0; i < 15; i++) {
+        std::string text = whole;
+        size_t at = rng() % text.size();
+        if (i % 3 == 0) text.resize(at);
+        else if (i % 3 == 1) text[at] = (char)(rng() % 256);
+        else text.insert(at, std::string((size_t)below(3000), "\t\nab0"[below(5)]));
+        FILE *f = fopen(path, "w");
+        fwrite(text.data(), 1, text.size(), f);
+        fclose(f);
+        { Tuned x(path); }
+        Tuned x(path);
+        EXPECT(x.t.known == 4 && !x.t.remark[0], "damage %d: %d known: %s", i, x.t.known, x.t.remark);
+    }
+    fake_cublaslt_version(130200);
+    {
+        Tuned x(path);
+        EXPECT(x.t.timed == 3 && strstr(x.t.remark, "is of another GPU or library"), "another version: %s", x.t.remark);
+    }
+    fake_cublaslt_version(130100);
+    sim_device.name = "Another GPU";
+    {
+        Tuned x(path);
+        EXPECT(x.t.timed == 3 && strstr(x.t.remark, "is of another GPU or library"), "another GPU: %s", x.t.remark);
+    }
+    sim_device = Sim_device();
+    {
+        Tuned x("/nowhere/at/all");
+        EXPECT(x.t.timed == 3 && strstr(x.t.remark, "cannot write /nowhere/at/all: No such file"), "%s", x.t.remark);
+    }
+    Tuned x(NULL, 4096);
+    EXPECT(x.t.too_large == 4 && !x.t.timed, "%d too large, %d timed", x.t.too_large, x.t.timed);
+}
+
+static void test_timing(const char *path)
+{
+    test_choice(path);
+    test_ends_timed(path);
+    test_damage(path);
+    remove(path);
+    fake_cublaslt_costs(3, 1, 2, 0);
+}
+
 /* ------------------------------------------------------------------ what the library's stand-in must refuse */
 
 /* d[8][16] = a[8][12] · b[12][16] by columns, with one thing wrong; its words. */
@@ -448,7 +593,10 @@ int main(int count, char **arguments)
     cudaMalloc(&workspace, WORKSPACE);
     test_products(n);
     test_ends(n / 5);
-    if (!products) test_refused();
+    if (!products) {
+        test_refused();
+        test_timing(count > 1 ? arguments[1] : "products.txt");
+    }
     if (!failures) printf("note: %d products, and %d for each end, of %d kinds of numbers\n", n, n / 5,
                           (int)(sizeof kinds / sizeof *kinds));
     return failures != 0;

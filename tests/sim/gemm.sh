@@ -1,10 +1,10 @@
-# gemm.sh: products of generated CUDA (runtime/cuda_gemm.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
-# what it must refuse; and mistakes put into cuda_gemm.cu, each of which must be noticed.  Where nvcc is, it compiles the
+# gemm.sh: products of generated CUDA (runtime/cuda_gemm*.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
+# algorithms by timing and their file; what it must refuse; and mistakes put into cuda_gemm.cu, each of which must be noticed.  Where nvcc is, it compiles the
 # files, and no kernel spills.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu
-"$TMP/program"
+sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu runtime/cuda_gemm_tune.cu
+"$TMP/program" "$TMP/products.txt"
 
 failed=0
 mutants=0
@@ -32,7 +32,7 @@ mutant ' && !(add && sums(g))' '' 'vector: element'
 mutant '&vector, sizeof vector' '&aux, sizeof aux' 'element\|bias is NULL\|where the product writes\|not all in'
 echo "note: $mutants mistakes put into cuda_gemm.cu"
 if command -v nvcc >/dev/null; then
-    for file in cuda_gemm cuda_gemm_ends; do
+    for file in cuda_gemm cuda_gemm_ends cuda_gemm_tune; do
         nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
             -gencode arch=compute_90,code=sm_90 -c runtime/$file.cu -o "$TMP/nvcc.o" >>"$TMP/nvcc" 2>&1 ||
             { cat "$TMP/nvcc"; failed=1; }

@@ -1,0 +1,296 @@
+/* cuda_gemm_tune.cu: which algorithm a product takes, by timing, and the file that remembers it.
+ *
+ * The file: a line that says for which GPU, version of cuBLASLt and workspace it is, then a line a product:
+ *     KEY <tab> library|ours <tab> algorithm <tab> algorithm with the library's end, or - <tab> microseconds
+ * An algorithm is the library's own struct in hexadecimal, asked about before it is used.  What cannot be read is timed
+ * again. */
+#include "cuda_gemm_internal.h"
+#include "lathe_cuda.cuh"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CANDIDATES = 16, TIMES = 3, LINE = 2048 };
+
+/* ------------------------------------------------------------------ operands in the room */
+
+/* Numbers of about 1 to 2 of both signs, in any of the types. */
+KERNEL void fill_with_numbers(uint16_t *x, int64_t n)
+{
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS) {
+        uint32_t bits = (uint32_t)i * 2654435761u;
+        bits ^= bits >> 15;
+        x[i] = (uint16_t)(0x3f80u | (bits & 0x7fu) | (bits & 0x100u) << 7);
+    }
+}
+
+/* Bytes from where an operand begins to its last element; batch strides are not negative here. */
+static int64_t span(const Lathe_gemm *s, const int64_t *batch, int64_t rows, int64_t row, int64_t columns, int64_t column, int size)
+{
+    int64_t last = (rows - 1) * row + (columns - 1) * column;
+    for (int i = 0; i < s->nbatch; i++)
+        if (batch[i] > 0) last += (s->batch[i] - 1) * batch[i];
+    return ((last + 1) * size + 255) / 256 * 256;
+}
+
+typedef struct Operands {
+    char *a, *b, *c, *vector, *aux;
+    int64_t bytes; /* of all */
+} Operands;
+
+static bool goes_back(const Lathe_gemm *s)
+{
+    for (int i = 0; i < s->nbatch; i++)
+        if (s->a_batch[i] < 0 || s->b_batch[i] < 0 || s->c_batch[i] < 0) return true;
+    return false;
+}
+
+static Operands operands_at(const Cuda_gemm *g, char *room)
+{
+    static const int in_bytes[] = {4, 4, 8, 2, 2, 2, 2}, out_bytes[] = {4, 4, 8, 2, 2, 4, 4}; /* by Gemm_numbers */
+    const Lathe_gemm *s = &g->shape;
+    int in = in_bytes[g->numbers], out = out_bytes[g->numbers];
+    Operands o = {};
+    o.a = room;
+    o.b = o.a + span(s, s->a_batch, s->M, s->a_m, s->K, s->a_k, in);
+    o.c = o.b + span(s, s->b_batch, s->K, s->b_k, s->N, s->b_n, in);
+    o.vector = o.c + span(s, s->c_batch, s->M, s->c_m, s->N, s->c_n, out);
+    o.aux = o.vector + ((s->M > s->N ? s->M : s->N) * out + 255) / 256 * 256;
+    o.bytes = o.aux + (g->aux_m * s->M * out + 255) / 256 * 256 - room;
+    return o;
+}
+
+/* ------------------------------------------------------------------ timing */
+
+typedef struct Clock {
+    cudaStream_t stream;
+    cudaEvent_t begin, end;
+    char *room;
+    size_t bytes;
+    double spent; /* ms */
+} Clock;
+
+/* ms of one run, the mean of a few; operands move through the room, so that they come from memory where it is large. */
+static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool ended)
+{
+    int64_t sets = (int64_t)k->bytes / operands_at(g, k->room).bytes;
+    float ms = 0;
+    for (int i = -1; i < TIMES; i++) { /* the first is not counted */
+        Operands o = operands_at(g, k->room);
+        int64_t by = (i + 1) % sets * o.bytes;
+        if (i == 0) cudaEventRecord(k->begin, k->stream);
+        gemm_run(g, p, ended, o.c + by, o.a + by, o.b + by, false, k->stream, o.vector + by, o.aux + by);
+    }
+    cudaEventRecord(k->end, k->stream);
+    cudaEventSynchronize(k->end);
+    if (cudaEventElapsedTime(&ms, k->begin, k->end) != cudaSuccess) ms = 0;
+    k->spent += ms;
+    return ms / TIMES;
+}
+
+/* Leaves the fastest algorithm in the way; its ms. */
+static double fastest(Clock *k, const Cuda_gemm *g, Gemm_plan *p, Way *way)
+{
+    cublasLtMatmulHeuristicResult_t some[CANDIDATES];
+    int n = gemm_algorithms(g, p, way, some, CANDIDATES), best = 0;
+    double least = 0;
+    for (int i = 0; i < n && !gemm_library.failure[0]; i++) {
+        way->algo = some[i].algo;
+        double ms = time_of(k, g, p, way == &p->ended);
+        if (i == 0 || ms < least) least = ms, best = i;
+    }
+    way->algo = some[best].algo;
+    return least;
+}
+
+static double choose_by_time(Clock *k, const Cuda_gemm *g, Gemm_plan *p)
+{
+    double ours = fastest(k, g, p, &p->plain); /* with what follows it, if anything does */
+    if (!p->ended.possible) return ours;
+    double theirs = fastest(k, g, p, &p->ended);
+    p->ended.possible = theirs <= ours;
+    return theirs <= ours ? theirs : ours;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static void say_key(char *to, const Cuda_gemm *g)
+{
+    const Lathe_gemm *s = &g->shape;
+    int n = snprintf(to, LINE, "numbers %d end %d aux %lld: %lld %lld %lld: %lld %lld, %lld %lld, %lld %lld", (int)g->numbers, (int)g->end,
+                     (long long)g->aux_m, (long long)s->M, (long long)s->N, (long long)s->K, (long long)s->a_m, (long long)s->a_k,
+                     (long long)s->b_k, (long long)s->b_n, (long long)s->c_m, (long long)s->c_n);
+    for (int i = 0; i < s->nbatch; i++)
+        n += snprintf(to + n, (size_t)(LINE - n), "; %lld: %lld %lld %lld", (long long)s->batch[i], (long long)s->a_batch[i],
+                      (long long)s->b_batch[i], (long long)s->c_batch[i]);
+}
+
+static void say_algo(char *to, const cublasLtMatmulAlgo_t *algo)
+{
+    for (size_t i = 0; i < sizeof *algo; i++) sprintf(to + 2 * i, "%02x", ((const unsigned char *)algo)[i]);
+}
+
+static bool read_algo(const char *from, cublasLtMatmulAlgo_t *algo)
+{
+    if (strlen(from) != 2 * sizeof *algo) return false;
+    for (size_t i = 0; i < sizeof *algo; i++) {
+        unsigned byte;
+        if (sscanf(from + 2 * i, "%2x", &byte) != 1) return false;
+        ((unsigned char *)algo)[i] = (unsigned char)byte;
+    }
+    return true;
+}
+
+static void say_head(char *to)
+{
+    cudaDeviceProp device;
+    const char *name = cudaGetDeviceProperties(&device, 0) == cudaSuccess ? device.name : "an unknown GPU";
+    snprintf(to, LINE, "lathe products 1, %s, cuBLASLt %zu, workspace %zu\n", name, cublasLtGetVersion(), gemm_library.workspace_bytes);
+}
+
+/* The file's lines, one after another, those of products that are not asked for included. */
+typedef struct Lines {
+    char *text;
+    size_t n;
+} Lines;
+
+static bool add_line(Lines *l, const char *text)
+{
+    size_t more = strlen(text);
+    char *grown = (char *)realloc(l->text, l->n + more + 1);
+    if (!grown) return false;
+    memcpy(grown + l->n, text, more + 1);
+    l->text = grown;
+    l->n += more;
+    return true;
+}
+
+static void read_file(Lines *l, const char *path, Gemm_tuning *t)
+{
+    char line[LINE], head[LINE];
+    FILE *f = path ? fopen(path, "r") : NULL;
+    if (!f && path && errno != ENOENT)
+        snprintf(t->remark, sizeof t->remark, "cannot read %.150s: %.80s; products are timed again", path, strerror(errno));
+    if (!f) return;
+    say_head(head);
+    if (!fgets(line, sizeof line, f) || strcmp(line, head) != 0) {
+        line[strcspn(line, "\n")] = 0;
+        snprintf(t->remark, sizeof t->remark, "%.100s is of another GPU or library (%.80s); products are timed again", path, line);
+    } else {
+        while (fgets(line, sizeof line, f))
+            if (strchr(line, '\n')) add_line(l, line); /* whole ones */
+    }
+    fclose(f);
+}
+
+/* Written aside and renamed: a reader finds the old one or the new one. */
+static void write_file(const Lines *l, const char *path, Gemm_tuning *t)
+{
+    char head[LINE], aside[LINE];
+    say_head(head);
+    snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
+    FILE *f = fopen(aside, "w");
+    bool written = f && fputs(head, f) >= 0 && fputs(l->text ? l->text : "", f) >= 0;
+    int error = errno;
+    if (f && fclose(f) != 0) written = false, error = errno;
+    if (written && rename(aside, path) == 0) return;
+    if (written) error = errno;
+    if (f) remove(aside);
+    snprintf(t->remark, sizeof t->remark, "cannot write %.150s: %.80s; the next run times its products again", path, strerror(error));
+}
+
+static const char *line_of(const Lines *l, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *at = l->text; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+        if (strncmp(at, key, n) == 0 && at[n] == '\t') return at + n + 1;
+    return NULL;
+}
+
+static void drop_line(Lines *l, const char *key)
+{
+    char *at = (char *)line_of(l, key);
+    if (!at) return;
+    at -= strlen(key) + 1;
+    size_t n = strcspn(at, "\n");
+    n += at[n] == '\n';
+    memmove(at, at + n, strlen(at + n) + 1);
+    l->n -= n;
+}
+
+static bool accepted(const Gemm_plan *p, const Way *way, const cublasLtMatmulAlgo_t *algo)
+{
+    cublasLtMatmulHeuristicResult_t result;
+    return cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, p->d, p->d, algo, &result) == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= gemm_library.workspace_bytes;
+}
+
+/* What the file knows of g. */
+static bool take_known(const Lines *l, const char *key, Gemm_plan *p)
+{
+    char who[16], plain[2 * sizeof(cublasLtMatmulAlgo_t) + 8], ended[sizeof plain];
+    const char *line = line_of(l, key);
+    cublasLtMatmulAlgo_t first, second;
+    if (!line || sscanf(line, "%15s %135s %135s", who, plain, ended) != 3 || !read_algo(plain, &first)) return false;
+    bool library = strcmp(who, "library") == 0;
+    if (!library && strcmp(who, "ours") != 0) return false;
+    if (!accepted(p, &p->plain, &first)) return false;
+    if (library && (!p->ended.possible || !read_algo(ended, &second) || !accepted(p, &p->ended, &second))) return false;
+    p->plain.algo = first;
+    if (library) p->ended.algo = second;
+    p->ended.possible = library;
+    return true;
+}
+
+static void say_product(Lines *l, const char *key, const Gemm_plan *p, double ms)
+{
+    char line[2 * LINE], plain[2 * sizeof p->plain.algo + 1], ended[sizeof plain] = "-";
+    say_algo(plain, &p->plain.algo);
+    if (p->ended.possible) say_algo(ended, &p->ended.algo);
+    snprintf(line, sizeof line, "%s\t%s\t%s\t%s\t%.2f\n", key, p->ended.possible ? "library" : "ours", plain, ended, 1e3 * ms);
+    add_line(l, line);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static void tune(Cuda_gemm *g, Clock *k, Lines *l, Gemm_tuning *t)
+{
+    char key[LINE];
+    Operands o = operands_at(g, k->room);
+    Gemm_plan *p = gemm_plan(g, true, g->end == GEMM_END_NONE ? NULL : o.vector, o.aux);
+    if (!p) return;
+    say_key(key, g);
+    if (take_known(l, key, p)) {
+        t->known++;
+    } else if (goes_back(&g->shape) || o.bytes > (int64_t)k->bytes) {
+        t->too_large++;
+    } else {
+        drop_line(l, key);
+        say_product(l, key, p, choose_by_time(k, g, p));
+        t->timed++;
+    }
+}
+
+bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, cudaStream_t stream,
+                    Gemm_tuning *tuning)
+{
+    Clock k = {stream, NULL, NULL, (char *)room, bytes, 0};
+    Lines lines = {NULL, 0};
+    *tuning = {};
+    read_file(&lines, path, tuning);
+    if (cudaEventCreate(&k.begin) != cudaSuccess || cudaEventCreate(&k.end) != cudaSuccess) {
+        gemm_fail(NULL, "events to time products", CUBLAS_STATUS_EXECUTION_FAILED);
+        return false;
+    }
+    int blocks = (int)(bytes / 2 / THREADS < 1024 ? bytes / 2 / THREADS + 1 : 1024);
+    launch(fill_with_numbers, blocks, stream, (uint16_t *)room, (int64_t)(bytes / 2));
+    for (int i = 0; i < n && !gemm_library.failure[0]; i++) tune(products[i], &k, &lines, tuning);
+    tuning->ms = k.spent;
+    cudaEventDestroy(k.begin);
+    cudaEventDestroy(k.end);
+    if (path && tuning->timed && !gemm_library.failure[0]) write_file(&lines, path, tuning);
+    free(lines.text);
+    return !gemm_library.failure[0];
+}
