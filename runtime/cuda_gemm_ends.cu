@@ -152,6 +152,9 @@ void gemm_end(const Cuda_gemm *g, void *c, const void *a, const void *b, bool ad
               size_t bytes, cudaStream_t stream)
 {
     bool sums = g->end == GEMM_END_SUM_A || g->end == GEMM_END_SUM_B;
+    int64_t width = g->end == GEMM_END_SUM_A ? g->shape.M : g->shape.N;
+    if (sums && width * (int64_t)sizeof(double) > (int64_t)bytes)
+        return gemm_fail(g, "the workspace is too small for its sums", CUBLAS_STATUS_ALLOC_FAILED);
 #define END(T, V)                                                                                                      \
     return sums ? end_sum<T, V>(g, a, b, add, vector, parts, bytes, stream) : end_elements<V>(g, c, vector, aux, stream)
     switch (g->numbers) {

@@ -1,6 +1,6 @@
 # gemm.sh: products of generated CUDA (runtime/cuda_gemm*.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
-# algorithms by timing and their file; what it must refuse; and mistakes put into cuda_gemm.cu, each of which must be noticed.  Where nvcc is, it compiles the
-# files, and no kernel spills.
+# algorithms by timing and their file; what it must refuse; and mistakes put into cuda_gemm.cu, each of which must be noticed.
+# Where nvcc is, it compiles the files, and no kernel spills.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
 sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu runtime/cuda_gemm_tune.cu
