@@ -1,0 +1,222 @@
+/* cuda_device.cu: the GPU that a trainer runs on: whether it will do, its memory, copies through pinned buffers, graphs. */
+#include "cuda_device.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLOTS = 2, ALIGN = 256 };
+
+struct Slot { /* of pinned memory; `done`: the copy that reads it */
+    char *at;
+    cudaEvent_t done;
+};
+
+static struct {
+    char *host, *device;
+    int64_t bytes, workspace, staged;
+    cudaStream_t stream;
+    Slot slot[SLOTS];
+    int next;
+    bool waits; /* LATHE_CUDA_CHECK */
+    char failure[512], refusal[1024];
+} gpu;
+
+/* ------------------------------------------------------------------ failures */
+
+static bool failed(const char *what, cudaError_t error)
+{
+    if (error == cudaSuccess) return gpu.failure[0] != 0;
+    if (!gpu.failure[0])
+        snprintf(gpu.failure, sizeof gpu.failure, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
+    return true;
+}
+
+const char *gpu_failure(void) { return gpu.failure[0] ? gpu.failure : NULL; }
+
+void gpu_launched(const char *kernel)
+{
+    if (gpu.failure[0]) return;
+    failed(kernel, gpu.waits ? cudaStreamSynchronize(gpu.stream) : cudaSuccess);
+    failed(kernel, cudaPeekAtLastError());
+}
+
+/* ------------------------------------------------------------------ whether the GPU will do */
+
+static const char *refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *refuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(gpu.refusal, sizeof gpu.refusal, format, list);
+    va_end(list);
+    return gpu.refusal;
+}
+
+static const char *check_driver(void)
+{
+    int driver = 0, runtime = 0, count = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaErrorInsufficientDriver && driver)
+        return refuse("the driver here is for CUDA %d.%d, and this trainer was built with CUDA %d.%d\n"
+                      "  install a newer driver, or build with a CUDA that is no newer than it",
+                      driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    if (error != cudaSuccess || count == 0)
+        return refuse("this trainer is for a GPU, and there is none here (CUDA: %s)\n"
+                      "  `nvidia-smi` says what the driver sees; `lathe build MODEL.lua --target cpu` builds one for this machine",
+                      cudaGetErrorString(error == cudaSuccess ? cudaErrorNoDevice : error));
+    return NULL;
+}
+
+static const char *check_device(const Gpu_needs *n)
+{
+    cudaDeviceProp p;
+    size_t left = 0, all = 0;
+    int64_t wanted = n->bytes + n->workspace + ALIGN;
+    cudaError_t error = cudaGetDeviceProperties(&p, 0);
+    if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)
+        return refuse("GPU 0, %.100s, has compute capability %d.%d, and this trainer's kernels are for %d.%d and newer\n"
+                      "  run it on a newer GPU, or use a trainer for the CPU",
+                      p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
+    if (error == cudaSuccess) error = cudaMemGetInfo(&left, &all);
+    if (error != cudaSuccess) return refuse("GPU 0 cannot be used: %s", cudaGetErrorString(error));
+    if ((int64_t)left >= wanted) return NULL;
+    return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU 0, %.100s, has "
+                  "%lld of %lld left; nothing was taken\n"
+                  "  end what else uses it (`nvidia-smi`), or build the model smaller: `lathe build MODEL.lua --set batch=N`",
+                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)(n->workspace + ALIGN), p.name,
+                  (long long)left, (long long)all);
+}
+
+/* ------------------------------------------------------------------ taking and giving back */
+
+static bool take(const Gpu_needs *n)
+{
+    if (failed("a stream", cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking))) return false;
+    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace + ALIGN)))) return false;
+    for (Slot &s : gpu.slot) {
+        if (failed("pinned memory", cudaMallocHost((void **)&s.at, (size_t)(n->staged ? n->staged : 1)))) return false;
+        if (failed("an event", cudaEventCreateWithFlags(&s.done, cudaEventDisableTiming))) return false;
+    }
+    return !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
+}
+
+const char *gpu_open(const Gpu_needs *n)
+{
+    const char *check = getenv("LATHE_CUDA_CHECK");
+    gpu = {};
+    const char *refusal = check_driver();
+    if (!refusal) refusal = check_device(n);
+    if (refusal) return refusal;
+    gpu.waits = check && *check && *check != '0';
+    gpu.host = (char *)n->host;
+    gpu.bytes = n->bytes, gpu.workspace = n->workspace, gpu.staged = n->staged;
+    if (take(n)) return NULL;
+    refuse("GPU 0 cannot be used: %s", gpu.failure);
+    gpu_close();
+    return gpu.refusal;
+}
+
+void gpu_close(void)
+{
+    if (gpu.stream) cudaStreamSynchronize(gpu.stream);
+    for (Slot &s : gpu.slot) {
+        if (s.done) cudaEventDestroy(s.done);
+        if (s.at) cudaFreeHost(s.at);
+        s = {};
+    }
+    if (gpu.device) cudaFree(gpu.device);
+    if (gpu.stream) cudaStreamDestroy(gpu.stream);
+    gpu.device = NULL;
+    gpu.stream = NULL;
+}
+
+cudaStream_t gpu_stream(void) { return gpu.stream; }
+void *gpu_workspace(void) { return gpu.device + (gpu.bytes + ALIGN - 1) / ALIGN * ALIGN; }
+
+/* ------------------------------------------------------------------ copies */
+
+void *gpu_place(const void *host)
+{
+    if (!host) return NULL;
+    int64_t at = (const char *)host - gpu.host;
+    if (at < 0 || at > gpu.bytes) return failed("an address outside of the block", cudaErrorInvalidValue), (void *)NULL;
+    return gpu.device + at;
+}
+
+/* The one that was used longest ago, once what reads it is done. */
+static Slot *free_slot(void)
+{
+    Slot *s = &gpu.slot[gpu.next++ % SLOTS];
+    failed("a copy to the GPU", cudaEventSynchronize(s->done));
+    return s;
+}
+
+void gpu_up(const void *host, int64_t bytes)
+{
+    void *to = gpu_place(host);
+    if (gpu.failure[0] || !bytes) return;
+    if (bytes > gpu.staged) { /* CUDA copies it to where it may wait, or waits */
+        failed("a copy to the GPU", cudaMemcpyAsync(to, host, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
+        gpu_wait();
+        return;
+    }
+    Slot *s = free_slot();
+    memcpy(s->at, host, (size_t)bytes);
+    failed("a copy to the GPU", cudaMemcpyAsync(to, s->at, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
+    failed("a copy to the GPU", cudaEventRecord(s->done, gpu.stream));
+}
+
+void gpu_down(void *host, int64_t bytes)
+{
+    const void *from = gpu_place(host);
+    if (gpu.failure[0] || !bytes) return;
+    failed("a copy from the GPU", cudaMemcpyAsync(host, from, (size_t)bytes, cudaMemcpyDeviceToHost, gpu.stream));
+    gpu_wait();
+}
+
+void gpu_wait(void)
+{
+    if (!gpu.failure[0]) failed("what the GPU was doing", cudaStreamSynchronize(gpu.stream));
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static Lathe_call on_device(const Lathe_call *c)
+{
+    return {gpu_place(c->params), gpu_place(c->grads), gpu_place(c->in), gpu_place(c->out), gpu_place(c->state),
+            (char *)gpu_place(c->work)};
+}
+
+static bool capture(Gpu_entry *e, const Lathe_call *device)
+{
+    cudaGraph_t graph = NULL;
+    if (failed("a graph", cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal))) return false;
+    e->enqueue(device, gpu.stream);
+    bool done = !failed("a graph", cudaStreamEndCapture(gpu.stream, &graph)) && !failed("a graph", cudaGraphInstantiate(&e->graph, graph, 0));
+    if (graph) cudaGraphDestroy(graph);
+    return done;
+}
+
+void gpu_run(Gpu_entry *e, const Lathe_call *call)
+{
+    Lathe_call device = on_device(call);
+    if (gpu.failure[0]) return;
+    if (e->calls && memcmp(&e->call, call, sizeof *call) != 0) gpu_forget(e);
+    e->call = *call;
+    if (e->calls++ == 0 || gpu.waits) e->enqueue(&device, gpu.stream);
+    else if (e->graph || capture(e, &device)) failed("a graph's launch", cudaGraphLaunch(e->graph, gpu.stream));
+    failed("a launch", cudaPeekAtLastError());
+}
+
+void gpu_forget(Gpu_entry *e)
+{
+    if (e->graph) {
+        gpu_wait();
+        cudaGraphExecDestroy(e->graph);
+    }
+    e->graph = NULL;
+    e->calls = 0;
+}

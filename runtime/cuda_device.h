@@ -1,0 +1,60 @@
+/* cuda_device.h: a trainer's memory on a GPU: one allocation that pictures the host's block (rt_memory.c) byte for byte, copies
+ * between the two, and entries as CUDA graphs.  For C as well.
+ *
+ * Everything happens in one stream, in order.  What goes wrong is kept until gpu_failure asks; calls after it do nothing. */
+#ifndef CUDA_DEVICE_H
+#define CUDA_DEVICE_H
+
+#include "lathe_model.h"
+
+#ifdef __cplusplus
+#include <cuda_runtime.h>
+extern "C" {
+#else
+typedef struct CUstream_st *cudaStream_t;
+#endif
+
+typedef struct Gpu_needs {
+    const char *command;                /* for messages: "train" */
+    void *host;                         /* the host's block, */
+    int64_t bytes;                      /* as the plan has it */
+    int64_t workspace;                  /* of products, behind it */
+    int64_t staged;                     /* the most that one gpu_up or gpu_down moves without making the host wait */
+    int capability;                     /* that the kernels were compiled for: 80 */
+} Gpu_needs;
+
+/* Takes the GPU and its memory, all of it zero.  NULL: done.  Otherwise what to tell the user, and nothing is taken: no GPU, one
+ * that is too old, a driver older than CUDA, too little memory. */
+const char *gpu_open(const Gpu_needs *needs);
+void gpu_close(void);
+const char *gpu_failure(void);          /* the first, with the kernel's name where that is known; NULL: none */
+
+cudaStream_t gpu_stream(void);
+void *gpu_place(const void *host);      /* where the device has that byte of the block; NULL of NULL */
+void *gpu_workspace(void);
+
+/* Bytes of the block, to the device and back.  After gpu_up the host may change them; gpu_down waits until they are there. */
+void gpu_up(const void *host, int64_t bytes);
+void gpu_down(void *host, int64_t bytes);
+void gpu_wait(void);                    /* for everything */
+
+/* After a launch: `kernel` (its name and Lua line) is who failed, if anyone has.  With LATHE_CUDA_CHECK=1 in the environment it
+ * waits for it, so that it is not one of those before; entries are no graphs then. */
+void gpu_launched(const char *kernel);
+
+/* An entry: what it puts into the stream is fixed but for what it reads from the device's memory.  The first call does it
+ * (products make their plans), the second one captures it, and that graph is what runs from then on.  call: pointers into
+ * the host's block, always the same ones; the entry gets the device's. */
+typedef struct Gpu_entry {
+    void (*enqueue)(const Lathe_call *device, cudaStream_t stream);
+    int calls;
+    Lathe_call call;
+    struct CUgraphExec_st *graph;
+} Gpu_entry;
+void gpu_run(Gpu_entry *e, const Lathe_call *call);
+void gpu_forget(Gpu_entry *e);          /* before gpu_close */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

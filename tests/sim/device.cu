@@ -1,0 +1,256 @@
+/* device.cu: a trainer's memory on a GPU (cuda_device.h) in the simulator: the host's block and the device's, copies, entries as
+ * graphs, failures with their kernel's name, and what a user is told of a GPU that will not do. */
+#include "cuda_device.h"
+#include "sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string>
+
+static int failures;
+#define EXPECT(holds, ...)                                                                                             \
+    do {                                                                                                               \
+        if (!(holds)) {                                                                                                \
+            failures++;                                                                                                \
+            printf("failed: line %d: ", __LINE__);                                                                     \
+            printf(__VA_ARGS__);                                                                                       \
+            printf("\n");                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+/* ------------------------------------------------------------------ a model of one number a block */
+
+struct Block { /* the host's: parameters, inputs, outputs, work */
+    float params[16], in[16], out[16], work[160];
+};
+static Block block;
+
+__global__ void scale(float *y, const float *x, const float *rate) /* y = rate · x, sixteen numbers */
+{
+    y[threadIdx.x] = *rate * x[threadIdx.x];
+}
+
+__global__ void add_to(float *y, const float *x) { y[threadIdx.x] += x[threadIdx.x]; }
+__global__ void astray(float *y) { y[1000000] = 1; }
+
+template <class... P, class... A> static void start(const char *name, void (*kernel)(P...), cudaStream_t stream, A... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.blockDim = dim3(16);
+    config.stream = stream;
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+    gpu_launched(name);
+}
+
+static int enqueued;
+
+/* work = in[0] · params; params += work; out = 2 · … is left to in[1] */
+static void train(const Lathe_call *c, cudaStream_t stream)
+{
+    const float *in = (const float *)c->in;
+    enqueued++;
+    start("scale: toy.lua:1", scale, stream, (float *)c->work, (const float *)c->params, in);
+    start("add_to: toy.lua:2", add_to, stream, (float *)c->params, (const float *)c->work);
+    start("scale: toy.lua:3", scale, stream, (float *)c->out, (const float *)c->params, in + 1);
+}
+
+static void goes_astray(const Lathe_call *c, cudaStream_t stream)
+{
+    start("scale: toy.lua:1", scale, stream, (float *)c->work, (const float *)c->params, (const float *)c->in);
+    start("astray: toy.lua:7 layer.fc", astray, stream, (float *)c->work);
+    start("scale: toy.lua:3", scale, stream, (float *)c->work, (const float *)c->params, (const float *)c->in);
+}
+
+static Gpu_needs needs(void)
+{
+    Gpu_needs n = {};
+    n.command = "train";
+    n.host = &block;
+    n.bytes = sizeof block;
+    n.workspace = 1000;
+    n.staged = sizeof block.in;
+    n.capability = 80;
+    return n;
+}
+
+static Lathe_call call(void)
+{
+    return {block.params, NULL, block.in, block.out, NULL, (char *)block.work};
+}
+
+static void opened(void)
+{
+    Gpu_needs n = needs();
+    const char *refusal = gpu_open(&n);
+    EXPECT(!refusal, "%s", refusal);
+    if (refusal) exit(1);
+}
+
+static void closed(void)
+{
+    gpu_close();
+    EXPECT(sim_allocated() == 0, "%zu bytes of the device are left", sim_allocated());
+    std::string report = sim_report();
+    EXPECT(report.empty(), "%s", report.c_str());
+}
+
+/* ------------------------------------------------------------------ what is right */
+
+static void test_steps(bool waits)
+{
+    double params[16], in = 0;
+    Gpu_entry entry = {train, 0, {}, NULL};
+    Lathe_call c = call();
+    setenv("LATHE_CUDA_CHECK", waits ? "1" : "0", 1);
+    opened();
+    EXPECT(sim_allocated() == sizeof block + 1000 + 256, "%zu bytes were taken", sim_allocated());
+    EXPECT((uintptr_t)gpu_workspace() % 256 == 0, "the workspace is not aligned");
+    EXPECT((char *)gpu_place(block.out) - (char *)gpu_place(block.params) == (char *)block.out - (char *)block.params, "places");
+    for (int i = 0; i < 16; i++) params[i] = block.params[i] = (float)(i - 3);
+    gpu_up(block.params, sizeof block.params);
+    enqueued = 0;
+    for (int step = 0; step < 6; step++) {
+        block.in[0] = 0.5f * (float)(step + 1), block.in[1] = (float)step;
+        in = block.in[0];
+        gpu_up(block.in, sizeof block.in);
+        memset(block.in, 0xff, sizeof block.in); /* the host goes on */
+        gpu_run(&entry, &c);
+        gpu_down(block.out, sizeof block.out);
+        for (int i = 0; i < 16; i++) {
+            params[i] += in * params[i];
+            EXPECT(block.out[i] == (float)(step * params[i]), "step %d: %g, not %g", step, block.out[i], step * params[i]);
+        }
+    }
+    EXPECT(enqueued == (waits ? 6 : 2), "the entry's text ran %d times", enqueued);
+    gpu_down(block.params, sizeof block.params);
+    for (int i = 0; i < 16; i++) EXPECT(block.params[i] == (float)params[i], "%g, not %g", block.params[i], params[i]);
+    block.work[9] = 5;
+    gpu_up(&block, sizeof block); /* larger than what is staged */
+    block.work[9] = 6;
+    gpu_down(block.work, sizeof block.work);
+    EXPECT(block.work[9] == 5, "%g, not 5", block.work[9]);
+    EXPECT(!gpu_failure(), "%s", gpu_failure());
+    gpu_forget(&entry);
+    closed();
+}
+
+/* More copies than there are pinned buffers, none of them waited for, each from where the host writes again at once. */
+static void test_many_copies(void)
+{
+    setenv("LATHE_CUDA_CHECK", "0", 1);
+    opened();
+    for (int i = 0; i < 10; i++) {
+        block.work[16 * i] = (float)(i + 1);
+        gpu_up(block.work + 16 * i, sizeof block.in);
+        block.work[16 * i] = -1;
+    }
+    gpu_down(block.work, sizeof block.work);
+    for (int i = 0; i < 10; i++) EXPECT(block.work[16 * i] == (float)(i + 1), "copy %d is %g", i, block.work[16 * i]);
+    closed();
+}
+
+/* Other pointers make another graph. */
+static void test_another_call(void)
+{
+    Gpu_entry entry = {train, 0, {}, NULL};
+    Lathe_call c = call(), other = call();
+    other.work = (char *)(block.work + 64);
+    setenv("LATHE_CUDA_CHECK", "0", 1); /* graphs */
+    memset(&block, 0, sizeof block);
+    for (int i = 0; i < 16; i++) block.params[i] = 1;
+    block.in[0] = 1;
+    opened();
+    gpu_up(&block, sizeof block);
+    for (int i = 0; i < 3; i++) gpu_run(&entry, &c);
+    for (int i = 0; i < 3; i++) gpu_run(&entry, &other);
+    gpu_down(&block, sizeof block);
+    EXPECT(block.params[0] == 64 && block.work[0] == 4 && block.work[64] == 32, "%g %g %g", block.params[0], block.work[0], block.work[64]);
+    gpu_forget(&entry);
+    closed();
+}
+
+/* ------------------------------------------------------------------ what goes wrong */
+
+static void failure_has(const char *word)
+{
+    const char *failure = gpu_failure();
+    EXPECT(failure && strstr(failure, word), "\"%s\" should have been said, not \"%s\"", word, failure ? failure : "");
+    sim_report();
+}
+
+static void test_failures(void)
+{
+    Lathe_call c = call();
+    Gpu_entry stray = {goes_astray, 0, {}, NULL};
+    setenv("LATHE_CUDA_CHECK", "1", 1);
+    opened();
+    gpu_run(&stray, &c);
+    failure_has("astray: toy.lua:7 layer.fc: an illegal memory access");
+    gpu_run(&stray, &c);
+    gpu_down(block.out, sizeof block.out);
+    closed();
+
+    setenv("LATHE_CUDA_CHECK", "0", 1); /* found out later: by whoever waits */
+    stray = {goes_astray, 0, {}, NULL};
+    opened();
+    gpu_run(&stray, &c);
+    gpu_wait();
+    failure_has("an illegal memory access");
+    closed();
+
+    Gpu_entry entry = {train, 0, {}, NULL};
+    opened();
+    sim_device.no_image = true;
+    gpu_run(&entry, &c);
+    sim_device = Sim_device();
+    failure_has("scale: toy.lua:1: no kernel image");
+    closed();
+
+    opened();
+    EXPECT(!gpu_place((char *)&block + sizeof block + 64), "an address outside of the block has a place");
+    failure_has("outside of the block");
+    closed();
+}
+
+static void refused(const char *word, Sim_device device)
+{
+    Gpu_needs n = needs();
+    sim_device = device;
+    const char *refusal = gpu_open(&n);
+    EXPECT(refusal && strstr(refusal, word), "\"%s\" should have been said, not \"%s\"", word, refusal ? refusal : "");
+    EXPECT(sim_allocated() == 0, "something was taken");
+    if (!refusal) gpu_close();
+    sim_device = Sim_device();
+    sim_report();
+}
+
+static void test_refusals(void)
+{
+    Sim_device usual, d;
+    d = usual, d.count = 0, refused("is for a GPU, and there is none here (CUDA: no CUDA-capable device", d);
+    d = usual, d.driver = 0, refused("there is none here (CUDA: CUDA driver version is insufficient", d);
+    d = usual, d.driver = 12040, refused("the driver here is for CUDA 12.4, and this trainer was built with CUDA 13.0", d);
+    d = usual, d.major = 7, d.minor = 5, refused("Simulated GPU, has compute capability 7.5, and this trainer's kernels are for 8.0", d);
+    d = usual, d.memory = sizeof block + 1000, refused("train needs 2088 bytes of the GPU's memory (0.0 GB: 832 planned, 1256 for", d);
+    d = usual, d.memory = sizeof block + 1000 + 256;
+    sim_device = d;
+    Gpu_needs n = needs();
+    const char *refusal = gpu_open(&n);
+    EXPECT(!refusal, "exactly as much as is needed: %s", refusal);
+    gpu_close();
+    sim_device = usual;
+}
+
+int main(void)
+{
+    for (int order = SIM_FORWARD; order <= SIM_SHUFFLED; order++) {
+        sim_order((Sim_order)order, 5);
+        test_steps(false);
+        test_steps(true);
+        test_many_copies();
+        test_another_call();
+    }
+    test_failures();
+    test_refusals();
+    return failures != 0;
+}
