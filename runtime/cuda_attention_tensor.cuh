@@ -176,21 +176,20 @@ DEVICE bool all_seen(const Sight &s, int t, int queries, int key, int keys)
 
 /* ------------------------------------------------------------------ forward */
 
-/* s becomes exp2(s · scale - m), m the new maximum; factor is what earlier sums are to be multiplied by. */
-template <int N>
-DEVICE void tensor_weights(float (&s)[N][4], float (&m)[2], float (&sum)[2], float (&factor)[2], float scale)
+/* s, in powers of two, becomes exp2(s - m), m the new maximum; factor is what earlier sums are to be multiplied by. */
+template <int N> DEVICE void tensor_weights(float (&s)[N][4], float (&m)[2], float (&sum)[2], float (&factor)[2])
 {
     UNROLL for (int half = 0; half < 2; half++)
     {
         float now = m[half];
-        UNROLL for (int n = 0; n < N; n++) now = fmaxf(now, fmaxf(s[n][2 * half], s[n][2 * half + 1]) * scale);
+        UNROLL for (int n = 0; n < N; n++) now = fmaxf(now, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
         now = max_of_4(now);
         factor[half] = power_of_two(m[half] - now);
         sum[half] *= factor[half];
         m[half] = now;
         UNROLL for (int n = 0; n < N; n++) UNROLL for (int r = 2 * half; r < 2 * half + 2; r++)
         {
-            s[n][r] = power_of_two(fmaf(s[n][r], scale, -now));
+            s[n][r] = power_of_two(s[n][r] - now);
             sum[half] += s[n][r];
         }
     }
@@ -235,11 +234,13 @@ TENSOR_KERNEL void attention_tensor(T *o, float *lse, const T *q, const T *k, co
         turn_tile(room->other_d[stage], keys(key));
         float s[OTHER / 8][4];
         tile_products<T>(s, room->own_d, room->other_d[stage]);
-        if (!all_seen(sight, t, OWN, key, OTHER))
-            UNROLL for (int n = 0; n < OTHER / 8; n++)
-                UNROLL for (int r = 0; r < 4; r++) if (!sees(sight, t + row_of(r), key + column_of(n, r))) s[n][r] =
-                    -INFINITY;
-        tensor_weights(s, highest, sum, factor, (float)(g.scale * LOG2_E));
+        bool all = all_seen(sight, t, OWN, key, OTHER);
+        UNROLL for (int n = 0; n < OTHER / 8; n++) UNROLL for (int r = 0; r < 4; r++)
+        {
+            bool seen = all || sees(sight, t + row_of(r), key + column_of(n, r));
+            s[n][r] = seen ? s[n][r] * (float)(g.scale * LOG2_E) : -INFINITY;
+        }
+        tensor_weights(s, highest, sum, factor);
         UNROLL for (int w = 0; w < E / 8; w++) UNROLL for (int r = 0; r < 4; r++) sum_o[w][r] *= factor[r / 2];
         if (DROPOUT)
             UNROLL for (int n = 0; n < OTHER / 8; n++) UNROLL for (int r = 0; r < 4; r++) s[n][r] *=

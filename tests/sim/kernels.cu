@@ -546,6 +546,7 @@ static void test_memory_wrong(void)
     expect_fault("a block too large", "a block of 2048,1,1 threads");
     run(store_at, 0, 32, 0, y);
     expect_fault("no block at all", "a grid of 0,1,1 blocks");
+    cudaFuncSetAttribute(copy_four, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024); /* of another kernel */
     run(store_at, 1, 32, 64 * 1024, y);
     expect_fault("dynamic shared memory not asked for", "65536 bytes of dynamic shared memory");
     cudaMemcpy(&on_host, &on_host, 4, cudaMemcpyDeviceToHost);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <map>
 #include <random>
 #include <stdarg.h>
 #include <stdio.h>
@@ -400,7 +401,7 @@ static void run_block(void)
 
 /* ------------------------------------------------------------------ launches */
 
-static size_t dynamic_limit = 48 * 1024;
+static std::map<const void *, size_t> dynamic_limits; /* of kernels for which more was asked */
 
 static cudaError_t check_launch(const cudaLaunchConfig_t *c)
 {
@@ -411,6 +412,8 @@ static cudaError_t check_launch(const cudaLaunchConfig_t *c)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: a block of %u,%u,%u threads", kernel_name().c_str(), b.x, b.y, b.z);
     if (!g.x || !g.y || !g.z || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: a grid of %u,%u,%u blocks", kernel_name().c_str(), g.x, g.y, g.z);
+    auto asked = dynamic_limits.find(sim.kernel);
+    size_t dynamic_limit = asked == dynamic_limits.end() ? 48 * 1024 : asked->second;
     if (c->dynamicSmemBytes > dynamic_limit)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: %zu bytes of dynamic shared memory, more than the %zu it may have",
                           kernel_name().c_str(), c->dynamicSmemBytes, dynamic_limit);
@@ -458,11 +461,11 @@ cudaError_t sim_launch(const cudaLaunchConfig_t *config, const void *kernel, voi
     return sim_enqueue(config->stream, "a launch", [=] { return run_launch(&c, kernel, thread, copy, bytes); });
 }
 
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int value)
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
 {
     if (value < 0 || value > 227 * 1024)
         return sim_refuse(cudaErrorInvalidValue, "%d bytes of dynamic shared memory: no block can have that", value);
-    dynamic_limit = std::max<size_t>(dynamic_limit, value);
+    dynamic_limits[kernel] = std::max(48 * 1024, value);
     return cudaSuccess;
 }
 
