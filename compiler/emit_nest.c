@@ -155,6 +155,10 @@ static void all_rows(Rows *r)
         return;
     }
     bool parallel = worth_threads(rows * inner, work_of(r->k));
+    if (sums_go_across(r)) {
+        rows_across(r, parallel);
+        return;
+    }
     int opened = 0, shared = !parallel || !r->rows ? 0 : f->axis[0].extent >= 16 || r->rows == 1 ? 1 : 2;
     r->threaded = shared > 0;
     for (int j = 0; j < r->rows; j++) {

@@ -160,6 +160,16 @@ void one_row(Rows *r)
     r->f->names.n = names;
 }
 
+/* What a row has besides its sweeps, whose reductions are known. */
+void row_without_sweeps(Rows *r)
+{
+    for (int p = 0; p < r->k->phases.n; p++) {
+        r->phase = &r->k->phases.at[p];
+        row_values(r);
+        row_stores(r);
+    }
+}
+
 int64_t row_count(const Rows *r)
 {
     int64_t n = 1;

@@ -47,6 +47,7 @@ typedef struct Rows {
 /* emit_rows.c: what the kernels of every target have in common */
 const Phase_uses *uses_now(const Rows *r); /* of the phase being printed */
 void one_row(Rows *r);                     /* its phases */
+void row_without_sweeps(Rows *r);          /* its values and stores, where the reductions are known */
 void one_element(Rows *r, const char *lane); /* the sweep's body; totals in lanes are fed at [lane] */
 bool has_sweep(const Rows *r);
 int64_t row_count(const Rows *r);
@@ -56,6 +57,10 @@ int partial_of(const Rows *r, const Node **n);   /* use of the partial sums of a
 const char *start_of(const Node *n);             /* the first running value of a reduction */
 const char *end_of(const Node *n);               /* "sum" or "max": the word of its last step */
 
+
+/* emit_across.c: for C: rows side by side */
+bool sums_go_across(const Rows *r); /* do neighbours in memory belong to neighbouring rows? */
+void rows_across(Rows *r, bool parallel);
 
 /* emit_values.c: what the values of the phase being printed are in C */
 bool is_among(const Nodes *s, const Node *n);

@@ -97,6 +97,24 @@ static void reductions(void)
     out("softmax", map2(OP_div, e, broadcast(reshape(sum, shape(3, 8, 5, 1)), x->shape)));
 }
 
+/* What lies side by side belongs to neighbouring rows: of blocks of rows, the last of them shorter; of one block. */
+static void across(void)
+{
+    Node *x = input("x", shape(3, 3, 21, 130)), *y = input("y", shape(4, 2, 3, 70, 64)),
+         *i = ids("i", shape(3, 4, 5, 17));
+    Node *each = input("each", shape(1, 130)), *of_time = input("of_time", shape(2, 21, 1));
+    Node *weighted = map2(OP_mul, map2(OP_mul, x, broadcast(each, x->shape)), broadcast(of_time, x->shape));
+    Node *sums = reduce(OP_sum, weighted, 1, AXES(1)), *e = map1(OP_exp, y);
+    out("weighted", sums);
+    out("largest", reduce(OP_rmax, x, 1, AXES(1)));
+    out("of_sums", map2(OP_div, map1(OP_tanh, sums), map2(OP_add, input("bias", sums->shape), number(9, sums))));
+    out("sum", reduce(OP_sum, e, 1, AXES(2)));
+    out("of_integers", reduce(OP_sum, i, 1, AXES(1)));
+    out("slices", reduce(OP_sum, slice(y, INTS(0, 1, 3, 5), INTS(2, 2, 33, 50), INTS(1, 1, 2, 1)), 1, AXES(2)));
+    out("softmax", map2(OP_div, e, broadcast(reshape(reduce(OP_sum, e, 1, AXES(2)), shape(4, 2, 3, 1, 64)), y->shape)));
+    out("two", map2(OP_mul, reduce(OP_sum, x, 1, AXES(1)), reduce(OP_rmax, weighted, 1, AXES(1))));
+}
+
 static void by_ids(void)
 {
     Node *x = input("x", shape(3, 5, 6, 32)), *i0 = ids("i0", shape(2, 4, 7)), *i1 = ids("i1", shape(1, 9)),
@@ -298,10 +316,10 @@ static const struct {
     void (*make)(void);
     int64_t ids;
 } cases[] = {
-    {"moves", moves, 5},           {"maps", maps, 5},     {"integers", integers, 40},
-    {"reductions", reductions, 5}, {"by_ids", by_ids, 5}, {"along_axes", along_axes, 5},
-    {"attention", attention, 5},   {"scan", scan, 8},     {"scan_back", scan_back, 8},
-    {"nested", nested, 5},         {"states", states, 9}, {"draws", draws, 1000},
+    {"moves", moves, 5},    {"maps", maps, 5},           {"integers", integers, 40},    {"reductions", reductions, 5},
+    {"across", across, 9},  {"by_ids", by_ids, 5},       {"along_axes", along_axes, 5}, {"attention", attention, 5},
+    {"scan", scan, 8},      {"scan_back", scan_back, 8}, {"nested", nested, 5},         {"states", states, 9},
+    {"draws", draws, 1000},
 };
 
 int main(void)
