@@ -9,6 +9,7 @@ typedef struct Grad { /* facts about the forward graph */
     Table active;     /* nodes that a parameter reaches along differentiable inputs */
     Table reached;    /* active nodes that the loss depends on along differentiable inputs */
     Table regions;    /* memo of region_ends() */
+    Table reduced;    /* memo of widest_reduced(): elements, as pointers */
 } Grad;
 
 /* Where gradients are being made: beside the loss (the base), or in the reversed loop of some forward loop. */

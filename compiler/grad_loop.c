@@ -12,7 +12,8 @@
  *   index -> R's index;  an x -> R's x of the same stack;  a carry -> the stack of its history;  dot, index ops,
  * results of inner loops -> saved: stacked by L, R's x;  maps (random ones too), reductions, moves -> remade from what
  * stands for their inputs. Stacks and values outside L are looked up one level up, where the same rule holds, so that
- * nested loops save stacks of stacks.
+ * nested loops save stacks of stacks.  So is a value that L stacks anyway and that is a reduction of something SMALL
+ * times larger, such as the probabilities of an attention.
  *
  * Under nn.checkpoint (node->recompute) nothing is saved but what goes in: dots are remade as well, and a loop is
  * copied, once, to where its values are needed; its reversed loop then reads the copy's stacks.  A value that is not
@@ -21,6 +22,8 @@
  * they are made again.
  */
 #include "grad.h"
+
+enum { SMALL = 16 };
 
 static bool is_view(const Node *v) { return v->op == OP_reshape || v->op == OP_permute || v->op == OP_expand; }
 
@@ -54,11 +57,32 @@ bool region_ends(Table *memo, const Node *v)
     return false;
 }
 
+/* The elements of the largest that is reduced where v is remade; 0 if nothing is. */
+static int64_t widest_reduced(Table *memo, const Node *v)
+{
+    if (!is_cheap(v) || v->op == OP_loop_arg) return 0;
+    void **known = table_at(memo, v);
+    if (*known) return (intptr_t)*known - 1;
+    int64_t widest = op_info[v->op].kind == REDUCE ? elements(v->in[0]->shape) : 0;
+    for (int i = 0; i < v->nin; i++) widest = max64(widest, widest_reduced(memo, v->in[i]));
+    *table_at(memo, v) = (void *)(intptr_t)(widest + 1);
+    return widest;
+}
+
+/* A value that the loop stacks anyway, and that is much smaller than what it would be remade of. */
+static bool stacked_and_small(Grad_level *lv, const Node *v)
+{
+    for (int i = 0; i < lv->forward->ys.n; i++)
+        if (lv->forward->ys.at[i] == v) return widest_reduced(&lv->all->reduced, v) >= SMALL * elements(v->shape);
+    return false;
+}
+
 static bool is_saved(Grad_level *lv, const Node *v)
 {
     if (lv->copying) return false;
     if (lv->replayed) return !is_cheap(v);
-    return !recomputed(v) && (!is_cheap(v) || region_ends(&lv->all->regions, v));
+    if (recomputed(v)) return false;
+    return !is_cheap(v) || region_ends(&lv->all->regions, v) || (lv->up && stacked_and_small(lv, v));
 }
 
 static Grad_level *copied(Grad_level *lv, Node *node);
