@@ -48,11 +48,28 @@ local function pointed(c, input, features, where, losses, logits)
   return -nn.where(nn.eq(nn.iota(c.vocab), targets), all, 0):sum(-1), all, p_gen
 end
 
+-- In training some of the tokens that a source has become others, there and in the target alike, drawn anew for each row.  What
+-- they become says nothing, so they can only be copied: a name is, that training never saw.
+local function renamed(c, input)
+  if not nn.training() or c.renaming == 0 then return input end
+  local like, source = nn.zeros { input.source:size(0), c.vocab }, input.source
+  local becomes = nn.where(nn.bernoulli(like, c.renaming), nn.integers(like, c.vocab), nn.iota(c.vocab))
+  local function of(ids)
+    local in_source = nn.eq(ids:unsqueeze(2), source:unsqueeze(1))
+    return nn.where(nn.lt(0, nn.where(in_source, 1, 0):sum(-1)), becomes:gather(nn.max(ids, 0), 1, 1), ids)
+  end
+  return {
+    source = becomes:gather(source, 1, 1), source_lengths = input.source_lengths,
+    tokens = of(input.tokens), targets = of(input.targets),
+  }
+end
+
 return {
   config = {
     vocab = 16000, width = 128, hidden = 256, layers = 2, source_seq = 768, seq = 191, batch = 1, dropout = 0.3,
     pointer = true,             -- whether it may copy
     coverage = 0.0,             -- weight of the loss for looking where it has looked, which attention then knows of; 0: neither
+    renaming = 0.0,             -- of a source's tokens, in training: other ones stand for them, there and in the target
     smoothing = 0.0,            -- of the targets, where it may not copy
 
     tokenizer = "bytes", source = "", target = "",      -- fields; "": source and target
@@ -78,6 +95,7 @@ return {
   end,
 
   forward = function(c, input)
+    input = renamed(c, input)
     local memory, last = nn.scope("encoder", encode, c, input.source, input.source_lengths)
     local features, where, again = nn.scope("decoder", decode, c, input.tokens, memory, input.source_lengths, last)
     local head, targets = nn.linear { name = "out", out = c.vocab }, input.targets
