@@ -163,7 +163,7 @@ const char *new_name(Names *s, const char *wish)
 static bool reserved(const char *word)
 {
     static const char *const words[] = {
-        "auto",   "bool", "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
+        "bf16",   "f16",  "auto",   "bool", "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
         "else",   "enum", "extern",   "false",    "float",    "for",   "goto",     "if",      "inline", "int",
         "long",   "main", "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
         "switch", "true", "typedef",  "union",    "unsigned", "void",  "volatile", "while"};
@@ -196,10 +196,10 @@ char *upper(const char *word)
     return s;
 }
 
-const char *c_type(DType t) { return (const char *[]){"bool", "int", "float", "double"}[t]; }
-const char *type_suffix(DType t) { return (const char *[]){"i32", "i32", "f32", "f64"}[t]; }
+const char *c_type(DType t) { return (const char *[]){"bool", "int", "float", "double", "bf16", "f16"}[t]; }
+const char *type_suffix(DType t) { return (const char *[]){"i32", "i32", "f32", "f64", "bf16", "f16"}[t]; }
 
-bool in_doubles(void) { return same(options.precision, "fp64"); }
+bool in_doubles(void) { return precision()->real == F64; }
 
 /* ------------------------------------------------------------------ expressions */
 
@@ -325,13 +325,21 @@ static const char *element_text(const Node *n)
     }
 }
 
+/* Words that end in the type that is computed with: to_bf16_f32(x). */
+static const char *cast_text(DType from, DType to)
+{
+    if (to == BOOL) return "a != 0";
+    if (is_stored(to)) return to == BF16 ? "TO_BF16(a)" : "TO_F16(a)";
+    if (is_stored(from)) return from == BF16 ? "FROM_BF16(a)" : "FROM_F16(a)";
+    return op_info[OP_cast].text;
+}
+
 Expr apply(const Node *n, const Expr *in)
 {
-    const char *text = element_text(n);
-    bool of_inputs = same(op_info[n->op].class, "CMP") || n->op == OP_philox;
+    const char *text = n->op == OP_cast ? cast_text(n->in[0]->dtype, n->dtype) : element_text(n);
+    bool of_inputs = same(op_info[n->op].class, "CMP") || n->op == OP_philox || is_stored(n->dtype);
     DType word_type = of_inputs ? n->in[0]->dtype : n->dtype;
     if (n->op == OP_cast && n->in[0]->dtype == n->dtype) return in[0];
-    if (n->op == OP_cast && n->dtype == BOOL) text = "a != 0";
     char *s = filled_in(text, in, "", word_type, n->dtype);
     if (s[0] == '-' && s[1] == '-') s = format("-(%s)", s + 1);
     return (Expr){s, operator_of(text).binding};

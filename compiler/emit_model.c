@@ -116,7 +116,7 @@ char *braces(int n, const int64_t *x)
     return t.at;
 }
 
-const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64"}[t]; }
+const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64", "LATHE_BF16", "LATHE_F16"}[t]; }
 
 static const char *role_word(Lathe_role r)
 {
@@ -368,7 +368,7 @@ static char *rebuild_words(const Desc *d)
     say(&t, "%s", shell_word(d->file));
     if (options.config) say(&t, " --config %s", shell_word(options.config));
     for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_word(options.sets.at[i]));
-    if (in_doubles()) say(&t, " --precision fp64");
+    if (options.precision) say(&t, " --precision %s", options.precision);
     return t.at;
 }
 
@@ -407,7 +407,7 @@ void say_tables(Text *t, const Module *m)
     say_plan_table(t, p);
     say(t, "const Lathe_model lathe_model = {\n");
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
-                          quoted(d->model), quoted(d->config ? d->config : ""), wide ? "fp64" : "fp32",
+                          quoted(d->model), quoted(d->config ? d->config : ""), precision()->name,
                           (unsigned long long)d->source_hash));
     say(t, "    .needs = lathe_needs,\n");
     say_string_member(t, "rebuild", rebuild_words(d));

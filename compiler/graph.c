@@ -25,9 +25,10 @@ const OpInfo op_info[OPS] = {
 
 /* ------------------------------------------------------------------ types and shapes */
 
-const char *dtype_name(DType t) { return (const char *[]){"bool", "i32", "f32", "f64"}[t]; }
-int64_t dtype_bytes(DType t) { return (const int64_t[]){1, 4, 4, 8}[t]; }
+const char *dtype_name(DType t) { return (const char *[]){"bool", "i32", "f32", "f64", "bf16", "f16"}[t]; }
+int64_t dtype_bytes(DType t) { return (const int64_t[]){1, 4, 4, 8, 2, 2}[t]; }
 bool is_real(DType t) { return t == F32 || t == F64; }
+bool is_stored(DType t) { return t == BF16 || t == F16; }
 
 Shape shape_of(int rank, const int64_t *dim)
 {

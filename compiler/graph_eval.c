@@ -142,10 +142,22 @@ static int64_t (*const int_map[OPS])(int64_t, int64_t) = {
 #include "ops.def"
 };
 
-/* x as a value of dtype t: reals are cut towards zero, out of range as x86 does; bools are 0 or 1. */
+/* x to so many binary digits, ties to even, above 2^(least - 1) all of them; beyond the largest it is infinite. */
+static double rounded(double x, int digits, int least, double largest)
+{
+    int exponent;
+    if (!isfinite(x)) return x;
+    frexp(x, &exponent);
+    double unit = ldexp(1, (exponent > least ? exponent : least) - digits), y = nearbyint(x / unit) * unit;
+    return fabs(y) > largest ? copysign(INFINITY, x) : y;
+}
+
+/* x as a value of dtype t: reals stored in 16 bits go through a float, as in C; reals to integers are cut towards zero, out of range as x86 does; bools are 0 or 1. */
 static double fit(DType t, double x)
 {
     if (t == BOOL) return x != 0;
+    if (t == BF16) return rounded((double)(float)x, 8, -125, 0x1.fep127);
+    if (t == F16) return rounded((double)(float)x, 11, -13, 65504);
     if (t != I32) return x;
     return x > -2147483649.0 && x < 2147483648.0 ? trunc(x) : -2147483648.0;
 }

@@ -67,9 +67,13 @@ static Found mixed_map_type(const Node *n)
         if (!same_shape(in[i]->shape, s)) return bad("its inputs must have equal shapes");
     switch (n->op) {
     case OP_where:
-        if (in[0]->dtype != BOOL || in[1]->dtype != in[2]->dtype) return bad("where takes a bool and two of one type");
+        if (in[0]->dtype != BOOL || in[1]->dtype != in[2]->dtype || is_stored(n->dtype))
+            return bad("where takes a bool and two of one type");
         return typed(in[1]->dtype, s);
-    case OP_cast: return typed(n->dtype, s);
+    case OP_cast:
+        if ((is_stored(n->dtype) && !is_real(in[0]->dtype)) || (is_stored(in[0]->dtype) && !is_real(n->dtype)))
+            return bad("only reals are stored in 16 bits");
+        return typed(n->dtype, s);
     case OP_philox:
         for (int i = 0; i < n->nin; i++)
             if (in[i]->dtype != I32) return bad("philox takes i32");
@@ -84,6 +88,7 @@ static Found mixed_map_type(const Node *n)
 static bool takes(const char *class, Op op, DType t)
 {
     if (same(class, "REAL")) return is_real(t);
+    if (is_stored(t)) return false;
     if (same(class, "NUM")) return t != BOOL;
     if (same(class, "INT")) return t == I32;
     if (same(class, "LOGIC")) return t == BOOL;

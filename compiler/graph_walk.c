@@ -145,7 +145,8 @@ static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
         *table_at(&r->done, old->carries.at[k].arg) = arg;
     }
     for (int k = 0; k < old->xs.n; k++) {
-        Node *arg = loop_x(new, rewritten(r, old->xs.at[k].outer));
+        Node *arg = r->slice ? r->slice(r, old, k, new) : NULL;
+        if (!arg) arg = loop_x(new, rewritten(r, old->xs.at[k].outer));
         *table_at(&r->done, old->xs.at[k].arg) = arg;
     }
     for (int k = 0; k < old->carries.n; k++)

@@ -9,7 +9,8 @@
 
 enum { MAXRANK = 8 };
 
-typedef enum DType { BOOL, I32, F32, F64, DTYPES } DType;      /* a traced graph knows F32; pass_precision makes F64 */
+/* A traced graph knows F32; pass_precision makes F64.  BF16 and F16 are how values are stored, made and read by cast alone. */
+typedef enum DType { BOOL, I32, F32, F64, BF16, F16, DTYPES } DType;
 
 typedef struct Shape {
     int rank;
@@ -359,6 +360,11 @@ typedef struct Options {        /* of a compilation */
 } Options;
 extern Options options;
 
+typedef struct Precision {
+    const char *name;           /* as --precision says */
+    DType real, saved;          /* what is computed with; how values of forward are kept for backward */
+} Precision;
+
 /* ------------------------------------------------------------------ prototypes, by file */
 
 /* graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
@@ -374,7 +380,8 @@ int64_t elements(Shape s);
 char *shape_text(Shape s);                                  /* "[12, 64, 128]" */
 const char *dtype_name(DType t);
 int64_t dtype_bytes(DType t);
-bool is_real(DType t);
+bool is_real(DType t);                                     /* what is computed with: F32, F64 */
+bool is_stored(DType t);                                   /* BF16, F16 */
 Node *scalar(double value, DType t);
 Node *filled(double value, DType t, Shape s);               /* an expanded scalar */
 bool is_cheap(const Node *n);                               /* a map, reduction or move: rather computed again than saved */
@@ -478,6 +485,7 @@ void *table_get(const Table *t, const Node *key);
 typedef struct Rewrite {        /* a copy of a graph with some nodes replaced; loops are copied with their bodies */
     Node *(*node)(struct Rewrite *, Node *old, Node *const *in);   /* the new node for old, its inputs already new; NULL: keep op */
     Node *(*before)(struct Rewrite *, Node *old);           /* asked first; non-NULL ends the matter; may be NULL itself */
+    Node *(*slice)(struct Rewrite *, const Loop *old, int k, Loop *new);    /* what stands for old's x k in its copy; NULL: an x */
     void *user;
     Table done;                 /* old -> new */
 } Rewrite;
@@ -520,9 +528,11 @@ Param *find_param(const Desc *d, const char *name);         /* wide ones too; NU
 void pass_grad(Graph *g, const Desc *d);
 void pass_whole(Graph *g, const Desc *d);
 void pass_precision(Graph *g, const Desc *d);
+const Precision *precision(void);                           /* of options.precision; an unknown one is the user's mistake */
 void pass_simplify(Graph *g, const Desc *d);
 void pass_split(Graph *g, const Desc *d);
 void pass_remat(Graph *g, const Desc *d);
+void pass_store(Graph *g, const Desc *d);
 void pass_clean(Graph *g, const Desc *d);                   /* drops dead outputs, carries and xs of loops */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
 void pass_normal(Graph *g, const Desc *d);                  /* the form that kernels are cut from; last before pass_fuse */

@@ -32,7 +32,8 @@ static const struct Option {
     {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: build writes the row kernels only so far"},
     {"--memory", TEXT, "SIZE", &options.memory,
      "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
-    {"--precision", TEXT, "fp32|fp64", &options.precision, "of all reals (fp32)"},
+    {"--precision", TEXT, "fp32|bf16|fp64", &options.precision,
+     "of reals (fp32); bf16: what backward needs of forward is kept in 16 bits, all else is fp32"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--bundle", FLAG, "", &options.bundle,
      "build: with the runtime's sources, so that cmake and a C compiler alone can build the folder"},
@@ -136,8 +137,7 @@ static void take_line(int argc, char **argv)
             take_value(o, argv[++i]);
         }
     }
-    if (options.precision && !same(options.precision, "fp32") && !same(options.precision, "fp64"))
-        usage_error("--precision %s: expected fp32 or fp64", options.precision);
+    precision();
     options.runs = same(line_of.command, "replay") || same(line_of.command, "train");
     set_instruments();
 }
@@ -180,7 +180,7 @@ static const char *folder_for(const Desc *d)
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
     return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
-                  options.target->name, in_doubles() ? "fp64" : "fp32", (unsigned long long)(h & 0xffffffff));
+                  options.target->name, precision()->name, (unsigned long long)(h & 0xffffffff));
 }
 
 static const char *trainer(void)

@@ -6,6 +6,7 @@
  *   2. inside the group every value is read where it was made: a full one at its own element, a row's at its own row, a
  *      column sum not at all;
  *   3. what is read from outside is affine over the space;
+ *      what is stored in 16 bits is read outside of where it was made, so that nothing wider waits for its readers;
  *   4. no path between two of them leads through a node outside.
  * Greedy in topological order: first with the groups that made a node's inputs, then with siblings that read the same.
  * No layer is known by name. */
@@ -93,7 +94,7 @@ static bool reads_own(const Group *g, int reader, int made, const View *v, bool 
 {
     int64_t inner = g->space.dim[g->space.rank - 1];
     View over;
-    if (g->role[made] == COLUMN_SUM) return false;
+    if (g->role[made] == COLUMN_SUM || is_stored(g->nodes.at[made]->dtype)) return false;
     if (g->role[made] == FULL) return g->role[reader] != PER_ROW && view_is_dense(v);
     if (g->role[reader] == PER_ROW) return view_is_dense(v);
     return fixed && view_reshape(v, g->space, &over) && view_rows_dense(&over, inner);

@@ -124,7 +124,7 @@ static int64_t home_bytes(const Program *p, Home home)
 
 static int64_t bytes_of_state(const Tensor_spec *s)
 {
-    DType type = s->dtype == F32 && same(options.precision, "fp64") ? F64 : s->dtype;
+    DType type = s->dtype == F32 && precision()->real == F64 ? F64 : s->dtype;
     return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
 }
 
@@ -214,7 +214,7 @@ static bool multiplies(Kernel *const *kernels, int n)
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
-    int64_t real = same(options.precision, "fp64") ? 8 : 4;
+    int64_t real = dtype_bytes(precision()->real);
     int64_t largest = 0, bound = 0;
     *plan = (Plan){0};
     in_place_where_it_pays(m);

@@ -1,6 +1,20 @@
-/* pass_precision.c: gives reals the type that --precision asks for.  Traced graphs are in F32, which stays for fp32;
- * fp64 makes every real of it F64: leaves, constants, and what is computed of them. */
+/* pass_precision.c: what --precision asks for, and the type of reals.  Traced graphs are in F32, which stays for all but
+ * fp64; that makes every real of it F64: leaves, constants, and what is computed of them. */
 #include "lathe.h"
+
+static const Precision precisions[] = {
+    {"fp32", F32, F32},
+    {"fp64", F64, F64},
+    {"bf16", F32, BF16},
+    {"fp64-bf16", F64, BF16}, /* of tests: the roundings of bf16 alone */
+};
+
+const Precision *precision(void)
+{
+    for (int i = 0; i < COUNT_OF(precisions); i++)
+        if (!options.precision || same(options.precision, precisions[i].name)) return &precisions[i];
+    usage_error("--precision %s: expected fp32, bf16 or fp64", options.precision);
+}
 
 static Node *widened(Rewrite *r, Node *old, Node *const *in)
 {
@@ -16,9 +30,6 @@ static Node *widened(Rewrite *r, Node *old, Node *const *in)
 void pass_precision(Graph *g, const Desc *d)
 {
     (void)d;
-    const char *wanted = options.precision;
-    if (!wanted || same(wanted, "fp32")) return;
-    if (!same(wanted, "fp64")) usage_error("unknown precision '%s': expected fp32 or fp64", wanted);
     Rewrite r = {.node = widened};
-    rewrite_graph(&r, g);
+    if (precision()->real == F64) rewrite_graph(&r, g);
 }

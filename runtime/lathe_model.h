@@ -17,7 +17,7 @@ enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* where
 enum { LATHE_PACKED = 32 };        /* a packed matrix has a multiple of so many columns (lathe_rt.h: pack_f32) */
 enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
 
-typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64 } Lathe_dtype;   /* as DType of the compiler */
+typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType of the compiler */
 
 /* What a parameter holds before training.  Draws are Philox words of (seed, parameter's name, element). */
 typedef enum Lathe_init {

@@ -51,6 +51,41 @@ MATH double f64_of_bits(uint64_t u)
     return x;
 }
 
+/* ---- reals in 16 bits, as values are stored: a float's upper half, and IEEE's binary16.  To the nearest, ties to even;
+ * beyond the largest it is infinity; NaN stays NaN.  A double goes through a float. */
+
+typedef uint16_t bf16;
+typedef uint16_t f16;
+
+MATH float from_bf16_f32(bf16 x) { return f32_of_bits((uint32_t)x << 16); }
+MATH bf16 to_bf16_f32(float a)
+{
+    uint32_t u = bits_of_f32(a), up = u + 0x7fff + (u >> 16 & 1);
+    return (bf16)((a != a ? u | 0x400000 : up) >> 16);
+}
+
+MATH float from_f16_f32(f16 x)
+{
+    uint32_t size = x & 0x7fff, bits = (size << 13) + (size < 0x7c00 ? 0x38000000 : 0x70000000);
+    uint32_t small = bits_of_f32((float)(int)size * 0x1p-24f);
+    return f32_of_bits((uint32_t)(x & 0x8000) << 16 | (size < 0x400 ? small : bits));
+}
+MATH f16 to_f16_f32(float a)
+{
+    uint32_t u = bits_of_f32(a), size = u & 0x7fffffff;
+    uint32_t small = bits_of_f32(f32_of_bits(size) + 0.5f) - 0x3f000000; /* the sum's last bit is the smallest number */
+    uint32_t y = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+    y = size < 0x38800000 ? small : y;
+    y = size < 0x477ff000 ? y : 0x7c00;
+    y = a != a ? 0x7e00 : y;
+    return (f16)((u >> 16 & 0x8000) | y);
+}
+
+MATH double from_bf16_f64(bf16 x) { return from_bf16_f32(x); }
+MATH bf16 to_bf16_f64(double a) { return to_bf16_f32((float)a); }
+MATH double from_f16_f64(f16 x) { return from_f16_f32(x); }
+MATH f16 to_f16_f64(double a) { return to_f16_f32((float)a); }
+
 /* ---- the plain ones */
 
 MATH float abs_f32(float a) { return fabsf(a); }

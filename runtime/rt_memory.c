@@ -240,7 +240,8 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
 
 int dtype_size(Lathe_dtype t)
 {
-    static const int size[] = {[LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8};
+    static const int size[] = {[LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8,
+                               [LATHE_BF16] = 2, [LATHE_F16] = 2};
     return size[t];
 }
 
@@ -268,6 +269,8 @@ double read_element(Lathe_dtype t, const void *at, int64_t i)
     case LATHE_BOOL: return ((const unsigned char *)at)[i];
     case LATHE_I32: return ((const int32_t *)at)[i];
     case LATHE_F32: return (double)((const float *)at)[i];
+    case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
+    case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
     default: return ((const double *)at)[i];
     }
 }

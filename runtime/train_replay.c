@@ -92,7 +92,7 @@ static Look look_at(const Lathe_operand *o)
     }
 }
 
-static bool is_real(const Lathe_operand *o) { return o->dtype == LATHE_F32 || o->dtype == LATHE_F64; }
+static bool is_real(const Lathe_operand *o) { return o->dtype != LATHE_BOOL && o->dtype != LATHE_I32; }
 
 /* ------------------------------------------------------------------ watching a step */
 

@@ -207,6 +207,8 @@ double get_element(Lathe_dtype t, const void *at, int64_t i)
     case LATHE_BOOL: return ((const unsigned char *)at)[i];
     case LATHE_I32: return memcpy(&n, (const char *)at + 4 * i, sizeof n), n;
     case LATHE_F32: return memcpy(&f, (const char *)at + 4 * i, sizeof f), (double)f;
+    case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
+    case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
     default: return memcpy(&d, (const char *)at + 8 * i, sizeof d), d;
     }
 }
@@ -217,6 +219,8 @@ void set_element(Lathe_dtype t, void *at, int64_t i, double value)
     case LATHE_BOOL: ((unsigned char *)at)[i] = value != 0; break;
     case LATHE_I32: ((int32_t *)at)[i] = (int32_t)value; break;
     case LATHE_F32: ((float *)at)[i] = (float)value; break;
+    case LATHE_BF16: ((bf16 *)at)[i] = to_bf16_f64(value); break;
+    case LATHE_F16: ((f16 *)at)[i] = to_f16_f64(value); break;
     default: ((double *)at)[i] = value;
     }
 }

@@ -138,14 +138,22 @@ static const struct Variant {
     {"as written", "fp64", {.no_merge = true, .no_simplify = true, .no_split = true, .no_recompute = true}, 1e-12},
     {"defined", "fp64", {.no_whole = true}, 1e-12},
     {"fp32", "fp32", {0}, 2e-5},
+    {"bf16", "fp64-bf16", {.no_merge = true}, 1e-12}, /* against the interpreter with the same roundings */
 };
 
 typedef struct Reference {
     Results exact, nudged, rounded;
 } Reference;
 
+static int stored; /* values kept in 16 bits */
+
 /* What the interpreter is given: merged products read and differentiate stretches of several parameters. */
 static const struct Variant plain = {"interpreted", "fp64", {.no_merge = true}, 0};
+
+static Reference reference_of(const Graph *g)
+{
+    return (Reference){interpret(g, 0, 0), interpret(g, nudge, 0), interpret(g, 0, nudge)};
+}
 
 static double worst[COUNT_OF(variants)];
 static int taken_over, carried; /* where all is in place that can be */
@@ -246,21 +254,32 @@ static void count_panels(Kernel *const *kernels, int n)
     }
 }
 
+/* What rounding changes is no mistake of what comes after it: graphs as pass_store leaves them are the reference. */
+static void refer_to_stored(Desc *d, Reference *refs)
+{
+    compile_until(d, "whole", "store");
+    for (int i = 0; i < d->graphs.n; i++) {
+        Nodes all = {0};
+        all_nodes(d->graphs.at[i], &all);
+        for (int k = 0; k < all.n; k++) stored += is_stored(all.at[k]->dtype);
+        refs[i] = reference_of(d->graphs.at[i]);
+    }
+}
+
 static void check_file(uint64_t first, int n)
 {
     Reference refs[PER_FILE];
     Results planned[PER_FILE];
     Desc *d = begin_variant(&plain, first, n, true);
-    for (int i = 0; i < n; i++) {
-        const Graph *g = d->graphs.at[i];
-        refs[i] = (Reference){interpret(g, 0, 0), interpret(g, nudge, 0), interpret(g, 0, nudge)};
-    }
+    for (int i = 0; i < n; i++) { refs[i] = reference_of(d->graphs.at[i]); }
     for (int i = 0; i < n; i++) count_derivatives(d->graphs.at[i]);
     check_passes(d, refs);
     for (int v = 0; v < COUNT_OF(variants); v++) {
         Desc *fresh = begin_variant(&variants[v], first, n, false);
         for (int i = 0; i < fresh->params.n && v == 0; i++) covered.merged += fresh->params.at[i]->wide != NULL;
-        const Module *m = compile_until(fresh, "whole", NULL);
+        bool stores = precision()->saved != precision()->real;
+        if (stores) refer_to_stored(fresh, refs);
+        const Module *m = compile_until(fresh, stores ? "clean" : "whole", NULL);
         for (int i = 0; i < m->programs.n && options.all_panels; i++)
             count_panels(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n);
         for (int i = 0; i < m->programs.n && options.all_in_place; i++)
@@ -276,7 +295,7 @@ typedef struct Tally {
     int coverage[OPS];
     __typeof__(covered) covered;
     double worst[COUNT_OF(variants)];
-    int taken_over, carried, zeros, panels, loops_in_panels, columns_in_panels;
+    int taken_over, carried, zeros, panels, loops_in_panels, columns_in_panels, stored;
 } Tally;
 
 static void write_tally(Tally *t)
@@ -290,6 +309,7 @@ static void write_tally(Tally *t)
     t->panels = panels;
     t->loops_in_panels = loops_in_panels;
     t->columns_in_panels = columns_in_panels;
+    t->stored = stored;
 }
 
 static void read_tally(const Tally *t)
@@ -303,6 +323,7 @@ static void read_tally(const Tally *t)
     panels = t->panels;
     loops_in_panels = t->loops_in_panels;
     columns_in_panels = t->columns_in_panels;
+    stored = t->stored;
 }
 
 typedef struct Run {
@@ -349,6 +370,7 @@ static void check_coverage(void)
         {"kernels in panels", panels},
         {"loops in panels", loops_in_panels},
         {"column sums in panels", columns_in_panels},
+        {"values stored in 16 bits", stored},
     };
     for (int op = 0; op < OPS; op++) expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
     for (int i = 0; i < COUNT_OF(features); i++) expect(features[i].count > 0, "no graph has %s", features[i].name);
@@ -366,6 +388,7 @@ int main(int argc, char **argv)
     printf("note: %d values over their inputs, %d carries made where they lie\n", taken_over, carried);
     printf("note: %d groups in panels, %d loops in them, %d kernels with columns\n", panels, loops_in_panels,
            columns_in_panels);
+    printf("note: %d values stored in 16 bits\n", stored);
     printf("note: %d results are zero but for rounding, and are off\n", zeros);
     for (int v = 0; v < COUNT_OF(variants); v++)
         if (variants[v].bound > 0)

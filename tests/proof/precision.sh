@@ -1,0 +1,48 @@
+# precision.sh: a run under --precision bf16: resumed with other threads: the same bytes; its checkpoints are those
+# of fp32, and either program goes on with the other's; memory is what is planned; an unknown precision is refused.
+set -eu
+failed=0
+complain() { echo "failed: $*"; failed=1; }
+
+awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
+model="models/gpt.lua --config char --set layers=3 --set width=32 --set heads=2 --set seq=128 --set batch=12 --set dropout=0.1"
+
+for p in fp32 bf16; do
+    # shellcheck disable=SC2086  # the arguments are words
+    "$LATHE" build $model --precision $p -o "$TMP/$p" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+done
+run() {         # PRECISION OUT ARGUMENTS…
+    p=$1 out=$2
+    shift 2
+    "$TMP/$p/trainer" train --data "$TMP/text" --seed 3 --out "$TMP/$out" "$@" >"$TMP/log" 2>&1 || { cat "$TMP/log"; complain "$p $out"; }
+}
+
+run fp32 wide --steps 20 --save-every 9
+run bf16 whole --steps 20 --save-every 9 --threads 1
+run bf16 parts --resume="$TMP/whole/checkpoints/step-9" --threads 3
+for file in model optimizer; do
+    cmp "$TMP/whole/checkpoints/step-20/$file.safetensors" "$TMP/parts/checkpoints/step-20/$file.safetensors" || complain "resumed: another $file"
+    [ "$(wc -c <"$TMP/wide/checkpoints/step-20/$file.safetensors")" = "$(wc -c <"$TMP/whole/checkpoints/step-20/$file.safetensors")" ] ||
+        complain "$file of bf16 is not as large as of fp32"
+done
+cmp "$TMP/wide/model.safetensors" "$TMP/whole/model.safetensors" >/dev/null && complain "bf16 rounds nothing"
+first_loss() { sed -n 's/.*"step":1,"split":"train","loss":\([^,]*\),.*/\1/p' "$TMP/$1/metrics.jsonl"; }
+[ "$(first_loss wide)" = "$(first_loss whole)" ] || complain "first losses $(first_loss wide), $(first_loss whole)"
+
+run fp32 on --resume="$TMP/whole/checkpoints/step-9"
+grep -q 'its plan differs' "$TMP/log" || { cat "$TMP/log"; complain "fp32 goes on with a run of bf16 without a word"; }
+run bf16 back --resume="$TMP/wide/checkpoints/step-9"
+
+# What a run takes beyond fp32's is what the plan says, within a MB of what any program needs.
+work() { sed -n 's/.*"planned_bytes": *\([0-9]*\),.*/\1/p' "$TMP/$1.json"; }
+peak() { sed -n 's/.*"peak_rss_bytes": *\([0-9]*\).*/\1/p' "$TMP/$1.json"; }
+for p in fp32 bf16; do "$TMP/$p/trainer" bench --steps 3 --json >"$TMP/$p.json" 2>"$TMP/log" || { cat "$TMP/log"; complain "bench"; }; done
+echo "note: planned $(work fp32) and $(work bf16) bytes, resident $(peak fp32) and $(peak bf16)"
+[ "$(work bf16)" -lt "$(work fp32)" ] || complain "no smaller plan"
+differ=$((($(peak fp32) - $(peak bf16)) - ($(work fp32) - $(work bf16))))
+[ "${differ#-}" -lt 1500000 ] || complain "memory differs by $differ bytes from what the plans say"
+
+code=0
+"$LATHE" build models/gpt.lua --precision fp8 >"$TMP/out" 2>"$TMP/err" || code=$?
+[ "$code" = 2 ] && grep -q 'expected fp32, bf16 or fp64' "$TMP/err" || { cat "$TMP/err"; complain "--precision fp8: exit code $code"; }
+exit $failed

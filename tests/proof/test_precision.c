@@ -1,0 +1,133 @@
+/* test_precision.c: --precision bf16 on every model: the first loss is fp32's, gradients are within what rounding may
+ * do, 20 steps of descent stay with fp32, any number of threads gives the same bits, and plans of models with layers
+ * are smaller.
+ *
+ * A saved value is off by at most 2^-9 of itself, so each factor of a gradient's terms that comes from one is: a path
+ * through n layers has a handful in each.  They are off to either side, so what they do together is to some sixteen
+ * roundings in one. */
+#include "harness.h"
+#include "rt_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STEPS = 20 };
+static const double rounding = 0x1p-9, together = 16, with_fp32 = 2e-2;
+
+static const struct Case {
+    const char *model, *arguments;
+    double smaller; /* work memory at most this part of fp32's */
+} cases[] = {
+    {"gpt", "--config char --set layers=3 --set width=32 --set heads=2 --set seq=32 --set batch=4", 0.8},
+    {"llama", "--config char --set layers=3 --set width=32 --set heads=4 --set hidden=80 --set seq=32 --set batch=4",
+     0.85},
+    {"char_rnn", "--config tiny --set batch=8 --set hidden=24 --set seq=32", 0.8},
+    {"postnorm", "--set width=24 --set heads=3 --set hidden=40 --set seq=16 --set batch=3 --set vocab=31", 0.95},
+    {"pointer_generator", "--config tiny", 0.85},
+    {"seq2seq", "--config tiny", 0.9},
+    {"mu", "--config tiny --set seq=12 --set vocab=13", 0.95},
+    {"diffusion",
+     "--config cpu --set layers=3 --set width=18 --set heads=3 --set cond=5 --set seq=16 --set batch=3 --set vocab=7",
+     0.8},
+    {"mlp", "", 1.3}, /* what is stored of its three layers lives beside the values themselves */
+};
+
+static int64_t flat_bytes(const Live *l) { return l->model->flat_elements * 4; }
+
+static double norm(const float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i] * x[i];
+    return sqrt(sum);
+}
+
+/* Along the gradient, by 0.1 % of the parameters' norm. */
+static void descend(Live *l)
+{
+    float *p = (float *)(void *)l->params;
+    const float *g = (const float *)(const void *)l->grads;
+    int64_t n = l->model->flat_elements;
+    double rate = 0.001 * norm(p, n) / norm(g, n);
+    for (int64_t i = 0; i < n; i++) p[i] -= (float)(rate * g[i]);
+}
+
+static double call(Live *l, int entry)
+{
+    memset(l->grads, 0, (size_t)flat_bytes(l));
+    call_entry(l, entry);
+    return loss_of(l, entry);
+}
+
+static void compare_gradients(const char *model, const Live *fp32, const Live *bf16)
+{
+    double worst = 0;
+    const char *whose = "";
+    for (int k = 0; k < fp32->model->params; k++) {
+        const Lathe_param *p = &fp32->model->param[k];
+        double *a = read_param(fp32, fp32->grads, p), *b = read_param(bf16, bf16->grads, p);
+        double all = norm((const float *)(const void *)fp32->grads, fp32->model->flat_elements),
+               size = norm_of(a, param_elements(p));
+        double off = norm_of_difference(a, b, param_elements(p)) / (size + 1e-3 * all);
+        expect(off < together * rounding, "%s: the gradient of %s is off by %.2g of its norm", model, p->name, off);
+        if (off > worst) worst = off, whose = p->name;
+    }
+    expect(worst > 0, "%s: nothing is rounded", model);
+    printf("note: %-18s gradients off by %.2g roundings at the most (%s)", model, worst / rounding, whose);
+}
+
+static void same_for_threads(const char *model, Live *l, int entry)
+{
+    char *first = NULL;
+    for (int threads = 1; threads <= 3; threads++) {
+        rt_init_gemm(threads);
+        call(l, entry);
+        if (!first) first = memcpy(NEW_ARRAY(char, flat_bytes(l)), l->grads, (size_t)flat_bytes(l));
+        expect(!memcmp(first, l->grads, (size_t)flat_bytes(l)), "%s: %d threads give other gradients", model, threads);
+    }
+}
+
+static void train_both(const char *model, Live *fp32, Live *bf16, int entry)
+{
+    double worst = 0, a = 0, b = 0, begun = 0;
+    for (int step = 0; step < STEPS; step++) {
+        a = call(fp32, entry);
+        b = call(bf16, entry);
+        if (step == 0) {
+            begun = a;
+            expect(a == b, "%s: the first losses are %.9g, %.9g", model, a, b);
+            compare_gradients(model, fp32, bf16);
+        }
+        worst = fmax(worst, fabs(a - b) / fabs(a));
+        descend(fp32);
+        descend(bf16);
+    }
+    expect(a < begun, "%s: nothing is learnt", model);
+    expect(worst < with_fp32, "%s: losses are off by %.2g", model, worst);
+    printf(", losses by %.1e after %d steps (%.4g -> %.4g)", worst, STEPS, begun, a);
+}
+
+static void check_case(const struct Case *c)
+{
+    Rng r = rng_of(5);
+    Live *fp32 = build_model(format("models/%s.lua %s", c->model, c->arguments));
+    Live *bf16 = build_model(format("models/%s.lua %s --precision bf16", c->model, c->arguments));
+    int entry = entry_index(fp32, "train");
+    const Lathe_entry *wide = &fp32->model->entry[entry], *narrow = &bf16->model->entry[entry];
+    fill_params(fp32, &r);
+    fill_inputs(fp32, entry, &r);
+    memcpy(bf16->params, fp32->params, (size_t)flat_bytes(fp32));
+    memcpy(bf16->room[entry].in, fp32->room[entry].in, (size_t)wide->in_bytes);
+    train_both(c->model, fp32, bf16, entry);
+    same_for_threads(c->model, bf16, entry);
+    double part = (double)narrow->work_bytes / (double)wide->work_bytes;
+    expect(part <= c->smaller, "%s: work memory is %.2f of that of fp32", c->model, part);
+    printf(", memory %.2f\n", part);
+    unload(fp32);
+    unload(bf16);
+}
+
+int main(void)
+{
+    for (int i = 0; i < COUNT_OF(cases); i++) check_case(&cases[i]);
+    return finish();
+}
