@@ -74,15 +74,17 @@ return {
 
     tokenizer = "bytes", source = "", target = "",      -- fields; "": source and target
     lr = 3e-4, warmup = 1000, steps = 50000, l2 = 1e-4, clip = 1.0, accumulate = 16, eval_every = 500,
+    no_repeat_ngram = 0,        -- of what it writes: tokens in a row that do not come twice; 0: any
   },
 
   configs = {
     medium = { width = 112, hidden = 224 },
     small = { width = 96, hidden = 192 },
     tiny = { vocab = 13, width = 4, hidden = 3, source_seq = 5, seq = 4, batch = 3, accumulate = 1, steps = 20, warmup = 0, eval_every = 0 },
-    e2e = {                     -- `lathe tokenize train --size 1000 --text mr --target ref`
-      vocab = 1008, width = 64, hidden = 128, layers = 1, source_seq = 64, seq = 64, batch = 16, dropout = 0.2,
-      source = "mr", target = "ref", lr = 2e-3, warmup = 100, steps = 2500, l2 = 0.0, accumulate = 1, eval_every = 250,
+    e2e = {                     -- `lathe tokenize train --size 512 --pattern '\p{L}+|\p{N}+|[^\p{L}\p{N}\s]|\s' --text mr --target ref`
+      vocab = 520, width = 64, hidden = 160, layers = 1, source_seq = 112, seq = 112, batch = 16, dropout = 0.5, renaming = 0.1,
+      source = "mr", target = "ref", lr = 2e-3, warmup = 100, steps = 3000, l2 = 0.0, accumulate = 1, eval_every = 250,
+      no_repeat_ngram = 4,
     },
     scitldr = {                 -- `lathe tokenize train --kind unigram --size 8000`
       vocab = 8008, width = 96, hidden = 192, layers = 1, source_seq = 400, seq = 60, batch = 8, lr = 1e-3, warmup = 200, steps = 3000,
@@ -118,6 +120,8 @@ return {
       steps = c.steps, clip = c.clip, accumulate = c.accumulate, eval_every = c.eval_every,
     }
   end,
+
+  generate = function(c) return { no_repeat_ngram = c.no_repeat_ngram } end,
 
   data = function(c)
     local function field(name) return name ~= "" and name or nil end
