@@ -52,16 +52,14 @@ end
 -- they become says nothing, so they can only be copied: a name is, that training never saw.
 local function renamed(c, input)
   if not nn.training() or c.renaming == 0 then return input end
-  local like, source = nn.zeros { input.source:size(0), c.vocab }, input.source
+  local source, lengths = input.source, input.source_lengths
+  local like, within = nn.zeros { source:size(0), c.vocab }, nn.lt(nn.iota(source:size(1)), lengths:unsqueeze(1))
   local becomes = nn.where(nn.bernoulli(like, c.renaming), nn.integers(like, c.vocab), nn.iota(c.vocab))
   local function of(ids)
-    local in_source = nn.eq(ids:unsqueeze(2), source:unsqueeze(1))
-    return nn.where(nn.lt(0, nn.where(in_source, 1, 0):sum(-1)), becomes:gather(nn.max(ids, 0), 1, 1), ids)
+    local same = nn.eq(ids:unsqueeze(2), nn.where(within, source, -2):unsqueeze(1))       -- [B, N, S]
+    return nn.where(nn.lt(0, nn.where(same, 1, 0):sum(-1)), becomes:gather(nn.max(ids, 0), 1, 1), ids)
   end
-  return {
-    source = becomes:gather(source, 1, 1), source_lengths = input.source_lengths,
-    tokens = of(input.tokens), targets = of(input.targets),
-  }
+  return { source = becomes:gather(source, 1, 1), source_lengths = lengths, tokens = of(input.tokens), targets = of(input.targets) }
 end
 
 return {
