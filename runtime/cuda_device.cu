@@ -14,7 +14,7 @@ struct Slot { /* of pinned memory; `done`: the copy that reads it */
 
 static struct {
     char *host, *device;
-    int64_t bytes, workspace, staged;
+    int64_t bytes, staged;
     cudaStream_t stream;
     Slot slot[SLOTS];
     int next;
@@ -112,7 +112,7 @@ const char *gpu_open(const Gpu_needs *n)
     if (refusal) return refusal;
     gpu.waits = check && *check && *check != '0';
     gpu.host = (char *)n->host;
-    gpu.bytes = n->bytes, gpu.workspace = n->workspace, gpu.staged = n->staged;
+    gpu.bytes = n->bytes, gpu.staged = n->staged;
     if (take(n)) return NULL;
     refuse("GPU 0 cannot be used: %s", gpu.failure);
     gpu_close();
@@ -138,13 +138,16 @@ void *gpu_workspace(void) { return gpu.device + (gpu.bytes + ALIGN - 1) / ALIGN 
 
 /* ------------------------------------------------------------------ copies */
 
-void *gpu_place(const void *host)
+static char *place(const void *host, int64_t bytes)
 {
     if (!host) return NULL;
     int64_t at = (const char *)host - gpu.host;
-    if (at < 0 || at > gpu.bytes) return failed("an address outside of the block", cudaErrorInvalidValue), (void *)NULL;
-    return gpu.device + at;
+    if (at >= 0 && bytes >= 0 && bytes <= gpu.bytes - at) return gpu.device + at;
+    failed("an address outside of the block", cudaErrorInvalidValue);
+    return NULL;
 }
+
+void *gpu_place(const void *host) { return place(host, 0); }
 
 /* The one that was used longest ago, once what reads it is done. */
 static Slot *free_slot(void)
@@ -156,7 +159,7 @@ static Slot *free_slot(void)
 
 void gpu_up(const void *host, int64_t bytes)
 {
-    void *to = gpu_place(host);
+    void *to = place(host, bytes);
     if (gpu.failure[0] || !bytes) return;
     if (bytes > gpu.staged) { /* CUDA copies it to where it may wait, or waits */
         failed("a copy to the GPU", cudaMemcpyAsync(to, host, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
@@ -171,7 +174,7 @@ void gpu_up(const void *host, int64_t bytes)
 
 void gpu_down(void *host, int64_t bytes)
 {
-    const void *from = gpu_place(host);
+    const void *from = place(host, bytes);
     if (gpu.failure[0] || !bytes) return;
     failed("a copy from the GPU", cudaMemcpyAsync(host, from, (size_t)bytes, cudaMemcpyDeviceToHost, gpu.stream));
     gpu_wait();

@@ -19,7 +19,7 @@ typedef struct Gpu_needs {
     void *host;                         /* the host's block, */
     int64_t bytes;                      /* as the plan has it */
     int64_t workspace;                  /* of products, behind it */
-    int64_t staged;                     /* the most that one gpu_up or gpu_down moves without making the host wait */
+    int64_t staged;                     /* the most that one gpu_up moves without making the host wait */
     int capability;                     /* that the kernels were compiled for: 80 */
 } Gpu_needs;
 

@@ -210,6 +210,12 @@ static void test_failures(void)
     EXPECT(!gpu_place((char *)&block + sizeof block + 64), "an address outside of the block has a place");
     failure_has("outside of the block");
     closed();
+    for (int down = 0; down < 2; down++) { /* it begins in the block */
+        opened();
+        (down ? gpu_down(block.work + 156, 20) : gpu_up(block.work + 156, 20));
+        failure_has("outside of the block");
+        closed();
+    }
 }
 
 static void refused(const char *word, Sim_device device)

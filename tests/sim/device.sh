@@ -11,12 +11,13 @@ mutant() { # FROM TO
         $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
         END { exit !done }' runtime/cuda_device.cu >"$TMP/cuda_device.cu" || { echo "failed: no \"$1\" in cuda_device.cu"; failed=1; }
     sh tests/sim/compile program "$TMP" "$TMP/cuda_device.cu"
-    ! "$TMP/program" >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
+    ! timeout 60 "$TMP/program" >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
 }
 mutant 'memcpy(s->at, host, (size_t)bytes);' 's->at = (char *)host;'
 mutant 'failed("a copy to the GPU", cudaEventSynchronize(s->done));' ''
 mutant 'if (e->calls++ == 0 || gpu.waits)' 'if (e->calls++ < 0)'
 mutant 'if (e->calls && memcmp' 'if (false && memcmp'
+mutant 'bytes <= gpu.bytes - at' 'at <= gpu.bytes'
 if command -v nvcc >/dev/null; then
     nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda_device.cu -o "$TMP/nvcc.o"
     echo "note: nvcc compiles cuda_device.cu"
