@@ -1,19 +1,9 @@
 /* cuda_gemm_ends.cu: what follows a product where cuBLASLt has no epilogue for it: bias, gelu and its derivative, sums over an
  * operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
 #include "cuda_gemm_internal.h"
-#include "lathe_cuda.cuh"
+#include "cuda_tensor.cuh"
 
 /* ------------------------------------------------------------------ numbers as stored; arithmetic is in Real<T> */
-
-struct Bf16 {
-    uint16_t bits;
-};
-#ifdef __CUDACC__
-#include <cuda_fp16.h>
-typedef __half F16;
-#else
-typedef _Float16 F16;
-#endif
 
 template <class T> struct Real_of {
     typedef float type;
@@ -24,22 +14,7 @@ template <> struct Real_of<double> {
 template <class T> using Real = typename Real_of<T>::type;
 
 template <class T> DEVICE Real<T> loaded(T x) { return (Real<T>)x; }
-template <> inline __device__ float loaded(Bf16 x)
-{
-    uint32_t bits = (uint32_t)x.bits << 16;
-    float y;
-    memcpy(&y, &bits, sizeof y);
-    return y;
-}
-
 template <class T> DEVICE T stored(Real<T> x) { return (T)x; }
-template <> inline __device__ Bf16 stored<Bf16>(float x) /* to nearest, ties to even */
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return {(uint16_t)(bits >> 16 | 64)}; /* NaN stays NaN */
-    return {(uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16)};
-}
 
 DEVICE float tanh_of(float x) { return tanh_f32(x); }
 DEVICE double tanh_of(double x) { return tanh_f64(x); }

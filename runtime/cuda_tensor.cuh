@@ -13,37 +13,20 @@
 #define MATH_MEMBER
 #endif
 
-/* ---- storage; arithmetic is in floats.  Rounding is to the nearest, ties to even. */
+/* ---- storage (rt_math.h says how it rounds); arithmetic is in floats */
 
 struct alignas(2) Bf16 {
     uint16_t bits;
     Bf16() = default;
-    MATH_MEMBER explicit Bf16(float x)
-    {
-        uint32_t u = bits_of_f32(x);
-        bits = x != x ? (uint16_t)(u >> 16 | 64) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-    }
-    MATH_MEMBER operator float() const { return f32_of_bits((uint32_t)bits << 16); }
+    MATH_MEMBER explicit Bf16(float x) : bits(to_bf16_f32(x)) {}
+    MATH_MEMBER operator float() const { return from_bf16_f32(bits); }
 };
 
 struct alignas(2) F16 {
     uint16_t bits;
     F16() = default;
-    MATH_MEMBER explicit F16(float x)
-    {
-        uint32_t u = bits_of_f32(x), sign = u >> 16 & 0x8000, size = u & 0x7fffffff;
-        if (size > 0x7f800000) bits = (uint16_t)(sign | 0x7e00);
-        else if (size >= 0x477ff000) bits = (uint16_t)(sign | 0x7c00);
-        else if (size < 0x38800000) /* a subnormal: adding 1/2 brings its last place to that of a float */
-            bits = (uint16_t)(sign | (bits_of_f32(f32_of_bits(size) + 0.5f) - 0x3f000000));
-        else bits = (uint16_t)(sign | ((size + 0xfff + (size >> 13 & 1) - 0x38000000) >> 13));
-    }
-    MATH_MEMBER operator float() const
-    {
-        uint32_t size = bits & 0x7fff, u = size << 13;
-        float x = size >= 0x7c00 ? f32_of_bits(u + 0x70000000) : f32_of_bits(u) * 0x1p112f;
-        return bits & 0x8000 ? -x : x;
-    }
+    MATH_MEMBER explicit F16(float x) : bits(to_f16_f32(x)) {}
+    MATH_MEMBER operator float() const { return from_f16_f32(bits); }
 };
 
 /* ---- registers of two such numbers, the first in the low half */
