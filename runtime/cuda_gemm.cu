@@ -52,6 +52,8 @@ static const struct Numbers {
     /* GEMM_F16_TO_F32 */ {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 4},
 };
 
+Gemm_bytes gemm_bytes(const Cuda_gemm *g) { return {numbers_of[g->numbers].in_bytes, numbers_of[g->numbers].out_bytes}; }
+
 /* ------------------------------------------------------------------ layouts */
 
 static Stored stored(int64_t rows, int64_t columns, int64_t row, int64_t column)
@@ -83,6 +85,13 @@ static Layouts layouts_of(const Cuda_gemm *g)
     l.a = l.exchanged ? b : a;
     l.b = l.exchanged ? a : b;
     return l;
+}
+
+static bool may_be(const Cuda_gemm *g, const Layouts *l)
+{
+    if (!l->a.fits || !l->b.fits || !l->d.fits) gemm_fail(g, "an operand without an axis of stride 1", CUBLAS_STATUS_INVALID_VALUE);
+    if (g->end != GEMM_END_NONE && g->shape.nbatch) gemm_fail(g, "an end after a batch", CUBLAS_STATUS_INVALID_VALUE);
+    return !gemm_library.failure[0];
 }
 
 /* ------------------------------------------------------------------ plans */
@@ -139,6 +148,15 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     return true;
 }
 
+/* Leaves those that the library says will do; how many. */
+static int usable(cublasLtMatmulHeuristicResult_t *results, int found)
+{
+    int n = 0;
+    for (int i = 0; i < found; i++)
+        if (results[i].state == CUBLAS_STATUS_SUCCESS) results[n++] = results[i];
+    return n;
+}
+
 int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cublasLtMatmulHeuristicResult_t *results, int most)
 {
     cublasLtMatmulPreference_t wish;
@@ -148,7 +166,7 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
     if (prefer(g, p, wish))
         status = cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, p->d, p->d, wish, most, results, &found);
     cublasLtMatmulPreferenceDestroy(wish);
-    if (status == CUBLAS_STATUS_SUCCESS) return found;
+    if (status == CUBLAS_STATUS_SUCCESS) return usable(results, found);
     if (status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
     return 0;
 }
@@ -190,7 +208,7 @@ static uint32_t epilogue_of(const Cuda_gemm *g, bool exchanged)
 /* The library's bias runs along its rows, and its aux has rows of whole eights. */
 static bool may_end(const Cuda_gemm *g, const Gemm_plan *p)
 {
-    if (g->end == GEMM_END_NONE || !p->align || g->shape.nbatch) return false;
+    if (g->end == GEMM_END_NONE || !p->align) return false;
     return sums(g) || (p->layouts.exchanged && !(uses_aux(g) && (g->aux_m % 8 || g->aux_m < g->shape.N)));
 }
 
@@ -247,15 +265,14 @@ Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
     }
     p->layouts = layouts_of(g);
     p->align = wide ? 16 : 0;
-    if (make_layouts(g, p) && choose_plain(g, p) && choose_ended(g, p, vector, aux)) return *at = p;
+    if (may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p) && choose_ended(g, p, vector, aux)) return *at = p;
     free_plan(p);
     return NULL;
 }
 
 /* ------------------------------------------------------------------ calls */
 
-/* Whether all of the products' matrices lie at multiples of 16 bytes (those of the library's batch it knows itself). */
-static bool is_wide(const Cuda_gemm *g, const void *c, const void *a, const void *b, const void *vector, const void *aux)
+bool gemm_is_wide(const Cuda_gemm *g, const void *c, const void *a, const void *b, const void *vector, const void *aux)
 {
     const Lathe_gemm *s = &g->shape;
     const struct Numbers *n = &numbers_of[g->numbers];
@@ -307,6 +324,6 @@ void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector, void *aux)
 {
     if (gemm_library.failure[0]) return;
-    const Gemm_plan *p = gemm_plan(g, is_wide(g, c, a, b, vector, aux), vector, aux);
+    const Gemm_plan *p = gemm_plan(g, gemm_is_wide(g, c, a, b, vector, aux), vector, aux);
     if (p) gemm_run(g, p, p->ended.possible && !(add && sums(g)), c, a, b, add, stream, vector, aux);
 }

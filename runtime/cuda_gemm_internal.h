@@ -51,6 +51,16 @@ void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status); /* 
         }                                                                                                              \
     } while (0)
 
+/* Of an element of a and b, and of c. */
+typedef struct Gemm_bytes {
+    int in, out;
+} Gemm_bytes;
+Gemm_bytes gemm_bytes(const Cuda_gemm *g);
+
+/* Whether all of the products' matrices lie at multiples of 16 bytes (those of the library's batch it knows itself): which of g's
+ * plans is for these operands. */
+bool gemm_is_wide(const Cuda_gemm *g, const void *c, const void *a, const void *b, const void *vector, const void *aux);
+
 /* cuda_gemm.cu: g's plan, made where there is none; NULL: it failed.  Up to `most` algorithms, the most promising first.  A
  * call of the product by its plan, with the library's end or with ours. */
 Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux);

@@ -49,9 +49,8 @@ static bool goes_back(const Lathe_gemm *s)
 
 static Operands operands_at(const Cuda_gemm *g, char *room)
 {
-    static const int in_bytes[] = {4, 4, 8, 2, 2, 2, 2}, out_bytes[] = {4, 4, 8, 2, 2, 4, 4}; /* by Gemm_numbers */
     const Lathe_gemm *s = &g->shape;
-    int in = in_bytes[g->numbers], out = out_bytes[g->numbers];
+    const int in = gemm_bytes(g).in, out = gemm_bytes(g).out;
     Operands o = {};
     o.a = room;
     o.b = o.a + span(s, s->a_batch, s->M, s->a_m, s->K, s->a_k, in);
@@ -90,18 +89,18 @@ static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool end
     return ms / TIMES;
 }
 
-/* Leaves the fastest algorithm in the way; its ms. */
+/* Leaves the fastest algorithm in the way; its ms.  Where the library has none to try, that of the plan. */
 static double fastest(Clock *k, const Cuda_gemm *g, Gemm_plan *p, Way *way)
 {
     cublasLtMatmulHeuristicResult_t some[CANDIDATES];
     int n = gemm_algorithms(g, p, way, some, CANDIDATES), best = 0;
-    double least = 0;
+    double least = HUGE_VAL;
     for (int i = 0; i < n && !gemm_library.failure[0]; i++) {
         way->algo = some[i].algo;
         double ms = time_of(k, g, p, way == &p->ended);
-        if (i == 0 || ms < least) least = ms, best = i;
+        if (ms < least) least = ms, best = i;
     }
-    way->algo = some[best].algo;
+    if (n) way->algo = some[best].algo;
     return least;
 }
 
@@ -175,7 +174,9 @@ static void read_file(Lines *l, const char *path, Gemm_tuning *t)
         snprintf(t->remark, sizeof t->remark, "cannot read %.150s: %.80s; products are timed again", path, strerror(errno));
     if (!f) return;
     say_head(head);
-    if (!fgets(line, sizeof line, f) || strcmp(line, head) != 0) {
+    if (!fgets(line, sizeof line, f)) {
+        snprintf(t->remark, sizeof t->remark, "%.150s: nothing can be read there; products are timed again", path);
+    } else if (strcmp(line, head) != 0) {
         line[strcspn(line, "\n")] = 0;
         snprintf(t->remark, sizeof t->remark, "%.100s is of another GPU or library (%.80s); products are timed again", path, line);
     } else {
@@ -259,7 +260,8 @@ static void tune(Cuda_gemm *g, Clock *k, Lines *l, Gemm_tuning *t)
 {
     char key[LINE];
     Operands o = operands_at(g, k->room);
-    Gemm_plan *p = gemm_plan(g, true, g->end == GEMM_END_NONE ? NULL : o.vector, o.aux);
+    bool wide = gemm_is_wide(g, o.c, o.a, o.b, o.vector, o.aux);
+    Gemm_plan *p = gemm_plan(g, wide, g->end == GEMM_END_NONE ? NULL : o.vector, o.aux);
     if (!p) return;
     say_key(key, g);
     if (take_known(l, key, p)) {

@@ -337,13 +337,25 @@ static void test_ends(int n)
 
 /* ------------------------------------------------------------------ timing */
 
-/* fc: c[64][128] = a[64][96] · b[96][128]; out: with a bias; odd: rows of 13 numbers, for which one algorithm is not. */
+/* fc: c[64][128] = a[64][96] · b[96][128]; out: with a bias; odd: rows of 13 numbers, for which one algorithm is not; batched:
+ * the library has 3, and the host loops over 2 such batches, the second at odd addresses. */
 static Cuda_gemm plain_product(Gemm_end end, int64_t N)
 {
     Cuda_gemm g = {"a product", GEMM_F32, end, {}, N, {}};
     Lathe_gemm *s = &g.shape;
     s->M = 64, s->N = N, s->K = 96;
     s->a_m = 96, s->b_k = s->c_m = N, s->a_k = s->b_n = s->c_n = 1;
+    return g;
+}
+
+static Cuda_gemm batched_product(void)
+{
+    Cuda_gemm g = plain_product(GEMM_END_NONE, 16);
+    Lathe_gemm *s = &g.shape;
+    s->M = 8, s->nbatch = 2;
+    s->batch[0] = 2, s->batch[1] = 3;
+    s->b_batch[1] = 96 * 16, s->c_batch[1] = 8 * 16;
+    s->b_batch[0] = 3 * s->b_batch[1] + 1, s->c_batch[0] = 3 * s->c_batch[1] + 1;
     return g;
 }
 
@@ -358,23 +370,23 @@ static std::string text_of(const char *path)
 
 struct Tuned {
     Gemm_tuning t;
-    Cuda_gemm fc, out, odd, again;
+    Cuda_gemm fc, out, odd, again, batched;
 
     Tuned(const char *path, size_t room_bytes = 160000)
         : fc(plain_product(GEMM_END_NONE, 128)), out(plain_product(GEMM_END_BIAS, 128)), odd(plain_product(GEMM_END_NONE, 13)),
-          again(plain_product(GEMM_END_NONE, 128))
+          again(plain_product(GEMM_END_NONE, 128)), batched(batched_product())
     {
         void *room;
-        Cuda_gemm *all[] = {&fc, &out, &odd, &again};
+        Cuda_gemm *all[] = {&fc, &out, &odd, &again, &batched};
         cudaMalloc(&room, room_bytes);
         EXPECT(cuda_gemm_start(workspace, WORKSPACE), "cuda_gemm_start: %s", cuda_gemm_failure());
-        EXPECT(cuda_gemm_tune(all, 4, room, room_bytes, path, NULL, &t), "cuda_gemm_tune: %s", cuda_gemm_failure());
+        EXPECT(cuda_gemm_tune(all, 5, room, room_bytes, path, NULL, &t), "cuda_gemm_tune: %s", cuda_gemm_failure());
         quiet("tuning");
         cudaFree(room);
     }
     ~Tuned()
     {
-        for (Cuda_gemm *g : {&fc, &out, &odd, &again}) cuda_gemm_forget(g);
+        for (Cuda_gemm *g : {&fc, &out, &odd, &again, &batched}) cuda_gemm_forget(g);
         cuda_gemm_stop();
     }
     double ms_of(Cuda_gemm *g) /* of a call */
@@ -400,14 +412,15 @@ static void test_choice(const char *path)
     fake_cublaslt_costs(3, 1, 2, 0);
     {
         Tuned x(path);
-        EXPECT(x.t.timed == 3 && x.t.known == 1 && !x.t.remark[0], "%d timed, %d known: %s", x.t.timed, x.t.known, x.t.remark);
+        EXPECT(x.t.timed == 4 && x.t.known == 1 && !x.t.remark[0], "%d timed, %d known: %s", x.t.timed, x.t.known, x.t.remark);
         EXPECT(near(x.ms_of(&x.fc), 1) && near(x.ms_of(&x.again), 1), "the fastest takes 1 ms: %g", x.ms_of(&x.fc));
         EXPECT(near(x.ms_of(&x.odd), 2), "the fastest that can takes 2 ms: %g", x.ms_of(&x.odd));
+        EXPECT(near(x.ms_of(&x.batched), 4), "two calls of it take 4 ms: %g", x.ms_of(&x.batched));
     }
     std::string text = text_of(path);
     fake_cublaslt_costs(1, 3, 2, 0); /* the file is believed */
     Tuned x(path);
-    EXPECT(x.t.timed == 0 && x.t.known == 4 && x.t.ms == 0, "%d timed, %d known", x.t.timed, x.t.known);
+    EXPECT(x.t.timed == 0 && x.t.known == 5 && x.t.ms == 0, "%d timed, %d known", x.t.timed, x.t.known);
     EXPECT(near(x.ms_of(&x.fc), 3), "what the file says takes 3 ms now: %g", x.ms_of(&x.fc));
     EXPECT(text_of(path) == text, "a file in which nothing is new was written");
 }
@@ -429,7 +442,7 @@ static void test_ends_timed(const char *path)
     }
     fake_cublaslt_costs(1, 3, 2, 0);
     Tuned x(path);
-    EXPECT(x.t.known == 4 && !x.out.plan[0]->ended.possible, "the file says that ours is");
+    EXPECT(x.t.known == 5 && !x.out.plan[0]->ended.possible, "the file says that ours is");
 }
 
 /* Whatever is done to the file: nothing breaks, and the next one is whole. */
@@ -450,26 +463,31 @@ static void test_damage(const char *path)
         fclose(f);
         { Tuned x(path); }
         Tuned x(path);
-        EXPECT(x.t.known == 4 && !x.t.remark[0], "damage %d: %d known: %s", i, x.t.known, x.t.remark);
+        EXPECT(x.t.known == 5 && !x.t.remark[0], "damage %d: %d known: %s", i, x.t.known, x.t.remark);
+    }
+    fclose(fopen(path, "w"));
+    {
+        Tuned x(path);
+        EXPECT(x.t.timed == 4 && strstr(x.t.remark, "nothing can be read"), "an empty file: %s", x.t.remark);
     }
     fake_cublaslt_version(130200);
     {
         Tuned x(path);
-        EXPECT(x.t.timed == 3 && strstr(x.t.remark, "is of another GPU or library"), "another version: %s", x.t.remark);
+        EXPECT(x.t.timed == 4 && strstr(x.t.remark, "is of another GPU or library"), "another version: %s", x.t.remark);
     }
     fake_cublaslt_version(130100);
     sim_device.name = "Another GPU";
     {
         Tuned x(path);
-        EXPECT(x.t.timed == 3 && strstr(x.t.remark, "is of another GPU or library"), "another GPU: %s", x.t.remark);
+        EXPECT(x.t.timed == 4 && strstr(x.t.remark, "is of another GPU or library"), "another GPU: %s", x.t.remark);
     }
     sim_device = Sim_device();
     {
         Tuned x("/nowhere/at/all");
-        EXPECT(x.t.timed == 3 && strstr(x.t.remark, "cannot write /nowhere/at/all: No such file"), "%s", x.t.remark);
+        EXPECT(x.t.timed == 4 && strstr(x.t.remark, "cannot write /nowhere/at/all: No such file"), "%s", x.t.remark);
     }
     Tuned x(NULL, 4096);
-    EXPECT(x.t.too_large == 4 && !x.t.timed, "%d too large, %d timed", x.t.too_large, x.t.timed);
+    EXPECT(x.t.too_large == 5 && !x.t.timed, "%d too large, %d timed", x.t.too_large, x.t.timed);
 }
 
 static void test_timing(const char *path)
@@ -479,6 +497,26 @@ static void test_timing(const char *path)
     test_damage(path);
     remove(path);
     fake_cublaslt_costs(3, 1, 2, 0);
+}
+
+/* ------------------------------------------------------------------ what is no product of ours */
+
+static void not_ours(const char *word, Cuda_gemm g)
+{
+    EXPECT(cuda_gemm_start(workspace, WORKSPACE), "cuda_gemm_start: %s", cuda_gemm_failure());
+    cuda_gemm(&g, workspace, workspace, workspace, false, NULL, workspace);
+    const char *failure = cuda_gemm_failure();
+    EXPECT(failure && strstr(failure, word), "\"%s\" should have been said, not \"%s\"", word, failure ? failure : "");
+    cuda_gemm_stop();
+}
+
+static void test_not_ours(void)
+{
+    Cuda_gemm right = plain_product(GEMM_END_NONE, 128), g;
+    g = right, g.shape.a_k = 2, not_ours("stride 1", g);
+    g = right, g.shape.b_n = 2, not_ours("stride 1", g);
+    g = right, g.shape.c_n = 2, not_ours("stride 1", g);
+    g = batched_product(), g.end = GEMM_END_BIAS, not_ours("an end after a batch", g);
 }
 
 /* ------------------------------------------------------------------ what the library's stand-in must refuse */
@@ -595,6 +633,7 @@ int main(int count, char **arguments)
     test_ends(n / 5);
     if (!products) {
         test_refused();
+        test_not_ours();
         test_timing(count > 1 ? arguments[1] : "products.txt");
     }
     if (!failures) printf("note: %d products, and %d for each end, of %d kinds of numbers\n", n, n / 5,
