@@ -163,10 +163,10 @@ const char *new_name(Names *s, const char *wish)
 static bool reserved(const char *word)
 {
     static const char *const words[] = {
-        "bf16",   "f16",  "auto",   "bool", "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
-        "else",   "enum", "extern",   "false",    "float",    "for",   "goto",     "if",      "inline", "int",
-        "long",   "main", "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
-        "switch", "true", "typedef",  "union",    "unsigned", "void",  "volatile", "while"};
+        "bf16",   "f16",    "auto",   "bool", "break",    "case",     "char",     "const", "continue", "default",
+        "do",     "double", "else",   "enum", "extern",   "false",    "float",    "for",   "goto",     "if",
+        "inline", "int",    "long",   "main", "register", "restrict", "return",   "short", "signed",   "sizeof",
+        "static", "struct", "switch", "true", "typedef",  "union",    "unsigned", "void",  "volatile", "while"};
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], word)) return true;
     return false;

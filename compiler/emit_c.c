@@ -10,8 +10,8 @@ static void say_head(Text *t, const Module *m)
     const Desc *d = m->desc;
     const char *config = d->config && *d->config ? format(", configuration %s", d->config) : "";
     say(t, "/* model.c: %s, made by lathe from %s%s.\n", d->model, file_name(d->file), config);
-    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name,
-        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "");
+    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name, options.no_fuse ? ", not fused" : "",
+        options.no_reuse ? ", memory not shared" : "");
     say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.parameter_count),
         grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
     say(t, " *   First the kernels, each on all threads; then one function an entry, which calls them in order;\n");

@@ -9,8 +9,8 @@ static void say_head(Text *t, const Module *m)
     const Desc *d = m->desc;
     const char *config = d->config && *d->config ? format(", configuration %s", d->config) : "";
     say(t, "/* model.cu: %s, made by lathe from %s%s.\n", d->model, file_name(d->file), config);
-    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name,
-        options.no_fuse ? ", not fused" : "", options.no_reuse ? ", memory not shared" : "");
+    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name, options.no_fuse ? ", not fused" : "",
+        options.no_reuse ? ", memory not shared" : "");
     say(t, " *   The maps and row reductions of all entries.  Not here yet: what is listed at the end. */\n");
     say(t, "#include \"lathe_cuda.cuh\"\n\n");
 }

@@ -116,7 +116,10 @@ char *braces(int n, const int64_t *x)
     return t.at;
 }
 
-const char *dtype_word(DType t) { return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64", "LATHE_BF16", "LATHE_F16"}[t]; }
+const char *dtype_word(DType t)
+{
+    return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64", "LATHE_BF16", "LATHE_F16"}[t];
+}
 
 static const char *role_word(Lathe_role r)
 {

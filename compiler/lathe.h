@@ -529,6 +529,7 @@ void pass_grad(Graph *g, const Desc *d);
 void pass_whole(Graph *g, const Desc *d);
 void pass_precision(Graph *g, const Desc *d);
 const Precision *precision(void);                           /* of options.precision; an unknown one is the user's mistake */
+void check_precision(void);                                     /* refuses on a command line what only tests may ask for */
 void pass_simplify(Graph *g, const Desc *d);
 void pass_split(Graph *g, const Desc *d);
 void pass_remat(Graph *g, const Desc *d);

@@ -137,7 +137,7 @@ static void take_line(int argc, char **argv)
             take_value(o, argv[++i]);
         }
     }
-    precision();
+    check_precision();
     options.runs = same(line_of.command, "replay") || same(line_of.command, "train");
     set_instruments();
 }

@@ -75,11 +75,10 @@ static int found_depth(Storing *s, const Node *n)
 static int depth(Storing *s, const Node *n)
 {
     void *known = table_get(&s->depths, n);
-    if (!known) {
-        known = (char *)NULL + 1 + found_depth(s, n);
-        *table_at(&s->depths, n) = known;
-    }
-    return (int)((char *)known - (char *)NULL) - 1;
+    if (known) return (int)(intptr_t)known - 1;
+    int d = found_depth(s, n);
+    *table_at(&s->depths, n) = (void *)(intptr_t)(d + 1);
+    return d;
 }
 
 /* ------------------------------------------------------------------ what is forward's */

@@ -217,7 +217,7 @@ static int64_t most_ids(const Kernel *k)
 /* Numbers above a quarter, of which everything has a logarithm and a root; or of both signs. */
 static void fill(const Block *b, const Kernel *k, bool positive, Rng *r)
 {
-    Lathe_dtype type = (Lathe_dtype[]){LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64}[b->root->dtype];
+    Lathe_dtype type = (Lathe_dtype)b->root->dtype; /* the same words, in the same order */
     for (int64_t i = 0; i < b->bytes / dtype_bytes(b->root->dtype); i++) {
         double x = positive ? 0.25 + fabs(normal(r)) : normal(r);
         if (type == LATHE_I32) x = (double)below(r, most_ids(k));

@@ -18,6 +18,8 @@ static const char *const models[] = {
     " --set gelu=tanh --set tied=false --set bias=false --set accumulate=2",
     "models/gpt.lua --set layers=2 --set width=36 --set heads=3 --set seq=18 --set batch=2 --set vocab=1029"
     " --set dropout=0.3 --precision fp64",
+    "models/gpt.lua --set layers=2 --set width=24 --set heads=2 --set seq=9 --set batch=2 --set vocab=40"
+    " --set dropout=0.2 --precision bf16",
     "models/char_rnn.lua --config tiny --set dropout=0.2 --set accumulate=2",
     "models/llama.lua --set layers=2 --set width=32 --set heads=4 --set kv_heads=2 --set hidden=48 --set seq=7"
     " --set batch=2 --set vocab=50",

@@ -1,6 +1,6 @@
-/* test_emitted_random.c: random graphs' ROWS and index kernels as CUDA text in the simulator against C, as test_emitted.c does
- * for models: views, guards, types and shapes that no model has.  Every third file has attention by its definition,
- * whose masks and draws are ROWS kernels too. */
+/* test_emitted_random.c: random graphs' ROWS and index kernels as CUDA text in the simulator against C, as
+ * test_emitted.c does for models: views, guards, types and shapes that no model has.  Every third file has attention by
+ * its definition, whose masks and draws are ROWS kernels too. */
 #include "../graph/random_graph.h"
 #include "harness_cuda.h"
 
