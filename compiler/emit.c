@@ -169,6 +169,8 @@ static bool reserved(const char *word)
         "static", "struct", "switch", "true", "typedef",  "union",    "unsigned", "void",  "volatile", "while"};
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], word)) return true;
+    for (const char *const *other = options.target->words; *other; other++)
+        if (same(*other, word)) return true;
     return false;
 }
 

@@ -210,10 +210,17 @@ void say_functions(Text *t);
 
 /* emit_entry.c */
 void emit_entry(Text *t, const Module *m, const Program *p);
-void say_shapes(Text *t);                                       /* descriptions of the GEMMs met so far */
+
+/* emit_product.c */
+char *product_call(const Kernel *k);
+char *cuda_product_call(const Kernel *k);
+char *pack_call(const Kernel *k);
+void say_shapes(Text *t);        /* descriptions of the products met so far */
+void say_cuda_products(Text *t);
 
 /* emit_attention.c */
 char *attention_call(const Kernel *k);
+char *cuda_attention_call(const Kernel *k);
 void say_attentions(Text *t); /* descriptions of those met so far */
 
 void say_memory(Text *t, const Program *p, const char *margin, bool drawn); /* the drawn table of the arena */
@@ -232,6 +239,8 @@ void say_choices_json(Text *t);
 int program_kernels(const Program *p); /* bodies once */
 
 /* emit_c.c */
+void say_head(Text *t, const Module *m, const char *file, const char *what);
+const char *say_entries(Text *entries, const Module *m); /* of all programs, and the functions they call; returns their prototypes */
 void make_folder(const char *dir); /* with those above it */
 void put_file(const char *dir, const char *name, const char *text, size_t bytes); /* left alone if it says that already */
 
@@ -248,6 +257,7 @@ const char *blas_library(void);
 
 /* emit_model.c */
 void say_header(Text *t, const Module *m, const char *prototypes);     /* model.h */
+void say_runs(Text *t, const Module *m);                               /* what it calls, where that is elsewhere */
 void say_tables(Text *t, const Module *m);                             /* descriptions of lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
 

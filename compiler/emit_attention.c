@@ -30,8 +30,10 @@ static const char *pointer(const Operand *o) { return o ? flat_pointer(o->view) 
 static const char *integer(const Kernel *k, const Node *n)
 {
     double x;
-    if (is_filled(n, &x)) return number_text(x);
+    bool reads_it = options.target->by_value; /* else it is told where the integer lies */
+    if (is_filled(n, &x)) return reads_it ? number_text(x) : format("{%s, NULL}", number_text(x));
     char *at = flat_pointer(reads(k, n)->view);
+    if (!reads_it) return format("{0, %s}", at);
     return *at == '&' ? at + 1 : format("*%s", at);
 }
 
@@ -62,11 +64,12 @@ static void say_extents(Text *t, const Attention *a, int nb)
         (long long)a->v->shape.dim[nb + 2]);
     must(is_filled(a->scale, &x));
     say(t, ", .scale = %s", number_text(x));
+    if (a->flags & DROPOUT) {
+        must(is_filled(a->keep, &x));
+        say(t, ", .keep = %s, .threshold = %lldu", number_text(x), (long long)a->threshold);
+    }
     if (a->flags & CAUSAL) say(t, ", .causal = true");
     if (a->window) say(t, ", .window = %lld", (long long)a->window);
-    if (!(a->flags & DROPOUT)) return;
-    must(is_filled(a->keep, &x));
-    say(t, ", .keep = %s, .threshold = %lldu", number_text(x), (long long)a->threshold);
 }
 
 static char *description_text(const Kernel *k, const Attention *a, bool back)
@@ -137,8 +140,8 @@ static void say_array(Text *t, const Kernel *k, const char *field, const Node *n
     if (n) say(t, "%s.%s = %s", t->n ? ", " : "", field, pointer(reads(k, n)));
 }
 
-/* What changes from call to call; NULL: all of it is zero. */
-static const char *masks(const Kernel *k, const Attention *a)
+/* The fields of what changes from call to call; NULL: all of it is zero. */
+static const char *mask_fields(const Kernel *k, const Attention *a)
 {
     Text t = {0};
     say_integer(&t, k, "offset", a->offset);
@@ -152,18 +155,43 @@ static const char *masks(const Kernel *k, const Attention *a)
     say_integer(&t, k, "site", a->site);
     say_array(&t, k, "row", a->row);
     say_array(&t, k, "base", a->base);
-    return t.n ? format("&(Lathe_masks){%s}", t.at) : "NULL";
+    return t.at;
+}
+
+/* Results, then inputs, as pointers. */
+static void say_pointers(Text *t, const Kernel *k, const Attention *a, int results)
+{
+    const Node *in[] = {a->q, a->k, a->v, a->o, a->lse, a->d_o};
+    for (int i = 0; i < results; i++) say(t, "%s, ", pointer(writes(k, i)));
+    for (int i = 0; i < (k->node->op == OP_attention_back ? 6 : 3); i++) say(t, "%s, ", pointer(reads(k, in[i])));
 }
 
 char *attention_call(const Kernel *k)
 {
     Attention a = attention_of(k->node);
     bool back = k->node->op == OP_attention_back, weights = !back && writes(k, 2);
+    const char *fields = mask_fields(k, &a);
     Text t = {0};
     say(&t, "%s%s_%s(", op_info[k->node->op].name, weights ? "_weights" : "", type_suffix(k->node->dtype));
-    for (int i = 0; i < (back || weights ? 3 : 2); i++) say(&t, "%s, ", pointer(writes(k, i)));
-    const Node *in[] = {a.q, a.k, a.v, a.o, a.lse, a.d_o};
-    for (int i = 0; i < (back ? 6 : 3); i++) say(&t, "%s, ", pointer(reads(k, in[i])));
-    say(&t, "&%s, %s);", description(k, &a, back), masks(k, &a));
+    say_pointers(&t, k, &a, back || weights ? 3 : 2);
+    const char *masks = fields ? format("&(Lathe_masks){%s}", fields) : "NULL";
+    say(&t, "&%s, %s);", description(k, &a, back), masks);
+    return t.at;
+}
+
+/* launch_attention_plain<float, 64, false>(stream, heads, lse, NULL, …, layer_attn_heads, {.step = {0, &in->step}}); */
+char *cuda_attention_call(const Kernel *k)
+{
+    enum { WIDTHS = 64 }; /* kernels are made for multiples of it */
+    Attention a = attention_of(k->node);
+    bool back = k->node->op == OP_attention_back;
+    int rank = a.q->shape.rank;
+    int64_t width = max64(a.q->shape.dim[rank - 1], a.v->shape.dim[rank - 1]);
+    const char *fields = mask_fields(k, &a);
+    Text t = {0};
+    say(&t, "launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", c_type(k->node->dtype),
+        (long long)round_up(width, WIDTHS), a.flags & DROPOUT ? "true" : "false");
+    say_pointers(&t, k, &a, 3);
+    say(&t, "%s, {%s});", description(k, &a, back), fields ? fields : "");
     return t.at;
 }

@@ -5,36 +5,43 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void say_head(Text *t, const Module *m)
+/* what: the kinds of things in it, in order. */
+void say_head(Text *t, const Module *m, const char *file, const char *what)
 {
     const Desc *d = m->desc;
     const char *config = d->config && *d->config ? format(", configuration %s", d->config) : "";
-    say(t, "/* model.c: %s, made by lathe from %s%s.\n", d->model, file_name(d->file), config);
+    say(t, "/* %s: %s, made by lathe from %s%s.\n", file, d->model, file_name(d->file), config);
     say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name, options.no_fuse ? ", not fused" : "",
         options.no_reuse ? ", memory not shared" : "");
     say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.parameter_count),
         grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
-    say(t, " *   First the kernels, each on all threads; then one function an entry, which calls them in order;\n");
-    say(t, " *   then what the trainer knows of the model. */\n");
-    say(t, "#include \"model.h\"\n\n");
+    say(t, "%s */\n#include \"model.h\"\n", what);
 }
 
-/* Entries come before the functions they call are printed, but after them in the file. */
-static void say_model(Text *c, Text *h, const Module *m)
+/* Entries come before the functions they call are printed, but after them in the file.  Returns their prototypes. */
+const char *say_entries(Text *entries, const Module *m)
 {
-    const Desc *d = m->desc;
-    Text entries = {0}, heads = {0};
-    set_sizes(d);
-    name_parameters(d);
+    Text heads = {0};
+    set_sizes(m->desc);
+    name_parameters(m->desc);
     forget_constants();
     start_functions(m);
     for (int i = 0; i < m->programs.n; i++) {
         enter_scope(m, m->programs.at[i]);
-        emit_entry(&entries, m, m->programs.at[i]);
+        emit_entry(entries, m, m->programs.at[i]);
         say_wrapped(&heads, format("%s;\n", entry_head(m, m->programs.at[i])));
     }
-    say_header(h, m, heads.n ? heads.at : "");
-    say_head(c, m);
+    return heads.n ? heads.at : "";
+}
+
+static void say_model(Text *c, Text *h, const Module *m)
+{
+    Text entries = {0};
+    say_header(h, m, say_entries(&entries, m));
+    say_head(c, m, "model.c",
+             " *   First the kernels, each on all threads; then one function an entry, which calls them in order;\n"
+             " *   then what the trainer knows of the model.");
+    say(c, "\n");
     say_constants(c);
     say_functions(c);
     say_shapes(c);

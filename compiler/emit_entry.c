@@ -6,116 +6,14 @@
 
 enum { REMARK_COLUMN = 72, COLUMNS = 99 };
 
-/* ------------------------------------------------------------------ matrix products */
-
-static VEC(struct Described { const char *text, *name, *remark; }) shapes;
-static Names shape_names;
-
-static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
-{
-    say(t, " .%s = {", field);
-    for (int i = 0; i < n; i++) say(t, "%s%lld", i ? ", " : "", (long long)x[i]);
-    say(t, "},");
-}
-
-static const char *description(const Kernel *k)
-{
-    const struct Gemm *g = &k->gemm;
-    Text t = {0};
-    say(&t, "{");
-    if (g->nbatch) {
-        say(&t, ".nbatch = %d,", g->nbatch);
-        say_numbers(&t, "batch", g->nbatch, g->batch);
-        say_numbers(&t, "a_batch", g->nbatch, g->a_batch);
-        say_numbers(&t, "b_batch", g->nbatch, g->b_batch);
-        say_numbers(&t, "c_batch", g->nbatch, g->c_batch);
-        say(&t, " ");
-    }
-    say(&t, ".M = %lld, .N = %lld, .K = %lld,", (long long)g->M, (long long)g->N, (long long)g->K);
-    say(&t, " .a_m = %lld, .a_k = %lld,", (long long)g->a_m, (long long)g->a_k);
-    say(&t, " .b_k = %lld, .b_n = %lld,", (long long)g->b_k, (long long)g->b_n);
-    say(&t, " .c_m = %lld, .c_n = %lld}", (long long)g->c_m, (long long)g->c_n);
-    for (int i = 0; i < shapes.n; i++)
-        if (same(shapes.at[i].text, t.at)) return shapes.at[i].name;
-    const char *name = new_name(&shape_names, format("%s_shape", identifier(k->name)));
-    const char *remark = formula_text(k);
-    if (k->where.file)
-        remark = format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line,
-                        k->where.path ? k->where.path : "");
-    push(&shapes, ((struct Described){t.at, name, remark}));
-    return name;
-}
-
-void say_shapes(Text *t)
-{
-    if (shapes.n) say(t, "/* Matrix products that are no plain ones: extents, and strides in numbers. */\n\n");
-    for (int i = 0; i < shapes.n; i++) {
-        say_comment(t, 0, shapes.at[i].remark);
-        say_wrapped(t, format("static const Lathe_gemm %s = %s;\n\n", shapes.at[i].name, shapes.at[i].text));
-    }
-    memset(&shapes, 0, sizeof shapes);
-    shape_names = (Names){0};
-}
-
-static bool strides(int64_t row, int64_t column, int64_t rows, int64_t columns)
-{
-    return (column == 1 || columns == 1) && (row == columns || rows == 1);
-}
-
-static bool turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
-{
-    return (row == 1 || rows == 1) && (column == rows || columns == 1);
-}
-
-/* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
-static const char *plain_product(const struct Gemm *g)
-{
-    bool an = strides(g->a_m, g->a_k, g->M, g->K), at = turned(g->a_m, g->a_k, g->M, g->K);
-    bool bn = strides(g->b_k, g->b_n, g->K, g->N), bt = turned(g->b_k, g->b_n, g->K, g->N);
-    if (g->packed || g->nbatch || !strides(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
-    return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
-}
-
-/* Whether the product is added to what is there. */
-static const char *adds(const struct Gemm *g)
-{
-    if (!g->afresh) return g->c.add ? "true" : "false";
-    const char *i = loop_letter(g->afresh);
-    return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(g->afresh)) : format("%s > 0", i);
-}
-
-static char *product_call(const Kernel *k)
-{
-    const struct Gemm *g = &k->gemm;
-    const char *type = type_suffix(g->c.node->dtype), *plain = plain_product(g);
-    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
-    if (plain)
-        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", plain,
-                      g->afresh  ? "_sum"
-                      : g->c.add ? "_add"
-                                 : "",
-                      type, c, a, b, extent_text(g->M, true), extent_text(g->N, plain[0] == 't'),
-                      extent_text(g->K, plain[0] == 't'), g->afresh ? format(", %s", adds(g)) : "");
-    bool some = k->share == SOME_ROWS;
-    return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
-                  description(k), adds(g), some ? ", from, to" : "");
-}
-
-static char *pack_call(const Kernel *k)
-{
-    const struct Gemm *g = &k->gemm;
-    return format("pack_%s%s(%s, %s, %s, %s, %lld, %lld);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
-                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view), extent_text(g->K, false),
-                  extent_text(g->N, false), (long long)g->b_k, (long long)g->b_n);
-}
-
 /* ------------------------------------------------------------------ calls and loops */
 
 static void say_call(Text *t, int depth, const Kernel *k)
 {
-    char *call = k->kind == GEMM        ? product_call(k)
+    const Target *to = options.target;
+    char *call = k->kind == GEMM        ? to->product(k)
                  : k->kind == PACK      ? pack_call(k)
-                 : k->kind == ATTENTION ? attention_call(k)
+                 : k->kind == ATTENTION ? to->attention(k)
                                         : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
     if (k->panels) {
@@ -138,7 +36,7 @@ static Side part_now; /* in which what was said last is */
 
 static void say_part(Text *t, int depth, Side part)
 {
-    if (part == part_now || part == NO_SIDE) return;
+    if (part == part_now || part == NO_SIDE || !options.target->tells_parts) return;
     say(t, "%*s%s_part();\n", depth * 4, "", part == BACKWARD ? "backward" : "forward");
     part_now = part;
 }
@@ -223,7 +121,7 @@ static void say_pointers(Text *t, const Program *p)
         const Buffer *old = b->in_place_of;
         bool over = old && place_noted(old);
         const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
-        say_wrapped(t, format("    %s = (void *)%s;", pointer, at));
+        say_wrapped(t, format("    %s = %s%s;", pointer, options.target->untyped, at));
     }
 }
 
@@ -319,14 +217,17 @@ char *entry_arguments(const Module *m, const Program *p, bool declared)
                {STATES, format("%s *s", type_name(m, NULL, "state")), "c->state"},
                {WORK, "char *work", "c->work"}};
     Text t = {0};
+    const char *cast = *options.target->stream ? options.target->untyped : ""; /* C++ converts no void * by itself */
+    if (*options.target->stream) say(&t, "%s", declared ? options.target->stream : "(cudaStream_t)c->stream");
     for (int i = 0; i < COUNT_OF(all); i++)
-        if (home_noted(all[i].home)) say(&t, "%s%s", t.n ? ", " : "", declared ? all[i].declaration : all[i].argument);
+        if (home_noted(all[i].home))
+            say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast, declared ? all[i].declaration : all[i].argument);
     return t.n ? t.at : declared ? "void" : "";
 }
 
 char *entry_head(const Module *m, const Program *p)
 {
-    return format("void %s(%s)", identifier(format("%s_%s", m->desc->model, p->graph->name)),
+    return format("%svoid %s(%s)", options.target->entry, identifier(format("%s_%s", m->desc->model, p->graph->name)),
                   entry_arguments(m, p, true));
 }
 
@@ -334,11 +235,11 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
 {
     const char *name = p->graph->name;
     char *passed = entry_arguments(m, p, false);
-    say(t, "static void run_%s(const Lathe_call *c)\n{\n", identifier(name));
+    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", options.target->run, identifier(name));
     if (!*passed) say(t, "    (void)c;\n");
     if (options.poison && p->work_bytes)
-        say(t, "    memset(c->work, 0xff, %lld);      /* NaN everywhere: built with --poison */\n",
-            (long long)p->work_bytes);
+        say(t, "    %s;      /* NaN everywhere: built with --poison */\n",
+            format(options.target->fill_work, (long long)p->work_bytes));
     say_wrapped(t, format("    %s(%s);\n", identifier(format("%s_%s", m->desc->model, name)), passed));
     say(t, "}\n\n");
 }

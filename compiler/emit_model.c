@@ -84,7 +84,7 @@ void say_header(Text *t, const Module *m, const char *prototypes)
     say_comment(t, 0,
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        m->desc->model, file));
-    say(t, "#ifndef %s\n#define %s\n\n#include \"lathe_rt.h\"\n\n", guard, guard);
+    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard, guard, options.target->interface);
     say_sizes(t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -393,6 +393,13 @@ static void say_plan_table(Text *t, const Plan *p)
                {"generation", p->generation}};
     for (int i = 0; i < COUNT_OF(all); i++) say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
     say(t, "};\n\n");
+}
+
+void say_runs(Text *t, const Module *m)
+{
+    for (int i = 0; i < m->programs.n; i++)
+        say(t, "void run_%s(const Lathe_call *c);\n", identifier(m->programs.at[i]->graph->name));
+    say(t, "\n");
 }
 
 void say_tables(Text *t, const Module *m)

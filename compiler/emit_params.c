@@ -150,6 +150,6 @@ void say_params(Text *t, const Module *m)
     }
     say_padding(t, 4, type, last, m->plan.flat_elements - at);
     say(t, "} %s;\n", name);
-    say(t, "_Static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
+    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
         (long long)(m->plan.flat_elements * (same(type, "double") ? 8 : 4)));
 }

@@ -33,7 +33,8 @@ void say_constants(Text *t)
         for (int k = 0; k < n->shape.rank; k++) say(&dims, "[%s]", size_text(n->shape.dim[k]));
         bool nested = n->shape.rank > 1;
         if (nested) say(t, "/* %s as one row */\n", dims.at);
-        say(t, "static const %s %s[%lld] = {\n", c_type(n->dtype), tables.at[i].name, (long long)elements(n->shape));
+        say(t, "%s %s %s[%lld] = {\n", options.target->table, c_type(n->dtype), tables.at[i].name,
+            (long long)elements(n->shape));
         for (int64_t k = 0; k < elements(n->shape); k++) {
             const char *number = literal(n->data[k], n->dtype, false).text;
             if (row.n + strlen(number) + 2 > 92) {

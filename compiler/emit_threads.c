@@ -473,13 +473,15 @@ static void threads(Rows *r)
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
 static const char *const words[] = {
-    "lane",     "stream",  "threadIdx", "blockIdx", "blockDim", "gridDim",   "launch",    "max",      "min",
-    "norm",     "rsqrt",   "exp10",     "clock",    "assert",   "sinpi",     "cospi",     "normcdf",  "rnorm",
-    "THREADS",  "WARP",    "WARPS",     "UNROLL",   "ALIGNED",  "KERNEL",    "DEVICE",    "CEIL_DIV", "alignas",
-    "alignof",  "and",     "asm",       "bitand",   "bitor",    "catch",     "class",     "compl",    "constexpr",
-    "decltype", "delete",  "explicit",  "export",   "friend",   "mutable",   "namespace", "new",      "noexcept",
-    "not",      "nullptr", "operator",  "or",       "private",  "protected", "public",    "template", "this",
-    "throw",    "try",     "typeid",    "typename", "using",    "virtual",   "xor",       NULL};
+    "lane",     "stream",    "threadIdx",  "blockIdx", "blockDim",   "gridDim",   "launch",    "max",      "min",
+    "norm",     "rsqrt",     "exp10",      "clock",    "assert",     "sinpi",     "cospi",     "normcdf",  "rnorm",
+    "THREADS",  "WARP",      "WARPS",      "UNROLL",   "ALIGNED",    "KERNEL",    "DEVICE",    "CEIL_DIV", "alignas",
+    "alignof",  "and",       "asm",        "bitand",   "bitor",      "catch",     "class",     "compl",    "constexpr",
+    "decltype", "delete",    "explicit",   "export",   "friend",     "mutable",   "namespace", "new",      "noexcept",
+    "not",      "nullptr",   "operator",   "or",       "private",    "protected", "public",    "template", "this",
+    "Any",      "TABLE",     "on_device",  "LAP",      "number",     "least",     "most",      "begin_of", "head_of",
+    "kept",     "block_any", "block_list", "tiles_of", "samples_of", "cuda_lap",  "throw",     "try",      "typeid",
+    "typename", "using",     "virtual",    "xor",      NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",
@@ -489,6 +491,16 @@ const Target target_cuda = {.name = "cuda",
                             .by_value = false,
                             .call = "launch_",
                             .first_argument = "stream",
+                            .interface = "lathe_model.h",
+                            .stream = "cudaStream_t stream",
+                            .entry = "static ",
+                            .run = "extern \"C\"",
+                            .untyped = "(Any)",
+                            .table = "TABLE",
+                            .table_at = "on_device(%s)",
+                            .fill_work = "(void)cudaMemsetAsync(c->work, 0xff, %lld, (cudaStream_t)c->stream)",
+                            .product = cuda_product_call,
+                            .attention = cuda_attention_call,
                             .words = words,
                             .rows = threads,
                             .index = &index_threads};

@@ -331,6 +331,13 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     bool packs;                 /* products in a loop read what was packed before it */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */
+    const char *interface;      /* the header of the runtime that model.h includes */
+    const char *stream, *entry, *run;               /* the first parameter of entries, and what stands before them and before what
+                                 * the trainer calls: "", "", "static" in C */
+    const char *untyped, *table, *table_at, *fill_work;     /* a cast that fits any pointer; what begins a constant array, and where it
+                                 * lies; NaN into so many bytes of c->work */
+    bool tells_parts;           /* entries say where forward and backward begin */
+    char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     void (*rows)(struct Rows *);                    /* what runs over a ROWS kernel's space: loops, or threads */
     const struct Index_nests *index;                /* emit_index.h: likewise, of the index kinds */
@@ -582,9 +589,8 @@ Desc *describe(Graph *g, const char *file);                 /* for a graph that 
 void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */
 void print_plan(Text *t, const Module *m);
 
-/* emit_cuda.c: model.cu, plan.txt: so far the ROWS kernels and their launchers */
-typedef struct Emitted { int here, missing; } Emitted;           /* kernels that it holds, and that it lacks */
-Emitted emit_cuda(const Module *m, const char *dir);
+/* emit_cuda.c: model.cu, tables.c, model.h, plan.txt */
+void emit_cuda(const Module *m, const char *dir);
 
 /* build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);

@@ -29,7 +29,8 @@ static const struct Option {
 } known[] = {
     {"--config", TEXT, "NAME", &options.config, "a named configuration of the description"},
     {"--set", SET, "KEY=VALUE", &options.sets, "another value for a key of its configuration; may be repeated"},
-    {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: build writes the row kernels only so far"},
+    {"--target", TEXT, "cpu|cuda", NULL,
+     "what to compile for (cpu); cuda: build writes the source, and no trainer so far"},
     {"--memory", TEXT, "SIZE", &options.memory,
      "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
     {"--precision", TEXT, "fp32|bf16|fp64", &options.precision,
@@ -239,17 +240,14 @@ static int do_plan(void)
     return 0;
 }
 
-/* As far as it goes: the text of the kernels there are, and no trainer. */
+/* As far as it goes: the source, and no trainer. */
 static int build_for_cuda(void)
 {
     const Module *m = compiled();
     const char *dir = folder_for(m->desc);
-    Emitted t = emit_cuda(m, dir);
-    fprintf(stderr,
-            "lathe: --target cuda has the map and row kernels only so far: %d steps of the entries are in model.cu,\n"
-            "  %d (products, lookups, …) are not, and there is no trainer.  The end of the file lists both.\n"
-            "  --target cpu builds all of it.\n",
-            t.here, t.missing);
+    emit_cuda(m, dir);
+    fprintf(stderr, "lathe: --target cuda writes the source of all entries so far; there is no trainer for it yet\n"
+                    "  --target cpu builds one.\n");
     printf("%s/model.cu\n", dir);
     return 0;
 }
@@ -265,8 +263,7 @@ static int do_build(void)
 static int do_run(void)
 {
     if (options.target == &target_cuda)
-        usage_error(
-            "--target cuda: there is no trainer for it yet; `lathe build --target cuda` writes its row kernels");
+        usage_error("--target cuda: there is no trainer for it yet; `lathe build --target cuda` writes its source");
     const char *program = trainer();
     fprintf(stderr, "trainer: %s\n", program);
     Words words = {0};

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
+constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP;
 
 #define RESTRICT __restrict__
 #define KERNEL   __global__ __launch_bounds__(THREADS)
@@ -24,9 +24,11 @@ enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
  * keeps of its row stays in registers. */
 #ifdef __CUDACC__
 #define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) char name##_bytes[]; T *const name = (T *)name##_bytes
+#define TABLE      static __device__ const
 #define UNROLL     _Pragma("unroll")
 #define ALIGNED(x) x = (decltype(x))__builtin_assume_aligned(x, 16)
 #else
+#define TABLE __constant__ const /* static, as the simulator has it */
 #define UNROLL
 #define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
 #endif
@@ -143,5 +145,27 @@ static inline void launch(void (*kernel)(Parameters...), int blocks, cudaStream_
     config.stream = stream;
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
+
+/* ---- entries: functions of the host that launch kernels in order */
+
+/* A pointer that becomes one of whatever type is wanted: an array of known size at a place in the arena. */
+struct Any {
+    void *at;
+    Any(const void *at) : at((void *)at) {}
+    template <class T> operator T *() const { return (T *)at; }
+};
+
+/* Where a constant array lies; asked at each launch outside of a graph. */
+template <class T, size_t n> static inline const T *on_device(const T (&table)[n])
+{
+    void *at = NULL;
+    (void)cudaGetSymbolAddress(&at, table);
+    return (const T *)at;
+}
+
+/* `launch_ln_1(…);  LAP(3);` kernel 3 of the entry has been launched: NULL, or who measures, or looks for a launch that
+ * failed. */
+#define LAP(kernel) (cuda_lap ? cuda_lap(kernel, stream) : (void)0)
+extern void (*cuda_lap)(int kernel, cudaStream_t stream);
 
 #endif

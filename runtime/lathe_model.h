@@ -3,6 +3,7 @@
 #ifndef LATHE_MODEL_H
 #define LATHE_MODEL_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,7 +73,7 @@ typedef struct Lathe_param {
     int64_t zero_row;           /* 1 + the row of each copy that is zero, whatever is drawn or loaded; 0: none */
 } Lathe_param;
 
-/* Everything an entry touches; the trainer owns the memory. */
+/* Everything an entry touches; the trainer owns the memory (with CUDA: all of it on the device). */
 typedef struct Lathe_call {
     const void *params;         /* flat arrays, laid out by the parameter table */
     void *grads;
@@ -80,6 +81,7 @@ typedef struct Lathe_call {
     void *out;                  /* … of outputs */
     void *state;                /* the model's struct of states */
     char *work;                 /* the arena */
+    void *stream;               /* CUDA's; NULL on a CPU */
 } Lathe_call;
 
 typedef struct Lathe_kernel {   /* a line of an entry: what its LAP stands for */

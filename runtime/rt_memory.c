@@ -222,7 +222,7 @@ Lathe_call call_of(const Memory *m, const Lathe_entry *e)
 {
     bug_if(call_size(e) > m->call_bytes);
     char *out = m->call + align64(e->in_bytes);
-    return (Lathe_call){m->params, m->grads, m->call, out, m->state, out + align64(e->out_bytes)};
+    return (Lathe_call){m->params, m->grads, m->call, out, m->state, out + align64(e->out_bytes), NULL};
 }
 
 void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position)

@@ -48,6 +48,7 @@ typedef struct Live {
 Module *compile_model(const char *arguments); /* as `lathe build ARGUMENTS`, checking every stage; sets `options` */
 Live *load_module(const Module *m);       /* emits into a temporary folder and loads that */
 Live *load_folder(const char *dir);       /* dir/model.c */
+Live *live_in(void *library);             /* of one that is loaded */
 Live *build_model(const char *arguments); /* compile_model, load_module */
 void unload(Live *l);
 

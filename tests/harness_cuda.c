@@ -28,7 +28,8 @@ static Device device_of(const char *folder)
         const char *name;
         void *to;
     } all[] = {{"launch_number", &d.launch}, {"cudaMalloc", &d.malloc}, {"cudaFree", &d.free},
-               {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},   {"sim_report", &d.report}};
+               {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},   {"sim_report", &d.report},
+               {"start_module", &d.start}};
     for (int i = 0; i < COUNT_OF(all); i++) {
         void *found = dlsym(d.library, all[i].name);
         must(found);
@@ -67,6 +68,7 @@ static void emit_cuda_side(Both *b)
 {
     Text launchers = {0};
     options.target = &target_cuda;
+    options.poison = false; /* memory is filled with NaN here */
     emit_cuda(b->module, b->folder);
     for (int i = 0; i < b->module->programs.n; i++) {
         const Program *p = b->module->programs.at[i];
@@ -82,7 +84,7 @@ static void emit_c_side(Both *b)
 {
     Text probe = {0};
     options.target = &target_cpu;
-    emit_c(b->module, b->folder);
+    emit_c(b->module, b->c_folder);
     say(&probe, "#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
                 "void call_number(int number, void *const *a)\n{\n    switch (number) {\n");
     for (int i = 0; i < b->pairs.n; i++) {
@@ -99,7 +101,7 @@ static void emit_c_side(Both *b)
         say(&probe, "); break;\n");
     }
     say(&probe, "    }\n}\n");
-    write_text(b->folder, "probe.c", &probe);
+    write_text(b->c_folder, "probe.c", &probe);
 }
 
 static void *compiled_c(const char *folder)
@@ -123,10 +125,11 @@ static const char *next_folder(void)
 
 Both both_sides(const Module *m)
 {
-    Both b = {.folder = next_folder(), .module = m};
+    const char *folder = next_folder();
+    Both b = {.folder = folder, .c_folder = format("%s/c", folder), .module = m};
     emit_cuda_side(&b);
     emit_c_side(&b);
-    b.c_library = compiled_c(b.folder);
+    b.c_library = compiled_c(b.c_folder);
     void *call = dlsym(b.c_library, "call_number");
     memcpy(&b.call, &call, sizeof call);
     b.device = device_of(b.folder);
@@ -375,7 +378,8 @@ Device device_with(const Both *b, const char *from, const char *to)
     Text t = {0};
     say(&t, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     const char *folder = next_folder();
-    must(run_command(NULL, "cp '%s/launchers.inc' '%s'", b->folder, folder) == 0);
+    must(run_command(NULL, "cp '%s/launchers.inc' '%s/model.h' '%s/tables.c' '%s'", b->folder, b->folder, b->folder,
+                     folder) == 0);
     write_text(folder, "model.cu", &t);
     return device_of(folder);
 }

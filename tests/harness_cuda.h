@@ -15,6 +15,7 @@ typedef struct Device {
     int (*copy)(void *to, const void *from, size_t bytes, int kind);
     void (*order)(int order, unsigned seed);
     const char *(*report)(void);
+    const char *(*start)(void); /* for products; what of them failed so far, or NULL */
 } Device;
 
 typedef struct Pair { /* one for each function of the CUDA text */
@@ -24,7 +25,7 @@ typedef struct Pair { /* one for each function of the CUDA text */
 } Pair;
 
 typedef struct Both {
-    const char *folder; /* model.cu, model.c */
+    const char *folder, *c_folder; /* of model.cu, of model.c */
     const Module *module;
     VEC(Pair) pairs;
     void *c_library;
@@ -40,8 +41,13 @@ Device device_with(const Both *b, const char *from, const char *to); /* model.cu
 /* Every kernel: what C gives, bit for bit where nothing is reduced, else to `bound` units of the last place of a
  * buffer's norm; the same bits in each order of blocks and threads; nothing to complain of. */
 void compare_sides(const Both *b, const char *what, double bound, Rng *r);
+
+/* `steps` steps of the entry train, the same batch again and again, with an optimizer of the test's own on each side: the
+ * losses to 1e-4 of C's, likewise the first gradients by their norms; nothing to complain of. */
+void compare_training(const Both *b, const char *what, int steps, Rng *r);
 const char *first_complaint(const Both *b, const Device *d, Rng *r); /* of the simulator; "nothing" */
 
+extern double worst_loss, worst_gradient; /* met in training */
 extern double largest_error;              /* met so far, in those units */
 extern double finite_values, all_values;  /* of real outputs where something is reduced */
 

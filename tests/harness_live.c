@@ -46,15 +46,21 @@ static void make_room(Live *l)
 Live *load_folder(const char *dir)
 {
     char *output;
-    must(linked_in[0]);
-    rt_init_gemm(1);
     if (run_command(&output, compile_line, c_flags(), dir, dir, dir) != 0) {
         printf("failed: generated code does not compile without a warning:\n%s", output);
         exit(1);
     }
+    void *library = dlopen(format("%s/model.so", dir), RTLD_LAZY | RTLD_LOCAL);
+    if (!library) die("%s", dlerror());
+    return live_in(library);
+}
+
+Live *live_in(void *library)
+{
+    must(linked_in[0]);
+    rt_init_gemm(1);
     Live *l = calloc(1, sizeof *l);
-    l->library = dlopen(format("%s/model.so", dir), RTLD_LAZY | RTLD_LOCAL);
-    if (!l->library) die("%s", dlerror());
+    l->library = library;
     l->model = dlsym(l->library, "lathe_model");
     must(l->model);
     make_room(l);
@@ -145,7 +151,7 @@ void call_entry(Live *l, int entry)
     struct Room *r = &l->room[entry];
     memset(r->out, 0xff, (size_t)e->out_bytes);
     memset(r->work, 0xff, (size_t)e->work_bytes);
-    Lathe_call call = {l->params, l->grads, r->in, r->out, l->state, r->work};
+    Lathe_call call = {l->params, l->grads, r->in, r->out, l->state, r->work, NULL};
     e->run(&call);
 }
 

@@ -9,7 +9,7 @@ compile() {     # NAME ARGUMENTS…
     name=$1
     shift
     "$LATHE" build "$@" --target cuda -o "$TMP/$name" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
-    nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
+    nvcc -std=c++20 -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
         -gencode arch=compute_90,code=sm_90 -c "$TMP/$name/model.cu" -o "$TMP/$name/model.o" >"$TMP/log" 2>&1 ||
         { cat "$TMP/log"; complain "nvcc refuses $*"; return 0; }
     kernels=$(grep -c 'bytes stack frame' "$TMP/log")
@@ -23,7 +23,7 @@ compile gpt models/gpt.lua --config small --set dropout=0.1
 compile llama models/llama.lua
 compile rnn models/char_rnn.lua --precision fp64
 
-nvcc -fmad=false -Iruntime -arch=sm_90 -ptx "$TMP/gpt/model.cu" -o "$TMP/gpt/model.ptx"
+nvcc -std=c++20 -fmad=false -Iruntime -arch=sm_90 -ptx "$TMP/gpt/model.cu" -o "$TMP/gpt/model.ptx"
 wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.ptx") || complain "gpt: no load of 16 bytes"
 echo "note: gpt: $wide loads of 16 bytes"
 exit $failed

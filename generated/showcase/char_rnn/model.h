@@ -23,7 +23,7 @@ typedef struct Char_rnn_params {
     float head_bias[VOCAB];                      /* head.bias  char_rnn.lua:20 */
     float head_bias_pad[15];
 } Char_rnn_params;
-_Static_assert(sizeof(Char_rnn_params) == 1402432, "the layout of the plan");
+static_assert(sizeof(Char_rnn_params) == 1402432, "the layout of the plan");
 
 /* Kept between calls; zero at first. */
 typedef struct Char_rnn_state {

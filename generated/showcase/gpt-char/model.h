@@ -27,7 +27,7 @@ typedef struct Gpt_params {
     } h[LAYERS];
     float ln_f_weight[WIDTH];                    /* ln_f.weight  gpt.lua:148 */
 } Gpt_params;
-_Static_assert(sizeof(Gpt_params) == 3216384, "the layout of the plan");
+static_assert(sizeof(Gpt_params) == 3216384, "the layout of the plan");
 
 /* Kept between calls; zero at first. */
 typedef struct Gpt_state {

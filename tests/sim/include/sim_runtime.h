@@ -100,6 +100,11 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what, int
 }
 template <class T> static inline cudaError_t cudaMalloc(T **at, size_t bytes) { return cudaMalloc((void **)at, bytes); }
 template <class T> static inline cudaError_t cudaMallocHost(T **at, size_t bytes) { return cudaMallocHost((void **)at, bytes); }
+template <class T> static inline cudaError_t cudaGetSymbolAddress(void **at, const T &symbol)
+{
+    *at = (void *)&symbol;
+    return cudaSuccess;
+}
 template <class... P> static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute what, int value)
 {
     return cudaFuncSetAttribute((const void *)kernel, what, value);
