@@ -151,7 +151,7 @@ static void check_case(Live *l, int entry, const Case *c, double bound)
     }
 }
 
-static void check_precision(const char *precision, double bound)
+static void check_reals(const char *precision, double bound)
 {
     VEC(Graph *) graphs = {0};
     cases.n = 0;
@@ -171,7 +171,7 @@ static void check_precision(const char *precision, double bound)
 int main(void)
 {
     file = open_recording("tests/reference/op_values.safetensors");
-    check_precision("fp64", 1e-13);
-    check_precision("fp32", 1e-5);
+    check_reals("fp64", 1e-13);
+    check_reals("fp32", 1e-5);
     return finish();
 }
