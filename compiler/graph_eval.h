@@ -34,5 +34,7 @@ double eval_element(Op op, DType operands, DType result, const double *in);
 double reduce_start(Op op);
 double reduce_step(Op op, DType t, double r, double a);
 
+/* false, in tests: a cast to BF16 or F16 keeps every digit. */
+extern bool eval_rounds_stored;
 
 #endif

@@ -117,11 +117,14 @@ static double rounded(double x, int digits, int least, double largest)
     return fabs(y) > largest ? copysign(INFINITY, x) : y;
 }
 
+bool eval_rounds_stored = true;
+
 /* x as a value of dtype t: reals stored in 16 bits go through a float, as in C; reals to integers are cut towards zero,
  * out of range as x86 does; bools are 0 or 1. */
 static double fit(DType t, double x)
 {
     if (t == BOOL) return x != 0;
+    if (is_stored(t) && !eval_rounds_stored) return x;
     if (t == BF16) return rounded((double)(float)x, 8, -125, 0x1.fep127);
     if (t == F16) return rounded((double)(float)x, 11, -13, 65504);
     if (t != I32) return x;

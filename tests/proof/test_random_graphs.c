@@ -6,6 +6,7 @@
  *   test_random_graphs [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
 #include "graph/random_graph.h"
+#include "graph_eval.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -254,6 +255,15 @@ static void count_panels(Kernel *const *kernels, int n)
     }
 }
 
+/* But for its roundings a graph means after pass_store what it meant before. */
+static void check_unrounded(const Graph *g, const Reference *ref)
+{
+    eval_rounds_stored = false;
+    Results got = interpret(g, 0, 0);
+    eval_rounds_stored = true;
+    compare(g->name, "stored but not rounded", 1e-12, ref, &got);
+}
+
 /* What rounding changes is no mistake of what comes after it: graphs as pass_store leaves them are the reference. */
 static void refer_to_stored(Desc *d, Reference *refs)
 {
@@ -262,6 +272,7 @@ static void refer_to_stored(Desc *d, Reference *refs)
         Nodes all = {0};
         all_nodes(d->graphs.at[i], &all);
         for (int k = 0; k < all.n; k++) stored += is_stored(all.at[k]->dtype);
+        check_unrounded(d->graphs.at[i], &refs[i]);
         refs[i] = reference_of(d->graphs.at[i]);
     }
 }
