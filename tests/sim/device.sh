@@ -17,7 +17,6 @@ mutant 'memcpy(s->at, host, (size_t)bytes);' 's->at = (char *)host;'
 mutant 'failed("a copy to the GPU", cudaEventSynchronize(s->done));' ''
 mutant 'if (e->calls++ == 0 || gpu.waits)' 'if (e->calls++ < 0)'
 mutant 'if (e->calls && memcmp' 'if (false && memcmp'
-mutant 'bytes <= gpu.bytes - at' 'at <= gpu.bytes'
 if command -v nvcc >/dev/null; then
     nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda_device.cu -o "$TMP/nvcc.o"
     echo "note: nvcc compiles cuda_device.cu"
