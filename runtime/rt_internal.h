@@ -5,6 +5,10 @@
 #include "lathe_model.h"
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- rt_cpu.c: does nothing: what counts happens before main */
 void rt_check_processor(void);
 
@@ -80,6 +84,11 @@ typedef struct Pace {    /* of one update */
     double lr, momentum; /* momentum: beta1 of Adam and Lion */
     double scale, most;  /* gradients are multiplied by scale, then kept within ±most */
 } Pace;
+typedef struct Rates {              /* of one update, for every element */
+    double scale, most, lr, momentum; /* as Pace has them */
+    double correction1, correction2;  /* 1 - β^(step + 1) */
+} Rates;
+Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace);
 /* By the recipe, for gradients of that norm. */
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm);
 /* One update of params in one pass; step counts from 0. */
@@ -92,4 +101,7 @@ double rate_at(const Lathe_recipe *r, int64_t step);
 double momentum_at(const Lathe_recipe *r, int64_t step);
 bool are_milestones(const char *text); /* steps above 0, ascending, with commas between */
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,8 +1,8 @@
 /* train_optim.c: Adam, AdamW, Lion, SGD; groups of parameters; the norm of the gradient, and clipping.
  *
  * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
- * adds up the chunks in order, so that the number of threads changes no bit.  The arithmetic follows torch.optim;
- * formulas are in train_optim_real.h. */
+ * adds up the chunks in order, so that the number of threads changes no bit.  Formulas are in train_optim_element.h,
+ * which a GPU computes by too (cuda_optim.cu). */
 #include "rt_math.h"
 #include "trainer.h"
 #include <math.h>
@@ -134,16 +134,6 @@ void optimizer_free(Optimizer *o)
 
 /* ---- steps */
 
-typedef struct Rates {    /* of one update of a segment */
-    double scale, most;   /* of the gradient */
-    double lr, momentum;  /* momentum: beta1 of Adam and Lion */
-    double keep, coupled; /* what decoupled decay leaves of a parameter; what coupled decay adds to its gradient */
-    double correction1, correction2; /* 1 - beta^(step + 1) */
-} Rates;
-
-/* What an update goes by: the gradient, scaled and clipped. */
-#define CLIPPED(g) NAME(min)(NAME(max)((g)*scale, -most), most)
-
 #define REAL    float
 #define NAME(x) x##_f32
 #include "train_optim_real.h"
@@ -201,52 +191,25 @@ double gradient_norm(const Optimizer *o, const void *grads)
 
 double clip_scale(double norm, double clip) { return clip > 0 ? fmin(1, clip / (norm + 1e-6)) : 1; }
 
-static void update_f32(const Optimizer *o, float *params, const float *grads, int64_t begin, int64_t end,
-                       const Rates *r)
+Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
 {
-    if (o->kind == LATHE_SGD) sgd_f32(o, params, grads, begin, end, r);
-    else if (o->kind == LATHE_LION) lion_f32(o, params, grads, begin, end, r);
-    else adam_f32(o, params, grads, begin, end, r);
-}
-
-static void update_f64(const Optimizer *o, double *params, const double *grads, int64_t begin, int64_t end,
-                       const Rates *r)
-{
-    if (o->kind == LATHE_SGD) sgd_f64(o, params, grads, begin, end, r);
-    else if (o->kind == LATHE_LION) lion_f64(o, params, grads, begin, end, r);
-    else adam_f64(o, params, grads, begin, end, r);
-}
-
-static Rates rates_of(const Optimizer *o, const Rule *rule, Rates r)
-{
-    double decay = rule->decay < 0 ? o->decay : rule->decay;
-    r.lr *= rule->lr_scale;
-    if (o->kind == LATHE_ADAM) r.coupled = decay;
-    else r.keep = 1 - r.lr * decay;
-    return r;
+    double times = (double)step + 1;
+    return (Rates){
+        pace->scale, pace->most, pace->lr, pace->momentum, 1 - pow(pace->momentum, times), 1 - pow(o->beta2, times)};
 }
 
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
 {
-    double times = (double)step + 1;
-    Rates plain = {pace->scale,
-                   pace->most,
-                   pace->lr,
-                   pace->momentum,
-                   1,
-                   0,
-                   1 - pow(pace->momentum, times),
-                   1 - pow(o->beta2, times)};
+    Rates rates = rates_of(o, step, pace);
     if (o->segments == 0) return;
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
         for (int s = segment_at(o, at); at < end; s++) {
             int64_t stop = smaller(o->segment[s].end, end);
-            Rates r = rates_of(o, &o->segment[s].rule, plain);
-            bool frozen = o->segment[s].rule.frozen;
-            if (!frozen && o->real == LATHE_F64) update_f64(o, params, grads, at, stop, &r);
-            else if (!frozen) update_f32(o, params, grads, at, stop, &r);
+            const Rule *rule = &o->segment[s].rule;
+            if (o->real == LATHE_F64) update_f64(o, params, grads, at, stop, rule, &rates);
+            else update_f32(o, params, grads, at, stop, rule, &rates);
             at = stop;
         }
     }

@@ -1,0 +1,186 @@
+/* cuda_optim.cu: an optimizer's step on a GPU.
+ *
+ * squares: a block a chunk of the flat gradients, its sum of squares in double.  settle: one block adds those up in order, looks
+ * whether all is finite, clips, and works out what the elements of each segment go by.  update: a block a chunk, four elements a
+ * thread at a time, in accesses of 16 bytes; four that lie in two segments one by one. */
+#include "cuda_optim.h"
+#include "lathe_cuda.cuh"
+
+#define REAL    float
+#define NAME(x) x##_f32
+#include "train_optim_element.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "train_optim_element.h"
+#undef REAL
+#undef NAME
+
+enum { CHUNK = 16384, BESIDE = 4, ALIGN = 64 }; /* elements; bytes */
+
+static int64_t up(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+static int64_t chunks_of(int64_t n) { return (n + CHUNK - 1) / CHUNK; }
+
+int64_t gpu_step_bytes(int64_t n, int64_t segments)
+{
+    return up(sizeof(Gpu_step)) + up(segments * (int64_t)sizeof(Segment)) + up(segments * (int64_t)sizeof(Update_f64)) + up(chunks_of(n) * 8);
+}
+
+Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device)
+{
+    Gpu_optimizer g = {*of, (Gpu_step *)device, NULL, false};
+    char *segments = (char *)device + up(sizeof *step);
+    memcpy((char *)step + up(sizeof *step), of->segment, (size_t)of->segments * sizeof(Segment));
+    for (int s = 0; s < of->segments; s++) g.some_frozen |= of->segment[s].rule.frozen;
+    g.o.segment = (Segment *)segments;
+    g.updates = segments + up(of->segments * (int64_t)sizeof(Segment));
+    g.o.partial = (double *)((char *)g.updates + up(of->segments * (int64_t)sizeof(Update_f64)));
+    return g;
+}
+
+/* ------------------------------------------------------------------ a chunk */
+
+template <class Real> struct alignas(16) Beside {
+    Real x[BESIDE];
+};
+
+DEVICE int segment_at(const Segment *segment, int segments, int64_t element)
+{
+    int low = 0, high = segments - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (segment[middle].end > element) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* The block's elements: `four` from i on that lie in segment s, or one. */
+template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, Four four, One one)
+{
+    const int64_t from = (int64_t)blockIdx.x * CHUNK, to = from + CHUNK < o.n ? from + CHUNK : o.n;
+    int s = segment_at(o.segment, o.segments, from);
+    for (int64_t i = from + BESIDE * threadIdx.x; i < to; i += BESIDE * THREADS) {
+        while (o.segment[s].end <= i) s++;
+        if (i + BESIDE <= o.segment[s].end) {
+            four(s, i);
+            continue;
+        }
+        for (int k = 0; k < BESIDE && i + k < to; k++) {
+            while (o.segment[s].end <= i + k) s++;
+            one(s, i + k);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the norm */
+
+template <class Real> KERNEL void squares(Optimizer o, bool some_frozen, const Real *RESTRICT g)
+{
+    double sum = 0;
+    auto four = [&](int s, int64_t i) {
+        if (some_frozen && o.segment[s].rule.frozen) return;
+        const Beside<Real> x = *(const Beside<Real> *)(g + i);
+        UNROLL for (int k = 0; k < BESIDE; k++) sum += (double)x.x[k] * (double)x.x[k];
+    };
+    auto one = [&](int s, int64_t i) {
+        if (!(some_frozen && o.segment[s].rule.frozen)) sum += (double)g[i] * (double)g[i];
+    };
+    each_of_chunk(o, four, one);
+    sum = block_sum_f64(sum);
+    if (threadIdx.x == 0) o.partial[blockIdx.x] = sum;
+}
+
+MATH bool is_finite(double x) { return x - x == 0; }
+
+DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u) { u[s] = update_of_f32(&o, &o.segment[s].rule, &r); }
+DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
+
+/* torch's clip_grad_norm_: clip / (norm + 1e-6). */
+template <class Loss, class Update> KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Update *updates)
+{
+    double sum = 0;
+    for (int k = threadIdx.x; k < chunks; k += THREADS) sum += o.partial[k];
+    const double norm = sqrt(block_sum_f64(sum));
+    Rates r = step->rates;
+    r.scale = step->clip > 0 ? min_f64(1, step->clip / (norm + 1e-6)) : 1;
+    for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
+    if (threadIdx.x > 0) return;
+    step->loss = (double)*loss;
+    step->norm = norm;
+    if (!is_finite((double)*loss) || !is_finite(norm)) step->stopped = 1;
+}
+
+/* ------------------------------------------------------------------ the update */
+
+enum Way { ADAM, LION, SGD, SGD_MOMENTUM };
+
+#define ELEMENT(x, Real)                                                                                               \
+    template <Way way> DEVICE void element(Real *p, Real g, Real *m, Real *v, const Update_##x *u)                     \
+    {                                                                                                                  \
+        if (way == ADAM) adam_##x(p, g, m, v, u);                                                                      \
+        if (way == LION) lion_##x(p, g, m, u);                                                                         \
+        if (way == SGD) sgd_##x(p, g, u);                                                                              \
+        if (way == SGD_MOMENTUM) sgd_momentum_##x(p, g, m, u);                                                         \
+    }
+ELEMENT(f32, float)
+ELEMENT(f64, double)
+#undef ELEMENT
+
+template <Way way, class Real, class Update>
+KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT updates, Real *RESTRICT p, const Real *RESTRICT g)
+{
+    typedef Beside<Real> Some;
+    Real *m = (Real *)o.moment[0], *v = (Real *)o.moment[1];
+    if (step->stopped) return;
+    auto four = [&](int s, int64_t i) {
+        const Update u = updates[s];
+        if (u.frozen) return;
+        Some some_p = *(Some *)(p + i), some_m = {}, some_v = {};
+        const Some some_g = *(const Some *)(g + i);
+        if (way != SGD) some_m = *(Some *)(m + i);
+        if (way == ADAM) some_v = *(Some *)(v + i);
+        UNROLL for (int k = 0; k < BESIDE; k++) element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &u);
+        *(Some *)(p + i) = some_p;
+        if (way != SGD) *(Some *)(m + i) = some_m;
+        if (way == ADAM) *(Some *)(v + i) = some_v;
+    };
+    auto one = [&](int s, int64_t i) {
+        if (!updates[s].frozen) element<way>(p + i, g[i], m + i, v + i, &updates[s]);
+    };
+    each_of_chunk(o, four, one);
+}
+
+/* ------------------------------------------------------------------ launching */
+
+static Way way_of(const Optimizer *o)
+{
+    if (o->kind == LATHE_LION) return LION;
+    if (o->kind != LATHE_SGD) return ADAM;
+    return o->moments ? SGD_MOMENTUM : SGD;
+}
+
+template <class Real, class Update>
+static void optimize(const Gpu_optimizer *g, Real *params, const Real *grads, const void *loss, Lathe_dtype loss_type, cudaStream_t stream)
+{
+    const Optimizer &o = g->o;
+    const int chunks = (int)chunks_of(o.n);
+    Update *u = (Update *)g->updates;
+    launch(squares<Real>, chunks, stream, o, g->some_frozen, grads);
+    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, o, chunks, g->step, (const double *)loss, u);
+    else launch(settle<float, Update>, 1, stream, o, chunks, g->step, (const float *)loss, u);
+    switch (way_of(&o)) {
+    case ADAM: return launch(update<ADAM, Real, Update>, chunks, stream, o, g->step, u, params, grads);
+    case LION: return launch(update<LION, Real, Update>, chunks, stream, o, g->step, u, params, grads);
+    case SGD: return launch(update<SGD, Real, Update>, chunks, stream, o, g->step, u, params, grads);
+    case SGD_MOMENTUM: return launch(update<SGD_MOMENTUM, Real, Update>, chunks, stream, o, g->step, u, params, grads);
+    }
+}
+
+void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const void *loss, Lathe_dtype loss_type, cudaStream_t stream)
+{
+    if (g->o.segments == 0) return;
+    if (g->o.real == LATHE_F64) optimize<double, Update_f64>(g, (double *)params, (const double *)grads, loss, loss_type, stream);
+    else optimize<float, Update_f32>(g, (float *)params, (const float *)grads, loss, loss_type, stream);
+}

@@ -1,0 +1,44 @@
+/* cuda_optim.h: an optimizer's step on a GPU: norm, clipping and the update of all parameters, in three launches that read what
+ * changes from step to step from the device's memory, so that they can be captured.  The same bits every time; an element's are
+ * those of the CPU's optimizer_step where the norm's are.  For C as well. */
+#ifndef CUDA_OPTIM_H
+#define CUDA_OPTIM_H
+
+#include "rt_internal.h"
+
+#ifdef __cplusplus
+#include <cuda_runtime.h>
+extern "C" {
+#endif
+
+/* At the beginning of the step's part of the block; behind it the segments, what their elements go by, sums of chunks. */
+typedef struct Gpu_step {
+    /* the host's, before each step: as in Rates, but for scale, which follows from clip; clip 0: none */
+    Rates rates;
+    double clip;
+    /* a step's results */
+    double loss, norm;
+    int64_t stopped;        /* 1: loss or norm of this step or one before it is not finite: nothing is updated any more */
+} Gpu_step;
+
+/* Bytes of it all: for so many segments at most. */
+int64_t gpu_step_bytes(int64_t flat_elements, int64_t segments);
+
+typedef struct Gpu_optimizer {
+    Optimizer o;            /* the device's pointers; segment, partial: into the step's part */
+    Gpu_step *step;
+    void *updates;          /* Update_f32 or _f64 [segments] */
+    bool some_frozen;
+} Gpu_optimizer;
+
+/* of: the host's, its segments lie at `step` of the host's block afterwards, to be copied up with it.  device: where the
+ * device has that part. */
+Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device);
+
+#ifdef __cplusplus
+}
+/* Behind the entry, in its stream.  All pointers are the device's. */
+void gpu_optimize(const Gpu_optimizer *o, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
+                  cudaStream_t stream);
+#endif
+#endif

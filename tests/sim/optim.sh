@@ -1,0 +1,32 @@
+# optim.sh: the optimizer's kernels (runtime/cuda_optim.cu) in the simulator beside the CPU's: the same bits; mistakes put into them,
+# each of which must be noticed.  Where nvcc is, it compiles them: accesses of 16 bytes, and nothing spilled.
+set -eu
+LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
+export LIBRARIES
+sh tests/sim/compile simulator "$TMP" || exit
+sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda_optim.cu
+"$TMP/program"
+
+failed=0
+mutant() { # FROM TO
+    awk -v from="$1" -v to="$2" '!done && (at = index($0, from)) {
+        $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
+        END { exit !done }' runtime/cuda_optim.cu >"$TMP/cuda_optim.cu" || { echo "failed: no \"$1\" in cuda_optim.cu"; failed=1; }
+    sh tests/sim/compile program "$TMP" "$TMP/cuda_optim.cu"
+    ! timeout 60 "$TMP/program" >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
+}
+mutant 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.segment[s].end)'
+mutant 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
+mutant 'sum = block_sum_f64(sum);' ''
+mutant '!is_finite(norm)' 'false'
+if command -v nvcc >/dev/null; then
+    nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 -c runtime/cuda_optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" ||
+        { cat "$TMP/log"; exit 1; }
+    ! grep -E '[1-9][0-9]* bytes (stack frame|spill)' "$TMP/log" || { echo "failed: it spills"; failed=1; }
+    nvcc -std=c++20 -O3 -fmad=false -Iruntime -arch=sm_90 -ptx runtime/cuda_optim.cu -o "$TMP/optim.ptx"
+    loads=$(grep -c 'ld.*v4.*f32' "$TMP/optim.ptx") || true
+    stores=$(grep -c 'st.global.*v4.*f32' "$TMP/optim.ptx") || true
+    [ "$loads" -ge 10 ] && [ "$stores" -ge 7 ] || { echo "failed: $loads loads and $stores stores of 16 bytes"; failed=1; }
+    echo "note: nvcc: $loads loads and $stores stores of 16 bytes, nothing spilled"
+fi
+exit $failed
