@@ -14,7 +14,7 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
              " *   order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
     if (attentions.n) say(cu, "#include \"cuda_attention.cuh\"\n");
     if (products.n) say(cu, "#include \"cuda_gemm.h\"\n");
-    say(cu, "#include \"lathe_cuda.cuh\"\n\n");
+    say(cu, "#include \"cuda_ids.cuh\"\n#include \"lathe_cuda.cuh\"\n\n");
     say_constants(cu);
     say_functions(cu);
     say_bytes(cu, products.at, products.n);

@@ -118,8 +118,8 @@ DEVICE Draws draws_of(const Lathe_attention &g, const Cuda_masks &m, int sample,
     return d;
 }
 
-/* A call, since a kernel asks for many weights. */
-static __device__ __noinline__ bool kept(const Draws &d, int t, int key, int S)
+/* A call, since a kernel asks for many weights; by value, or the draws would lie in a thread's memory. */
+static __device__ __noinline__ bool kept(Draws d, int t, int key, int S)
 {
     uint32_t index = d.base + (uint32_t)t * (uint32_t)S + (uint32_t)key;
     return (uint32_t)philox_word(d.seed, d.step, d.site, d.row, (int)index) >= d.threshold;

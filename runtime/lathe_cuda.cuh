@@ -24,30 +24,17 @@ constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP;
  * keeps of its row stays in registers. */
 #ifdef __CUDACC__
 #define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) char name##_bytes[]; T *const name = (T *)name##_bytes
-#define TABLE      static __device__ const
-#define UNROLL     _Pragma("unroll")
-#define ALIGNED(x) x = (decltype(x))__builtin_assume_aligned(x, 16)
+#define TABLE         static __device__ const
+#define DEVICE_MEMORY static __device__
+#define UNWATCHED     /* the simulator does not see what a function reads and writes: texts of the program */
+#define UNROLL        _Pragma("unroll")
+#define ALIGNED(x)    x = (decltype(x))__builtin_assume_aligned(x, 16)
 #else
-#define TABLE __constant__ const /* static, as the simulator has it */
+#define TABLE     __constant__ const /* static, as the simulator has it */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
 #define UNROLL
 #define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
 #endif
-
-/* One of `below` ids: itself where it is, else the end of the program, with a message (lathe_rt.h). */
-#ifdef __CUDACC__
-#define TRAP() __trap()
-#else
-#define TRAP() abort()
-#endif
-DEVICE int checked_id(int id, int below, const char *place, const char *what)
-{
-    if ((unsigned)id < (unsigned)below) return id;
-    printf("%s: error: %s: expected ids 0 to %d, found %d\n", place, what, below - 1, id);
-    TRAP();
-    return 0;
-}
-#define data_id     checked_id
-#define computed_id checked_id
 
 /* ---- the ends of reductions; every thread of the warp or block calls them and gets the result */
 

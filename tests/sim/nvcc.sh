@@ -22,6 +22,7 @@ compile() {     # NAME ARGUMENTS…
 compile gpt models/gpt.lua --config small --set dropout=0.1
 compile llama models/llama.lua
 compile rnn models/char_rnn.lua --precision fp64
+compile ids tests/models/ids.lua --set back=true
 
 nvcc -std=c++20 -fmad=false -Iruntime -arch=sm_90 -ptx "$TMP/gpt/model.cu" -o "$TMP/gpt/model.ptx"
 wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.ptx") || complain "gpt: no load of 16 bytes"

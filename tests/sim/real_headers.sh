@@ -24,7 +24,7 @@ structs=$(words | grep -oE '^\} cu[A-Za-z]*_t;' | grep -oE 'cu[A-Za-z_]*' | sort
 #include <stdio.h>
 #include <typeinfo>
 #ifdef SIM_CUDA_RUNTIME_H
-Sim_file::Sim_file(char *, char *, char *, char *) {}
+Sim_file::Sim_file(char *const (&)[2], char *const (&)[2], char *const (&)[2]) {}
 #endif
 template <class T> struct Type {};
 static const char *words_of(const std::type_info &t)

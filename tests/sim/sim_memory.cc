@@ -38,19 +38,22 @@ static Record *records(size_t bytes)
     return r;
 }
 
-static void add_region(char *at, char *end, bool shared, bool constant)
+enum Kind { SHARED, CONSTANTS, VARIABLES, ALLOCATION };
+
+static void add_region(char *at, char *end, Kind kind)
 {
     if (!at || at == end) return;
     for (const Region &r : regions())
         if (r.at == at) return;
-    if (!constant) memset(at, 0xff, end - at);
-    regions().push_back({at, end, constant ? NULL : records(end - at), shared});
+    if (kind == SHARED || kind == ALLOCATION) memset(at, 0xff, end - at);
+    regions().push_back({at, end, kind == CONSTANTS ? NULL : records(end - at), kind == SHARED});
 }
 
-Sim_file::Sim_file(char *shared, char *shared_end, char *constants, char *constants_end)
+Sim_file::Sim_file(char *const (&shared)[2], char *const (&constants)[2], char *const (&variables)[2])
 {
-    add_region(shared, shared_end, true, false);
-    add_region(constants, constants_end, false, true);
+    add_region(shared[0], shared[1], SHARED);
+    add_region(constants[0], constants[1], CONSTANTS);
+    add_region(variables[0], variables[1], VARIABLES);
 }
 
 static Region *region_of(const char *at)
@@ -66,7 +69,7 @@ void *sim_dynamic_shared(void) { return dynamic_shared; }
 
 void sim_start_block(size_t bytes)
 {
-    add_region(dynamic_shared, dynamic_shared + MOST_SHARED, true, false);
+    add_region(dynamic_shared, dynamic_shared + MOST_SHARED, SHARED);
     dynamic_bytes = bytes;
     static_bytes = 0;
 }
@@ -226,7 +229,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
     char *block = allocated + bytes > sim_device.memory ? NULL : (char *)aligned_alloc(256, room);
     if (!block) return cudaErrorMemoryAllocation;
     *at = block + APART; /* room before and behind, so that a step over the end is seen */
-    add_region(block + APART, block + APART + bytes, false, false);
+    add_region(block + APART, block + APART + bytes, ALLOCATION);
     allocated += bytes;
     return cudaSuccess;
 }

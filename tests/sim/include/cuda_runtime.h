@@ -2,8 +2,8 @@
  * the CPU, every thread by itself, with what a GPU would not say being said (sim.h lists it).
  *
  * Differences from CUDA: kernels are launched by cudaLaunchKernelEx, since <<<>>> is no C++; dynamic shared memory is
- * `DYNAMIC_SHARED(float, name);`, since extern __shared__ is none either; no __device__ variables (__constant__ ones are
- * there); a thread that has returned may be named in no mask and missed by no barrier, though CUDA would let it. */
+ * `DYNAMIC_SHARED(float, name);`, since extern __shared__ is none either; __device__ variables are DEVICE_MEMORY (they
+ * keep what they begin with; __constant__ ones are there); a thread that has returned may be named in no mask and missed by no barrier, though CUDA would let it. */
 #ifndef SIM_CUDA_RUNTIME_H
 #define SIM_CUDA_RUNTIME_H
 
@@ -23,6 +23,7 @@
 #define __grid_constant__
 #define __shared__   static __attribute__((section("sim_shared")))
 #define __constant__ static __attribute__((section("sim_constant")))
+#define DEVICE_MEMORY static __attribute__((section("sim_device_memory")))
 #define DYNAMIC_SHARED(T, name) T *const name = (T *)sim_dynamic_shared()
 
 /* ---- types */
@@ -153,15 +154,18 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
     return sim_launch(config, (const void *)kernel, Sim_call<P...>::thread, &call, sizeof call);
 }
 
-/* ---- where a file's shared and constant arrays lie */
+/* ---- where a file's shared and constant arrays and variables lie */
 
 extern "C" char __start_sim_shared[] __attribute__((weak, visibility("hidden")));
 extern "C" char __stop_sim_shared[] __attribute__((weak, visibility("hidden")));
 extern "C" char __start_sim_constant[] __attribute__((weak, visibility("hidden")));
 extern "C" char __stop_sim_constant[] __attribute__((weak, visibility("hidden")));
+extern "C" char __start_sim_device_memory[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_sim_device_memory[] __attribute__((weak, visibility("hidden")));
 struct Sim_file {
-    Sim_file(char *shared, char *shared_end, char *constants, char *constants_end);
+    Sim_file(char *const (&shared)[2], char *const (&constants)[2], char *const (&variables)[2]);
 };
-static Sim_file sim_file(__start_sim_shared, __stop_sim_shared, __start_sim_constant, __stop_sim_constant);
+static Sim_file sim_file({__start_sim_shared, __stop_sim_shared}, {__start_sim_constant, __stop_sim_constant},
+                         {__start_sim_device_memory, __stop_sim_device_memory});
 
 #endif

@@ -1,0 +1,5 @@
+# ids.sh: ids out of range on a GPU (runtime/cuda_ids.cuh) in the simulator.
+set -eu
+sh tests/sim/compile simulator "$TMP" || exit
+sh tests/sim/compile program "$TMP" tests/sim/ids.cu
+"$TMP/program"
