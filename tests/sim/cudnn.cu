@@ -1,0 +1,217 @@
+/* cudnn.cu: attention by cuDNN (runtime/cuda_cudnn*.cu) with the simulator's, against plain loops in doubles: random
+ * shapes, all of a batch at once and in parts; forward and backward by cuDNN or by kernels of Lathe, in each
+ * combination; what it must leave to them; in a graph; missing, too old. */
+#define MUTANT /* attention.cu has the cases and the loops */
+#define main   attention_main
+#include "attention.cu"
+#undef main
+
+#include "cuda_attention_choice.cuh"
+
+enum { WORKSPACE = 400 << 10 }; /* some cases are cut into parts */
+static void *workspace;
+
+static void restart(void) /* it keeps a limited number of shapes */
+{
+    cudnn_stop();
+    cudnn_start(workspace, WORKSPACE);
+}
+
+/* Of those that cuDNN serves: causal or not, nothing else. */
+template <class T> static Case served_case(int *number)
+{
+    for (;;) {
+        Case c = make_case((*number += 4) | 32, below(6) == 0, 100, 128, 8,
+                           [](double x) { return (double)(float)T((float)x); });
+        if (c.aligned && !(c.flags & ~CAUSAL) && !c.offset && c.g.T > 1 && c.g.S > 1) return c;
+    }
+}
+
+template <class T> static Results run_by(Case &c, bool forward_cudnn, bool back_cudnn)
+{
+    auto forward = [&](auto... a) {
+        forward_cudnn ? attention<T, 128, 128, false>(NULL, a...) : launch_attention<T, 128, 128, false>(NULL, a...);
+    };
+    auto back = [&](auto... a) {
+        back_cudnn ? attention_back<T, 128, 128, false>(NULL, a...)
+                   : launch_attention_back<T, 128, 128, false>(NULL, a...);
+    };
+    c.weights = false;
+    return run<T, float>(c, forward, back);
+}
+
+template <class T> static void test_type(const char *name, Lathe_dtype type, int n, double epsilon)
+{
+    int number = 0, left = 0;
+    for (int i = 0; i < n && !failed; i++) {
+        restart();
+        Case c = served_case<T>(&number);
+        Results r[4];
+        for (int by = 0; by < 4; by++) r[by] = run_by<T>(c, by & 1, by & 2);
+        EXPECT(cudnn_serves(type, &c.g, CUDNN_FORWARD_LSE), "case %d is not served", i);
+        left += !cudnn_serves(type, &c.g, CUDNN_BACKWARD); /* where lse is odd between parts */
+        all_queries(c);
+        for (int by = 0; by < 4; by++)
+            for (Which x : results)
+                if (x != P) compare(c, i, x, r[by].x[x], epsilon);
+        const char *said = sim_report();
+        EXPECT(!*said, "case %d: %s", i, said);
+    }
+    EXPECT(left <= n / 3, "%s: %d derivatives of %d are not served", name, left, n);
+    printf("note: %s: worst error %.2f units\n", name, worst);
+    worst = 0;
+}
+
+/* Masks and turns that cuDNN is not asked for, though it would take the shape. */
+static void test_left_to_ours(int n)
+{
+    for (int i = 0, number = 0; i < n && !failed; number += 4) {
+        Case c = make_case(number | 32, false, 0, 64, 8, [](double x) { return (double)(float)Bf16((float)x); });
+        restart();
+        bool shape = c.aligned && !c.g.window && !(c.flags & DROPPED) && cudnn_serves(LATHE_BF16, &c.g, CUDNN_BACKWARD);
+        if (!shape || !(c.offset || c.flags & (LENGTHS | SEGMENTS | TURNED))) continue;
+        Results r = run_by<Bf16>(c, true, true);
+        all_queries(c);
+        for (Which x : results)
+            if (x != P) compare(c, i, x, r.x[x], 0x1p-9);
+        i++;
+    }
+}
+
+/* ------------------------------------------------------------------ q, k, v side by side, as a projection leaves them
+ */
+
+static Lathe_attention packed(int64_t batch, int64_t heads, int64_t groups, int64_t time, int64_t width)
+{
+    Lathe_attention g = {};
+    int64_t row = (heads + 2 * groups) * width;
+    g.nbatch = 1, g.batch[0] = batch, g.T = g.S = time, g.H = heads, g.G = groups, g.D = g.E = width;
+    g.scale = 0.25, g.causal = true;
+    g.q = g.k = g.v = g.d_q = g.d_k = g.d_v = {{time * row}, row, width};
+    g.o = g.d_o = {{time * heads * width}, heads * width, width};
+    g.lse = {{heads * time}, 1, time};
+    return g;
+}
+
+static void test_refusals(void)
+{
+    struct {
+        const char *what;
+        Lathe_attention g;
+        Lathe_dtype type;
+    } all[] = {{"fp32", packed(2, 2, 2, 64, 64), LATHE_F32},
+               {"a head 60 wide", packed(2, 2, 2, 64, 60), LATHE_BF16},
+               {"a window", packed(2, 2, 2, 64, 64), LATHE_BF16},
+               {"dropout", packed(2, 2, 2, 64, 64), LATHE_BF16},
+               {"one query", packed(2, 2, 2, 1, 64), LATHE_BF16},
+               {"rows not in pieces", packed(2, 2, 2, 64, 64), LATHE_BF16},
+               {"batch axes apart", packed(2, 2, 2, 64, 64), LATHE_F16},
+               {"a head 264 wide", packed(2, 2, 2, 64, 264), LATHE_BF16}};
+    all[2].g.window = 5, all[3].g.threshold = 7, all[5].g.q.time += 4;
+    Lathe_attention &apart = all[6].g;
+    apart.nbatch = 2, apart.batch[1] = 2;
+    for (Lathe_heads *x :
+         {&apart.q, &apart.k, &apart.v, &apart.o, &apart.lse, &apart.d_q, &apart.d_k, &apart.d_v, &apart.d_o})
+        x->batch[1] = x->batch[0], x->batch[0] *= 2;
+    EXPECT(cudnn_serves(LATHE_F16, &apart, CUDNN_BACKWARD), "two batch axes are not served");
+    apart.q.batch[0] += 64;
+    for (auto &a : all) {
+        bool served = cudnn_serves(a.type, &a.g, CUDNN_FORWARD) || cudnn_serves(a.type, &a.g, CUDNN_FORWARD_LSE) ||
+                      cudnn_serves(a.type, &a.g, CUDNN_BACKWARD);
+        EXPECT(!served, "%s is served", a.what);
+    }
+    Lathe_attention good = packed(2, 2, 2, 64, 64), wide = packed(2, 4, 4, 1024, 64);
+    EXPECT(cudnn_serves(LATHE_BF16, &good, CUDNN_BACKWARD), "64 keys are not served");
+    EXPECT(cudnn_serves(LATHE_BF16, &wide, CUDNN_FORWARD), "1024 keys are not served forward");
+    EXPECT(!cudnn_serves(LATHE_BF16, &wide, CUDNN_BACKWARD), "a workspace of 8 MB lies in 400 KB");
+    char *odd = (char *)workspace + 2;
+    EXPECT(!cudnn_attention(NULL, LATHE_BF16, &good, odd, NULL, odd, odd, odd), "a misaligned pointer is served");
+}
+
+/* A batch cut into parts has the bits of one that is not. */
+static void test_parts(void)
+{
+    Lathe_attention g = packed(4, 2, 1, 130, 16);
+    size_t wide = (size_t)(4 * 130 * 4 * 16), narrow = (size_t)(4 * 130 * 2 * 16), queries = 4 * 2 * 130;
+    Bf16 *qkv, *o, *d_o, *d_qkv;
+    float *lse;
+    char *larger;
+    std::vector<Bf16> given(wide), gradient(narrow), in_parts(wide), at_once(wide);
+    cudaMalloc(&qkv, 2 * wide), cudaMalloc(&d_qkv, 2 * wide), cudaMalloc(&o, 2 * narrow), cudaMalloc(&d_o, 2 * narrow);
+    cudaMalloc(&lse, 4 * queries), cudaMalloc(&larger, 8 << 20);
+    for (Bf16 &x : given) x = Bf16((float)normal());
+    for (Bf16 &x : gradient) x = Bf16((float)normal());
+    cudaMemcpy(qkv, given.data(), 2 * wide, cudaMemcpyHostToDevice);
+    cudaMemcpy(d_o, gradient.data(), 2 * narrow, cudaMemcpyHostToDevice);
+    EXPECT(cudnn_attention(NULL, LATHE_BF16, &g, o, lse, qkv, qkv + 32, qkv + 48), "forward is not served");
+    for (int parts = 1; parts >= 0; parts--) {
+        bool served = cudnn_attention_back(NULL, LATHE_BF16, &g, d_qkv, d_qkv + 32, d_qkv + 48, qkv, qkv + 32, qkv + 48,
+                                           o, lse, d_o);
+        EXPECT(served, "a batch %s is not served", parts ? "in parts" : "at once");
+        cudaMemcpy((parts ? in_parts : at_once).data(), d_qkv, 2 * wide, cudaMemcpyDeviceToHost);
+        cudaMemset(d_qkv, 0, 2 * wide);
+        cudnn_stop();
+        cudnn_start(larger, 8 << 20);
+    }
+    EXPECT(memcmp(in_parts.data(), at_once.data(), 2 * wide) == 0, "a batch in parts has other bits");
+    for (void *x : {(void *)qkv, (void *)d_qkv, (void *)o, (void *)d_o, (void *)lse}) cudaFree(x);
+}
+
+/* What a stream was captured with runs again, on other numbers: no pointer of the host's is in it. */
+static void test_graph(void)
+{
+    Lathe_attention g = packed(4, 2, 1, 48, 16);
+    size_t in = (size_t)(4 * 48 * 4 * 16), out = (size_t)(4 * 48 * 2 * 16);
+    Bf16 *qkv, *o;
+    cudaMalloc(&qkv, in * 2), cudaMalloc(&o, out * 2);
+    std::vector<Bf16> given(in), got(out), again(out);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    EXPECT(cudnn_serves(LATHE_BF16, &g, CUDNN_FORWARD), "the graph's shape is not served");
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    EXPECT(cudnn_attention(stream, LATHE_BF16, &g, o, NULL, qkv, qkv + 32, qkv + 48), "the graph's call is not served");
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    for (int round = 0; round < 2; round++) {
+        for (Bf16 &x : given) x = Bf16((float)normal());
+        cudaMemcpy(qkv, given.data(), in * 2, cudaMemcpyHostToDevice);
+        cudaGraphLaunch(exec, stream), cudaStreamSynchronize(stream);
+        cudaMemcpy(got.data(), o, out * 2, cudaMemcpyDeviceToHost);
+        EXPECT(cudnn_attention(stream, LATHE_BF16, &g, o, NULL, qkv, qkv + 32, qkv + 48), "the call is not served");
+        cudaStreamSynchronize(stream);
+        cudaMemcpy(again.data(), o, out * 2, cudaMemcpyDeviceToHost);
+        EXPECT(memcmp(got.data(), again.data(), out * 2) == 0, "a graph's launch %d gives other bits than a call",
+               round);
+    }
+    cudaGraphExecDestroy(exec), cudaGraphDestroy(graph), cudaStreamDestroy(stream);
+    cudaFree(qkv), cudaFree(o);
+    const char *said = sim_report();
+    EXPECT(!*said, "the graph: %s", said);
+}
+
+static int say(const char *line)
+{
+    puts(line ? line : "cuDNN is there");
+    return line != NULL;
+}
+
+int main(int argc, char **)
+{
+    cudaMalloc(&workspace, WORKSPACE);
+    const char *missing = cudnn_start(workspace, WORKSPACE);
+    if (argc > 1 || missing) return say(missing);
+    int n = getenv("LATHE_LONG") ? 100 : 9;
+    test_refusals();
+    test_parts();
+    test_type<Bf16>("bf16", LATHE_BF16, n, 0x1p-9);
+    test_type<F16>("fp16", LATHE_F16, n / 3, 0x1p-12);
+    test_left_to_ours(8);
+    test_graph();
+    EXPECT(!cudnn_failure(), "%s", cudnn_failure());
+    cudnn_stop();
+    const char *said = sim_report();
+    EXPECT(!*said, "at the end: %s", said);
+    return failed > 0;
+}
