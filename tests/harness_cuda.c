@@ -35,6 +35,7 @@ static Device device_of(const char *folder)
         must(found);
         memcpy(all[i].to, &found, sizeof found);
     }
+    must((d.model = dlsym(d.library, "lathe_model")));
     return d;
 }
 
@@ -371,17 +372,23 @@ void compare_sides(const Both *b, const char *what, double bound, Rng *rng)
 
 /* ------------------------------------------------------------------ mistakes put in */
 
+Device device_of_text(const Both *b, const char *text, const char *header)
+{
+    const char *folder = next_folder();
+    must(run_command(NULL, "cp '%s/launchers.inc' '%s/model.h' '%s/tables.c' '%s'", b->folder, b->folder, b->folder,
+                     folder) == 0);
+    must(write_file(format("%s/model.cu", folder), text, strlen(text)));
+    if (header) must(write_file(format("%s/lathe_cuda.cuh", folder), header, strlen(header)));
+    return device_of(folder);
+}
+
 Device device_with(const Both *b, const char *from, const char *to)
 {
     const char *text = read_file(format("%s/model.cu", b->folder), NULL), *at = strstr(text, from);
     if (!at) die("\"%s\" is not in the text", from);
     Text t = {0};
     say(&t, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    const char *folder = next_folder();
-    must(run_command(NULL, "cp '%s/launchers.inc' '%s/model.h' '%s/tables.c' '%s'", b->folder, b->folder, b->folder,
-                     folder) == 0);
-    write_text(folder, "model.cu", &t);
-    return device_of(folder);
+    return device_of_text(b, t.at, NULL);
 }
 
 const char *first_complaint(const Both *b, const Device *d, Rng *rng)

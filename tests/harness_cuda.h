@@ -9,6 +9,7 @@
 /* A compiled model.cu, with a simulator of its own. */
 typedef struct Device {
     void *library;
+    const Lathe_model *model;
     void (*launch)(int number, void *const *arguments);
     int (*malloc)(void **at, size_t bytes);
     int (*free)(void *at);
@@ -37,17 +38,23 @@ void need_simulator(void);                   /* compiles it; skips the test wher
 Both both_sides(const Module *m);            /* compiled for target_cuda; sets options.target */
 void close_both(Both *b);
 Device device_with(const Both *b, const char *from, const char *to); /* model.cu with the first `from` made `to` */
+Device device_of_text(const Both *b, const char *text, const char *header); /* another model.cu; and lathe_cuda.cuh, or NULL */
 
 /* Every kernel: what C gives, bit for bit where nothing is reduced, else to `bound` units of the last place of a
  * buffer's norm; the same bits in each order of blocks and threads; nothing to complain of. */
 void compare_sides(const Both *b, const char *what, double bound, Rng *r);
 
-/* `steps` steps of the entry train, the same batch again and again, with an optimizer of the test's own on each side: the
- * losses to 1e-4 of C's, likewise the first gradients by their norms; nothing to complain of. */
-void compare_training(const Both *b, const char *what, int steps, Rng *r);
+/* Every entry, beside that of the CPU target's text of the same model, whose memory it uses: outputs and states to `bound` of
+ * their norms, what is no real number exactly, first gradients likewise; nothing to complain of.  train makes `steps` steps
+ * with an optimizer of the test's own on each side, the parameters of the CPU's go to the entries after it; decode writes
+ * three tokens. */
+void compare_entries(const Device *d, Live *cpu, const char *what, int steps, double bound, Rng *r);
 const char *first_complaint(const Both *b, const Device *d, Rng *r); /* of the simulator; "nothing" */
 
-extern double worst_loss, worst_gradient; /* met in training */
+typedef struct Differences { /* the largest met: of outputs and states while training, and of other entries; of gradients */
+    double training, other, gradient;
+} Differences;
+extern Differences worst;
 extern double largest_error;              /* met so far, in those units */
 extern double finite_values, all_values;  /* of real outputs where something is reduced */
 

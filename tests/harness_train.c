@@ -1,7 +1,6 @@
-/* harness_train.c: training in the simulator of CUDA beside the C of the same model. */
+/* harness_train.c: the entries of a model in the simulator of CUDA beside those of the CPU target's text. */
 #include "harness_cuda.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,22 @@ typedef struct Adam { /* of one side: parameters, moments, gradients */
     double *params, *m, *v, *grads;
 } Adam;
 
-typedef struct Trained { /* the entry train of model.cu, and its memory on the device */
+typedef struct There { /* model.cu, and its memory on the device */
     const Device *device;
     const Lathe_model *model;
-    const Lathe_entry *entry;
-    char *params, *grads, *in, *out, *state, *work;
-} Trained;
+    char *params, *grads, *state;
+    struct There_room {
+        char *in, *out, *work;
+    } * room; /* by entry */
+} There;
+
+typedef struct Pairing { /* an entry of both */
+    Live *here;
+    const There *there;
+    const char *what;
+    int entry, entry_there;
+    double bound;
+} Pairing;
 
 static char *room(const Device *d, int64_t bytes, int filling)
 {
@@ -31,55 +40,117 @@ static char *room(const Device *d, int64_t bytes, int filling)
 
 static int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * (m->real == LATHE_F64 ? 8 : 4); }
 
-static const Lathe_entry *train_of(const Lathe_model *m)
+static There there_of(const Device *d)
 {
-    for (int i = 0; i < m->entries; i++)
-        if (same(m->entry[i].name, "train")) return &m->entry[i];
-    die("%s has no entry train", m->name);
-}
-
-static Trained trained(const Both *b)
-{
-    const Device *d = &b->device;
-    Trained t = {.device = d, .model = dlsym(d->library, "lathe_model")};
-    must(t.model);
-    t.entry = train_of(t.model);
+    There t = {.device = d, .model = d->model};
     t.params = room(d, flat_bytes(t.model), 0);
     t.grads = room(d, flat_bytes(t.model), 0xff);
     t.state = room(d, t.model->state_bytes, 0);
-    t.in = room(d, t.entry->in_bytes, 0);
-    t.out = room(d, t.entry->out_bytes, 0xff);
-    t.work = room(d, t.entry->work_bytes, 0xff);
+    t.room = calloc((size_t)t.model->entries, sizeof *t.room);
+    for (int i = 0; i < t.model->entries; i++) {
+        const Lathe_entry *e = &t.model->entry[i];
+        t.room[i] =
+            (struct There_room){room(d, e->in_bytes, 0), room(d, e->out_bytes, 0xff), room(d, e->work_bytes, 0xff)};
+    }
     const char *failure = d->start();
     must(!failure);
     return t;
 }
 
-static void release(Trained *t)
+static void release(There *t)
 {
-    char *all[] = {t->params, t->grads, t->state, t->in, t->out, t->work};
+    char *all[] = {t->params, t->grads, t->state};
     for (int i = 0; i < COUNT_OF(all); i++) t->device->free(all[i]);
+    for (int i = 0; i < t->model->entries; i++) {
+        t->device->free(t->room[i].in);
+        t->device->free(t->room[i].out);
+        t->device->free(t->room[i].work);
+    }
+    free(t->room);
 }
 
-/* The inputs that C has, by their names. */
-static void give_inputs(const Trained *t, const Live *c, int entry)
+static int entry_there(const There *t, const char *name)
 {
-    char *in = calloc(1, (size_t)t->entry->in_bytes + 1);
-    for (int i = 0; i < t->entry->inputs; i++) {
-        const Lathe_tensor *x = &t->entry->input[i];
-        int64_t bytes = tensor_elements(x) * (x->dtype == LATHE_F64 ? 8 : x->dtype == LATHE_BOOL ? 1 : 4);
-        memcpy(in + x->offset, input_at(c, entry, x->name), (size_t)bytes);
+    for (int i = 0; i < t->model->entries; i++)
+        if (same(t->model->entry[i].name, name)) return i;
+    die("%s has no entry %s", t->model->name, name);
+}
+
+static int64_t tensor_bytes(const Lathe_tensor *x)
+{
+    return tensor_elements(x) * (x->dtype == LATHE_F64 ? 8 : x->dtype == LATHE_BOOL ? 1 : 4);
+}
+
+/* ------------------------------------------------------------------ a call */
+
+/* Random inputs for the call-th call, from 0: the same on both sides. */
+static void give_inputs(const Pairing *p, int call, Rng *rng)
+{
+    const There *t = p->there;
+    const Lathe_entry *e = &t->model->entry[p->entry_there];
+    char *in = calloc(1, (size_t)e->in_bytes + 1);
+    fill_inputs(p->here, p->entry, rng);
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *x = &e->input[i];
+        void *from = input_at(p->here, p->entry, x->name);
+        if (x->role == LATHE_STEP || x->role == LATHE_POSITION) set_element(x->dtype, from, 0, call);
+        memcpy(in + x->offset, from, (size_t)tensor_bytes(x));
     }
-    t->device->copy(t->in, in, (size_t)t->entry->in_bytes, TO_DEVICE);
+    t->device->copy(t->room[p->entry_there].in, in, (size_t)e->in_bytes, TO_DEVICE);
     free(in);
 }
 
-static double loss_there(const Trained *t)
+/* Both; false: the simulator has something to say. */
+static bool call_both(const Pairing *p, int call)
 {
-    char *out = alloc((size_t)t->entry->out_bytes);
-    const Lathe_tensor *loss = find_tensor(t->entry->output, t->entry->outputs, "loss");
-    t->device->copy(out, t->out, (size_t)t->entry->out_bytes, FROM_DEVICE);
-    return get_element(loss->dtype, out + loss->offset, 0);
+    const There *t = p->there;
+    const struct There_room *r = &t->room[p->entry_there];
+    call_entry(p->here, p->entry);
+    t->model->entry[p->entry_there].run(&(Lathe_call){t->params, t->grads, r->in, r->out, t->state, r->work, NULL});
+    const char *report = t->device->report(), *failure = t->device->start();
+    return expect(!*report && !failure, "%s: call %d: %s%s", p->what, call + 1, report, failure ? failure : "");
+}
+
+/* By the norm of what is real, of numbers that are finite in both; the rest is equal or not. */
+static double difference(const Lathe_tensor *x, const char *here, const char *there)
+{
+    double off = 0, norm = 0;
+    bool real = x->dtype != LATHE_I32 && x->dtype != LATHE_BOOL;
+    for (int64_t i = 0; i < tensor_elements(x); i++) {
+        double a = get_element(x->dtype, here, i), b = get_element(x->dtype, there, i);
+        if (a == b) norm += real && isfinite(a) ? a * a : 0;
+        else if (!real || isfinite(a) != isfinite(b)) return INFINITY;
+        else if (isfinite(a)) off += (a - b) * (a - b), norm += a * a;
+    }
+    return off > 0 ? sqrt(off / (norm + 1e-300)) : 0;
+}
+
+static double compare_tensors(const Pairing *p, int call, const Lathe_tensor *list, int n,
+                              const Lathe_tensor *list_there, int n_there, const char *here, const char *there)
+{
+    double worst = 0;
+    for (int i = 0; i < n; i++) {
+        const Lathe_tensor *x = &list[i], *y = find_tensor(list_there, n_there, x->name);
+        must(y && tensor_elements(y) == tensor_elements(x));
+        double off = difference(x, here + x->offset, there + y->offset);
+        expect(off <= p->bound, "%s: call %d: %s differs by %.3g of its norm", p->what, call + 1, x->name, off);
+        worst = fmax(worst, off);
+    }
+    return worst;
+}
+
+/* Outputs and states of both: the largest difference. */
+static double compare_results(const Pairing *p, int call)
+{
+    const There *t = p->there;
+    const Lathe_entry *e = &p->here->model->entry[p->entry], *f = &t->model->entry[p->entry_there];
+    char *out = alloc((size_t)f->out_bytes + 1), *state = alloc((size_t)t->model->state_bytes + 1);
+    t->device->copy(out, t->room[p->entry_there].out, (size_t)f->out_bytes, FROM_DEVICE);
+    t->device->copy(state, t->state, (size_t)t->model->state_bytes, FROM_DEVICE);
+    return fmax(
+        compare_tensors(p, call, e->output, e->outputs, f->output, f->outputs, p->here->room[p->entry].out, out),
+        compare_tensors(p, call, p->here->model->state, p->here->model->states, t->model->state, t->model->states,
+                        p->here->state, state));
 }
 
 /* ------------------------------------------------------------------ an optimizer */
@@ -132,59 +203,96 @@ static void flatten(char *flat, const double *from, const Lathe_model *m)
     for (int64_t i = 0; i < m->flat_elements; i++) set_element(m->real, flat, i, from[i]);
 }
 
-/* ------------------------------------------------------------------ both */
-
-/* A step of CUDA: its loss; gradients in s. */
-static double step_there(const Trained *t, Adam *s)
+static void give_params(const There *t, const double *params)
 {
     char *flat = alloc((size_t)flat_bytes(t->model));
-    flatten(flat, s->params, t->model);
+    flatten(flat, params, t->model);
     t->device->copy(t->params, flat, (size_t)flat_bytes(t->model), TO_DEVICE);
-    t->entry->run(&(Lathe_call){t->params, t->grads, t->in, t->out, t->state, t->work, NULL});
+}
+
+static void take_gradients(const There *t, double *to)
+{
+    char *flat = alloc((size_t)flat_bytes(t->model));
     t->device->copy(flat, t->grads, (size_t)flat_bytes(t->model), FROM_DEVICE);
-    gradients(s->grads, flat, t->model);
-    return loss_there(t);
+    gradients(to, flat, t->model);
 }
 
-static double step_here(Live *c, int entry, Adam *s)
+/* ------------------------------------------------------------------ both */
+
+/* Weights that are drawn small are made large enough for every layer to be heard in the loss. */
+static void fill_loud(Live *l, Rng *rng)
 {
-    flatten(c->params, s->params, c->model);
-    call_entry(c, entry);
-    gradients(s->grads, c->grads, c->model);
-    return loss_of(c, entry);
+    enum { TIMES = 6 };
+    fill_params(l, rng);
+    for (int k = 0; k < l->model->params; k++) {
+        const Lathe_param *p = &l->model->param[k];
+        for (int64_t i = 0; p->init == LATHE_NORMAL && p->init_a < 0.1 && i < param_elements(p); i++) {
+            int64_t at = flat_place(p, i);
+            set_element(l->model->real, l->params, at, TIMES * get_element(l->model->real, l->params, at));
+        }
+    }
 }
 
-double worst_loss, worst_gradient;
+Differences worst;
 
-void compare_training(const Both *b, const char *what, int steps, Rng *rng)
+static double compare_gradients(const Pairing *p, Adam *here, Adam *there)
 {
-    Live *c = live_in(dlopen(format("%s/probe.so", b->c_folder), RTLD_LAZY | RTLD_LOCAL));
-    Trained t = trained(b);
-    int entry = entry_index(c, "train");
-    int64_t n = c->model->flat_elements;
-    must(t.model->flat_elements == n);
-    fill_params(c, rng);
-    fill_inputs(c, entry, rng);
-    give_inputs(&t, c, entry);
+    int64_t n = here->model->flat_elements;
+    gradients(here->grads, p->here->grads, here->model);
+    take_gradients(p->there, there->grads);
+    return norm_of_difference(here->grads, there->grads, n) / norm_of(here->grads, n);
+}
+
+/* Each side goes its own way from the same parameters; the first gradients are compared too. */
+static void compare_training(const Pairing *p, int steps, Adam *here, Adam *there, Rng *rng)
+{
+    for (int step = 0; step < steps; step++) {
+        flatten(p->here->params, here->params, here->model);
+        give_params(p->there, there->params);
+        give_inputs(p, step, rng);
+        if (!call_both(p, step)) return;
+        worst.training = fmax(worst.training, compare_results(p, step));
+        double off = compare_gradients(p, here, there);
+        if (step == 0) worst.gradient = fmax(worst.gradient, off);
+        expect(step > 0 || off <= p->bound, "%s: the gradients differ by %.3g of their norm", p->what, off);
+        update(here, step + 1);
+        update(there, step + 1);
+    }
+}
+
+/* `calls` calls, of decode one position after another. */
+static void compare_calls(const Pairing *p, int calls, Adam *here, Adam *there, Rng *rng)
+{
+    flatten(p->here->params, here->params, here->model);
+    give_params(p->there, here->params);
+    for (int call = 0; call < calls; call++) {
+        give_inputs(p, call, rng);
+        if (!call_both(p, call)) return;
+        worst.other = fmax(worst.other, compare_results(p, call));
+    }
+    if (!same(p->here->model->entry[p->entry].name, "grad")) return;
+    double off = compare_gradients(p, here, there);
+    expect(off <= p->bound, "%s: the gradients differ by %.3g of their norm", p->what, off);
+    worst.gradient = fmax(worst.gradient, off);
+}
+
+void compare_entries(const Device *d, Live *c, const char *what, int steps, double bound, Rng *rng)
+{
+    enum { POSITIONS = 3 };
+    There t = there_of(d);
+    must(t.model->flat_elements == c->model->flat_elements && t.model->entries == c->model->entries);
+    fill_loud(c, rng);
     Adam here = adam_of(c->model), there = adam_of(t.model);
     numbers(here.params, c->params, c->model);
-    memcpy(there.params, here.params, (size_t)n * sizeof *here.params);
-    b->device.order(0, 7);
-    for (int step = 1; step <= steps; step++) {
-        double ours = step_here(c, entry, &here), theirs = step_there(&t, &there);
-        const char *report = b->device.report(), *failure = b->device.start();
-        if (!expect(!*report && !failure, "%s: step %d: %s%s", what, step, report, failure ? failure : "")) break;
-        double off = fabs(ours - theirs) / fabs(ours);
-        double grad = norm_of_difference(here.grads, there.grads, n) / norm_of(here.grads, n);
-        worst_loss = fmax(worst_loss, off);
-        if (step == 1) worst_gradient = fmax(worst_gradient, grad);
-        if (!expect(off <= 1e-4, "%s: step %d: the loss is %.9g in C, %.9g in CUDA", what, step, ours, theirs)) break;
-        if (step == 1) expect(grad <= 1e-4, "%s: the gradients differ by %.3g of their norm", what, grad);
-        update(&here, step);
-        update(&there, step);
+    memcpy(there.params, here.params, (size_t)c->model->flat_elements * sizeof *here.params);
+    d->order(0, 7);
+    for (int i = 0; i < c->model->entries; i++) {
+        const char *name = c->model->entry[i].name;
+        Pairing p = {c, &t, format("%s: %s", what, name), i, entry_there(&t, name), bound};
+        if (same(name, "train")) compare_training(&p, steps, &here, &there, rng);
+        else compare_calls(&p, same(name, "decode") ? POSITIONS : 1, &here, &there, rng);
     }
     free_adam(&here);
     free_adam(&there);
     release(&t);
-    unload(c);
 }
