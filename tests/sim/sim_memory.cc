@@ -8,17 +8,19 @@
 
 /* ---- regions */
 
-/* Of a byte: the last write, the last read, and the last read by another thread than that. */
+/* Of a byte or a word: the last write, the last read, and the last read by another thread than that. */
 struct Record {
     Sim_moment write, read, other;
 };
 
 struct Region {
     char *at, *end;
-    Record *record; /* one a byte; NULL: constants */
+    Record *record; /* one a word; NULL: constants */
+    Record **bytes; /* of a word that was touched in part: one a byte; NULL: its record is that of all four */
     bool shared;
 };
 
+enum { WORD = 4 };
 enum { STATIC_SHARED = 48 * 1024, MOST_SHARED = 227 * 1024, APART = 256 };
 
 static std::vector<Region> &regions() /* made before any file that registers itself */
@@ -26,16 +28,44 @@ static std::vector<Region> &regions() /* made before any file that registers its
     static std::vector<Region> all;
     return all;
 }
-static size_t last_found;
 static char dynamic_shared[MOST_SHARED] __attribute__((aligned(128)));
 static size_t dynamic_bytes;
 static size_t static_bytes; /* touched by this block */
 
-static Record *records(size_t bytes)
+template <class T> static T *one_a_word(size_t bytes)
 {
-    Record *r = (Record *)calloc(bytes + 1, sizeof *r);
-    if (!r) abort();
-    return r;
+    T *all = (T *)calloc(bytes / WORD + 1, sizeof *all);
+    if (!all) abort();
+    return all;
+}
+
+/* The record of the i-th byte; its word has one a byte from now on. */
+static Record *of_byte(Region *r, size_t i)
+{
+    Record *&four = r->bytes[i / WORD];
+    if (!four) {
+        four = new Record[WORD];
+        for (int k = 0; k < WORD; k++) four[k] = r->record[i / WORD];
+    }
+    return &four[i % WORD];
+}
+
+/* Calls touch(record, first byte, bytes) for what has one record, from a byte to another. */
+template <class Touch> static void each_record(Region *r, size_t from, size_t end, Touch touch)
+{
+    while (from < end) {
+        bool whole = from % WORD == 0 && from + WORD <= end && !r->bytes[from / WORD];
+        Record *record = whole ? &r->record[from / WORD] : of_byte(r, from);
+        touch(record, from, whole ? (size_t)WORD : 1);
+        from += whole ? WORD : 1;
+    }
+}
+
+static void forget_records(Region *r)
+{
+    for (size_t i = 0; i <= (size_t)(r->end - r->at) / WORD; i++) delete[] r->bytes[i];
+    free(r->bytes);
+    free(r->record);
 }
 
 enum Kind { SHARED, CONSTANTS, VARIABLES, ALLOCATION };
@@ -46,7 +76,9 @@ static void add_region(char *at, char *end, Kind kind)
     for (const Region &r : regions())
         if (r.at == at) return;
     if (kind == SHARED || kind == ALLOCATION) memset(at, 0xff, end - at);
-    regions().push_back({at, end, kind == CONSTANTS ? NULL : records(end - at), kind == SHARED});
+    Region r = {at, end, NULL, NULL, kind == SHARED};
+    if (kind != CONSTANTS) r.record = one_a_word<Record>(end - at), r.bytes = one_a_word<Record *>(end - at);
+    regions().push_back(r);
 }
 
 Sim_file::Sim_file(char *const (&shared)[2], char *const (&constants)[2], char *const (&variables)[2])
@@ -56,12 +88,15 @@ Sim_file::Sim_file(char *const (&shared)[2], char *const (&constants)[2], char *
     add_region(variables[0], variables[1], VARIABLES);
 }
 
+/* Where it was found last, by address: kernels go from one array to the next and back. */
 static Region *region_of(const char *at)
 {
+    static size_t found[256];
     std::vector<Region> &all = regions();
-    if (last_found < all.size() && at >= all[last_found].at && at < all[last_found].end) return &all[last_found];
-    for (last_found = 0; last_found < all.size(); last_found++)
-        if (at >= all[last_found].at && at < all[last_found].end) return &all[last_found];
+    size_t &i = found[(uintptr_t)at / 256 % 256];
+    if (i < all.size() && at >= all[i].at && at < all[i].end) return &all[i];
+    for (i = 0; i < all.size(); i++)
+        if (at >= all[i].at && at < all[i].end) return &all[i];
     return NULL;
 }
 
@@ -123,12 +158,12 @@ static bool meets(const Region *r, const Sim_moment *m, const Sim_moment *now)
     return m->thread != now->thread && !sim_ordered(m);
 }
 
-static void check_byte(Region *r, size_t i, bool write, const Sim_moment *now)
+/* Byte i, or the n from there on, which have one record. */
+static void check(Region *r, Record *b, size_t i, size_t n, bool write, const Sim_moment *now)
 {
-    Record *b = &r->record[i];
     if (r->shared && b->write.block != now->block) { /* not written by this block */
         if (!write) sim_fault(cudaErrorLaunchFailure, "reads byte %zu of shared memory before it is written", i);
-        if (r->at != dynamic_shared && ++static_bytes > STATIC_SHARED)
+        if (r->at != dynamic_shared && (static_bytes += n) > STATIC_SHARED)
             sim_fault(cudaErrorLaunchFailure, "uses more than %d bytes of __shared__ arrays", STATIC_SHARED);
     }
     if (r->shared && b->write.flying && b->write.block == now->block)
@@ -164,7 +199,8 @@ static void touch(const void *address, size_t bytes, bool write, bool atomic)
         sim_fault(cudaErrorIllegalAddress, "misaligned: %zu bytes at an address that is no multiple of that", bytes);
     Sim_moment now = sim_now();
     now.atomic = atomic;
-    for (size_t i = at - r->at; i < (size_t)(at - r->at) + bytes; i++) check_byte(r, i, write, &now);
+    each_record(r, at - r->at, at - r->at + bytes,
+                [&](Record *b, size_t i, size_t n) { check(r, b, i, n, write, &now); });
 }
 
 void sim_atomic(const void *at, size_t bytes) { touch(at, bytes, true, true); }
@@ -181,7 +217,8 @@ static void set_writes(void *to, size_t bytes, bool flying)
     Region *r = region_of((const char *)to);
     Sim_moment now = sim_now();
     now.flying = flying;
-    for (size_t i = 0; i < bytes; i++) r->record[(char *)to - r->at + i].write = now;
+    size_t from = (char *)to - r->at;
+    each_record(r, from, from + bytes, [&](Record *b, size_t, size_t) { b->write = now; });
 }
 
 void sim_take_off(void *to, size_t bytes)
@@ -243,7 +280,7 @@ cudaError_t cudaFree(void *at)
         if (all[i].at != at || all[i].shared || !all[i].record) continue;
         allocated -= all[i].end - all[i].at;
         free(all[i].at - APART);
-        free(all[i].record);
+        forget_records(&all[i]);
         all.erase(all.begin() + i);
         return cudaSuccess;
     }
