@@ -29,8 +29,8 @@ static const char *const models[] = {
     "tests/models/nested.lua --set dropout=0.3 --set reverse=true",
     "tests/models/copies.lua --set dense=false",
     "models/postnorm.lua --set width=20 --set heads=2 --set hidden=24 --set seq=7 --set batch=3 --set vocab=13",
-    "models/diffusion.lua --set layers=1 --set width=24 --set heads=2 --set cond=6 --set seq=9 --set batch=3 --set "
-    "vocab=20",
+    "models/diffusion.lua --set layers=1 --set width=24 --set heads=2 --set cond=6 --set seq=9 --set batch=3"
+    " --set vocab=20 --set chain=5",
     "models/mu.lua --config tiny --set seq=6 --set vocab=40 --set accumulate=2",
     "models/pointer_generator.lua --config tiny --set coverage=0.5 --set source_seq=9 --set dropout=0.2",
     "models/seq2seq.lua --config tiny --set layers=2 --set dropout=0.2",
