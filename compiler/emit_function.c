@@ -221,7 +221,11 @@ char *formula_text(const Kernel *k)
         say(&t, ": ");
         say_fused(&t, k);
     } else if (k->kind == GEMM) {
-        say(&t, "%s = %s . %s", place_name(&k->gemm.c.view), place_name(&k->gemm.a.view), place_name(&k->gemm.b.view));
+        const struct Gemm *g = &k->gemm;
+        const View *summed = g->end == END_SUM_A ? &g->a.view : &g->b.view;
+        say(&t, "%s = %s . %s", place_name(&g->c.view), place_name(&g->a.view), place_name(&g->b.view));
+        if (g->end == END_BIAS) say(&t, " + %s", place_name(&g->vector.view));
+        else if (g->end) say(&t, ", %s: sum of %s", place_name(&g->vector.view), place_name(summed));
     } else if (k->kind == PANELS) {
         say(&t, "panel by panel:");
         for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);

@@ -118,17 +118,20 @@ char *pack_call(const Kernel *k)
 
 /* ------------------------------------------------------------------ CUDA */
 
-/* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream); */
+/* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream, p->fc_bias); */
 char *cuda_product_call(const Kernel *k)
 {
+    static const char *const ends[] = {"GEMM_END_NONE", "GEMM_END_BIAS", "GEMM_END_SUM_A", "GEMM_END_SUM_B"};
     const struct Gemm *g = &k->gemm;
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
     const char *numbers = g->c.node->dtype == F64 ? "GEMM_F64" : "GEMM_F32";
     const char *text =
-        format("{\"%s%s\", %s, GEMM_END_NONE, %s, 0, {}}", identifier(k->name), where, numbers, shape_text_of(g));
+        format("{\"%s%s\", %s, %s, %s, 0, {}}", identifier(k->name), where, numbers, ends[g->end], shape_text_of(g));
+    const char *vector = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
     must(!g->packed);
-    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream);", description(k, text, "product"), c, a, b, adds(g));
+    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s);", description(k, text, "product"), c, a, b, adds(g),
+                  vector);
 }
 
 void say_cuda_products(Text *t)

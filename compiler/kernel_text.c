@@ -58,6 +58,10 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
     say_view(t, &k->gemm.a.view);
     say(t, " . b ");
     say_view(t, &k->gemm.b.view);
+    if (k->gemm.end) {
+        say(t, "%s", k->gemm.end == END_BIAS ? " + row " : k->gemm.end == END_SUM_A ? ", sums of a " : ", sums of b ");
+        say_view(t, &k->gemm.vector.view);
+    }
     say(t, "\n");
 }
 

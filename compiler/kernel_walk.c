@@ -24,6 +24,7 @@ void each_operand(Kernel *k, Visit_operand visit, void *user)
         visit(&k->gemm.a, false, user);
         visit(&k->gemm.b, false, user);
         visit(&k->gemm.c, true, user);
+        if (k->gemm.end) visit(&k->gemm.vector, k->gemm.end != END_BIAS, user);
     }
     for (int p = 0; p < k->phases.n; p++) visit_phase(&k->phases.at[p], k->share, visit, user);
 }

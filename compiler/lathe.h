@@ -244,6 +244,14 @@ typedef struct Phase {
     Operands column_stores;     /* after the last row, from the partials, block after block; views over [inner] */
 } Phase;
 
+/* What a product ends with; the target says which of them its products have. */
+typedef enum Product_end {
+    END_NONE,
+    END_BIAS,                   /* adds vector[N] to all rows */
+    END_SUM_A, END_SUM_B        /* makes the sums over K of a, vector[M], or of b, vector[N]; added where c is */
+} Product_end;
+enum { ENDS_BIAS = 1, ENDS_SUM = 2 };
+
 typedef struct Kernel {
     KernelKind kind;
     const char *name;           /* C identifier: what it does to what: bias_gelu, layernorm_back */
@@ -266,7 +274,8 @@ typedef struct Kernel {
 
     /* GEMM: c[batch…][M][N] (+)= a[batch…][M][K] · b[batch…][K][N], strides in elements */
     struct Gemm {
-        Operand a, b, c;
+        Operand a, b, c, vector;    /* vector: of its end */
+        Product_end end;
         int nbatch;
         int64_t batch[MAXRANK], a_batch[MAXRANK], b_batch[MAXRANK], c_batch[MAXRANK];   /* extents, strides */
         int64_t M, N, K;
@@ -328,6 +337,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     int64_t column_blocks;      /* at most so many blocks of column partials */
     int64_t narrow;             /* an inner axis below it may become one with the rows of plain maps */
     bool panels;                /* kernels may run panel by panel */
+    int ends;                   /* ENDS_…: what products of fp32 may end with */
     bool packs;                 /* products in a loop read what was packed before it */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */

@@ -108,7 +108,8 @@ static void straighten(Node *below)
 {
     Node *dot = below->op == OP_permute ? below->in[0] : NULL;
     int last = below->shape.rank - 1;
-    if (dot && dot->op == OP_dot && info(dot)->uses == 1 && below->ints[last] == last && !info(dot)->layout) {
+    if (dot && dot->op == OP_dot && dot->nin == 2 && info(dot)->uses == 1 && below->ints[last] == last &&
+        !info(dot)->layout) {
         info(dot)->layout = below;
     } else {
         info(below)->forced = true;
@@ -459,6 +460,8 @@ Program *pass_fuse(Graph *g, const Desc *d)
         rewrite_graph(&(Rewrite){.before = twin}, g);
         top = fused(g);
     }
+    if (!options.no_fuse && give_rows(top, g)) top = fused(g);
+    if (!options.no_fuse) give_sums(top);
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);

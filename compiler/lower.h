@@ -57,6 +57,8 @@ typedef struct Info {
     bool placed;
     bool fleeting;              /* its place is a carry's, which the loop overwrites: good for its one reader only */
     Sum *sum;                   /* its place is that of a sum; NULL: it has its own, and its kernel sets it */
+    Node *product, *sums_up;    /* a sum over rows: the dot that makes it too; of that dot: the sum, */
+    int summed;                 /* over the rows of which operand */
     Loop *afresh;               /* a dot that adds up over this loop, from zero: its first iteration may set */
     View place;                 /* of its own shape */
 } Info;
@@ -81,6 +83,11 @@ bool in_rows(const Node *n);                                    /* lands in a RO
 /* ---- pass_fuse.c */
 void fuse_level(Level *level);                                  /* gives every in_rows node of the level its group */
 void needs_at(Loop *level, Node *n, Nodes *out);                /* the nodes of this level that n reads, bodies included */
+bool depends_on(Loop *level, Node *n, const Group *g);          /* does anything that n is made of lead to the group */
+
+/* ---- lower_ends.c */
+bool give_rows(const Level *top, Graph *g);                     /* rows that are added become inputs of dots: a new graph, or false */
+void give_sums(const Level *top);                               /* sums over rows beside dots: Info.product, sums_up */
 
 /* ---- lower_place.c: buffers and places */
 typedef struct Lowering {
@@ -104,7 +111,9 @@ bool adds_to(Sum *s);                                           /* asked once by
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
 /* ---- lower_gemm.c, lower_kernels.c */
+bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g);   /* false: no product can */
 void fill_gemm_kernel(Node *dot, Kernel *k);
+bool sum_up(Kernel *k);                                         /* false: it cannot make the sum that it was to */
 bool gemm_fits_at(Node *dot, const View *c);                    /* can the product be made there */
 bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
 void lower_level(Level *level, Kernels *out);

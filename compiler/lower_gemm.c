@@ -65,8 +65,8 @@ static void strides(struct Gemm *g, Run M, Run N, Run K)
 }
 
 /* Of the runs of M and of N one each is the matrix's axis, the others are batches: the largest matrix that BLAS can
- * address. */
-static bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g)
+ * address.  One that a row is added to has no batches. */
+bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g)
 {
     Dot_axes x = dot_axes(dot);
     int fa[MAXRANK], fb[MAXRANK];
@@ -83,9 +83,10 @@ static bool fill_gemm(const Node *dot, const View *a, const View *b, const View 
             struct Gemm try = *g;
             strides(&try, run_at(&m, i), run_at(&n, j), run_at(&k, 0));
             try.nbatch = 0;
+            if (dot->nin > 2 && try.c_n != 1) continue; /* the row is added along it */
             if (try.M * try.N <= best || !batches(&try, &batch, -1) || !batches(&try, &m, i) || !batches(&try, &n, j) ||
                 !addressable(try.M, try.K, try.a_m, try.a_k) || !addressable(try.K, try.N, try.b_k, try.b_n) ||
-                !addressable(try.M, try.N, try.c_m, try.c_n))
+                !addressable(try.M, try.N, try.c_m, try.c_n) || (dot->nin > 2 && try.nbatch))
                 continue;
             best = try.M * try.N;
             *g = try;
@@ -130,6 +131,20 @@ static char *view_words(const View *v)
     return t.at;
 }
 
+/* The sum over the rows of an operand becomes this kernel's second result, where both are set or both are added. */
+bool sum_up(Kernel *k)
+{
+    Node *sum = info(k->node)->sums_up;
+    Sum *parts = info(sum)->sum;
+    View row;
+    Shape columns = {.rank = 1, .dim = {elements(sum->shape)}};
+    if (k->gemm.afresh || k->gemm.nbatch || k->gemm.c_n != 1 || k->gemm.c.add != (parts && parts->begun)) return false;
+    if (!view_reshape(&info(sum)->place, columns, &row) || (columns.dim[0] > 1 && row.stride[0] != 1)) return false;
+    k->gemm.end = info(k->node)->summed ? END_SUM_B : END_SUM_A;
+    k->gemm.vector = (Operand){.node = sum, .view = row, .add = adds_to(parts)};
+    return true;
+}
+
 void fill_gemm_kernel(Node *dot, Kernel *k)
 {
     k->kind = GEMM;
@@ -143,6 +158,10 @@ void fill_gemm_kernel(Node *dot, Kernel *k)
         die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s",
             shape_text(dot->in[0]->shape), shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view),
             view_words(&k->gemm.b.view), view_words(&k->gemm.c.view));
+    if (dot->nin > 2) {
+        k->gemm.end = END_BIAS;
+        k->gemm.vector = (Operand){.node = dot->in[2], .view = final_view(dot->in[2])};
+    }
     double batch = 1;
     for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
     double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;

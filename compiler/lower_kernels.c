@@ -358,17 +358,23 @@ static void emit_loop(Level *level, Node *n, Kernels *out)
     add(level, out, k);
 }
 
+static void emit_product(Level *level, Node *n, Kernels *out)
+{
+    Kernel *k = NEW(Kernel);
+    Node *sum = info(n)->sums_up;
+    fill_gemm_kernel(n, k);
+    k->where = n->where;
+    k->name = kernel_name(last_part(path_of(n)), "matmul", n->phase);
+    add(level, out, k);
+    if (!sum) return;
+    info(sum)->emitted = true;
+    if (!sum_up(k)) add(level, out, rows_kernel(info(sum)->group));
+}
+
 static void emit_single(Level *level, Node *n, Kernels *out)
 {
     switch (n->op) {
-    case OP_dot: {
-        Kernel *k = NEW(Kernel);
-        fill_gemm_kernel(n, k);
-        k->where = n->where;
-        k->name = kernel_name(last_part(path_of(n)), "matmul", n->phase);
-        add(level, out, k);
-        break;
-    }
+    case OP_dot: emit_product(level, n, out); break;
     case OP_gather: add(level, out, index_kernel(n, GATHER)); break;
     case OP_scatter_add: add(level, out, index_kernel(n, SCATTER)); break;
     case OP_overwrite: add(level, out, index_kernel(n, OVERWRITE)); break;
@@ -411,7 +417,8 @@ static void emit(Level *level, Node *n, Kernels *out)
     }
     if (info(n)->forced) {
         if (info(n)->memory) add(level, out, copy_kernel(n, NULL, info(n)->place, false, true));
-    } else if (g) add(level, out, rows_kernel(g));
+    } else if (g && info(n)->product) return; /* it came with that */
+    else if (g) add(level, out, rows_kernel(g));
     else if (n->op == OP_topk) emit_topk(level, n, out);
     else if (op_info[n->op].kind == WHOLE) emit_attention(level, n, out);
     else emit_single(level, n, out);

@@ -153,6 +153,7 @@ static void needs_of(Loop *level, const Node *n, Nodes *out)
     for (int k = 0; k < n->nin; k++)
         if (n->in[k]->in_loop == level) push(out, n->in[k]);
     if (n->op == OP_loop) needs_of_body(level, n->loop, out);
+    if (info(n)->product && n->in_loop == level) push(out, info(n)->product);
 }
 
 static void needs_of_body(Loop *level, const Loop *l, Nodes *out)
@@ -200,9 +201,12 @@ static bool leads_to(Loop *level, Node *n, const Group *a, const Group *b, int s
     return false;
 }
 
+static int searches;
+
+bool depends_on(Loop *level, Node *n, const Group *g) { return leads_to(level, n, g, g, ++searches); }
+
 static bool apart(Loop *level, const Group *a, const Group *b)
 {
-    static int searches;
     searches++;
     for (int pass = 0; pass < 2; pass++) {
         const Group *g = pass ? b : a;

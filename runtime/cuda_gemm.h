@@ -52,6 +52,12 @@ const char *cuda_gemm_failure(void);    /* the first; NULL: none */
 /* c (+)= a · b, ended as g says, in the stream. */
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector = NULL,
                void *aux = NULL);
+/* The same with a vector that is only read: GEMM_END_BIAS. */
+static inline void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream,
+                             const void *vector)
+{
+    cuda_gemm(g, c, a, b, add, stream, (void *)vector, NULL);
+}
 
 /* Chooses algorithms by timing, before training: for each product the library's best, and its end in the library or by kernels of
  * ours.  room: memory of the device in which all operands of one product lie side by side, its contents are lost (the

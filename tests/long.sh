@@ -4,7 +4,7 @@
 # recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Some four hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_random kill power_cut source resume stream stream_races
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random kill power_cut source resume stream stream_races
 #                                   stream_memory char out_of_memory memory, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
@@ -43,6 +43,7 @@ campaign() {    # NAME DETAIL: build/test_NAME
 campaign random_graphs "500 graphs"
 campaign random_scans "500 scans"
 campaign emitted "20 steps of each model as CUDA"
+campaign emitted_mutants "every mistake in the text of a model"
 campaign emitted_random "320 graphs"
 campaign kill "1,000 kills"
 campaign power_cut "200 power cuts"

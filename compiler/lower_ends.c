@@ -1,0 +1,253 @@
+/* lower_ends.c: what stands beside a product and may be its end, where the target's products have such (Target.ends).
+ *
+ * A row that is added to all rows of dot(a, b): where nobody reads the product itself, it makes the sum; the dot gets
+ * the row as its third input.  What is saved of it for a loop that goes back counts as well: each reader there adds the
+ * same row again.
+ *
+ * The sum over all rows of an operand, over which a product contracts: a gradient of weights makes that of the bias
+ * beside it.  Only where the sum would be a kernel of its own: in others it costs nothing.
+ *
+ * Both are found by who reads what, no layer is known by name. */
+#include "lower.h"
+
+/* ------------------------------------------------------------------ who reads a node */
+
+typedef struct In_loop { /* its y or x number k */
+    Loop *loop;
+    int k;
+} In_loop;
+
+typedef struct Readers {
+    Nodes nodes;         /* that have it as input */
+    VEC(In_loop) ys, xs; /* what stacks it; what goes through it */
+    bool else_too;       /* an output, a carry */
+} Readers;
+
+static Table table;
+
+static Readers *readers(const Node *n)
+{
+    void **at = table_at(&table, n);
+    if (!*at) *at = NEW(Readers);
+    return *at;
+}
+
+static void note_loop(Loop *l)
+{
+    for (int k = 0; k < l->carries.n; k++)
+        readers(l->carries.at[k].init)->else_too = readers(l->carries.at[k].next)->else_too = true;
+    for (int k = 0; k < l->xs.n; k++) push(&readers(l->xs.at[k].outer)->xs, ((In_loop){l, k}));
+    for (int k = 0; k < l->ys.n; k++) push(&readers(l->ys.at[k])->ys, ((In_loop){l, k}));
+}
+
+static void note_readers(const Level *level)
+{
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *n = level->nodes.at[i];
+        for (int k = 0; k < n->nin; k++) push(&readers(n->in[k])->nodes, n);
+        if (n->op == OP_loop) note_loop(n->loop);
+    }
+    for (int i = 0; i < level->inside.n; i++) note_readers(level->inside.at[i]);
+}
+
+/* ------------------------------------------------------------------ a row that all rows add */
+
+/* What stands for a parameter: itself, or the slice of one that a loop goes through. */
+static bool is_parameter(const Node *n)
+{
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return is_parameter(n->loop->xs.at[n->ints[1]].outer);
+    return n->op == OP_parameter;
+}
+
+/* The parameter of which e, of a dot's shape, repeats all elements along the axes that come from the dot's right
+ * operand; or NULL. */
+static Node *repeated_row(Node *e, const Node *dot)
+{
+    Nodes moves = {0};
+    Node *row = e;
+    for (; row->op == OP_expand || row->op == OP_reshape; row = row->in[0]) push(&moves, row);
+    if (!is_parameter(row) || row->dtype != dot->dtype) return NULL;
+    View v = view_dense(row->shape);
+    while (moves.n)
+        if (!view_move(&v, moves.at[--moves.n])) return NULL;
+    int64_t step = 1;
+    for (int i = e->shape.rank - 1; i >= 0; i--) {
+        bool along = step < elements(row->shape);
+        if (e->shape.dim[i] > 1 && v.stride[i] != (along ? step : 0)) return NULL;
+        if (along) step *= e->shape.dim[i];
+    }
+    Dot_axes x = dot_axes(dot);
+    int64_t columns = 1;
+    for (int i = x.nb + dot->in[0]->shape.rank - x.nb - x.nc; i < dot->shape.rank; i++) columns *= dot->shape.dim[i];
+    return step == columns && elements(row->shape) == columns ? row : NULL;
+}
+
+typedef struct Biased { /* a dot whose readers all add one row to it */
+    Node *dot, *row;
+    Nodes sums; /* theirs */
+} Biased;
+
+/* Is `row` the one that is added to x, which is the dot, or what another loop has of its stack?  One node, or the
+ * slices that both loops take of one. */
+static bool same_row(const Node *row, const Node *x, const Biased *b)
+{
+    if (row == b->row) return true;
+    if (row->op != OP_loop_arg || b->row->op != OP_loop_arg) return false;
+    return row->loop == x->loop && b->row->loop == b->dot->in_loop &&
+           row->loop->xs.at[row->ints[1]].outer == b->row->loop->xs.at[b->row->ints[1]].outer;
+}
+
+/* Does everybody who reads x, the dot or what a loop has of its stack, add the row? */
+static bool readers_add(Node *x, Biased *b)
+{
+    const Readers *r = readers(x);
+    if (r->else_too || r->xs.n || (r->ys.n && x != b->dot)) return false;
+    for (int i = 0; i < r->nodes.n; i++) {
+        Node *n = r->nodes.at[i];
+        if (n->op != OP_add || n->in[0] == n->in[1] || !same_shape(n->shape, x->shape)) return false;
+        Node *row = repeated_row(n->in[n->in[0] == x], b->dot);
+        if (!row || (b->row && !same_row(row, x, b))) return false;
+        if (!b->row && !loop_inside(b->dot->in_loop, row->in_loop)) return false;
+        b->row = b->row ? b->row : row;
+        push(&b->sums, n);
+    }
+    return true;
+}
+
+static bool stacked_readers_add(const Level *level, In_loop y, Biased *b)
+{
+    if (y.loop != b->dot->in_loop) return false;
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *n = level->nodes.at[i];
+        if (n->op != OP_pick || n->in[0] != y.loop->node || n->ints[0] != PICK_STACK || n->ints[1] != y.k) continue;
+        const Readers *r = readers(n);
+        if (r->else_too || r->nodes.n || r->ys.n) return false;
+        for (int k = 0; k < r->xs.n; k++) {
+            const Loop *l = r->xs.at[k].loop;
+            if (l->trip != y.loop->trip || !readers_add(l->xs.at[r->xs.at[k].k].arg, b)) return false;
+        }
+    }
+    return true;
+}
+
+static const Level *level_of(const Level *level, const Loop *l)
+{
+    const Level *found = level->loop == l ? level : NULL;
+    for (int i = 0; i < level->inside.n && !found; i++) found = level_of(level->inside.at[i], l);
+    return found;
+}
+
+static bool is_plain(Node *dot)
+{
+    struct Gemm g = {0};
+    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = view_dense(dot->shape);
+    return dot->nin == 2 && dot->dtype == F32 && dot_axes(dot).nb == 0 && !info(dot)->layout &&
+           fill_gemm(dot, &a, &b, &c, &g) && g.nbatch == 0 && g.c_n == 1;
+}
+
+static bool is_biased(const Level *top, Node *dot, Biased *b)
+{
+    *b = (Biased){.dot = dot};
+    if (!is_plain(dot) || !readers_add(dot, b) || !b->row) return false;
+    const Readers *r = readers(dot);
+    for (int i = 0; i < r->ys.n; i++)
+        if (!stacked_readers_add(level_of(top, r->ys.at[i].loop->parent), r->ys.at[i], b)) return false;
+    return true;
+}
+
+/* ------------------------------------------------------------------ making them */
+
+static Table dots, sums; /* Biased, by dot; by each sum what it adds to */
+
+static void find_biased(const Level *top, const Level *level, int *found)
+{
+    for (int i = 0; i < level->nodes.n; i++) {
+        Biased *b = NEW(Biased);
+        if (level->nodes.at[i]->op != OP_dot || !is_biased(top, level->nodes.at[i], b)) continue;
+        *table_at(&dots, b->dot) = b;
+        for (int k = 0; k < b->sums.n; k++) {
+            const Node *n = b->sums.at[k];
+            *table_at(&sums, n) = n->in[repeated_row(n->in[0], b->dot) != NULL];
+        }
+        (*found)++;
+    }
+    for (int i = 0; i < level->inside.n; i++) find_biased(top, level->inside.at[i], found);
+}
+
+static Node *with_row(Rewrite *r, Node *old)
+{
+    Node *added_to = table_get(&sums, old);
+    if (added_to) return rewritten(r, added_to);
+    const Biased *b = table_get(&dots, old);
+    if (!b) return NULL;
+    Node *in[] = {rewritten(r, old->in[0]), rewritten(r, old->in[1]), rewritten(r, b->row)};
+    Node key = *old;
+    key.in = in;
+    key.nin = COUNT_OF(in);
+    Where was = here;
+    here = old->where;
+    Node *n = intern(key);
+    here = was;
+    return n;
+}
+
+/* false: there are none, the graph is as it was. */
+bool give_rows(const Level *top, Graph *g)
+{
+    int found = 0;
+    table = dots = sums = (Table){0};
+    if (!(options.target->ends & ENDS_BIAS)) return false;
+    note_readers(top);
+    for (int i = 0; i < g->outs.n; i++) readers(g->outs.at[i].node)->else_too = true;
+    find_biased(top, top, &found);
+    if (found) rewrite_graph(&(Rewrite){.before = with_row}, g);
+    return found > 0;
+}
+
+/* ------------------------------------------------------------------ sums over rows */
+
+/* Is it the sum of all rows of what a product's operand k shows, over which the product contracts? */
+static bool sums_operand(const Node *sum, const Node *dot, int k)
+{
+    Dot_axes x = dot_axes(dot);
+    const int *contracted = k ? x.bc : x.ac;
+    Reading a = reading(sum->in[0]), b = reading(dot->in[k]);
+    if (a.source != b.source || x.nb || !view_is_dense(&a.view) || !view_is_dense(&b.view)) return false;
+    for (int i = 0; i < x.nc; i++)
+        if (contracted[i] != i) return false;
+    int64_t columns = 1;
+    for (int i = x.nc; i < dot->in[k]->shape.rank; i++) columns *= dot->in[k]->shape.dim[i];
+    return columns == elements(sum->shape);
+}
+
+/* A group that is nothing but one sum over rows. */
+static Node *lone_sum(Node *n)
+{
+    const Group *g = info(n)->group;
+    bool lone = g && g->nodes.n == 1 && g->role[0] == COLUMN_SUM && n->op == OP_sum && n->dtype == F32;
+    return lone && !info(n)->forced ? n : NULL;
+}
+
+static void give_sum(const Level *level, Node *sum)
+{
+    for (int i = 0; i < level->nodes.n; i++) {
+        Node *dot = level->nodes.at[i];
+        if (dot->op != OP_dot || dot->nin > 2 || info(dot)->sums_up || dot->dtype != sum->dtype) continue;
+        for (int k = 0; k < 2; k++)
+            if (sums_operand(sum, dot, k) && !depends_on(level->loop, dot, info(sum)->group)) {
+                info(dot)->sums_up = sum;
+                info(dot)->summed = k;
+                info(sum)->product = dot;
+                info(sum)->needs = (Nodes){0}; /* the product from now on, too */
+                return;
+            }
+    }
+}
+
+void give_sums(const Level *level)
+{
+    if (!(options.target->ends & ENDS_SUM)) return;
+    for (int i = 0; i < level->nodes.n; i++)
+        if (lone_sum(level->nodes.at[i])) give_sum(level, level->nodes.at[i]);
+    for (int i = 0; i < level->inside.n; i++) give_sums(level->inside.at[i]);
+}
