@@ -13,8 +13,7 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
              " *   First the kernels, each with what launches it; then one function an entry, which launches them in\n"
              " *   order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
     if (attentions.n) say(cu, "#include \"cuda_attention.cuh\"\n");
-    if (products.n) say(cu, "#include \"cuda_gemm.h\"\n");
-    say(cu, "#include \"cuda_ids.cuh\"\n#include \"lathe_cuda.cuh\"\n\n");
+    say(cu, "#include \"cuda_gemm.h\"\n#include \"cuda_ids.cuh\"\n#include \"lathe_cuda.cuh\"\n\n");
     say_constants(cu);
     say_functions(cu);
     say_bytes(cu, products.at, products.n);
@@ -25,7 +24,7 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
 static void say_tables_c(Text *c, const Module *m)
 {
     say_head(c, m, "tables.c", " *   What the trainer knows of the model; its entries are in model.cu.");
-    say(c, "#include \"lathe_rt.h\"\n\n");
+    say(c, "#include \"lathe_rt.h\"\n#include \"train_device.h\"\n\n");
     say_runs(c, m);
     say_tables(c, m);
 }

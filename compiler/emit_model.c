@@ -391,7 +391,17 @@ static void say_plan_table(Text *t, const Plan *p)
                {"blas", p->blas},
                {"data", p->data},
                {"generation", p->generation}};
-    for (int i = 0; i < COUNT_OF(all); i++) say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
+    const struct {
+        const char *name;
+        int64_t bytes;
+    } there[] = {
+        {"step", p->step}, {"workspace", p->workspace}, {"image", p->image}, {"pinned", p->pinned}, {"data", p->data}};
+    bool device = options.target->device;
+    for (int i = 0; i < COUNT_OF(all); i++)
+        if (!device || !(same(all[i].name, "blas") || same(all[i].name, "data")))
+            say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
+    for (int i = 0; i < COUNT_OF(there) && device; i++)
+        say(t, "    {\"%s\", %lld},\n", there[i].name, (long long)there[i].bytes);
     say(t, "};\n\n");
 }
 
@@ -424,8 +434,8 @@ void say_tables(Text *t, const Module *m)
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
-    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = 10,\n", d->params.n,
-        m->programs.n, d->states.n, d->knobs.n);
+    say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
+        m->programs.n, d->states.n, d->knobs.n, options.target->device ? 13 : 10);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));
@@ -434,7 +444,8 @@ void say_tables(Text *t, const Module *m)
     say_recipe(t, &d->recipe);
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
-    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n};\n\n", (long long)p->total,
-        (long long)p->lower_bound);
+    say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
+    if (options.target->device) say(t, "    .device = &%s, .host_categories = 3,\n", options.target->device);
+    say(t, "};\n\n");
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

@@ -37,11 +37,23 @@ static void say_category(Text *t, const char *name, int64_t bytes)
     say(t, "  %-14s %18s bytes\n", name, grouped(bytes));
 }
 
+/* step: segments, sums and settings of the optimizer's step. */
+static void say_device(Text *t, const Plan *p)
+{
+    say_category(t, "step", p->step);
+    say_category(t, "workspace", p->workspace);
+    say(t, "on the host: %s bytes\n", grouped(p->image + p->pinned + p->data));
+    say_category(t, "image", p->image);
+    say_category(t, "pinned", p->pinned);
+    say_category(t, "data", p->data);
+}
+
 void print_plan(Text *t, const Module *m)
 {
     const Plan *p = &m->plan;
-    say(t, "memory of %s: %s bytes (no less than %s), %s parameters\n", m->desc->model, grouped(p->total),
-        grouped(p->lower_bound), grouped(p->parameter_count));
+    bool device = options.target->device;
+    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", m->desc->model, device ? " on the GPU" : "",
+        grouped(p->total), grouped(p->lower_bound), grouped(p->parameter_count));
     say_category(t, "parameters", p->parameters);
     say_category(t, "gradients", p->gradients);
     say_category(t, "optimizer", p->optimizer);
@@ -49,9 +61,10 @@ void print_plan(Text *t, const Module *m)
     say_category(t, "inputs", p->inputs);
     say_category(t, "outputs", p->outputs);
     say_category(t, "work", p->work);
-    say_category(t, "blas", p->blas);
-    say_category(t, "data", p->data);
+    if (!device) say_category(t, "blas", p->blas);
+    if (!device) say_category(t, "data", p->data);
     say_category(t, "generation", p->generation);
+    if (device) say_device(t, p);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
         enter_scope(m, q);

@@ -134,8 +134,15 @@ char *cuda_product_call(const Kernel *k)
                   vector);
 }
 
+/* And a list of them, for who times their algorithms. */
 void say_cuda_products(Text *t)
 {
+    Text list = {0};
+    for (int i = 0; i < shapes.n; i++) say(&list, "%s&%s", i ? ", " : "", shapes.at[i].name);
+    int n = shapes.n;
     say_all(t, "Matrix products: extents, and strides in numbers; the library's plan for each is kept with it.",
             "static Cuda_gemm");
+    say(t, "int cuda_products(Cuda_gemm *const **all)\n{\n");
+    if (n) say_wrapped(t, format("    static Cuda_gemm *const list[] = {%s};\n", list.at));
+    say(t, "    *all = %s;\n    return %d;\n}\n\n", n ? "list" : "NULL", n);
 }

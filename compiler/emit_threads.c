@@ -502,6 +502,7 @@ const Target target_cuda = {.name = "cuda",
                             .fill_work = "(void)cudaMemsetAsync(c->work, 0xff, %lld, (cudaStream_t)c->stream)",
                             .product = cuda_product_call,
                             .attention = cuda_attention_call,
+                            .device = "lathe_cuda",
                             .words = words,
                             .rows = threads,
                             .index = &index_threads};

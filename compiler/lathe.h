@@ -315,6 +315,8 @@ typedef struct Program {        /* a lowered entry */
 
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
+    int64_t step, workspace;    /* of a device's: for its optimizer's step, its library's products */
+    int64_t image, pinned;      /* of the host's memory then, as data is: pages of the block that it touches; buffers of copies */
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */
     int64_t flat_elements;      /* of each flat array, with padding */
@@ -346,6 +348,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
                                  * the trainer calls: "", "", "static" in C */
     const char *untyped, *table, *table_at, *fill_work;     /* a cast that fits any pointer; what begins a constant array, and where it
                                  * lies; NaN into so many bytes of c->work */
+    const char *device;         /* by which the trainer knows where entries run (train_device.h); NULL: on its processor */
     bool tells_parts;           /* entries say where forward and backward begin */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */

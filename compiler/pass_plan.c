@@ -211,6 +211,33 @@ static bool multiplies(Kernel *const *kernels, int n)
     return false;
 }
 
+static int64_t runs(const Desc *d)
+{
+    int64_t n = 0;
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        n += lathe_runs(p->shape.rank, p->loops, p->shape.dim, p->stride);
+    }
+    return n;
+}
+
+/* Where products pack, or what a device's library takes. */
+static void plan_products(Plan *plan)
+{
+    if (options.target->device) plan->workspace = LATHE_GPU_WORKSPACE;
+    else plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
+}
+
+/* Gradients and work are the device's alone. */
+static void plan_host(Plan *plan, const Module *m)
+{
+    int64_t inputs = 0;
+    for (int i = 0; i < m->programs.n; i++) inputs = max64(inputs, home_bytes(m->programs.at[i], INPUTS));
+    plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
+                  plan->outputs;
+    plan->pinned = lathe_pinned_bytes(inputs);
+}
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
@@ -223,12 +250,13 @@ void pass_plan(Module *m)
     plan->optimizer = moments(&m->desc->recipe) * plan->parameters;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
+    if (options.target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc));
     plan->states = state_bytes(m->desc);
     plan->generation = generation_bytes(m->desc);
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);
-        if (multiplies(p->kernels.at, p->kernels.n)) plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
+        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan);
         if (!in_a_run(p)) continue;
         int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
         if (p->work_bytes + in + out > largest) {
@@ -242,7 +270,9 @@ void pass_plan(Module *m)
             for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
     }
     int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
-    int64_t beside = plan->blas + plan->data + plan->generation;
+    int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
+    if (options.target->device) plan_host(plan, m);
+    else beside += plan->data;
     plan->total = persistent + largest + beside;
     plan->lower_bound = persistent + bound + beside;
 }

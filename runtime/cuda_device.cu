@@ -5,19 +5,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SLOTS = 2, ALIGN = 256 };
+enum { SLOTS = LATHE_GPU_SLOTS, SMALL_SLOTS = LATHE_GPU_SMALL_SLOTS, SMALL = LATHE_GPU_SMALL, ROOMS = LATHE_GPU_ROOMS };
 
 struct Slot { /* of pinned memory; `done`: the copy that reads it */
     char *at;
     cudaEvent_t done;
 };
 
+struct Ring { /* taken in turn */
+    Slot slot[SMALL_SLOTS];
+    int n, next;
+    int64_t bytes; /* of a slot */
+};
+
+struct Room { /* what is on its way to the host, in pinned memory */
+    char *at;
+    cudaEvent_t begin, end;
+};
+
 static struct {
     char *host, *device;
-    int64_t bytes, staged;
+    int64_t bytes;
     cudaStream_t stream;
-    Slot slot[SLOTS];
-    int next;
+    Ring large, small; /* for what is staged; for a few numbers */
+    Room room[ROOMS];
+    char *pinned; /* all of it */
     bool waits; /* LATHE_CUDA_CHECK */
     char failure[512], refusal[1024];
 } gpu;
@@ -33,6 +45,12 @@ static bool failed(const char *what, cudaError_t error)
 }
 
 const char *gpu_failure(void) { return gpu.failure[0] ? gpu.failure : NULL; }
+
+bool gpu_in_trouble(void)
+{
+    if (gpu.failure[0]) return false;
+    return (gpu.waits && cudaStreamSynchronize(gpu.stream) != cudaSuccess) || cudaPeekAtLastError() != cudaSuccess;
+}
 
 void gpu_launched(const char *kernel)
 {
@@ -74,7 +92,7 @@ static const char *check_device(const Gpu_needs *n)
 {
     cudaDeviceProp p;
     size_t left = 0, all = 0;
-    int64_t wanted = n->bytes + n->workspace + ALIGN;
+    int64_t wanted = n->bytes + n->workspace;
     cudaError_t error = cudaGetDeviceProperties(&p, 0);
     if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)
         return refuse("GPU 0, %.100s, has compute capability %d.%d, and this trainer's kernels are for %d.%d and newer\n"
@@ -82,25 +100,46 @@ static const char *check_device(const Gpu_needs *n)
                       p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
     if (error == cudaSuccess) error = cudaMemGetInfo(&left, &all);
     if (error != cudaSuccess) return refuse("GPU 0 cannot be used: %s", cudaGetErrorString(error));
+    if (n->most && (int64_t)left > n->most) left = (size_t)n->most;
     if ((int64_t)left >= wanted) return NULL;
     return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU 0, %.100s, has "
                   "%lld of %lld left; nothing was taken\n"
                   "  end what else uses it (`nvidia-smi`), or build the model smaller: `lathe build MODEL.lua --set batch=N`",
-                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)(n->workspace + ALIGN), p.name,
+                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)n->workspace, p.name,
                   (long long)left, (long long)all);
 }
 
 /* ------------------------------------------------------------------ taking and giving back */
 
+static bool take_events(cudaEvent_t *event, int flags) { return !failed("an event", cudaEventCreateWithFlags(event, flags)); }
+
+static bool take_ring(Ring *r, int n, int64_t bytes, char **at)
+{
+    *r = {{}, n, 0, bytes};
+    for (int i = 0; i < n; i++, *at += bytes) {
+        r->slot[i].at = *at;
+        if (!take_events(&r->slot[i].done, cudaEventDisableTiming)) return false;
+    }
+    return true;
+}
+
+static bool take_pinned(const Gpu_needs *n)
+{
+    if (failed("pinned memory", cudaMallocHost((void **)&gpu.pinned, (size_t)lathe_pinned_bytes(n->staged)))) return false;
+    char *at = gpu.pinned;
+    if (!take_ring(&gpu.large, SLOTS, lathe_slot_bytes(n->staged), &at) || !take_ring(&gpu.small, SMALL_SLOTS, SMALL, &at)) return false;
+    for (Room &r : gpu.room) {
+        r.at = at, at += LATHE_GPU_SENT;
+        if (!take_events(&r.begin, cudaEventDefault) || !take_events(&r.end, cudaEventDefault)) return false;
+    }
+    return true;
+}
+
 static bool take(const Gpu_needs *n)
 {
     if (failed("a stream", cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking))) return false;
-    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace + ALIGN)))) return false;
-    for (Slot &s : gpu.slot) {
-        if (failed("pinned memory", cudaMallocHost((void **)&s.at, (size_t)(n->staged ? n->staged : 1)))) return false;
-        if (failed("an event", cudaEventCreateWithFlags(&s.done, cudaEventDisableTiming))) return false;
-    }
-    return !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
+    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace)))) return false;
+    return take_pinned(n) && !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
 }
 
 const char *gpu_open(const Gpu_needs *n)
@@ -112,29 +151,39 @@ const char *gpu_open(const Gpu_needs *n)
     if (refusal) return refusal;
     gpu.waits = check && *check && *check != '0';
     gpu.host = (char *)n->host;
-    gpu.bytes = n->bytes, gpu.staged = n->staged;
+    gpu.bytes = n->bytes;
     if (take(n)) return NULL;
     refuse("GPU 0 cannot be used: %s", gpu.failure);
     gpu_close();
     return gpu.refusal;
 }
 
+static void drop_ring(Ring *r)
+{
+    for (Slot &slot : r->slot)
+        if (slot.done) cudaEventDestroy(slot.done);
+    *r = {};
+}
+
 void gpu_close(void)
 {
     if (gpu.stream) cudaStreamSynchronize(gpu.stream);
-    for (Slot &s : gpu.slot) {
-        if (s.done) cudaEventDestroy(s.done);
-        if (s.at) cudaFreeHost(s.at);
-        s = {};
+    drop_ring(&gpu.large);
+    drop_ring(&gpu.small);
+    for (Room &r : gpu.room) {
+        if (r.begin) cudaEventDestroy(r.begin);
+        if (r.end) cudaEventDestroy(r.end);
+        r = {};
     }
+    if (gpu.pinned) cudaFreeHost(gpu.pinned);
     if (gpu.device) cudaFree(gpu.device);
     if (gpu.stream) cudaStreamDestroy(gpu.stream);
-    gpu.device = NULL;
+    gpu.device = gpu.pinned = NULL;
     gpu.stream = NULL;
 }
 
 cudaStream_t gpu_stream(void) { return gpu.stream; }
-void *gpu_workspace(void) { return gpu.device + (gpu.bytes + ALIGN - 1) / ALIGN * ALIGN; }
+void *gpu_workspace(void) { return gpu.device + (gpu.bytes + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN; }
 
 /* ------------------------------------------------------------------ copies */
 
@@ -150,9 +199,9 @@ static char *place(const void *host, int64_t bytes)
 void *gpu_place(const void *host) { return place(host, 0); }
 
 /* The one that was used longest ago, once what reads it is done. */
-static Slot *free_slot(void)
+static Slot *free_slot(Ring *r)
 {
-    Slot *s = &gpu.slot[gpu.next++ % SLOTS];
+    Slot *s = &r->slot[r->next++ % r->n];
     failed("a copy to the GPU", cudaEventSynchronize(s->done));
     return s;
 }
@@ -161,12 +210,12 @@ void gpu_up(const void *host, int64_t bytes)
 {
     void *to = place(host, bytes);
     if (gpu.failure[0] || !bytes) return;
-    if (bytes > gpu.staged) { /* CUDA copies it to where it may wait, or waits */
+    if (bytes > gpu.large.bytes && bytes > SMALL) { /* CUDA copies it to where it may wait, or waits */
         failed("a copy to the GPU", cudaMemcpyAsync(to, host, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
         gpu_wait();
         return;
     }
-    Slot *s = free_slot();
+    Slot *s = free_slot(bytes > SMALL ? &gpu.large : &gpu.small);
     memcpy(s->at, host, (size_t)bytes);
     failed("a copy to the GPU", cudaMemcpyAsync(to, s->at, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
     failed("a copy to the GPU", cudaEventRecord(s->done, gpu.stream));
@@ -180,6 +229,46 @@ void gpu_down(void *host, int64_t bytes)
     gpu_wait();
 }
 
+void gpu_clear(void *host, int64_t bytes)
+{
+    void *at = place(host, bytes);
+    if (!gpu.failure[0] && bytes) failed("clearing memory", cudaMemsetAsync(at, 0, (size_t)bytes, gpu.stream));
+}
+
+void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)
+{
+    if (n == 0 || piece == 0) return;
+    int64_t bytes = (n - 1) * apart + piece;
+    void *there = place(to, bytes);
+    const void *at = place(from, bytes);
+    if (!gpu.failure[0])
+        failed("a copy on the GPU", cudaMemcpy2DAsync(there, (size_t)apart, at, (size_t)apart, (size_t)piece, (size_t)n,
+                                                      cudaMemcpyDeviceToDevice, gpu.stream));
+}
+
+void gpu_begin(int room)
+{
+    if (!gpu.failure[0]) failed("an event", cudaEventRecord(gpu.room[room].begin, gpu.stream));
+}
+
+void gpu_send(int room, const void *device, int64_t bytes)
+{
+    Room *r = &gpu.room[room];
+    if (gpu.failure[0] || bytes > LATHE_GPU_SENT) return;
+    failed("a copy from the GPU", cudaMemcpyAsync(r->at, device, (size_t)bytes, cudaMemcpyDeviceToHost, gpu.stream));
+    failed("an event", cudaEventRecord(r->end, gpu.stream));
+}
+
+const void *gpu_sent(int room, double *seconds)
+{
+    float ms = 0;
+    Room *r = &gpu.room[room];
+    if (!gpu.failure[0]) failed("what the GPU was doing", cudaEventSynchronize(r->end));
+    if (!gpu.failure[0] && seconds) failed("an event", cudaEventElapsedTime(&ms, r->begin, r->end));
+    if (seconds) *seconds = 1e-3 * ms;
+    return r->at;
+}
+
 void gpu_wait(void)
 {
     if (!gpu.failure[0]) failed("what the GPU was doing", cudaStreamSynchronize(gpu.stream));
@@ -190,14 +279,14 @@ void gpu_wait(void)
 static Lathe_call on_device(const Lathe_call *c)
 {
     return {gpu_place(c->params), gpu_place(c->grads), gpu_place(c->in), gpu_place(c->out), gpu_place(c->state),
-            (char *)gpu_place(c->work)};
+            (char *)gpu_place(c->work), gpu.stream};
 }
 
 static bool capture(Gpu_entry *e, const Lathe_call *device)
 {
     cudaGraph_t graph = NULL;
     if (failed("a graph", cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal))) return false;
-    e->enqueue(device, gpu.stream);
+    e->enqueue(e->with, device);
     bool done = !failed("a graph", cudaStreamEndCapture(gpu.stream, &graph)) && !failed("a graph", cudaGraphInstantiate(&e->graph, graph, 0));
     if (graph) cudaGraphDestroy(graph);
     return done;
@@ -209,7 +298,7 @@ void gpu_run(Gpu_entry *e, const Lathe_call *call)
     if (gpu.failure[0]) return;
     if (e->calls && memcmp(&e->call, call, sizeof *call) != 0) gpu_forget(e);
     e->call = *call;
-    if (e->calls++ == 0 || gpu.waits) e->enqueue(&device, gpu.stream);
+    if (e->calls++ == 0 || gpu.waits || e->by_itself) e->enqueue(e->with, &device);
     else if (e->graph || capture(e, &device)) failed("a graph's launch", cudaGraphLaunch(e->graph, gpu.stream));
     failed("a launch", cudaPeekAtLastError());
 }

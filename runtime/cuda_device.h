@@ -18,8 +18,9 @@ typedef struct Gpu_needs {
     const char *command;                /* for messages: "train" */
     void *host;                         /* the host's block, */
     int64_t bytes;                      /* as the plan has it */
-    int64_t workspace;                  /* of products, behind it */
-    int64_t staged;                     /* the most that one gpu_up moves without making the host wait */
+    int64_t workspace;                  /* of products, behind it; LATHE_GPU_ALIGN of them may be lost to its alignment */
+    int64_t staged;                     /* the most that one gpu_up moves without making the host wait: lathe_pinned_bytes(staged) are taken of its memory */
+    int64_t most;                       /* bytes that may be taken; 0: all there are */
     int capability;                     /* that the kernels were compiled for: 80 */
 } Gpu_needs;
 
@@ -36,17 +37,29 @@ void *gpu_workspace(void);
 /* Bytes of the block, to the device and back.  After gpu_up the host may change them; gpu_down waits until they are there. */
 void gpu_up(const void *host, int64_t bytes);
 void gpu_down(void *host, int64_t bytes);
+void gpu_clear(void *host, int64_t bytes);      /* zero there */
+/* There: n pieces of so many bytes, on both sides `apart` from each other. */
+void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
 void gpu_wait(void);                    /* for everything */
+
+/* What the host reads later: a few bytes of the device's memory into one of two pinned rooms, behind all that was asked for.
+ * gpu_sent waits for them, and for nothing behind them. */
+void gpu_begin(int room);               /* from here on */
+void gpu_send(int room, const void *device, int64_t bytes);     /* LATHE_GPU_SENT at most */
+const void *gpu_sent(int room, double *seconds);        /* seconds: from gpu_begin to there on the device's clock; NULL: not asked */
 
 /* After a launch: `kernel` (its name and Lua line) is who failed, if anyone has.  With LATHE_CUDA_CHECK=1 in the environment it
  * waits for it, so that it is not one of those before; entries are no graphs then. */
 void gpu_launched(const char *kernel);
+bool gpu_in_trouble(void);              /* whether it would have something to say */
 
 /* An entry: what it puts into the stream is fixed but for what it reads from the device's memory.  The first call does it
  * (products make their plans), the second one captures it, and that graph is what runs from then on.  call: pointers into
- * the host's block, always the same ones; the entry gets the device's. */
+ * the host's block, always the same ones; the entry gets the device's, and the stream. */
 typedef struct Gpu_entry {
-    void (*enqueue)(const Lathe_call *device, cudaStream_t stream);
+    void (*enqueue)(void *with, const Lathe_call *device);
+    void *with;
+    bool by_itself;                     /* no graph: every call does it */
     int calls;
     Lathe_call call;
     struct CUgraphExec_st *graph;

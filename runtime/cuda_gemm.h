@@ -71,6 +71,8 @@ typedef struct Gemm_tuning {
 bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, cudaStream_t stream,
                     Gemm_tuning *tuning);
 
+int cuda_products(Cuda_gemm *const **all);      /* the model's; how many */
+
 void cuda_gemm_forget(Cuda_gemm *g);    /* what was worked out for it: after cuda_gemm_stop */
 
 #endif

@@ -17,25 +17,20 @@
 #undef REAL
 #undef NAME
 
-enum { CHUNK = 16384, BESIDE = 4, ALIGN = 64 }; /* elements; bytes */
+enum { CHUNK = LATHE_STEP_CHUNK, BESIDE = 4 }; /* elements */
 
-static int64_t up(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
-static int64_t chunks_of(int64_t n) { return (n + CHUNK - 1) / CHUNK; }
-
-int64_t gpu_step_bytes(int64_t n, int64_t segments)
-{
-    return up(sizeof(Gpu_step)) + up(segments * (int64_t)sizeof(Segment)) + up(segments * (int64_t)sizeof(Update_f64)) + up(chunks_of(n) * 8);
-}
+static_assert(sizeof(Gpu_step) <= LATHE_STEP_HEAD && sizeof(Segment) == LATHE_SEGMENT_BYTES, "the plan's");
+static_assert(sizeof(Update_f32) <= LATHE_UPDATE_BYTES && sizeof(Update_f64) == LATHE_UPDATE_BYTES, "the plan's");
 
 Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device)
 {
     Gpu_optimizer g = {*of, (Gpu_step *)device, NULL, false};
-    char *segments = (char *)device + up(sizeof *step);
-    memcpy((char *)step + up(sizeof *step), of->segment, (size_t)of->segments * sizeof(Segment));
+    char *segments = (char *)device + LATHE_STEP_HEAD;
+    memcpy((char *)step + LATHE_STEP_HEAD, of->segment, (size_t)of->segments * sizeof(Segment));
     for (int s = 0; s < of->segments; s++) g.some_frozen |= of->segment[s].rule.frozen;
     g.o.segment = (Segment *)segments;
-    g.updates = segments + up(of->segments * (int64_t)sizeof(Segment));
-    g.o.partial = (double *)((char *)g.updates + up(of->segments * (int64_t)sizeof(Update_f64)));
+    g.updates = segments + of->segments * LATHE_SEGMENT_BYTES;
+    g.o.partial = (double *)((char *)g.updates + of->segments * LATHE_UPDATE_BYTES);
     return g;
 }
 
@@ -98,7 +93,8 @@ DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
 
 /* torch's clip_grad_norm_: clip / (norm + 1e-6). */
-template <class Loss, class Update> KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Update *updates)
+template <class Loss, class Update>
+KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Update *updates, const Cuda_bad_id *bad)
 {
     double sum = 0;
     for (int k = threadIdx.x; k < chunks; k += THREADS) sum += o.partial[k];
@@ -109,6 +105,7 @@ template <class Loss, class Update> KERNEL void settle(Optimizer o, int chunks, 
     if (threadIdx.x > 0) return;
     step->loss = (double)*loss;
     step->norm = norm;
+    step->bad_id = bad && bad->check;
     if (!is_finite((double)*loss) || !is_finite(norm)) step->stopped = 1;
 }
 
@@ -162,25 +159,29 @@ static Way way_of(const Optimizer *o)
 }
 
 template <class Real, class Update>
-static void optimize(const Gpu_optimizer *g, Real *params, const Real *grads, const void *loss, Lathe_dtype loss_type, cudaStream_t stream)
+static void optimize(const Gpu_optimizer *g, Real *params, const Real *grads, const void *loss, Lathe_dtype loss_type,
+                     const Cuda_bad_id *bad, cudaStream_t stream)
 {
     const Optimizer &o = g->o;
-    const int chunks = (int)chunks_of(o.n);
+    const int chunks = (int)lathe_step_chunks(o.n);
     Update *u = (Update *)g->updates;
     launch(squares<Real>, chunks, stream, o, g->some_frozen, grads);
-    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, o, chunks, g->step, (const double *)loss, u);
-    else launch(settle<float, Update>, 1, stream, o, chunks, g->step, (const float *)loss, u);
+    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, o, chunks, g->step, (const double *)loss, u, bad);
+    else launch(settle<float, Update>, 1, stream, o, chunks, g->step, (const float *)loss, u, bad);
+    LAP(LAP_NORM);
     switch (way_of(&o)) {
-    case ADAM: return launch(update<ADAM, Real, Update>, chunks, stream, o, g->step, u, params, grads);
-    case LION: return launch(update<LION, Real, Update>, chunks, stream, o, g->step, u, params, grads);
-    case SGD: return launch(update<SGD, Real, Update>, chunks, stream, o, g->step, u, params, grads);
-    case SGD_MOMENTUM: return launch(update<SGD_MOMENTUM, Real, Update>, chunks, stream, o, g->step, u, params, grads);
+    case ADAM: launch(update<ADAM, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
+    case LION: launch(update<LION, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
+    case SGD: launch(update<SGD, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
+    case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
     }
+    LAP(LAP_UPDATE);
 }
 
-void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const void *loss, Lathe_dtype loss_type, cudaStream_t stream)
+void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
+                  const Cuda_bad_id *bad, cudaStream_t stream)
 {
     if (g->o.segments == 0) return;
-    if (g->o.real == LATHE_F64) optimize<double, Update_f64>(g, (double *)params, (const double *)grads, loss, loss_type, stream);
-    else optimize<float, Update_f32>(g, (float *)params, (const float *)grads, loss, loss_type, stream);
+    if (g->o.real == LATHE_F64) optimize<double, Update_f64>(g, (double *)params, (const double *)grads, loss, loss_type, bad, stream);
+    else optimize<float, Update_f32>(g, (float *)params, (const float *)grads, loss, loss_type, bad, stream);
 }

@@ -4,6 +4,7 @@
 #ifndef CUDA_OPTIM_H
 #define CUDA_OPTIM_H
 
+#include "cuda_ids.h"
 #include "rt_internal.h"
 
 #ifdef __cplusplus
@@ -11,7 +12,8 @@
 extern "C" {
 #endif
 
-/* At the beginning of the step's part of the block; behind it the segments, what their elements go by, sums of chunks. */
+/* At the beginning of the step's part of the block (lathe_step_bytes); behind it the segments, what their elements go by, sums
+ * of chunks. */
 typedef struct Gpu_step {
     /* the host's, before each step: as in Rates, but for scale, which follows from clip; clip 0: none */
     Rates rates;
@@ -19,10 +21,8 @@ typedef struct Gpu_step {
     /* a step's results */
     double loss, norm;
     int64_t stopped;        /* 1: loss or norm of this step or one before it is not finite: nothing is updated any more */
+    int64_t bad_id;         /* 1: an id out of range is on record (cuda_ids.h) */
 } Gpu_step;
-
-/* Bytes of it all: for so many segments at most. */
-int64_t gpu_step_bytes(int64_t flat_elements, int64_t segments);
 
 typedef struct Gpu_optimizer {
     Optimizer o;            /* the device's pointers; segment, partial: into the step's part */
@@ -37,8 +37,8 @@ Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device);
 
 #ifdef __cplusplus
 }
-/* Behind the entry, in its stream.  All pointers are the device's. */
+/* Behind the entry, in its stream.  All pointers are the device's; bad may be NULL. */
 void gpu_optimize(const Gpu_optimizer *o, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
-                  cudaStream_t stream);
+                  const Cuda_bad_id *bad, cudaStream_t stream);
 #endif
 #endif

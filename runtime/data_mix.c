@@ -133,6 +133,13 @@ int64_t mixture_predicted(const Mixture *m)
 
 const char *mixture_failure(Mixture *m, int *code) { return stream_failure(m->part[m->failed].stream, code); }
 
+bool mixture_epoch_ended(const Mixture *m)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->ended[i]) return true;
+    return false;
+}
+
 bool mixture_epoch(Mixture *m, int *source, Stream_sum *of)
 {
     for (int i = 0; i < m->n; i++) {

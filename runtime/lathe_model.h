@@ -336,7 +336,39 @@ static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows
     return lathe_history_bytes(rows, seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
 }
 
+/* Elements of a parameter that lie side by side are a run; how many runs all its copies have. */
+static inline int64_t lathe_runs(int rank, int loops, const int64_t *dim, const int64_t *stride)
+{
+    int64_t run = 1, runs = 1;
+    int k = rank - 1;
+    for (; k >= loops && stride[k] == run; k--) run *= dim[k];
+    for (; k >= 0; k--) runs *= dim[k];
+    return runs;
+}
+
+/* Of a GPU's trainer: the library's workspace, and of it what may be lost to alignment; pinned memory (cuda_device.cu): slots
+ * for inputs, for a few numbers, rooms for results; what a step needs there beside its arrays (cuda_optim.cu): a head, and for
+ * each run of elements and each chunk of the flat arrays. */
+enum { LATHE_GPU_ALIGN = 256, LATHE_GPU_WORKSPACE = (32 << 20) + LATHE_GPU_ALIGN };
+enum { LATHE_GPU_SLOTS = 2, LATHE_GPU_SMALL_SLOTS = 4, LATHE_GPU_SMALL = 4096, LATHE_GPU_ROOMS = 2, LATHE_GPU_SENT = 512 };
+enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 96, LATHE_STEP_CHUNK = 16384 };
+
+static inline int64_t lathe_slot_bytes(int64_t inputs) { return (inputs + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN; }
+
+enum { LATHE_GPU_BESIDE = LATHE_GPU_SMALL_SLOTS * LATHE_GPU_SMALL + LATHE_GPU_ROOMS * LATHE_GPU_SENT };
+
+static inline int64_t lathe_pinned_bytes(int64_t inputs) { return LATHE_GPU_SLOTS * lathe_slot_bytes(inputs) + LATHE_GPU_BESIDE; }
+
+static inline int64_t lathe_step_chunks(int64_t elements) { return (elements + LATHE_STEP_CHUNK - 1) / LATHE_STEP_CHUNK; }
+
+static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs)
+{
+    return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + lathe_step_chunks(elements) * 8 + 63) / 64 * 64;
+}
+
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
+
+struct Lathe_device;            /* train_device.h */
 
 typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
@@ -356,7 +388,9 @@ typedef struct Lathe_model {
     const char *hf;             /* how Hugging Face knows it: the description's hf as JSON (train_hf.c); NULL: it does not */
     const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
-    int64_t planned_bytes, lower_bound_bytes;
+    int64_t planned_bytes, lower_bound_bytes;       /* of the device, where there is one */
+    const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
+    int host_categories;                            /* so many of the last are of the host's memory, beside the device's */
 } Lathe_model;
 
 extern const Lathe_model lathe_model;               /* defined by model.c */

@@ -42,13 +42,20 @@ int column_from(int n, int k, int parts)
     return from < n ? from : n;
 }
 
-void run_entry(const Lathe_entry *e, const Lathe_call *call)
+bool take_bad_id(Bad_id *to)
 {
-    e->run(call);
-    if (!bad.what) return;
-    fail(
-        bad.data ? EXIT_DATA : EXIT_ERROR, *bad.place ? bad.place : NULL,
-        "%s (entry %s): expected ids 0 to %d, found %d, which %s; keep them in range there: nn.max(nn.min(ids, %d), 0)",
-        bad.what, e->name, bad.below - 1, bad.id, bad.data ? "follows from the data alone" : "the model has computed",
-        bad.below - 1);
+    if (!bad.what) return false;
+    *to = (Bad_id){.id = bad.id, .below = bad.below, .data = bad.data};
+    snprintf(to->place, sizeof to->place, "%s", bad.place);
+    snprintf(to->what, sizeof to->what, "%s", bad.what);
+    return true;
+}
+
+void refuse_id(const Lathe_entry *e, const Bad_id *id)
+{
+    fail(id->data ? EXIT_DATA : EXIT_ERROR, *id->place ? id->place : NULL,
+         "%s (entry %s): expected ids 0 to %d, found %d, which %s; keep them in range there: nn.max(nn.min(ids, %d), "
+         "0)",
+         id->what, e->name, id->below - 1, id->id, id->data ? "follows from the data alone" : "the model has computed",
+         id->below - 1);
 }

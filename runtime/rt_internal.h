@@ -70,6 +70,7 @@ int optimizer_moments(const Lathe_recipe *r);
 /* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
 size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() of it, 64-byte aligned; zeroed here.  Two small tables come from malloc. */
+int64_t optimizer_runs(const Lathe_model *m); /* of elements side by side: no more segments there are */
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
 void optimizer_free(Optimizer *o);
 
@@ -91,6 +92,7 @@ typedef struct Rates {              /* of one update, for every element */
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace);
 /* By the recipe, for gradients of that norm. */
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm);
+enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that a step adds to its entry's: see LAP */
 /* One update of params in one pass; step counts from 0. */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
 

@@ -1,10 +1,10 @@
 /* rt_memory.c: the one block a run lives in, laid out from the model's tables, and touched where it pays.
  *
- *     parameters | gradients | optimizer | states | generation | inputs outputs work of the entry being called
+ *     parameters | gradients | optimizer | states | generation | step | inputs outputs work of the entry being called
  *
- * The first five stay, the first three of them flat arrays; the last part is used by every entry in turn, so that its
- * size is that of the largest that a run calls (the command `grad` takes what its own entry needs).  Everything starts
- * at a multiple of 64 bytes. */
+ * The first six stay, the first three of them flat arrays; `step` is there for a device alone.  The last part is used
+ * by every entry in turn, so that its size is that of the largest that a run calls (the command `grad` takes what its
+ * own entry needs).  Everything starts at a multiple of 64 bytes. */
 #include "lathe_rt.h"
 #include "trainer.h"
 
@@ -25,6 +25,8 @@ int64_t planned(const Lathe_model *m, const char *category)
         if (strcmp(m->plan[i].category, category) == 0) return m->plan[i].bytes;
     return 0;
 }
+
+int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
 
 static int64_t call_size(const Lathe_entry *e)
 {
@@ -59,38 +61,50 @@ static int64_t memory_there_is(void)
     return bytes;
 }
 
+/* Of this machine's memory the whole plan takes, or beside a device's: of the block those pages that the host touches.
+ */
+static int64_t whole_plan(const Lathe_model *m)
+{
+    int64_t bytes = m->device ? 0 : m->planned_bytes;
+    for (int i = m->categories - m->host_categories; i < m->categories; i++) bytes += m->plan[i].bytes;
+    return bytes;
+}
+
 static void refuse_too_large(const Trainer *t, int64_t wanted)
 {
-    int64_t there = t->memory_limit ? t->memory_limit : memory_there_is();
+    const Lathe_model *m = t->model;
+    int64_t there = t->memory_limit && !m->device ? t->memory_limit : memory_there_is();
     if (wanted <= there) return;
     fail(EXIT_ERROR, NULL,
          "%s needs %s (%s bytes), and %s %s; nothing was taken.  %s, or build the model smaller: "
          "`lathe build MODEL.lua --set batch=N` with N below %lld (`trainer info` shows what needs how much)",
          t->command, bytes_text(wanted), grouped_text(wanted),
-         t->memory_limit ? "--memory-limit is" : "this machine has",
-         t->memory_limit ? bytes_text(there) : text_of("%s available", bytes_text(there)),
-         t->memory_limit ? "Raise the limit" : "End other programs", (long long)t->model->batch);
+         t->memory_limit && !m->device ? "--memory-limit is" : "this machine has",
+         t->memory_limit && !m->device ? bytes_text(there) : text_of("%s available", bytes_text(there)),
+         t->memory_limit && !m->device ? "Raise the limit" : "End other programs", (long long)m->batch);
 }
 
-void check_memory(const Trainer *t) { refuse_too_large(t, t->model->planned_bytes); }
+void check_memory(const Trainer *t) { refuse_too_large(t, whole_plan(t->model)); }
 
 void check_data_memory(const Trainer *t, int64_t bytes)
 {
     int64_t more = bytes - planned(t->model, "data");
-    refuse_too_large(t, t->model->planned_bytes + (more > 0 ? more : 0));
+    refuse_too_large(t, whole_plan(t->model) + (more > 0 ? more : 0));
 }
 
 /* ------------------------------------------------------------------ the block */
 
 static char *map_block(const Trainer *t, int64_t bytes)
 {
-    char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int flags =
+        MAP_PRIVATE | MAP_ANONYMOUS | (t->model->device ? MAP_NORESERVE : 0); /* most of it is the device's alone */
+    char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (base == MAP_FAILED)
         fail(EXIT_ERROR, NULL,
              "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
              "smaller batch",
              t->command, bytes_text(bytes));
-    (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
+    if (!t->model->device) (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
     return base;
 }
 
@@ -136,14 +150,14 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 
 /* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */
 typedef struct Parts {
-    int64_t flat, moments, state, call, generation;
+    int64_t flat, moments, state, call, generation, step;
 } Parts;
 
 static Parts planned_parts(const Lathe_model *m)
 {
     int64_t call = align64(planned(m, "inputs")) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
     return (Parts){planned(m, "parameters"), planned(m, "optimizer"), planned(m, "states"), call,
-                   planned(m, "generation")};
+                   planned(m, "generation"), planned(m, "step")};
 }
 
 static bool names_decode(const char *const *entries)
@@ -155,7 +169,7 @@ static bool names_decode(const char *const *entries)
 static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *entries)
 {
     const Lathe_model *m = t->model;
-    Parts p = {m->flat_elements * dtype_size(m->real), 0, m->state_bytes, largest_call(m, entries), 0};
+    Parts p = {flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (names_decode(entries)) p.generation = generation_bytes(t);
     return p;
@@ -164,14 +178,16 @@ static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *e
 static int64_t parts_sum(Parts p, bool grads)
 {
     return align64(p.flat) * (grads ? 2 : 1) + align64(p.moments) + align64(p.state) + align64(p.call) +
-           align64(p.generation);
+           align64(p.generation) + p.step;
 }
 
 /* The plan must hold what a run asks for, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
     bug_if(need.flat > plan.flat || need.state > plan.state || (run && need.call > plan.call));
-    bug_if(parts_sum(plan, true) + planned(m, "blas") + planned(m, "data") != m->planned_bytes);
+    int64_t beside = m->device ? planned(m, "workspace") : planned(m, "blas") + planned(m, "data");
+    bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
+    bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m)));
 }
 
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
@@ -182,7 +198,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     Parts take = optimizer ? plan : need;
     if (need.generation > take.generation) take.generation = need.generation; /* longer texts than was said */
     m->bytes = parts_sum(take, grads);
-    refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
+    if (t->model->device) check_memory(t);
+    else refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.flat);
@@ -192,8 +209,13 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->carried = optimizer && carried_bytes(t->model) ? (char *)m->state + align64(t->model->state_bytes) : NULL;
     m->generation = part(m, &at, take.generation);
     m->generation_bytes = take.generation;
+    m->step = part(m, &at, take.step);
     m->call_bytes = take.call;
     m->call = m->base + at;
+    if (t->model->device) {
+        if (*entries) open_device(m, t);
+        return;
+    }
     if (m->grads) touch(m->grads, take.flat);
     touch(m->call, take.call); /* parameters and moments are cleared and filled by who takes them */
 }
@@ -240,8 +262,8 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
 
 int dtype_size(Lathe_dtype t)
 {
-    static const int size[] = {[LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8,
-                               [LATHE_BF16] = 2, [LATHE_F16] = 2};
+    static const int size[] = {
+        [LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8, [LATHE_BF16] = 2, [LATHE_F16] = 2};
     return size[t];
 }
 

@@ -217,6 +217,7 @@ const Block *mixture_block(const Mixture *m, int i); /* that its last row was of
 int64_t mixture_predicted(const Mixture *m);                         /* their targets that count */
 int64_t mixture_taken(const Mixture *m);                             /* rows of all, in all */
 const char *mixture_failure(Mixture *m, int *code);                  /* as stream_failure() */
+bool mixture_epoch_ended(const Mixture *m);                         /* whether that has something to give */
 bool mixture_epoch(Mixture *m, int *source, Stream_sum *of);         /* once for each epoch that has ended */
 double mixture_fill(Mixture *m);                                     /* of the source with the least */
 

@@ -78,8 +78,8 @@ typedef struct Bench {
     int64_t steps;
     double *ms;                         /* [steps], sorted in the end */
     double startup_ms, total_ms, items; /* items: tokens or rows of a step */
-    double median_ms, floor_ms;         /* floor: all contractions of a step at the rate of one large product */
-    int64_t peak_rss;                   /* bytes, of start and steps */
+    double median_ms, floor_ms; /* floor: all contractions of a step at the processor's rate of one large product */
+    int64_t peak_rss;           /* bytes, of start and steps */
 } Bench;
 
 static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
@@ -89,15 +89,17 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
     for (int64_t step = 0; step < b->steps + WARM_UP; step++) {
         double begin = seconds_now();
         random_inputs(t, e, m->call, step);
-        take_step(t, e, &call, o, m->params, step);
+        begin_step(t, e, &call, o, m->params, step, 0);
+        while (step_is_due()) end_step();
         double ms = 1e3 * (seconds_now() - begin);
         if (step < WARM_UP) continue;
         b->ms[step - WARM_UP] = ms;
         b->total_ms += ms;
     }
+    while (steps_begun()) end_step();
     b->median_ms = median_of(b->ms, b->steps);
     b->peak_rss = peak_rss_bytes(); /* the large product takes room of its own where the model is small */
-    b->floor_ms = 1e3 * e->flops / product_rate(t->model->real, m->base, m->bytes);
+    if (!on_device()) b->floor_ms = 1e3 * e->flops / product_rate(t->model->real, m->base, m->bytes);
 }
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
@@ -109,7 +111,7 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
         all, "step_ms",
         json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
     json_object_set_new(all, "flops_per_step", json_real(e->flops));
-    json_object_set_new(all, "gemm_floor_ms", json_real(b->floor_ms));
+    json_object_set_new(all, "gemm_floor_ms", on_device() ? json_null() : json_real(b->floor_ms));
     json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
     json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
     json_object_set_new(all, "peak_rss_bytes", json_integer(b->peak_rss));
@@ -123,7 +125,7 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
            omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
     printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
            b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
-    printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
+    if (!on_device()) printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
     printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
            bytes_text(m->planned_bytes), bytes_text(b->peak_rss), b->startup_ms);
 }
@@ -139,10 +141,12 @@ int bench_command(Trainer *t)
     check_memory(t);
     b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);
+    device_up(m.params, flat_bytes(t->model));
+    ready_optimizer(&o, &m);
     run_steps(&b, t, e, &m, &o);
     if (t->json) print_object(&b, t->model, e);
     else print_text(&b, t->model, e);

@@ -113,7 +113,7 @@ typedef struct Times { /* s */
     Scores scores;
 } Times;
 
-static double step_time(const Step *s) { return s->data + s->forward + s->backward + s->update; }
+static double step_time(const Step *s) { return s->data + s->forward + s->backward + s->update + s->there; }
 
 static Step timed_step(const Trial *c, int64_t step)
 {
@@ -179,9 +179,10 @@ static void print_times(const Trial *c, const Times *w)
     const Step *s = &w->step;
     const Lathe_model *m = c->t->model;
     char *guess = has_tokens(c->data) ? text_of(" (guessing gives %.4f)", log((double)m->vocab)) : text_of("%s", "");
-    printf("step: loss %.4f%s, gradient norm %.3g; %.1f ms: data %.1f, forward %.1f, backward %.1f, update %.1f\n",
-           s->loss, guess, s->norm, 1e3 * step_time(s), 1e3 * s->data, 1e3 * s->forward, 1e3 * s->backward,
-           1e3 * s->update);
+    printf("step: loss %.4f%s, gradient norm %.3g; %.1f ms: data %.1f", s->loss, guess, s->norm, 1e3 * step_time(s),
+           1e3 * s->data);
+    if (on_device()) printf(", on the GPU %.1f\n", 1e3 * s->there);
+    else printf(", forward %.1f, backward %.1f, update %.1f\n", 1e3 * s->forward, 1e3 * s->backward, 1e3 * s->update);
     if (c->evaluates)
         printf("evaluation: %s over %s of %s %s; about %.1f s for %s\n", scores_text(&w->scores, c->data),
                grouped_text(w->scores.items), grouped_text(c->data->val_items), item_word(c->data), w->eval_batch,

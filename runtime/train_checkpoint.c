@@ -9,7 +9,8 @@
  * Written into step-N.part, every file and the folder synced, renamed, checkpoints/ synced: at every instant a folder
  * step-N is whole or not there.  No copy of the arrays is made: they change only in the optimizer's update, so the
  * writing thread reads them in place while the next step runs forward and backward, and that step's update waits until
- * all has been handed to the system (wait_until_copied); syncing goes on after that. */
+ * all has been handed to the system (wait_until_copied); syncing goes on after that.  A device's arrays are copied to
+ * the host's block first, which its steps do not touch. */
 #include "trainer.h"
 
 #include <errno.h>
@@ -141,6 +142,9 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
     s->state = state;
     s->waited = false;
     atomic_store(&s->finished, false);
+    device_down(s->m->params, flat_bytes(s->t->model));
+    if (s->o->moments) device_down(s->o->moment[0], (int64_t)optimizer_bytes(s->t->model, &s->t->recipe));
+    if (s->m->carried) device_down(s->m->state, s->t->model->state_bytes);
     if (s->m->carried) copy_carried(s->t->model, s->m->carried, s->m->state);
     sem_init(&s->copied, 0, 0);
     s->running = start_thread(&s->thread, write_checkpoint, s);

@@ -87,7 +87,7 @@ void forget_rows(Decoder *d)
 {
     for (int i = 0; i < d->model->states; i++) {
         const Lathe_tensor *s = &d->model->state[i];
-        if (is_own(s) && !s->fixed) memset(d->state + s->offset, 0, (size_t)state_size(s));
+        if (is_own(s) && !s->fixed) clear_there(d->state + s->offset, state_size(s));
     }
     d->position = 0;
 }
@@ -135,9 +135,13 @@ static void copy_rows(const Decoder *d, const Lathe_tensor *s, const char *of, c
     for (int k = 0; k < s->rows_axis; k++) outer *= s->dim[k];
     for (int k = s->rows_axis + 1; k < s->rank; k++) piece *= s->dim[k];
     char *to = d->state + s->offset;
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t r = 0; r < d->rows; r++)
-            memcpy(to + (o * d->rows + r) * piece, of + (o * d->rows + from[r]) * piece, (size_t)piece);
+    for (int64_t r = 0; r < d->rows; r++)
+        copy_there(to + r * piece, of + from[r] * piece, piece, outer, d->rows * piece);
+}
+
+static void copy_state(char *to, const char *from, const Lathe_tensor *s)
+{
+    copy_there(to, from, state_size(s), 1, state_size(s));
 }
 
 static void reorder_history(Decoder *d, const int32_t *from)
@@ -155,7 +159,7 @@ void reorder_rows(Decoder *d, const int32_t *from)
     for (int i = 0; i < d->model->states; i++) {
         const Lathe_tensor *s = &d->model->state[i];
         if (s->fixed || s->rows_axis < 0) continue;
-        memcpy(d->room, d->state + s->offset, (size_t)state_size(s));
+        copy_state(d->room, d->state + s->offset, s);
         copy_rows(d, s, d->room, from);
     }
     reorder_history(d, from);
@@ -186,7 +190,7 @@ void encode_rows(Decoder *d, const Id_list *source, int64_t n, int32_t pad)
     for (int i = 0; d->rows > 1 && i < d->model->states; i++) {
         const Lathe_tensor *s = &d->model->state[i];
         if (!s->fixed) continue;
-        memcpy(to, d->state + s->offset, (size_t)state_size(s));
+        copy_state(to, d->state + s->offset, s);
         to += (state_size(s) + 63) / 64 * 64;
     }
 }

@@ -206,13 +206,14 @@ int draw_command(Trainer *t)
     refuse_settings(t);
     int n = generated(t);
     char *path = weights_path(t);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&memory, t, false, false, entries);
     Drawing *d = open_drawing(t, &memory);
     if (draws_text(d)) set_drawing_tokens(d, vocabulary_of(t, path), "prompt");
     const char **prompt = prompts_of(t, n);
     for (int i = 0; i < n; i++) check_prompt(d, prompt[i]);
     load_saved_weights(t, path, memory.params);
+    device_up(memory.params, flat_bytes(t->model));
     json_t *results = json_array();
     draw_all(t, d, prompt, n, results);
     if (t->json) print_json(results);

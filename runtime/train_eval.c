@@ -182,9 +182,10 @@ int eval_command(Trainer *t)
     char *path = weights_path(t);
     take_own_data(t, path);
     open_data(&d, t, false);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);
     load_saved_weights(t, path, m.params);
+    device_up(m.params, flat_bytes(t->model));
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     if (t->json) {
         json_t *all = scores_json(&s, &d);

@@ -176,11 +176,12 @@ int generate_command(Trainer *t)
     char *path = weights_path(t);
     if (t->model->recipe.pairs) take_own_settings(t, path); /* which tokens begin and end texts */
     s.tokenizer = vocabulary_of(t, path);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&memory, t, false, false, entries);
     s.writer = open_text_writer(t, &memory, s.tokenizer, "prompt");
     s.prompt = find_prompts(&s, &items);
     load_saved_weights(t, path, memory.params);
+    device_up(memory.params, flat_bytes(t->model));
     s.seen = writes_by_rows(s.writer) && !s.lines && !t->json;
     write_texts(s.writer, s.prompt, s.prompts, 0, 0, take_written, s.seen ? see_token : NULL, &s);
     if (t->json) print_json(s.results);

@@ -138,12 +138,14 @@ int grad_command(Trainer *t)
         fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
     if (!t->inputs) fail(EXIT_USAGE, NULL, "grad needs --inputs I.safetensors: %s", input_names(e));
     if (!t->out) fail(EXIT_USAGE, NULL, "grad needs --out G.safetensors: where to write loss, outputs and gradients");
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&m, t, true, false, entries);
     load_weights(t->model, t->weights, m.params);
+    device_up(m.params, flat_bytes(t->model));
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
     run_entry(e, &call);
+    device_down(m.grads, flat_bytes(t->model));
     write_results(t, e, call.out, m.grads);
     if (t->json) printf("{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
     else printf("loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);
@@ -157,7 +159,7 @@ int init_command(Trainer *t)
     static const char *const none[] = {NULL};
     Memory m;
     if (!t->out) fail(EXIT_USAGE, NULL, "init needs --out W.safetensors: where to write the parameters");
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&m, t, false, false, none);
     if (t->weights) load_weights(t->model, t->weights, m.params);
     else init_parameters(t->model, (uint64_t)t->seed, m.params);

@@ -44,43 +44,6 @@ static void catch_signals(void)
     sigaction(SIGTERM, &end, NULL);
 }
 
-/* ------------------------------------------------------------------ a step */
-
-static struct Parts {         /* of the step that runs, as its entry says */
-    double since, seconds[2]; /* seconds: forward, backward */
-    int now;
-} parts;
-
-static void begin_part(int next)
-{
-    double now = seconds_now();
-    parts.seconds[parts.now] += now - parts.since;
-    parts.since = now;
-    parts.now = next;
-}
-
-void forward_part(void) { begin_part(0); }
-void backward_part(void) { begin_part(1); }
-
-Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params, int64_t step)
-{
-    parts = (struct Parts){.since = seconds_now()};
-    run_entry(e, call);
-    forward_part();
-    drop_frozen(o, call->grads);
-    Step s = {
-        output_scalar(e, call->out, "loss"), gradient_norm(o, call->grads), rate_at(&t->recipe, step), 0, 0, 0, 0};
-    LAP(LAP_NORM);
-    wait_until_copied(t->saver);
-    Pace pace = pace_at(&t->recipe, step, s.norm);
-    if (isfinite(s.loss) && isfinite(s.norm)) optimizer_step(o, params, call->grads, step, &pace);
-    LAP(LAP_UPDATE);
-    s.forward = parts.seconds[0];
-    s.backward = parts.seconds[1];
-    s.update = seconds_now() - parts.since;
-    return s;
-}
-
 /* ------------------------------------------------------------------ a run */
 
 typedef struct Training {
@@ -101,6 +64,8 @@ typedef struct Training {
     State from;       /* of the checkpoint resumed from */
     char *checkpoint;
 } Training;
+
+static void finish_steps(Training *r);
 
 /* Before anything is read: the checkpoint says with which settings and data the run goes on. */
 static void find_start(Training *r)
@@ -165,6 +130,16 @@ static void check_steps(const Training *r)
              (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);
 }
 
+/* To a device, where the moments and states of a new run are zero. */
+static void give_arrays(const Training *r)
+{
+    const Lathe_model *m = r->t->model;
+    device_up(r->memory.params, flat_bytes(m));
+    if (r->t->resume) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
+    if (r->t->resume) device_up(r->memory.state, m->state_bytes);
+    ready_optimizer(&r->optimizer, &r->memory);
+}
+
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
@@ -174,6 +149,7 @@ static void fill_arrays(Training *r)
     else if (t->weights) load_saved_weights(t, t->weights, params);
     else init_parameters(t->model, (uint64_t)t->seed, params);
     advise(NULL);
+    give_arrays(r);
     if (t->resume) compare_origin(t, &r->data, &r->from);
 }
 
@@ -240,7 +216,7 @@ static void prepare_training(Training *r, Trainer *t)
     settle_steps(r);
     check_steps(r);
     settle_evaluation(r);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
     open_texts(r);
@@ -293,6 +269,7 @@ static void report_save(Training *r)
 
 static void save_run(Training *r)
 {
+    finish_steps(r);
     double from = seconds_now();
     if (end_save(r->saver, true)) report_save(r);
     save_wanted = 0;
@@ -344,6 +321,7 @@ static void report_samples(Training *r)
 /* True where it is the best so far. */
 static bool evaluate_run(Training *r)
 {
+    finish_steps(r);
     const Lathe_recipe *recipe = &r->t->recipe;
     bool late = saved_step(r->saver) == r->at.step;
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
@@ -378,7 +356,7 @@ static void tell_patience(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
-/* The parameters are still those before the step (take_step); they are kept apart from the run's own, for replay. */
+/* The parameters are still those before the step (begin_step); they are kept apart from the run's own, for replay. */
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
     if (end_save(r->saver, true)) report_save(r);
@@ -391,6 +369,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
          "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
+    device_down(r->memory.params, flat_bytes(r->t->model));
     save_weights(r->t->model, before, r->memory.params);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
          replay_words(r->t, &r->data, before, step + 1));
@@ -405,6 +384,7 @@ static void count_epoch(Training *r, Step s)
     bool told = false;
     r->at.epoch_steps++;
     r->at.epoch_loss += s.loss;
+    if (s.number + 1 < r->at.step) return; /* it is about a later one */
     while (mixture_epoch(r->data.epochs->rows, &source, &sum)) told |= report_epoch(&r->report, &r->at, source, &sum);
     if (!told) return;
     start_next_epoch(&r->report, r->at.step);
@@ -413,7 +393,21 @@ static void count_epoch(Training *r, Step s)
     r->at.epoch_loss = 0;
 }
 
-/* False: there is no data for it. */
+static void finish_step(Training *r)
+{
+    Step s = end_step();
+    if (!isfinite(s.loss) || !isfinite(s.norm)) diverged(r, s.number, s);
+    report_step(&r->report, s.number + 1, s);
+    if (r->data.epochs) count_epoch(r, s);
+}
+
+/* What is not steps wants all of them done: the numbers that they have shown, and the parameters. */
+static void finish_steps(Training *r)
+{
+    while (steps_begun()) finish_step(r);
+}
+
+/* False: there is no data for it.  at.step counts steps that were begun; on a device the last is under way. */
 static bool one_step(Training *r)
 {
     int64_t step = r->at.step;
@@ -421,13 +415,10 @@ static bool one_step(Training *r)
     Lathe_call call = call_of(&r->memory, r->entry);
     if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
     set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
-    double data = seconds_now() - from;
-    Step s = take_step(r->t, r->entry, &call, &r->optimizer, r->memory.params, step);
-    s.data = data;
-    if (!isfinite(s.loss) || !isfinite(s.norm)) diverged(r, step, s);
+    begin_step(r->t, r->entry, &call, &r->optimizer, r->memory.params, step, seconds_now() - from);
     r->at.step++;
-    report_step(&r->report, r->at.step, s);
-    if (r->data.epochs) count_epoch(r, s);
+    while (step_is_due()) finish_step(r);
+    if (r->data.epochs && mixture_epoch_ended(r->data.epochs->rows)) finish_steps(r);
     return true;
 }
 
@@ -470,6 +461,7 @@ static void all_steps(Training *r)
         if (r->at.step == r->t->recipe.steps || interrupted) break;
         evaluate_and_save(r);
     }
+    finish_steps(r);
 }
 
 static void print_result(const Training *r)

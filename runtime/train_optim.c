@@ -73,11 +73,17 @@ static void join_segments(Optimizer *o)
     }
 }
 
-static void make_segments(Optimizer *o, const Lathe_model *m)
+int64_t optimizer_runs(const Lathe_model *m)
 {
     int64_t runs = 0;
     for (const Lathe_param *p = m->param; p < m->param + m->params; p++)
-        if (copy_elements(p) > 0) runs += copies_of_parameter(p) * copy_elements(p) / contiguous_elements(p);
+        runs += lathe_runs(p->rank, p->loops, p->dim, p->stride);
+    return runs;
+}
+
+static void make_segments(Optimizer *o, const Lathe_model *m)
+{
+    int64_t runs = optimizer_runs(m);
     o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
     for (int i = 0; i < m->params; i++)
         if (copy_elements(&m->param[i]) > 0) add_runs(o, m, &m->param[i]);
@@ -120,7 +126,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
         o->moment_name[k] = r->optimizer == LATHE_SGD ? velocity[k] : means[k];
     }
-    if (o->moments) clear_memory(memory, (int64_t)optimizer_bytes(m, r));
+    if (o->moments && !m->device) clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* there it is zero */
     make_segments(o, m);
     o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
 }

@@ -244,7 +244,7 @@ int profile_command(Trainer *t)
     Optimizer o;
     check_memory(t);
     p.step = must_alloc(sizeof *p.step * (size_t)p.steps);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     p.copy_rate = copy_rate(t->model->planned_bytes);
     p.product_rate = product_rate(t->model->real, NULL, 0);
     take_memory(&m, t, true, true, entries);

@@ -363,12 +363,16 @@ static void start_replay(Replay *r, Trainer *t)
     static const char *const entries[] = {"train", NULL};
     r->t = t;
     r->e = need_entry(t->model, "train");
+    if (t->model->device)
+        fail(EXIT_USAGE, NULL,
+             "replay runs on the processor alone: build it there, with --target cpu (`lathe replay %s`)",
+             t->model->rebuild ? t->model->rebuild : "MODEL.lua");
     need_instruments(t, r->e);
     check_memory(t);
     find_start(r);
     open_data(&r->data, t, true);
     check_carried(r);
-    rt_init_gemm(t->threads ? t->threads : omp_get_max_threads());
+    use_threads(t);
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
     if (r->data.epochs) start_epochs(r->data.epochs, r->checkpoint ? &r->from : NULL);

@@ -348,6 +348,7 @@ void report_step(Report *r, int64_t done, Step s)
     r->spent.forward += s.forward;
     r->spent.backward += s.backward;
     r->spent.update += s.update;
+    r->spent.there += s.there;
     r->last_step = now;
     write_metrics(r, done, s, now);
     show_progress(r, done, s, now);
@@ -399,8 +400,17 @@ void report_sample(Report *r, int64_t done, const json_t *sample)
 
 static Spent spent_since(const Spent *now, const Spent *then)
 {
-    return (Spent){now->data - then->data,     now->forward - then->forward,       now->backward - then->backward,
-                   now->update - then->update, now->evaluation - then->evaluation, now->saving - then->saving};
+    return (Spent){now->data - then->data,     now->forward - then->forward, now->backward - then->backward,
+                   now->update - then->update, now->there - then->there,     now->evaluation - then->evaluation,
+                   now->saving - then->saving};
+}
+
+/* "forward 30.1 %, backward 60.2 %, update 2.0 %" */
+static char *parts_text(const Spent *s, double percent)
+{
+    if (on_device()) return text_of("steps on the GPU %.1f %%", s->there * percent);
+    return text_of("forward %.1f %%, backward %.1f %%, update %.1f %%", s->forward * percent, s->backward * percent,
+                   s->update * percent);
 }
 
 /* A small source of a mixture may end an epoch every other step: so many of its epochs that they took a hundred steps.
@@ -429,31 +439,31 @@ bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *su
 {
     if (!is_told(r, source, sum)) return false;
     const char *path = r->data->epochs->n > 1 ? r->data->epochs->source[source].path : NULL;
-    char *member = source_member(path);
+    char *member = source_member(path), *parts;
     double now = seconds_now(), took = now - r->epoch.started, loss = p->epoch_loss / (double)p->epoch_steps;
     Spent s = spent_since(&r->spent, &r->epoch.spent);
     int64_t places = sum->rows * r->data->seq, number = sum->epoch + 1;
     double rows = (double)((p->step - r->epoch.step) * r->items_per_step) / took;
     double units = (double)(r->units - r->epoch.units) / took, percent = 100 / took;
+    parts = parts_text(&s, percent);
     put_line(
         r,
         text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld%s,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
                 "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f,\"tok_s\":%.6g,\"sequences_s\":%.6g,"
-                "\"seconds\":{\"data\":%.4f,\"forward\":%.4f,\"backward\":%.4f,\"update\":%.4f,\"evaluation\":%.4f,"
+                "\"seconds\":{\"data\":%.4f,\"forward\":%.4f,\"backward\":%.4f,\"update\":%.4f,%s\"evaluation\":%.4f,"
                 "\"saving\":%.4f}}\n",
                 (long long)p->step, (long long)number, member, loss, (long long)sum->documents, (long long)sum->tokens,
                 (long long)sum->rows, (long long)sum->predicted, now - r->started, units, rows, s.data, s.forward,
-                s.backward, s.update, s.evaluation, s.saving));
+                s.backward, s.update, on_device() ? text_of("\"gpu\":%.4f,", s.there) : "", s.evaluation, s.saving));
     report_text(
         r,
         "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of places do not count) | %s tok/s, %s "
-        "sequences/s | data %.1f %%, forward %.1f %%, backward %.1f %%, update %.1f %%, evaluation %.1f %%, saving "
-        "%.1f %%",
+        "sequences/s | data %.1f %%, %s, evaluation %.1f %%, saving %.1f %%",
         (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
         grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
         places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
-        s.data * percent, s.forward * percent, s.backward * percent, s.update * percent, s.evaluation * percent,
-        s.saving * percent);
+        s.data * percent, parts, s.evaluation * percent, s.saving * percent);
+    free(parts);
     show_pairs(r, text_of("epoch %lld | ", (long long)number), &sum->pairs);
     free(member);
     return true;

@@ -6,6 +6,7 @@
 #include "lathe_model.h"
 #include "rt_internal.h"
 #include "stream.h"
+#include "train_device.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -65,7 +66,8 @@ void hand_failure(int code, char *text); /* returns where the thread does not ca
 
 /* ------------------------------------------------------------------ rt_ids.c */
 
-void run_entry(const Lathe_entry *e, const Lathe_call *call); /* ends the program where an id was out of range */
+bool take_bad_id(Bad_id *bad); /* whether kernels met one on this processor */
+_Noreturn void refuse_id(const Lathe_entry *e, const Bad_id *bad);
 
 /* ------------------------------------------------------------------ rt_hash.c: checksums */
 
@@ -181,6 +183,7 @@ typedef struct Memory {
     int64_t bytes;
     void *params, *grads, *moments, *state; /* NULL where the command has no use for them */
     char *carried;                          /* room for a copy of what train carries (train_carry.c); likewise */
+    void *step;                             /* of a device: what a step needs beside the arrays (cuda_optim.h); else NULL */
     char *call;                             /* inputs, outputs, work of the entry called; shared by all entries */
     char *generation;                       /* beside the states, for those who write texts (train_decode.c, …) */
     int64_t call_bytes, generation_bytes;
@@ -196,6 +199,7 @@ void check_data_memory(const Trainer *t, int64_t bytes); /* the same, the data t
  */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries);
 void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
+int64_t flat_bytes(const Lathe_model *m); /* of parameters, and of gradients */
 int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
 
 const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
@@ -514,20 +518,46 @@ void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, c
 /* Parameters alone, checked where they lie in a checkpoint. */
 void load_saved_weights(const Trainer *t, const char *path, void *flat);
 
-/* ------------------------------------------------------------------ train_loop.c */
+/* ------------------------------------------------------------------ train_device.c: where entries run */
 
-/* Set by SIGINT and SIGTERM while train runs; 0 before. */
-extern volatile int interrupted;
+void use_threads(const Trainer *t);                    /* as many as it says; to be called before memory is taken */
+void open_device(const Memory *m, const Trainer *t);   /* does nothing where the model runs on this processor */
+bool on_device(void);                                  /* what follows does nothing, or what its comment says, where not */
+void device_up(const void *at, int64_t bytes);         /* of the block: the host has changed it */
+void device_down(void *at, int64_t bytes);             /* the host wants to read it */
+/* Where the entries see it: to zero; n pieces, on both sides `apart` from each other. */
+void clear_there(void *at, int64_t bytes);
+void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
+/* Reads what the host has put at call->in, and has its results at call->out when it returns; states, parameters and
+ * gradients stay there.  Ends the program where an id was out of range. */
+void run_entry(const Lathe_entry *e, const Lathe_call *call);
 
 typedef struct Step { /* what one optimizer step has shown */
     double loss, norm, rate;
     /* seconds: waiting for its inputs; the entry; norm of the gradients, clipping and update, a save that must copy first */
     double data, forward, backward, update;
+    double there; /* in place of those three: on a device, by its clock */
+    int64_t number; /* steps before it */
 } Step;
-/* One step on the inputs that lie at call->in: gradients, norm, clipping, update.  Where loss or norm is not finite the
- * parameters are left as they were. */
+
+void ready_optimizer(const Optimizer *o, const Memory *m); /* before the first step */
+/* A step on the inputs that lie at call->in: gradients, norm, clipping, update.  Where loss or norm is not finite it and all
+ * that follow leave the parameters as they were.  begin_step has used the inputs when it returns; end_step gives what
+ * became of the oldest that was begun, and must come where step_is_due. */
+void begin_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
+                int64_t number, double data);
+Step end_step(void);
+int steps_begun(void); /* and not ended */
+bool step_is_due(void);
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
-               int64_t step);
+               int64_t number); /* both */
+/* A device's clock: lap(kernel, seconds) for each kernel of the steps from now on, told by end_step; NULL: no more. */
+void watch_laps(void (*lap)(int kernel, double seconds));
+
+/* ------------------------------------------------------------------ train_loop.c */
+
+/* Set by SIGINT and SIGTERM while train runs; 0 before. */
+extern volatile int interrupted;
 
 typedef struct Trial { /* a run that is ready to begin */
     Trainer *t;
@@ -543,8 +573,6 @@ typedef struct Trial { /* a run that is ready to begin */
 /* train_check.c: what is tried before a run; they return the exit code and write nothing. */
 int overfit(const Trial *c);
 int dry_run(const Trial *c);
-
-enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that take_step() adds to the entry's: see LAP */
 
 /* ------------------------------------------------------------------ train_bench.c, rt_measure.c: timing */
 
@@ -568,7 +596,7 @@ typedef struct Spike { /* what is known of the losses so far */
 double spike_score(Spike *s, double loss); /* and takes the loss in */
 
 typedef struct Spent { /* seconds of a run, or of an epoch */
-    double data, forward, backward, update, evaluation, saving;
+    double data, forward, backward, update, there, evaluation, saving;
 } Spent;
 
 typedef struct Epoch_start { /* or the program's, in the midst of an epoch */

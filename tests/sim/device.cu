@@ -20,8 +20,9 @@ static int failures;
 
 /* ------------------------------------------------------------------ a model of one number a block */
 
+enum { MANY = 2048 }; /* numbers: of what is staged */
 struct Block { /* the host's: parameters, inputs, outputs, work */
-    float params[16], in[16], out[16], work[160];
+    float params[16], in[16], out[16], work[160], more[10 * MANY];
 };
 static Block block;
 
@@ -45,8 +46,9 @@ template <class... P, class... A> static void start(const char *name, void (*ker
 static int enqueued;
 
 /* work = in[0] · params; params += work; out = 2 · … is left to in[1] */
-static void train(const Lathe_call *c, cudaStream_t stream)
+static void train(void *, const Lathe_call *c)
 {
+    cudaStream_t stream = (cudaStream_t)c->stream;
     const float *in = (const float *)c->in;
     enqueued++;
     start("scale: toy.lua:1", scale, stream, (float *)c->work, (const float *)c->params, in);
@@ -54,8 +56,9 @@ static void train(const Lathe_call *c, cudaStream_t stream)
     start("scale: toy.lua:3", scale, stream, (float *)c->out, (const float *)c->params, in + 1);
 }
 
-static void goes_astray(const Lathe_call *c, cudaStream_t stream)
+static void goes_astray(void *, const Lathe_call *c)
 {
+    cudaStream_t stream = (cudaStream_t)c->stream;
     start("scale: toy.lua:1", scale, stream, (float *)c->work, (const float *)c->params, (const float *)c->in);
     start("astray: toy.lua:7 layer.fc", astray, stream, (float *)c->work);
     start("scale: toy.lua:3", scale, stream, (float *)c->work, (const float *)c->params, (const float *)c->in);
@@ -67,15 +70,15 @@ static Gpu_needs needs(void)
     n.command = "train";
     n.host = &block;
     n.bytes = sizeof block;
-    n.workspace = 1000;
-    n.staged = sizeof block.in;
+    n.workspace = 1256;
+    n.staged = MANY * sizeof(float);
     n.capability = 80;
     return n;
 }
 
 static Lathe_call call(void)
 {
-    return {block.params, NULL, block.in, block.out, NULL, (char *)block.work};
+    return {block.params, NULL, block.in, block.out, NULL, (char *)block.work, NULL};
 }
 
 static void opened(void)
@@ -99,11 +102,11 @@ static void closed(void)
 static void test_steps(bool waits)
 {
     double params[16], in = 0;
-    Gpu_entry entry = {train, 0, {}, NULL};
+    Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
     Lathe_call c = call();
     setenv("LATHE_CUDA_CHECK", waits ? "1" : "0", 1);
     opened();
-    EXPECT(sim_allocated() == sizeof block + 1000 + 256, "%zu bytes were taken", sim_allocated());
+    EXPECT(sim_allocated() == sizeof block + 1256, "%zu bytes were taken", sim_allocated());
     EXPECT((uintptr_t)gpu_workspace() % 256 == 0, "the workspace is not aligned");
     EXPECT((char *)gpu_place(block.out) - (char *)gpu_place(block.params) == (char *)block.out - (char *)block.params, "places");
     for (int i = 0; i < 16; i++) params[i] = block.params[i] = (float)(i - 3);
@@ -135,24 +138,63 @@ static void test_steps(bool waits)
 }
 
 /* More copies than there are pinned buffers, none of them waited for, each from where the host writes again at once. */
-static void test_many_copies(void)
+static void test_many_copies(int n)
 {
     setenv("LATHE_CUDA_CHECK", "0", 1);
     opened();
     for (int i = 0; i < 10; i++) {
-        block.work[16 * i] = (float)(i + 1);
-        gpu_up(block.work + 16 * i, sizeof block.in);
-        block.work[16 * i] = -1;
+        float *at = block.more + n * i;
+        for (int k = 0; k < n; k++) at[k] = (float)(i * n + k + 1);
+        gpu_up(at, n * (int64_t)sizeof *at);
+        for (int k = 0; k < n; k++) at[k] = -1;
     }
-    gpu_down(block.work, sizeof block.work);
-    for (int i = 0; i < 10; i++) EXPECT(block.work[16 * i] == (float)(i + 1), "copy %d is %g", i, block.work[16 * i]);
+    gpu_down(block.more, 10 * n * (int64_t)sizeof *block.more);
+    for (int i = 0; i < 10 * n; i++) EXPECT(block.more[i] == (float)(i + 1), "number %d is %g", i, block.more[i]);
+    closed();
+}
+
+/* Rows that change places there, and what is cleared; only that. */
+static void test_there(void)
+{
+    static const float expected[] = {0, 3, 1, 4, 0, 6, 7, 8};
+    opened();
+    for (int i = 0; i < 8; i++) block.work[i] = (float)(i + 1);
+    gpu_up(block.work, sizeof block.work);
+    gpu_copy(block.work + 1, block.work + 2, sizeof(float), 1, sizeof(float));
+    gpu_copy(block.work + 2, block.work, sizeof(float), 1, sizeof(float));
+    gpu_clear(block.work, sizeof(float));
+    gpu_clear(block.work + 4, sizeof(float));
+    for (int i = 0; i < 8; i++) block.work[i] = -1;
+    gpu_down(block.work, 8 * sizeof(float));
+    for (int i = 0; i < 8; i++) EXPECT(block.work[i] == expected[i], "%g, not %g", block.work[i], expected[i]);
+    for (int i = 0; i < 8; i++) block.work[i] = (float)i;
+    gpu_up(block.work, sizeof block.work);
+    gpu_copy(block.work + 16, block.work + 1, 2 * sizeof(float), 2, 4 * sizeof(float)); /* of two rows of four the middle */
+    gpu_down(block.work + 16, 8 * sizeof(float));
+    EXPECT(block.work[16] == 1 && block.work[17] == 2 && block.work[20] == 5 && block.work[21] == 6, "pieces");
+    closed();
+}
+
+/* Results that are read while what follows is under way. */
+static void test_sent(void)
+{
+    double seconds = -1;
+    opened();
+    for (int step = 0; step < 5; step++) {
+        block.in[0] = (float)step;
+        gpu_begin(step % 2);
+        gpu_up(block.in, sizeof block.in);
+        gpu_send(step % 2, gpu_place(block.in), sizeof(float));
+        float got = step ? *(const float *)gpu_sent((step - 1) % 2, &seconds) : -1;
+        EXPECT(got == (float)(step - 1) && (!step || seconds > 0), "step %d: %g after %g s", step, got, seconds);
+    }
     closed();
 }
 
 /* Other pointers make another graph. */
 static void test_another_call(void)
 {
-    Gpu_entry entry = {train, 0, {}, NULL};
+    Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
     Lathe_call c = call(), other = call();
     other.work = (char *)(block.work + 64);
     setenv("LATHE_CUDA_CHECK", "0", 1); /* graphs */
@@ -181,7 +223,7 @@ static void failure_has(const char *word)
 static void test_failures(void)
 {
     Lathe_call c = call();
-    Gpu_entry stray = {goes_astray, 0, {}, NULL};
+    Gpu_entry stray = {goes_astray, NULL, false, 0, {}, NULL};
     setenv("LATHE_CUDA_CHECK", "1", 1);
     opened();
     gpu_run(&stray, &c);
@@ -191,14 +233,14 @@ static void test_failures(void)
     closed();
 
     setenv("LATHE_CUDA_CHECK", "0", 1); /* found out later: by whoever waits */
-    stray = {goes_astray, 0, {}, NULL};
+    stray = {goes_astray, NULL, false, 0, {}, NULL};
     opened();
     gpu_run(&stray, &c);
     gpu_wait();
     failure_has("an illegal memory access");
     closed();
 
-    Gpu_entry entry = {train, 0, {}, NULL};
+    Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
     opened();
     sim_device.no_image = true;
     gpu_run(&entry, &c);
@@ -212,7 +254,7 @@ static void test_failures(void)
     closed();
     for (int down = 0; down < 2; down++) { /* it begins in the block */
         opened();
-        (down ? gpu_down(block.work + 156, 20) : gpu_up(block.work + 156, 20));
+        (down ? gpu_down(block.more + 10 * MANY - 4, 20) : gpu_up(block.more + 10 * MANY - 4, 20));
         failure_has("outside of the block");
         closed();
     }
@@ -237,8 +279,8 @@ static void test_refusals(void)
     d = usual, d.driver = 0, refused("there is none here (CUDA: CUDA driver version is insufficient", d);
     d = usual, d.driver = 12040, refused("the driver here is for CUDA 12.4, and this trainer was built with CUDA 13.0", d);
     d = usual, d.major = 7, d.minor = 5, refused("Simulated GPU, has compute capability 7.5, and this trainer's kernels are for 8.0", d);
-    d = usual, d.memory = sizeof block + 1000, refused("train needs 2088 bytes of the GPU's memory (0.0 GB: 832 planned, 1256 for", d);
-    d = usual, d.memory = sizeof block + 1000 + 256;
+    d = usual, d.memory = sizeof block + 1000, refused("train needs 84008 bytes of the GPU's memory (0.0 GB: 82752 planned, 1256 for", d);
+    d = usual, d.memory = sizeof block + 1256;
     sim_device = d;
     Gpu_needs n = needs();
     const char *refusal = gpu_open(&n);
@@ -253,7 +295,10 @@ int main(void)
         sim_order((Sim_order)order, 5);
         test_steps(false);
         test_steps(true);
-        test_many_copies();
+        test_many_copies(16);
+        test_many_copies(MANY);
+        test_there();
+        test_sent();
         test_another_call();
     }
     test_failures();

@@ -13,10 +13,11 @@ mutant() { # FROM TO
     sh tests/sim/compile program "$TMP" "$TMP/cuda_device.cu"
     ! timeout 60 "$TMP/program" >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
 }
-mutant 'memcpy(s->at, host, (size_t)bytes);' 's->at = (char *)host;'
+mutant 'cudaEventRecord(s->done, gpu.stream)' 'cudaSuccess'
 mutant 'failed("a copy to the GPU", cudaEventSynchronize(s->done));' ''
-mutant 'if (e->calls++ == 0 || gpu.waits)' 'if (e->calls++ < 0)'
+mutant 'if (e->calls++ == 0 || gpu.waits' 'if (e->calls++ < 0'
 mutant 'if (e->calls && memcmp' 'if (false && memcmp'
+mutant 'cudaEventSynchronize(r->end)' 'cudaSuccess'
 if command -v nvcc >/dev/null; then
     nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda_device.cu -o "$TMP/nvcc.o"
     echo "note: nvcc compiles cuda_device.cu"

@@ -96,7 +96,7 @@ template <class Real> struct Gpu { /* its arrays there */
         grads = there<Real>(a.grads.data(), FLAT * sizeof(Real));
         moments = there<Real>(a.moments.data(), 2 * FLAT * sizeof(Real));
         loss = there<float>(&three, sizeof three);
-        step.resize((size_t)gpu_step_bytes(FLAT, o->segments));
+        step.resize((size_t)lathe_step_bytes(FLAT, o->segments));
         Optimizer device = *o;
         for (int k = 0; k < o->moments; k++) device.moment[k] = moments + k * FLAT;
         step_there = there<char>(step.data(), step.size());
@@ -115,7 +115,7 @@ template <class Real> struct Gpu { /* its arrays there */
         cudaMemcpy(grads, a.grads.data(), FLAT * sizeof(Real), cudaMemcpyHostToDevice);
         cudaMemcpy(step_there + offsetof(Gpu_step, rates), &rates, sizeof rates, cudaMemcpyHostToDevice);
         cudaMemcpy(step_there + offsetof(Gpu_step, clip), &clip, sizeof clip, cudaMemcpyHostToDevice);
-        gpu_optimize(&g, params, grads, loss, LATHE_F32, stream);
+        gpu_optimize(&g, params, grads, loss, LATHE_F32, NULL, stream);
         cudaStreamSynchronize(stream);
         cudaMemcpy(&s, step_there, sizeof s, cudaMemcpyDeviceToHost);
         return s;

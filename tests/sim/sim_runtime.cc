@@ -382,6 +382,19 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     return error;
 }
 
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t s)
+{
+    if (kind != cudaMemcpyDeviceToDevice || width > to_pitch || width > from_pitch)
+        return sim_refuse(cudaErrorInvalidValue, "cudaMemcpy2DAsync: not between places of the device, or rows that overlap");
+    return sim_enqueue(s, "cudaMemcpy2DAsync", [=] {
+        cudaError_t error = cudaSuccess;
+        for (size_t i = 0; i < height && error == cudaSuccess; i++)
+            error = sim_copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width, kind);
+        return error;
+    });
+}
+
 cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t s)
 {
     return sim_enqueue(s, "cudaMemsetAsync", [=] { return sim_set(at, value, bytes); });

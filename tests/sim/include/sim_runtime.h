@@ -74,6 +74,8 @@ cudaError_t cudaFreeHost(void *at);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void *at, int value, size_t bytes);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream);

@@ -1,0 +1,226 @@
+/* cuda_trainer.cu: a trainer's device (train_device.h) by CUDA: memory, entries, steps as one graph each, laps. */
+#include "cuda_device.h"
+#include "cuda_gemm.h"
+#include "cuda_ids.h"
+#include "cuda_optim.h"
+#include "lathe_cuda.cuh"
+#include "train_device.h"
+
+enum { CAPABILITY = 80, MOST_ENTRIES = 16, LAG = 1 };
+
+void (*cuda_lap)(int kernel, cudaStream_t stream);
+
+static struct {
+    const Lathe_model *model;
+    const Lathe_entry *now;             /* the entry that is put into the stream */
+    Gpu_entry entry[MOST_ENTRIES], step;
+    Gpu_optimizer optimizer;
+    Gpu_step *given;                    /* in the host's block */
+    int64_t begun, ended;
+    char remark[1024];
+} trainer;
+
+/* ------------------------------------------------------------------ laps */
+
+static struct { /* of the step that runs: an event behind each of its kernels */
+    void (*lap)(int kernel, double seconds);
+    cudaEvent_t *event;                 /* [room]; the first: where the step begins */
+    int *kernel;
+    int n, room;
+} laps;
+
+static const char *kernel_text(const Lathe_entry *e, int lap)
+{
+    static char text[400];
+    for (int i = 0; e && i < e->kernels; i++) {
+        const Lathe_kernel *k = &e->kernel[i];
+        if (k->lap != lap) continue;
+        snprintf(text, sizeof text, "%s: %s%s%s", k->name, k->where, *k->path ? " " : "", k->path);
+        return text;
+    }
+    if (lap == LAP_NORM || lap == LAP_UPDATE) return "the optimizer's step";
+    snprintf(text, sizeof text, "kernel %d of entry %s", lap, e ? e->name : "");
+    return text;
+}
+
+static void mark_lap(int kernel)
+{
+    if (laps.n == laps.room) {
+        int room = 2 * laps.room + 64;
+        laps.event = (cudaEvent_t *)realloc(laps.event, sizeof *laps.event * (size_t)room);
+        laps.kernel = (int *)realloc(laps.kernel, sizeof *laps.kernel * (size_t)room);
+        if (!laps.event || !laps.kernel) abort();
+        for (; laps.room < room; laps.room++) (void)cudaEventCreate(&laps.event[laps.room]);
+    }
+    laps.kernel[laps.n] = kernel;
+    (void)cudaEventRecord(laps.event[laps.n++], gpu_stream());
+}
+
+/* Each kernel of an entry, once it is launched. */
+static void lap_ended(int kernel, cudaStream_t)
+{
+    if (gpu_in_trouble()) gpu_launched(kernel_text(trainer.now, kernel));
+    if (laps.lap && laps.n) mark_lap(kernel);
+}
+
+static void tell_laps(void)
+{
+    for (int i = 1; i < laps.n && laps.lap; i++) {
+        float ms = 0;
+        (void)cudaEventElapsedTime(&ms, laps.event[i - 1], laps.event[i]);
+        laps.lap(laps.kernel[i], 1e-3 * ms);
+    }
+    laps.n = 0;
+}
+
+static void watch(void (*lap)(int kernel, double seconds))
+{
+    laps.lap = lap;
+    trainer.step.by_itself = lap != NULL;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Before anything is in the block; what lies there afterwards is zero again. */
+static void tune(const Device_needs *n)
+{
+    Cuda_gemm *const *products;
+    Gemm_tuning tuning;
+    int count = cuda_products(&products);
+    const char *wish = getenv("LATHE_CUDA_TUNE");
+    if (count == 0 || (wish && strcmp(wish, "off") == 0)) return;
+    cuda_gemm_tune(products, count, gpu_place(n->block), (size_t)n->bytes, n->products, gpu_stream(), &tuning);
+    gpu_clear(n->block, n->bytes);
+    snprintf(trainer.remark, sizeof trainer.remark, "%s", tuning.remark);
+}
+
+static void enqueue_entry(void *with, const Lathe_call *device)
+{
+    trainer.now = (const Lathe_entry *)with;
+    trainer.now->run(device);
+}
+
+static const char *open_gpu(const Device_needs *n, const char **remark)
+{
+    int64_t workspace = 0;
+    for (int i = 0; i < n->model->categories; i++)
+        if (strcmp(n->model->plan[i].category, "workspace") == 0) workspace = n->model->plan[i].bytes;
+    const char *refusal = NULL;
+    Gpu_needs needs = {};
+    needs.command = n->command, needs.host = n->block, needs.bytes = n->bytes;
+    needs.workspace = workspace, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
+    trainer.model = n->model;
+    trainer.remark[0] = 0;
+    if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
+    refusal = gpu_open(&needs);
+    if (refusal) return refusal;
+    for (int i = 0; i < n->model->entries; i++) {
+        trainer.entry[i] = {};
+        trainer.entry[i].enqueue = enqueue_entry;
+        trainer.entry[i].with = (void *)&n->model->entry[i];
+    }
+    cuda_lap = lap_ended;
+    if (workspace && cuda_gemm_start(gpu_workspace(), (size_t)(workspace - LATHE_GPU_ALIGN))) tune(n);
+    *remark = trainer.remark[0] ? trainer.remark : NULL;
+    return NULL;
+}
+
+static void close_gpu(void)
+{
+    for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
+    gpu_forget(&trainer.step);
+    cuda_gemm_stop();
+    gpu_close();
+}
+
+static const char *failure(void) { return gpu_failure() ? gpu_failure() : cuda_gemm_failure(); }
+
+/* ------------------------------------------------------------------ entries */
+
+static void tell_bad_id(const Cuda_bad_id *from, Bad_id *to)
+{
+    snprintf(to->place, sizeof to->place, "%s", from->place);
+    snprintf(to->what, sizeof to->what, "%s", from->what);
+    to->id = (int)(INT32_MAX - (int64_t)from->over);
+    to->below = from->below;
+    to->data = from->data != 0;
+}
+
+static void send_bad_id(int room) { gpu_send(room, cuda_bad_id(), sizeof(Cuda_bad_id)); }
+static_assert(sizeof(Cuda_bad_id) <= LATHE_GPU_SENT, "a room holds it");
+
+static bool take_bad_id(int room, Bad_id *to)
+{
+    const Cuda_bad_id *bad = (const Cuda_bad_id *)gpu_sent(room, NULL);
+    if (gpu_failure() || !bad->check) return false;
+    tell_bad_id(bad, to);
+    return true;
+}
+
+static bool run(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad)
+{
+    gpu_up(call->in, e->in_bytes);
+    gpu_run(&trainer.entry[e - trainer.model->entry], call);
+    send_bad_id(0);
+    gpu_down(call->out, e->out_bytes);
+    return !take_bad_id(0, bad);
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static const Lathe_tensor *loss_of(const Lathe_entry *e)
+{
+    for (int i = 0; i < e->outputs; i++)
+        if (strcmp(e->output[i].name, "loss") == 0) return &e->output[i];
+    return NULL;
+}
+
+static void enqueue_step(void *with, const Lathe_call *device)
+{
+    const Lathe_entry *e = (const Lathe_entry *)with;
+    const Lathe_tensor *loss = loss_of(e);
+    enqueue_entry(with, device);
+    gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, (const char *)device->out + loss->offset, loss->dtype,
+                 (const Cuda_bad_id *)cuda_bad_id(), (cudaStream_t)device->stream);
+}
+
+static void set_optimizer(const Optimizer *o, void *step)
+{
+    Optimizer device = *o;
+    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(o->moment[k]);
+    trainer.given = (Gpu_step *)step;
+    trainer.optimizer = gpu_optimizer(&device, trainer.given, gpu_place(step));
+    gpu_up(step, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
+}
+
+static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip)
+{
+    const int room = (int)(trainer.begun++ % LATHE_GPU_ROOMS);
+    Gpu_step *given = trainer.given;
+    trainer.step.enqueue = enqueue_step;
+    trainer.step.with = (void *)e;
+    given->rates = *rates;
+    given->clip = clip;
+    gpu_up(given, offsetof(Gpu_step, loss));
+    gpu_up(call->in, e->in_bytes);
+    gpu_begin(room);
+    if (laps.lap) mark_lap(0);
+    gpu_run(&trainer.step, call);
+    gpu_send(room, gpu_place(given), sizeof *given);
+}
+
+static bool end_step(Step_result *result, Bad_id *bad)
+{
+    const int room = (int)(trainer.ended++ % LATHE_GPU_ROOMS);
+    double seconds = 0;
+    Gpu_step got = *(const Gpu_step *)gpu_sent(room, &seconds);
+    *result = {got.loss, got.norm, seconds};
+    if (gpu_failure()) return true;
+    tell_laps();
+    if (!got.bad_id) return true;
+    send_bad_id(room);
+    return !take_bad_id(room, bad);
+}
+
+const Lathe_device lathe_cuda = {"GPU",    open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear,
+                                            gpu_copy, run,      LAG,       set_optimizer, begin_step, end_step, watch};

@@ -1,0 +1,67 @@
+/* train_device.h: where a trainer's entries run if not on this processor: what the trainer asks of a device, which has a
+ * picture of the host's block (rt_memory.c), byte for byte.  For C and C++.
+ *
+ * Everything happens in one order, and nothing waits but `down`, `run` and `end_step`.  What goes wrong is kept until
+ * `failure` asks; calls after it do nothing. */
+#ifndef TRAIN_DEVICE_H
+#define TRAIN_DEVICE_H
+
+#include "rt_internal.h"
+
+typedef struct Device_needs {
+    const char *command;                /* for messages: "train" */
+    const Lathe_model *model;
+    void *block;                        /* the host's */
+    int64_t bytes, inputs;              /* of it; of the largest entry's inputs */
+    int64_t most;                       /* --memory-limit; 0: all the device has */
+    const char *products;               /* the file of the products' fastest algorithms; NULL: none */
+} Device_needs;
+
+typedef struct Step_result {
+    double loss, norm, seconds;         /* seconds: of the step on the device, by its own clock */
+} Step_result;
+
+typedef struct Bad_id {                 /* an id out of range: rt_ids.c says what is told of it */
+    char place[200], what[200];
+    int id, below;
+    bool data;
+} Bad_id;
+
+typedef struct Lathe_device {
+    const char *word;                   /* "GPU" */
+    /* Takes the device's memory, all of it zero.  NULL: done; else what to tell the user, and nothing is taken.  remark: what
+     * they should know all the same; NULL: nothing. */
+    const char *(*open)(const Device_needs *needs, const char **remark);
+    void (*close)(void);
+    const char *(*failure)(void);       /* the first; NULL: none */
+
+    /* Bytes of the block: to the device, after which the host may change them; from it; zero there. */
+    void (*up)(const void *at, int64_t bytes);
+    void (*down)(void *at, int64_t bytes);
+    void (*clear)(void *at, int64_t bytes);
+    /* There: n pieces of so many bytes, on both sides `apart` from each other. */
+    void (*copy)(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
+
+    /* An entry: its inputs go up, it runs, its outputs come down.  False: it met an id out of range. */
+    bool (*run)(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad);
+
+    /* Steps: begun in order, ended in order, `lag` of them under way while the host goes on. */
+    int lag;
+    void (*optimizer)(const Optimizer *o, void *step);  /* once, before them; step: its part of the block */
+    /* clip: of the norm; 0: none.  A step whose loss or norm is not finite changes no parameter, nor does one after it. */
+    void (*begin_step)(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip);
+    bool (*end_step)(Step_result *result, Bad_id *bad);
+
+    /* Calls lap(kernel) where a kernel of a step's entry has ended, with the device's clock; NULL: no more. */
+    void (*watch)(void (*lap)(int kernel, double seconds));
+} Lathe_device;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const Lathe_device lathe_cuda; /* cuda_trainer.cu */
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,81 @@
+# trainer.sh: the trainer that `lathe build --target cuda` writes the source of, whole, in the simulator beside the CPU's of the same
+# model: losses of 20 steps, evaluations, what it writes; stopped and resumed to the same bytes; the plan's bytes and no other; what is
+# told of GPUs that will not do.  LATHE_LONG: more models.
+set -eu
+LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
+export LIBRARIES LATHE_CACHE=off LATHE_CUDA_TUNE=off
+sh tests/sim/compile simulator "$TMP" || exit
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+
+head -c 20000 "$DATA/tinyshakespeare.txt" >"$TMP/text.txt"
+awk 'BEGIN {
+    print "source\ttarget"
+    for (i = 0; i < 300; i++) {
+        for (word = ""; length(word) < 3; x = (x * 1103515245 + 12345) % 2147483648) word = word substr("abcdefghijklmnop", int(x / 65536) % 16 + 1, 1)
+        print "say " word "\t" word
+    }
+}' >"$TMP/pairs.tsv"
+
+# same A B BOUND: metrics, line by line; whose losses and norms differ by BOUND of themselves at most
+same() {
+    awk -v bound="$3" '
+        function number(key,   at) { at = match($0, "\"" key "\":[-0-9.e]+"); return at ? substr($0, at + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }
+        { split_of = $0; sub(/.*"split":"/, "", split_of); sub(/".*/, "", split_of); line = number("step") " " split_of }
+        FNR == NR { loss[line] = number("loss"); norm[line] = number("grad_norm"); lines++; next }
+        { if (!(line in loss)) { print line " is not in the other"; exit 1 }
+          found++
+          off = loss[line] - number("loss"); if (off < 0) off = -off
+          if (off > bound * loss[line]) { print line ": loss " loss[line] ", " number("loss"); bad = 1 }
+          off = norm[line] - number("grad_norm"); if (off < 0) off = -off
+          if (off > 10 * bound * norm[line]) { print line ": norm " norm[line] ", " number("grad_norm"); bad = 1 } }
+        END { exit bad || found != lines || lines < 3 }' "$1/metrics.jsonl" "$2/metrics.jsonl" >"$TMP/said" || tell "$1 and $2: not the same training"
+}
+
+# both NAME MODEL OPTIONS…: its trainers $cpu, $gpu
+both() {
+    name=$1 cpu=$TMP/$1-cpu/trainer gpu=$TMP/$1/trainer
+    shift
+    must "$LATHE" build "$@" -o "$TMP/$name-cpu"
+    must "$LATHE" build "$@" --target cuda -o "$TMP/$name"
+    must sh tests/sim/compile trainer "$TMP" "$TMP/$name"
+}
+
+# trained OPTIONS…: 20 steps of both, and of the GPU's in two pieces, to the same bytes
+trained() {
+    must "$cpu" train "$@" --steps 20 --out "$TMP/$name.a"
+    SIM_TAKEN=1 must "$gpu" train "$@" --steps 20 --out "$TMP/$name.b"
+    planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/$name/plan.txt" | tr -d ,)
+    grep -q "^sim: $planned bytes are taken" "$TMP/said" || tell "$name: not the $planned bytes of the plan"
+    same "$TMP/$name.a" "$TMP/$name.b" 1e-4
+    must "$gpu" train "$@" --steps 7 --set schedule_steps=20 --out "$TMP/$name.c"
+    must "$gpu" train "$@" --steps 20 --resume --out "$TMP/$name.c"
+    for file in "$TMP/$name.b/checkpoints/step-20"/*.safetensors; do
+        cmp "$file" "$TMP/$name.c/checkpoints/step-20/${file##*/}" || tell "$name: resumed to other bytes"
+    done
+    echo "note: $name trains"
+}
+
+# agree COMMAND OPTIONS…: both say the same of the weights that the GPU's has made
+agree() {
+    must "$cpu" "$@"
+    cp "$TMP/said" "$TMP/expected"
+    must "$gpu" "$@"
+    cmp "$TMP/expected" "$TMP/said" || { cat "$TMP/expected"; tell "$name: not what the CPU's says: $*"; }
+}
+
+# refused CODE WORDS OPTIONS…: of the GPU's trainer
+refused() {
+    code=$1 words=$2 found=0
+    shift 2
+    timeout 60 "$gpu" "$@" >"$TMP/said" 2>&1 || found=$?
+    [ "$found" = "$code" ] || tell "$name: exit code $found, not $code: $*"
+    grep -q -- "$words" "$TMP/said" || tell "$name: not \"$words\": $*"
+}
+
+both gpt models/gpt.lua --set layers=2 --set width=16 --set heads=2 --set seq=8 --set batch=2 --set accumulate=2 --set dropout=0.1
+text="--data $TMP/text.txt"
+# shellcheck disable=SC2086
+trained $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --set warmup=5
+agree generate --out "$TMP/gpt.b" --prompt "To be" --set sample_tokens=12 --set temperature=0
+agree eval --out "$TMP/gpt.b" --set eval_rows=7
