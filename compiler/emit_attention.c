@@ -26,6 +26,9 @@ static const Operand *writes(const Kernel *k, int which)
 
 static const char *pointer(const Operand *o) { return o ? flat_pointer(o->view) : "NULL"; }
 
+/* What CUDA's kernels are made for; arrays in 16 bits are another type in the text. */
+static const char *kernel_type(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
+
 /* One integer, as the entry writes it. */
 static const char *integer(const Kernel *k, const Node *n)
 {
@@ -162,8 +165,10 @@ static const char *mask_fields(const Kernel *k, const Attention *a)
 static void say_pointers(Text *t, const Kernel *k, const Attention *a, int results)
 {
     const Node *in[] = {a->q, a->k, a->v, a->o, a->lse, a->d_o};
-    for (int i = 0; i < results; i++) say(t, "%s, ", pointer(writes(k, i)));
-    for (int i = 0; i < (k->node->op == OP_attention_back ? 6 : 3); i++) say(t, "%s, ", pointer(reads(k, in[i])));
+    const char *any = is_stored(k->node->dtype) ? options.target->untyped : "";
+    for (int i = 0; i < results; i++) say(t, "%s%s, ", any, pointer(writes(k, i)));
+    for (int i = 0; i < (k->node->op == OP_attention_back ? 6 : 3); i++)
+        say(t, "%s%s, ", any, pointer(reads(k, in[i])));
 }
 
 char *attention_call(const Kernel *k)
@@ -189,7 +194,7 @@ char *cuda_attention_call(const Kernel *k)
     int64_t width = max64(a.q->shape.dim[rank - 1], a.v->shape.dim[rank - 1]);
     const char *fields = mask_fields(k, &a);
     Text t = {0};
-    say(&t, "launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", c_type(k->node->dtype),
+    say(&t, "launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", kernel_type(k->node->dtype),
         (long long)round_up(width, WIDTHS), a.flags & DROPOUT ? "true" : "false");
     say_pointers(&t, k, &a, 3);
     say(&t, "%s, {%s});", description(k, &a, back), fields ? fields : "");

@@ -94,7 +94,9 @@ static const char *adds(const struct Gemm *g)
 char *product_call(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
-    const char *type = type_suffix(g->c.node->dtype), *plain = plain_product(g);
+    DType in = g->a.node->dtype, out = g->c.node->dtype;
+    const char *type = in == out ? type_suffix(out) : format("%s_%s", type_suffix(in), type_suffix(out));
+    const char *plain = plain_product(g);
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     if (plain)
         return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", plain,
@@ -118,6 +120,16 @@ char *pack_call(const Kernel *k)
 
 /* ------------------------------------------------------------------ CUDA */
 
+static const char *numbers_of(DType in, DType out)
+{
+    switch (in) {
+    case F64: return "GEMM_F64";
+    case BF16: return out == F32 ? "GEMM_BF16_TO_F32" : "GEMM_BF16";
+    case F16: return out == F32 ? "GEMM_F16_TO_F32" : "GEMM_F16";
+    default: return "GEMM_F32";
+    }
+}
+
 /* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream, p->fc_bias); */
 char *cuda_product_call(const Kernel *k)
 {
@@ -125,9 +137,8 @@ char *cuda_product_call(const Kernel *k)
     const struct Gemm *g = &k->gemm;
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
-    const char *numbers = g->c.node->dtype == F64 ? "GEMM_F64" : "GEMM_F32";
-    const char *text =
-        format("{\"%s%s\", %s, %s, %s, 0, {}}", identifier(k->name), where, numbers, ends[g->end], shape_text_of(g));
+    const char *text = format("{\"%s%s\", %s, %s, %s, 0, {}}", identifier(k->name), where,
+                              numbers_of(g->a.node->dtype, g->c.node->dtype), ends[g->end], shape_text_of(g));
     const char *vector = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
     must(!g->packed);
     return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s);", description(k, text, "product"), c, a, b, adds(g),

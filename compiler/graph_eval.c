@@ -217,6 +217,7 @@ static void eval_node(Eval *e, const Node *n)
     s->v = fresh(n->shape);
     s->owned = true;
     eval_op(n, in, &s->v);
+    if (n->op == OP_dot && is_stored(n->dtype)) eval_stored(n->dtype, &s->v);
     if (e->off > 0 && rounds(n)) put_off(e, s->v);
     give(in);
 }

@@ -30,6 +30,9 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 /* One element of a map whose result has dtype t; ops that work on integers get integers.  Also folds constants. */
 double eval_element(Op op, DType operands, DType result, const double *in);
 
+/* v, rounded to what t holds. */
+void eval_stored(DType t, Value *v);
+
 /* A reduction's result of nothing, and r with one element more. */
 double reduce_start(Op op);
 double reduce_step(Op op, DType t, double r, double a);

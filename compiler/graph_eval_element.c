@@ -131,6 +131,11 @@ static double fit(DType t, double x)
     return x > -2147483649.0 && x < 2147483648.0 ? trunc(x) : -2147483648.0;
 }
 
+void eval_stored(DType t, Value *v)
+{
+    for (int64_t i = 0; i < elements(v->shape); i++) v->at[i] = fit(t, v->at[i]);
+}
+
 double eval_element(Op op, DType operands, DType result, const double *in)
 {
     int arity = op_info[op].arity;

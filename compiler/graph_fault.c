@@ -202,7 +202,10 @@ static Found move_type(const Node *n)
 static Found dot_type(const Node *n)
 {
     const Node *a = n->in[0], *b = n->in[1];
-    if (!is_real(a->dtype) || a->dtype != b->dtype) return bad("dot takes two reals of one type");
+    if ((!is_real(a->dtype) && !is_stored(a->dtype)) || a->dtype != b->dtype)
+        return bad("dot takes two reals of one type");
+    if (n->dtype != a->dtype && !(is_stored(a->dtype) && n->dtype == F32))
+        return bad("dot makes what it takes, or f32 of what is stored");
     if (n->nints < 2 || n->ints[0] < 0 || n->ints[0] > MAXRANK || n->ints[1] < 0 || n->ints[1] > MAXRANK ||
         n->nints != 2 + 2 * (n->ints[0] + n->ints[1]))
         return bad("its ints must be nb, nc and as many axes");
@@ -225,7 +228,7 @@ static Found dot_type(const Node *n)
     for (int k = 0; k < nb; k++) s.dim[s.rank++] = a->shape.dim[x.ab[k]];
     for (int k = 0; k < na; k++) s.dim[s.rank++] = a->shape.dim[fa[k]];
     for (int k = 0; k < nfb; k++) s.dim[s.rank++] = b->shape.dim[fb[k]];
-    return valid_shape(s) ? typed(a->dtype, s) : bad("it is too large");
+    return valid_shape(s) ? typed(n->dtype, s) : bad("it is too large");
 }
 
 /* x[:axis] + ids[nbatch:] + x[axis+1:], for ids of x along ints = axis, nbatch */

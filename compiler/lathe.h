@@ -341,6 +341,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     bool panels;                /* kernels may run panel by panel */
     int ends;                   /* ENDS_…: what products of fp32 may end with */
     bool packs;                 /* products in a loop read what was packed before it */
+    bool narrow_products;       /* products and attention take operands of 16 bits */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */
     const char *interface;      /* the header of the runtime that model.h includes */
@@ -383,6 +384,7 @@ extern Options options;
 typedef struct Precision {
     const char *name;           /* as --precision says */
     DType real, saved;          /* what is computed with; how values of forward are kept for backward */
+    DType multiplied;           /* what products and attention take: real, or 16 bits where the target multiplies those */
 } Precision;
 
 /* ------------------------------------------------------------------ prototypes, by file */
@@ -434,6 +436,7 @@ Node *broadcast(Node *a, Shape s);      /* numpy's rule: align to the right, uni
 /* op_dot.c */
 typedef struct Dot_axes { int nb, nc, ab[MAXRANK], bb[MAXRANK], ac[MAXRANK], bc[MAXRANK]; } Dot_axes;
 Node *dot(Node *a, Node *b, Dot_axes axes);
+Node *dot_into(DType t, Node *a, Node *b, Dot_axes axes);  /* of stored operands: t is theirs, or F32 */
 Dot_axes dot_axes(const Node *dot);
 int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out);   /* returns their number */
 
@@ -554,6 +557,7 @@ void pass_simplify(Graph *g, const Desc *d);
 void pass_split(Graph *g, const Desc *d);
 void pass_remat(Graph *g, const Desc *d);
 void pass_store(Graph *g, const Desc *d);
+void pass_narrow(Graph *g, const Desc *d);
 void pass_clean(Graph *g, const Desc *d);                   /* drops dead outputs, carries and xs of loops */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
 void pass_normal(Graph *g, const Desc *d);                  /* the form that kernels are cut from; last before pass_fuse */

@@ -14,7 +14,10 @@ static bool is_number(const Node *n, const Attention *a)
 }
 
 /* Has a width as its last axis: everything real but lse and the numbers. */
-static bool has_width(const Node *n, const Attention *a) { return is_real(n->dtype) && n->shape.rank && n != a->lse; }
+static bool has_width(const Node *n, const Attention *a)
+{
+    return (is_real(n->dtype) || is_stored(n->dtype)) && n->shape.rank && n != a->lse;
+}
 
 static bool neighbours(const View *v)
 {

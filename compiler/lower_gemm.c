@@ -166,5 +166,6 @@ void fill_gemm_kernel(Node *dot, Kernel *k)
     for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
     double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;
     k->flops = 2 * batch * m * n * kk;
-    k->bytes = (double)dtype_bytes(dot->dtype) * batch * (m * kk + kk * n + m * n);
+    double in = (double)dtype_bytes(dot->in[0]->dtype), out = (double)dtype_bytes(dot->dtype);
+    k->bytes = batch * (in * (m * kk + kk * n) + out * m * n);
 }

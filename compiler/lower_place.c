@@ -45,8 +45,8 @@ static const char *last_part(const char *path)
 static const char *value_name(const Node *n)
 {
     if (n->name) return n->name;
+    if (n->op == OP_cast && is_stored(n->dtype)) return format("%s_%s", value_name(n->in[0]), dtype_name(n->dtype));
     const char *what = n->op == OP_pick ? "stack" : op_info[n->op].name;
-    if (is_stored(n->dtype)) what = "saved";
     if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) what = attention_result_name(n);
     const char *path = n->where.path && *n->where.path ? last_part(n->where.path) : "";
     return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);

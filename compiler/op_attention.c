@@ -118,13 +118,16 @@ static Shape turns_shape(const Sizes *z, int64_t times) { return over_batch(z, 2
 
 /* ------------------------------------------------------------------ what is wrong with it */
 
+/* Of what is computed with: log sum exp, scale, keep. */
+static DType real_of(const Attention *a) { return is_stored(a->q->dtype) ? F32 : a->q->dtype; }
+
 static bool is_like(const Node *n, DType t, Shape s) { return n->dtype == t && same_shape(n->shape, s); }
 static bool is_i32(const Node *n, Shape s) { return is_like(n, I32, s); }
 
 static const char *heads_fault(const Attention *a)
 {
     Shape q = a->q->shape, k = a->k->shape, v = a->v->shape;
-    if (!is_real(a->q->dtype) || a->k->dtype != a->q->dtype || a->v->dtype != a->q->dtype)
+    if ((!is_real(a->q->dtype) && !is_stored(a->q->dtype)) || a->k->dtype != a->q->dtype || a->v->dtype != a->q->dtype)
         return "q, k and v must be real and of one type";
     if (q.rank < 3 || q.rank + 1 > MAXRANK || k.rank != q.rank || v.rank != q.rank)
         return "q, k and v must be [batch…, time, heads, width]";
@@ -154,7 +157,7 @@ static const char *masks_fault(const Attention *a, const Sizes *z)
     if (!is_i32(a->seed, none) || !is_i32(a->step, none) || !is_i32(a->site, none) || !is_i32(a->base, z->batch) ||
         !is_i32(a->row, z->batch))
         return "dropout takes seed, step and site as i32, rows and bases as i32 [batch…]";
-    if (!is_filled(a->keep, NULL) || !is_like(a->keep, a->q->dtype, none)) return "keep must be a real constant";
+    if (!is_filled(a->keep, NULL) || !is_like(a->keep, real_of(a), none)) return "keep must be a real constant";
     return a->threshold < 0 || a->threshold > UINT32_MAX ? "the threshold must be an unsigned 32-bit number" : NULL;
 }
 
@@ -177,9 +180,9 @@ const char *attention_fault(const Node *n)
     const char *fault = attention_fault_of(&a);
     if (fault) return fault;
     Sizes z = sizes_of(&a);
-    if (!is_filled(a.scale, NULL) || !is_like(a.scale, a.q->dtype, (Shape){0})) return "scale must be a real constant";
+    if (!is_filled(a.scale, NULL) || !is_like(a.scale, real_of(&a), (Shape){0})) return "scale must be a real constant";
     if (back && (!is_like(a.o, a.q->dtype, result_shape(&z)) || !is_like(a.d_o, a.q->dtype, result_shape(&z)) ||
-                 !is_like(a.lse, a.q->dtype, lse_shape(&z))))
+                 !is_like(a.lse, real_of(&a), lse_shape(&z))))
         return "its result, log sum exp or gradient do not fit q, k and v";
     return NULL;
 }
@@ -192,7 +195,7 @@ int attention_results(const Node *n, Type *out)
     Sizes z = sizes_of(&a);
     DType t = a.q->dtype;
     out[0] = (Type){t, result_shape(&z)};
-    out[1] = (Type){t, lse_shape(&z)};
+    out[1] = (Type){real_of(&a), lse_shape(&z)};
     out[2] = (Type){t, score_shape(&z)};
     return a.flags & PROBABILITIES ? 3 : 2;
 }
@@ -369,6 +372,26 @@ Node *attention_dropped(const Attention *a, Node *p)
     return thinned(a, &z, p);
 }
 
+/* ------------------------------------------------------------------ definition: 16 bits */
+
+static Node *widened(Node *n) { return n && is_stored(n->dtype) ? cast_op(n, F32) : n; }
+
+/* What is stored in 16 bits is computed with in fp32; the definition's result is rounded to t. */
+static Attention widened_parts(const Node *n)
+{
+    Attention a = attention_of(n);
+    Node **reals[] = {&a.q, &a.k, &a.v, &a.o, &a.d_o, &a.q_turns, &a.k_turns};
+    for (int i = 0; i < COUNT_OF(reals); i++) *reals[i] = widened(*reals[i]);
+    return a;
+}
+
+static Node *result_of(const Node *n, int k, Node *x)
+{
+    Type results[MOST_RESULTS];
+    whole_info[n->op].results(n, results);
+    return cast_op(x, results[k].dtype);
+}
+
 /* ------------------------------------------------------------------ definition: forward */
 
 static Node *over_last(Op op, Node *x) { return reduce(op, x, 1, &(int){x->shape.rank - 1}); }
@@ -388,9 +411,9 @@ static Node *exponentials(const Attention *a, const Sizes *z, Node **shift)
     return chosen(seen, map1(OP_exp, above), 0);
 }
 
-Node *attention_define(Node *n, int k)
+static Node *defined_result(const Node *n, int k)
 {
-    Attention a = attention_of(n);
+    Attention a = widened_parts(n);
     Sizes z = sizes_of(&a);
     turn_both(&a, &z);
     Node *shift, *e = exponentials(&a, &z, &shift), *sum = over_last(OP_sum, e);
@@ -403,11 +426,13 @@ Node *attention_define(Node *n, int k)
     return k == 2 ? p : over_keys(&z, thinned(&a, &z, p), a.v);
 }
 
+Node *attention_define(Node *n, int k) { return result_of(n, k, defined_result(n, k)); }
+
 /* ------------------------------------------------------------------ definition: backward */
 
-Node *attention_back_define(Node *n, int k)
+static Node *defined_back_result(const Node *n, int k)
 {
-    Attention a = attention_of(n);
+    Attention a = widened_parts(n);
     Sizes z = sizes_of(&a);
     turn_both(&a, &z);
     Node *seen = seen_of(&a, &z);
@@ -420,6 +445,8 @@ Node *attention_back_define(Node *n, int k)
     return k == 0 ? turned(&z, over_keys(&z, ds, a.k), a.q_turns, true)
                   : turned(&z, over_queries(&z, ds, a.q), a.k_turns, true);
 }
+
+Node *attention_back_define(Node *n, int k) { return result_of(n, k, defined_back_result(n, k)); }
 
 /* ------------------------------------------------------------------ gradient, expansion */
 

@@ -13,9 +13,9 @@ int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted,
     return n;
 }
 
-Node *dot(Node *a, Node *b, Dot_axes x)
+Node *dot_into(DType t, Node *a, Node *b, Dot_axes x)
 {
-    must(is_real(a->dtype) && a->dtype == b->dtype);
+    must(a->dtype == b->dtype && (t == a->dtype || is_stored(a->dtype)));
     for (int k = 0; k < x.nb; k++) must(a->shape.dim[x.ab[k]] == b->shape.dim[x.bb[k]]);
     for (int k = 0; k < x.nc; k++) must(a->shape.dim[x.ac[k]] == b->shape.dim[x.bc[k]]);
     int fa[MAXRANK], fb[MAXRANK];
@@ -35,8 +35,10 @@ Node *dot(Node *a, Node *b, Dot_axes x)
     for (int k = 0; k < x.nb; k++) ints[n++] = x.bb[k];
     for (int k = 0; k < x.nc; k++) ints[n++] = x.ac[k];
     for (int k = 0; k < x.nc; k++) ints[n++] = x.bc[k];
-    return node_of(OP_dot, a->dtype, s, 2, (Node *[]){a, b}, n, ints);
+    return node_of(OP_dot, t, s, 2, (Node *[]){a, b}, n, ints);
 }
+
+Node *dot(Node *a, Node *b, Dot_axes x) { return dot_into(a->dtype, a, b, x); }
 
 Dot_axes dot_axes(const Node *n)
 {

@@ -213,14 +213,14 @@ static int without(int axis, int nc, const int *gone)
     return axis - before;
 }
 
-static Node *neighbouring(Node *a, Node *b, Dot_axes x)
+static Node *neighbouring(DType t, Node *a, Node *b, Dot_axes x)
 {
     Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
     for (int k = 0; k < x.nb; k++) {
         y.ab[k] = without(x.ab[k], x.nc, x.ac);
         y.bb[k] = without(x.bb[k], x.nc, x.bc);
     }
-    return dot(contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
+    return dot_into(t, contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
 }
 
 /* x as [batch…, free…, contracted…], its axis lists changed to match. */
@@ -249,7 +249,7 @@ static Node *normal_dot(const Node *old, Node *a, Node *b)
     if (right) b = batches_first(b, x.nb, x.bb, x.nc, x.bc);
     neighbours = true;
     for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
-    return neighbours ? dot(a, b, x) : neighbouring(a, b, x);
+    return neighbours ? dot_into(old->dtype, a, b, x) : neighbouring(old->dtype, a, b, x);
 }
 
 /* ------------------------------------------------------------------ */

@@ -4,10 +4,10 @@
 
 /* The last is of tests: the roundings of bf16 alone. */
 static const Precision precisions[] = {
-    {"fp32", F32, F32},
-    {"fp64", F64, F64},
-    {"bf16", F32, BF16},
-    {"fp64-bf16", F64, BF16},
+    {.name = "fp32", .real = F32, .saved = F32},
+    {.name = "fp64", .real = F64, .saved = F64},
+    {.name = "bf16", .real = F32, .saved = BF16},
+    {.name = "fp64-bf16", .real = F64, .saved = BF16},
 };
 
 static _Noreturn void refuse_precision(void)
@@ -15,16 +15,21 @@ static _Noreturn void refuse_precision(void)
     usage_error("--precision %s: expected fp32, bf16 or fp64", options.precision);
 }
 
+/* What is asked for, as far as the target goes along. */
 const Precision *precision(void)
 {
-    for (int i = 0; i < COUNT_OF(precisions); i++)
-        if (!options.precision || same(options.precision, precisions[i].name)) return &precisions[i];
-    refuse_precision();
+    static Precision asked;
+    int i = 0;
+    while (options.precision && i < COUNT_OF(precisions) && !same(options.precision, precisions[i].name)) i++;
+    if (i == COUNT_OF(precisions)) refuse_precision();
+    asked = precisions[i];
+    asked.multiplied = asked.real == F32 && options.target->narrow_products ? asked.saved : asked.real;
+    return &asked;
 }
 
 void check_precision(void)
 {
-    if (precision() == &precisions[COUNT_OF(precisions) - 1]) refuse_precision();
+    if (same(precision()->name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision();
 }
 
 static Node *widened(Rewrite *r, Node *old, Node *const *in)

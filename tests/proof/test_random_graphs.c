@@ -147,6 +147,7 @@ typedef struct Reference {
 } Reference;
 
 static int stored; /* values kept in 16 bits */
+static int narrow; /* products of such */
 
 /* What the interpreter is given: merged products read and differentiate stretches of several parameters. */
 static const struct Variant plain = {"interpreted", "fp64", {.no_merge = true}, 0};
@@ -277,6 +278,26 @@ static void refer_to_stored(Desc *d, Reference *refs)
     }
 }
 
+/* Products and attention over 16 bits, which C has not: but for their roundings, too, a graph means what it meant. */
+static void check_narrow(uint64_t first, int n)
+{
+    static const struct Variant v = {"narrow", "bf16", {.no_merge = true}, 0};
+    Reference refs[PER_FILE];
+    Desc *d = begin_variant(&v, first, n, false);
+    options.target = &target_cuda;
+    for (int i = 0; i < n; i++) refs[i] = reference_of(d->graphs.at[i]);
+    compile_until(d, "whole", "narrow");
+    for (int i = 0; i < n; i++) {
+        Nodes all = {0};
+        all_nodes(d->graphs.at[i], &all);
+        for (int k = 0; k < all.n; k++) {
+            OpKind kind = op_info[all.at[k]->op].kind;
+            narrow += (kind == DOT || kind == WHOLE) && is_stored(all.at[k]->in[0]->dtype);
+        }
+        check_unrounded(d->graphs.at[i], &refs[i]);
+    }
+}
+
 static void check_file(uint64_t first, int n)
 {
     Reference refs[PER_FILE];
@@ -299,6 +320,7 @@ static void check_file(uint64_t first, int n)
         check_variant(v, l, refs, planned);
         unload(l);
     }
+    check_narrow(first, n);
 }
 
 /* What a file's process leaves for the next: they count on, one after another. */
@@ -306,7 +328,7 @@ typedef struct Tally {
     int coverage[OPS];
     __typeof__(covered) covered;
     double worst[COUNT_OF(variants)];
-    int taken_over, carried, zeros, panels, loops_in_panels, columns_in_panels, stored;
+    int taken_over, carried, zeros, panels, loops_in_panels, columns_in_panels, stored, narrow;
 } Tally;
 
 static void write_tally(Tally *t)
@@ -321,6 +343,7 @@ static void write_tally(Tally *t)
     t->loops_in_panels = loops_in_panels;
     t->columns_in_panels = columns_in_panels;
     t->stored = stored;
+    t->narrow = narrow;
 }
 
 static void read_tally(const Tally *t)
@@ -335,6 +358,7 @@ static void read_tally(const Tally *t)
     loops_in_panels = t->loops_in_panels;
     columns_in_panels = t->columns_in_panels;
     stored = t->stored;
+    narrow = t->narrow;
 }
 
 typedef struct Run {
@@ -382,6 +406,7 @@ static void check_coverage(void)
         {"loops in panels", loops_in_panels},
         {"column sums in panels", columns_in_panels},
         {"values stored in 16 bits", stored},
+        {"products of 16 bits", narrow},
     };
     for (int op = 0; op < OPS; op++) expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
     for (int i = 0; i < COUNT_OF(features); i++) expect(features[i].count > 0, "no graph has %s", features[i].name);
@@ -399,7 +424,7 @@ int main(int argc, char **argv)
     printf("note: %d values over their inputs, %d carries made where they lie\n", taken_over, carried);
     printf("note: %d groups in panels, %d loops in them, %d kernels with columns\n", panels, loops_in_panels,
            columns_in_panels);
-    printf("note: %d values stored in 16 bits\n", stored);
+    printf("note: %d values stored in 16 bits, %d products of such\n", stored, narrow);
     printf("note: %d results are zero but for rounding, and are off\n", zeros);
     for (int v = 0; v < COUNT_OF(variants); v++)
         if (variants[v].bound > 0)

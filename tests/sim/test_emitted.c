@@ -20,7 +20,7 @@ static const char *const models[] = {
     " --set gelu=tanh --set tied=false --set bias=false --set accumulate=2",
     "models/gpt.lua --set layers=2 --set width=36 --set heads=3 --set seq=18 --set batch=2 --set vocab=1029"
     " --set dropout=0.3 --precision fp64",
-    "models/gpt.lua --set layers=2 --set width=24 --set heads=2 --set seq=9 --set batch=2 --set vocab=40"
+    "models/gpt.lua --set layers=2 --set width=24 --set heads=2 --set seq=18 --set batch=2 --set vocab=40"
     " --set dropout=0.2 --precision bf16",
     "models/char_rnn.lua --config tiny --set dropout=0.2 --set accumulate=2",
     "models/llama.lua --set layers=2 --set width=32 --set heads=4 --set kv_heads=2 --set hidden=48 --set seq=7"
@@ -53,8 +53,9 @@ static void look_for_wanted(const char *folder)
     for (int i = 0; i < COUNT_OF(wanted); i++) wanted[i].seen |= strstr(text, wanted[i].text) != NULL;
 }
 
-/* Sums in another order, through the whole of a model. */
-static double bound_of(const char *line) { return strstr(line, "fp64") ? 1e-11 : 1e-4; }
+/* Sums in another order, through the whole of a model; of 16 bits roundings elsewhere (test_narrow.c has more of
+ * those). */
+static double bound_of(const char *line) { return strstr(line, "fp64") ? 1e-11 : strstr(line, "bf16") ? 2e-2 : 1e-4; }
 
 static int test_model(int number)
 {
