@@ -1,6 +1,6 @@
 /* build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has changed.
  */
-#include "emit.h"
+#include "build.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------ what it takes */
 
-static char *in_path(const char *command)
+char *in_path(const char *command)
 {
     if (strchr(command, '/')) return access(command, X_OK) == 0 ? copy_string(command) : NULL;
     const char *path = getenv("PATH");
@@ -49,7 +49,7 @@ const char *c_compiler(void)
     return NULL;
 }
 
-static const char *needed_compiler(void)
+const char *needed_compiler(void)
 {
     const char *cc = c_compiler(), *own = getenv("CC");
     if (cc) return cc;
@@ -64,7 +64,7 @@ const char *runtime_dir(void)
     return own && *own ? own : LATHE_RUNTIME_DIR;
 }
 
-static const char *runtime_library(void)
+const char *runtime_library(void)
 {
     const char *own = format("%s/liblathe_rt.a", runtime_dir());
     return access(own, R_OK) == 0 ? own : LATHE_RUNTIME_LIBRARY;
@@ -101,28 +101,35 @@ const char *c_flags(void)
     return t.at;
 }
 
-typedef VEC(const char *) Words;
+void add_c_flags(Words *w)
+{
+    for (int i = 0; i < COUNT_OF(flags); i++) push(w, flags[i]);
+    for (int i = 0; sanitizers[i]; i++) push(w, sanitizers[i]);
+    push(w, format("-I%s", runtime_dir()));
+}
+
+void add_libraries(Words *w)
+{
+    static const char *const libraries[] = {"-ljansson", "-lpcre2-8", "-lzstd", "-lz", "-lm", "-ldl"};
+    for (int i = 0; i < COUNT_OF(libraries); i++) push(w, libraries[i]);
+}
 
 static Words command_line(const char *cc, const char *dir, const char *to)
 {
     Words w = {0};
     push(&w, cc);
-    for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
-    for (int i = 0; sanitizers[i]; i++) push(&w, sanitizers[i]);
-    push(&w, format("-I%s", runtime_dir()));
+    add_c_flags(&w);
     push(&w, "-o");
     push(&w, to);
     push(&w, format("%s/model.c", dir));
     push(&w, runtime_library());
-    static const char *const libraries[] = {"-ljansson", "-lpcre2-8", "-lzstd", "-lz", "-lm", "-ldl"};
-    for (int i = 0; i < COUNT_OF(libraries); i++) push(&w, libraries[i]);
+    add_libraries(&w);
     return w;
 }
 
 /* ------------------------------------------------------------------ running it */
 
-/* Exit status; what the command says goes to a file. */
-static int run_logged(Words *w, const char *log)
+pid_t start_logged(Words *w, const char *log)
 {
     push(w, NULL);
     pid_t child = fork();
@@ -132,9 +139,19 @@ static int run_logged(Words *w, const char *log)
         execv(w->at[0], (char *const *)w->at);
         _exit(127);
     }
+    w->n--;
+    if (child < 0) err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
+    return child;
+}
+
+int exit_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128; }
+
+static int run_logged(Words *w, const char *log)
+{
     int status = 127;
-    if (child < 0 || waitpid(child, &status, 0) < 0) err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    pid_t child = start_logged(w, log);
+    if (waitpid(child, &status, 0) < 0) err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
+    return exit_of(status);
 }
 
 /* The comment nearest above a line of the source: it names the kernel, the layer and the line of Lua. */
@@ -151,22 +168,22 @@ static char *comment_above(const char *source, int number)
     return copy_bytes_as_string(start, end ? (size_t)(end + 2 - start) : strcspn(start, "\n"));
 }
 
-static _Noreturn void refused(const char *dir, const char *log)
+void refused(const char *who, const char *source, const char *before, const char *log)
 {
-    const char *said = read_file(log, NULL), *source = read_file(format("%s/model.c", dir), NULL);
-    const char *at = said ? strstr(said, "model.c:") : NULL;
-    int number = at ? atoi(at + strlen("model.c:")) : 0;
-    char *about = number && source ? comment_above(source, number) : "";
+    const char *said = read_file(log, NULL), *text = read_file(source, NULL);
+    const char *at = said ? strstr(said, before) : NULL;
+    int number = at ? atoi(at + strlen(before)) : 0;
+    char *about = number && text ? comment_above(text, number) : "";
     err((Where){0},
-        "the C compiler refuses %s/model.c.  If its message is about that file, this is a mistake of Lathe's: please\n"
+        "%s.  If its message is about that file, this is a mistake of Lathe's: please\n"
         "  report it with the file.  If something is missing on this machine, `lathe doctor` says what.\n"
         "%s%s%.2000s",
-        dir, about, *about ? "\n" : "", said ? said : "");
+        who, about, *about ? "\n" : "", said ? said : "");
 }
 
 /* ------------------------------------------------------------------ what has been built already */
 
-static uint64_t hash_file(const char *path, uint64_t seed)
+uint64_t hash_file(const char *path, uint64_t seed)
 {
     size_t bytes = 0;
     char *text = read_file(path, &bytes);
@@ -198,6 +215,35 @@ static uint64_t hash_of_everything(const char *dir, const Words *w)
     return hash_file(format("%s/model.c", dir), h);
 }
 
+uint64_t hash_words(const Words *w, uint64_t seed)
+{
+    for (int i = 0; i < w->n; i++) seed = hash_bytes(w->at[i], strlen(w->at[i]) + 1, seed);
+    return seed;
+}
+
+static char *hash_text(uint64_t hash) { return format("%016llx\n", (unsigned long long)hash); }
+
+bool has_hash(const char *what, uint64_t hash)
+{
+    char *stamp = format("%s.hash", what), *old = read_file(stamp, NULL);
+    bool fine = old && same(old, hash_text(hash)) && access(what, R_OK) == 0;
+    if (!fine) unlink(stamp);
+    return fine;
+}
+
+void keep_hash(const char *what, uint64_t hash)
+{
+    write_file(format("%s.hash", what), hash_text(hash), strlen(hash_text(hash)));
+}
+
+void need_runtime_library(void)
+{
+    if (access(runtime_library(), R_OK) != 0)
+        err((Where){0},
+            "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it",
+            runtime_library());
+}
+
 const char *build(const Module *m, const char *dir)
 {
     (void)m;
@@ -209,12 +255,10 @@ const char *build(const Module *m, const char *dir)
     char *hash = format("%016llx\n", (unsigned long long)hash_of_everything(dir, &words));
     char *old = read_file(stamp, NULL);
     if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;
-    if (access(runtime_library(), R_OK) != 0)
-        err((Where){0},
-            "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it",
-            runtime_library());
+    need_runtime_library();
     unlink(stamp);
-    if (run_logged(&words, log) != 0) refused(dir, log);
+    if (run_logged(&words, log) != 0)
+        refused(format("the C compiler refuses %s/model.c", dir), format("%s/model.c", dir), "model.c:", log);
     if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
     write_file(stamp, hash, strlen(hash));
     return trainer;

@@ -10,12 +10,13 @@
 
 /* ------------------------------------------------------------------ CMakeLists.txt */
 
-static const char build_head[] =
-    "# Builds the trainer with cmake and a C compiler alone; Lathe itself is not needed:\n"
+/* %s: a compiler's; its language; what else it needs; the sources; more libraries. */
+static const char build_text[] =
+    "# Builds the trainer with cmake and %s alone; Lathe itself is not needed:\n"
     "#     cmake -S . -B build && cmake --build build        ->  build/trainer\n"
     "# The runtime lies beside, in runtime/ (lathe build --bundle), or where -DLATHE_RUNTIME=DIR says.\n"
     "cmake_minimum_required(VERSION 3.20)\n"
-    "project(trainer C)\n"
+    "%s"
     "set(LATHE_RUNTIME \"${CMAKE_CURRENT_SOURCE_DIR}/runtime\" CACHE PATH \"the folder runtime/ of Lathe\")\n"
     "if(NOT EXISTS \"${LATHE_RUNTIME}/lathe_rt.h\")\n"
     "  message(FATAL_ERROR \"no runtime in ${LATHE_RUNTIME}: give the folder runtime/ of Lathe with "
@@ -30,10 +31,10 @@ static const char build_head[] =
     "  message(FATAL_ERROR \"the library jansson (JSON) is missing; Debian, Ubuntu: apt install libjansson-dev\")\n"
     "endif()\n"
     "\n"
-    "file(GLOB RUNTIME ${LATHE_RUNTIME}/*.c)\n"
-    "add_executable(trainer model.c ${RUNTIME})\n"
+    "file(GLOB RUNTIME %s)\n"
+    "add_executable(trainer %s ${RUNTIME})\n"
     "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${JANSSON_INCLUDE})\n"
-    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m ${CMAKE_DL_LIBS})\n"
+    "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m ${CMAKE_DL_LIBS}%s)\n"
     "\n"
     "# What the trainer can do without.\n"
     "function(optional NAME LIBRARY HEADER PACKAGE WHAT)\n"
@@ -54,10 +55,31 @@ static const char build_head[] =
     "  set_source_files_properties(${LATHE_RUNTIME}/rt_cpu.c PROPERTIES COMPILE_OPTIONS -march=x86-64)\n"
     "endif()\n";
 
+static const char for_cuda[] = "if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n"
+                               "  set(CMAKE_CUDA_ARCHITECTURES 80-real 90) # and whatever comes later\n"
+                               "endif()\n"
+                               "project(trainer C CXX CUDA)\n"
+                               "find_package(CUDAToolkit REQUIRED)\n";
+
+static void say_options(Text *t, const char *flags, const char *language)
+{
+    say(t,
+        *language ? "target_compile_options(trainer PRIVATE\n  \"$<$<COMPILE_LANGUAGE:%s>:"
+                  : "target_compile_options(trainer PRIVATE\n  ",
+        language);
+    for (const char *s = flags; *s; s++) say(t, "%c", *language && *s == ' ' ? ';' : *s);
+    say(t, "%s)\n", *language ? ">\"" : "");
+}
+
 void write_build_file(const char *dir)
 {
     Text t = {0};
-    say(&t, "%starget_compile_options(trainer PRIVATE\n  %s)\n", build_head, plain_c_flags());
+    bool cuda = options.target == &target_cuda;
+    say(&t, build_text, cuda ? "CUDA's" : "a C compiler", cuda ? for_cuda : "project(trainer C)\n",
+        cuda ? "${LATHE_RUNTIME}/*.c ${LATHE_RUNTIME}/*.cu" : "${LATHE_RUNTIME}/*.c",
+        cuda ? "model.cu tables.c" : "model.c", cuda ? " CUDA::cudart_static CUDA::cublasLt" : "");
+    say_options(&t, plain_c_flags(), cuda ? "C" : "");
+    if (cuda) say_options(&t, nvcc_flags(), "CUDA");
     put_file(dir, "CMakeLists.txt", t.at, t.n);
 }
 
@@ -65,8 +87,10 @@ void write_build_file(const char *dir)
 
 static bool is_source(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 2 && (same(name + n - 2, ".c") || same(name + n - 2, ".h"));
+    const char *ending = strrchr(name, '.');
+    if (!ending || ending == name) return false;
+    bool cuda = same(ending, ".cu") || same(ending, ".cuh");
+    return same(ending, ".c") || same(ending, ".h") || (cuda && options.target == &target_cuda);
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }

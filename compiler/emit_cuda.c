@@ -1,5 +1,5 @@
 /* emit_cuda.c: writes the folder of a generated program for CUDA: model.cu (kernels, and entries that launch them in
- * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt. */
+ * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt, CMakeLists.txt. */
 #include "emit.h"
 
 static void say_model_cu(Text *cu, Text *h, const Module *m)
@@ -40,4 +40,6 @@ void emit_cuda(const Module *m, const char *dir)
     put_file(dir, "model.h", h.at, h.n);
     put_file(dir, "tables.c", tables.at, tables.n);
     put_file(dir, "plan.txt", plan.at, plan.n);
+    write_build_file(dir);
+    if (options.bundle) write_runtime(dir);
 }

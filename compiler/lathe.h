@@ -372,6 +372,7 @@ typedef struct Options {        /* of a compilation */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
     const char *dump_after;     /* pass name; prints the stage and stops */
+    bool source;                /* build: nothing is compiled */
     bool bundle;                /* build: the folder gets the runtime's sources as well */
     bool brief;                 /* dumps of kernels: a line each */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
@@ -611,6 +612,7 @@ void emit_cuda(const Module *m, const char *dir);
 
 /* build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);
+const char *build_cuda(const char *dir);                    /* build_cuda.c: by nvcc */
 const char *c_flags(void);                                  /* what generated C is compiled with, for tests */
 
 #endif

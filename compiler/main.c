@@ -29,15 +29,15 @@ static const struct Option {
 } known[] = {
     {"--config", TEXT, "NAME", &options.config, "a named configuration of the description"},
     {"--set", SET, "KEY=VALUE", &options.sets, "another value for a key of its configuration; may be repeated"},
-    {"--target", TEXT, "cpu|cuda", NULL,
-     "what to compile for (cpu); cuda: build writes the source, and no trainer so far"},
+    {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: NVIDIA's GPUs, by nvcc"},
     {"--memory", TEXT, "SIZE", &options.memory,
      "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
     {"--precision", TEXT, "fp32|bf16|fp64", &options.precision,
      "of reals (fp32); bf16: what backward needs of forward is kept in 16 bits, all else is fp32"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--bundle", FLAG, "", &options.bundle,
-     "build: with the runtime's sources, so that cmake and a C compiler alone can build the folder"},
+     "build: with the runtime's sources, so that cmake and a compiler alone can build the folder"},
+    {"--source", FLAG, "", &options.source, "build: only writes the source, and prints its folder"},
     {"--json", FLAG, "", &options.json, "check, plan, doctor: the result as JSON"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
@@ -188,8 +188,10 @@ static const char *trainer(void)
 {
     const Module *m = compiled();
     const char *dir = folder_for(m->desc);
-    emit_c(m, dir);
-    return build(m, dir);
+    if (options.target == &target_cuda) emit_cuda(m, dir);
+    else emit_c(m, dir);
+    if (options.source) return dir;
+    return options.target == &target_cuda ? build_cuda(dir) : build(m, dir);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -223,38 +225,30 @@ static int do_plan(void)
         name_parameters(m->desc);
         say_choices(&t);
         print_plan(&t, m);
-        say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
+        if (!options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
         fputs(t.at, stdout);
         return 0;
     }
     say_choices_json(&t);
     printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld, \"lower_bound_bytes\": %lld, "
-           "\"kernels\": %d,\n"
-           " \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": %lld, \"inputs\": "
-           "%lld, \"outputs\": %lld,"
-           " \"work\": %lld, \"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
+           "\"kernels\": %d,\n \"bytes\": {\"parameters\": %lld, \"gradients\": %lld, \"optimizer\": %lld, \"states\": "
+           "%lld, \"inputs\": %lld, \"outputs\": %lld, \"work\": %lld, ",
            (long long)p->parameter_count, m->flops_per_step, (long long)p->total, (long long)p->lower_bound,
            kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
-           (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work, (long long)p->blas,
-           (long long)p->data, (long long)p->generation, estimated_ms(m), t.at ? t.at : "");
-    return 0;
-}
-
-/* As far as it goes: the source, and no trainer. */
-static int build_for_cuda(void)
-{
-    const Module *m = compiled();
-    const char *dir = folder_for(m->desc);
-    emit_cuda(m, dir);
-    fprintf(stderr, "lathe: --target cuda writes the source of all entries so far; there is no trainer for it yet\n"
-                    "  --target cpu builds one.\n");
-    printf("%s/model.cu\n", dir);
+           (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
+    if (options.target->device)
+        printf("\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"host_bytes\": {\"image\": %lld, "
+               "\"pinned\": %lld, \"data\": %lld}%s}\n",
+               (long long)p->generation, (long long)p->step, (long long)p->workspace, (long long)p->image,
+               (long long)p->pinned, (long long)p->data, t.at ? t.at : "");
+    else
+        printf("\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
+               (long long)p->blas, (long long)p->data, (long long)p->generation, estimated_ms(m), t.at ? t.at : "");
     return 0;
 }
 
 static int do_build(void)
 {
-    if (options.target == &target_cuda) return build_for_cuda();
     printf("%s\n", trainer());
     return 0;
 }
@@ -262,8 +256,9 @@ static int do_build(void)
 /* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
-    if (options.target == &target_cuda)
-        usage_error("--target cuda: there is no trainer for it yet; `lathe build --target cuda` writes its source");
+    if (options.source) usage_error("--source is for build: %s needs a trainer", line_of.command);
+    if (same(line_of.command, "replay") && options.target != &target_cpu)
+        usage_error("replay runs on the processor alone: leave --target out");
     const char *program = trainer();
     fprintf(stderr, "trainer: %s\n", program);
     Words words = {0};
@@ -386,7 +381,7 @@ static const struct Command {
 } commands[] = {
     {"check", do_check, "MODEL.lua", "is it sound, and how large is it"},
     {"plan", do_plan, "MODEL.lua", "its memory, to the byte, and its kernels"},
-    {"build", do_build, "MODEL.lua", "writes the C program and compiles it; prints the trainer's path"},
+    {"build", do_build, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
     {"train", do_run, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
     {"export", do_run, "MODEL.lua", "builds, then runs `trainer export --to hf`: weights as Hugging Face has them"},
     {"replay", do_run, "MODEL.lua", "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},

@@ -86,7 +86,7 @@ static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool end
     cudaEventSynchronize(k->end);
     if (cudaEventElapsedTime(&ms, k->begin, k->end) != cudaSuccess) ms = 0;
     k->spent += ms;
-    return ms / TIMES;
+    return ms / (double)TIMES;
 }
 
 /* Leaves the fastest algorithm in the way; its ms.  Where the library has none to try, that of the plan. */

@@ -8,7 +8,7 @@ complain() { echo "failed: $*"; failed=1; }
 compile() {     # NAME ARGUMENTS…
     name=$1
     shift
-    "$LATHE" build "$@" --target cuda -o "$TMP/$name" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+    "$LATHE" build "$@" --target cuda --source -o "$TMP/$name" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
     nvcc -std=c++20 -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
         -gencode arch=compute_90,code=sm_90 -c "$TMP/$name/model.cu" -o "$TMP/$name/model.o" >"$TMP/log" 2>&1 ||
         { cat "$TMP/log"; complain "nvcc refuses $*"; return 0; }
