@@ -18,7 +18,7 @@ usage() { sed -n '2,/^set/s/^# \{0,1\}//p' tests/gpu.sh | sed '$d'; exit 2; }
 
 phase=${1:-}
 [ $# -gt 0 ] && shift
-out= how=gpu only=. work= models=tests/gpu/cases.txt
+out= how=gpu only=. work= models=tests/gpu/cases.txt trainers=tests/gpu/trainers.txt
 [ "$phase" = bundle ] && [ $# -gt 0 ] && { out=$1; shift; }
 while [ $# -gt 0 ]; do
     case $1 in
@@ -26,7 +26,8 @@ while [ $# -gt 0 ]; do
     --compile) how=compile ;;
     --only) only=${2:?--only needs a pattern}; shift ;;
     --work) work=${2:?--work needs a folder}; shift ;;
-    --cases) models=${2:?--cases needs a file}; shift ;;      # bundle: other models than those of tests/gpu/cases.txt
+    --cases) models=${2:?--cases needs a file}; shift ;;      # bundle: others than those of tests/gpu/cases.txt,
+    --trainers) trainers=${2:?--trainers needs a file}; shift ;;    # tests/gpu/trainers.txt
     *) usage ;;
     esac
     shift
@@ -49,16 +50,41 @@ bundle() {
     cp tests/gpu.sh "$out/tests/"
     cp -r tests/gpu/. "$out/tests/gpu/"
     cp -r tests/sim/include tests/sim/compile tests/sim/*.cc tests/sim/sim.h tests/sim/*.cu "$out/tests/sim/"
-    cp tests/bench/torch_*.py "$out/tests/bench/"
+    cp tests/bench/torch_*.py tests/bench/bench.py "$out/tests/bench/"
     grep -v '^#' "$models" | while read -r name loss gradients arguments; do
         # shellcheck disable=SC2086
         "$dump" "$out/cases/$name" $arguments || stop "case $name"
         echo "$loss $gradients" >"$out/cases/$name/bounds"
     done || exit 1
+    bundle_trainers
     size=$(du -sm "$out" | cut -f 1)
-    say "$out: $(ls "$out/cases" | wc -l) cases, $size MB"
+    say "$out: $(ls "$out/cases" | wc -l) cases, $(ls "$out/trainers" | wc -l) runs, $(ls "$out/speed" | wc -l) trainers to time, $size MB"
     [ "$size" -lt 60 ] || stop "that is more than 60 MB"
 }
+
+# Trainers as text; jansson, which they link, as it is installed here; a text, and the CPU's losses on it.
+bundle_trainers() {
+    mkdir -p "$out/trainers" "$out/speed" "$out/deps/include" "$out/deps/lib"
+    cp /usr/include/jansson.h /usr/include/jansson_config.h "$out/deps/include/" 2>/dev/null
+    cp "$(${CC:-cc} -print-file-name=libjansson.a)" "$out/deps/lib/" 2>/dev/null || say 'no static jansson is here: it must be installed there'
+    head -c 300000 "${DATA:-${LATHE_DATA:-../shared/data}}/tinyshakespeare.txt" >"$out/text.txt" || stop 'no text to train on: give its folder as LATHE_DATA'
+    grep '^train' "$trainers" | while read -r _ name bound arguments; do
+        folder=$out/trainers/$name
+        # shellcheck disable=SC2086
+        "$dump" --text "$folder" $arguments || stop "trainer $name"
+        echo "$bound" >"$folder/bound"
+        # shellcheck disable=SC2086
+        "$LATHE" build ${arguments% --precision *} -o "$out/cpu" >/dev/null && LATHE_CACHE=off "$out/cpu/trainer" train --data "$out/text.txt" \
+            $steps_of_20 --out "$out/cpu/run" >/dev/null 2>&1 && cp "$out/cpu/run/metrics.jsonl" "$folder/cpu.jsonl" || stop "the CPU's trainer of $name"
+        rm -rf "$out/cpu"
+    done || exit 1
+    grep '^speed' "$trainers" | while read -r _ name arguments; do
+        # shellcheck disable=SC2086
+        "$dump" --text "$out/speed/$name" $arguments || stop "trainer $name"
+        echo "$arguments" >"$out/speed/$name/arguments"
+    done || exit 1
+}
+steps_of_20='--steps 20 --seed 3 --eval-every 10 --set eval_rows=4 --set warmup=5 --set log_every=1'
 
 # ---------------------------------------------------------------- building
 cases() { [ -d cases ] && ls cases; }
@@ -67,6 +93,7 @@ rows() {
         [ "$how" = simulate ] && [ "$row" != fragments ] || echo "$row"     # the others are tests of their own there
     done
     cases | sed 's/^/model_/'
+    [ ! -d trainers ] || ls trainers | sed 's/^/train_/'
 }
 
 sources_of() {
@@ -79,6 +106,41 @@ sources_of() {
     esac
 }
 
+# The runtime that trainers link: once, in $work/rt.  In the simulator that of $LATHE_RT, if it is given.
+c_flags='-std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fopenmp'
+build_runtime() {
+    [ -z "${LATHE_RT:-}" ] || return 0
+    mkdir -p "$work/rt"
+    for file in runtime/*.c; do
+        echo "${CC:-cc} $c_flags -Iruntime -Ideps/include -c $file -o $work/rt/$(basename "$file" .c).o"
+    done >"$work/rt/commands"
+    if [ "$how" != simulate ]; then
+        for file in runtime/cuda_*.cu; do
+            echo "nvcc $nvcc_flags -Iruntime -c $file -o $work/rt/$(basename "$file" .cu).o"
+        done >>"$work/rt/commands"
+    fi
+    xargs -P "$(nproc)" -I '{}' sh -c '{}' <"$work/rt/commands" >"$work/rt/build.log" 2>&1 && ar rcs "$work/rt/liblathe_rt.a" "$work"/rt/*.o
+}
+
+# FOLDER with a trainer's text, and where the trainer is to be
+build_trainer() {
+    mkdir -p "$2"
+    if [ "$how" = simulate ]; then
+        cp "$1"/model.* "$1/tables.c" "$2/"
+        ln -sf "$work"/simulator/sim_*.o "$2/"
+        SIM_LIBRARIES=${LATHE_RT:-"$work/rt/liblathe_rt.a -fopenmp -ljansson -lm"} sh tests/sim/compile trainer "$2" "$2"
+        return
+    fi
+    # shellcheck disable=SC2086
+    ${CC:-cc} $c_flags -Iruntime "-I$1" -c "$1/tables.c" -o "$2/tables.o" &&
+        nvcc $nvcc_flags -Iruntime "-I$1" -c "$1/model.cu" -o "$2/model.o" &&
+        nvcc $nvcc_flags "$2/model.o" "$2/tables.o" "$work/rt/liblathe_rt.a" -Xcompiler -fopenmp -Ldeps/lib -ljansson -lcublasLt -ldl -lm \
+            -o "$2/trainer"
+}
+
+nvcc_flags='-std=c++20 -O2 -fmad=false -arch=native'
+[ "$how" != compile ] || nvcc_flags='-std=c++20 -O2 -fmad=false -arch=sm_90'
+
 # A row's program, $work/ROW/program; everything said is in $work/ROW/build.log.
 build_row() {
     mkdir -p "$work/$1"
@@ -87,16 +149,18 @@ build_row() {
     if [ -n "$tables" ]; then
         ${CC:-cc} -std=gnu11 -Dmain=model_main -Iruntime "$include" -c "cases/${1#model_}/tables.c" -o "$tables" || return 1
     fi
+    case $1 in
+    train_*) build_trainer "trainers/${1#train_}" "$work/$1"; return ;;
+    speed_*) build_trainer "speed/${1#speed_}" "$work/$1"; return ;;
+    esac
     if [ "$how" = simulate ]; then
         ln -sf "$work"/simulator/sim_*.o "$work/$1/"
         # shellcheck disable=SC2046
-        CXX="${CXX:-g++} $include" LIBRARIES=$tables sh tests/sim/compile program "$work/$1" $(sources_of "$1")
+        CXX="${CXX:-g++} $include" SIM_LIBRARIES=$tables sh tests/sim/compile program "$work/$1" $(sources_of "$1")
         return
     fi
-    arch=native
-    [ "$how" = compile ] && arch=sm_90
     # shellcheck disable=SC2046,SC2086
-    nvcc -std=c++20 -O2 -fmad=false -Itests/gpu/include -Iruntime $include -arch=$arch $(sources_of "$1") $tables -o "$work/$1/program" \
+    nvcc $nvcc_flags -Itests/gpu/include -Iruntime $include $(sources_of "$1") $tables -o "$work/$1/program" \
         -lcublasLt -ldl
 }
 
@@ -107,10 +171,28 @@ run_row() {
     model_*)
         read -r loss gradients <"cases/${1#model_}/bounds"
         "$work/$1/program" "cases/${1#model_}" "${1#model_}" "$loss" "$gradients" ;;
+    train_*) run_train "${1#train_}" "$work/$1" ;;
     sanitizer_*) compute-sanitizer --error-exitcode 9 --tool memcheck "$work/model_${1#sanitizer_}/program" \
         "cases/${1#sanitizer_}" "${1#sanitizer_}" 1 1 ;;
     *) "$work/$1/program" ;;
     esac
+}
+
+# 20 steps, twice: losses of steps and evaluations are the CPU's, line by line; both end with the same bytes.
+run_train() {
+    for run in a b; do
+        rm -rf "$2/$run"
+        # shellcheck disable=SC2086
+        LATHE_CACHE=off "$2/trainer" train --data text.txt $steps_of_20 --out "$2/$run" || return 1
+    done
+    cmp "$2/a/model.safetensors" "$2/b/model.safetensors" || return 1
+    awk -v bound="$(cat "trainers/$1/bound")" '
+        function number(key,   at) { at = match($0, "\"" key "\":[-0-9.e]+"); return at ? substr($0, at + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }
+        { split_of = $0; sub(/.*"split":"/, "", split_of); sub(/".*/, "", split_of); line = number("step") " " split_of }
+        FNR == NR { loss[line] = number("loss"); lines++; next }
+        { found++; off = loss[line] ? (loss[line] - number("loss")) / loss[line] : 9; if (off < 0) off = -off; if (off > worst) worst = off }
+        END { printf "note: losses of 20 steps are off by %.1e at most; two runs end alike\n", worst; exit !(worst <= bound && found == lines && lines > 10) }' \
+        "trainers/$1/cpu.jsonl" "$2/a/metrics.jsonl"
 }
 
 began=$(date +%s)
@@ -130,7 +212,7 @@ try_row() {
     else
         code=0
         # shellcheck disable=SC2086
-        timeout 120 sh tests/gpu.sh run $switch --work "$work" --only "$1" >"$work/said" 2>&1 || code=$?
+        timeout 100 sh tests/gpu.sh run $switch --work "$work" --only "$1" >"$work/said" 2>&1 || code=$?
         remark=$(sed -n 's/^row: *[^ ]* *//p; s/^note: //p' "$work/said" | tr '\n' ';' | cut -c 1-90)
         case $code in
         0) tell "$1" ok "$remark" ;;
@@ -153,6 +235,10 @@ correctness() {
         stop 'nvcc is not here'
     fi
     rows | grep -E -- "$only" >"$work/rows"
+    if grep -q '^train_' "$work/rows" && ! build_runtime; then
+        tail -n 20 "$work/rt/build.log"
+        say 'the runtime does not compile'
+    fi
     # shellcheck disable=SC2086
     xargs -P "$(nproc)" -n 1 sh tests/gpu.sh build $switch --work "$work" --only <"$work/rows"
     say "compiled in $(passed) s"
@@ -171,6 +257,44 @@ correctness() {
     ! grep -q ' FAILED ' "$work/table"
 }
 
+# ---------------------------------------------------------------- speed
+speed() {
+    command -v nvcc >/dev/null || stop 'nvcc is not here'
+    # shellcheck disable=SC2010
+    ls speed | grep -E -- "$only" | sed 's/^/speed_/' >"$work/rows"
+    build_runtime || { tail -n 20 "$work/rt/build.log"; stop 'the runtime does not compile'; }
+    # shellcheck disable=SC2086
+    xargs -P "$(nproc)" -n 1 sh tests/gpu.sh build $switch --work "$work" --only <"$work/rows"
+    say "compiled in $(passed) s"
+    trainers= bad=0
+    for row in $(order_of_speed); do
+        if [ -x "$work/$row/trainer" ]; then
+            trainers="$trainers ${row#speed_}=$work/$row/trainer"
+        else
+            bad=1
+            say "$row does not compile:"; tail -n 20 "$work/$row/build.log"
+        fi
+    done
+    [ "$how" = gpu ] || { say "compiled:$trainers"; exit "$bad"; }
+    if command -v python3 >/dev/null; then
+        # shellcheck disable=SC2086
+        python3 tests/gpu/speed.py --work "$work" --until $((LIMIT - $(passed))) $trainers || bad=1
+    else
+        say 'python3 is not here: steps of Lathe alone'
+        for word in $trainers; do
+            echo "${word%%=*}:"
+            "${word#*=}" bench --steps 30 || bad=1
+        done
+    fi
+    say "speed, $(passed) s"
+    exit "$bad"
+}
+
+# What matters most comes first, should time be up before the end.
+order_of_speed() {
+    for name in $(grep '^speed' tests/gpu/trainers.txt | cut -d ' ' -f 2); do grep -x "speed_$name" "$work/rows"; done
+}
+
 case $phase in
 bundle) bundle ;;
 build)
@@ -179,5 +303,6 @@ build)
 run) run_row "$only" ;;
 *)
     work=${work:-$(mktemp -d)}
+    mkdir -p "$work" || exit 1
     "$phase" ;;
 esac

@@ -11,14 +11,14 @@ import torch.nn.functional as F
 class GPTAttention(nn.Module):
     def __init__(self, m):
         super().__init__()
-        self.heads = m["heads"]
+        self.heads, self.p = m["heads"], m.get("dropout", 0.0)
         self.c_attn = nn.Linear(m["width"], 3 * m["width"], bias=m["attention_bias"])
         self.c_proj = nn.Linear(m["width"], m["width"], bias=m["attention_bias"])
 
     def forward(self, x):
         B, T, C = x.shape
         q, k, v = (y.view(B, T, self.heads, C // self.heads).transpose(1, 2) for y in self.c_attn(x).split(C, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.p if self.training else 0.0)
         return self.c_proj(y.transpose(1, 2).reshape(B, T, C))
 
 
@@ -40,10 +40,11 @@ class GPTBlock(nn.Module):
         self.attn = GPTAttention(m)
         self.ln_2 = nn.LayerNorm(m["width"], bias=m["bias"])
         self.mlp = GPTFeedForward(m)
+        self.drop = nn.Dropout(m.get("dropout", 0.0))
 
     def forward(self, x):
-        x = x + self.attn(self.ln_1(x))
-        return x + self.mlp(self.ln_2(x))
+        x = x + self.drop(self.attn(self.ln_1(x)))
+        return x + self.drop(self.mlp(self.ln_2(x)))
 
 
 class GPT(nn.Module):
@@ -53,12 +54,13 @@ class GPT(nn.Module):
         self.wpe = nn.Embedding(m["context"], m["width"])
         self.h = nn.ModuleList(GPTBlock(m) for _ in range(m["layers"]))
         self.ln_f = nn.LayerNorm(m["width"], bias=m["bias"])
+        self.drop = nn.Dropout(m.get("dropout", 0.0))
         self.lm_head = nn.Linear(m["width"], m["vocab"], bias=False)
         if m["tied"]:
             self.lm_head.weight = self.wte.weight
 
     def forward(self, tokens, targets):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.drop(self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1])))
         for block in self.h:
             x = block(x)
         logits = self.lm_head(self.ln_f(x))

@@ -1,11 +1,11 @@
 """torch_step.py: a model of the bench in PyTorch, eager; a process that times training steps on request.
 
-    torch_step.py MODEL.json --weights W --inputs I --gradients G --threads N [--compile]
+    torch_step.py MODEL.json --weights W --inputs I --gradients G --threads N [--compile] [--device cuda --bf16]
 
 MODEL.json has the sizes and options of bench.py's row and the recipe's numbers.  W are the parameters to start from, I the
 inputs, G what the other side computed from both: its loss and gradients, which must agree before anything is timed.  All
 three are safetensors.  Then, for each line "N" on standard input, N training steps are run, and a line {"ms": […]} says how
-long each took.
+long each took; on a GPU, which nobody waits for between steps, all of them are their mean.
 """
 
 import argparse
@@ -68,8 +68,8 @@ def gradients(model, inputs, m):
     return loss.item(), {name: g.T if is_turned(name, m) else g for name, g in found.items()}
 
 
-def check(model, inputs, other, m):
-    """Without dropout: the loss within 1e-4, each gradient within 1e-3 of its norm.
+def check(model, inputs, other, m, half=False):
+    """Without dropout: the loss within 1e-4, each gradient within 1e-3 of its norm; with 16-bit operands 1e-2, all together 5e-2.
 
     Where a gradient nearly cancels (what is added to all scores of an attention alike), 1e-5 of the norm of all at most,
     fp32 has fewer true digits: it may be twice as far from PyTorch's fp64 as PyTorch's fp32 is.
@@ -77,6 +77,14 @@ def check(model, inputs, other, m):
     model.eval()
     loss, own = gradients(model, inputs, m)
     theirs = other["loss"].item()
+    if half:
+        off = sum((other["grad." + name] - g).norm().item() ** 2 for name, g in own.items()) ** 0.5
+        norm = sum(g.norm().item() ** 2 for g in own.values()) ** 0.5
+        if not (abs(loss - theirs) <= 1e-2 * abs(theirs) and off <= 5e-2 * norm):
+            sys.exit(f"torch_step.py: the first losses are {loss:.6f} here, {theirs:.6f} there; gradients are {off / norm:.2e} apart")
+        model.zero_grad(set_to_none=True)
+        model.train()
+        return loss
     if not abs(loss - theirs) <= 1e-4 * abs(theirs):
         sys.exit(f"torch_step.py: the first losses differ: {loss:.6f} here, {theirs:.6f} there")
     least = 1e-5 * sum(g.norm().item() ** 2 for g in own.values()) ** 0.5
@@ -116,29 +124,49 @@ def main():
         words.add_argument(name, required=True)
     words.add_argument("--threads", type=int, required=True)
     words.add_argument("--compile", action="store_true")
+    words.add_argument("--device", default="cpu")
+    words.add_argument("--bf16", action="store_true", help="products in bf16 (autocast)")
     a = words.parse_args()
     torch.set_num_threads(a.threads)
     m = json.load(open(a.model))
+    gpu = a.device != "cpu"
+    weights, inputs, gradients_there = ({name: x.to(a.device) for name, x in read_safetensors(path).items()}
+                                        for path in (a.weights, a.inputs, a.gradients))  # fmt: skip
+    torch.set_default_device(a.device)
+    half = torch.autocast(a.device, torch.bfloat16, enabled=a.bf16)
     model = MODELS[m["model"]](m)
-    load(model, read_safetensors(a.weights), m)
-    inputs = {name: x.long() for name, x in read_safetensors(a.inputs).items()}
-    loss = check(model, inputs, read_safetensors(a.gradients), m)
+    load(model, weights, m)
+    inputs = {name: x.long() for name, x in inputs.items()}
+    with half:
+        loss = check(model, inputs, gradients_there, m, a.bf16)
+    del weights, gradients_there
     update = optimizer(model, m)
     run = torch.compile(model) if a.compile else model
 
     def step():
         for _ in range(m["accumulate"]):
-            loss = run(**inputs) / m["accumulate"]
+            with half:
+                loss = run(**inputs) / m["accumulate"]
             loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), m["clip"])
         update.step()
         update.zero_grad(set_to_none=True)
-        return loss.item()
+        return loss if gpu else loss.item()
+
+    def steps_on_gpu(n):
+        begin = time.perf_counter()
+        for _ in range(n):
+            step()
+        torch.cuda.synchronize()
+        return {"ms": [1e3 * (time.perf_counter() - begin) / n] * n, "peak_bytes": torch.cuda.max_memory_reserved()}
 
     for _ in range(3):
         step()
     print(json.dumps({"loss": loss, "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
+        if gpu:
+            print(json.dumps(steps_on_gpu(int(line))), flush=True)
+            continue
         ms = []
         for _ in range(int(line)):
             begin = time.perf_counter()

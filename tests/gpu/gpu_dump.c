@@ -1,5 +1,6 @@
 /* gpu_dump.c: a case of tests/gpu.sh: a folder with a model as CUDA, and what its entry train gives on the CPU.
- *   gpu_dump FOLDER MODEL.lua ARGUMENTS…       writes FOLDER/model.cu, tables.c, model.h, plan.txt, entry.dump */
+ *   gpu_dump FOLDER MODEL.lua ARGUMENTS…       writes FOLDER/model.cu, tables.c, model.h, plan.txt, entry.dump
+ *   gpu_dump --text FOLDER MODEL.lua ARGUMENTS…    all but entry.dump */
 #include "dump.h"
 #include "emit.h"
 #include "harness.h"
@@ -58,8 +59,10 @@ static const char *without_precision(const char *arguments)
 
 int main(int argc, char **argv)
 {
+    bool text = argc > 1 && same(argv[1], "--text");
+    argc -= text, argv += text;
     if (argc < 3) {
-        fprintf(stderr, "usage: gpu_dump FOLDER MODEL.lua [ARGUMENTS…]\n");
+        fprintf(stderr, "usage: gpu_dump [--text] FOLDER MODEL.lua [ARGUMENTS…]\n");
         return 2;
     }
     const char *folder = argv[1], *arguments = joined(argc - 2, argv + 2);
@@ -67,6 +70,6 @@ int main(int argc, char **argv)
     const Module *m = compile_model(format("%s --target cuda", arguments));
     options.poison = false;
     emit_cuda(m, folder);
-    dump_side(folder, without_precision(arguments));
+    if (!text) dump_side(folder, without_precision(arguments));
     return 0;
 }
