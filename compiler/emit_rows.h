@@ -35,11 +35,12 @@ typedef struct Rows {
 
     /* the target's own */
     void (*sweep)(struct Rows *);
-    const char *kept_count, *kept_at; /* extent of kept arrays and where in them the element lies; NULL: as the axis */
+    const char *kept_count, *kept_at; /* in the brackets of kept arrays, and of an element; NULL: as the axis */
+    const char *turn, *turns;         /* CUDA: over what a thread keeps of its row, how often; NULL: it keeps nothing */
     const char *first, *meet;         /* CUDA: true in the first thread of the row; how its threads meet; or NULL */
     int team;                         /* CUDA: threads of a row */
     int beside;                       /* CUDA: elements side by side that a thread takes, 1 or 4 */
-    const char *four;                 /* CUDA: maps: the index of the first of them */
+    const char *four;                 /* CUDA: the index of the first of them */
     bool threaded;                    /* C: inside PARALLEL */
     bool shared_sweep;                /* C: the sweep itself is shared among threads */
 } Rows;

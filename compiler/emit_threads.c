@@ -175,16 +175,21 @@ static void finish_totals(Rows *r)
     }
 }
 
-/* for (int c = lane; c < C; c += WARP), or four of them at a time */
+/* for (int c = lane; c < C; c += WARP), or four of them at a time.  Where a thread keeps elements of its row its turns
+ * are counted, so that a compiler sees which: they stay in registers. */
 static void open_steps(Rows *r, const char *from, const char *first, const char *size)
 {
     const Axis *c = &r->f->axis[r->inner];
-    const char *unroll = r->k->kept.n && r->kept_count ? "UNROLL " : "";
-    if (r->beside == 1)
-        open_block(&r->f->w, "%sfor (int %s = %s; %s < %s; %s += %s)", unroll, from, first, from, c->count, from, size);
-    else
-        open_block(&r->f->w, "%sfor (int %s = %s * %d; %s < %s; %s += %s * %d)", unroll, from, first, r->beside, from,
-                   c->count, from, size, r->beside);
+    Writer *w = &r->f->w;
+    const char *each = r->beside == 1 ? "" : format(" * %d", r->beside);
+    if (!r->turn) {
+        open_block(w, "for (int %s = %s%s; %s < %s; %s += %s%s)", from, first, each, from, c->count, from, size, each);
+        return;
+    }
+    open_block(w, "UNROLL for (int %s = 0; %s < %s; %s++)", r->turn, r->turn, r->turns, r->turn);
+    line(w, r->beside == 1 ? "const int %s = %s * %s + %s;" : "const int %s = (%s * %s + %s) * %d;", from, r->turn,
+         size, first, r->beside);
+    if (c->extent % (r->team * r->beside)) line(w, "if (%s >= %s) break;", from, c->count);
 }
 
 /* The loops over the inner axis, in which each thread of the team takes the elements that it takes in every sweep. */
@@ -194,9 +199,8 @@ static void open_sweep(Rows *r)
     if (r->team == 1 && c->extent > 1) {
         open_block(&r->f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     } else if (r->team > 1) {
-        const char *own = r->beside == 1 ? c->name : new_name(&r->f->names, format("%s%d", c->name, r->beside));
-        open_steps(r, own, first_of_team(r), size_of_team(r));
-        if (r->beside > 1) open_beside(r, own);
+        open_steps(r, r->four, first_of_team(r), size_of_team(r));
+        if (r->beside > 1) open_beside(r, r->four);
         c->now = c->name;
     }
 }
@@ -218,19 +222,17 @@ static void sweep_by_team(Rows *r)
     finish_totals(r);
 }
 
-/* What a thread keeps of its row: every team-th element, or four of each such stretch. */
+/* What a thread keeps of its row: the elements of its turns. */
 static void place_kept(Rows *r)
 {
     const Axis *c = &r->f->axis[r->inner];
     const char *size = size_of_team(r);
-    if (r->team == 1) return;
-    if (r->beside == 1) {
-        r->kept_count = blocks_of(c->count, size);
-        r->kept_at = format("%s / %s", c->name, size);
-    } else {
-        r->kept_count = format("CEIL_DIV(%s, %s * %d) * %d", c->count, size, r->beside, r->beside);
-        r->kept_at = format("%s / (%s * %d) * %d + %s %% %d", c->name, size, r->beside, r->beside, c->name, r->beside);
-    }
+    r->turn = NULL;
+    if (r->team == 1 || !r->k->kept.n) return;
+    r->turn = new_name(&r->f->names, "k");
+    r->turns = blocks_of(c->count, r->beside == 1 ? size : format("%s * %d", size, r->beside));
+    r->kept_count = r->beside == 1 ? r->turns : format("%s][%d", r->turns, r->beside);
+    r->kept_at = r->beside == 1 ? r->turn : format("%s][%s - %s", r->turn, c->name, r->four);
 }
 
 static void make_team(Rows *r, int team)
@@ -242,6 +244,7 @@ static void make_team(Rows *r, int team)
     r->first = team == 1 ? NULL : team == WARP ? "lane == 0" : "threadIdx.x == 0";
     r->meet = team == 1 ? NULL : team == WARP ? "__syncwarp();" : "__syncthreads();";
     r->sweep = sweep_by_team;
+    r->four = beside ? new_name(&r->f->names, format("%s%d", c->name, BESIDE)) : c->name;
     place_kept(r);
 }
 

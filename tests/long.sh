@@ -4,7 +4,7 @@
 # recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Some four hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random kill power_cut source resume stream stream_races
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random kill power_cut source nvcc resume stream stream_races
 #                                   stream_memory char out_of_memory memory, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
@@ -60,6 +60,7 @@ script() {      # NAME FILE DETAIL: tests/FILE.sh
     result "$1" $word "$3"
 }
 
+script nvcc sim/nvcc "every model for sm_80 and sm_90"
 script resume proof/resume "10 stops, by signal and by kill"
 script stream proof/stream "20 kills of a run on documents"
 script stream_races runtime/stream_races "ThreadSanitizer over a larger corpus"

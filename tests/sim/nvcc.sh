@@ -1,5 +1,6 @@
 # nvcc.sh: nvcc compiles the emitted CUDA for sm_80 and sm_90 without a warning; what a thread keeps of its row stays in
 # registers (of which ptxas may spill 32 bytes where it keeps to 64 a thread); four elements side by side are one access.
+# A few models; every one of models/ in the long run.
 set -eu
 command -v nvcc >/dev/null || { echo "nvcc is not here: the emitted CUDA was not compiled by it"; exit 77; }
 failed=0
@@ -23,6 +24,10 @@ compile gpt models/gpt.lua --config small --set dropout=0.1
 compile llama models/llama.lua
 compile rnn models/char_rnn.lua --precision fp64
 compile ids tests/models/ids.lua --set back=true
+[ "${LATHE_LONG:-0}" = 0 ] || for model in models/*.lua; do
+    name=${model##*/}
+    compile "every_${name%.lua}" "$model"
+done
 
 nvcc -std=c++20 -fmad=false -Iruntime -arch=sm_90 -ptx "$TMP/gpt/model.cu" -o "$TMP/gpt/model.ptx"
 wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.ptx") || complain "gpt: no load of 16 bytes"

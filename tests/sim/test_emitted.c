@@ -40,11 +40,11 @@ static const char *const models[] = {
 static struct Wanted {
     const char *text;
     bool seen;
-} wanted[] = {{"ALIGNED(", 0},          {"UNROLL for", 0},      {"_row[c / WARP]", 0},    {"warp_sum_f32", 0},
-              {"block_sum_f32", 0},     {"warp_max_f32", 0},    {"block_max_f32", 0},     {"block_sum_f64", 0},
-              {"__shared__ float", 0},  {"[WARPS]", 0},         {"[THREADS]", 0},         {"b = k * 7;", 0},
-              {"philox_word(*seed", 0}, {"bool (*RESTRICT", 0}, {"__shared__ double", 0}, {"? 0 :", 0},
-              {"block_list(", 0},       {"warp_first_f32", 0}};
+} wanted[] = {{"ALIGNED(", 0},      {"UNROLL for", 0},        {"_row[k] = ", 0},      {"_row[k][c - c4] = ", 0},
+              {"warp_sum_f32", 0},  {"block_sum_f32", 0},     {"warp_max_f32", 0},    {"block_max_f32", 0},
+              {"block_sum_f64", 0}, {"__shared__ float", 0},  {"[WARPS]", 0},         {"[THREADS]", 0},
+              {"b = k * 7;", 0},    {"philox_word(*seed", 0}, {"bool (*RESTRICT", 0}, {"__shared__ double", 0},
+              {"? 0 :", 0},         {"block_list(", 0},       {"warp_first_f32", 0}};
 
 static void look_for_wanted(const char *folder)
 {
