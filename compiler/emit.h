@@ -191,6 +191,7 @@ enum { WARP = 32, THREADS = 256, SHORT = 16 };
 void begin_part(Function *f);
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
 const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */
+bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
 
 const char *id_text(const Kernel *k, const char *id, int64_t below);    /* emit_ids.c: of a kernel by ids */
 

@@ -26,14 +26,71 @@ static const char *thread_indices(Function *f, const int *axes, int n)
     return blocks_of(all, "THREADS");
 }
 
+/* How many elements a thread takes side by side: what an access of 16 bytes holds, where they are neighbours on both
+ * sides. */
+static int beside_of(const Function *f, const Picking *g)
+{
+    int c = g->id - 1;
+    if (!g->after || f->axis[c].extent == 1 || g->x.stride[c] != 1 || g->y.stride[c] != 1) return 1;
+    int n = (int)(16 / max64(dtype_bytes(g->x.buffer->dtype), 2));
+    return f->axis[c].extent % n == 0 ? n : 1;
+}
+
+/* The only axis of them that is longer than 1, or -1: there are none, or several. */
+static int only_axis(const Function *f, const int *axes, int n)
+{
+    int only = -1, many = 0;
+    for (int i = 0; i < n; i++)
+        if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
+    return many == 1 ? only : -1;
+}
+
+/* Indices of the axes, n elements of the last from `from` on: const int r = i / (WIDTH / 4), c4 = i % (WIDTH / 4) * 4;
+ */
+static const char *indices_beside(Function *f, const int *axes, int naxes, int n, const char *from)
+{
+    const Axis *c = &f->axis[axes[naxes - 1]];
+    int only = only_axis(f, axes, naxes - 1);
+    bool rows = space_size(f, axes, naxes - 1) > 1;
+    const char *of = format("(%s / %d)", c->count, n), *i = new_name(&f->names, "i");
+    const char *all = format("%s / %d", space_text(f, axes, naxes), n);
+    const char *r = only >= 0 ? f->axis[only].name : new_name(&f->names, "r");
+    line(&f->w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", i);
+    line(&f->w, "if (%s >= %s) return;", i, all);
+    if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
+    else line(&f->w, "const int %s = %s * %d;", from, i, n);
+    if (rows && only < 0) say_indices(f, axes, naxes - 1, r);
+    return blocks_of(all, "THREADS");
+}
+
+static const char *gather_beside(Function *f, Picking *g, const int *axes, int n)
+{
+    Axis *c = &f->axis[g->id - 1];
+    const char *from = new_name(&f->names, format("%s%d", c->name, n));
+    for (int a = 0; a < f->args.n; a++)
+        if ((f->uses.at[g->ux].arg == a || f->uses.at[g->uy].arg == a) && aligned(&f->args.at[a], 16))
+            line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
+    const char *blocks = indices_beside(f, axes, g->id, n, from);
+    declare_id(f, g);
+    open_block(&f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, n, c->name);
+    say_picked(f, g, true, g->add);
+    close_block(&f->w);
+    return blocks;
+}
+
 static void gather_ids(Function *f, Picking *g)
 {
-    int axes[MAXRANK];
+    int axes[MAXRANK], n = beside_of(f, g);
     for (int j = 0; j < g->id; j++) axes[j] = j;
     begin_part(f);
-    const char *blocks = thread_indices(f, axes, g->id);
-    declare_id(f, g);
-    say_picked(f, g, true, g->add);
+    const char *blocks;
+    if (n > 1) {
+        blocks = gather_beside(f, g, axes, n);
+    } else {
+        blocks = thread_indices(f, axes, g->id);
+        declare_id(f, g);
+        say_picked(f, g, true, g->add);
+    }
     forget_id(f, g);
     end_part(f, "", NULL, blocks);
 }

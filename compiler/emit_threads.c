@@ -1,18 +1,18 @@
 /* emit_threads.c: ROWS kernels as CUDA threads.
  *
- * Maps: a thread takes an element, or four side by side where they are contiguous.  Kernels that reduce: a team of
- * threads takes a row: one thread where it is short, a warp, or the whole block where it is long; thread l of n takes
- * elements l, l + n, …, sums them up in a register, and the team ends the sum in a fixed tree. A reduction over all
- * rows has two stages: each block of threads takes a block of rows, whose teams add up in shared memory (one that is a
- * whole block: in the partial itself) and then in order to a partial result; a second kernel adds the partials up in
- * order.  Nothing depends on when threads run: the same bits every time. */
+ * Maps: a thread takes an element, or four side by side (of 16 bits eight) where they are contiguous.  Kernels that
+ * reduce: a team of threads takes a row: one thread where it is short, a warp, or the whole block where it is long;
+ * thread l of n takes elements l, l + n, …, sums them up in a register, and the team ends the sum in a fixed tree. A
+ * reduction over all rows has two stages: each block of threads takes a block of rows, whose teams add up in shared
+ * memory (one that is a whole block: in the partial itself) and then in order to a partial result; a second kernel adds
+ * the partials up in order.  Nothing depends on when threads run: the same bits every time. */
 #include "emit_index.h"
 #include "emit_rows.h"
 
 #include <string.h>
 
 /* Shared memory is what a block has without asking for more. */
-enum { BESIDE = 4, LONG = 1024, SHARED = 48 * 1024 };
+enum { ACCESS = 16, LONG = 1024, SHARED = 48 * 1024 };
 
 /* ------------------------------------------------------------------ counting */
 
@@ -41,7 +41,7 @@ static bool side_by_side(const Rows *r, int use)
 
 /* Does what is passed always begin at a multiple of so many bytes?  The arena and the flat arrays do at 64, members of
  * structs lie where C puts them. */
-static bool aligned(const Arg *a, int64_t bytes)
+bool aligned(const Arg *a, int64_t bytes)
 {
     const Buffer *b = a->buffer;
     bool flat = b->home == PARAMETERS || b->home == GRADIENTS;
@@ -65,19 +65,35 @@ static bool swept(const Rows *r, int use)
     return found;
 }
 
-/* Does a sweep go through neighbours in memory?  arg -1: of any array. */
+/* Does a sweep go through neighbours of this array in memory? */
 static bool touches_neighbours(const Rows *r, int arg)
 {
     for (int i = 0; i < r->f->uses.n; i++)
-        if ((arg < 0 || r->f->uses.at[i].arg == arg) && swept(r, i) && side_by_side(r, i)) return true;
+        if (r->f->uses.at[i].arg == arg && swept(r, i) && side_by_side(r, i)) return true;
     return false;
+}
+
+/* How many elements a thread takes side by side, of `threads` that share the axis: what one access holds, of 16 bits or
+ * of 32, if there is enough for all; else 1. */
+static int most_beside(const Rows *r, int threads)
+{
+    int64_t extent = r->f->axis[r->inner].extent;
+    int most = 1;
+    for (int i = 0; i < r->f->uses.n; i++) {
+        if (!swept(r, i) || !side_by_side(r, i)) continue;
+        int n = dtype_bytes(r->f->uses.at[i].view.buffer->dtype) == 2 ? ACCESS / 2 : ACCESS / 4;
+        if (extent % n || extent < (int64_t)n * threads) n = ACCESS / 4;
+        if (extent % n == 0 && extent >= (int64_t)n * threads && n > most) most = n;
+    }
+    return most;
 }
 
 static void say_aligned(Rows *r)
 {
     Function *f = r->f;
     for (int a = 0; a < f->args.n && r->beside > 1; a++)
-        if (touches_neighbours(r, a) && aligned(&f->args.at[a], 16)) line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
+        if (touches_neighbours(r, a) && aligned(&f->args.at[a], ACCESS))
+            line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
 }
 
 /* UNROLL for (int c = c4; c < c4 + 4; c++) */
@@ -139,7 +155,7 @@ static void four_a_thread(Rows *r)
 static const char *map(Rows *r)
 {
     const Axis *c = &r->f->axis[r->inner];
-    r->beside = c->extent % BESIDE == 0 && touches_neighbours(r, -1) ? BESIDE : 1;
+    r->beside = most_beside(r, 1);
     say_aligned(r);
     r->four = indices_of_map(r);
     r->sweep = r->beside == 1 ? one_element_a_thread : four_a_thread;
@@ -238,13 +254,12 @@ static void place_kept(Rows *r)
 static void make_team(Rows *r, int team)
 {
     const Axis *c = &r->f->axis[r->inner];
-    bool beside = team > 1 && c->extent % BESIDE == 0 && c->extent >= BESIDE * team && touches_neighbours(r, -1);
     r->team = team;
-    r->beside = beside ? BESIDE : 1;
+    r->beside = team > 1 ? most_beside(r, team) : 1;
     r->first = team == 1 ? NULL : team == WARP ? "lane == 0" : "threadIdx.x == 0";
     r->meet = team == 1 ? NULL : team == WARP ? "__syncwarp();" : "__syncthreads();";
     r->sweep = sweep_by_team;
-    r->four = beside ? new_name(&r->f->names, format("%s%d", c->name, BESIDE)) : c->name;
+    r->four = r->beside > 1 ? new_name(&r->f->names, format("%s%d", c->name, r->beside)) : c->name;
     place_kept(r);
 }
 
