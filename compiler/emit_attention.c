@@ -184,18 +184,29 @@ char *attention_call(const Kernel *k)
     return t.at;
 }
 
-/* launch_attention_plain<float, 64, false>(stream, heads, lse, NULL, …, layer_attn_heads, {.step = {0, &in->step}}); */
+/* What is called, up to its first operand.  Of 16 bits: on tensor cores, which take widths that are multiples of 16, or
+ * cuDNN's; kernels for others are made for multiples of 64. */
+static char *attention_head(const Kernel *k, const Attention *a, bool back)
+{
+    enum { WIDTHS = 64, TENSOR_WIDTHS = 16, WIDEST = 256 };
+    int last = a->q->shape.rank - 1;
+    int64_t d = a->q->shape.dim[last], e = a->v->shape.dim[last];
+    const char *type = kernel_type(k->node->dtype), *dropout = a->flags & DROPOUT ? "true" : "false";
+    if (is_stored(k->node->dtype) && max64(d, e) <= WIDEST)
+        return format("attention%s<%s, %lld, %lld, %s>(stream, ", back ? "_back" : "", type,
+                      (long long)round_up(d, TENSOR_WIDTHS), (long long)round_up(e, TENSOR_WIDTHS), dropout);
+    return format("launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", type,
+                  (long long)round_up(max64(d, e), WIDTHS), dropout);
+}
+
+/* attention<Bf16, 64, 64, false>(stream, heads, lse, NULL, …, layer_attn_heads, {.step = {0, &in->step}}); */
 char *cuda_attention_call(const Kernel *k)
 {
-    enum { WIDTHS = 64 }; /* kernels are made for multiples of it */
     Attention a = attention_of(k->node);
     bool back = k->node->op == OP_attention_back;
-    int rank = a.q->shape.rank;
-    int64_t width = max64(a.q->shape.dim[rank - 1], a.v->shape.dim[rank - 1]);
     const char *fields = mask_fields(k, &a);
     Text t = {0};
-    say(&t, "launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", kernel_type(k->node->dtype),
-        (long long)round_up(width, WIDTHS), a.flags & DROPOUT ? "true" : "false");
+    say(&t, "%s", attention_head(k, &a, back));
     say_pointers(&t, k, &a, 3);
     say(&t, "%s, {%s});", description(k, &a, back), fields ? fields : "");
     return t.at;

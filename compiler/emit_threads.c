@@ -490,16 +490,20 @@ static void threads(Rows *r)
 }
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
-static const char *const words[] = {
-    "lane",     "stream",    "threadIdx",  "blockIdx", "blockDim",   "gridDim",   "launch",    "max",      "min",
-    "norm",     "rsqrt",     "exp10",      "clock",    "assert",     "sinpi",     "cospi",     "normcdf",  "rnorm",
-    "THREADS",  "WARP",      "WARPS",      "UNROLL",   "ALIGNED",    "KERNEL",    "DEVICE",    "CEIL_DIV", "alignas",
-    "alignof",  "and",       "asm",        "bitand",   "bitor",      "catch",     "class",     "compl",    "constexpr",
-    "decltype", "delete",    "explicit",   "export",   "friend",     "mutable",   "namespace", "new",      "noexcept",
-    "not",      "nullptr",   "operator",   "or",       "private",    "protected", "public",    "template", "this",
-    "Any",      "TABLE",     "on_device",  "LAP",      "number",     "least",     "most",      "begin_of", "head_of",
-    "kept",     "block_any", "block_list", "tiles_of", "samples_of", "cuda_lap",  "throw",     "try",      "typeid",
-    "typename", "using",     "virtual",    "xor",      NULL};
+static const char *const words[] = {"lane",      "stream",     "threadIdx", "blockIdx", "blockDim",  "gridDim",
+                                    "launch",    "max",        "min",       "norm",     "rsqrt",     "exp10",
+                                    "clock",     "assert",     "sinpi",     "cospi",    "normcdf",   "rnorm",
+                                    "THREADS",   "WARP",       "WARPS",     "UNROLL",   "ALIGNED",   "KERNEL",
+                                    "DEVICE",    "CEIL_DIV",   "alignas",   "alignof",  "and",       "asm",
+                                    "bitand",    "bitor",      "catch",     "class",    "compl",     "constexpr",
+                                    "decltype",  "delete",     "explicit",  "export",   "friend",    "mutable",
+                                    "namespace", "new",        "noexcept",  "not",      "nullptr",   "operator",
+                                    "or",        "private",    "protected", "public",   "template",  "this",
+                                    "Any",       "TABLE",      "on_device", "LAP",      "number",    "least",
+                                    "most",      "begin_of",   "head_of",   "kept",     "block_any", "block_list",
+                                    "tiles_of",  "samples_of", "cuda_lap",  "throw",    "try",       "typeid",
+                                    "typename",  "using",      "virtual",   "xor",      "attention", "attention_back",
+                                    NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",

@@ -341,9 +341,10 @@ TENSOR_KERNEL void attention_tensor_back_q(T *d_q, const T *q, const T *k, const
     if (queries.turns) turn_back(d_q, g.d_q.time, queries.n, (int)g.D, queries.turns, queries.turns_step);
 }
 
-/* KEYS, VALUES: whether d_k and d_v are made here; NULL: for nobody. */
+/* KEYS, VALUES: whether d_k and d_v are made here; NULL: for nobody.  Two blocks on a multiprocessor: for three ptxas
+ * would spill at widths of 32. */
 template <class T, int D, int E, bool DROPOUT, bool KEYS, bool VALUES>
-TENSOR_KERNEL void
+__global__ __launch_bounds__(TENSOR_THREADS, 2) void
 attention_tensor_back_k(T *d_k, T *d_v, const T *q, const T *k, const T *v, const T *o, const float *lse, const T *d_o,
                         bool aligned, const __grid_constant__ Lathe_attention g, const __grid_constant__ Cuda_masks m)
 {

@@ -21,12 +21,13 @@ compile() {     # NAME ARGUMENTS…
 }
 
 compile gpt models/gpt.lua --config small --set dropout=0.1
-compile llama models/llama.lua
+compile llama models/llama.lua --precision bf16
 compile rnn models/char_rnn.lua --precision fp64
 compile ids tests/models/ids.lua --set back=true
 [ "${LATHE_LONG:-0}" = 0 ] || for model in models/*.lua; do
     name=${model##*/}
     compile "every_${name%.lua}" "$model"
+    compile "narrow_${name%.lua}" "$model" --precision bf16
 done
 
 nvcc -std=c++20 -fmad=false -Iruntime -arch=sm_90 -ptx "$TMP/gpt/model.cu" -o "$TMP/gpt/model.ptx"
