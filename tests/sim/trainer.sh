@@ -79,3 +79,38 @@ text="--data $TMP/text.txt"
 trained $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --set warmup=5
 agree generate --out "$TMP/gpt.b" --prompt "To be" --set sample_tokens=12 --set temperature=0
 agree eval --out "$TMP/gpt.b" --set eval_rows=7
+agree generate --out "$TMP/gpt.b" --prompt "O" "Well" --samples 2 --set sample_tokens=9        # drawn; past the context
+
+planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/gpt/plan.txt" | tr -d ,)
+SIM_DEVICE='count 0' refused 1 'for a GPU, and there is none here' bench
+SIM_DEVICE='major 7' refused 1 'has compute capability 7.0, and this trainer.s kernels are for 8.0 and newer' bench
+SIM_DEVICE='driver 12040' refused 1 'the driver here is for CUDA 12.4, and this trainer was built with CUDA 13.0' bench
+SIM_DEVICE='memory 1000000' refused 1 "bench needs $planned bytes of the GPU.s memory" bench
+refused 1 "bench needs $planned bytes of the GPU.s memory" bench --memory-limit 1M
+SIM_DEVICE='image 0' refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* .*no kernel image' bench --steps 2
+SIM_DEVICE='failing 300' LATHE_CUDA_CHECK=1 refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* ' bench --steps 9
+SIM_DEVICE='failing 300' refused 1 'LATHE_CUDA_CHECK=1 in the environment says which kernel' bench --steps 9
+refused 2 'replay runs on the processor alone' replay --step 3 --data "$TMP/text.txt"
+# shellcheck disable=SC2086
+refused 4 'step [0-9]* diverged' train $text --steps 20 --set lr=1e30 --set warmup=0 --set clip=0 --out "$TMP/gpt.d"
+must "$cpu" eval $text --weights "$TMP/gpt.d/diverged.safetensors"
+
+# Ids out of range: found in training, a step late, and in evaluation.
+table() {   # ROW VALUE: 60 rows, the column of ids going round
+    awk -v row="$1" -v x="$2" 'BEGIN { print "a,b,class"; for (i = 0; i < 60; i++) print (i == row ? x : i % 10) ",1." i "," i % 3 }'
+}
+both ids tests/models/ids.lua
+table 7 10 >"$TMP/high.csv"
+table 58 12 >"$TMP/late.csv"
+refused 3 'ids.lua:8: error: gather in embedding .entry train.: expected ids 0 to 9, found 10, .*the data' train --data "$TMP/high.csv" --out "$TMP/none" --steps 40
+must "$cpu" init --out "$TMP/w.safetensors"
+refused 3 'ids.lua:8: .*entry eval.*: expected ids 0 to 9, found 12' eval --data "$TMP/late.csv" --weights "$TMP/w.safetensors"
+
+both rnn models/char_rnn.lua --config tiny --precision fp64 --set vocab=256 --set carry=true --set accumulate=2
+# shellcheck disable=SC2086
+trained $text --set eval_every=10 --set eval_rows=6
+
+both pairs models/pointer_generator.lua --config tiny --set vocab=259 --set source_seq=8 --set seq=5 --set batch=4 --set rows=3 --set layers=1
+trained --data "$TMP/pairs.tsv" --set eval_every=20 --set eval_rows=8 --set val_fraction=0.1
+agree generate --out "$TMP/pairs.b" --prompt "say abc" "say p" --beams 3 --tokens 4
+agree generate --out "$TMP/pairs.b" --prompt "say abc" "say p" "say ooo" "say" --tokens 4
