@@ -9,7 +9,7 @@ enum { COLUMNS = 100 };
 static char *called(const Kernel *k)
 {
     if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION || k->kind == PANELS) return identifier(k->name);
-    char *call = call_text(k);
+    const char *call = call_text(k) + strlen(options.target->call);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
@@ -33,19 +33,25 @@ static void say_kernels(Text *t, Kernel *const *kernels, int n)
     }
 }
 
-/* Steps are what is profiled: the other entries have no table. */
-static bool has_table(const Program *p) { return same(p->graph->name, "train") && program_kernels(p); }
+/* Steps are what is profiled; on a device a launch of any entry may fail, and is named by it. */
+static bool has_table(const Program *p)
+{
+    return (same(p->graph->name, "train") || options.target->device) && program_kernels(p);
+}
 
 char *kernel_count(const Program *p) { return has_table(p) ? format("%d", program_kernels(p)) : "0"; }
-char *kernel_table(const Program *p) { return has_table(p) ? "train_kernels" : "NULL"; }
+char *kernel_table(const Program *p)
+{
+    return has_table(p) ? format("%s_kernels", identifier(p->graph->name)) : "NULL";
+}
 
 /* Needs: enter_scope of p, its functions printed. */
 void say_kernel_table(Text *t, const Program *p)
 {
     if (!has_table(p)) return;
     find_parts(p);
-    say(t, "static const Lathe_kernel train_kernels[] = {\n    /* lap, name, formula, layer, line, flop, bytes, "
-           "backward */\n");
+    say(t, "static const Lathe_kernel %s[] = {\n    /* lap, name, formula, layer, line, flop, bytes, backward */\n",
+        kernel_table(p));
     say_kernels(t, p->kernels.at, p->kernels.n);
     say(t, "};\n");
 }

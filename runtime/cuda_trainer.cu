@@ -15,7 +15,10 @@ static struct {
     const Lathe_entry *now;             /* the entry that is put into the stream */
     Gpu_entry entry[MOST_ENTRIES], step;
     Gpu_optimizer optimizer;
-    Gpu_step *given;                    /* in the host's block */
+    Gpu_step *given;                    /* in the host's block: */
+    char *block;
+    int64_t bytes;
+    bool multiplies;
     int64_t begun, ended;
     char remark[1024];
 } trainer;
@@ -110,6 +113,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     needs.command = n->command, needs.host = n->block, needs.bytes = n->bytes;
     needs.workspace = workspace, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
     trainer.model = n->model;
+    trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
     trainer.remark[0] = 0;
     if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
     refusal = gpu_open(&needs);
@@ -222,5 +226,52 @@ static bool end_step(Step_result *result, Bad_id *bad)
     return !take_bad_id(room, bad);
 }
 
+/* ------------------------------------------------------------------ what the GPU can do */
+
+enum { SMALLEST = 64, LARGEST = 8192 }; /* matrices */
+
+static double timed(void (*work)(void *with), void *with)
+{
+    double seconds = 0, least = HUGE_VAL;
+    for (int i = 0; i < 4; i++) { /* the first is not counted */
+        gpu_begin(0);
+        work(with);
+        gpu_send(0, gpu_place(trainer.block), 8);
+        (void)gpu_sent(0, &seconds);
+        if (i > 0 && seconds < least) least = seconds;
+    }
+    return least;
+}
+
+static void copy_half(void *)
+{
+    gpu_copy(trainer.block, trainer.block + trainer.bytes / 2, trainer.bytes / 2, 1, trainer.bytes / 2);
+}
+
+static void multiply(void *with)
+{
+    Cuda_gemm *g = (Cuda_gemm *)with;
+    int64_t bytes = g->shape.M * g->shape.K * (g->numbers == GEMM_F64 ? 8 : 4);
+    char *at = (char *)gpu_place(trainer.block);
+    cuda_gemm(g, at, at + bytes, at + 2 * bytes, false, gpu_stream());
+}
+
+static void rates(double *copy, double *product)
+{
+    const bool wide = trainer.model->real == LATHE_F64;
+    int64_t n = LARGEST;
+    *copy = (double)trainer.bytes / timed(copy_half, NULL);
+    *product = 0;
+    while (n >= SMALLEST && 3 * n * n * (wide ? 8 : 4) > trainer.bytes) n /= 2;
+    if (n < SMALLEST || !trainer.multiplies) return;
+    Cuda_gemm g = {"a large product", wide ? GEMM_F64 : GEMM_F32, GEMM_END_NONE, {}, 0, {}};
+    g.shape.M = g.shape.N = g.shape.K = g.shape.a_m = g.shape.b_k = g.shape.c_m = n;
+    g.shape.a_k = g.shape.b_n = g.shape.c_n = 1;
+    *product = 2 * (double)n * (double)n * (double)n / timed(multiply, &g);
+    gpu_clear(trainer.block, trainer.bytes);
+    gpu_wait();
+    cuda_gemm_forget(&g);
+}
+
 const Lathe_device lathe_cuda = {"GPU",    open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear,
-                                            gpu_copy, run,      LAG,       set_optimizer, begin_step, end_step, watch};
+                                            gpu_copy, run,      LAG,       set_optimizer, begin_step, end_step, watch, rates};

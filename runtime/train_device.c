@@ -210,3 +210,10 @@ void watch_laps(void (*lap)(int kernel, double seconds))
 {
     if (device) device->watch(lap);
 }
+
+void device_rates(double *copy, double *product)
+{
+    bug_if(!device);
+    device->rates(copy, product);
+    must_work();
+}

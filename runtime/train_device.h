@@ -54,6 +54,9 @@ typedef struct Lathe_device {
 
     /* Calls lap(kernel) where a kernel of a step's entry has ended, with the device's clock; NULL: no more. */
     void (*watch)(void (*lap)(int kernel, double seconds));
+    /* At its best: bytes read and written a second by a copy, flop a second of one large product, 0 where there is no room for one.
+     * What the block holds there is zero afterwards. */
+    void (*rates)(double *copy, double *product);
 } Lathe_device;
 
 #ifdef __cplusplus

@@ -25,13 +25,21 @@ static struct Laps { /* of the step that runs */
     } * at;
 } laps;
 
-static void take_lap(int kernel)
+static void add_lap(int kernel, double end)
 {
     if (laps.n == laps.room) { /* in the first step only */
         laps.room = 2 * laps.room + 64;
         laps.at = must_grow(laps.at, sizeof *laps.at * (size_t)laps.room);
     }
-    laps.at[laps.n++] = (struct Lap){kernel, seconds_now()};
+    laps.at[laps.n++] = (struct Lap){kernel, end};
+}
+
+static void take_lap(int kernel) { add_lap(kernel, seconds_now()); }
+
+/* Of a step on a device, whose clock begins with it. */
+static void take_lap_there(int kernel, double seconds)
+{
+    add_lap(kernel, (laps.n ? laps.at[laps.n - 1].end : 0) + seconds);
 }
 
 /* ------------------------------------------------------------------ what is timed */
@@ -93,14 +101,16 @@ static void run_steps(Profile *p, const Lathe_entry *e, Memory *m, Optimizer *o)
 {
     Lathe_call call = call_of(m, e);
     rt_lap = take_lap;
+    watch_laps(take_lap_there);
     for (int64_t step = 0; step < p->steps + WARM_UP; step++) {
         random_inputs(p->t, e, m->call, step);
         laps.n = 0;
-        double begin = seconds_now();
+        double begin = on_device() ? 0 : seconds_now();
         take_step(p->t, e, &call, o, m->params, step);
         if (step >= WARM_UP) count_laps(p, step - WARM_UP, begin);
     }
     rt_lap = NULL;
+    watch_laps(NULL);
 }
 
 static int by_loss(const void *a, const void *b)
@@ -115,7 +125,7 @@ static void settle(Profile *p)
     p->step_time = median_of(p->step, p->steps);
     for (int i = 0; i < p->rows; i++) {
         Row *r = &p->row[i];
-        double moving = r->k.bytes / p->copy_rate, computing = r->k.flops / p->product_rate;
+        double moving = r->k.bytes / p->copy_rate, computing = p->product_rate > 0 ? r->k.flops / p->product_rate : 0;
         r->time = median_of(r->seconds, p->steps);
         r->floor = (double)r->calls * (moving > computing ? moving : computing);
     }
@@ -162,10 +172,11 @@ static const char *const totals[] = {"products", "the rest", "forward", "backwar
 static void print_table(const Profile *p)
 {
     const Lathe_model *m = p->t->model;
-    printf("%s%s, %s, %d threads: a step takes %.2f ms (median of %lld); copies run at %.1f GB/s, products at %.0f "
+    printf("%s%s, %s, %s: a step takes %.2f ms (median of %lld); copies run at %.1f GB/s, products at %.0f "
            "GFLOP/s\n\n",
-           m->name, config_of(m), m->precision, omp_get_max_threads(), 1e3 * p->step_time, (long long)p->steps,
-           1e-9 * p->copy_rate, 1e-9 * p->product_rate);
+           m->name, config_of(m), m->precision,
+           on_device() ? "on the GPU, kernel by kernel" : text_of("%d threads", omp_get_max_threads()),
+           1e3 * p->step_time, (long long)p->steps, 1e-9 * p->copy_rate, 1e-9 * p->product_rate);
     printf("%9s %9s %9s %5s %7s %8s  %-28s %s\n", "lost ms", "time ms", "floor ms", "calls", "GB/s", "GFLOP/s",
            "kernel", "what");
     for (int i = 0; i < p->rows; i++) {
@@ -245,11 +256,14 @@ int profile_command(Trainer *t)
     check_memory(t);
     p.step = must_alloc(sizeof *p.step * (size_t)p.steps);
     use_threads(t);
-    p.copy_rate = copy_rate(t->model->planned_bytes);
-    p.product_rate = product_rate(t->model->real, NULL, 0);
+    if (!t->model->device) p.copy_rate = copy_rate(t->model->planned_bytes);
+    if (!t->model->device) p.product_rate = product_rate(t->model->real, NULL, 0);
     take_memory(&m, t, true, true, entries);
+    if (on_device()) device_rates(&p.copy_rate, &p.product_rate);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);
+    device_up(m.params, flat_bytes(t->model));
+    ready_optimizer(&o, &m);
     list_rows(&p, e, &o);
     run_steps(&p, e, &m, &o);
     settle(&p);

@@ -553,6 +553,7 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
                int64_t number); /* both */
 /* A device's clock: lap(kernel, seconds) for each kernel of the steps from now on, told by end_step; NULL: no more. */
 void watch_laps(void (*lap)(int kernel, double seconds));
+void device_rates(double *copy, double *product); /* of a device with nothing in its memory yet: see train_device.h */
 
 /* ------------------------------------------------------------------ train_loop.c */
 

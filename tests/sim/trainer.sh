@@ -81,6 +81,25 @@ agree generate --out "$TMP/gpt.b" --prompt "To be" --set sample_tokens=12 --set 
 agree eval --out "$TMP/gpt.b" --set eval_rows=7
 agree generate --out "$TMP/gpt.b" --prompt "O" "Well" --samples 2 --set sample_tokens=9        # drawn; past the context
 
+# Gradients for inputs from a file: [2][8] ids each.
+ids() { awk -v k="$1" 'BEGIN { for (i = 0; i < 16; i++) printf "\\%03o\\000\\000\\000", i * k % 128 }'; }
+head='{"tokens":{"dtype":"I32","shape":[2,8],"data_offsets":[0,64]},"targets":{"dtype":"I32","shape":[2,8],"data_offsets":[64,128]}}'
+# shellcheck disable=SC2059
+{ printf "\\$(printf %03o ${#head})\\000\\000\\000\\000\\000\\000\\000%s" "$head"; printf "$(ids 7)$(ids 11)"; } >"$TMP/in.safetensors"
+weights="--weights $TMP/gpt.b/checkpoints/step-20/model.safetensors"
+for side in cpu gpu; do
+    eval "trainer=\$$side"
+    # shellcheck disable=SC2086,SC2154
+    must "$trainer" grad $weights --inputs "$TMP/in.safetensors" --out "$TMP/$side.safetensors"
+    at=$(($(od -A n -t u8 -N 8 "$TMP/$side.safetensors") + 8))
+    od -A n -v -t f4 -w4 -j "$at" "$TMP/$side.safetensors" >"$TMP/$side.txt"
+done
+paste "$TMP/cpu.txt" "$TMP/gpu.txt" | awk '{ off += ($1 - $2) ^ 2; all += $1 ^ 2 } END { print NR " numbers, off by " sqrt(off / all); exit !(NR > 8000 && off <= 1e-10 * all) }' >"$TMP/said" ||
+    tell "gpt: gradients"
+
+must "$gpu" profile --steps 1
+grep -q 'c_fc_matmul .*gpt.lua:' "$TMP/said" && grep -q ' optimizer_step ' "$TMP/said" && grep -q 'on the GPU, kernel by kernel' "$TMP/said" || tell "gpt: profile"
+
 planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/gpt/plan.txt" | tr -d ,)
 SIM_DEVICE='count 0' refused 1 'for a GPU, and there is none here' bench
 SIM_DEVICE='major 7' refused 1 'has compute capability 7.0, and this trainer.s kernels are for 8.0 and newer' bench
@@ -90,10 +109,25 @@ refused 1 "bench needs $planned bytes of the GPU.s memory" bench --memory-limit 
 SIM_DEVICE='image 0' refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* .*no kernel image' bench --steps 2
 SIM_DEVICE='failing 300' LATHE_CUDA_CHECK=1 refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* ' bench --steps 9
 SIM_DEVICE='failing 300' refused 1 'LATHE_CUDA_CHECK=1 in the environment says which kernel' bench --steps 9
+SIM_DEVICE='image 0' refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* .*no kernel image' generate --out "$TMP/gpt.b"
 refused 2 'replay runs on the processor alone' replay --step 3 --data "$TMP/text.txt"
 # shellcheck disable=SC2086
 refused 4 'step [0-9]* diverged' train $text --steps 20 --set lr=1e30 --set warmup=0 --set clip=0 --out "$TMP/gpt.d"
 must "$cpu" eval $text --weights "$TMP/gpt.d/diverged.safetensors"
+
+# Algorithms are timed once, and again where the file is another GPU's.
+both mlp models/mlp.lua
+export LATHE_CACHE="$TMP/cache" LATHE_CUDA_TUNE=on
+must "$gpu" bench --steps 1
+[ "$(wc -l <"$TMP/cache/products")" -gt 3 ] || tell "mlp: no algorithms are kept"
+cp "$TMP/cache/products" "$TMP/products"
+must "$gpu" bench --steps 1
+! grep -q 'timed again' "$TMP/said" && cmp "$TMP/products" "$TMP/cache/products" || tell "mlp: its own file is not taken"
+sed -i '1s/Simulated GPU/Other GPU/' "$TMP/cache/products"
+must "$gpu" bench --steps 1
+grep -q 'products is of another GPU or library .*Other GPU.*timed again' "$TMP/said" || tell "mlp: another GPU's file"
+grep -q '^lathe products 1, Simulated GPU' "$TMP/cache/products" || tell "mlp: the file is not made anew"
+export LATHE_CACHE=off LATHE_CUDA_TUNE=off
 
 # Ids out of range: found in training, a step late, and in evaluation.
 table() {   # ROW VALUE: 60 rows, the column of ids going round
