@@ -165,6 +165,14 @@ static Graph *new_graph(const char *name)
     return g;
 }
 
+/* What pass_grad multiplies the gradient of the loss by. */
+static void declare_loss_scale(Desc *d)
+{
+    for (int i = 0; i < d->inputs.n; i++)
+        if (d->inputs.at[i].role == LATHE_LOSS_SCALE) return;
+    push(&d->inputs, ((Tensor_spec){.name = "loss_scale", .dtype = F32, .role = LATHE_LOSS_SCALE}));
+}
+
 /* A plan for less memory cuts each micro-batch of training into so many, where that goes without rest. */
 static int64_t split_of(const Graph *g, const Desc *d)
 {
@@ -177,6 +185,7 @@ Graph *begin_entry(const char *name)
     Desc *d = trace.desc;
     Graph *g = new_graph(name);
     int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
+    if (same(name, "train") && precision()->scaled) declare_loss_scale(d);
     trace.graph = g;
     trace.number++;
     trace.decode = same(g->name, "decode");

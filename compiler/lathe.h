@@ -386,6 +386,8 @@ typedef struct Precision {
     const char *name;           /* as --precision says */
     DType real, saved;          /* what is computed with; how values of forward are kept for backward */
     DType multiplied;           /* what products and attention take: real, or 16 bits where the target multiplies those */
+    bool tf32;                  /* products of F32 round their operands to 10 bits of fraction */
+    bool scaled;                /* train's gradients are those of the loss times its input loss_scale */
 } Precision;
 
 /* ------------------------------------------------------------------ prototypes, by file */

@@ -32,8 +32,9 @@ static const struct Option {
     {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: NVIDIA's GPUs, by nvcc"},
     {"--memory", TEXT, "SIZE", &options.memory,
      "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
-    {"--precision", TEXT, "fp32|bf16|fp64", &options.precision,
-     "of reals (fp32); bf16: what backward needs of forward is kept in 16 bits, all else is fp32"},
+    {"--precision", TEXT, "fp32|tf32|bf16|fp16|fp64", &options.precision,
+     "of reals (fp32); bf16, fp16: what backward needs of forward is kept in 16 bits, and a GPU multiplies them; "
+     "tf32: what a GPU makes of fp32 in products"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--bundle", FLAG, "", &options.bundle,
      "build: with the runtime's sources, so that cmake and a compiler alone can build the folder"},

@@ -347,6 +347,15 @@ static void close_micro(Graph *g)
     g->micro = NULL;
 }
 
+/* 1, a micro-batch's share of it; in training under fp16 times the loss scale. */
+static Node *gradient_of_loss(const Graph *g)
+{
+    DType t = g->outs.at[0].node->dtype;
+    Node *one = scalar(g->micro ? 1.0 / (double)g->micro->trip : 1.0, t);
+    if (!precision()->scaled || !g->training) return one;
+    return map2(OP_mul, one, cast_op(input_node("loss_scale", F32, (Shape){0}), t));
+}
+
 static void add_gradients(Graph *g, const Desc *d)
 {
     Node *loss = g->outs.at[0].node;
@@ -361,7 +370,7 @@ static void add_gradients(Graph *g, const Desc *d)
     reach_body(&all, &outer);
 
     Grad_level base = {.all = &all};
-    contribute(&base, loss, scalar(g->micro ? 1.0 / (double)g->micro->trip : 1.0, loss->dtype));
+    contribute(&base, loss, gradient_of_loss(g));
     differentiate(&base, &inner);
     differentiate(&base, &outer);
 

@@ -4,15 +4,14 @@
 
 /* The last is of tests: the roundings of bf16 alone. */
 static const Precision precisions[] = {
-    {.name = "fp32", .real = F32, .saved = F32},
-    {.name = "fp64", .real = F64, .saved = F64},
-    {.name = "bf16", .real = F32, .saved = BF16},
-    {.name = "fp64-bf16", .real = F64, .saved = BF16},
+    {.name = "fp32", .real = F32, .saved = F32},  {.name = "tf32", .real = F32, .saved = F32, .tf32 = true},
+    {.name = "bf16", .real = F32, .saved = BF16}, {.name = "fp16", .real = F32, .saved = F16, .scaled = true},
+    {.name = "fp64", .real = F64, .saved = F64},  {.name = "fp64-bf16", .real = F64, .saved = BF16},
 };
 
 static _Noreturn void refuse_precision(void)
 {
-    usage_error("--precision %s: expected fp32, bf16 or fp64", options.precision);
+    usage_error("--precision %s: expected fp32, tf32, bf16, fp16 or fp64", options.precision);
 }
 
 /* What is asked for, as far as the target goes along. */
@@ -30,6 +29,8 @@ const Precision *precision(void)
 void check_precision(void)
 {
     if (same(precision()->name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision();
+    if (precision()->tf32 && !options.target->narrow_products)
+        usage_error("--precision tf32: how a GPU multiplies (--target cuda); a CPU has fp32, bf16, fp16 and fp64");
 }
 
 static Node *widened(Rewrite *r, Node *old, Node *const *in)

@@ -5,6 +5,7 @@
  * thread at a time, in accesses of 16 bytes; four that lie in two segments one by one. */
 #include "cuda_optim.h"
 #include "lathe_cuda.cuh"
+#include "rt_scale.h"
 
 #define REAL    float
 #define NAME(x) x##_f32
@@ -92,21 +93,40 @@ MATH bool is_finite(double x) { return x - x == 0; }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u) { u[s] = update_of_f32(&o, &o.segment[s].rule, &r); }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
 
+DEVICE double power(double x, int64_t n)
+{
+    double all = 1;
+    for (; n > 0; n /= 2, x *= x)
+        if (n % 2) all *= x;
+    return all;
+}
+
+/* The host does not know yet which steps were skipped: they are none of Adam's. */
+DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
+{
+    r->correction1 = 1 - power(r->momentum, updates + 1);
+    r->correction2 = 1 - power(o.beta2, updates + 1);
+}
+
 /* torch's clip_grad_norm_: clip / (norm + 1e-6). */
 template <class Loss, class Update>
 KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Update *updates, const Cuda_bad_id *bad)
 {
     double sum = 0;
+    const Loss_scale before = step->loss_scale;
+    const double scale = before.scale > 0 ? before.scale : 1;
     for (int k = threadIdx.x; k < chunks; k += THREADS) sum += o.partial[k];
-    const double norm = sqrt(block_sum_f64(sum));
+    const double norm = sqrt(block_sum_f64(sum)) / scale;
     Rates r = step->rates;
-    r.scale = step->clip > 0 ? min_f64(1, step->clip / (norm + 1e-6)) : 1;
+    r.scale = (step->clip > 0 ? min_f64(1, step->clip / (norm + 1e-6)) : 1) / scale;
+    if (before.skipped) correct(&r, o, step->number - before.skipped);
     for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
     if (threadIdx.x > 0) return;
     step->loss = (double)*loss;
     step->norm = norm;
     step->bad_id = bad && bad->check;
-    if (!is_finite((double)*loss) || !is_finite(norm)) step->stopped = 1;
+    step->skipped = is_finite((double)*loss) && adapt_loss_scale(&step->loss_scale, is_finite(norm));
+    if (!is_finite((double)*loss) || (!is_finite(norm) && !step->skipped)) step->stopped = 1;
 }
 
 /* ------------------------------------------------------------------ the update */
@@ -131,6 +151,7 @@ KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT upd
     typedef Beside<Real> Some;
     Real *m = (Real *)o.moment[0], *v = (Real *)o.moment[1];
     if (step->stopped) return;
+    if (step->skipped) return;
     auto four = [&](int s, int64_t i) {
         const Update u = updates[s];
         if (u.frozen) return;

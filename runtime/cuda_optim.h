@@ -18,10 +18,13 @@ typedef struct Gpu_step {
     /* the host's, before each step: as in Rates, but for scale, which follows from clip; clip 0: none */
     Rates rates;
     double clip;
+    int64_t number;         /* steps before it */
     /* a step's results */
     double loss, norm;
     int64_t stopped;        /* 1: loss or norm of this step or one before it is not finite: nothing is updated any more */
     int64_t bad_id;         /* 1: an id out of range is on record (cuda_ids.h) */
+    int64_t skipped;        /* 1: this step's gradients overflowed, and a smaller loss scale may help (rt_scale.h) */
+    Loss_scale loss_scale;  /* of the next step: the device's own from the start on */
 } Gpu_step;
 
 typedef struct Gpu_optimizer {

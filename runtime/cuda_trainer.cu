@@ -179,10 +179,21 @@ static const Lathe_tensor *loss_of(const Lathe_entry *e)
     return NULL;
 }
 
+static const Lathe_tensor *loss_scale_of(const Lathe_entry *e)
+{
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == LATHE_LOSS_SCALE) return &e->input[i];
+    return NULL;
+}
+
 static void enqueue_step(void *with, const Lathe_call *device)
 {
     const Lathe_entry *e = (const Lathe_entry *)with;
-    const Lathe_tensor *loss = loss_of(e);
+    const Lathe_tensor *loss = loss_of(e), *scale = loss_scale_of(e);
+    const Loss_scale *now = &trainer.optimizer.step->loss_scale;
+    if (scale) /* what the host has sent there is older */
+        (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale, cudaMemcpyDeviceToDevice,
+                              (cudaStream_t)device->stream);
     enqueue_entry(with, device);
     gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, (const char *)device->out + loss->offset, loss->dtype,
                  (const Cuda_bad_id *)cuda_bad_id(), (cudaStream_t)device->stream);
@@ -193,11 +204,12 @@ static void set_optimizer(const Optimizer *o, void *step)
     Optimizer device = *o;
     for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(o->moment[k]);
     trainer.given = (Gpu_step *)step;
+    trainer.given->loss_scale = o->loss_scale;
     trainer.optimizer = gpu_optimizer(&device, trainer.given, gpu_place(step));
     gpu_up(step, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
 }
 
-static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip)
+static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
 {
     const int room = (int)(trainer.begun++ % LATHE_GPU_ROOMS);
     Gpu_step *given = trainer.given;
@@ -205,6 +217,7 @@ static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates
     trainer.step.with = (void *)e;
     given->rates = *rates;
     given->clip = clip;
+    given->number = number;
     gpu_up(given, offsetof(Gpu_step, loss));
     gpu_up(call->in, e->in_bytes);
     gpu_begin(room);
@@ -218,7 +231,7 @@ static bool end_step(Step_result *result, Bad_id *bad)
     const int room = (int)(trainer.ended++ % LATHE_GPU_ROOMS);
     double seconds = 0;
     Gpu_step got = *(const Gpu_step *)gpu_sent(room, &seconds);
-    *result = {got.loss, got.norm, seconds};
+    *result = {got.loss, got.norm, seconds, got.skipped != 0, got.loss_scale};
     if (gpu_failure()) return true;
     tell_laps();
     if (!got.bad_id) return true;

@@ -44,7 +44,8 @@ typedef enum Lathe_role {
     LATHE_LENGTHS,
     LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not go on where it stopped */
     LATHE_CARRIED,              /* a state that train takes from one step to the next */
-    LATHE_EVAL_CARRIED          /* likewise eval, from one batch to the next */
+    LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
+    LATHE_LOSS_SCALE            /* f32 []: train under fp16: the gradients are those of the loss times so much */
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */

@@ -51,6 +51,14 @@ typedef struct Segment {
     Rule rule;
 } Segment;
 
+/* Of fp16 (rt_scale.h); all zero for programs without. */
+typedef struct Loss_scale {
+    float scale;     /* a power of two, at least 1; 0: not begun */
+    int32_t good;    /* steps since it changed */
+    int64_t skipped; /* steps that were not taken, in all */
+} Loss_scale;
+#define FIRST_LOSS_SCALE 65536.0f
+
 typedef struct Optimizer {
     Lathe_optimizer kind;
     Lathe_dtype real;
@@ -63,6 +71,7 @@ typedef struct Optimizer {
     int segments;
     Segment *segment;
     double *partial; /* one for each chunk, of gradient_norm */
+    Loss_scale loss_scale;
 } Optimizer;
 
 /* Adam, AdamW 2, Lion 1, SGD 1 with momentum, else 0. */

@@ -9,8 +9,6 @@
 #include "rt_internal.h"
 #include "rt_math.h"
 
-#define FIRST_LOSS_SCALE 65536.0f
-
 /* Behind a step of finite loss, whose gradients are finite or not.  True: it is not taken, and a smaller scale may help. */
 MATH bool adapt_loss_scale(Loss_scale *s, bool finite)
 {

@@ -52,7 +52,7 @@ static Fall train_on_one(const Trial *c, int64_t most)
     set_scalars(c->entry, c->memory->call, t->seed, 0, 0);
     for (int64_t step = 0; step < most && !f.reached; step++) {
         Step s = take_step(t, c->entry, &call, c->optimizer, c->memory->params, step);
-        if (!isfinite(s.loss) || !isfinite(s.norm))
+        if (has_diverged(&s))
             fail(EXIT_DIVERGED, NULL,
                  "overfit: expected a finite loss, found loss %g and gradient norm %g in step %lld; try a lower "
                  "learning "
@@ -132,8 +132,10 @@ static Step timed_step(const Trial *c, int64_t step)
 static Step time_steps(const Trial *c)
 {
     enum { LONG = 20 }; /* s */
-    Step first = timed_step(c, 0), s = first;
-    if (!isfinite(first.loss) || !isfinite(first.norm))
+    Step first = timed_step(c, 0);
+    while (first.skipped) first = timed_step(c, 0);
+    Step s = first;
+    if (has_diverged(&first))
         fail(EXIT_DIVERGED, NULL, "dry run: the first step has loss %g and gradient norm %g", first.loss, first.norm);
     if (step_time(&first) < LONG) s = timed_step(c, 1);
     s.loss = first.loss;

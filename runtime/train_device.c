@@ -4,6 +4,7 @@
 
 #include "data_cache.h"
 #include "lathe_rt.h"
+#include "rt_scale.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -130,20 +131,36 @@ static struct {
 int steps_begun(void) { return (int)(steps.begun - steps.ended); }
 bool step_is_due(void) { return steps_begun() > (device ? device->lag : 0); }
 
+bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
+
+/* What the gradients of e will be multiplied by; its input where it has one. */
+static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_call *call)
+{
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_LOSS_SCALE);
+    if (!t) return 1;
+    memcpy((char *)call->in + t->offset, &o->loss_scale.scale, sizeof o->loss_scale.scale);
+    return (double)o->loss_scale.scale;
+}
+
 /* All of it, at once. */
 static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
                       Step *s)
 {
+    double scale = scale_loss(o, e, call);
     parts = (struct Parts){.since = seconds_now()};
     run_entry(e, call);
     forward_part();
     drop_frozen(o, call->grads);
     s->loss = output_scalar(e, call->out, "loss");
-    s->norm = gradient_norm(o, call->grads);
+    s->norm = gradient_norm(o, call->grads) / scale;
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
     Pace pace = pace_at(&t->recipe, s->number, s->norm);
-    if (isfinite(s->loss) && isfinite(s->norm)) optimizer_step(o, params, call->grads, s->number, &pace);
+    pace.scale /= scale;
+    if (isfinite(s->loss) && isfinite(s->norm))
+        optimizer_step(o, params, call->grads, s->number - o->loss_scale.skipped, &pace);
+    if (isfinite(s->loss)) s->skipped = adapt_loss_scale(&o->loss_scale, isfinite(s->norm));
+    s->loss_scale = o->loss_scale;
     LAP(LAP_UPDATE);
     s->forward = parts.seconds[0];
     s->backward = parts.seconds[1];
@@ -156,7 +173,7 @@ static void step_there(const Trainer *t, const Lathe_entry *e, const Lathe_call 
 {
     Pace pace = pace_at(&t->recipe, s->number, 0);
     Rates rates = rates_of(o, s->number, &pace);
-    device->begin_step(e, call, &rates, t->recipe.clip);
+    device->begin_step(e, call, &rates, t->recipe.clip, s->number);
     must_work();
 }
 
@@ -185,6 +202,8 @@ Step end_step(void)
     if (!fine) refuse_id(steps.entry, &bad);
     s->loss = got.loss;
     s->norm = got.norm;
+    s->skipped = got.skipped;
+    s->loss_scale = got.loss_scale;
     s->there = got.seconds;
     return *s;
 }

@@ -19,6 +19,8 @@ typedef struct Device_needs {
 
 typedef struct Step_result {
     double loss, norm, seconds;         /* seconds: of the step on the device, by its own clock */
+    bool skipped;                       /* its gradients overflowed under fp16: it was not taken */
+    Loss_scale loss_scale;              /* behind it */
 } Step_result;
 
 typedef struct Bad_id {                 /* an id out of range: rt_ids.c says what is told of it */
@@ -48,8 +50,9 @@ typedef struct Lathe_device {
     /* Steps: begun in order, ended in order, `lag` of them under way while the host goes on. */
     int lag;
     void (*optimizer)(const Optimizer *o, void *step);  /* once, before them; step: its part of the block */
-    /* clip: of the norm; 0: none.  A step whose loss or norm is not finite changes no parameter, nor does one after it. */
-    void (*begin_step)(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip);
+    /* clip: of the norm; 0: none.  A step whose loss or norm is not finite changes no parameter, nor does one after it, but for
+     * those that a loss scale skips (rt_scale.h).  number: steps before it. */
+    void (*begin_step)(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number);
     bool (*end_step)(Step_result *result, Bad_id *bad);
 
     /* Calls lap(kernel) where a kernel of a step's entry has ended, with the device's clock; NULL: no more. */

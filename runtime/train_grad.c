@@ -9,7 +9,10 @@
 
 /* ------------------------------------------------------------------ inputs */
 
-static bool is_scalar_role(Lathe_role r) { return r == LATHE_SEED || r == LATHE_STEP || r == LATHE_POSITION; }
+static bool is_scalar_role(Lathe_role r)
+{
+    return r == LATHE_SEED || r == LATHE_STEP || r == LATHE_POSITION || r == LATHE_LOSS_SCALE;
+}
 
 /* "tokens[1][5]" */
 static char *element_text(const Lathe_tensor *t, int64_t i)

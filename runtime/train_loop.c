@@ -140,6 +140,15 @@ static void give_arrays(const Training *r)
     ready_optimizer(&r->optimizer, &r->memory);
 }
 
+/* A run of fp16 may go on in fp32, and the other way round: then its scale is as at the start. */
+static void go_on_with_scale(Training *r)
+{
+    Loss_scale *now = &r->optimizer.loss_scale;
+    if (now->scale > 0 && r->at.loss_scale.scale > 0) *now = r->at.loss_scale;
+    now->skipped = r->at.loss_scale.skipped;
+    r->at.loss_scale = *now;
+}
+
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
@@ -149,6 +158,7 @@ static void fill_arrays(Training *r)
     else if (t->weights) load_saved_weights(t, t->weights, params);
     else init_parameters(t->model, (uint64_t)t->seed, params);
     advise(NULL);
+    go_on_with_scale(r);
     give_arrays(r);
     if (t->resume) compare_origin(t, &r->data, &r->from);
 }
@@ -369,6 +379,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
          "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
+    if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
     device_down(r->memory.params, flat_bytes(r->t->model));
     save_weights(r->t->model, before, r->memory.params);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
@@ -393,10 +404,21 @@ static void count_epoch(Training *r, Step s)
     r->at.epoch_loss = 0;
 }
 
+static void report_skipped(Training *r, const Step *s)
+{
+    double now = s->loss_scale.scale;
+    report_text(&r->report,
+                "step %lld | loss scale %g: gradients are beyond what fp16 holds; the step is not taken (%lld so far), "
+                "the scale is %g now",
+                (long long)s->number + 1, 2 * now, (long long)s->loss_scale.skipped, now);
+}
+
 static void finish_step(Training *r)
 {
     Step s = end_step();
-    if (!isfinite(s.loss) || !isfinite(s.norm)) diverged(r, s.number, s);
+    if (has_diverged(&s)) diverged(r, s.number, s);
+    if (s.skipped) report_skipped(r, &s);
+    r->at.loss_scale = s.loss_scale;
     report_step(&r->report, s.number + 1, s);
     if (r->data.epochs) count_epoch(r, s);
 }

@@ -111,6 +111,14 @@ size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
     return (size_t)optimizer_moments(r) * moment_bytes(m);
 }
 
+static bool is_loss_scaled(const Lathe_model *m)
+{
+    bool scaled = false;
+    for (int i = 0; i < m->entries; i++)
+        for (int k = 0; k < m->entry[i].inputs; k++) scaled |= m->entry[i].input[k].role == LATHE_LOSS_SCALE;
+    return scaled;
+}
+
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
 {
     static const char *const means[] = {"exp_avg", "exp_avg_sq"}, *const velocity[] = {"momentum"};
@@ -121,6 +129,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
                      .decay = r->decay,
                      .nesterov = r->nesterov != 0,
                      .n = m->flat_elements,
+                     .loss_scale.scale = is_loss_scaled(m) ? FIRST_LOSS_SCALE : 0,
                      .moments = optimizer_moments(r)};
     for (int k = 0; k < o->moments; k++) {
         o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);

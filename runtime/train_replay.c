@@ -346,6 +346,9 @@ static void fill_arrays(Replay *r)
     else init_parameters(t->model, (uint64_t)t->seed, r->memory.params);
     advise(NULL);
     check_parameters(t, r->memory.params);
+    r->optimizer.loss_scale = r->from.at.loss_scale;
+    if (t->weights && !r->checkpoint)
+        r->optimizer.loss_scale.scale = 1; /* where a run diverges no smaller one is left */
 }
 
 /* What a step carries in is not among weights, but for one whose rows all begin. */
@@ -384,7 +387,7 @@ static Step run_steps(Replay *r)
     Lathe_call call = call_of(&r->memory, r->e);
     Step s = {0};
     start_watching(r->e, &call);
-    while (r->step < r->t->steps && isfinite(s.loss) && isfinite(s.norm)) {
+    while (r->step < r->t->steps && !has_diverged(&s)) {
         memset(watch.runs, 0, sizeof *watch.runs * (size_t)(watch.laps + 1));
         watch.births = watch.missed = 0;
         if (!fill_step(&r->data, r->e, r->memory.call, r->step))
@@ -432,7 +435,7 @@ int replay_command(Trainer *t)
     static Replay r;
     start_replay(&r, t);
     Step s = run_steps(&r);
-    bool finite = isfinite(s.loss) && isfinite(s.norm);
+    bool finite = !has_diverged(&s);
     if (t->json) print_object(r.step, s);
     else print_births(r.step, s);
     if (!t->json && finite)

@@ -264,6 +264,7 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
 static void write_metrics(Report *r, int64_t done, Step s, double now)
 {
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
+    if (s.skipped) return; /* its norm is no number */
     char *data = r->data->epochs
                      ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r), mixture_fill(r->data->epochs->rows))
                      : text_of("%s", "");

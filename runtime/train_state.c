@@ -96,6 +96,10 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
         json_object_set_new(all, "epoch",
                             json_pack("{s:I, s:f, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", p->epoch_loss,
                                       "ended", (json_int_t)p->epochs));
+    if (p->loss_scale.scale > 0 || p->loss_scale.skipped)
+        json_object_set_new(all, "loss_scale",
+                            json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
+                                      (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
     json_object_set_new(all, "provenance", json_deep_copy(d->origin));
     json_object_set_new(all, "files", json_object());
     return all;

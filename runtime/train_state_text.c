@@ -118,6 +118,11 @@ void read_state(State *s, const char *checkpoint)
         s->at.epoch_loss = real_member(epoch, "loss");
         s->at.epochs = later_member(s, epoch, "ended");
     }
+    const json_t *scale = json_object_get(s->all, "loss_scale");
+    if (json_is_object(scale))
+        s->at.loss_scale =
+            (Loss_scale){(float)whole_member(s, scale, "scale", 0), (int32_t)whole_member(s, scale, "good", 0),
+                         whole_member(s, scale, "skipped", 0)};
 }
 
 void close_state(State *s)

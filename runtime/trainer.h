@@ -451,6 +451,7 @@ struct Progress { /* of a run, beside its arrays */
     int64_t epoch_steps;       /* since the epoch began, of data in epochs */
     double epoch_loss;         /* their sum */
     int64_t epochs;            /* that have ended */
+    Loss_scale loss_scale;
 };
 
 typedef struct State { /* a state.json that was read */
@@ -538,6 +539,8 @@ typedef struct Step { /* what one optimizer step has shown */
     double data, forward, backward, update;
     double there; /* in place of those three: on a device, by its clock */
     int64_t number; /* steps before it */
+    bool skipped; /* gradients beyond fp16: the parameters are as they were, the next loss scale is smaller */
+    Loss_scale loss_scale; /* behind it */
 } Step;
 
 void ready_optimizer(const Optimizer *o, const Memory *m); /* before the first step */
@@ -551,6 +554,7 @@ int steps_begun(void); /* and not ended */
 bool step_is_due(void);
 Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
                int64_t number); /* both */
+bool has_diverged(const Step *s);
 /* A device's clock: lap(kernel, seconds) for each kernel of the steps from now on, told by end_step; NULL: no more. */
 void watch_laps(void (*lap)(int kernel, double seconds));
 void device_rates(double *copy, double *product); /* of a device with nothing in its memory yet: see train_device.h */

@@ -83,6 +83,8 @@ static int64_t tensor_bytes(const Lathe_tensor *x)
 
 /* ------------------------------------------------------------------ a call */
 
+enum { LOSS_SCALE = 1024 }; /* of fp16 */
+
 /* Random inputs for the call-th call, from 0: the same on both sides. */
 static void give_inputs(const Pairing *p, int call, Rng *rng)
 {
@@ -92,6 +94,8 @@ static void give_inputs(const Pairing *p, int call, Rng *rng)
     fill_inputs(p->here, p->entry, rng);
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *x = &e->input[i];
+        if (x->role == LATHE_LOSS_SCALE) set_element(x->dtype, in + x->offset, 0, LOSS_SCALE);
+        if (x->role == LATHE_LOSS_SCALE) continue;
         void *from = input_at(p->here, p->entry, x->name);
         if (x->role == LATHE_STEP || x->role == LATHE_POSITION) set_element(x->dtype, from, 0, call);
         memcpy(in + x->offset, from, (size_t)tensor_bytes(x));
@@ -235,11 +239,20 @@ static void fill_loud(Live *l, Rng *rng)
 
 Differences worst;
 
+static bool is_scaled(const Pairing *p)
+{
+    const Lathe_entry *e = &p->there->model->entry[p->entry_there];
+    bool scaled = false;
+    for (int i = 0; i < e->inputs; i++) scaled |= e->input[i].role == LATHE_LOSS_SCALE;
+    return scaled;
+}
+
 static double compare_gradients(const Pairing *p, Adam *here, Adam *there)
 {
     int64_t n = here->model->flat_elements;
     gradients(here->grads, p->here->grads, here->model);
     take_gradients(p->there, there->grads);
+    for (int64_t i = 0; i < n && is_scaled(p); i++) there->grads[i] /= LOSS_SCALE;
     return norm_of_difference(here->grads, there->grads, n) / norm_of(here->grads, n);
 }
 

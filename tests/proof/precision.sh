@@ -1,4 +1,4 @@
-# precision.sh: a run under --precision bf16: resumed with other threads: the same bytes; its checkpoints are those
+# precision.sh: runs under --precision bf16 and fp16: resumed with other threads: the same bytes; its checkpoints are those
 # of fp32, and either program goes on with the other's; memory is what is planned; an unknown precision is refused.
 set -eu
 failed=0
@@ -7,7 +7,7 @@ complain() { echo "failed: $*"; failed=1; }
 awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103515245 + 12345) % 2147483648; printf "%s", substr("etaoin shrdlu", x % 13 + 1, 1) } }' >"$TMP/text"
 model="models/gpt.lua --config char --set layers=3 --set width=32 --set heads=2 --set seq=128 --set batch=12 --set dropout=0.1"
 
-for p in fp32 bf16; do
+for p in fp32 bf16 fp16; do
     # shellcheck disable=SC2086  # the arguments are words
     "$LATHE" build $model --precision $p -o "$TMP/$p" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
 done
@@ -48,9 +48,44 @@ differ=$(($(peak fp32) - $(peak bf16) - saved))
 [ "$saved" -gt 16000000 ] || complain "the plan is smaller by only $saved bytes"
 [ "${differ#-}" -lt $((saved / 4)) ] || complain "memory differs by $differ bytes from what the plans say"
 
+# fp16: the loss scale is in checkpoints; a run resumed is the same; fp32 goes on with one.
+run fp16 half --steps 20 --save-every 9
+tr -d ' \n' <"$TMP/half/checkpoints/step-20/state.json" | grep -q '"loss_scale":{"scale":65536,"good":20,"skipped":0}' ||
+    { cat "$TMP/half/checkpoints/step-20/state.json"; complain "fp16: no loss scale in the checkpoint"; }
+run fp16 halves --resume="$TMP/half/checkpoints/step-9"
+for file in model.safetensors optimizer.safetensors; do
+    cmp "$TMP/half/checkpoints/step-20/$file" "$TMP/halves/checkpoints/step-20/$file" || complain "fp16 resumed: another $file"
+done
+cmp "$TMP/wide/model.safetensors" "$TMP/half/model.safetensors" >/dev/null && complain "fp16 rounds nothing"
+run fp32 on16 --resume="$TMP/half/checkpoints/step-9"
+
+# What overflows whatever the scale: halved to 1, step by step, and then it has diverged; no parameter has moved.
+cat >"$TMP/loud.lua" <<'END'
+return { config = { batch = 4, seq = 8, vocab = 256, width = 8 },
+  forward = function(c, input)
+    local x = nn.embedding { name = "in", rows = c.vocab, width = c.width } (input.tokens) * 1e9
+    x = nn.linear { name = "mid", out = c.width } (x)
+    x = nn.linear { name = "out", out = c.vocab } (nn.tanh(x * x * 1e-16))
+    return nn.cross_entropy(x, input.targets)
+  end,
+  train = function(c) return { optimizer = optim.sgd { lr = 0.1 }, steps = 30 } end,
+  data = function(c) return data.text { tokenizer = "bytes" } end }
+END
+"$LATHE" build "$TMP/loud.lua" --precision fp16 -o "$TMP/loud" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+code=0
+"$TMP/loud/trainer" train --data "$TMP/text" --seed 3 --out "$TMP/louder" >"$TMP/log" 2>&1 || code=$?
+[ "$code" = 4 ] && [ "$(grep -c 'the step is not taken' "$TMP/log")" = 16 ] && grep -q 'step 16 | loss scale 2: .*(16 so far), the scale is 1 now' "$TMP/log" &&
+    grep -q 'step 17: expected a finite loss' "$TMP/log" && grep -q -- '--precision bf16 holds' "$TMP/log" || { cat "$TMP/log"; complain "what overflows: exit code $code"; }
+"$TMP/loud/trainer" init --seed 3 --out "$TMP/drawn.safetensors" >"$TMP/log" 2>&1
+cmp "$TMP/drawn.safetensors" "$TMP/louder/diverged.safetensors" || complain "steps that were not taken changed parameters"
+
+code=0
+"$LATHE" build models/gpt.lua --precision tf32 -o "$TMP/refused" >"$TMP/out" 2>"$TMP/err" || code=$?
+[ "$code" = 2 ] && grep -q 'precision tf32: how a GPU multiplies' "$TMP/err" || { cat "$TMP/err"; complain "tf32 on a CPU: exit code $code"; }
+
 for p in fp8 fp64-bf16; do
     code=0
     "$LATHE" build models/gpt.lua --precision $p -o "$TMP/refused" >"$TMP/out" 2>"$TMP/err" || code=$?
-    [ "$code" = 2 ] && grep -q 'expected fp32, bf16 or fp64' "$TMP/err" || { cat "$TMP/err"; complain "--precision $p: exit code $code"; }
+    [ "$code" = 2 ] && grep -q 'expected fp32, tf32, bf16, fp16 or fp64' "$TMP/err" || { cat "$TMP/err"; complain "--precision $p: exit code $code"; }
 done
 exit $failed

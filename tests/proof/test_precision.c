@@ -1,10 +1,10 @@
-/* test_precision.c: --precision bf16 on every model: the first loss is fp32's, gradients are within what rounding may
- * do, 20 steps of Adam stay with fp32, any number of threads gives the same bits, and plans of models with layers
- * are smaller.
+/* test_precision.c: --precision bf16 on every model, fp16 on two: the first loss is fp32's, gradients are within what
+ * rounding may do, 20 steps of Adam stay with fp32, any number of threads gives the same bits, and plans of models with
+ * layers are smaller.
  *
- * A saved value is off by at most 2^-9 of itself, so each factor of a gradient's terms that comes from one is: a path
- * through n layers has a handful in each.  They are off to either side, so what they do together is to some sixteen
- * roundings in one. */
+ * A saved value is off by at most 2^-9 of itself (2^-12 under fp16), so each factor of a gradient's terms that comes
+ * from one is: a path through n layers has a handful in each.  They are off to either side, so what they do together is
+ * to some sixteen roundings in one. */
 #include "harness.h"
 #include "rt_internal.h"
 
@@ -12,7 +12,12 @@
 #include <string.h>
 
 enum { STEPS = 20 };
-static const double rounding = 0x1p-9, together = 16, with_fp32 = 2e-3;
+static const double together = 16, with_fp32 = 2e-3;
+
+static const struct Kind {
+    const char *name;
+    double rounding;
+} bf16_kind = {"bf16", 0x1p-9}, fp16_kind = {"fp16", 0x1p-12};
 
 static const struct Case {
     const char *model, *arguments;
@@ -54,28 +59,38 @@ static void descend(Live *l, double *m, double *v, int step)
     }
 }
 
+static void unscale(Live *l, float scale)
+{
+    float *g = (float *)(void *)l->grads;
+    for (int64_t i = 0; i < l->model->flat_elements; i++) g[i] /= scale;
+}
+
 static double call(Live *l, int entry)
 {
     memset(l->grads, 0, (size_t)flat_bytes(l));
     call_entry(l, entry);
+    const Lathe_entry *e = &l->model->entry[entry];
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == LATHE_LOSS_SCALE) unscale(l, *(float *)input_at(l, entry, e->input[i].name));
     return loss_of(l, entry);
 }
 
-static void compare_gradients(const char *model, const Live *fp32, const Live *bf16)
+static void compare_gradients(const char *model, const struct Kind *k, const Live *fp32, const Live *bf16)
 {
     double worst = 0;
     const char *whose = "";
-    for (int k = 0; k < fp32->model->params; k++) {
-        const Lathe_param *p = &fp32->model->param[k];
+    for (int i = 0; i < fp32->model->params; i++) {
+        const Lathe_param *p = &fp32->model->param[i];
         double *a = read_param(fp32, fp32->grads, p), *b = read_param(bf16, bf16->grads, p);
         double all = norm((const float *)(const void *)fp32->grads, fp32->model->flat_elements),
                size = norm_of(a, param_elements(p));
         double off = norm_of_difference(a, b, param_elements(p)) / (size + 1e-3 * all);
-        expect(off < together * rounding, "%s: the gradient of %s is off by %.2g of its norm", model, p->name, off);
+        expect(off < together * k->rounding, "%s: the gradient of %s is off by %.2g of its norm", model, p->name, off);
         if (off > worst) worst = off, whose = p->name;
     }
     expect(worst > 0, "%s: nothing is rounded", model);
-    printf("note: %-18s gradients off by %.2g roundings at the most (%s)", model, worst / rounding, whose);
+    printf("note: %s %-18s gradients off by %.2g roundings at the most (%s)", k->name, model, worst / k->rounding,
+           whose);
 }
 
 static void same_for_threads(const char *model, Live *l, int entry)
@@ -89,7 +104,7 @@ static void same_for_threads(const char *model, Live *l, int entry)
     }
 }
 
-static void train_both(const char *model, Live *fp32, Live *bf16, int entry)
+static void train_both(const char *model, const struct Kind *k, Live *fp32, Live *bf16, int entry)
 {
     double worst = 0, a = 0, b = 0, begun = 0;
     double *moments[4];
@@ -100,7 +115,7 @@ static void train_both(const char *model, Live *fp32, Live *bf16, int entry)
         if (step == 0) {
             begun = a;
             expect(a == b, "%s: the first losses are %.9g, %.9g", model, a, b);
-            compare_gradients(model, fp32, bf16);
+            compare_gradients(model, k, fp32, bf16);
         }
         double off = fabs(a - b) / fabs(a);
         if (!(off <= worst)) worst = off;
@@ -112,18 +127,27 @@ static void train_both(const char *model, Live *fp32, Live *bf16, int entry)
     printf(", losses by %.1e after %d steps (%.4g -> %.4g)", worst, STEPS, begun, a);
 }
 
-static void check_case(const struct Case *c)
+static void give_inputs(Live *to, const Live *from, int entry)
+{
+    const Lathe_entry *e = &from->model->entry[entry];
+    for (int i = 0; i < e->inputs; i++)
+        memcpy(input_at(to, entry, e->input[i].name), input_at(from, entry, e->input[i].name),
+               (size_t)(tensor_elements(&e->input[i]) * 4));
+}
+
+static void check_case(const struct Case *c, const struct Kind *k)
 {
     Rng r = rng_of(5);
     Live *fp32 = build_model(format("models/%s.lua %s", c->model, c->arguments));
-    Live *bf16 = build_model(format("models/%s.lua %s --precision bf16", c->model, c->arguments));
+    Live *bf16 = build_model(format("models/%s.lua %s --precision %s", c->model, c->arguments, k->name));
     int entry = entry_index(fp32, "train");
     const Lathe_entry *wide = &fp32->model->entry[entry], *narrow = &bf16->model->entry[entry];
     fill_params(fp32, &r);
     fill_inputs(fp32, entry, &r);
     memcpy(bf16->params, fp32->params, (size_t)flat_bytes(fp32));
-    memcpy(bf16->room[entry].in, fp32->room[entry].in, (size_t)wide->in_bytes);
-    train_both(c->model, fp32, bf16, entry);
+    fill_inputs(bf16, entry, &r);
+    give_inputs(bf16, fp32, entry);
+    train_both(c->model, k, fp32, bf16, entry);
     same_for_threads(c->model, bf16, entry);
     double part = (double)narrow->work_bytes / (double)wide->work_bytes;
     expect(part <= c->smaller, "%s: work memory is %.2f of that of fp32", c->model, part);
@@ -134,6 +158,9 @@ static void check_case(const struct Case *c)
 
 int main(void)
 {
-    for (int i = 0; i < COUNT_OF(cases); i++) check_case(&cases[i]);
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        check_case(&cases[i], &bf16_kind);
+        if (same(cases[i].model, "gpt") || same(cases[i].model, "seq2seq")) check_case(&cases[i], &fp16_kind);
+    }
     return finish();
 }

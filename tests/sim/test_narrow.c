@@ -1,6 +1,6 @@
-/* test_narrow.c: --target cuda --precision bf16: every entry of every model in the simulator of CUDA beside fp32's C:
- * outputs, states and first gradients within 2e-2 of their norms, and so the losses of 2 steps of training, 20 in the
- * long run.  With a word as argument: the models that have it in their line. */
+/* test_narrow.c: --target cuda --precision bf16 and fp16: every entry of every model in the simulator of CUDA beside
+ * fp32's C: outputs, states and first gradients within 2e-2 of their norms, and so the losses of 2 steps of training,
+ * 20 in the long run.  With a word as argument: the models that have it in their line. */
 #include "harness_cuda.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ static void test_model(const char *line, const char *precision)
     Both b = both_sides(m);
     worst = (Differences){0};
     compare_entries(&b.device, fp32, line, long_run() ? 20 : 2, 2e-2, &rng);
-    printf("note: %s: %d products; training within %.1e, gradients %.1e, other entries %.1e\n", line, products,
-           worst.training, worst.gradient, worst.other);
+    printf("note: %s %s: %d products; training within %.1e, gradients %.1e, other entries %.1e\n", line, precision,
+           products, worst.training, worst.gradient, worst.other);
     fflush(stdout);
     close_both(&b);
     unload(fp32);
@@ -54,6 +54,7 @@ int main(int argc, char **argv)
 {
     need_simulator();
     for (int i = 0; i < COUNT_OF(models); i++)
-        if (argc < 2 || strstr(models[i], argv[1])) test_model(models[i], "bf16");
+        for (int k = 0; k < 2; k++)
+            if (argc < 2 || strstr(models[i], argv[1])) test_model(models[i], k ? "fp16" : "bf16");
     return finish();
 }

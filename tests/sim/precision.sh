@@ -1,0 +1,62 @@
+# precision.sh: trainers for a GPU under bf16, fp16 and tf32, in the simulator: losses of 20 steps within 2e-2 of the CPU's fp32, stopped
+# and resumed to the same bytes.  fp16: where gradients overflow the step is not taken, the loss scale is halved and told of, counted in
+# the checkpoint and gone on with.
+set -eu
+SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
+export SIM_LIBRARIES LATHE_CACHE=off LATHE_CUDA_TUNE=off
+sh tests/sim/compile simulator "$TMP" || exit
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+head -c 20000 "$DATA/tinyshakespeare.txt" >"$TMP/text.txt"
+
+# A gpt whose gradients of the logits reach 4 times the loss scale.
+sed 's/return loss,/return loss * 64,/' models/gpt.lua >"$TMP/loud.lua"
+grep -q 'loss \* 64' "$TMP/loud.lua" || { echo "FAILED: models/gpt.lua returns its loss in other words"; exit 1; }
+loud="$TMP/loud.lua --set layers=2 --set width=16 --set heads=2 --set seq=16 --set batch=2 --set clip=1"
+# shellcheck disable=SC2086  # the arguments are words
+must "$LATHE" build $loud -o "$TMP/fp32"
+for p in bf16 fp16 tf32; do
+    # shellcheck disable=SC2086
+    must "$LATHE" build $loud --target cuda --precision $p -o "$TMP/$p"
+    must sh tests/sim/compile trainer "$TMP" "$TMP/$p"
+done
+train() {       # PRECISION OUT OPTIONS…
+    p=$1 out=$2
+    shift 2
+    must "$TMP/$p/trainer" train --data "$TMP/text.txt" --seed 3 --set warmup=5 --set log_every=1 --out "$TMP/$out" "$@"
+}
+losses() { sed -n 's/.*"step":\([0-9]*\),"split":"train","loss":\([^,]*\),.*/\1 \2/p' "$TMP/$1/metrics.jsonl"; }
+state() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$TMP/$1/state.json"; }
+
+train fp32 wide --steps 20
+losses wide >"$TMP/wide.losses"
+for p in bf16 fp16 tf32; do
+    train $p $p.whole --steps 20 --save-every 7
+    cp "$TMP/said" "$TMP/$p.said"
+    losses $p.whole >"$TMP/$p.losses"
+    awk -v p=$p 'FNR == NR { wide[$1] = $2; next }
+        { off = (wide[$1] - $2) / wide[$1]; off = off < 0 ? -off : off; worst = off > worst ? off : worst; n++ }
+        END { printf "note: %s: %d losses within %.1e of the CPU'"'"'s fp32\n", p, n, worst; exit !(n > 12 && worst <= 2e-2) }' \
+        "$TMP/wide.losses" "$TMP/$p.losses" || { cat "$TMP/$p.losses"; tell "$p: other losses"; }
+    train $p $p.parts --steps 7 --set schedule_steps=20
+    train $p $p.parts --steps 20 --resume
+    for file in model optimizer; do
+        cmp "$TMP/$p.whole/checkpoints/step-20/$file.safetensors" "$TMP/$p.parts/checkpoints/step-20/$file.safetensors" ||
+            tell "$p: resumed to another $file"
+    done
+done
+
+# What overflowed: told of step by step, halving each time, in the checkpoint too; parameters stay.
+skipped=$(grep -c 'is not taken' "$TMP/fp16.said") || tell "fp16: no step is skipped"
+grep -q 'step 1 | loss scale 65536: gradients are beyond what fp16 holds; the step is not taken (1 so far), the scale is 32768 now' \
+    "$TMP/fp16.said" || { cat "$TMP/fp16.said"; tell "fp16: the first step says nothing of its scale"; }
+for run in whole parts; do
+    at=fp16.$run/checkpoints/step-20
+    [ "$(state $at skipped)" = "$skipped" ] && [ "$(state $at scale)" = $((65536 >> skipped)) ] && [ "$(state $at good)" -gt 10 ] ||
+        { cat "$TMP/$at/state.json"; tell "fp16: $skipped steps were skipped, and the checkpoint says otherwise"; }
+done
+must "$TMP/fp16/trainer" init --seed 3 --out "$TMP/drawn.safetensors"
+train fp16 one --steps 1
+cmp "$TMP/drawn.safetensors" "$TMP/one/model.safetensors" || tell "fp16: a step that overflowed changed parameters"
+echo "note: fp16: $skipped steps skipped, the scale is $((65536 >> skipped))"
+grep -q GEMM_TF32 "$TMP/tf32/model.cu" || tell "tf32: its products are not of that kind"
