@@ -2,7 +2,7 @@
  *
  * A row that is added to all rows of dot(a, b): where nobody reads the product itself, it makes the sum; the dot gets
  * the row as its third input.  What is saved of it for a loop that goes back counts as well: each reader there adds the
- * same row again.
+ * same row again.  Of 16 bits it is so where the sum is rounded to 16 bits, in a kernel of its own.
  *
  * The sum over all rows of an operand, over which a product contracts: a gradient of weights makes that of the bias
  * beside it.  Only where the sum would be a kernel of its own: in others it costs nothing.
@@ -66,7 +66,7 @@ static Node *repeated_row(Node *e, const Node *dot)
     Nodes moves = {0};
     Node *row = e;
     for (; row->op == OP_expand || row->op == OP_reshape; row = row->in[0]) push(&moves, row);
-    if (!is_parameter(row) || row->dtype != dot->dtype) return NULL;
+    if (!is_parameter(row) || row->dtype != F32) return NULL;
     View v = view_dense(row->shape);
     while (moves.n)
         if (!view_move(&v, moves.at[--moves.n])) return NULL;
@@ -97,19 +97,32 @@ static bool same_row(const Node *row, const Node *x, const Biased *b)
            row->loop->xs.at[row->ints[1]].outer == b->row->loop->xs.at[b->row->ints[1]].outer;
 }
 
+/* Is the row added wherever `value` is read, which is x, or x of 16 bits widened? */
+static bool row_is_added(Node *value, const Node *x, Biased *b)
+{
+    const Nodes *all = &readers(value)->nodes;
+    for (int i = 0; i < all->n; i++) {
+        Node *n = all->at[i];
+        if (n->op != OP_add || n->in[0] == n->in[1] || !same_shape(n->shape, x->shape)) return false;
+        Node *row = repeated_row(n->in[n->in[0] == value], b->dot);
+        if (!row || (b->row && !same_row(row, x, b))) return false;
+        if (!b->row && !loop_inside(b->dot->in_loop, row->in_loop)) return false;
+        b->row = b->row ? b->row : row;
+        push(&b->sums, n);
+    }
+    return true;
+}
+
 /* Does everybody who reads x, the dot or what a loop has of its stack, add the row? */
 static bool readers_add(Node *x, Biased *b)
 {
     const Readers *r = readers(x);
     if (r->else_too || r->xs.n || (r->ys.n && x != b->dot)) return false;
+    if (!is_stored(x->dtype)) return row_is_added(x, x, b);
     for (int i = 0; i < r->nodes.n; i++) {
         Node *n = r->nodes.at[i];
-        if (n->op != OP_add || n->in[0] == n->in[1] || !same_shape(n->shape, x->shape)) return false;
-        Node *row = repeated_row(n->in[n->in[0] == x], b->dot);
-        if (!row || (b->row && !same_row(row, x, b))) return false;
-        if (!b->row && !loop_inside(b->dot->in_loop, row->in_loop)) return false;
-        b->row = b->row ? b->row : row;
-        push(&b->sums, n);
+        const Readers *wide = readers(n);
+        if (n->op != OP_cast || wide->else_too || wide->xs.n || wide->ys.n || !row_is_added(n, x, b)) return false;
     }
     return true;
 }
@@ -141,8 +154,22 @@ static bool is_plain(Node *dot)
 {
     struct Gemm g = {0};
     View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = view_dense(dot->shape);
-    return dot->nin == 2 && dot->dtype == F32 && dot_axes(dot).nb == 0 && !info(dot)->layout &&
+    return dot->nin == 2 && dot->dtype != F64 && dot_axes(dot).nb == 0 && !info(dot)->layout &&
            fill_gemm(dot, &a, &b, &c, &g) && g.nbatch == 0 && g.c_n == 1;
+}
+
+/* Is a kernel there for nothing but one of the sums?  The row of a dot of 16 bits has to be one, too: it is rounded
+ * once an entry, which only that is worth. */
+static bool saves_a_kernel(const Biased *b)
+{
+    for (int i = 0; i < b->sums.n; i++) {
+        const Group *g = info(b->sums.at[i])->group;
+        bool lone = g;
+        for (int k = 0; g && k < g->nodes.n; k++)
+            lone &= g->nodes.at[k] == b->sums.at[i] || g->nodes.at[k]->op == OP_cast;
+        if (lone) return true;
+    }
+    return false;
 }
 
 static bool is_biased(const Level *top, Node *dot, Biased *b)
@@ -152,7 +179,7 @@ static bool is_biased(const Level *top, Node *dot, Biased *b)
     const Readers *r = readers(dot);
     for (int i = 0; i < r->ys.n; i++)
         if (!stacked_readers_add(level_of(top, r->ys.at[i].loop->parent), r->ys.at[i], b)) return false;
-    return true;
+    return !is_stored(dot->dtype) || saves_a_kernel(b);
 }
 
 /* ------------------------------------------------------------------ making them */
@@ -174,21 +201,39 @@ static void find_biased(const Level *top, const Level *level, int *found)
     for (int i = 0; i < level->inside.n; i++) find_biased(top, level->inside.at[i], found);
 }
 
-static Node *with_row(Rewrite *r, Node *old)
+/* The row as the dot's type has it: of a loop's slices all at once, before it. */
+static Node *row_of_type(Node *row, DType t)
 {
-    Node *added_to = table_get(&sums, old);
-    if (added_to) return rewritten(r, added_to);
-    const Biased *b = table_get(&dots, old);
-    if (!b) return NULL;
-    Node *in[] = {rewritten(r, old->in[0]), rewritten(r, old->in[1]), rewritten(r, b->row)};
+    if (row->dtype == t) return row;
+    return row->op == OP_loop_arg ? loop_x(row->loop, cast_op(row->loop->xs.at[row->ints[1]].outer, t))
+                                  : cast_op(row, t);
+}
+
+static Node *dot_with_row(Rewrite *r, Node *old, Node *row)
+{
+    Node *in[] = {rewritten(r, old->in[0]), rewritten(r, old->in[1]), rewritten(r, row)};
+    Where was = here;
+    int phase = phase_now;
+    here = old->where;
+    phase_now = old->phase;
+    in[2] = row_of_type(in[2], old->dtype);
     Node key = *old;
     key.in = in;
     key.nin = COUNT_OF(in);
-    Where was = here;
-    here = old->where;
     Node *n = intern(key);
     here = was;
+    phase_now = phase;
     return n;
+}
+
+/* What rounds a sum to the type of the dot is the dot. */
+static Node *with_row(Rewrite *r, Node *old)
+{
+    Node *added_to = table_get(&sums, old), *rounded = old->op == OP_cast ? table_get(&sums, old->in[0]) : NULL;
+    if (added_to) return rewritten(r, added_to);
+    if (rounded && rounded->op == OP_cast && rounded->in[0]->dtype == old->dtype) return rewritten(r, rounded->in[0]);
+    const Biased *b = table_get(&dots, old);
+    return b ? dot_with_row(r, old, b->row) : NULL;
 }
 
 /* false: there are none, the graph is as it was. */
@@ -206,12 +251,20 @@ bool give_rows(const Level *top, Graph *g)
 
 /* ------------------------------------------------------------------ sums over rows */
 
+/* What a sum adds up, below the cast that widens it for that alone. */
+static Reading summed(const Node *sum)
+{
+    Reading r = reading(sum->in[0]);
+    bool widens = r.source->op == OP_cast && is_stored(r.source->in[0]->dtype) && info(r.source)->uses == 1;
+    return widens && view_is_dense(&r.view) ? reading(r.source->in[0]) : r;
+}
+
 /* Is it the sum of all rows of what a product's operand k shows, over which the product contracts? */
 static bool sums_operand(const Node *sum, const Node *dot, int k)
 {
     Dot_axes x = dot_axes(dot);
     const int *contracted = k ? x.bc : x.ac;
-    Reading a = reading(sum->in[0]), b = reading(dot->in[k]);
+    Reading a = summed(sum), b = reading(dot->in[k]);
     if (a.source != b.source || x.nb || !view_is_dense(&a.view) || !view_is_dense(&b.view)) return false;
     for (int i = 0; i < x.nc; i++)
         if (contracted[i] != i) return false;
@@ -220,12 +273,13 @@ static bool sums_operand(const Node *sum, const Node *dot, int k)
     return columns == elements(sum->shape);
 }
 
-/* A group that is nothing but one sum over rows. */
-static Node *lone_sum(Node *n)
+/* A group that is nothing but one sum over rows, and a cast that widens what it adds up. */
+static bool is_lone_sum(Node *n)
 {
     const Group *g = info(n)->group;
-    bool lone = g && g->nodes.n == 1 && g->role[0] == COLUMN_SUM && n->op == OP_sum && n->dtype == F32;
-    return lone && !info(n)->forced ? n : NULL;
+    if (!g || n->op != OP_sum || n->dtype != F32 || info(n)->forced) return false;
+    bool lone = g->nodes.at[g->nodes.n - 1] == n && g->role[g->nodes.n - 1] == COLUMN_SUM;
+    return lone && (g->nodes.n == 1 || (g->nodes.n == 2 && summed(n).source != reading(n->in[0]).source));
 }
 
 static void give_sum(const Level *level, Node *sum)
@@ -248,6 +302,6 @@ void give_sums(const Level *level)
 {
     if (!(options.target->ends & ENDS_SUM)) return;
     for (int i = 0; i < level->nodes.n; i++)
-        if (lone_sum(level->nodes.at[i])) give_sum(level, level->nodes.at[i]);
+        if (is_lone_sum(level->nodes.at[i])) give_sum(level, level->nodes.at[i]);
     for (int i = 0; i < level->inside.n; i++) give_sums(level->inside.at[i]);
 }

@@ -367,7 +367,7 @@ static void emit_product(Level *level, Node *n, Kernels *out)
     k->name = kernel_name(last_part(path_of(n)), "matmul", n->phase);
     add(level, out, k);
     if (!sum) return;
-    info(sum)->emitted = true;
+    for (int i = 0; i < info(sum)->group->nodes.n; i++) info(info(sum)->group->nodes.at[i])->emitted = true;
     if (!sum_up(k)) add(level, out, rows_kernel(info(sum)->group));
 }
 
@@ -403,6 +403,9 @@ static void emit_topk(Level *level, Node *n, Kernels *out)
     add(level, out, k);
 }
 
+/* Its last is a sum that a product makes. */
+static bool comes_with_product(const Group *g) { return info(g->nodes.at[g->nodes.n - 1])->product; }
+
 /* Everything n needs, then n; a group as one. */
 static void emit(Level *level, Node *n, Kernels *out)
 {
@@ -417,9 +420,9 @@ static void emit(Level *level, Node *n, Kernels *out)
     }
     if (info(n)->forced) {
         if (info(n)->memory) add(level, out, copy_kernel(n, NULL, info(n)->place, false, true));
-    } else if (g && info(n)->product) return; /* it came with that */
-    else if (g) add(level, out, rows_kernel(g));
-    else if (n->op == OP_topk) emit_topk(level, n, out);
+    } else if (g) {
+        if (!comes_with_product(g)) add(level, out, rows_kernel(g));
+    } else if (n->op == OP_topk) emit_topk(level, n, out);
     else if (op_info[n->op].kind == WHOLE) emit_attention(level, n, out);
     else emit_single(level, n, out);
 }

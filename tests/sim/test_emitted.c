@@ -44,7 +44,8 @@ static struct Wanted {
               {"warp_sum_f32", 0},  {"block_sum_f32", 0},     {"warp_max_f32", 0},    {"block_max_f32", 0},
               {"block_sum_f64", 0}, {"__shared__ float", 0},  {"[WARPS]", 0},         {"[THREADS]", 0},
               {"b = k * 7;", 0},    {"philox_word(*seed", 0}, {"bool (*RESTRICT", 0}, {"__shared__ double", 0},
-              {"? 0 :", 0},         {"block_list(", 0},       {"warp_first_f32", 0}};
+              {"? 0 :", 0},         {"GEMM_END_BIAS", 0},     {"GEMM_END_SUM_", 0},   {"attention<Bf16", 0},
+              {"block_list(", 0},   {"warp_first_f32", 0}};
 
 static void look_for_wanted(const char *folder)
 {
