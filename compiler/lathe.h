@@ -315,7 +315,7 @@ typedef struct Program {        /* a lowered entry */
 
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
-    int64_t step, workspace;    /* of a device's: for its optimizer's step, its library's products */
+    int64_t step, workspace;    /* of a device's: for its optimizer's step, its libraries */
     int64_t image, pinned;      /* of the host's memory then, as data is: pages of the block that it touches; buffers of copies */
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */

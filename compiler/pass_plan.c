@@ -221,11 +221,37 @@ static int64_t runs(const Desc *d)
     return n;
 }
 
-/* Where products pack, or what a device's library takes. */
-static void plan_products(Plan *plan)
+/* Of the derivatives of attention that cuDNN may make (cuda_attention_choice.cuh), the most that one takes. */
+static int64_t attention_bytes(Kernel *const *kernels, int n)
 {
-    if (options.target->device) plan->workspace = LATHE_GPU_WORKSPACE;
-    else plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        const Node *node = kernels[i]->node;
+        most = max64(most, attention_bytes(kernels[i]->body.at, kernels[i]->body.n));
+        if (kernels[i]->kind != ATTENTION || node->op != OP_attention_back || !is_stored(node->dtype)) continue;
+        Attention a = attention_of(node);
+        if (a.lengths || a.q_segments || a.q_turns || a.window || a.flags & DROPOUT) continue;
+        int nb = a.q->shape.rank - 3;
+        const int64_t *q = a.q->shape.dim, *k = a.k->shape.dim;
+        int64_t samples = elements(a.q->shape) / (q[nb] * q[nb + 1] * q[nb + 2]);
+        most = max64(most, lathe_attention_bytes(samples, q[nb + 1], k[nb + 1], q[nb], k[nb], q[nb + 2],
+                                                 a.v->shape.dim[nb + 2]));
+    }
+    return most;
+}
+
+/* Where products pack, or what a device's libraries take: one after the other in the same memory; more than products
+ * alone take wherever there is attention, too. */
+static void plan_products(Plan *plan, const Program *p)
+{
+    if (!options.target->device) {
+        plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
+        return;
+    }
+    int64_t attention = attention_bytes(p->kernels.at, p->kernels.n), bytes = LATHE_GPU_WORKSPACE;
+    attention = attention < LATHE_ATTENTION_WORKSPACE ? attention : LATHE_ATTENTION_WORKSPACE;
+    if (attention) bytes = max64(bytes, round_up(attention, LATHE_GPU_ALIGN)) + LATHE_GPU_ALIGN;
+    plan->workspace = max64(plan->workspace, bytes);
 }
 
 /* Gradients and work are the device's alone. */
@@ -256,7 +282,7 @@ void pass_plan(Module *m)
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         pack(p);
-        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan);
+        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p);
         if (!in_a_run(p)) continue;
         int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
         if (p->work_bytes + in + out > largest) {

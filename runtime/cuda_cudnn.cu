@@ -42,8 +42,6 @@ const char *cudnn_load(void)
 {
     const char *named = getenv("LATHE_CUDNN"), *path = named && *named ? named : "libcudnn.so.9";
     if (LIBRARY.loaded) return NULL;
-    if (strcmp(path, "none") == 0)
-        return without("cuDNN is not used (LATHE_CUDNN=none): attention runs in kernels of Lathe%s%s", "", "");
     void *loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!loaded) return without("cuDNN was not found (%.300s%s): attention runs in kernels of Lathe", dlerror(), "");
 #define FIND(name)                                                                                                     \
@@ -66,6 +64,8 @@ const char *cudnn_load(void)
 
 const char *cudnn_start(void *workspace, size_t bytes)
 {
+    const char *named = getenv("LATHE_CUDNN");
+    if (named && strcmp(named, "none") == 0) return NULL;
     const char *missing = cudnn_load();
     if (missing) return missing;
     cudnnStatus_t status = LIBRARY.cudnnCreate(&LIBRARY.handle);
@@ -213,9 +213,7 @@ static int64_t delta_bytes(const Lathe_attention *g, int64_t samples)
 
 int64_t cudnn_workspace_bytes(const Lathe_attention *g, int64_t samples)
 {
-    int64_t square = (g->T + 127) / 128 * 128 * ((g->S + 127) / 128 * 128),
-            each = g->H > g->G ? g->S * (g->D + g->E) : 0;
-    return delta_bytes(g, samples) + 2 * samples * g->H * (square + each) + 1024;
+    return lathe_attention_bytes(samples, g->H, g->G, g->T, g->S, g->D, g->E);
 }
 
 static cudnnDataType_t number_of(Lathe_dtype type)

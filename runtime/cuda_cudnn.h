@@ -19,14 +19,14 @@ typedef struct CUstream_st *cudaStream_t;
 #endif
 
 /* Loads the library and gives it its workspace: of the device, at a multiple of 256 bytes; who shares it runs in the same
- * stream.  NULL: done.  Otherwise a line for the user: it is missing, too old, or does not start; all attention is ours then. */
+ * stream.  NULL: done, or LATHE_CUDNN=none.  Otherwise a line for the user: it is missing, too old, or does not start; all attention is ours then. */
 const char *cudnn_start(void *workspace, size_t bytes);
 void cudnn_stop(void);
 size_t cudnn_version(void);             /* 91900: 9.19.0; 0: not started */
 const char *cudnn_failure(void);        /* of a call that was made; the first; NULL: none */
 
-/* What a workspace must have for the derivative of so many samples of g in one call (a square of weights a head: what makes it
- * the same every time).  With less, a call becomes several of fewer samples; with less than one sample's it is not served. */
+/* What a workspace must have for the derivative of so many samples of g in one call (lathe_model.h).  With less, a call becomes several
+ * of fewer samples; with less than one sample's it is not served. */
 int64_t cudnn_workspace_bytes(const Lathe_attention *g, int64_t samples);
 
 /* Whether cuDNN computes g, of BF16 or F16.  The first question about a shape compiles it, which takes about a second; answers are

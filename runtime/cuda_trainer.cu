@@ -1,4 +1,5 @@
 /* cuda_trainer.cu: a trainer's device (train_device.h) by CUDA: memory, entries, steps as one graph each, laps. */
+#include "cuda_cudnn.h"
 #include "cuda_device.h"
 #include "cuda_gemm.h"
 #include "cuda_ids.h"
@@ -97,6 +98,15 @@ static void tune(const Device_needs *n)
     snprintf(trainer.remark, sizeof trainer.remark, "%s", tuning.remark);
 }
 
+/* Where the plan has room for attention's derivatives. */
+static void start_cudnn(int64_t workspace)
+{
+    if (workspace <= LATHE_GPU_WORKSPACE) return;
+    const char *missing = cudnn_start(gpu_workspace(), (size_t)(workspace - LATHE_GPU_ALIGN));
+    size_t n = strlen(trainer.remark);
+    if (missing) snprintf(trainer.remark + n, sizeof trainer.remark - n, "%s%s", n ? "\n" : "", missing);
+}
+
 static void enqueue_entry(void *with, const Lathe_call *device)
 {
     trainer.now = (const Lathe_entry *)with;
@@ -125,6 +135,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     }
     cuda_lap = lap_ended;
     if (workspace && cuda_gemm_start(gpu_workspace(), (size_t)(workspace - LATHE_GPU_ALIGN))) tune(n);
+    start_cudnn(workspace);
     *remark = trainer.remark[0] ? trainer.remark : NULL;
     return NULL;
 }
@@ -134,10 +145,15 @@ static void close_gpu(void)
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
     gpu_forget(&trainer.step);
     cuda_gemm_stop();
+    cudnn_stop();
     gpu_close();
 }
 
-static const char *failure(void) { return gpu_failure() ? gpu_failure() : cuda_gemm_failure(); }
+static const char *failure(void)
+{
+    if (gpu_failure()) return gpu_failure();
+    return cuda_gemm_failure() ? cuda_gemm_failure() : cudnn_failure();
+}
 
 /* ------------------------------------------------------------------ entries */
 

@@ -369,6 +369,16 @@ static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs)
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
 
+/* What cuDNN takes for the derivative of attention (rt_attention.h) of so many samples, to make it the same every time: a square of
+ * weights a head, gradients of keys of heads that share them, a number a query.  Planned is as much as a batch needs, up to so
+ * much: with less it takes a batch in parts. */
+enum { LATHE_ATTENTION_WORKSPACE = 256 << 20 };
+static inline int64_t lathe_attention_bytes(int64_t samples, int64_t H, int64_t G, int64_t T, int64_t S, int64_t D, int64_t E)
+{
+    int64_t square = (T + 127) / 128 * 128 * ((S + 127) / 128 * 128), each = H > G ? S * (D + E) : 0;
+    return (samples * H * T * 4 + 255) / 256 * 256 + 2 * samples * H * (square + each) + 1024;
+}
+
 struct Lathe_device;            /* train_device.h */
 
 typedef struct Lathe_model {

@@ -35,6 +35,7 @@ done
 case $phase in bundle) [ -n "$out" ] || usage ;; correctness | speed) ;; build | run) [ -n "$work" ] || usage ;; *) usage ;; esac
 
 switch=
+[ "$how" != simulate ] || export LATHE_CUDNN=none    # the real one knows nothing of the simulator
 [ "$how" = gpu ] || switch=--$how
 
 say() { echo "gpu.sh: $*"; }

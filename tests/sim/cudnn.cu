@@ -198,7 +198,7 @@ static void test_graph(void)
 
 static int say(const char *line)
 {
-    puts(line ? line : "cuDNN is there");
+    puts(line ? line : cudnn_version() ? "cuDNN is there" : "cuDNN is not there");
     return line != NULL;
 }
 

@@ -1,5 +1,5 @@
 # cudnn.sh: attention by cuDNN in the simulator, with a cuDNN of its own: test cases of cudnn.cu; mistakes put into the graphs, each
-# of which must be noticed; messages.  Where cuDNN itself is installed (or $LATHE_CUDNN names it), its headers agree with ours, and it
+# of which must be noticed; a trainer; messages.  Where cuDNN itself is installed (or $LATHE_CUDNN names it), its headers agree with ours, and it
 # compiles our graphs for an H200 without one being here (the driver is the toolkit's stub).
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
@@ -18,7 +18,7 @@ says() {    # WORDS VARIABLE=VALUE…: what the program says of a cuDNN like tha
     case $said in *"$words"*"attention runs in kernels of Lathe"*) ;; *) echo "failed: $*: $said"; failed=1 ;; esac
 }
 says 'cuDNN was not found' LATHE_CUDNN="$TMP/nothing.so"
-says 'is not used' LATHE_CUDNN=none
+[ "$(LATHE_CUDNN=none "$TMP/program" start)" = 'cuDNN is not there' ] || { echo 'failed: LATHE_CUDNN=none'; failed=1; }
 says 'is 9.5.1, and 9.6 or a later 9 is needed' FAKE_CUDNN_VERSION=90501
 says 'is 10.0.0' FAKE_CUDNN_VERSION=100000
 says 'known to be wrong' FAKE_CUDNN_VERSION=91001
@@ -48,6 +48,27 @@ mutant cuda_cudnn 'else if (x->batch[i] != n * apart) return -1;' ''
 mutant cuda_cudnn '<= (int64_t)LIBRARY.workspace_bytes &&' '<= INT64_MAX &&'
 mutant cuda_cudnn 'cudnn_forget_graph(&p->graph);' ''
 echo "note: $mutants mistakes put into the graphs and their calls"
+
+# A trainer of a gpt in 16 bits, with it and without it: other bytes, the same losses; a line where it is missing.
+export SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm" LATHE_CACHE=off LATHE_CUDA_TUNE=off
+"$LATHE" build models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --precision bf16 --target cuda \
+    --source -o "$TMP/half" >"$TMP/said"
+sh tests/sim/compile trainer "$TMP" "$TMP/half"
+head -c 20000 "$DATA/tinyshakespeare.txt" >"$TMP/text.txt"
+trained() { # NAME LIBRARY
+    LATHE_CUDNN=$2 timeout 200 "$TMP/half/trainer" train --data "$TMP/text.txt" --steps 6 --set log_every=1 --out "$TMP/$1" >"$TMP/$1.said" 2>&1 ||
+        { cat "$TMP/$1.said"; echo "failed: a trainer with cuDNN $1"; failed=1; }
+    sed 's/.*"loss":\([0-9.]*\).*/\1/' "$TMP/$1/metrics.jsonl" >"$TMP/$1.losses"
+}
+trained fake "$TMP/libfake.so"
+trained without none
+trained missing "$TMP/nothing.so"
+paste "$TMP/fake.losses" "$TMP/without.losses" | awk '{ off = $1 / $2 - 1; if (off > 1e-3 || off < -1e-3) bad = 1 } END { exit bad || NR < 7 }' ||
+    { echo 'failed: other losses with cuDNN'; failed=1; }
+! cmp -s "$TMP/fake/model.safetensors" "$TMP/without/model.safetensors" || { echo 'failed: a trainer does not use cuDNN'; failed=1; }
+cmp "$TMP/missing/model.safetensors" "$TMP/without/model.safetensors" || failed=1
+grep -q 'cuDNN was not found' "$TMP/missing.said" || { echo 'failed: no word of a cuDNN that is missing'; failed=1; }
+! grep -q cuDNN "$TMP/without.said" || { echo 'failed: a word of a cuDNN that was not wanted'; failed=1; }
 [ "$failed" = 0 ] || exit 1
 
 # ---- the real one
