@@ -45,8 +45,11 @@ static const char *last_part(const char *path)
 static const char *value_name(const Node *n)
 {
     if (n->name) return n->name;
-    if (n->op == OP_cast && is_stored(n->dtype)) return format("%s_%s", value_name(n->in[0]), dtype_name(n->dtype));
-    const char *what = n->op == OP_pick ? "stack" : op_info[n->op].name;
+    const Node *rounded = n->op == OP_cast && is_stored(n->dtype) ? n->in[0] : NULL;
+    if (rounded && rounded->name) return format("%s_%s", rounded->name, dtype_name(n->dtype));
+    Op op = rounded ? rounded->op : n->op;
+    const char *what = op == OP_pick ? "stack" : op == OP_loop_arg ? "carry" : op_info[op].name;
+    if (rounded) what = format("%s_%s", what, dtype_name(n->dtype));
     if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) what = attention_result_name(n);
     const char *path = n->where.path && *n->where.path ? last_part(n->where.path) : "";
     return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);

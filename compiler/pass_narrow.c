@@ -75,12 +75,13 @@ static void find_terms(Narrowing *s, const Graph *g)
 
 /* ------------------------------------------------------------------ what is read too little */
 
+/* A state with an entry overwritten is still that state. */
 static const Node *source_of(const Node *n)
 {
     for (;;) {
         if (op_info[n->op].kind == MOVE && n->nin == 1) n = n->in[0];
         else if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
-        else if (n->op == OP_cast) n = n->in[0];
+        else if (n->op == OP_cast || n->op == OP_overwrite) n = n->in[0];
         else return n;
     }
 }
