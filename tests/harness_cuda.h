@@ -45,10 +45,10 @@ Device device_of_text(const Both *b, const char *text, const char *header); /* a
 void compare_sides(const Both *b, const char *what, double bound, Rng *r);
 
 /* Every entry, beside that of the CPU target's text of the same model, whose memory it uses: outputs and states to `bound` of
- * their norms, what is no real number exactly, first gradients likewise; nothing to complain of.  train makes `steps` steps
+ * their norms, what is no real number exactly, first gradients to `gradients`; nothing to complain of.  train makes `steps` steps
  * with an optimizer of the test's own on each side, the parameters of the CPU's go to the entries after it; decode writes
  * three tokens. */
-void compare_entries(const Device *d, Live *cpu, const char *what, int steps, double bound, Rng *r);
+void compare_entries(const Device *d, Live *cpu, const char *what, int steps, double bound, double gradients, Rng *r);
 const char *first_complaint(const Both *b, const Device *d, Rng *r); /* of the simulator; "nothing" */
 
 typedef struct Differences { /* the largest met: of outputs and states while training, and of other entries; of gradients */

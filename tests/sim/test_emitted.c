@@ -68,7 +68,7 @@ static int test_model(int number)
     compare_sides(&b, line, 16, &rng);
     worst = (Differences){0};
     Live *cpu = build_model(line);
-    compare_entries(&b.device, cpu, line, long_run() ? 20 : 2, bound_of(line), &rng);
+    compare_entries(&b.device, cpu, line, long_run() ? 20 : 2, bound_of(line), bound_of(line), &rng);
     unload(cpu);
     printf("%s%s: training within %.1e, gradients %.1e, other entries %.1e\n", long_run() ? "note: " : "", line,
            worst.training, worst.gradient, worst.other);

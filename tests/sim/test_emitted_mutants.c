@@ -165,7 +165,7 @@ static void try_mutant(void *user)
     must(found && freopen(t->said, "w", stdout));
     memcpy(&make, &found, sizeof make);
     make(t->number);
-    compare_entries(t->device, t->cpu, "mutant", 1, 1e-4, &rng);
+    compare_entries(t->device, t->cpu, "mutant", 1, 1e-4, 1e-4, &rng);
 }
 
 /* What is said first; "" if nothing. */
