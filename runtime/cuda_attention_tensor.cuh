@@ -274,10 +274,14 @@ DEVICE void tensor_weight_back(float *s, float *dp, float lse, float delta, bool
     *dp = weight * (*dp * factor - delta);
 }
 
+/* Blocks on a multiprocessor for which registers are left: as many as ptxas chooses by itself, but for narrow heads,
+ * where it chooses so many that it spills. */
+constexpr int back_blocks(int width) { return width < 64 ? 2 : width == 64 ? 3 : 1; }
+
 template <class T, int D, int E, bool DROPOUT>
-TENSOR_KERNEL void attention_tensor_back_q(T *d_q, const T *q, const T *k, const T *v, const T *o, const float *lse,
-                                           const T *d_o, bool aligned, const __grid_constant__ Lathe_attention g,
-                                           const __grid_constant__ Cuda_masks m)
+__global__ __launch_bounds__(TENSOR_THREADS, back_blocks(wider(D, E))) void attention_tensor_back_q(
+    T *d_q, const T *q, const T *k, const T *v, const T *o, const float *lse, const T *d_o, bool aligned,
+    const __grid_constant__ Lathe_attention g, const __grid_constant__ Cuda_masks m)
 {
     typedef Tensor_back<D, E> Form;
     typedef typename Form::Room Room;
@@ -344,9 +348,11 @@ TENSOR_KERNEL void attention_tensor_back_q(T *d_q, const T *q, const T *k, const
 /* KEYS, VALUES: whether d_k and d_v are made here; NULL: for nobody.  Two blocks on a multiprocessor: for three ptxas
  * would spill at widths of 32. */
 template <class T, int D, int E, bool DROPOUT, bool KEYS, bool VALUES>
-__global__ __launch_bounds__(TENSOR_THREADS, 2) void
-attention_tensor_back_k(T *d_k, T *d_v, const T *q, const T *k, const T *v, const T *o, const float *lse, const T *d_o,
-                        bool aligned, const __grid_constant__ Lathe_attention g, const __grid_constant__ Cuda_masks m)
+__global__ __launch_bounds__(TENSOR_THREADS, 2) void attention_tensor_back_k(T *d_k, T *d_v, const T *q, const T *k,
+                                                                             const T *v, const T *o, const float *lse,
+                                                                             const T *d_o, bool aligned,
+                                                                             const __grid_constant__ Lathe_attention g,
+                                                                             const __grid_constant__ Cuda_masks m)
 {
     typedef Tensor_back<D, E> Form;
     typedef typename Form::Room Room;
