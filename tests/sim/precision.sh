@@ -17,7 +17,7 @@ loud="$TMP/loud.lua --set layers=2 --set width=16 --set heads=2 --set seq=16 --s
 must "$LATHE" build $loud -o "$TMP/fp32"
 for p in bf16 fp16 tf32; do
     # shellcheck disable=SC2086
-    must "$LATHE" build $loud --target cuda --precision $p -o "$TMP/$p"
+    must "$LATHE" build $loud --target cuda --source --precision $p -o "$TMP/$p"
     must sh tests/sim/compile trainer "$TMP" "$TMP/$p"
 done
 train() {       # PRECISION OUT OPTIONS…
