@@ -15,7 +15,7 @@
 #define USUAL_NVCC "/usr/local/cuda/bin/nvcc"
 
 /* $NVCC, or what the machine has; NULL: none. */
-static const char *nvcc(void)
+const char *cuda_compiler(void)
 {
     const char *own = getenv("NVCC");
     if (own && *own) return in_path(own);
@@ -25,7 +25,7 @@ static const char *nvcc(void)
 
 static const char *needed_nvcc(const char *dir)
 {
-    const char *found = nvcc(), *own = getenv("NVCC");
+    const char *found = cuda_compiler(), *own = getenv("NVCC");
     if (found) return found;
     if (own && *own)
         err((Where){0}, "NVCC=%s: there is no such command; the source is in %s\n  unset NVCC, or set it to nvcc", own,

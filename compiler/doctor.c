@@ -137,11 +137,15 @@ static void examine_clang(Doctor *d)
 
 static void examine_gpu(Doctor *d)
 {
-    char *gpu = said_by("nvidia-smi -L 2>/dev/null", ""), *nvcc = said_by("nvcc --version 2>/dev/null", "release ");
-    finding(
-        d, FINE, "GPU",
-        format("%s%s%s; trainers run on the CPU so far", gpu ? gpu : "none", nvcc ? ", nvcc " : "", nvcc ? nvcc : ""),
-        NULL);
+    const char *gpu = said_by("nvidia-smi -L 2>/dev/null", ""), *nvcc = cuda_compiler();
+    const char *version = nvcc ? said_by(format("'%s' --version 2>/dev/null", nvcc), "release ") : NULL;
+    const char *means = gpu && nvcc ? "--target cuda"
+                        : gpu       ? "trainers for it cannot be compiled here"
+                        : nvcc      ? "trainers for GPUs are compiled here and run elsewhere"
+                                    : "trainers run on the processor";
+    finding(d, gpu && !nvcc ? ODD : FINE, "GPU",
+            format("%s, %s%s: %s", gpu ? gpu : "none", nvcc ? "nvcc " : "no nvcc", version ? version : "", means),
+            "install NVIDIA's CUDA toolkit, 12 or newer (developer.nvidia.com/cuda-downloads), or set NVCC");
 }
 
 static void measure(Doctor *d)

@@ -251,7 +251,8 @@ void write_runtime(const char *dir);    /* runtime/, for --bundle */
 
 /* build.c: what a build takes, for `lathe doctor` */
 const char *c_compiler(void); /* NULL: none */
-const char *nvcc_flags(void);   /* build_cuda.c */
+const char *cuda_compiler(void); /* build_cuda.c: nvcc, or NULL */
+const char *nvcc_flags(void);
 char *program_beside(const char *name); /* "lathe-data": of those built with lathe */
 const char *plain_c_flags(void); /* c_flags() without sanitizers */
 const char *runtime_dir(void);

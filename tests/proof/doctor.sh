@@ -38,6 +38,10 @@ doctor 1 models/gpt.lua --config gpt2 --set batch=4000
 says '^BAD fits '
 CC=no-such-compiler doctor 1
 says '^BAD compiler  *none'
+printf '#!/bin/sh\necho "nvcc: release 12.9, V12.9.1"\n' >"$TMP/nvcc"
+chmod +x "$TMP/nvcc"
+NVCC=$TMP/nvcc doctor 0
+says '^ok  GPU  *.*, nvcc 12.9, V12.9.1: '
 
 "$LATHE" doctor models/mlp.lua --json >"$TMP/out" || wrong "doctor --json"
 tr -d '\n' <"$TMP/out" | grep -Eq '^\[(\{"topic": "[^"]*", "health": "(ok|odd|bad)", "found": "[^"]*", "remedy": (null|"[^"]*")\},? ?)*\]$' ||
