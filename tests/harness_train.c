@@ -129,6 +129,9 @@ static double difference(const Lathe_tensor *x, const char *here, const char *th
     return off > 0 ? sqrt(off / (norm + 1e-300)) : 0;
 }
 
+/* The share of tokens that are right jumps where two of a token's scores are equal but for rounding. */
+static bool jumps(const Pairing *p, const Lathe_tensor *x) { return p->bound > 1e-3 && same(x->name, "accuracy"); }
+
 static double compare_tensors(const Pairing *p, int call, const Lathe_tensor *list, int n,
                               const Lathe_tensor *list_there, int n_there, const char *here, const char *there)
 {
@@ -137,6 +140,11 @@ static double compare_tensors(const Pairing *p, int call, const Lathe_tensor *li
         const Lathe_tensor *x = &list[i], *y = find_tensor(list_there, n_there, x->name);
         must(y && tensor_elements(y) == tensor_elements(x));
         double off = difference(x, here + x->offset, there + y->offset);
+        if (jumps(p, x)) {
+            double a = get_element(x->dtype, here + x->offset, 0), b = get_element(y->dtype, there + y->offset, 0);
+            expect(fabs(a - b) <= 0.1, "%s: call %d: %s is %.3g, not %.3g", p->what, call + 1, x->name, b, a);
+            continue;
+        }
         expect(off <= p->bound, "%s: call %d: %s differs by %.3g of its norm", p->what, call + 1, x->name, off);
         worst = fmax(worst, off);
     }

@@ -4,8 +4,8 @@
 # recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Some four hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random kill power_cut source nvcc resume stream stream_races
-#                                   stream_memory char out_of_memory memory, and fuzz_NAME for each fuzz_NAME.c
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow kill power_cut source nvcc gpu_trainers
+#                                   resume stream stream_races stream_memory char out_of_memory memory, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -45,6 +45,7 @@ campaign random_scans "500 scans"
 campaign emitted "20 steps of each model as CUDA"
 campaign emitted_mutants "every mistake in the text of a model"
 campaign emitted_random "320 graphs"
+campaign narrow "20 steps of each model as CUDA, in bf16 and fp16"
 campaign kill "1,000 kills"
 campaign power_cut "200 power cuts"
 campaign out_of_memory "every allocation of the compiler"
@@ -61,6 +62,7 @@ script() {      # NAME FILE DETAIL: tests/FILE.sh
 }
 
 script nvcc sim/nvcc "every model for sm_80 and sm_90"
+script gpu_trainers sim/trainer "more trainers for a GPU, in the simulator"
 script resume proof/resume "10 stops, by signal and by kill"
 script stream proof/stream "20 kills of a run on documents"
 script stream_races runtime/stream_races "ThreadSanitizer over a larger corpus"

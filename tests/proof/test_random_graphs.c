@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { QUICK = 100, LONG = 500, PER_FILE = 25 };
+enum { QUICK = 50, LONG = 500, PER_FILE = 25 };
 
 static const double nudge = 1e-7; /* relative */
 

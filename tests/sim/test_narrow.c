@@ -1,6 +1,7 @@
 /* test_narrow.c: --target cuda --precision bf16 and fp16: every entry of every model in the simulator of CUDA beside
  * fp32's C: outputs and states within 2e-2 of their norms, and so the losses of 2 steps of training, 20 in the long
- * run; first gradients to roundings.  With a word as argument: the models that have it in their line. */
+ * run; first gradients to roundings.  Otherwise by turns a model in bf16, one in fp16; in the long run all in both, and
+ * with a word as argument those that have it in their line. */
 #include "harness_cuda.h"
 
 #include <string.h>
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
     need_simulator();
     for (int i = 0; i < COUNT_OF(models); i++)
         for (int k = 0; k < 2; k++)
-            if (argc < 2 || strstr(models[i], argv[1])) test_model(models[i], k ? "fp16" : "bf16");
+            if (argc < 2 ? long_run() || i % 2 == k : strstr(models[i], argv[1]) != NULL)
+                test_model(models[i], k ? "fp16" : "bf16");
     return finish();
 }
