@@ -28,7 +28,7 @@ static const Pass passes[] = {
     {"simplify", pass_simplify, GRAPHS, "rewrites by the rules of rules.def"},
     {"split", pass_split, GRAPHS, "takes out of loops what is not recurrent"},
     {"remat", pass_remat, GRAPHS, "lets the backward part remake cheap values instead of keeping them"},
-    {"store", pass_store, GRAPHS, "keeps what backward reads of forward in 16 bits (--precision bf16)"},
+    {"store", pass_store, GRAPHS, "keeps what backward reads of forward in 16 bits (--precision bf16, fp16)"},
     {"narrow", pass_narrow, GRAPHS, "gives products operands of 16 bits, where the target multiplies those"},
     {"clean", pass_clean, GRAPHS, "drops what nobody reads"},
     {"normal", pass_normal, GRAPHS, "brings graphs into the form that kernels are cut from"},

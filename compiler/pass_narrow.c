@@ -7,10 +7,14 @@
  * memory.
  *
  * All else is computed in fp32, whatever it is stored in.  What of products is not narrowed, and why:
- *   terms of sums       a result that becomes a gradient of a parameter, a state or an output, or that a loop adds up:
- * it is one of many, or the last word leaves read little  a parameter, state or input whose elements are each
- * multiplied fewer than FEWEST times: such a product waits for memory, and a copy is read and written besides (decode:
- * weights, keys) log sum exp         of attention: an error of 2^-9 of it would be one of the exponent */
+ *
+ * - terms of sums: a result that becomes a gradient of a parameter, a state or an output, or that a loop adds up: it is
+ *   one of many, or the last word
+ *
+ * - leaves read little: a parameter, state or input whose elements are each multiplied fewer than FEWEST times: such a
+ *   product waits for memory, and a copy is read and written besides (decode: weights, keys)
+ *
+ * - log sum exp of attention: an error of 2^-9 of it would be one of the exponent */
 #include "lathe.h"
 
 enum { FEWEST = 32 };

@@ -241,7 +241,9 @@ void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apar
     int64_t bytes = (n - 1) * apart + piece;
     void *there = place(to, bytes);
     const void *at = place(from, bytes);
-    if (!gpu.failure[0])
+    if (!gpu.failure[0] && n == 1) /* pitches are below 2^31 */
+        failed("a copy on the GPU", cudaMemcpyAsync(there, at, (size_t)piece, cudaMemcpyDeviceToDevice, gpu.stream));
+    else if (!gpu.failure[0])
         failed("a copy on the GPU", cudaMemcpy2DAsync(there, (size_t)apart, at, (size_t)apart, (size_t)piece, (size_t)n,
                                                       cudaMemcpyDeviceToDevice, gpu.stream));
 }

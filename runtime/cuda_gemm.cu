@@ -140,7 +140,10 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     uint64_t bytes = gemm_library.workspace_bytes;
     const struct Numbers *n = &numbers_of[g->numbers];
+    uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     MUST(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+    if (n->out_bytes == 2) /* parts of sums stay in fp32 */
+        MUST(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));
     for (int i = 0; i < 4; i++) {
         uint32_t align = (uint32_t)(p->align ? p->align : i < 2 ? n->in_bytes : n->out_bytes);
         MUST(cublasLtMatmulPreferenceSetAttribute(wish, operands[i], &align, sizeof align));
@@ -167,7 +170,7 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
         status = cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, p->d, p->d, wish, most, results, &found);
     cublasLtMatmulPreferenceDestroy(wish);
     if (status == CUBLAS_STATUS_SUCCESS) return usable(results, found);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
+    if (way == &p->plain && status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
     return 0;
 }
 

@@ -134,7 +134,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
         trainer.entry[i].with = (void *)&n->model->entry[i];
     }
     cuda_lap = lap_ended;
-    if (workspace && cuda_gemm_start(gpu_workspace(), (size_t)(workspace - LATHE_GPU_ALIGN))) tune(n);
+    if (workspace && cuda_gemm_start(gpu_workspace(), LATHE_GPU_WORKSPACE - LATHE_GPU_ALIGN)) tune(n);
     start_cudnn(workspace);
     *remark = trainer.remark[0] ? trainer.remark : NULL;
     return NULL;
@@ -277,23 +277,35 @@ static void copy_half(void *)
     gpu_copy(trainer.block, trainer.block + trainer.bytes / 2, trainer.bytes / 2, 1, trainer.bytes / 2);
 }
 
+/* As the model multiplies. */
+static Gemm_numbers numbers_of_model(void)
+{
+    const char *precision = trainer.model->precision;
+    if (trainer.model->real == LATHE_F64) return GEMM_F64;
+    if (strcmp(precision, "bf16") == 0) return GEMM_BF16;
+    if (strcmp(precision, "fp16") == 0) return GEMM_F16;
+    return strcmp(precision, "tf32") == 0 ? GEMM_TF32 : GEMM_F32;
+}
+
+static int bytes_of(Gemm_numbers n) { return n == GEMM_F64 ? 8 : n == GEMM_BF16 || n == GEMM_F16 ? 2 : 4; }
+
 static void multiply(void *with)
 {
     Cuda_gemm *g = (Cuda_gemm *)with;
-    int64_t bytes = g->shape.M * g->shape.K * (g->numbers == GEMM_F64 ? 8 : 4);
+    int64_t bytes = g->shape.M * g->shape.K * bytes_of(g->numbers);
     char *at = (char *)gpu_place(trainer.block);
     cuda_gemm(g, at, at + bytes, at + 2 * bytes, false, gpu_stream());
 }
 
 static void rates(double *copy, double *product)
 {
-    const bool wide = trainer.model->real == LATHE_F64;
+    const Gemm_numbers numbers = numbers_of_model();
     int64_t n = LARGEST;
     *copy = (double)trainer.bytes / timed(copy_half, NULL);
     *product = 0;
-    while (n >= SMALLEST && 3 * n * n * (wide ? 8 : 4) > trainer.bytes) n /= 2;
+    while (n >= SMALLEST && 3 * n * n * bytes_of(numbers) > trainer.bytes) n /= 2;
     if (n < SMALLEST || !trainer.multiplies) return;
-    Cuda_gemm g = {"a large product", wide ? GEMM_F64 : GEMM_F32, GEMM_END_NONE, {}, 0, {}};
+    Cuda_gemm g = {"a large product", numbers, GEMM_END_NONE, {}, 0, {}};
     g.shape.M = g.shape.N = g.shape.K = g.shape.a_m = g.shape.b_k = g.shape.c_m = n;
     g.shape.a_k = g.shape.b_n = g.shape.c_n = 1;
     *product = 2 * (double)n * (double)n * (double)n / timed(multiply, &g);

@@ -81,6 +81,8 @@ size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
 /* memory: optimizer_bytes() of it, 64-byte aligned; zeroed here.  Two small tables come from malloc. */
 int64_t optimizer_runs(const Lathe_model *m); /* of elements side by side: no more segments there are */
 void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
+/* The scale of a checkpoint.  A run of fp16 may go on in fp32, and the other way round: then it is as at the start. */
+void go_on_with_scale(Optimizer *o, Loss_scale *saved);
 void optimizer_free(Optimizer *o);
 
 /* Gradients of frozen parameters become zero, so that they count in no norm. */

@@ -80,7 +80,19 @@ typedef struct Bench {
     double startup_ms, total_ms, items; /* items: tokens or rows of a step */
     double median_ms, floor_ms; /* floor: all contractions of a step at the processor's rate of one large product */
     int64_t peak_rss;           /* bytes, of start and steps */
+    int64_t skipped;            /* steps that fp16 could not take */
 } Bench;
+
+static void end_bench_step(Bench *b)
+{
+    Step s = end_step();
+    b->skipped += s.skipped;
+    if (has_diverged(&s))
+        fail(EXIT_DIVERGED, NULL,
+             "step %lld: loss %g, gradient norm %g: what follows would not be timed whole\n"
+             "  lower the learning rate: --set lr=…",
+             (long long)s.number + 1, s.loss, s.norm);
+}
 
 static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
 {
@@ -90,13 +102,13 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
         double begin = seconds_now();
         random_inputs(t, e, m->call, step);
         begin_step(t, e, &call, o, m->params, step, 0);
-        while (step_is_due()) end_step();
+        while (step_is_due()) end_bench_step(b);
         double ms = 1e3 * (seconds_now() - begin);
         if (step < WARM_UP) continue;
         b->ms[step - WARM_UP] = ms;
         b->total_ms += ms;
     }
-    while (steps_begun()) end_step();
+    while (steps_begun()) end_bench_step(b);
     b->median_ms = median_of(b->ms, b->steps);
     b->peak_rss = peak_rss_bytes(); /* the large product takes room of its own where the model is small */
     if (!on_device()) b->floor_ms = 1e3 * e->flops / product_rate(t->model->real, m->base, m->bytes);
@@ -112,6 +124,7 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
         json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
     json_object_set_new(all, "flops_per_step", json_real(e->flops));
     json_object_set_new(all, "gemm_floor_ms", on_device() ? json_null() : json_real(b->floor_ms));
+    json_object_set_new(all, "skipped_steps", json_integer(b->skipped));
     json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
     json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
     json_object_set_new(all, "peak_rss_bytes", json_integer(b->peak_rss));
@@ -126,6 +139,7 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
     printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
            b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
     if (!on_device()) printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
+    if (b->skipped) printf("%lld steps were not taken: gradients beyond fp16\n", (long long)b->skipped);
     printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
            bytes_text(m->planned_bytes), bytes_text(b->peak_rss), b->startup_ms);
 }

@@ -140,15 +140,6 @@ static void give_arrays(const Training *r)
     ready_optimizer(&r->optimizer, &r->memory);
 }
 
-/* A run of fp16 may go on in fp32, and the other way round: then its scale is as at the start. */
-static void go_on_with_scale(Training *r)
-{
-    Loss_scale *now = &r->optimizer.loss_scale;
-    if (now->scale > 0 && r->at.loss_scale.scale > 0) *now = r->at.loss_scale;
-    now->skipped = r->at.loss_scale.skipped;
-    r->at.loss_scale = *now;
-}
-
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
@@ -158,7 +149,7 @@ static void fill_arrays(Training *r)
     else if (t->weights) load_saved_weights(t, t->weights, params);
     else init_parameters(t->model, (uint64_t)t->seed, params);
     advise(NULL);
-    go_on_with_scale(r);
+    go_on_with_scale(&r->optimizer, &r->at.loss_scale);
     give_arrays(r);
     if (t->resume) compare_origin(t, &r->data, &r->from);
 }
@@ -458,7 +449,7 @@ static bool epochs_due(const Training *r)
 {
     int64_t every = r->t->recipe.eval_epochs, step = r->at.step;
     if (every == 0 || step == 0) return false;
-    if (r->data.epochs) return r->at.epoch_steps == 0 && due(r->at.epochs, every);
+    if (r->data.epochs) return steps_begun() == 0 && r->at.epoch_steps == 0 && due(r->at.epochs, every);
     int64_t items = every * epoch_items(&r->data);
     return step * r->items / items > (step - 1) * r->items / items;
 }

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 16384 }; /* elements; several segments may meet in one */
+enum { CHUNK = LATHE_STEP_CHUNK }; /* elements; several segments may meet in one */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t chunks_of(const Optimizer *o) { return (o->n + CHUNK - 1) / CHUNK; }
+static int64_t chunks_of(const Optimizer *o) { return lathe_step_chunks(o->n); }
 
 /* ---- what groups say of which elements */
 
@@ -138,6 +138,14 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
     if (o->moments && !m->device) clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* there it is zero */
     make_segments(o, m);
     o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
+}
+
+void go_on_with_scale(Optimizer *o, Loss_scale *saved)
+{
+    Loss_scale *now = &o->loss_scale;
+    if (now->scale > 0 && saved->scale > 0) *now = *saved;
+    now->skipped = saved->skipped;
+    *saved = *now;
 }
 
 void optimizer_free(Optimizer *o)

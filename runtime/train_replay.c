@@ -346,7 +346,7 @@ static void fill_arrays(Replay *r)
     else init_parameters(t->model, (uint64_t)t->seed, r->memory.params);
     advise(NULL);
     check_parameters(t, r->memory.params);
-    r->optimizer.loss_scale = r->from.at.loss_scale;
+    go_on_with_scale(&r->optimizer, &r->from.at.loss_scale);
     if (t->weights && !r->checkpoint)
         r->optimizer.loss_scale.scale = 1; /* where a run diverges no smaller one is left */
 }

@@ -8,7 +8,7 @@ sh tests/sim/compile simulator "$TMP" || exit
 tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
 must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
 
-head -c 20000 "$DATA/tinyshakespeare.txt" >"$TMP/text.txt"
+cat compiler/*.c | head -c 20000 >"$TMP/text.txt"
 awk 'BEGIN {
     print "source\ttarget"
     for (i = 0; i < 300; i++) {
@@ -145,7 +145,8 @@ both rnn models/char_rnn.lua --config tiny --precision fp64 --set vocab=256 --se
 trained $text --set eval_every=10 --set eval_rows=6
 
 both pairs models/pointer_generator.lua --config tiny --set vocab=259 --set source_seq=8 --set seq=5 --set batch=4 --set rows=3 --set layers=1
-trained --data "$TMP/pairs.tsv" --set eval_every=20 --set eval_rows=8 --set val_fraction=0.1
+trained --data "$TMP/pairs.tsv" --set eval_every=0 --set eval_epochs=1 --set eval_rows=8 --set val_fraction=0.8
+grep -c '"split":"val"' "$TMP/pairs.b/metrics.jsonl" | grep -q '^2$' || tell "pairs: not evaluated behind its epoch and at the end"
 agree generate --out "$TMP/pairs.b" --prompt "say abc" "say p" --beams 3 --tokens 4
 agree generate --out "$TMP/pairs.b" --prompt "say abc" "say p" "say ooo" "say" --tokens 4
 
