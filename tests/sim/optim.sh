@@ -8,17 +8,11 @@ sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda_optim.cu
 "$TMP/program"
 
 failed=0
-mutant() { # FROM TO
-    awk -v from="$1" -v to="$2" '!done && (at = index($0, from)) {
-        $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
-        END { exit !done }' runtime/cuda_optim.cu >"$TMP/cuda_optim.cu" || { echo "failed: no \"$1\" in cuda_optim.cu"; failed=1; }
-    sh tests/sim/compile program "$TMP" "$TMP/cuda_optim.cu"
-    ! timeout 60 "$TMP/program" >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
-}
-mutant 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.segment[s].end)'
-mutant 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
-mutant 'sum = block_sum_f64(sum);' ''
-mutant '!is_finite(norm)' 'false'
+. tests/sim/mutant
+mutant runtime/cuda_optim.cu 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.segment[s].end)'
+mutant runtime/cuda_optim.cu 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
+mutant runtime/cuda_optim.cu 'sum = block_sum_f64(sum);' ''
+mutant runtime/cuda_optim.cu '!is_finite(norm)' 'false'
 if command -v nvcc >/dev/null; then
     nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 -c runtime/cuda_optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" ||
         { cat "$TMP/log"; exit 1; }
