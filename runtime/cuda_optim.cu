@@ -6,6 +6,7 @@
 #include "cuda_optim.h"
 #include "lathe_cuda.cuh"
 #include "rt_scale.h"
+#include "rt_step.h"
 
 #define REAL    float
 #define NAME(x) x##_f32
@@ -40,17 +41,6 @@ Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device)
 template <class Real> struct alignas(16) Beside {
     Real x[BESIDE];
 };
-
-DEVICE int segment_at(const Segment *segment, int segments, int64_t element)
-{
-    int low = 0, high = segments - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (segment[middle].end > element) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
 
 /* The block's elements: `four` from i on that lie in segment s, or one. */
 template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, Four four, One one)
@@ -108,7 +98,6 @@ DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
     r->correction2 = 1 - power(o.beta2, updates + 1);
 }
 
-/* torch's clip_grad_norm_: clip / (norm + 1e-6). */
 template <class Loss, class Update>
 KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Update *updates, const Cuda_bad_id *bad)
 {
@@ -118,7 +107,7 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Up
     for (int k = threadIdx.x; k < chunks; k += THREADS) sum += o.partial[k];
     const double norm = sqrt(block_sum_f64(sum)) / scale;
     Rates r = step->rates;
-    r.scale = (step->clip > 0 ? min_f64(1, step->clip / (norm + 1e-6)) : 1) / scale;
+    r.scale = clip_scale(norm, step->clip) / scale;
     if (before.skipped) correct(&r, o, step->number - before.skipped);
     for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
     if (threadIdx.x > 0) return;

@@ -89,8 +89,6 @@ void optimizer_free(Optimizer *o);
 void drop_frozen(const Optimizer *o, void *grads);
 /* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
-/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip / (norm + 1e-6). */
-double clip_scale(double norm, double clip);
 
 typedef struct Pace {    /* of one update */
     double lr, momentum; /* momentum: beta1 of Adam and Lion */

@@ -3,7 +3,7 @@
  * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
  * adds up the chunks in order, so that the number of threads changes no bit.  Formulas are in train_optim_element.h,
  * which a GPU computes by too (cuda_optim.cu). */
-#include "rt_math.h"
+#include "rt_step.h"
 #include "trainer.h"
 #include <math.h>
 #include <stdlib.h>
@@ -166,17 +166,6 @@ void optimizer_free(Optimizer *o)
 #define NAME(x) x##_f64
 #include "train_optim_real.h"
 
-static int segment_at(const Optimizer *o, int64_t element)
-{
-    int low = 0, high = o->segments - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (o->segment[middle].end > element) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
-
 static bool any_frozen(const Optimizer *o)
 {
     for (int s = 0; s < o->segments; s++)
@@ -191,7 +180,7 @@ void drop_frozen(const Optimizer *o, void *grads)
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
-        for (int s = segment_at(o, at); at < end; s++) {
+        for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
             int64_t stop = smaller(o->segment[s].end, end);
             if (o->segment[s].rule.frozen) memset((char *)grads + (size_t)at * size, 0, (size_t)(stop - at) * size);
             at = stop;
@@ -212,8 +201,6 @@ double gradient_norm(const Optimizer *o, const void *grads)
     return sqrt(sum);
 }
 
-double clip_scale(double norm, double clip) { return clip > 0 ? fmin(1, clip / (norm + 1e-6)) : 1; }
-
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
 {
     double times = (double)step + 1;
@@ -228,7 +215,7 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < chunks_of(o); k++) {
         int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
-        for (int s = segment_at(o, at); at < end; s++) {
+        for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
             int64_t stop = smaller(o->segment[s].end, end);
             const Rule *rule = &o->segment[s].rule;
             if (o->real == LATHE_F64) update_f64(o, params, grads, at, stop, rule, &rates);

@@ -1,6 +1,7 @@
 /* test_optim.c: train_optim.c, train_schedule.c: trajectories, rates and momenta recorded from torch.optim, groups,
  * decay by segments in strided layouts, the norm, clipping, the same bits for any number of threads. */
 #include "harness.h"
+#include "rt_step.h"
 #include "trainer.h"
 #include <float.h>
 #include <math.h>

@@ -1,0 +1,23 @@
+/* rt_step.h: what an optimizer's step on a CPU (train_optim.c) and on a GPU (cuda_optim.cu) have in common. */
+#ifndef RT_STEP_H
+#define RT_STEP_H
+
+#include "rt_internal.h"
+#include "rt_math.h"
+
+/* The segment that has the element. */
+MATH int segment_at(const Segment *segment, int segments, int64_t element)
+{
+    int low = 0, high = segments - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (segment[middle].end > element) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip_grad_norm_. */
+MATH double clip_scale(double norm, double clip) { return clip > 0 ? min_f64(1, clip / (norm + 1e-6)) : 1; }
+
+#endif
