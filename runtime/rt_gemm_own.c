@@ -176,7 +176,8 @@ static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
     return split_grid(g, best, unit, threads);
 }
 
-/* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart. */
+/* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart.  Lines are written in order: where
+ * W < 8 each goes over the beginning of the next. */
 typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
 #define MIX __builtin_shufflevector
 
@@ -196,9 +197,10 @@ static INLINE void transpose_f32(float *to, int64_t W, const float *from, int64_
     }
     UNROLL for (int k = 0; k < 4; k++)
     {
-        *(Eight *)(to + k * W) = MIX(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        *(Eight *)(to + (k + 4) * W) = MIX(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        y[k] = MIX(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        y[k + 4] = MIX(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
+    for (int k = 0; k < 8; k++) *(Eight *)(to + k * W) = y[k];
 }
 
 static INLINE void transpose_f64(double *to, int64_t W, const double *from, int64_t step)
