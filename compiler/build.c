@@ -75,9 +75,10 @@ const char *blas_library(void) { return LATHE_OPENBLAS; }
 /* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered.  Bytes of the arena hold values of
  * one type after another, which strict aliasing would let gcc reorder.  gcc 12 finds sound stores out of bounds where
  * it unrolls a loop over unit axes; check_program() has checked every view. */
+#define MARCH "-march=" LATHE_MARCH
 static const char *const flags[] = {
-    "-std=gnu11",           "-O3",      "-march=native", "-ffp-contract=off", "-fno-math-errno",  "-fno-trapping-math",
-    "-fno-strict-aliasing", "-fopenmp", "-Wall",         "-Wextra",           "-Wno-array-bounds"};
+    "-std=gnu11",           "-O3",      MARCH,   "-ffp-contract=off", "-fno-math-errno",  "-fno-trapping-math",
+    "-fno-strict-aliasing", "-fopenmp", "-Wall", "-Wextra",           "-Wno-array-bounds"};
 
 /* What tests add to all they build; not part of what a user gets. */
 static const char *const sanitizers[] = {

@@ -6,6 +6,7 @@
 #   tests/run.sh -l           names only
 #   tests/run.sh --sanitize   with AddressSanitizer and UBSan in everything built, generated programs included (build-sanitize/)
 #   tests/run.sh --sanitize=thread   with ThreadSanitizer and clang's OpenMP, which tells it of its threads (build-thread/)
+#   tests/run.sh --march=x86-64-v3   runtime and generated programs compiled for that processor (build-x86-64-v3/)
 #   tests/run.sh bless [-k PATTERN]   rewrites golden files from what comes out now
 #
 # A test is a file, nothing to register:
@@ -30,8 +31,9 @@ while [ $# -gt 0 ]; do
     --sanitize=thread)
         BUILD=build-thread BUILD_OPTIONS='-DLATHE_SANITIZE=thread -DCMAKE_C_COMPILER=clang' CC=clang
         export CC ;;
+    --march=*) BUILD=build-${1#*=} BUILD_OPTIONS=-DLATHE_MARCH=${1#*=} ;;
     --one) one=${2:?}; shift ;;
-    *) echo "usage: tests/run.sh [bless] [--sanitize[=thread]] [-l] [-k PATTERN]" >&2; exit 2 ;;
+    *) echo "usage: tests/run.sh [bless] [--sanitize[=thread]] [--march=LEVEL] [-l] [-k PATTERN]" >&2; exit 2 ;;
     esac
     shift
 done
