@@ -10,6 +10,7 @@ static void fuse(Graph *g, const Desc *d);
 static void carry(Graph *g, const Desc *d);
 static void pack(Graph *g, const Desc *d);
 static void panels(Graph *g, const Desc *d);
+static void persist(Graph *g, const Desc *d);
 static void schedule(Graph *g, const Desc *d);
 static void in_place(Graph *g, const Desc *d);
 static void plan(Graph *g, const Desc *d);
@@ -36,6 +37,7 @@ static const Pass passes[] = {
     {"carry", carry, KERNELS, "makes the next values of carries where they lie, without a copy"},
     {"pack", pack, KERNELS, "packs before a loop what every iteration multiplies by"},
     {"panels", panels, KERNELS, "lets kernels over the same rows run panel by panel"},
+    {"persist", persist, KERNELS, "makes one launch of a loop of many small kernels"},
     {"schedule", schedule, KERNELS, "orders the kernels"},
     {"in_place", in_place, KERNELS, "lets values lie where their inputs end"},
     {"plan", plan, PLANNED, "gives every buffer its offset"},
@@ -61,6 +63,7 @@ static Program *program_of(const Graph *g)
 static void carry(Graph *g, const Desc *d) { pass_carry(program_of(g), d); }
 static void pack(Graph *g, const Desc *d) { pass_pack(program_of(g), d); }
 static void panels(Graph *g, const Desc *d) { pass_panels(program_of(g), d); }
+static void persist(Graph *g, const Desc *d) { pass_persist(program_of(g), d); }
 static void schedule(Graph *g, const Desc *d) { pass_schedule(program_of(g), d); }
 static void in_place(Graph *g, const Desc *d) { pass_in_place(program_of(g), d); }
 

@@ -140,6 +140,7 @@ typedef struct Function {
     Names names;
     Writer w;
     bool some_rows;  /* it is told which: from … to */
+    const char *block; /* CUDA: which of its blocks a thread is of: blockIdx.x, or of a step in a loop that is one launch what it is told */
     VEC(Part) parts; /* none in C, where the text is all */
 } Function;
 int add_use(Function *f, View v, bool write); /* v over f's axes */
@@ -161,10 +162,21 @@ char *flat_pointer(View v); /* for GEMM: pointer to its first element */
 void take_entry_names(Names *taken); /* what entries call what they are given */
 void enter_scope(const Module *m, const Program *p);
 const Desc *described(void);              /* of the module that is printed */
+const Module *module_in_scope(void);
+const Program *program_in_scope(void);
 const char *buffer_name(const Buffer *b); /* of the array in the arena, or the struct's member */
 void note_place(const Buffer *b);         /* the text of the entry mentions it */
 bool place_noted(const Buffer *b);
 bool home_noted(Home h);
+/* What a kernel's own text mentions of the entry's names, between the two; then the entry mentions it too. */
+typedef struct Notes {
+    VEC(const Buffer *) places;
+    VEC(const Loop *) loops;
+    bool homes[TABLES + 1];
+} Notes;
+Notes begin_notes(void);
+Notes end_notes(const Notes *before);
+bool in_kernel(void);                   /* between them */
 const char *loop_letter(const Loop *l); /* of its iteration variable in the entry */
 extern bool anonymous;                  /* all buffers are called the same: to compare kernel functions */
 
@@ -202,8 +214,12 @@ typedef struct Call {
     Function *f;
     int *order; /* of its arguments; then come the iterations of loops */
     const char *name;
+    const char *const *part_names;  /* CUDA: of its parts */
 } Call;
 Call kernel_call(const Kernel *k);    /* the function of a kernel, printed if new */
+const char *file_name_of(const char *wish);   /* a name of the file's, taken from now on */
+Text *function_text(void);            /* where functions are printed */
+bool has_word(const char *text, const char *word);
 char *call_text(const Kernel *k); /* "bias_gelu(act, pre, p->b1);" */
 /* Is part `part` (-1: any) of the function given what these parts mention?  C has no parts, its functions get all. */
 bool given(const Function *f, unsigned parts, int part);
@@ -219,6 +235,19 @@ char *pack_call(const Kernel *k);
 void say_shapes(Text *t);        /* descriptions of the products met so far */
 void say_cuda_products(Text *t);
 
+char *step_product_call(const Kernel *k, const char *type);     /* in a loop that is one launch */
+char *step_product_type(const Kernel *k);   /* what describes it there: " : Step_product<float, float> { … }" */
+const char *remark_of_product(const Kernel *k);
+
+/* emit_persistent.c: CUDA: a loop that is one launch */
+bool is_one_launch(const Kernel *repeat);       /* and the target is one that can */
+void start_persistent(void);
+int persistent_loops(void);             /* printed since */
+char *persistent_call(const Kernel *repeat);    /* the call of what launches it, which is printed if new */
+char *pointer_declaration(const Buffer *b);     /* emit_entry.c: float (*h)[BATCH][WIDTH], of the arena */
+const char *home_declaration(Home home);        /* const Gpt_params *p */
+const char *home_name(Home home);               /* p */
+
 /* emit_attention.c */
 char *attention_call(const Kernel *k);
 char *cuda_attention_call(const Kernel *k);
@@ -226,7 +255,7 @@ void say_attentions(Text *t); /* descriptions of those met so far */
 
 void say_memory(Text *t, const Program *p, const char *margin, bool drawn); /* the drawn table of the arena */
 char *entry_head(const Module *m, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
-char *entry_arguments(const Module *m, const Program *p, bool declared);
+char *entry_arguments(bool declared);
 double entry_flops(const Program *p);
 
 /* budget.c: --memory */

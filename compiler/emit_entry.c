@@ -11,7 +11,8 @@ enum { REMARK_COLUMN = 72, COLUMNS = 99 };
 static void say_call(Text *t, int depth, const Kernel *k)
 {
     const Target *to = options.target;
-    char *call = k->kind == GEMM        ? to->product(k)
+    char *call = k->kind == REPEAT      ? persistent_call(k)
+                 : k->kind == GEMM      ? to->product(k)
                  : k->kind == PACK      ? pack_call(k)
                  : k->kind == ATTENTION ? to->attention(k)
                                         : call_text(k);
@@ -79,7 +80,7 @@ static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k));
-        if (k->kind == REPEAT) say_loop(t, depth, k);
+        if (k->kind == REPEAT && !is_one_launch(k)) say_loop(t, depth, k);
         else if (k->kind == PANELS) say_panels(t, depth, k);
         else say_call(t, depth, k);
     }
@@ -109,15 +110,19 @@ static Buffers arena(const Program *p)
     return all;
 }
 
+char *pointer_declaration(const Buffer *b)
+{
+    const char *type = c_type(b->dtype), *name = buffer_name(b);
+    return b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1)) : format("%s *%s", type, name);
+}
+
 static void say_pointers(Text *t, const Program *p)
 {
     Buffers all = arena(p);
     for (int i = 0; i < all.n; i++) {
         const Buffer *b = all.at[i];
         if (!place_noted(b)) continue;
-        const char *type = c_type(b->dtype), *name = buffer_name(b);
-        char *pointer = b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1))
-                                          : format("%s *%s", type, name);
+        char *pointer = pointer_declaration(b);
         const Buffer *old = b->in_place_of;
         bool over = old && place_noted(old);
         const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
@@ -203,38 +208,58 @@ static double entry_flops_of(Kernel *const *kernels, int n)
 
 double entry_flops(const Program *p) { return entry_flops_of(p->kernels.at, p->kernels.n); }
 
-/* The parameters that the entry's text mentions, or what the thunk passes for them. */
-char *entry_arguments(const Module *m, const Program *p, bool declared)
+static const struct Place {
+    Home home;
+    const char *name, *type,
+        *argument; /* type: of the struct; of the entry's own, or (STATES, parameters) the model's */
+    bool own, read;
+} places[] = {{PARAMETERS, "p", "params", "c->params", false, true},
+              {GRADIENTS, "d", "params", "c->grads", false, false},
+              {INPUTS, "in", "in", "c->in", true, true},
+              {OUTPUTS, "out", "out", "c->out", true, false},
+              {STATES, "s", "state", "c->state", false, false},
+              {WORK, "work", NULL, "c->work", false, false}};
+
+static const struct Place *place_at(Home home)
 {
-    const char *e = p->graph->name;
-    struct {
-        Home home;
-        const char *declaration, *argument;
-    } all[] = {{PARAMETERS, format("const %s *p", type_name(m, NULL, "params")), "c->params"},
-               {GRADIENTS, format("%s *d", type_name(m, NULL, "params")), "c->grads"},
-               {INPUTS, format("const %s *in", type_name(m, e, "in")), "c->in"},
-               {OUTPUTS, format("%s *out", type_name(m, e, "out")), "c->out"},
-               {STATES, format("%s *s", type_name(m, NULL, "state")), "c->state"},
-               {WORK, "char *work", "c->work"}};
+    for (int i = 0; i < COUNT_OF(places); i++)
+        if (places[i].home == home) return &places[i];
+    die("home %d is nothing that an entry is given", home);
+}
+
+const char *home_name(Home home) { return place_at(home)->name; }
+
+const char *home_declaration(Home home)
+{
+    const struct Place *q = place_at(home);
+    if (!q->type) return format("char *%s", q->name);
+    const char *type = type_name(module_in_scope(), q->own ? program_in_scope()->graph->name : NULL, q->type);
+    return format("%s%s *%s", q->read ? "const " : "", type, q->name);
+}
+
+/* The parameters that the entry's text mentions, or what the thunk passes for them.  Needs: enter_scope(m, p). */
+char *entry_arguments(bool declared)
+{
     Text t = {0};
     const char *cast = *options.target->stream ? options.target->untyped : ""; /* C++ converts no void * by itself */
     if (*options.target->stream) say(&t, "%s", declared ? options.target->stream : "(cudaStream_t)c->stream");
-    for (int i = 0; i < COUNT_OF(all); i++)
-        if (home_noted(all[i].home))
-            say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast, declared ? all[i].declaration : all[i].argument);
+    for (int i = 0; i < COUNT_OF(places); i++)
+        if (home_noted(places[i].home))
+            say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast,
+                declared ? home_declaration(places[i].home) : places[i].argument);
     return t.n ? t.at : declared ? "void" : "";
 }
 
 char *entry_head(const Module *m, const Program *p)
 {
     return format("%svoid %s(%s)", options.target->entry, identifier(format("%s_%s", m->desc->model, p->graph->name)),
-                  entry_arguments(m, p, true));
+                  entry_arguments(true));
 }
 
 static void say_thunk(Text *t, const Module *m, const Program *p)
 {
     const char *name = p->graph->name;
-    char *passed = entry_arguments(m, p, false);
+    char *passed = entry_arguments(false);
     say(t, "%s void run_%s(const Lathe_call *c)\n{\n", options.target->run, identifier(name));
     if (!*passed) say(t, "    (void)c;\n");
     if (options.poison && p->work_bytes)

@@ -2,9 +2,10 @@
  */
 #include "emit.h"
 
+#include <ctype.h>
 #include <string.h>
 
-static VEC(struct Printed { const char *canonical, *name; }) printed;
+static VEC(struct Printed { const char *canonical, *name, *const *part_names; }) printed;
 static Names taken; /* of the file: functions, and what the entries call their buffers */
 static Text functions;
 
@@ -22,6 +23,7 @@ void start_functions(const Module *m)
     memset(&printed, 0, sizeof printed); /* an arena may have been given back since */
     taken = (Names){0};
     functions = (Text){0};
+    start_persistent();
     for (int i = 0; i < COUNT_OF(library); i++) push(&taken, library[i]);
     take_entry_names(&taken); /* or an entry could not call them */
     for (const char *const *word = options.target->words; *word; word++) push(&taken, *word);
@@ -65,11 +67,29 @@ bool given(const Function *f, unsigned parts, int part)
     return !f->parts.n || (part < 0 ? parts != 0 : parts >> part & 1);
 }
 
+bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        bool starts = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (starts && !(isalnum((unsigned char)at[n]) || at[n] == '_')) return true;
+    }
+    return false;
+}
+
+static bool is_step(const Function *f) { return f->block && !same(f->block, "blockIdx.x"); }
+
+static bool is_told_block(const Function *f, int part)
+{
+    return is_step(f) && f->parts.n && has_word(f->parts.at[part].body, f->block);
+}
+
 static void add_word(Text *t, const char *word) { say(t, "%s%s", t->n ? ", " : "", word); }
 
 static char *parameters(const Function *f, const int *order, int part)
 {
     Text t = {0};
+    if (part >= 0 && is_told_block(f, part)) add_word(&t, format("int %s", f->block));
     if (f->some_rows) add_word(&t, "int from, int to");
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, declaration(&f->args.at[order[i]]));
@@ -80,7 +100,7 @@ static char *parameters(const Function *f, const int *order, int part)
 
 static char *head_text(const Function *f, const int *order, const char *name, int part)
 {
-    return format("KERNEL void %s(%s)", name, parameters(f, order, part));
+    return format("%s void %s(%s)", is_step(f) ? "DEVICE" : "KERNEL", name, parameters(f, order, part));
 }
 
 /* CUDA: launch(bias_gelu, CEIL_DIV(BATCH * WIDTH, THREADS), stream, act, pre, bias); */
@@ -100,15 +120,16 @@ static char *launch_of(const Function *f, const int *order, const char *name, in
 static Function *make(const Kernel *k)
 {
     Function *f = NEW(Function);
+    f->block = k->persistent && options.target->persists ? "block" : "blockIdx.x";
     if (k->kind == ROWS) emit_rows(f, k);
     else emit_index(f, k);
     return f;
 }
 
-static const char *shared_function(const char *canonical)
+static const struct Printed *shared_function(const char *canonical)
 {
     for (int i = 0; i < printed.n; i++)
-        if (same(printed.at[i].canonical, canonical)) return printed.at[i].name;
+        if (same(printed.at[i].canonical, canonical)) return &printed.at[i];
     return NULL;
 }
 
@@ -190,18 +211,22 @@ static const char *function_name(const Function *f, const char *wish)
     }
 }
 
-/* CUDA: the parts as functions of their own, and beside them the one that launches them. */
-static void say_parts(Text *t, const Function *f, const int *order, const char *name, const char *remark)
+/* CUDA: the parts as functions of their own, and beside them the one that launches them, but for the steps of a loop
+ * that is one launch.  Returns the parts' names. */
+static const char *const *say_parts(Text *t, const Function *f, const int *order, const char *name, const char *remark)
 {
     Text launches = {0};
+    const char **names = NEW_ARRAY(const char *, f->parts.n + 1);
     for (int i = 0; i < f->parts.n; i++) {
         const Part *p = &f->parts.at[i];
-        const char *own = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
+        const char *own = names[i] = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
         say_function(t, p->remark ? p->remark : remark, head_text(f, order, own, i), p->body);
         say_wrapped(&launches, launch_of(f, order, own, i));
     }
+    if (is_step(f)) return names;
     say_wrapped(t, format("void launch_%s(cudaStream_t stream, %s)\n{\n", name, parameters(f, order, -1)));
     say(t, "%s}\n\n", launches.at);
+    return names;
 }
 
 static char *canonical_text(const Function *f, const int *order)
@@ -229,6 +254,9 @@ char *formula_text(const Kernel *k)
     } else if (k->kind == PANELS) {
         say(&t, "panel by panel:");
         for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
+    } else if (k->kind == REPEAT) {
+        say(&t, "%s times in one launch:", grouped(k->loop->trip));
+        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
     } else if (k->kind == PACK) {
         say(&t, "%s = %s, packed", place_name(&k->writes.at[0].view), place_name(&k->reads.at[0].view));
     } else {
@@ -248,7 +276,7 @@ static char *remark(const Kernel *k)
 }
 
 /* A name of its own, and the function printed under it. */
-static const char *print_new(const Kernel *k, const Function *f, const int *order)
+static struct Printed print_new(const Kernel *k, const Function *f, const int *order)
 {
     const char *wish = identifier(k->name);
     if (name_taken(&taken, wish) && !name_taken(&taken, format("make_%s", wish)) && !shared_function(wish)) {
@@ -257,9 +285,10 @@ static const char *print_new(const Kernel *k, const Function *f, const int *orde
         if (!function) wish = format("make_%s", wish);
     }
     const char *name = function_name(f, wish);
-    if (f->parts.n) say_parts(&functions, f, order, name, remark(k));
+    struct Printed new = {.name = name};
+    if (f->parts.n) new.part_names = say_parts(&functions, f, order, name, remark(k));
     else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
-    return name;
+    return new;
 }
 
 Call kernel_call(const Kernel *k)
@@ -271,10 +300,15 @@ Call kernel_call(const Kernel *k)
     Function *plain = make(k);
     anonymous = false;
     char *canonical = canonical_text(plain, c.order);
-    c.name = shared_function(canonical);
-    if (c.name) return c;
-    c.name = print_new(k, c.f, c.order);
-    push(&printed, ((struct Printed){canonical, c.name}));
+    const struct Printed *old = shared_function(canonical);
+    if (!old) {
+        struct Printed new = print_new(k, c.f, c.order);
+        new.canonical = canonical;
+        push(&printed, new);
+        old = &printed.at[printed.n - 1];
+    }
+    c.name = old->name;
+    c.part_names = old->part_names;
     return c;
 }
 
@@ -291,5 +325,8 @@ char *call_text(const Kernel *k)
         if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
     return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
 }
+
+const char *file_name_of(const char *wish) { return new_name(&taken, wish); }
+Text *function_text(void) { return &functions; }
 
 void say_functions(Text *t) { say_bytes(t, functions.at ? functions.at : "", functions.n); }

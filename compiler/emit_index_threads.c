@@ -11,7 +11,7 @@
 /* Indices of the axes, from the number of the thread; those that are beyond leave. */
 static const char *thread_indices(Function *f, const int *axes, int n)
 {
-    const char *all = space_text(f, axes, n), *thread = "blockIdx.x * THREADS + threadIdx.x";
+    const char *all = space_text(f, axes, n), *thread = format("%s * THREADS + threadIdx.x", f->block);
     int only = -1, many = 0;
     for (int i = 0; i < n; i++)
         if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
@@ -55,7 +55,7 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     const char *of = format("(%s / %d)", c->count, n), *i = new_name(&f->names, "i");
     const char *all = format("%s / %d", space_text(f, axes, naxes), n);
     const char *r = only >= 0 ? f->axis[only].name : new_name(&f->names, "r");
-    line(&f->w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", i);
+    line(&f->w, "const int %s = %s * THREADS + threadIdx.x;", i, f->block);
     line(&f->w, "if (%s >= %s) return;", i, all);
     if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
     else line(&f->w, "const int %s = %s * %d;", from, i, n);
@@ -136,11 +136,11 @@ static const char *block_indices(Function *f, const Picking *g, const Ids *s)
     int64_t ids = space_size(f, s->axes, s->n);
     const char *t = ids == 1 ? "0" : s->n == 1 ? f->axis[s->axes[0]].name : new_name(&f->names, "n");
     if (space_size(f, batch, g->batch) == 1) {
-        if (ids > 1) line(&f->w, "const int %s = blockIdx.x;", t);
+        if (ids > 1) line(&f->w, "const int %s = %s;", t, f->block);
     } else {
-        if (ids > 1) line(&f->w, "const int %s = blockIdx.x %% %s;", t, in_parentheses(s->count));
+        if (ids > 1) line(&f->w, "const int %s = %s %% %s;", t, f->block, in_parentheses(s->count));
         for (int j = 0; j < g->batch; j++) {
-            const char *number = ids > 1 ? format("blockIdx.x / %lld", (long long)ids) : "blockIdx.x";
+            const char *number = ids > 1 ? format("%s / %lld", f->block, (long long)ids) : f->block;
             if (f->axis[j].extent > 1)
                 line(&f->w, "const int %s = %s;", f->axis[j].name, index_in(f, batch, g->batch, j, number));
         }
@@ -279,7 +279,7 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
     }
     const char *all = space_text(f, axes, a->rows), *r = many == 1 ? f->axis[only].name : new_name(&f->names, "r");
     begin_part(f);
-    line(&f->w, "const int %s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r);
+    line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r, f->block);
     line(&f->w, "if (%s >= %s) return;", r, all);
     if (many > 1) say_indices(f, axes, a->rows, r);
     a->first = "1 + lane";

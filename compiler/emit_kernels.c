@@ -9,7 +9,7 @@ enum { COLUMNS = 100 };
 static char *called(const Kernel *k)
 {
     if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION || k->kind == PANELS) return identifier(k->name);
-    const char *call = call_text(k) + strlen(options.target->call);
+    const char *call = (k->kind == REPEAT ? persistent_call(k) : call_text(k)) + strlen(options.target->call);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
@@ -28,7 +28,8 @@ static void say_kernel(Text *t, const Kernel *k)
 static void say_kernels(Text *t, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (kernels[i]->kind == REPEAT) say_kernels(t, kernels[i]->body.at, kernels[i]->body.n);
+        if (kernels[i]->kind == REPEAT && !is_one_launch(kernels[i]))
+            say_kernels(t, kernels[i]->body.at, kernels[i]->body.n);
         else say_kernel(t, kernels[i]);
     }
 }

@@ -32,11 +32,11 @@ static bool is_backward(const Kernel *k)
 
 Side first_part(const Kernel *k)
 {
-    if (k->kind == REPEAT && k->body.n) return first_part(k->body.at[0]);
+    if (k->kind == REPEAT && !is_one_launch(k) && k->body.n) return first_part(k->body.at[0]);
     return !forward ? NO_SIDE : is_backward(k) ? BACKWARD : FORWARD;
 }
 
 Side last_part(const Kernel *k)
 {
-    return k->kind == REPEAT && k->body.n ? last_part(k->body.at[k->body.n - 1]) : first_part(k);
+    return k->kind == REPEAT && !is_one_launch(k) && k->body.n ? last_part(k->body.at[k->body.n - 1]) : first_part(k);
 }

@@ -5,7 +5,9 @@ static int count_kernels(Kernel *const *kernels, int n)
 {
     int count = 0;
     for (int i = 0; i < n; i++)
-        count += kernels[i]->kind == REPEAT ? count_kernels(kernels[i]->body.at, kernels[i]->body.n) : 1;
+        count += kernels[i]->kind == REPEAT && !is_one_launch(kernels[i])
+                     ? count_kernels(kernels[i]->body.at, kernels[i]->body.n)
+                     : 1;
     return count;
 }
 
@@ -17,8 +19,8 @@ static void say_kernel_list(Text *t, int depth, Kernel *const *kernels, int n)
         const Kernel *k = kernels[i];
         if (k->body.n) {
             const char *loop = k->kind == PANELS ? "panels of rows" : k->loop->name ? k->loop->name : "loop";
-            say(t, "  %4d  %*s%s x %lld\n", k->step, depth * 2, "", loop,
-                (long long)(k->kind == PANELS ? k->rows : k->loop->trip));
+            say(t, "  %4d  %*s%s x %lld%s\n", k->step, depth * 2, "", loop,
+                (long long)(k->kind == PANELS ? k->rows : k->loop->trip), is_one_launch(k) ? " in one launch" : "");
             say_kernel_list(t, depth + 1, k->body.at, k->body.n);
             continue;
         }

@@ -33,7 +33,7 @@ static const char *shape_text_of(const struct Gemm *g)
 }
 
 /* "fc_matmul = x . weight      gpt.lua:31 layer.mlp.fc" */
-static const char *remark_of(const Kernel *k)
+const char *remark_of_product(const Kernel *k)
 {
     const char *remark = formula_text(k), *path = k->where.path ? k->where.path : "";
     return k->where.file ? format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line, path) : remark;
@@ -44,7 +44,7 @@ static const char *description(const Kernel *k, const char *text, const char *su
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, text)) return shapes.at[i].name;
     const char *name = new_name(&shape_names, format("%s_%s", identifier(k->name), suffix));
-    push(&shapes, ((struct Described){text, name, remark_of(k)}));
+    push(&shapes, ((struct Described){text, name, remark_of_product(k)}));
     return name;
 }
 
@@ -156,4 +156,24 @@ void say_cuda_products(Text *t)
     say(t, "int cuda_products(Cuda_gemm *const **all)\n{\n");
     if (n) say_wrapped(t, format("    static Cuda_gemm *const list[] = {%s};\n", list.at));
     say(t, "    *all = %s;\n    return %d;\n}\n\n", n ? "list" : "NULL", n);
+}
+
+/* ------------------------------------------------------------------ CUDA: a step of a loop that is one launch */
+
+static const char *number_class(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
+
+char *step_product_type(const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    return format(" : Step_product<%s, %s> { static constexpr Lathe_gemm shape = %s; };",
+                  number_class(g->a.node->dtype), number_class(g->c.node->dtype), shape_text_of(g));
+}
+
+/* step_product<Lstm_matmul>(block, lstm_dot[t], lstm_mul[t], p->lstm_weight_hh_l0, false); */
+char *step_product_call(const Kernel *k, const char *type)
+{
+    const struct Gemm *g = &k->gemm;
+    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    const char *row = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
+    return format("step_product<%s>(block, %s, %s, %s, %s%s);", type, c, a, b, adds(g), row);
 }

@@ -12,9 +12,12 @@ static struct {
     VEC(struct Lettered {
         const Loop *loop;
         const char *letter;
+        bool noted;
     }) loops;
     bool homes[TABLES + 1];
-    const Desc *desc;
+    const Module *module;
+    const Program *program;
+    bool in_kernel;
 } scope;
 
 bool anonymous;
@@ -47,22 +50,23 @@ static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
         for (int k = 0; k < outer->n; k++) push(&inner, outer->at[k]);
         const char *letter = letter_of(kernels[i]->loop, outer);
         push(&inner, letter);
-        push(&scope.loops, ((struct Lettered){kernels[i]->loop, letter}));
+        push(&scope.loops, ((struct Lettered){kernels[i]->loop, letter, false}));
         name_loops((const Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, &inner);
     }
 }
 
 void take_entry_names(Names *taken)
 {
-    static const char *const own[] = {"p",    "d",  "in",           "out",          "s", "work", "c", "tall",
-                                      "from", "to", "forward_part", "backward_part"};
+    static const char *const own[] = {"p",    "d",  "in",           "out",           "s",       "work",  "c",   "tall",
+                                      "from", "to", "forward_part", "backward_part", "arrived", "block", "grid"};
     for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);
 }
 
 void enter_scope(const Module *m, const Program *p)
 {
     memset(&scope, 0, sizeof scope);
-    scope.desc = m->desc;
+    scope.module = m;
+    scope.program = p;
     Names none = {0}, taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
     take_entry_names(&taken);
@@ -87,7 +91,9 @@ static struct Named *named(const Buffer *b)
     die("buffer %s is not among its program's", b->name);
 }
 
-const Desc *described(void) { return scope.desc; }
+const Desc *described(void) { return scope.module->desc; }
+const Module *module_in_scope(void) { return scope.module; }
+const Program *program_in_scope(void) { return scope.program; }
 const char *buffer_name(const Buffer *b) { return named(b)->name; }
 
 void note_place(const Buffer *b)
@@ -102,6 +108,52 @@ bool home_noted(Home h) { return scope.homes[h]; }
 const char *loop_letter(const Loop *l)
 {
     for (int i = 0; i < scope.loops.n; i++)
-        if (scope.loops.at[i].loop == l) return scope.loops.at[i].letter;
+        if (scope.loops.at[i].loop == l) {
+            scope.loops.at[i].noted = true;
+            return scope.loops.at[i].letter;
+        }
     die("the iteration of a loop is asked for outside of it: %s", l->name ? l->name : "");
+}
+
+/* ------------------------------------------------------------------ what a kernel's text mentions */
+
+bool in_kernel(void) { return scope.in_kernel; }
+
+/* Takes the notes away. */
+static Notes take_notes(void)
+{
+    Notes n = {0};
+    for (int i = 0; i < scope.buffers.n; i++) {
+        if (scope.buffers.at[i].noted) push(&n.places, scope.buffers.at[i].buffer);
+        scope.buffers.at[i].noted = false;
+    }
+    for (int i = 0; i < scope.loops.n; i++) {
+        if (scope.loops.at[i].noted) push(&n.loops, scope.loops.at[i].loop);
+        scope.loops.at[i].noted = false;
+    }
+    memcpy(n.homes, scope.homes, sizeof n.homes);
+    memset(scope.homes, 0, sizeof scope.homes);
+    return n;
+}
+
+static void put_notes(const Notes *n)
+{
+    for (int i = 0; i < n->places.n; i++) named(n->places.at[i])->noted = true;
+    for (int i = 0; i < n->loops.n; i++) (void)loop_letter(n->loops.at[i]);
+    for (int h = 0; h <= TABLES; h++) scope.homes[h] |= n->homes[h];
+}
+
+Notes begin_notes(void)
+{
+    scope.in_kernel = true;
+    return take_notes();
+}
+
+Notes end_notes(const Notes *before)
+{
+    Notes between = take_notes();
+    put_notes(before);
+    put_notes(&between);
+    scope.in_kernel = false;
+    return between;
 }

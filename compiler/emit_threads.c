@@ -118,7 +118,7 @@ static const char *indices_of_map(Rows *r)
     Axis *c = &r->f->axis[r->inner];
     Writer *w = &r->f->w;
     const char *own = r->beside == 1 ? c->name : new_name(&r->f->names, format("%s%d", c->name, r->beside));
-    const char *thread = "blockIdx.x * THREADS + threadIdx.x", *all = quarter(r, rows_and_inner(r));
+    const char *thread = format("%s * THREADS + threadIdx.x", r->f->block), *all = quarter(r, rows_and_inner(r));
     if (row_count(r) * c->extent == 1) {
         line(w, "if (threadIdx.x > 0) return;");
         return own;
@@ -276,10 +276,10 @@ static const char *row_by_row(Rows *r)
         if (r->team == 1) line(w, "if (threadIdx.x > 0) return;");
     } else {
         const char *row = row_name(r);
-        if (r->team == 1) line(w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", row);
+        if (r->team == 1) line(w, "const int %s = %s * THREADS + threadIdx.x;", row, r->f->block);
         else if (r->team == WARP)
-            line(w, "const int %s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", row);
-        else line(w, "const int %s = blockIdx.x;", row);
+            line(w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", row, r->f->block);
+        else line(w, "const int %s = %s;", row, r->f->block);
         if (r->team < THREADS) line(w, "if (%s >= %s) return;", row, all);
         row_indices(r, row);
     }
@@ -410,7 +410,7 @@ static const char *block_by_block(Rows *r)
     if (team) share_columns(r, &columns, team);
     say_aligned(r);
     k->now = blocks > 1 ? k->name : "0";
-    if (blocks > 1) line(&f->w, "const int %s = blockIdx.x;", k->name);
+    if (blocks > 1) line(&f->w, "const int %s = %s;", k->name, f->block);
     if (r->team == WARP) line(&f->w, "const int %s = threadIdx.x / WARP, lane = threadIdx.x %% WARP;", team);
     if (r->team == 1) line(&f->w, "const int %s = threadIdx.x;", team);
     clear_columns(r, &columns, team);
@@ -446,7 +446,7 @@ static const char *all_blocks(Rows *r)
     Axis *c = &r->f->axis[r->inner];
     if (c->extent > 1) {
         c->now = c->name;
-        line(&r->f->w, "const int %s = blockIdx.x * THREADS + threadIdx.x;", c->name);
+        line(&r->f->w, "const int %s = %s * THREADS + threadIdx.x;", c->name, r->f->block);
         line(&r->f->w, "if (%s >= %s) return;", c->name, c->count);
     } else {
         line(&r->f->w, "if (threadIdx.x > 0) return;");
@@ -490,20 +490,18 @@ static void threads(Rows *r)
 }
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
-static const char *const words[] = {"lane",      "stream",     "threadIdx", "blockIdx", "blockDim",  "gridDim",
-                                    "launch",    "max",        "min",       "norm",     "rsqrt",     "exp10",
-                                    "clock",     "assert",     "sinpi",     "cospi",    "normcdf",   "rnorm",
-                                    "THREADS",   "WARP",       "WARPS",     "UNROLL",   "ALIGNED",   "KERNEL",
-                                    "DEVICE",    "CEIL_DIV",   "alignas",   "alignof",  "and",       "asm",
-                                    "bitand",    "bitor",      "catch",     "class",    "compl",     "constexpr",
-                                    "decltype",  "delete",     "explicit",  "export",   "friend",    "mutable",
-                                    "namespace", "new",        "noexcept",  "not",      "nullptr",   "operator",
-                                    "or",        "private",    "protected", "public",   "template",  "this",
-                                    "Any",       "TABLE",      "on_device", "LAP",      "number",    "least",
-                                    "most",      "begin_of",   "head_of",   "kept",     "block_any", "block_list",
-                                    "tiles_of",  "samples_of", "cuda_lap",  "throw",    "try",       "typeid",
-                                    "typename",  "using",      "virtual",   "xor",      "attention", "attention_back",
-                                    NULL};
+static const char *const words[] = {
+    "lane",      "stream",     "threadIdx", "blockIdx",   "blockDim", "gridDim",  "launch",    "max",
+    "min",       "norm",       "rsqrt",     "exp10",      "clock",    "assert",   "sinpi",     "cospi",
+    "normcdf",   "rnorm",      "THREADS",   "WARP",       "WARPS",    "UNROLL",   "ALIGNED",   "KERNEL",
+    "DEVICE",    "CEIL_DIV",   "alignas",   "alignof",    "and",      "asm",      "bitand",    "bitor",
+    "catch",     "class",      "compl",     "constexpr",  "decltype", "delete",   "explicit",  "export",
+    "friend",    "mutable",    "namespace", "new",        "noexcept", "not",      "nullptr",   "operator",
+    "or",        "private",    "protected", "public",     "template", "this",     "Any",       "TABLE",
+    "on_device", "LAP",        "number",    "least",      "most",     "begin_of", "head_of",   "kept",
+    "block_any", "block_list", "tiles_of",  "samples_of", "block",    "grid",     "cuda_lap",  "throw",
+    "try",       "typeid",     "typename",  "using",      "virtual",  "xor",      "attention", "attention_back",
+    NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",
@@ -512,6 +510,7 @@ const Target target_cuda = {.name = "cuda",
                             .narrow = INT32_MAX,
                             .ends = ENDS_BIAS | ENDS_SUM,
                             .narrow_products = true,
+                            .persists = true,
                             .by_value = false,
                             .call = "launch_",
                             .first_argument = "stream",

@@ -420,7 +420,7 @@ char *place_text(const Buffer *b, int nsub, const Index *sub)
     } else {
         const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
         const char *name = buffer_name(b);
-        say(&t, "%s%s", in, b->home == TABLES ? format(options.target->table_at, name) : name);
+        say(&t, "%s%s", in, b->home == TABLES && !in_kernel() ? format(options.target->table_at, name) : name);
     }
     for (; k < nsub; k++) say(&t, "[%s]", caller_index(b, k, sub[k]));
     return t.at;

@@ -54,6 +54,7 @@ void own_touches(const Kernel *k, Touches *t)
 {
     each_operand((Kernel *)k, note_operand, t);
     for (int i = 0; i < k->partials.n; i++) note(t, k->partials.at[i], true);
+    note(t, k->barrier, true);
 }
 
 void touches_of(const Kernel *k, Touches *t)

@@ -294,6 +294,8 @@ typedef struct Kernel {
     VEC(struct Kernel *) body;
     int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
+    Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
+    struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
     Share share;
 } Kernel;
 
@@ -341,6 +343,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     bool panels;                /* kernels may run panel by panel */
     int ends;                   /* ENDS_…: what products of fp32 may end with */
     bool packs;                 /* products in a loop read what was packed before it */
+    bool persists;              /* a loop of small kernels may be one launch */
     bool narrow_products;       /* products and attention take operands of 16 bits */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */
@@ -367,7 +370,7 @@ typedef struct Options {        /* of a compilation */
     const Target *target;
     int64_t head_rows;          /* of linear_cross_entropy at a time; 0: what the plan allows */
     bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, no_panels,
-        check_stages, json;
+        no_persist, check_stages, json;
     const char *memory;         /* the budget, as given; NULL: none */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
@@ -377,6 +380,7 @@ typedef struct Options {        /* of a compilation */
     bool brief;                 /* dumps of kernels: a line each */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool instrument;            /* for `trainer replay`: a kernel an operation, and tables of what each touches */
+    bool all_persist;           /* test build: every loop that can be one launch, whatever it costs */
     bool all_panels;            /* test build: wherever it can be, in panels of single rows */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
@@ -572,6 +576,7 @@ void pass_panels(Program *p, const Desc *d);                /* groups kernels ov
 bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
 typedef struct Panel_choice { const char *name; bool taken; } Panel_choice;
 extern VEC(Panel_choice) panel_choices;                     /* groups met so far; compile.c decides which are made */
+void pass_persist(Program *p, const Desc *d);               /* makes one launch of a loop of small kernels */
 void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
 void pass_schedule(Program *p, const Desc *d);
 void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */

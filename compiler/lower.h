@@ -110,6 +110,9 @@ View final_view(Node *n);                                       /* place and vie
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
+/* ---- pass_pack.c: of the arena, made by a pass that refines a program; `value`: what the plan names it by */
+Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value);
+
 /* ---- lower_gemm.c, lower_kernels.c */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g);   /* false: no product can */
 void fill_gemm_kernel(Node *dot, Kernel *k);

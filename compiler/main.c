@@ -55,6 +55,7 @@ static const struct Option {
     {"--no-whole", FLAG, "", &options.no_whole, "whole ops are made of primitives, as they are defined"},
     {"--no-pack", FLAG, "", &options.no_pack, "loops pack what they multiply by at each iteration"},
     {"--no-panels", FLAG, "", &options.no_panels, "every kernel runs over all rows before the next"},
+    {"--no-persist", FLAG, "", &options.no_persist, "loops launch every kernel of every iteration"},
     {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
     {"--instrument", FLAG, "", &options.instrument,
      "a trainer that can `replay` a step and name the first tensor that is not finite"},
@@ -118,7 +119,7 @@ static void set_instruments(void)
 {
     options.instrument |= same(line_of.command, "replay");
     if (!options.instrument) return;
-    options.no_fuse = options.no_in_place = options.no_pack = options.no_panels = true;
+    options.no_fuse = options.no_in_place = options.no_pack = options.no_panels = options.no_persist = true;
     options.memory = NULL;
 }
 
@@ -176,8 +177,8 @@ static const char *folder_for(const Desc *d)
     uint64_t h = d->source_hash;
     const bool switches[] = {options.no_merge,     options.no_fuse,  options.no_reuse,    options.no_in_place,
                              options.all_in_place, options.no_split, options.no_simplify, options.no_recompute,
-                             options.no_whole,     options.no_pack,  options.no_panels,   options.poison,
-                             options.instrument};
+                             options.no_whole,     options.no_pack,  options.no_panels,   options.no_persist,
+                             options.poison,       options.instrument};
     h = hash_bytes(switches, sizeof switches, h);
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);

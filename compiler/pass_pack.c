@@ -54,23 +54,28 @@ static const char *free_name(const Program *p, const char *wish)
     return name;
 }
 
-static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
+Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value)
 {
-    const struct Gemm *g = &product->gemm;
     Buffer *b = NEW(Buffer);
-    Shape s = {.rank = 2, .dim = {g->K, round_up(g->N, LATHE_PACKED)}};
-    *b = (Buffer){.name = free_name(p, format("%s_packed", product->name)),
+    *b = (Buffer){.name = free_name(p, wish),
                   .home = WORK,
-                  .dtype = g->b.node->dtype,
+                  .dtype = t,
                   .shape = s,
-                  .stride = {s.dim[1], 1},
-                  .bytes = elements(s) * dtype_bytes(g->b.node->dtype),
+                  .bytes = elements(s) * dtype_bytes(t),
                   .level = level,
                   .first = -1,
                   .begin = -1,
-                  .value = g->b.node};
+                  .value = value};
+    for (int k = s.rank - 1; k >= 0; k--) b->stride[k] = k == s.rank - 1 ? 1 : b->stride[k + 1] * s.dim[k + 1];
     push(&p->buffers, b);
     return b;
+}
+
+static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
+{
+    const struct Gemm *g = &product->gemm;
+    Shape s = {.rank = 2, .dim = {g->K, round_up(g->N, LATHE_PACKED)}};
+    return work_buffer(p, format("%s_packed", product->name), g->b.node->dtype, s, level, g->b.node);
 }
 
 static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)

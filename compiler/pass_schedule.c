@@ -113,6 +113,7 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
     for (int i = 0; i < n; i++) {
         touch_kernel(kernels[i], at);
         if (!kernels[i]->body.n) continue;
+        if (kernels[i]->barrier) touch(kernels[i]->barrier, last_step(kernels[i]), at);
         Span inside = {kernels[i]->loop, kernels[i]->kind == PANELS, kernels[i]->step, last_step(kernels[i]),
                        (Span *)at};
         lifetimes((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, &inside);

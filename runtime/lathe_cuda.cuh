@@ -138,8 +138,8 @@ static inline void launch(void (*kernel)(Parameters...), int blocks, cudaStream_
 /* A pointer that becomes one of whatever type is wanted: an array of known size at a place in the arena. */
 struct Any {
     void *at;
-    Any(const void *at) : at((void *)at) {}
-    template <class T> operator T *() const { return (T *)at; }
+    __host__ __device__ Any(const void *at) : at((void *)at) {}
+    template <class T> __host__ __device__ operator T *() const { return (T *)at; }
 };
 
 /* Where a constant array lies; asked at each launch outside of a graph. */

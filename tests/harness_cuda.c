@@ -56,7 +56,7 @@ static void add_pairs(Both *b, const Program *p, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
         if (has_threads(kernels[i])) add_pair(b, kernels[i], p);
-        if (kernels[i]->kind == REPEAT) add_pairs(b, p, kernels[i]->body.at, kernels[i]->body.n);
+        if (kernels[i]->kind == REPEAT && !kernels[i]->barrier) add_pairs(b, p, kernels[i]->body.at, kernels[i]->body.n);
     }
 }
 

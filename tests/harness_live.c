@@ -93,7 +93,8 @@ static void take_options(const char *words)
         {"--no-split", &options.no_split},         {"--no-simplify", &options.no_simplify},
         {"--no-recompute", &options.no_recompute}, {"--no-whole", &options.no_whole},
         {"--no-pack", &options.no_pack},           {"--no-panels", &options.no_panels},
-        {"--no-merge", &options.no_merge},
+        {"--no-merge", &options.no_merge},         {"--no-persist", &options.no_persist},
+        {"--all-persist", &options.all_persist},
     };
     options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
     char *line = copy_string(words), *rest = NULL;

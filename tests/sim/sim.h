@@ -9,9 +9,11 @@
  *   - a shuffle or vote whose mask leaves its caller out, names a lane that has returned, or that others call otherwise
  *   - threads that wait for each other for ever
  *   - shared memory read, or written, where an asynchronous copy has not been waited for; copies that nobody waits for
- *   - a grid, a block or shared memory larger than the hardware has
+ *   - a grid, a block or shared memory larger than the hardware has; a cooperative launch of more blocks than run at once
+ *   - of a cooperative launch: two blocks at one byte, one of them writing, of which none has acquired what the other released
+ *     after it; blocks that wait for others for ever
  * Memory is watched through what g++ -fsanitize=thread puts before every access: kernels are compiled with it and linked
- * without its library, sim_memory.cc takes its place.  Not seen: timing, the memory model across blocks, what the lanes of a
+ * without its library, sim_memory.cc takes its place.  Not seen: timing, the memory model across blocks but for what is released and acquired, what the lanes of a
  * warp do in lockstep (nothing here relies on it). */
 #ifndef SIM_H
 #define SIM_H
@@ -19,6 +21,7 @@
 #include <cuda_runtime.h>
 #include <functional>
 
+enum { SIM_PROCESSORS = 132, SIM_THREADS_A_PROCESSOR = 2048 };
 enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
 
 extern "C" {
@@ -30,6 +33,7 @@ long sim_conflicts(void);                       /* since it was last asked: how 
 struct Sim_device {
     const char *name = "Simulated GPU";
     int count = 1, major = 9, minor = 0, driver = 13000, runtime = 13000;
+    int processors = SIM_PROCESSORS; /* no more than that */
     size_t memory = (size_t)4 << 30;
     bool no_image = false;      /* it is too old for the program's kernels */
     int failing_launch = 0;     /* the so manieth launch from now on fails */
@@ -60,6 +64,7 @@ cudaError_t sim_refuse(cudaError_t error, const char *format, ...) __attribute__
 bool sim_running(void);                        /* a kernel's thread has the CPU */
 Sim_moment sim_now(void);
 bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */
+bool sim_seen(const Sim_moment *before);       /* or of another block? */
 uint32_t sim_first_block(void);                /* of this launch */
 bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx and the like */
 /* Puts work into a stream, or into what it is captured for; does it at once in the default stream. */
@@ -74,7 +79,11 @@ size_t sim_allocated(void);
 bool sim_on_device(const void *at, size_t bytes); /* all of them in one allocation, shared memory or constants */
 
 void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */
+void sim_enter_block(int block, size_t dynamic_bytes); /* of a cooperative launch: its shared memory is there, until */
+void sim_leave_block(int block);
+void sim_forget_blocks(void);                  /* of the launch that ends */
 bool sim_shared(const void *at);
+void sim_atomic_read(const void *at, size_t bytes);
 void sim_touch(const void *at, size_t bytes, bool write);          /* an access of the thread that runs */
 void sim_take_off(void *to, size_t bytes);                         /* a copy to there begins */
 void sim_land(void *to, const void *from, size_t bytes);           /* and ends; from NULL: zeros */

@@ -18,6 +18,15 @@ struct Region {
     Record *record; /* one a word; NULL: constants */
     Record **bytes; /* of a word that was touched in part: one a byte; NULL: its record is that of all four */
     bool shared;
+    std::vector<struct Share> of_block; /* of a cooperative launch: what is here while each runs */
+};
+
+/* A block's shared memory while another one runs. */
+struct Share {
+    char *at;
+    Record *record;
+    Record **bytes;
+    size_t static_bytes;
 };
 
 enum { WORD = 4 };
@@ -61,11 +70,11 @@ template <class Touch> static void each_record(Region *r, size_t from, size_t en
     }
 }
 
-static void forget_records(Region *r)
+static void forget_records(const Region *r, Record *record, Record **bytes)
 {
-    for (size_t i = 0; i <= (size_t)(r->end - r->at) / WORD; i++) delete[] r->bytes[i];
-    free(r->bytes);
-    free(r->record);
+    for (size_t i = 0; i <= (size_t)(r->end - r->at) / WORD; i++) delete[] bytes[i];
+    free(bytes);
+    free(record);
 }
 
 enum Kind { SHARED, CONSTANTS, VARIABLES, ALLOCATION };
@@ -76,7 +85,7 @@ static void add_region(char *at, char *end, Kind kind)
     for (const Region &r : regions())
         if (r.at == at) return;
     if (kind == SHARED || kind == ALLOCATION) memset(at, 0xff, end - at);
-    Region r = {at, end, NULL, NULL, kind == SHARED};
+    Region r = {at, end, NULL, NULL, kind == SHARED, {}};
     if (kind != CONSTANTS) r.record = one_a_word<Record>(end - at), r.bytes = one_a_word<Record *>(end - at);
     regions().push_back(r);
 }
@@ -107,6 +116,57 @@ void sim_start_block(size_t bytes)
     add_region(dynamic_shared, dynamic_shared + MOST_SHARED, SHARED);
     dynamic_bytes = bytes;
     static_bytes = 0;
+}
+
+/* ---- shared memory of blocks that are there at once */
+
+static size_t shared_bytes(const Region *r) { return r->at == dynamic_shared ? dynamic_bytes : (size_t)(r->end - r->at); }
+
+static void exchange(Region *r, Share *s)
+{
+    std::swap_ranges(r->at, r->at + shared_bytes(r), s->at);
+    std::swap(r->record, s->record);
+    std::swap(r->bytes, s->bytes);
+}
+
+static Share new_share(const Region *r)
+{
+    size_t bytes = r->end - r->at;
+    Share s = {(char *)malloc(bytes), one_a_word<Record>(bytes), one_a_word<Record *>(bytes), 0};
+    if (!s.at) abort();
+    memset(s.at, 0xff, shared_bytes(r));
+    return s;
+}
+
+void sim_enter_block(int block, size_t bytes)
+{
+    sim_start_block(bytes);
+    for (Region &r : regions()) {
+        if (!r.shared) continue;
+        while ((int)r.of_block.size() <= block) r.of_block.push_back(new_share(&r));
+        exchange(&r, &r.of_block[block]);
+        static_bytes = r.of_block[block].static_bytes;
+    }
+}
+
+void sim_leave_block(int block)
+{
+    for (Region &r : regions()) {
+        if (!r.shared) continue;
+        exchange(&r, &r.of_block[block]);
+        r.of_block[block].static_bytes = static_bytes;
+    }
+}
+
+void sim_forget_blocks(void)
+{
+    for (Region &r : regions()) {
+        for (Share &s : r.of_block) {
+            forget_records(&r, s.record, s.bytes);
+            free(s.at);
+        }
+        r.of_block.clear();
+    }
 }
 
 /* ---- faults */
@@ -154,7 +214,7 @@ static bool meets(const Region *r, const Sim_moment *m, const Sim_moment *now)
 {
     if (r->shared ? m->block != now->block : m->block < sim_first_block()) return false;
     if (m->atomic && now->atomic) return false;
-    if (m->block != now->block) return true;
+    if (m->block != now->block) return !sim_seen(m);
     return m->thread != now->thread && !sim_ordered(m);
 }
 
@@ -204,6 +264,7 @@ static void touch(const void *address, size_t bytes, bool write, bool atomic)
 }
 
 void sim_atomic(const void *at, size_t bytes) { touch(at, bytes, true, true); }
+void sim_atomic_read(const void *at, size_t bytes) { touch(at, bytes, false, true); }
 void sim_touch(const void *at, size_t bytes, bool write) { touch(at, bytes, write, false); }
 
 bool sim_shared(const void *at)
@@ -280,7 +341,7 @@ cudaError_t cudaFree(void *at)
         if (all[i].at != at || all[i].shared || !all[i].record) continue;
         allocated -= all[i].end - all[i].at;
         free(all[i].at - APART);
-        forget_records(&all[i]);
+        forget_records(&all[i], all[i].record, all[i].bytes);
         all.erase(all.begin() + i);
         return cudaSuccess;
     }

@@ -436,7 +436,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     cudaError_t error = cudaSetDevice(device);
     if (error != cudaSuccess) return error;
-    *p = {"", sim_device.memory, 132, sim_device.major, sim_device.minor};
+    *p = {"", sim_device.memory, sim_device.processors, sim_device.major, sim_device.minor};
     memcpy(p->name, sim_device.name, strlen(sim_device.name) + 1);
     return cudaSuccess;
 }
@@ -450,8 +450,15 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int device)
     case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor: *value = p.major; return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor: *value = p.minor; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 * 1024; return cudaSuccess;
     }
     return cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return there();
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -490,6 +497,7 @@ static const struct {
               {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
               {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
               {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+              {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch"},
               {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
               {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"},
               {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched", "capture was not ended in the same stream as it began"},

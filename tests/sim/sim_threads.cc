@@ -1,4 +1,8 @@
-/* sim_threads.cc: the simulator's threads: fibers, barriers, warps, launches.  Compiled without -fsanitize=thread. */
+/* sim_threads.cc: the simulator's threads: fibers, barriers, warps, launches.  Compiled without -fsanitize=thread.
+ *
+ * Of a cooperative launch all blocks are there at once: one runs until its threads can go no further, then the next, each with
+ * the shared memory that is its own (sim_memory.cc).  What a block has seen of another follows from what it acquires of what
+ * that one released, and nothing else (struct Block). */
 #include "sim.h"
 
 #include <algorithm>
@@ -53,14 +57,16 @@ static void make_context(Context *c, char *stack, size_t bytes, void (*start)(vo
 }
 #endif
 
-enum { STACK = 64 * 1024, PAGE = 4096 };
+enum { STACK = 64 * 1024, PAGE = 4096, MOST_FIBERS = SIM_MOST_THREADS + SIM_PROCESSORS * SIM_THREADS_A_PROCESSOR };
+static const uint64_t untouched = 0x1badcafe2badcafe;
 
-/* One for each thread of a block; the lowest page of each cannot be touched, so an overflow stops the program. */
+/* One for each thread of a block; the lowest page of each cannot be touched, so an overflow stops the program.  Behind them
+ * those of cooperative launches, whose lowest word is looked at: a page for each would be more than a process may have. */
 static char *stacks(void)
 {
     static char *all;
     if (all) return all;
-    size_t bytes = (size_t)STACK * SIM_MOST_THREADS;
+    size_t bytes = (size_t)STACK * MOST_FIBERS;
     all = (char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) abort();
     for (size_t i = 0; i < SIM_MOST_THREADS; i++) mprotect(all + i * STACK, PAGE, PROT_NONE);
@@ -69,7 +75,9 @@ static char *stacks(void)
 
 /* ------------------------------------------------------------------ state */
 
-enum State { NEW, READY, AT_BARRIER, IN_WARP, RETURNED };
+enum State { NEW, READY, AT_BARRIER, IN_WARP, SPINNING, RETURNED };
+
+typedef std::vector<uint32_t> Seen; /* of each block of a cooperative launch: how many of its barriers */
 
 struct Thread {
     Context context;
@@ -81,11 +89,26 @@ struct Thread {
     uint64_t value;
     int argument, width;
     uint32_t clock[SIM_WARP];       /* what it has seen of the lanes of its warp; its own: how often it has met them */
+    const unsigned *spun;           /* SPINNING: until this number is another one than it was; NULL: it has not looked yet */
+    unsigned spun_value;
+    Seen acquired;                  /* what it has seen of other blocks, and not yet told its own at a barrier */
+};
+
+/* One of a cooperative launch.  It has seen what others did before so many of their barriers. */
+struct Block {
+    std::vector<Thread> thread;
+    Seen seen;
+    uint32_t barriers;
+    bool done;
 };
 
 static struct {
-    Thread thread[SIM_MOST_THREADS];
+    Thread *thread;                 /* of the block that runs */
+    char *stack;                    /* of its first thread */
     int threads;                    /* of a block */
+    std::vector<Block> blocks;      /* of a cooperative launch; else empty */
+    int resident;                   /* which of them runs */
+    std::map<const void *, Seen> released;
     int now = -1;                   /* the one that runs; -1: none */
     Context scheduler;
     uint32_t block, first_block;    /* numbered through all launches, from 1 */
@@ -108,7 +131,7 @@ uint32_t sim_first_block(void) { return sim.first_block; }
 bool sim_own_memory(const void *at)
 {
     const char *p = (const char *)at, *all = stacks(), *arguments = (const char *)sim.arguments;
-    return (p >= all && p < all + (size_t)STACK * SIM_MOST_THREADS) ||
+    return (p >= all && p < all + (size_t)STACK * MOST_FIBERS) ||
            (p >= __start_sim_words && p < __stop_sim_words) || (p >= arguments && p < arguments + sim.argument_bytes);
 }
 
@@ -122,6 +145,21 @@ bool sim_ordered(const Sim_moment *before)
     bool same_warp = before->thread / SIM_WARP == sim.now / SIM_WARP;
     return before->barriers < sim.barriers ||
            (same_warp && before->clock < sim.thread[sim.now].clock[before->thread % SIM_WARP]);
+}
+
+static void join(Seen *seen, const Seen &more)
+{
+    if (seen->size() < more.size()) seen->resize(more.size());
+    for (size_t i = 0; i < more.size(); i++) (*seen)[i] = std::max((*seen)[i], more[i]);
+}
+
+/* Of another block of this launch. */
+bool sim_seen(const Sim_moment *before)
+{
+    if (sim.blocks.empty()) return false;
+    size_t other = before->block - sim.first_block;
+    const Seen &block = sim.blocks[sim.resident].seen, &thread = sim.thread[sim.now].acquired;
+    return before->barriers < block[other] || (other < thread.size() && before->barriers < thread[other]);
 }
 
 /* ------------------------------------------------------------------ faults */
@@ -220,7 +258,42 @@ static void open_barrier(void)
                                place_text(first->place));
     }
     sim.barriers++;
-    for (int i = 0; i < sim.threads; i++) sim.thread[i].state = READY;
+    for (int i = 0; i < sim.threads; i++) {
+        Thread *t = &sim.thread[i];
+        t->state = READY;
+        if (sim.blocks.empty()) continue;
+        join(&sim.blocks[sim.resident].seen, t->acquired);
+        t->acquired.clear();
+    }
+}
+
+/* ------------------------------------------------------------------ between blocks */
+
+/* What the thread's block did before its last barrier, and what that has seen, is there for who acquires the number. */
+unsigned sim_add_release(unsigned *at, unsigned n)
+{
+    unsigned before = *at;
+    sim_atomic(at, sizeof *at);
+    *at = before + n;
+    if (sim.blocks.empty()) return before;
+    Seen *to = &sim.released[at];
+    join(to, sim.blocks[sim.resident].seen);
+    join(to, sim.thread[sim.now].acquired);
+    (*to)[sim.resident] = std::max((*to)[sim.resident], sim.barriers);
+    return before;
+}
+
+/* Who looks again lets others run until the number is another one. */
+unsigned sim_load_acquire(const unsigned *at, Sim_place place)
+{
+    Thread *t = &sim.thread[sim.now];
+    sim_atomic_read(at, sizeof *at);
+    if (t->spun == at && *at == t->spun_value) wait(SPINNING, place);
+    t->spun = at;
+    t->spun_value = *at;
+    auto released = sim.released.find(at);
+    if (released != sim.released.end()) join(&t->acquired, released->second);
+    return *at;
 }
 
 /* ------------------------------------------------------------------ warps */
@@ -344,12 +417,18 @@ static void fiber(void)
 static void run(int i)
 {
     Thread *t = &sim.thread[i];
-    if (t->state == NEW) make_context(&t->context, stacks() + (size_t)i * STACK, STACK, fiber);
+    char *stack = sim.stack + (size_t)i * STACK;
+    bool watched = !sim.blocks.empty();
+    if (t->state == NEW) {
+        make_context(&t->context, stack, STACK, fiber);
+        if (watched) memcpy(stack, &untouched, sizeof untouched);
+    }
     t->state = READY;
     threadIdx = t->index;
     sim.now = i;
     switch_to(&sim.scheduler, &t->context);
     sim.now = -1;
+    if (watched && memcmp(stack, &untouched, sizeof untouched) != 0) abort();
 }
 
 static std::vector<int> in_order(int n)
@@ -369,39 +448,144 @@ static void start_threads(void)
         t->index = {i % size.x, i / size.x % size.y, i / size.x / size.y};
         std::fill(t->clock, t->clock + SIM_WARP, 0);
         t->clock[i % SIM_WARP] = 1;
+        t->spun = NULL;
     }
 }
 
-/* Threads run until nobody can; then the barrier opens, or the block is done. */
+static bool may_run(const Thread *t)
+{
+    return t->state <= READY || (t->state == SPINNING && *t->spun != t->spun_value);
+}
+
+static int count(State state)
+{
+    int n = 0;
+    for (int i = 0; i < sim.threads; i++) n += sim.thread[i].state == state;
+    return n;
+}
+
+/* Threads run until nobody can, or some wait for another block; false: nobody could. */
+static bool run_threads(void)
+{
+    bool any = false;
+    for (bool again = true; again && !sim.given_up;) {
+        again = false;
+        for (int i : in_order(sim.threads)) {
+            if (!may_run(&sim.thread[i])) continue;
+            run(i);
+            again = any = true;
+            if (sim.given_up) return true;
+        }
+        if (again || count(SPINNING)) continue;
+        if (count(IN_WARP)) report_deadlock();
+        else if (count(AT_BARRIER)) open_barrier(), again = true;
+    }
+    return any;
+}
+
+static void report_spinning(void)
+{
+    for (int i = 0; i < sim.threads; i++) {
+        const Thread *t = &sim.thread[i];
+        if (t->state != SPINNING) continue;
+        return block_fault("deadlock: thread " + std::to_string(i) + " waits at " + place_text(t->place) +
+                           (sim.blocks.empty() ? " for another block, though the launch is not cooperative"
+                                               : " for other blocks, which wait too or have returned"));
+    }
+}
+
 static void run_block(void)
 {
+    static std::vector<Thread> threads(SIM_MOST_THREADS);
+    sim.thread = threads.data();
+    sim.stack = stacks();
     start_threads();
     sim.block++;
     sim.barriers = 0;
     sim_start_block(sim.config->dynamicSmemBytes);
     sim_forget_copies();
-    for (bool again = true; again && !sim.given_up;) {
-        again = false;
-        for (int i : in_order(sim.threads)) {
-            if (sim.thread[i].state > READY) continue;
-            run(i);
-            again = true;
-            if (sim.given_up) return;
-        }
-        if (again) continue;
-        int at_barrier = 0, in_warp = 0;
-        for (int i = 0; i < sim.threads; i++) {
-            at_barrier += sim.thread[i].state == AT_BARRIER;
-            in_warp += sim.thread[i].state == IN_WARP;
-        }
-        if (in_warp) report_deadlock();
-        else if (at_barrier) open_barrier(), again = true;
+    run_threads();
+    if (!sim.given_up) report_spinning();
+}
+
+/* ------------------------------------------------------------------ blocks of a cooperative launch */
+
+static uint3 index_of_block(unsigned i)
+{
+    return {i % gridDim.x, i / gridDim.x % gridDim.y, i / gridDim.x / gridDim.y};
+}
+
+static void enter_block(int i)
+{
+    Block *b = &sim.blocks[i];
+    sim.resident = i;
+    sim.thread = b->thread.data();
+    sim.stack = stacks() + (size_t)STACK * (SIM_MOST_THREADS + (size_t)i * sim.threads);
+    sim.block = sim.first_block + i;
+    sim.barriers = b->barriers;
+    blockIdx = index_of_block(i);
+    sim_enter_block(i, sim.config->dynamicSmemBytes);
+}
+
+static void leave_block(void)
+{
+    Block *b = &sim.blocks[sim.resident];
+    b->barriers = sim.barriers;
+    b->done = count(RETURNED) == sim.threads;
+    sim_leave_block(sim.resident);
+}
+
+/* Blocks by turns, each as far as it gets. */
+static bool run_turns(void)
+{
+    bool any = false;
+    for (int i : in_order((int)sim.blocks.size())) {
+        if (sim.given_up) break;
+        if (sim.blocks[i].done) continue;
+        enter_block(i);
+        any |= run_threads();
+        leave_block();
     }
+    return any;
+}
+
+static void run_together(int blocks)
+{
+    sim.blocks.assign(blocks, {std::vector<Thread>(sim.threads), Seen(blocks), 0, false});
+    for (int i = 0; i < blocks; i++) {
+        sim.thread = sim.blocks[i].thread.data();
+        start_threads();
+    }
+    while (!sim.given_up && run_turns()) continue;
+    for (int i = 0; i < blocks && !sim.given_up; i++) {
+        if (sim.blocks[i].done) continue;
+        enter_block(i);
+        report_spinning();
+        leave_block();
+    }
+    sim.block = sim.first_block + blocks - 1;
+    sim.blocks.clear();
+    sim.released.clear();
+    sim_forget_blocks();
 }
 
 /* ------------------------------------------------------------------ launches */
 
 static std::map<const void *, size_t> dynamic_limits; /* of kernels for which more was asked */
+
+static bool is_cooperative(const cudaLaunchConfig_t *c)
+{
+    for (unsigned i = 0; i < c->numAttrs; i++)
+        if (c->attrs[i].id == cudaLaunchAttributeCooperative && c->attrs[i].val.cooperative) return true;
+    return false;
+}
+
+/* By threads and dynamic shared memory; registers are not known here. */
+static int blocks_a_processor(size_t threads, size_t dynamic_bytes)
+{
+    enum { SHARED_A_PROCESSOR = 228 * 1024, SHARED_OF_SYSTEM = 1024 };
+    return (int)std::min<size_t>(SIM_THREADS_A_PROCESSOR / threads, SHARED_A_PROCESSOR / (dynamic_bytes + SHARED_OF_SYSTEM));
+}
 
 static cudaError_t check_launch(const cudaLaunchConfig_t *c)
 {
@@ -417,12 +601,16 @@ static cudaError_t check_launch(const cudaLaunchConfig_t *c)
     if (c->dynamicSmemBytes > dynamic_limit)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: %zu bytes of dynamic shared memory, more than the %zu it may have",
                           kernel_name().c_str(), c->dynamicSmemBytes, dynamic_limit);
+    size_t at_once = (size_t)sim_device.processors * blocks_a_processor(threads, c->dynamicSmemBytes);
+    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > at_once)
+        return sim_refuse(cudaErrorCooperativeLaunchTooLarge, "%s: a cooperative launch of %zu blocks, of which %zu can run at once",
+                          kernel_name().c_str(), (size_t)g.x * g.y * g.z, at_once);
     return cudaSuccess;
 }
 
 /* The arguments as they were when the kernel was launched. */
-static cudaError_t run_launch(const cudaLaunchConfig_t *config, const void *kernel, void (*thread)(const void *),
-                              const std::vector<max_align_t> &arguments, size_t bytes)
+static cudaError_t run_launch(const cudaLaunchConfig_t *config, bool cooperative, const void *kernel,
+                              void (*thread)(const void *), const std::vector<max_align_t> &arguments, size_t bytes)
 {
     sim.config = config;
     sim.kernel = kernel;
@@ -438,10 +626,15 @@ static cudaError_t run_launch(const cudaLaunchConfig_t *config, const void *kern
         sim.given_up = true;
         note(cudaErrorLaunchFailure, kernel_name() + ": made to fail");
     }
-    for (int i : in_order(gridDim.x * gridDim.y * gridDim.z)) {
-        if (sim.given_up) break;
-        blockIdx = {i % gridDim.x, i / gridDim.x % gridDim.y, i / gridDim.x / gridDim.y};
-        run_block();
+    int blocks = gridDim.x * gridDim.y * gridDim.z;
+    if (cooperative) {
+        if (!sim.given_up) run_together(blocks);
+    } else {
+        for (int i : in_order(blocks)) {
+            if (sim.given_up) break;
+            blockIdx = index_of_block(i);
+            run_block();
+        }
     }
     sim.arguments = NULL;
     sim.argument_bytes = 0;
@@ -458,7 +651,9 @@ cudaError_t sim_launch(const cudaLaunchConfig_t *config, const void *kernel, voi
     cudaLaunchConfig_t c = *config;
     std::vector<max_align_t> copy(bytes / sizeof(max_align_t) + 1);
     memcpy(copy.data(), arguments, bytes);
-    return sim_enqueue(config->stream, "a launch", [=] { return run_launch(&c, kernel, thread, copy, bytes); });
+    bool cooperative = is_cooperative(config);
+    c.attrs = NULL, c.numAttrs = 0; /* the caller's, who may be gone */
+    return sim_enqueue(config->stream, "a launch", [=] { return run_launch(&c, cooperative, kernel, thread, copy, bytes); });
 }
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
@@ -466,6 +661,14 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int valu
     if (value < 0 || value > 227 * 1024)
         return sim_refuse(cudaErrorInvalidValue, "%d bytes of dynamic shared memory: no block can have that", value);
     dynamic_limits[kernel] = std::max(48 * 1024, value);
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int threads, size_t dynamic_bytes)
+{
+    if (threads <= 0 || threads > SIM_MOST_THREADS)
+        return sim_refuse(cudaErrorInvalidValue, "cudaOccupancyMaxActiveBlocksPerMultiprocessor: %d threads", threads);
+    *blocks = dynamic_bytes > 227 * 1024 ? 0 : blocks_a_processor(threads, dynamic_bytes);
     return cudaSuccess;
 }
 

@@ -120,15 +120,28 @@ template <class T> __attribute__((no_sanitize("thread"))) static inline T atomic
     return a;
 }
 
+/* Between blocks: what cuda_persistent.cuh has as PTX. */
+unsigned sim_add_release(unsigned *at, unsigned n);
+unsigned sim_load_acquire(const unsigned *at, Sim_place place);
+
 /* ---- the runtime's functions */
 
 #include "sim_runtime.h"
+
+typedef enum cudaLaunchAttributeID { cudaLaunchAttributeCooperative = 2 } cudaLaunchAttributeID;
+typedef union cudaLaunchAttributeValue {
+    int cooperative;
+} cudaLaunchAttributeValue;
+typedef struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+} cudaLaunchAttribute;
 
 typedef struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
-    void *attrs;
+    cudaLaunchAttribute *attrs;
     unsigned numAttrs;
 } cudaLaunchConfig_t;
 

@@ -16,6 +16,7 @@ typedef enum cudaError {
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
     cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnmatched = 903,
@@ -32,7 +33,8 @@ typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8
 typedef enum cudaDeviceAttr {
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 } cudaDeviceAttr;
 typedef enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal = 0,
@@ -99,6 +101,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what, int value);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t dynamic_bytes);
+cudaError_t cudaGetDevice(int *device);
 }
 template <class T> static inline cudaError_t cudaMalloc(T **at, size_t bytes) { return cudaMalloc((void **)at, bytes); }
 template <class T> static inline cudaError_t cudaMallocHost(T **at, size_t bytes) { return cudaMallocHost((void **)at, bytes); }
@@ -110,6 +114,11 @@ template <class T> static inline cudaError_t cudaGetSymbolAddress(void **at, con
 template <class... P> static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute what, int value)
 {
     return cudaFuncSetAttribute((const void *)kernel, what, value);
+}
+template <class... P>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*kernel)(P...), int threads, size_t bytes)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads, bytes);
 }
 
 #endif
