@@ -315,6 +315,7 @@ char *watch_table(const Program *p); /* its name */
 /* emit_params.c: the struct of parameters */
 void name_parameters(const Desc *d);
 void say_params(Text *t, const Module *m);
+char *gradients_type(const Module *m); /* the struct of gradients: Gpt_params, where those have its type */
 const char *group_of(const Param *p); /* name of the array of structs, NULL outside any */
 char *param_text(const Param *p, const char *base, const char *const *sub); /* p->layer[l].attn_qkv_weight */
 

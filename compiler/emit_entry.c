@@ -214,7 +214,7 @@ static const struct Place {
         *argument; /* type: of the struct; of the entry's own, or (STATES, parameters) the model's */
     bool own, read;
 } places[] = {{PARAMETERS, "p", "params", "c->params", false, true},
-              {GRADIENTS, "d", "params", "c->grads", false, false},
+              {GRADIENTS, "d", "gradients", "c->grads", false, false},
               {INPUTS, "in", "in", "c->in", true, true},
               {OUTPUTS, "out", "out", "c->out", true, false},
               {STATES, "s", "state", "c->state", false, false},
@@ -233,7 +233,9 @@ const char *home_declaration(Home home)
 {
     const struct Place *q = place_at(home);
     if (!q->type) return format("char *%s", q->name);
-    const char *type = type_name(module_in_scope(), q->own ? program_in_scope()->graph->name : NULL, q->type);
+    const char *type = home == GRADIENTS
+                           ? gradients_type(module_in_scope())
+                           : type_name(module_in_scope(), q->own ? program_in_scope()->graph->name : NULL, q->type);
     return format("%s%s *%s", q->read ? "const " : "", type, q->name);
 }
 

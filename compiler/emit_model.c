@@ -84,7 +84,8 @@ void say_header(Text *t, const Module *m, const char *prototypes)
     say_comment(t, 0,
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        m->desc->model, file));
-    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n\n", guard, guard, options.target->interface);
+    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, options.target->interface);
+    say(t, "%s\n", is_stored(precision()->weights) ? "#include \"rt_math.h\"\n" : "");
     say_sizes(t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -136,7 +137,7 @@ static void say_param_table(Text *t, const Module *m)
     if (!d->params.n) return;
     char *type = type_name(m, NULL, "params");
     const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(in_doubles() ? F64 : F32);
+    const char *real = c_type(precision()->weights);
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
@@ -372,6 +373,7 @@ static char *rebuild_words(const Desc *d)
     if (options.config) say(&t, " --config %s", shell_word(options.config));
     for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_word(options.sets.at[i]));
     if (options.precision) say(&t, " --precision %s", options.precision);
+    if (options.parameters) say(&t, " --parameters %s", options.parameters);
     return t.at;
 }
 
@@ -433,6 +435,7 @@ void say_tables(Text *t, const Module *m)
     say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
+    if (precision()->weights != precision()->real) say(t, "    .weights = %s,\n", dtype_word(precision()->weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
         m->programs.n, d->states.n, d->knobs.n, options.target->device ? 13 : 10);

@@ -133,12 +133,10 @@ static int say_struct(Text *t, const char *type, int i)
 
 static int64_t whole_elements(const Param *p) { return p->loops ? p->stride[0] * p->shape.dim[0] : own_elements(p); }
 
-void say_params(Text *t, const Module *m)
+static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
 {
-    const char *type = c_type(in_doubles() ? F64 : F32), *last = "start";
-    char *name = type_name(m, NULL, "params");
+    const char *type = c_type(dtype), *last = "start";
     int64_t at = 0;
-    say(t, "/* Parameters, and in the same layout their gradients: %s numbers. */\n", grouped(m->plan.parameter_count));
     say(t, "typedef struct %s {\n", name);
     for (int i = 0; i < params.at.n;) {
         const struct Placed *p = &params.at.at[i];
@@ -151,5 +149,23 @@ void say_params(Text *t, const Module *m)
     say_padding(t, 4, type, last, m->plan.flat_elements - at);
     say(t, "} %s;\n", name);
     say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
-        (long long)(m->plan.flat_elements * (same(type, "double") ? 8 : 4)));
+        (long long)(m->plan.flat_elements * dtype_bytes(dtype)));
+}
+
+char *gradients_type(const Module *m)
+{
+    return type_name(m, NULL, precision()->weights == precision()->real ? "params" : "gradients");
+}
+
+void say_params(Text *t, const Module *m)
+{
+    const Precision *p = precision();
+    char *name = type_name(m, NULL, "params"), *gradients = gradients_type(m);
+    bool alike = same(name, gradients);
+    say(t, "/* Parameters%s: %s numbers. */\n", alike ? ", and in the same layout their gradients" : "",
+        grouped(m->plan.parameter_count));
+    say_flat(t, m, name, p->weights);
+    if (alike) return;
+    say(t, "/* Their gradients, in the same layout. */\n");
+    say_flat(t, m, gradients, p->real);
 }

@@ -185,6 +185,15 @@ bool is_filled(const Node *n, double *value)
     return true;
 }
 
+bool is_weight(const Node *n)
+{
+    if (n->op != OP_cast || !is_stored(n->in[0]->dtype)) return false;
+    n = n->in[0];
+    while (n->op == OP_loop_arg ? n->ints[0] == ARG_X : op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad)
+        n = n->op == OP_loop_arg ? n->loop->xs.at[n->ints[1]].outer : n->in[0];
+    return n->op == OP_parameter;
+}
+
 static Node *leaf(Op op, const char *name, DType t, Shape s)
 {
     return intern((Node){.op = op, .dtype = t, .shape = s, .name = name});

@@ -140,13 +140,14 @@ static const char *visit(Check *c, Node *root)
 
 /* ------------------------------------------------------------------ outputs, graphs */
 
-/* A state's next value; inside of micro that of one micro-batch's. */
+/* A state's next value; inside of micro that of one micro-batch's.  Gradients are in what is computed with. */
 static bool fits_leaf(const Graph *g, const Output *o, const Node *leaf)
 {
     Shape s = leaf->shape;
     bool slice = g->micro && o->kind == OUT_STATE && s.rank && s.dim[0] == g->micro->trip;
     if (slice) memmove(s.dim, s.dim + 1, sizeof *s.dim * (size_t)--s.rank);
-    return same_shape(s, o->node->shape) && leaf->dtype == o->node->dtype;
+    bool gradient = o->kind == OUT_GRAD && is_stored(leaf->dtype) && is_real(o->node->dtype);
+    return same_shape(s, o->node->shape) && (leaf->dtype == o->node->dtype || gradient);
 }
 
 static const char *out_fault(const Check *c, const Output *o, bool first)

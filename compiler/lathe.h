@@ -363,7 +363,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
 extern const Target target_cpu, target_cuda;
 
 typedef struct Options {        /* of a compilation */
-    const char *model_file, *config, *precision, *out_dir;      /* NULL where not given */
+    const char *model_file, *config, *precision, *parameters, *out_dir;    /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
     VEC(const char *) for_run;  /* those of them that the trainer knows, and nobody before it (front_config.c) */
     bool runs;                  /* the trainer is started, and gets them */
@@ -390,6 +390,7 @@ typedef struct Precision {
     const char *name;           /* as --precision says */
     DType real, saved;          /* what is computed with; how values of forward are kept for backward */
     DType multiplied;           /* what products and attention take: real, or 16 bits where the target multiplies those */
+    DType weights;              /* how parameters are stored: real, or 16 bits, updated by rounding at random (--parameters bf16) */
     bool tf32;                  /* products of F32 round their operands to 10 bits of fraction */
     bool scaled;                /* train's gradients are those of the loss times its input loss_scale */
 } Precision;
@@ -411,6 +412,7 @@ const char *dtype_name(DType t);
 int64_t dtype_bytes(DType t);
 bool is_real(DType t);                                     /* what is computed with: F32, F64 */
 bool is_stored(DType t);                                   /* BF16, F16 */
+bool is_weight(const Node *n);                              /* what is computed with of a parameter stored in 16 bits, seen through views and loops */
 Node *scalar(double value, DType t);
 Node *filled(double value, DType t, Shape s);               /* an expanded scalar */
 bool is_cheap(const Node *n);                               /* a map, reduction or move: rather computed again than saved */

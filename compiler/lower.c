@@ -42,9 +42,19 @@ static bool number(const Node *n)
     return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
 }
 
+/* A parameter in 16 bits, seen through views that need no copy. */
+static bool is_widened_weight(const Node *n)
+{
+    if (!is_weight(n)) return false;
+    for (n = n->in[0]; n->op != OP_parameter; n = n->op == OP_loop_arg ? n->loop->xs.at[n->ints[1]].outer : n->in[0])
+        if (info(n)->forced) return false;
+    return true;
+}
+
 bool is_free(const Node *n)
 {
     if (op_info[n->op].kind != MAP || options.no_fuse || info(n)->solid) return false;
+    if (is_widened_weight(n)) return true;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
         while (is_view(under) && !info(under)->forced && under->op != OP_pad) under = under->in[0];

@@ -64,9 +64,9 @@ static bool is_parameter(const Node *n)
 static Node *repeated_row(Node *e, const Node *dot)
 {
     Nodes moves = {0};
-    Node *row = e;
+    Node *row = is_weight(e) ? e->in[0] : e;
     for (; row->op == OP_expand || row->op == OP_reshape; row = row->in[0]) push(&moves, row);
-    if (!is_parameter(row) || row->dtype != F32) return NULL;
+    if (!is_parameter(row) || row->dtype == F64) return NULL;
     View v = view_dense(row->shape);
     while (moves.n)
         if (!view_move(&v, moves.at[--moves.n])) return NULL;
@@ -158,7 +158,7 @@ static bool is_plain(Node *dot)
            fill_gemm(dot, &a, &b, &c, &g) && g.nbatch == 0 && g.c_n == 1;
 }
 
-/* Is a kernel there for nothing but one of the sums?  The row of a dot of 16 bits has to be one, too: it is rounded
+/* Is a kernel there for nothing but one of the sums?  A row in 32 bits of a dot of 16 has to be one, too: it is rounded
  * once an entry, which only that is worth. */
 static bool saves_a_kernel(const Biased *b)
 {
@@ -179,7 +179,7 @@ static bool is_biased(const Level *top, Node *dot, Biased *b)
     const Readers *r = readers(dot);
     for (int i = 0; i < r->ys.n; i++)
         if (!stacked_readers_add(level_of(top, r->ys.at[i].loop->parent), r->ys.at[i], b)) return false;
-    return !is_stored(dot->dtype) || saves_a_kernel(b);
+    return b->row->dtype == dot->dtype || saves_a_kernel(b);
 }
 
 /* ------------------------------------------------------------------ making them */

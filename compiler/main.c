@@ -35,6 +35,8 @@ static const struct Option {
     {"--precision", TEXT, "fp32|tf32|bf16|fp16|fp64", &options.precision,
      "of reals (fp32); bf16, fp16: what backward needs of forward is kept in 16 bits, and a GPU multiplies them; "
      "tf32: what a GPU makes of fp32 in products"},
+    {"--parameters", TEXT, "fp32|bf16", &options.parameters,
+     "how parameters are kept (fp32); bf16, with --precision bf16: in 16 bits, rounded at random at each update"},
     {"-o", TEXT, "DIR", &options.out_dir, "the folder to write (generated/MODEL-CONFIG-TARGET-PRECISION-HASH)"},
     {"--bundle", FLAG, "", &options.bundle,
      "build: with the runtime's sources, so that cmake and a compiler alone can build the folder"},
@@ -175,10 +177,11 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.no_merge,     options.no_fuse,  options.no_reuse,    options.no_in_place,
-                             options.all_in_place, options.no_split, options.no_simplify, options.no_recompute,
-                             options.no_whole,     options.no_pack,  options.no_panels,   options.no_persist,
-                             options.poison,       options.instrument};
+    const bool switches[] = {options.no_merge,    options.no_fuse,      options.no_reuse,
+                             options.no_in_place, options.all_in_place, options.no_split,
+                             options.no_simplify, options.no_recompute, options.no_whole,
+                             options.no_pack,     options.no_panels,    options.no_persist,
+                             options.poison,      options.instrument,   precision()->weights == BF16};
     h = hash_bytes(switches, sizeof switches, h);
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);

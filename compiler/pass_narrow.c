@@ -1,5 +1,6 @@
 /* pass_narrow.c: gives products and attention operands of 16 bits, where the target multiplies such (--precision bf16,
- * fp16): sums run in 32 bits, and what comes out is rounded once.
+ * fp16): sums run in 32 bits, and what comes out is rounded once.  Under --parameters bf16 parameters are leaves of 16
+ * bits, whatever the target multiplies.
  *
  * Needs pass_store.  Leaves: dots and attention over BF16 or F16, made by casts where the values are made; what others
  * read of a result in 16 bits is a cast back.  A parameter is cast at the top: once in an entry, however many loops
@@ -11,8 +12,8 @@
  * - terms of sums: a result that becomes a gradient of a parameter, a state or an output, or that a loop adds up: it is
  *   one of many, or the last word
  *
- * - leaves read little: a parameter, state or input whose elements are each multiplied fewer than FEWEST times: such a
- *   product waits for memory, and a copy is read and written besides (decode: weights, keys)
+ * - leaves read little: a state, an input or a parameter of 32 bits whose elements are each multiplied fewer than
+ * FEWEST times: such a product waits for memory, and a copy is read and written besides (decode: weights, keys)
  *
  * - log sum exp of attention: an error of 2^-9 of it would be one of the exponent */
 #include "lathe.h"
@@ -21,8 +22,9 @@ enum { FEWEST = 32 };
 
 typedef struct Narrowing {
     DType real, narrow;
-    Table terms; /* old nodes that are added up */
-    Table made;  /* new value -> in 16 bits */
+    bool products, weights; /* what is narrowed */
+    Table terms;            /* old nodes that are added up */
+    Table made;             /* new value -> in 16 bits */
 } Narrowing;
 
 /* ------------------------------------------------------------------ what is added up */
@@ -91,26 +93,28 @@ static const Node *source_of(const Node *n)
 }
 
 /* `products`: multiplications by elements of the operand, in one run of the node that reads it. */
-static bool is_read_enough(const Node *operand, const Node *reader, int64_t products)
+static bool is_read_enough(const Narrowing *s, const Node *operand, const Node *reader, int64_t products)
 {
     const Node *leaf = source_of(operand);
+    if (leaf->op == OP_parameter && s->weights) return true;
     for (const Loop *l = reader->in_loop; l; l = l->parent) products *= l->trip;
     return op_info[leaf->op].kind != LEAF || is_filled(leaf, NULL) || products >= FEWEST * elements(leaf->shape);
 }
 
-static bool dot_is_worth_it(const Node *n)
+static bool dot_is_worth_it(const Narrowing *s, const Node *n)
 {
     Dot_axes x = dot_axes(n);
     int64_t products = elements(n->shape);
     for (int k = 0; k < x.nc; k++) products *= n->in[0]->shape.dim[x.ac[k]];
-    return is_read_enough(n->in[0], n, products) && is_read_enough(n->in[1], n, products);
+    return is_read_enough(s, n->in[0], n, products) && is_read_enough(s, n->in[1], n, products);
 }
 
-static bool attention_is_worth_it(const Node *n)
+static bool attention_is_worth_it(const Narrowing *s, const Node *n)
 {
     Attention a = attention_of(n);
     int64_t products = elements(a.q->shape) * a.k->shape.dim[a.k->shape.rank - 3];
-    return is_read_enough(a.q, n, products) && is_read_enough(a.k, n, products) && is_read_enough(a.v, n, products);
+    return is_read_enough(s, a.q, n, products) && is_read_enough(s, a.k, n, products) &&
+           is_read_enough(s, a.v, n, products);
 }
 
 /* ------------------------------------------------------------------ in 16 bits */
@@ -119,6 +123,9 @@ static bool is_widened(const Narrowing *s, const Node *n)
 {
     return n->op == OP_cast && n->dtype == s->real && n->in[0]->dtype == s->narrow;
 }
+
+/* On a target that does not multiply 16 bits, only parameters are theirs. */
+static bool is_widened_here(const Narrowing *s, const Node *n) { return s->products ? is_widened(s, n) : is_weight(n); }
 
 static Node *narrowed(Narrowing *s, Node *n);
 
@@ -161,7 +168,7 @@ static Node *narrowed(Narrowing *s, Node *n)
 
 static Node *narrow_dot(Narrowing *s, const Node *old, Node *const *in)
 {
-    if (!dot_is_worth_it(old)) return NULL;
+    if (!dot_is_worth_it(s, old)) return NULL;
     bool term = table_get(&s->terms, old);
     Node key = *old, *operands[] = {narrowed(s, in[0]), narrowed(s, in[1])};
     key.in = operands;
@@ -173,7 +180,7 @@ static Node *narrow_attention(Narrowing *s, const Node *old, Node *const *in)
 {
     Attention a = attention_of(old);
     Node **own = NEW_ARRAY(Node *, old->nin);
-    if (!attention_is_worth_it(old)) return NULL;
+    if (!attention_is_worth_it(s, old)) return NULL;
     for (int k = 0; k < old->nin; k++) {
         bool stays = old->in[k]->dtype != s->real || old->in[k] == a.lse || is_attention_number(old, k);
         own[k] = stays ? in[k] : narrowed(s, in[k]);
@@ -185,19 +192,44 @@ static Node *narrow_attention(Narrowing *s, const Node *old, Node *const *in)
 static Node *narrow_view(Narrowing *s, const Node *old, Node *const *in)
 {
     for (int k = 0; k < old->nin; k++)
-        if (!is_widened(s, in[k])) return NULL;
+        if (!is_widened_here(s, in[k])) return NULL;
     Node view = *old;
     view.in = (Node **)in;
     return old->nin ? cast_op(narrowed_move(s, &view), s->real) : NULL;
 }
 
-static Node *over_narrow(Rewrite *r, Node *old, Node *const *in)
+static Node *narrow_weight(Narrowing *s, const Node *old)
 {
-    Narrowing *s = r->user;
+    return s->weights && old->dtype == s->real ? cast_op(parameter_node(old->name, s->narrow, old->shape), s->real)
+                                               : NULL;
+}
+
+/* Rows of a table of parameters. */
+static Node *narrow_gather(Narrowing *s, const Node *old, Node *const *in)
+{
+    Node *own[] = {in[0]->in[0], in[1]}, key = *old;
+    key.in = own;
+    key.dtype = s->narrow;
+    return cast_op(intern(key), s->real);
+}
+
+static Node *narrow_product(Narrowing *s, Node *old, Node *const *in)
+{
     if (old->op == OP_cast && old->dtype == s->narrow) return narrowed(s, in[0]);
     if (old->op == OP_dot && old->dtype == s->real) return narrow_dot(s, old, in);
     if (old->op == OP_attention || old->op == OP_attention_back) return narrow_attention(s, old, in);
+    return NULL;
+}
+
+static Node *over_narrow(Rewrite *r, Node *old, Node *const *in)
+{
+    Narrowing *s = r->user;
+    Node *product = s->products ? narrow_product(s, old, in) : NULL;
+    if (product) return product;
+    if (old->op == OP_parameter) return narrow_weight(s, old);
+    if (old->op == OP_gather && is_weight(in[0])) return narrow_gather(s, old, in);
     if (op_info[old->op].kind == MOVE && old->dtype == s->real) return narrow_view(s, old, in);
+    if (!s->products) return NULL;
     if (old->op != OP_pick || op_info[in[0]->op].kind != WHOLE) return NULL;
     Node *result = pick(in[0], (int)old->ints[0], 0);
     return result->dtype == s->narrow ? cast_op(result, s->real) : result;
@@ -210,7 +242,7 @@ static Node *narrow_stack(Rewrite *r, Node *old)
     if (old->op != OP_pick || old->in[0]->op != OP_loop || old->ints[0] != PICK_STACK) return NULL;
     Loop *l = rewritten(r, old->in[0])->loop;
     Node *y = rewritten(r, old->in[0]->loop->ys.at[old->ints[1]]);
-    if (!is_widened(s, y)) return NULL;
+    if (!is_widened_here(s, y)) return NULL;
     int phase = phase_now;
     phase_now = old->phase;
     Node *n = cast_op(loop_stack(l, y->in[0]), s->real);
@@ -223,7 +255,7 @@ static Node *narrow_slice(Rewrite *r, const Loop *old, int k, Loop *new)
 {
     Narrowing *s = r->user;
     Node *outer = rewritten(r, old->xs.at[k].outer);
-    if (!is_widened(s, outer)) return NULL;
+    if (!is_widened_here(s, outer)) return NULL;
     int phase = phase_now;
     phase_now = old->node ? old->node->phase : 0;
     Node *n = cast_op(loop_x(new, outer->in[0]), s->real);
@@ -235,9 +267,10 @@ void pass_narrow(Graph *g, const Desc *d)
 {
     (void)d;
     const Precision *p = precision();
-    Narrowing s = {.real = p->real, .narrow = p->multiplied};
+    Narrowing s = {.real = p->real, .weights = p->weights != p->real, .products = p->multiplied != p->real};
     Rewrite r = {.node = over_narrow, .before = narrow_stack, .slice = narrow_slice, .user = &s};
-    if (s.narrow == s.real) return;
-    find_terms(&s, g);
+    if (!s.weights && !s.products) return;
+    s.narrow = s.products ? p->multiplied : p->weights;
+    if (s.products) find_terms(&s, g);
     rewrite_graph(&r, g);
 }

@@ -2,7 +2,7 @@
  *
  *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated
  * where they are needed: moves over them rise to their leaves, and moves of iotas become iotas. Other maps of repeated
- * values are computed before they are repeated: f(expand a, expand b) is expand f(a, b).
+ * values are computed before they are repeated: f(expand a, expand b) is expand f(a, b). Parameters in 16 bits are not.
  *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
  *   3. A dot's contracted axes are neighbours in the same order on both sides, and no batch axis is an operand's last.
  * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
@@ -93,6 +93,14 @@ static Node *moved(Node *n, const Node *move)
     key.in = in;
     key.shape = move->shape;
     return intern(key);
+}
+
+/* A parameter in 16 bits is widened by every kernel that reads it. */
+static bool is_widened_weight(const Node *old, Node *in)
+{
+    Node key = *old;
+    key.in = &in;
+    return !options.no_fuse && is_weight(&key);
 }
 
 static Node *before_repeating(const Node *old, Node *const *in)
@@ -258,7 +266,7 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
 {
     (void)r;
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
-    if (op_info[old->op].kind == MAP && old->nin) return before_repeating(old, in);
+    if (op_info[old->op].kind == MAP && old->nin && !is_widened_weight(old, in[0])) return before_repeating(old, in);
     if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));

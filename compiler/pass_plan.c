@@ -272,8 +272,9 @@ void pass_plan(Module *m)
     *plan = (Plan){0};
     in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
-    plan->parameters = plan->gradients = plan->flat_elements * real;
-    plan->optimizer = moments(&m->desc->recipe) * plan->parameters;
+    plan->parameters = plan->flat_elements * dtype_bytes(precision()->weights);
+    plan->gradients = plan->flat_elements * real;
+    plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
     if (options.target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc));

@@ -9,6 +9,11 @@ static const Precision precisions[] = {
     {.name = "fp64", .real = F64, .saved = F64},  {.name = "fp64-bf16", .real = F64, .saved = BF16},
 };
 
+static DType type_of_weights(DType real)
+{
+    return options.parameters && same(options.parameters, "bf16") ? BF16 : real;
+}
+
 static _Noreturn void refuse_precision(void)
 {
     usage_error("--precision %s: expected fp32, tf32, bf16, fp16 or fp64", options.precision);
@@ -23,6 +28,7 @@ const Precision *precision(void)
     if (i == COUNT_OF(precisions)) refuse_precision();
     asked = precisions[i];
     asked.multiplied = asked.real == F32 && options.target->narrow_products ? asked.saved : asked.real;
+    asked.weights = type_of_weights(asked.real);
     return &asked;
 }
 
@@ -31,6 +37,12 @@ void check_precision(void)
     if (same(precision()->name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision();
     if (precision()->tf32 && !options.target->narrow_products)
         usage_error("--precision tf32: how a GPU multiplies (--target cuda); a CPU has fp32, bf16, fp16 and fp64");
+    if (options.parameters && !same(options.parameters, "fp32") && !same(options.parameters, "bf16"))
+        usage_error("--parameters %s: expected fp32 or bf16", options.parameters);
+    if (precision()->weights == BF16 && !same(precision()->name, "bf16"))
+        usage_error("--parameters bf16 goes with --precision bf16, and not with %s", precision()->name);
+    if (options.parameters && precision()->real == F64)
+        usage_error("--parameters %s: with --precision fp64 they are in 64 bits", options.parameters);
 }
 
 static Node *widened(Rewrite *r, Node *old, Node *const *in)

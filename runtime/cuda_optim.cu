@@ -2,9 +2,10 @@
  *
  * squares: a block a chunk of the flat gradients, its sum of squares in double.  settle: one block adds those up in order, looks
  * whether all is finite, clips, and works out what the elements of each segment go by.  update: a block a chunk, four elements a
- * thread at a time, in accesses of 16 bytes; four that lie in two segments one by one. */
+ * thread at a time, in accesses of 16 bytes (parameters of 16 bits: of 8); four that lie in two segments one by one. */
 #include "cuda_optim.h"
 #include "lathe_cuda.cuh"
+#include "rt_round.h"
 #include "rt_scale.h"
 #include "rt_step.h"
 
@@ -38,7 +39,7 @@ Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device)
 
 /* ------------------------------------------------------------------ a chunk */
 
-template <class Real> struct alignas(16) Beside {
+template <class Real> struct alignas(sizeof(Real) < 4 ? 8 : 16) Beside {
     Real x[BESIDE];
 };
 
@@ -134,8 +135,31 @@ ELEMENT(f32, float)
 ELEMENT(f64, double)
 #undef ELEMENT
 
-template <Way way, class Real, class Update>
-KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT updates, Real *RESTRICT p, const Real *RESTRICT g)
+/* Parameters as they are stored: as they are computed with, or in bf16, which draws how it rounds. */
+template <class Real> DEVICE void widen(Beside<Real> *to, const Beside<Real> &from) { *to = from; }
+template <class Real> DEVICE void narrow(Beside<Real> *to, const Beside<Real> &from, const Rates &, int64_t) { *to = from; }
+
+DEVICE void widen(Beside<float> *to, const Beside<bf16> &from)
+{
+    UNROLL for (int k = 0; k < BESIDE; k++) to->x[k] = from_bf16_f32(from.x[k]);
+}
+
+DEVICE void narrow(Beside<bf16> *to, const Beside<float> &from, const Rates &rates, int64_t i)
+{
+    const Philox draw = rounding_draws(rates.seed, rates.step, i / BESIDE);
+    UNROLL for (int k = 0; k < BESIDE; k++) to->x[k] = round_at_random(from.x[k], draw.word[k]);
+}
+
+DEVICE float widened(bf16 x) { return from_bf16_f32(x); }
+template <class Real> DEVICE Real widened(Real x) { return x; }
+template <class Real> DEVICE void put(Real *p, Real x, const Rates &, int64_t) { *p = x; }
+DEVICE void put(bf16 *p, float x, const Rates &rates, int64_t i)
+{
+    *p = round_at_random(x, rounding_draw(rates.seed, rates.step, i));
+}
+
+template <Way way, class Real, class Stored, class Update>
+KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT updates, Stored *RESTRICT p, const Real *RESTRICT g)
 {
     typedef Beside<Real> Some;
     Real *m = (Real *)o.moment[0], *v = (Real *)o.moment[1];
@@ -144,17 +168,23 @@ KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT upd
     auto four = [&](int s, int64_t i) {
         const Update u = updates[s];
         if (u.frozen) return;
-        Some some_p = *(Some *)(p + i), some_m = {}, some_v = {};
+        Beside<Stored> stored = *(Beside<Stored> *)(p + i);
+        Some some_p, some_m = {}, some_v = {};
         const Some some_g = *(const Some *)(g + i);
+        widen(&some_p, stored);
         if (way != SGD) some_m = *(Some *)(m + i);
         if (way == ADAM) some_v = *(Some *)(v + i);
         UNROLL for (int k = 0; k < BESIDE; k++) element<way>(&some_p.x[k], some_g.x[k], &some_m.x[k], &some_v.x[k], &u);
-        *(Some *)(p + i) = some_p;
+        narrow(&stored, some_p, step->rates, i);
+        *(Beside<Stored> *)(p + i) = stored;
         if (way != SGD) *(Some *)(m + i) = some_m;
         if (way == ADAM) *(Some *)(v + i) = some_v;
     };
     auto one = [&](int s, int64_t i) {
-        if (!updates[s].frozen) element<way>(p + i, g[i], m + i, v + i, &updates[s]);
+        if (updates[s].frozen) return;
+        Real x = widened(p[i]);
+        element<way>(&x, g[i], m + i, v + i, &updates[s]);
+        put(p + i, x, step->rates, i);
     };
     each_of_chunk(o, four, one);
 }
@@ -168,8 +198,14 @@ static Way way_of(const Optimizer *o)
     return o->moments ? SGD_MOMENTUM : SGD;
 }
 
-template <class Real, class Update>
-static void optimize(const Gpu_optimizer *g, Real *params, const Real *grads, const void *loss, Lathe_dtype loss_type,
+template <Way way, class Real, class Stored, class Update>
+static void launch_update(const Gpu_optimizer *g, Update *u, Stored *params, const Real *grads, cudaStream_t stream)
+{
+    launch(update<way, Real, Stored, Update>, (int)lathe_step_chunks(g->o.n), stream, g->o, g->step, u, params, grads);
+}
+
+template <class Real, class Stored, class Update>
+static void optimize(const Gpu_optimizer *g, Stored *params, const Real *grads, const void *loss, Lathe_dtype loss_type,
                      const Cuda_bad_id *bad, cudaStream_t stream)
 {
     const Optimizer &o = g->o;
@@ -180,10 +216,10 @@ static void optimize(const Gpu_optimizer *g, Real *params, const Real *grads, co
     else launch(settle<float, Update>, 1, stream, o, chunks, g->step, (const float *)loss, u, bad);
     LAP(LAP_NORM);
     switch (way_of(&o)) {
-    case ADAM: launch(update<ADAM, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
-    case LION: launch(update<LION, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
-    case SGD: launch(update<SGD, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
-    case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Update>, chunks, stream, o, g->step, u, params, grads); break;
+    case ADAM: launch_update<ADAM>(g, u, params, grads, stream); break;
+    case LION: launch_update<LION>(g, u, params, grads, stream); break;
+    case SGD: launch_update<SGD>(g, u, params, grads, stream); break;
+    case SGD_MOMENTUM: launch_update<SGD_MOMENTUM>(g, u, params, grads, stream); break;
     }
     LAP(LAP_UPDATE);
 }
@@ -191,7 +227,11 @@ static void optimize(const Gpu_optimizer *g, Real *params, const Real *grads, co
 void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
                   const Cuda_bad_id *bad, cudaStream_t stream)
 {
+    const float *d = (const float *)grads;
     if (g->o.segments == 0) return;
-    if (g->o.real == LATHE_F64) optimize<double, Update_f64>(g, (double *)params, (const double *)grads, loss, loss_type, bad, stream);
-    else optimize<float, Update_f32>(g, (float *)params, (const float *)grads, loss, loss_type, bad, stream);
+    if (g->o.real == LATHE_F64)
+        optimize<double, double, Update_f64>(g, (double *)params, (const double *)grads, loss, loss_type, bad, stream);
+    else if (g->o.weights == LATHE_BF16)
+        optimize<float, bf16, Update_f32>(g, (bf16 *)params, d, loss, loss_type, bad, stream);
+    else optimize<float, float, Update_f32>(g, (float *)params, d, loss, loss_type, bad, stream);
 }

@@ -385,7 +385,8 @@ typedef struct Lathe_model {
     const char *name, *config, *precision, *source_hash;
     const char *needs;          /* instruction sets that it was compiled for (rt_needs.h); may be NULL */
     const char *rebuild;        /* what to say after `lathe build` for it again: "models/gpt.lua --config char"; may be NULL */
-    Lathe_dtype real;           /* of parameters, gradients and optimizer */
+    Lathe_dtype real;           /* of gradients and optimizer, and of parameters */
+    Lathe_dtype weights;        /* of parameters, where it is another one: LATHE_BF16; else 0 */
     int64_t batch, seq, source_seq, vocab;  /* 0 where it has none */
     int params, entries, states, knobs, categories;
     const Lathe_param *param;
@@ -403,6 +404,8 @@ typedef struct Lathe_model {
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
     int host_categories;                            /* so many of the last are of the host's memory, beside the device's */
 } Lathe_model;
+
+static inline Lathe_dtype lathe_weights(const Lathe_model *m) { return m->weights ? m->weights : m->real; }
 
 extern const Lathe_model lathe_model;               /* defined by model.c */
 

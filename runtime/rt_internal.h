@@ -21,7 +21,7 @@ const char *gemm_engine(void); /* the engine, or the vectors that ours was compi
 
 /* ---- train_init.c */
 
-/* Fills the flat array (elements of m->real) as the parameter table says.  An element's value depends on the seed, the
+/* Fills the flat array (elements of lathe_weights(m)) as the parameter table says.  An element's value depends on the seed, the
  * parameter's export name with its copy numbers filled in, and the element's index inside that copy; on nothing else.
  * Padding is zeroed. */
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
@@ -61,7 +61,7 @@ typedef struct Loss_scale {
 
 typedef struct Optimizer {
     Lathe_optimizer kind;
-    Lathe_dtype real;
+    Lathe_dtype real, weights; /* of gradients and moments; of parameters */
     double beta2, eps, decay;
     bool nesterov;
     int64_t n;       /* elements of each flat array */
@@ -93,14 +93,18 @@ double gradient_norm(const Optimizer *o, const void *grads);
 typedef struct Pace {    /* of one update */
     double lr, momentum; /* momentum: beta1 of Adam and Lion */
     double scale, most;  /* gradients are multiplied by scale, then kept within ±most */
+    int64_t step;        /* of the run, and its seed: for rounding (rt_round.h) */
+    int32_t seed;
 } Pace;
 typedef struct Rates {              /* of one update, for every element */
     double scale, most, lr, momentum; /* as Pace has them */
     double correction1, correction2;  /* 1 - β^(step + 1) */
+    int64_t step;
+    int32_t seed;
 } Rates;
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace);
 /* By the recipe, for gradients of that norm. */
-Pace pace_at(const Lathe_recipe *r, int64_t step, double norm);
+Pace pace_at(const Lathe_recipe *r, int64_t step, double norm); /* seed 0 */
 enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that a step adds to its entry's: see LAP */
 /* One update of params in one pass; step counts from 0. */
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);

@@ -26,6 +26,7 @@ int64_t planned(const Lathe_model *m, const char *category)
     return 0;
 }
 
+int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
 int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
 
 static int64_t call_size(const Lathe_entry *e)
@@ -150,14 +151,15 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 
 /* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */
 typedef struct Parts {
-    int64_t flat, moments, state, call, generation, step;
+    int64_t params, grads, moments, state, call, generation, step;
 } Parts;
 
 static Parts planned_parts(const Lathe_model *m)
 {
     int64_t call = align64(planned(m, "inputs")) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
-    return (Parts){planned(m, "parameters"), planned(m, "optimizer"), planned(m, "states"), call,
-                   planned(m, "generation"), planned(m, "step")};
+    return (Parts){
+        planned(m, "parameters"), planned(m, "gradients"), planned(m, "optimizer"), planned(m, "states"), call,
+        planned(m, "generation"), planned(m, "step")};
 }
 
 static bool names_decode(const char *const *entries)
@@ -169,7 +171,7 @@ static bool names_decode(const char *const *entries)
 static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *entries)
 {
     const Lathe_model *m = t->model;
-    Parts p = {flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
+    Parts p = {weight_bytes(m), flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
     if (names_decode(entries)) p.generation = generation_bytes(t);
     return p;
@@ -177,14 +179,15 @@ static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *e
 
 static int64_t parts_sum(Parts p, bool grads)
 {
-    return align64(p.flat) * (grads ? 2 : 1) + align64(p.moments) + align64(p.state) + align64(p.call) +
-           align64(p.generation) + p.step;
+    return align64(p.params) + (grads ? align64(p.grads) : 0) + align64(p.moments) + align64(p.state) +
+           align64(p.call) + align64(p.generation) + p.step;
 }
 
 /* The plan must hold what a run asks for, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
-    bug_if(need.flat > plan.flat || need.state > plan.state || (run && need.call > plan.call));
+    bug_if(need.params > plan.params || need.grads > plan.grads || need.state > plan.state ||
+           (run && need.call > plan.call));
     int64_t beside = m->device ? planned(m, "workspace") : planned(m, "blas") + planned(m, "data");
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
     bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m)));
@@ -202,8 +205,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     else refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
-    m->params = part(m, &at, take.flat);
-    m->grads = part(m, &at, grads ? take.flat : 0);
+    m->params = part(m, &at, take.params);
+    m->grads = part(m, &at, grads ? take.grads : 0);
     m->moments = part(m, &at, take.moments);
     m->state = part(m, &at, take.state);
     m->carried = optimizer && carried_bytes(t->model) ? (char *)m->state + align64(t->model->state_bytes) : NULL;
@@ -216,7 +219,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
         if (*entries) open_device(m, t);
         return;
     }
-    if (m->grads) touch(m->grads, take.flat);
+    if (m->grads) touch(m->grads, take.grads);
     touch(m->call, take.call); /* parameters and moments are cleared and filled by who takes them */
 }
 
@@ -296,6 +299,13 @@ double read_element(Lathe_dtype t, const void *at, int64_t i)
     case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
     default: return ((const double *)at)[i];
     }
+}
+
+void write_real(Lathe_dtype t, void *at, int64_t i, double x)
+{
+    if (t == LATHE_F64) ((double *)at)[i] = x;
+    else if (t == LATHE_BF16) ((bf16 *)at)[i] = to_bf16_f64(x);
+    else ((float *)at)[i] = (float)x;
 }
 
 const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role)

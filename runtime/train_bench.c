@@ -159,7 +159,7 @@ int bench_command(Trainer *t)
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);
-    device_up(m.params, flat_bytes(t->model));
+    device_up(m.params, weight_bytes(t->model));
     ready_optimizer(&o, &m);
     run_steps(&b, t, e, &m, &o);
     if (t->json) print_object(&b, t->model, e);

@@ -47,8 +47,8 @@ static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
 {
     char *path = text_of("%s/model.safetensors", folder);
     Store_writer *w = start_store_at(path, f);
-    declare_parameters(w, s->t->model, "");
-    put_parameters(w, s->t->model, s->m->params);
+    declare_parameters(w, s->t->model, "", lathe_weights(s->t->model));
+    put_parameters(w, s->t->model, s->m->params, lathe_weights(s->t->model));
     flush_store(w);
     free(path);
     return w;
@@ -61,10 +61,10 @@ static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *
     Store_writer *w = start_store_at(path, f);
     for (int k = 0; k < s->o->moments; k++) {
         char *prefix = text_of("%s.", s->o->moment_name[k]);
-        declare_parameters(w, s->t->model, prefix);
+        declare_parameters(w, s->t->model, prefix, s->o->real);
         free(prefix);
     }
-    for (int k = 0; k < s->o->moments; k++) put_parameters(w, s->t->model, s->o->moment[k]);
+    for (int k = 0; k < s->o->moments; k++) put_parameters(w, s->t->model, s->o->moment[k], s->o->real);
     flush_store(w);
     free(path);
     return w;
@@ -142,7 +142,7 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
     s->state = state;
     s->waited = false;
     atomic_store(&s->finished, false);
-    device_down(s->m->params, flat_bytes(s->t->model));
+    device_down(s->m->params, weight_bytes(s->t->model));
     if (s->o->moments) device_down(s->o->moment[0], (int64_t)optimizer_bytes(s->t->model, &s->t->recipe));
     if (s->m->carried) device_down(s->m->state, s->t->model->state_bytes);
     if (s->m->carried) copy_carried(s->t->model, s->m->carried, s->m->state);
@@ -247,13 +247,13 @@ char *find_checkpoint(Trainer *t)
 /* ------------------------------------------------------------------ reading */
 
 static void load_file(const Trainer *t, const State *s, const char *checkpoint, const char *file, int arrays,
-                      const char *const *prefix, void *const *flat)
+                      const char *const *prefix, void *const *flat, Lathe_dtype type)
 {
     Store store;
     char *path = text_of("%s/%s", checkpoint, file);
     read_store(&store, path);
     check_mark(s, file, path, store.map, store.map_bytes);
-    load_arrays(t->model, &store, arrays, prefix, flat);
+    load_arrays(t->model, &store, arrays, prefix, flat, type);
     close_store(&store);
     free(path);
 }
@@ -282,7 +282,7 @@ void check_model(const Trainer *t, const char *checkpoint)
     Store store;
     char *path = text_of("%s/model.safetensors", checkpoint);
     read_store(&store, path);
-    load_arrays(t->model, &store, 1, plain, NULL);
+    load_arrays(t->model, &store, 1, plain, NULL, lathe_weights(t->model));
     close_store(&store);
     free(path);
 }
@@ -310,9 +310,10 @@ void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, c
     static const char *const plain[] = {""};
     char *prefix[2];
     for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
-    load_file(t, s, checkpoint, "model.safetensors", 1, plain, &params);
+    load_file(t, s, checkpoint, "model.safetensors", 1, plain, &params, lathe_weights(t->model));
     if (o->moments)
-        load_file(t, s, checkpoint, "optimizer.safetensors", o->moments, (const char *const *)prefix, o->moment);
+        load_file(t, s, checkpoint, "optimizer.safetensors", o->moments, (const char *const *)prefix, o->moment,
+                  o->real);
     if (carried_bytes(t->model)) load_states(t, s, checkpoint, m->state);
     for (int k = 0; k < o->moments; k++) free(prefix[k]);
 }

@@ -156,6 +156,7 @@ static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
     Pace pace = pace_at(&t->recipe, s->number, s->norm);
+    pace.seed = t->seed;
     pace.scale /= scale;
     if (isfinite(s->loss) && isfinite(s->norm))
         optimizer_step(o, params, call->grads, s->number - o->loss_scale.skipped, &pace);
@@ -172,6 +173,7 @@ static void step_there(const Trainer *t, const Lathe_entry *e, const Lathe_call 
                        const Step *s)
 {
     Pace pace = pace_at(&t->recipe, s->number, 0);
+    pace.seed = t->seed;
     Rates rates = rates_of(o, s->number, &pace);
     device->begin_step(e, call, &rates, t->recipe.clip, s->number);
     must_work();

@@ -213,7 +213,7 @@ int draw_command(Trainer *t)
     const char **prompt = prompts_of(t, n);
     for (int i = 0; i < n; i++) check_prompt(d, prompt[i]);
     load_saved_weights(t, path, memory.params);
-    device_up(memory.params, flat_bytes(t->model));
+    device_up(memory.params, weight_bytes(t->model));
     json_t *results = json_array();
     draw_all(t, d, prompt, n, results);
     if (t->json) print_json(results);

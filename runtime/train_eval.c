@@ -185,7 +185,7 @@ int eval_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);
     load_saved_weights(t, path, m.params);
-    device_up(m.params, flat_bytes(t->model));
+    device_up(m.params, weight_bytes(t->model));
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     if (t->json) {
         json_t *all = scores_json(&s, &d);

@@ -64,15 +64,15 @@ static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
 {
     enum { ROOM = 4096 };
     char room[ROOM * sizeof(double)];
-    Lathe_dtype real = x->t->model->real;
-    size_t size = (size_t)dtype_size(real);
+    Lathe_dtype type = lathe_weights(x->t->model);
+    size_t size = (size_t)dtype_size(type);
     int64_t n = tensor_elements(x, t), used = 0;
     memset(room, 0, sizeof room);
     for (int64_t i = 0; i < n; i++) {
         if (!t->zero)
             memcpy(room + (size_t)used * size, (char *)x->memory.params + (size_t)hf_place(t, i) * size, size);
         if (++used < ROOM && i + 1 < n) continue;
-        put_elements(w, room, used, real);
+        put_elements(w, room, used, type);
         used = 0;
     }
 }
@@ -83,7 +83,7 @@ static void write_tensors(const Export *x, const char *path)
     for (int i = 0; i < x->hf.n; i++) {
         int64_t dim[LATHE_MAXRANK];
         tensor_dims(x, &x->hf.tensor[i], dim);
-        declare_tensor(w, x->hf.tensor[i].name, x->t->model->real, x->hf.tensor[i].rank, dim);
+        declare_tensor(w, x->hf.tensor[i].name, lathe_weights(x->t->model), x->hf.tensor[i].rank, dim);
     }
     for (int i = 0; i < x->hf.n; i++) put_tensor(w, x, &x->hf.tensor[i]);
     finish_store(w);
@@ -104,7 +104,7 @@ static void write_file(const char *folder, const char *name, char *text)
 
 static char *config_text(const Export *x)
 {
-    json_t *config = hf_config(&x->hf, x->t->model->real, x->ids);
+    json_t *config = hf_config(&x->hf, lathe_weights(x->t->model), x->ids);
     char *text = json_dumps(config, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     json_decref(config);
     return text;

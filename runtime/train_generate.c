@@ -181,7 +181,7 @@ int generate_command(Trainer *t)
     s.writer = open_text_writer(t, &memory, s.tokenizer, "prompt");
     s.prompt = find_prompts(&s, &items);
     load_saved_weights(t, path, memory.params);
-    device_up(memory.params, flat_bytes(t->model));
+    device_up(memory.params, weight_bytes(t->model));
     s.seen = writes_by_rows(s.writer) && !s.lines && !t->json;
     write_texts(s.writer, s.prompt, s.prompts, 0, 0, take_written, s.seen ? see_token : NULL, &s);
     if (t->json) print_json(s.results);

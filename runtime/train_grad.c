@@ -125,10 +125,10 @@ static void write_results(const Trainer *t, const Lathe_entry *e, const char *ou
     Store_writer *w = start_store(t->out);
     for (int i = 0; i < e->outputs; i++)
         declare_tensor(w, output_name(&e->output[i]), e->output[i].dtype, e->output[i].rank, e->output[i].dim);
-    declare_parameters(w, t->model, "grad.");
+    declare_parameters(w, t->model, "grad.", t->model->real);
     for (int i = 0; i < e->outputs; i++)
         put_elements(w, out + e->output[i].offset, tensor_size(&e->output[i]), e->output[i].dtype);
-    put_parameters(w, t->model, grads);
+    put_parameters(w, t->model, grads, t->model->real);
     finish_store(w);
 }
 
@@ -144,7 +144,7 @@ int grad_command(Trainer *t)
     use_threads(t);
     take_memory(&m, t, true, false, entries);
     load_weights(t->model, t->weights, m.params);
-    device_up(m.params, flat_bytes(t->model));
+    device_up(m.params, weight_bytes(t->model));
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
     run_entry(e, &call);

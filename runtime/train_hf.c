@@ -125,10 +125,10 @@ Hf open_hf(const Lathe_model *m)
 
 /* ------------------------------------------------------------------ config.json */
 
-json_t *hf_config(const Hf *hf, Lathe_dtype real, int64_t ids)
+json_t *hf_config(const Hf *hf, Lathe_dtype weights, int64_t ids)
 {
     json_t *all = json_deep_copy(json_object_get(hf->all, "also"));
-    const char *type = real == LATHE_F64 ? "float64" : "float32";
+    const char *type = weights == LATHE_F64 ? "float64" : weights == LATHE_BF16 ? "bfloat16" : "float32";
     const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
     if (!json_is_object(all)) all = json_object();
     json_object_update(all, json_object_get(hf->all, "config"));

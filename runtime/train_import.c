@@ -153,12 +153,6 @@ static void close_shards(Shards *s)
 
 /* ------------------------------------------------------------------ elements */
 
-static void put_element(const Lathe_model *m, void *flat, int64_t place, double x)
-{
-    if (m->real == LATHE_F64) ((double *)flat)[place] = x;
-    else ((float *)flat)[place] = (float)x;
-}
-
 int64_t hf_place(const Hf_tensor *t, int64_t element)
 {
     if (t->transposed) element = element % t->dim[1] * t->dim[0] + element / t->dim[1];
@@ -179,8 +173,9 @@ static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, vo
     int64_t width = copy_elements(t->param) / t->dim[0];
     for (int64_t j = 0; j < width; j++) {
         double sum = 0;
-        for (int64_t i = 0; i < rows; i++) sum += read_element(m->real, flat, hf_place(t, i * width + j));
-        for (int64_t i = rows; i < t->dim[0]; i++) put_element(m, flat, hf_place(t, i * width + j), sum / (double)rows);
+        for (int64_t i = 0; i < rows; i++) sum += read_element(lathe_weights(m), flat, hf_place(t, i * width + j));
+        for (int64_t i = rows; i < t->dim[0]; i++)
+            write_real(lathe_weights(m), flat, hf_place(t, i * width + j), sum / (double)rows);
     }
 }
 
@@ -196,7 +191,7 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
 {
     int64_t n = count_of(from);
-    for (int64_t i = 0; i < n; i++) put_element(m, flat, hf_place(t, i), stored_element(from, i));
+    for (int64_t i = 0; i < n; i++) write_real(lathe_weights(m), flat, hf_place(t, i), stored_element(from, i));
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
 }
 
@@ -289,7 +284,7 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
     if (config) check_hf_config(&hf, config, &bad);
     refuse(m, config_path, &bad);
     Shards s = open_shards(path);
-    memset(flat, 0, (size_t)(m->flat_elements * dtype_size(m->real)));
+    memset(flat, 0, (size_t)weight_bytes(m));
     for (int i = 0; i < hf.n; i++) take(m, &hf.tensor[i], &s, &rows, flat, &bad);
     for (int i = 0; i < s.n; i++)
         for (int k = 0; k < s.store[i].n; k++)

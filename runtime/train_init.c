@@ -78,14 +78,7 @@ static void draw(double *value, const Lathe_param *p, Stream s, int64_t first, i
     for (int i = 0; i < n; i++) value[i] = p->init_a * z[i] + p->init_b;
 }
 
-static void store(void *flat, Lathe_dtype real, int64_t at, const double *value, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (real == LATHE_F64) ((double *)flat)[at + i] = value[i];
-        else ((float *)flat)[at + i] = (float)value[i];
-}
-
-static void fill_chunk(void *flat, Lathe_dtype real, const Lathe_param *p, int64_t copy, Stream s, int64_t first, int n)
+static void fill_chunk(void *flat, Lathe_dtype type, const Lathe_param *p, int64_t copy, Stream s, int64_t first, int n)
 {
     double value[CHUNK];
     double same = p->init == LATHE_ONES ? 1 : p->init == LATHE_CONSTANT ? p->init_a : 0;
@@ -96,25 +89,28 @@ static void fill_chunk(void *flat, Lathe_dtype real, const Lathe_param *p, int64
     for (int64_t i = 0; i < n; i += length) {
         length = run - (first + i) % run;
         if (length > n - i) length = n - i;
-        store(flat, real, copy_place(p, copy, first + i), value + i, length);
+        int64_t at = copy_place(p, copy, first + i);
+        for (int64_t k = 0; k < length; k++) write_real(type, flat, at + k, value[i + k]);
     }
 }
 
 /* Rows count along the first axis that is no copy. */
 void clear_zero_rows(const Lathe_model *m, void *flat)
 {
+    const Lathe_dtype type = lathe_weights(m);
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         if (!p->zero_row) continue;
         int64_t width = copy_elements(p) / p->dim[p->loops], first = (p->zero_row - 1) * width;
         for (int64_t copy = 0; copy < copies_of_parameter(p); copy++)
-            for (int64_t k = 0; k < width; k++) store(flat, m->real, copy_place(p, copy, first + k), &(double){0}, 1);
+            for (int64_t k = 0; k < width; k++) write_real(type, flat, copy_place(p, copy, first + k), 0);
     }
 }
 
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
 {
-    clear_memory(flat, m->flat_elements * dtype_size(m->real));
+    const Lathe_dtype type = lathe_weights(m);
+    clear_memory(flat, weight_bytes(m));
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         int64_t n = copy_elements(p), chunks = (n + CHUNK - 1) / CHUNK;
@@ -124,8 +120,7 @@ void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
             char name[512];
             int64_t copy = k / chunks, first = k % chunks * CHUNK;
             copy_name(name, sizeof name, p, copy);
-            fill_chunk(flat, m->real, p, copy, stream_of(seed, name), first,
-                       (int)(n - first < CHUNK ? n - first : CHUNK));
+            fill_chunk(flat, type, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
         }
     }
     clear_zero_rows(m, flat);

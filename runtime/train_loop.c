@@ -134,7 +134,7 @@ static void check_steps(const Training *r)
 static void give_arrays(const Training *r)
 {
     const Lathe_model *m = r->t->model;
-    device_up(r->memory.params, flat_bytes(m));
+    device_up(r->memory.params, weight_bytes(m));
     if (r->t->resume) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
     if (r->t->resume) device_up(r->memory.state, m->state_bytes);
     ready_optimizer(&r->optimizer, &r->memory);
@@ -371,7 +371,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
          "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
          (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
     if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
-    device_down(r->memory.params, flat_bytes(r->t->model));
+    device_down(r->memory.params, weight_bytes(r->t->model));
     save_weights(r->t->model, before, r->memory.params);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
          replay_words(r->t, &r->data, before, step + 1));

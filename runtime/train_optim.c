@@ -2,7 +2,8 @@
  *
  * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
  * adds up the chunks in order, so that the number of threads changes no bit.  Formulas are in train_optim_element.h,
- * which a GPU computes by too (cuda_optim.cu). */
+ * which a GPU computes by too (cuda_optim.cu), as it rounds by rt_round.h. */
+#include "rt_round.h"
 #include "rt_step.h"
 #include "trainer.h"
 #include <math.h>
@@ -124,6 +125,7 @@ void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, v
     static const char *const means[] = {"exp_avg", "exp_avg_sq"}, *const velocity[] = {"momentum"};
     *o = (Optimizer){.kind = r->optimizer,
                      .real = m->real,
+                     .weights = lathe_weights(m),
                      .beta2 = r->beta2,
                      .eps = r->eps,
                      .decay = r->decay,
@@ -166,6 +168,40 @@ void optimizer_free(Optimizer *o)
 #define NAME(x) x##_f64
 #include "train_optim_real.h"
 
+/* Parameters in 16 bits, with moments and gradients in 32. */
+static void update_segment_bf16(const Optimizer *o, bf16 *p, const float *g, int64_t begin, int64_t end,
+                                const Update_f32 *u, const Rates *rates)
+{
+    enum { RUN = 256 };
+    for (int64_t at = begin, n; at < end; at += n) {
+        float wide[RUN];
+        uint32_t draw[RUN];
+        int64_t skipped = at % 4;
+        n = smaller(RUN - skipped, end - at);
+        for (int64_t i = 0; i < skipped + n; i += 4) {
+            Philox four = rounding_draws(rates->seed, rates->step, (at + i) / 4);
+            memcpy(draw + i, four.word, sizeof four.word);
+        }
+        for (int64_t i = 0; i < n; i++) wide[i] = from_bf16_f32(p[at + i]);
+        update_f32(o, wide, g + at, moment_f32(o, 0, at), moment_f32(o, 1, at), n, u);
+        for (int64_t i = 0; i < n; i++) p[at + i] = round_at_random(wide[i], draw[skipped + i]);
+    }
+}
+
+static void update_segment(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end,
+                           const Rule *rule, const Rates *rates)
+{
+    if (rule->frozen) return;
+    if (o->real == LATHE_F64) {
+        const Update_f64 u = update_of_f64(o, rule, rates);
+        update_segment_f64(o, params, grads, begin, end, &u);
+    } else {
+        const Update_f32 u = update_of_f32(o, rule, rates);
+        if (o->weights == LATHE_BF16) update_segment_bf16(o, params, grads, begin, end, &u, rates);
+        else update_segment_f32(o, params, grads, begin, end, &u);
+    }
+}
+
 static bool any_frozen(const Optimizer *o)
 {
     for (int s = 0; s < o->segments; s++)
@@ -205,7 +241,8 @@ Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
 {
     double times = (double)step + 1;
     return (Rates){
-        pace->scale, pace->most, pace->lr, pace->momentum, 1 - pow(pace->momentum, times), 1 - pow(o->beta2, times)};
+        pace->scale, pace->most, pace->lr, pace->momentum, 1 - pow(pace->momentum, times), 1 - pow(o->beta2, times),
+        pace->step,  pace->seed};
 }
 
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
@@ -217,9 +254,7 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
         int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
         for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
             int64_t stop = smaller(o->segment[s].end, end);
-            const Rule *rule = &o->segment[s].rule;
-            if (o->real == LATHE_F64) update_f64(o, params, grads, at, stop, rule, &rates);
-            else update_f32(o, params, grads, at, stop, rule, &rates);
+            update_segment(o, params, grads, at, stop, &o->segment[s].rule, &rates);
             at = stop;
         }
     }
@@ -227,6 +262,6 @@ void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step,
 
 Pace pace_at(const Lathe_recipe *r, int64_t step, double norm)
 {
-    return (Pace){rate_at(r, step), momentum_at(r, step), clip_scale(norm, r->clip),
-                  r->clip_value > 0 ? r->clip_value : INFINITY};
+    double most = r->clip_value > 0 ? r->clip_value : INFINITY;
+    return (Pace){rate_at(r, step), momentum_at(r, step), clip_scale(norm, r->clip), most, step, 0};
 }

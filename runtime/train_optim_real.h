@@ -14,18 +14,28 @@ static double NAME(squares)(const REAL *x, int64_t n)
     return sum_lanes_f64(sum);
 }
 
-static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, int64_t begin,
-                         int64_t end, const Rule *rule, const Rates *rates)
+static void NAME(update)(const Optimizer *o, REAL *__restrict__ p, const REAL *__restrict__ g, REAL *__restrict__ m,
+                         REAL *__restrict__ v, int64_t n, const NAME(Update) *of)
 {
-    REAL *__restrict__ m = o->moment[0], *__restrict__ v = o->moment[1];
-    const NAME(Update) u = NAME(update_of)(o, rule, rates);
-    if (u.frozen) return;
+    const NAME(Update) u = *of;
     if (o->kind == LATHE_LION)
-        for (int64_t i = begin; i < end; i++) NAME(lion)(p + i, g[i], m + i, &u);
+        for (int64_t i = 0; i < n; i++) NAME(lion)(p + i, g[i], m + i, &u);
     else if (o->kind != LATHE_SGD)
-        for (int64_t i = begin; i < end; i++) NAME(adam)(p + i, g[i], m + i, v + i, &u);
+        for (int64_t i = 0; i < n; i++) NAME(adam)(p + i, g[i], m + i, v + i, &u);
     else if (m)
-        for (int64_t i = begin; i < end; i++) NAME(sgd_momentum)(p + i, g[i], m + i, &u);
+        for (int64_t i = 0; i < n; i++) NAME(sgd_momentum)(p + i, g[i], m + i, &u);
     else
-        for (int64_t i = begin; i < end; i++) NAME(sgd)(p + i, g[i], &u);
+        for (int64_t i = 0; i < n; i++) NAME(sgd)(p + i, g[i], &u);
+}
+
+/* From element `at` on; NULL where the optimizer has no such moment. */
+static REAL *NAME(moment)(const Optimizer *o, int k, int64_t at)
+{
+    return o->moment[k] ? (REAL *)o->moment[k] + at : NULL;
+}
+
+static void NAME(update_segment)(const Optimizer *o, REAL *p, const REAL *g, int64_t begin, int64_t end,
+                                 const NAME(Update) *u)
+{
+    NAME(update)(o, p + begin, g + begin, NAME(moment)(o, 0, begin), NAME(moment)(o, 1, begin), end - begin, u);
 }

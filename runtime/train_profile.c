@@ -262,7 +262,7 @@ int profile_command(Trainer *t)
     if (on_device()) device_rates(&p.copy_rate, &p.product_rate);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
     init_parameters(t->model, (uint64_t)t->seed, m.params);
-    device_up(m.params, flat_bytes(t->model));
+    device_up(m.params, weight_bytes(t->model));
     ready_optimizer(&o, &m);
     list_rows(&p, e, &o);
     run_steps(&p, e, &m, &o);

@@ -298,14 +298,14 @@ static void check_parameters(const Trainer *t, const void *params)
 {
     const Lathe_model *m = t->model;
     for (int64_t i = 0; i < m->flat_elements; i++) {
-        if (isfinite(read_element(m->real, params, i))) continue;
+        if (isfinite(read_element(lathe_weights(m), params, i))) continue;
         const Lathe_param *p = m->param;
         for (int k = 1; k < m->params; k++)
             if (m->param[k].offset <= i && m->param[k].offset > p->offset) p = &m->param[k];
         fail(EXIT_DATA, t->weights ? t->weights : NULL,
              "the weights are not finite before the step: %s, or another parameter of its stack, has a %s; replay "
              "the step that made it, from an earlier checkpoint",
-             p->name, value_text(read_element(m->real, params, i)));
+             p->name, value_text(read_element(lathe_weights(m), params, i)));
     }
 }
 

@@ -261,7 +261,7 @@ Store_writer *start_store(const char *path)
 
 void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim)
 {
-    static const char *const word[] = {"U8", "I32", "F32", "F64"};
+    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16"};
     int64_t bytes = dtype_size(dtype);
     json_t *shape = json_array();
     bug_if(w->started || json_object_get(w->header, name));

@@ -10,7 +10,7 @@ enum { LONGEST_NAME = 512 };
 
 /* ------------------------------------------------------------------ out */
 
-void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix)
+void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
 {
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
@@ -18,46 +18,44 @@ void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefi
             char name[LONGEST_NAME];
             copy_name(name, sizeof name, p, c);
             char *full = text_of("%s%s", prefix, name);
-            declare_tensor(w, full, m->real, p->rank - p->loops, p->dim + p->loops);
+            declare_tensor(w, full, type, p->rank - p->loops, p->dim + p->loops);
             free(full);
         }
     }
 }
 
-void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat)
+void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
 {
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         int64_t run = contiguous_elements(p);
         for (int64_t c = 0; c < copies_of_parameter(p); c++)
             for (int64_t e = 0; e < copy_elements(p); e += run)
-                put_elements(w, (const char *)flat + copy_place(p, c, e) * dtype_size(m->real), run, m->real);
+                put_elements(w, (const char *)flat + copy_place(p, c, e) * dtype_size(type), run, type);
     }
 }
 
 void save_weights(const Lathe_model *m, const char *path, const void *flat)
 {
     Store_writer *w = start_store(path);
-    declare_parameters(w, m, "");
-    put_parameters(w, m, flat);
+    declare_parameters(w, m, "", lathe_weights(m));
+    put_parameters(w, m, flat, lathe_weights(m));
     finish_store(w);
 }
 
 /* ------------------------------------------------------------------ in */
 
-/* Of one's own type as they are, bit for bit; of the other one converted. */
-static void take_elements(const Lathe_model *m, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
+static const char *word_of(Lathe_dtype t) { return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32"; }
+
+/* Of the flat array's own type as they are, bit for bit; of another one converted. */
+static void take_elements(Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
-    int64_t run = contiguous_elements(p), size = dtype_size(m->real);
-    bool own = stored_is(from, m->real == LATHE_F64 ? "F64" : "F32");
+    int64_t run = contiguous_elements(p), size = dtype_size(type);
+    bool own = stored_is(from, word_of(type));
     for (int64_t e = 0; e < copy_elements(p); e += run) {
         int64_t place = copy_place(p, copy, e);
         if (own) memcpy((char *)flat + place * size, from->at + e * size, (size_t)(run * size));
-        for (int64_t i = 0; i < run && !own; i++) {
-            double x = stored_element(from, e + i);
-            if (m->real == LATHE_F64) ((double *)flat)[place + i] = x;
-            else ((float *)flat)[place + i] = (float)x;
-        }
+        for (int64_t i = 0; i < run && !own; i++) write_real(type, flat, place + i, stored_element(from, e + i));
     }
 }
 
@@ -84,8 +82,9 @@ typedef struct Wanted {
     const Lathe_model *m;
     int arrays;
     const char *const *prefix;
-    void *const *flat;  /* NULL: only looked at */
-    const char *dtypes; /* "F32 F64" */
+    void *const *flat; /* NULL: only looked at */
+    Lathe_dtype type;  /* of flat */
+    bool converted;    /* other reals will do */
 } Wanted;
 
 static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, int64_t copy)
@@ -105,11 +104,11 @@ static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_pa
     } else if (!same_dims(p, from)) {
         add_misfit(bad,
                    text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
-    } else if (!stored_is(from, w->dtypes)) {
-        add_misfit(bad, text_of("%s: expected %s, found %s", name, strlen(w->dtypes) > 3 ? "F32 or F64" : w->dtypes,
+    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : word_of(w->type))) {
+        add_misfit(bad, text_of("%s: expected %s, found %s", name, w->converted ? "F32, F64 or BF16" : word_of(w->type),
                                 from->dtype));
     } else if (w->flat) {
-        take_elements(w->m, p, copy, from, w->flat[array]);
+        take_elements(w->type, p, copy, from, w->flat[array]);
     }
     free(wanted);
 }
@@ -155,7 +154,7 @@ static void take_arrays(const Wanted *w, const Store *s)
     const Lathe_model *m = w->m;
     Misfits bad = {0};
     for (int a = 0; a < w->arrays; a++) {
-        if (w->flat) memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(m->real)));
+        if (w->flat) memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(w->type)));
         for (int i = 0; i < m->params; i++)
             for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(w, s, a, &m->param[i], c, &bad);
     }
@@ -168,9 +167,10 @@ static void take_arrays(const Wanted *w, const Store *s)
          m->name, config_of(m), bad.n, bad.text, more_misfits(&bad));
 }
 
-void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat)
+void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
+                 Lathe_dtype type)
 {
-    take_arrays(&(Wanted){m, arrays, prefix, flat, m->real == LATHE_F64 ? "F64" : "F32"}, s);
+    take_arrays(&(Wanted){m, arrays, prefix, flat, type, false}, s);
 }
 
 void load_weights(const Lathe_model *m, const char *path, void *flat)
@@ -180,7 +180,7 @@ void load_weights(const Lathe_model *m, const char *path, void *flat)
     if (is_exchange(path)) load_exchange(m, path, flat);
     else {
         read_store(&s, path);
-        take_arrays(&(Wanted){m, 1, prefix, &flat, "F32 F64"}, &s);
+        take_arrays(&(Wanted){m, 1, prefix, &flat, lathe_weights(m), true}, &s);
         close_store(&s);
     }
     clear_zero_rows(m, flat);

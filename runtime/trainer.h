@@ -199,7 +199,8 @@ void check_data_memory(const Trainer *t, int64_t bytes); /* the same, the data t
  */
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries);
 void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
-int64_t flat_bytes(const Lathe_model *m); /* of parameters, and of gradients */
+int64_t weight_bytes(const Lathe_model *m); /* of parameters */
+int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
 int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
 
 const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
@@ -211,6 +212,7 @@ int64_t tensor_size(const Lathe_tensor *t);    /* elements */
 char *dims_text(int rank, const int64_t *dim); /* "[12, 64]" */
 int dtype_size(Lathe_dtype t);                 /* bytes */
 double read_element(Lathe_dtype t, const void *at, int64_t i);
+void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, BF16: the nearest one */
 const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role); /* first such input, or NULL */
 const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);    /* or NULL */
 double output_scalar(const Lathe_entry *e, const char *out, const char *name);
@@ -288,10 +290,11 @@ const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
 void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
 void save_weights(const Lathe_model *m, const char *path, const void *flat);
 /* Arrays of the parameters' layout, every tensor in the model's own type; flat NULL: only whether they fit. */
-void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat);
+void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
+                 Lathe_dtype type);
 /* The same tensors under prefix + export name, for grad. */
-void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix);
-void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat);
+void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type);
+void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type); /* flat: of that type */
 
 /* ------------------------------------------------------------------ train_hf.c: how Hugging Face knows the model */
 
@@ -315,7 +318,7 @@ Hf open_hf(const Lathe_model *m);                           /* ends the program 
 int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of theirs, in the flat arrays */
 char *hf_name(const Hf *hf, const char *name);              /* their name of one of ours, from malloc */
 bool hf_is_of(const Hf *hf, const char *template, const char *name); /* "h.%d.attn.bias", ours or theirs */
-json_t *hf_config(const Hf *hf, Lathe_dtype real, int64_t ids);      /* config.json */
+json_t *hf_config(const Hf *hf, Lathe_dtype weights, int64_t ids);      /* config.json */
 void check_hf_config(const Hf *hf, const json_t *theirs, Misfits *bad);
 
 /* ------------------------------------------------------------------ train_import.c: weights that others wrote */

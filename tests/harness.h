@@ -40,7 +40,7 @@ Desc *describe_graphs(int n, Graph *const *graphs);
 typedef struct Live {
     const Lathe_model *model;
     void *library;
-    char *params, *grads, *state; /* flat, of model->real */
+    char *params, *grads, *state; /* flat, of model->real; parameters of lathe_weights() */
     struct Room {
         char *in, *out, *work;
     } * room; /* by entry */

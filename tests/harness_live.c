@@ -26,13 +26,16 @@ static char *room_of(int64_t bytes)
     return at;
 }
 
-static int64_t real_bytes(const Live *l) { return l->model->real == LATHE_F64 ? 8 : 4; }
+static int64_t flat_bytes(const Lathe_model *m, Lathe_dtype t)
+{
+    return m->flat_elements * (t == LATHE_F64 ? 8 : t == LATHE_F32 ? 4 : 2);
+}
 
 static void make_room(Live *l)
 {
     const Lathe_model *m = l->model;
-    l->params = room_of(m->flat_elements * real_bytes(l));
-    l->grads = room_of(m->flat_elements * real_bytes(l));
+    l->params = room_of(flat_bytes(m, lathe_weights(m)));
+    l->grads = room_of(flat_bytes(m, m->real));
     l->state = room_of(m->state_bytes);
     l->room = calloc((size_t)m->entries, sizeof *l->room);
     for (int i = 0; i < m->entries; i++) {
@@ -108,6 +111,7 @@ static void take_options(const char *words)
         if (same(word, "--config")) options.config = value;
         else if (same(word, "--target")) options.target = same(value, "cuda") ? &target_cuda : &target_cpu;
         else if (same(word, "--precision")) options.precision = value;
+        else if (same(word, "--parameters")) options.parameters = value;
         else if (same(word, "--set")) push(&options.sets, value);
         else must(flag);
     }
@@ -255,13 +259,15 @@ double *read_param(const Live *l, const char *flat, const Lathe_param *p)
 {
     int64_t n = param_elements(p);
     double *values = NEW_ARRAY(double, n);
-    for (int64_t i = 0; i < n; i++) values[i] = get_element(l->model->real, flat, flat_place(p, i));
+    Lathe_dtype type = flat == l->params ? lathe_weights(l->model) : l->model->real;
+    for (int64_t i = 0; i < n; i++) values[i] = get_element(type, flat, flat_place(p, i));
     return values;
 }
 
 void write_param(Live *l, const Lathe_param *p, const double *values)
 {
-    for (int64_t i = 0; i < param_elements(p); i++) set_element(l->model->real, l->params, flat_place(p, i), values[i]);
+    for (int64_t i = 0; i < param_elements(p); i++)
+        set_element(lathe_weights(l->model), l->params, flat_place(p, i), values[i]);
 }
 
 static double first_value(const Lathe_param *p, Rng *r)
@@ -280,7 +286,7 @@ void fill_params(Live *l, Rng *r)
     for (int k = 0; k < l->model->params; k++) {
         const Lathe_param *p = &l->model->param[k];
         for (int64_t i = 0; i < param_elements(p); i++)
-            set_element(l->model->real, l->params, flat_place(p, i), first_value(p, r));
+            set_element(lathe_weights(l->model), l->params, flat_place(p, i), first_value(p, r));
     }
 }
 

@@ -39,11 +39,12 @@ static char *room(const Device *d, int64_t bytes, int filling)
 }
 
 static int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * (m->real == LATHE_F64 ? 8 : 4); }
+static int64_t weight_bytes(const Lathe_model *m) { return m->weights ? 2 * m->flat_elements : flat_bytes(m); }
 
 static There there_of(const Device *d)
 {
     There t = {.device = d, .model = d->model};
-    t.params = room(d, flat_bytes(t.model), 0);
+    t.params = room(d, weight_bytes(t.model), 0);
     t.grads = room(d, flat_bytes(t.model), 0xff);
     t.state = room(d, t.model->state_bytes, 0);
     t.room = calloc((size_t)t.model->entries, sizeof *t.room);
@@ -212,14 +213,14 @@ static void gradients(double *to, const char *flat, const Lathe_model *m)
 
 static void flatten(char *flat, const double *from, const Lathe_model *m)
 {
-    for (int64_t i = 0; i < m->flat_elements; i++) set_element(m->real, flat, i, from[i]);
+    for (int64_t i = 0; i < m->flat_elements; i++) set_element(lathe_weights(m), flat, i, from[i]);
 }
 
 static void give_params(const There *t, const double *params)
 {
-    char *flat = alloc((size_t)flat_bytes(t->model));
+    char *flat = alloc((size_t)weight_bytes(t->model));
     flatten(flat, params, t->model);
-    t->device->copy(t->params, flat, (size_t)flat_bytes(t->model), TO_DEVICE);
+    t->device->copy(t->params, flat, (size_t)weight_bytes(t->model), TO_DEVICE);
 }
 
 static void take_gradients(const There *t, double *to)

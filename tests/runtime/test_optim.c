@@ -169,7 +169,7 @@ static void test_decay(void)
         for (int i = 0; i < FLAT; i++) params[i] = 1;
         Optimizer o;
         optimizer_init(&o, &m, &r, alloc(optimizer_bytes(&m, &r) + 1));
-        optimizer_step(&o, params, grads, 0, &(Pace){0.5, kind == 2 || !kind ? 0.9 : 0, 1, INFINITY});
+        optimizer_step(&o, params, grads, 0, &(Pace){0.5, kind == 2 || !kind ? 0.9 : 0, 1, INFINITY, 0, 0});
         for (int i = 0; i < 96; i++) {
             bool q = i % 48 < 30 && i % 48 % 6 < 3, padding = i % 48 >= 30 && (i % 48 < 32 || i % 48 >= 35);
             expect(padding || params[i] == (q ? 0.75f : 1.0f), "decay of element %d", i);
@@ -198,7 +198,7 @@ static void test_threads(Lathe_optimizer kind)
         Optimizer o;
         optimizer_init(&o, &m, &r, alloc(optimizer_bytes(&m, &r)));
         double n = gradient_norm(&o, grads);
-        for (int step = 0; step < 3; step++) optimizer_step(&o, params, grads, step, &(Pace){1e-2, 0.9, 0.5, 1});
+        for (int step = 0; step < 3; step++) optimizer_step(&o, params, grads, step, &(Pace){1e-2, 0.9, 0.5, 1, 0, 0});
         if (!first) first = params, norm = n;
         expect(!memcmp(first, params, N * 4) && n == norm, "other bits with %d threads", threads[t]);
         optimizer_free(&o);

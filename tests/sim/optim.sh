@@ -13,6 +13,8 @@ mutant runtime/cuda_optim.cu 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.se
 mutant runtime/cuda_optim.cu 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
 mutant runtime/cuda_optim.cu 'sum = block_sum_f64(sum);' ''
 mutant runtime/cuda_optim.cu '!is_finite(norm)' 'false'
+mutant runtime/cuda_optim.cu 'rates.step, i / BESIDE)' 'rates.step, 0 * i + threadIdx.x)'
+mutant runtime/cuda_optim.cu 'rates.step, i));' 'rates.step, i / 4));'
 if command -v nvcc >/dev/null; then
     nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 -c runtime/cuda_optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" ||
         { cat "$TMP/log"; exit 1; }

@@ -1,4 +1,4 @@
-# precision.sh: trainers for a GPU under bf16, fp16 and tf32, in the simulator: losses of 20 steps within 2e-2 of the CPU's fp32, stopped
+# precision.sh: trainers for a GPU under bf16, with weights of bf16 too, fp16 and tf32, in the simulator: losses of 20 steps within 2e-2 of the CPU's fp32, stopped
 # and resumed to the same bytes.  fp16: where gradients overflow the step is not taken, the loss scale is halved and told of, counted in
 # the checkpoint and gone on with.
 set -eu
@@ -15,9 +15,10 @@ grep -q 'loss \* 64' "$TMP/loud.lua" || { echo "FAILED: models/gpt.lua returns i
 loud="$TMP/loud.lua --set layers=2 --set width=16 --set heads=2 --set seq=16 --set batch=2 --set clip=1"
 # shellcheck disable=SC2086  # the arguments are words
 must "$LATHE" build $loud -o "$TMP/fp32"
-for p in bf16 fp16 tf32; do
-    # shellcheck disable=SC2086
-    must "$LATHE" build $loud --target cuda --source --precision $p -o "$TMP/$p"
+flags() { case $1 in weights) echo "--precision bf16 --parameters bf16" ;; *) echo "--precision $1" ;; esac; }
+for p in bf16 weights fp16 tf32; do
+    # shellcheck disable=SC2086,SC2046
+    must "$LATHE" build $loud --target cuda --source $(flags $p) -o "$TMP/$p"
     must sh tests/sim/compile trainer "$TMP" "$TMP/$p"
 done
 train() {       # PRECISION OUT OPTIONS…
@@ -30,7 +31,7 @@ state() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$TMP/$1/state.json"; }
 
 train fp32 wide --steps 20
 losses wide >"$TMP/wide.losses"
-for p in bf16 fp16 tf32; do
+for p in bf16 weights fp16 tf32; do
     train $p $p.whole --steps 20 --save-every 7
     cp "$TMP/said" "$TMP/$p.said"
     losses $p.whole >"$TMP/$p.losses"
@@ -59,4 +60,9 @@ must "$TMP/fp16/trainer" init --seed 3 --out "$TMP/drawn.safetensors"
 train fp16 one --steps 1
 cmp "$TMP/drawn.safetensors" "$TMP/one/model.safetensors" || tell "fp16: a step that overflowed changed parameters"
 echo "note: fp16: $skipped steps skipped, the scale is $((65536 >> skipped))"
+# Weights of bf16: products read them as they are, and 2 bytes of each are kept.
+grep -q '[*]p->h\[l\].mlp_c_fc_weight, false' "$TMP/weights/model.cu" || tell "weights: no product reads a parameter"
+! grep -q weight_bf16 "$TMP/weights/model.cu" || tell "weights: one is cast"
+size() { wc -c <"$TMP/$1.whole/checkpoints/step-20/$2.safetensors"; }
+[ $((10 * $(size weights model))) -lt $((7 * $(size bf16 model))) ] && [ "$(size weights optimizer)" = "$(size bf16 optimizer)" ] || tell "weights: $(size weights model) bytes"
 grep -q GEMM_TF32 "$TMP/tf32/model.cu" || tell "tf32: its products are not of that kind"

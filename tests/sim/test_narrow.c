@@ -37,11 +37,14 @@ static int count_narrow(const Module *m)
     return n;
 }
 
+static bool has_narrow_weights(const Module *m) { return m->plan.parameters < m->plan.gradients; }
+
 static void test_model(const char *line, const char *precision)
 {
     Rng rng = rng_of(7);
     Live *fp32 = build_model(line);
     const Module *m = compile_model(format("%s --target cuda --precision %s", line, precision));
+    if (strstr(precision, "--parameters")) expect(has_narrow_weights(m), "%s keeps parameters in 32 bits", line);
     double rounding = same(precision, "fp16") ? 0x1p-12 : 0x1p-9;
     int products = count_narrow(m);
     expect(products > 0, "%s has no product of 16 bits", line);
@@ -55,12 +58,14 @@ static void test_model(const char *line, const char *precision)
     unload(fp32);
 }
 
+static const char *const kinds[] = {"bf16", "bf16 --parameters bf16", "fp16"};
+
 int main(int argc, char **argv)
 {
     need_simulator();
     for (int i = 0; i < COUNT_OF(models); i++)
-        for (int k = 0; k < 2; k++)
-            if (argc < 2 ? long_run() || i % 2 == k : strstr(models[i], argv[1]) != NULL)
-                test_model(models[i], k ? "fp16" : "bf16");
+        for (int k = 0; k < COUNT_OF(kinds); k++)
+            if (argc < 2 ? long_run() || i % COUNT_OF(kinds) == k : strstr(models[i], argv[1]) != NULL)
+                test_model(models[i], kinds[k]);
     return finish();
 }
