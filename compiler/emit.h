@@ -235,7 +235,7 @@ char *pack_call(const Kernel *k);
 void say_shapes(Text *t);        /* descriptions of the products met so far */
 void say_cuda_products(Text *t);
 
-char *step_product_call(const Kernel *k, const char *type);     /* in a loop that is one launch */
+char *step_product_call(const Kernel *k, const char *type, const char *kept);   /* in a loop that is one launch */
 char *step_product_type(const Kernel *k);   /* what describes it there: " : Step_product<float, float> { … }" */
 const char *remark_of_product(const Kernel *k);
 

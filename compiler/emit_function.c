@@ -120,7 +120,7 @@ static char *launch_of(const Function *f, const int *order, const char *name, in
 static Function *make(const Kernel *k)
 {
     Function *f = NEW(Function);
-    f->block = k->persistent && options.target->persists ? "block" : "blockIdx.x";
+    f->block = !k->persistent || !options.target->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
     if (k->kind == ROWS) emit_rows(f, k);
     else emit_index(f, k);
     return f;

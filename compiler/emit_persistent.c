@@ -4,7 +4,7 @@
  *
  * Which steps those are is decided here, where it is known what lies at the same bytes.  What the kernel is given are
  * the entry's own names, so that places read the same in both; loops with the same text share it. */
-#include "emit.h"
+#include "emit_rows.h"
 
 #include <string.h>
 
@@ -30,40 +30,131 @@ static bool overlap(const Buffer *a, const Buffer *b)
     return a->home == WORK && b->home == WORK && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-static bool clash(const Kernel *a, const Kernel *b)
+/* Does the kernel touch element i of the buffer in slice i % period / wide alone? */
+static bool by_slices(const Kernel *k, const Buffer *b)
 {
-    Touches x = {0}, y = {0};
-    own_touches(a, &x);
-    own_touches(b, &y);
-    for (int i = 0; i < x.n; i++)
-        for (int j = 0; j < y.n; j++)
-            if ((x.at[i].writes || y.at[j].writes) && overlap(x.at[i].buffer, y.at[j].buffer)) return true;
-    return false;
+    return k->sliced && touches_by_period(k, b, k->persistent->period);
 }
 
-/* meets[i]: before kernel i; meets[n]: at the end of an iteration.  A kernel meets those since the last meeting; what
- * stands after an iteration's last one, what the next begins with. */
-static bool *meetings(const Kernel *repeat)
+/* The same elements at the same places: one of them may lie over the other. */
+static bool same_places(const Buffer *a, const Buffer *b) { return bytes_of(a) == bytes_of(b) && a->dtype == b->dtype; }
+
+typedef enum Wait { NO_WAIT, OF_THREADS, OF_BLOCKS } Wait; /* before a kernel */
+
+typedef struct Uses { /* of memory, by one kernel */
+    VEC(struct Use_of {
+        View view;
+        bool writes;
+    }) all;
+} Uses;
+
+static void add_use_of(Operand *o, bool writes, void *uses)
+{
+    Uses *u = uses;
+    if (o->view.buffer) push(&u->all, ((struct Use_of){o->view, writes}));
+}
+
+static Uses uses_of(const Kernel *k)
+{
+    Uses u = {0};
+    each_operand((Kernel *)k, add_use_of, &u);
+    for (int i = 0; i < k->partials.n; i++) {
+        Buffer *b = k->partials.at[i];
+        View all = {.buffer = b, .shape = {.rank = 1, .dim = {elements(b->shape)}}, .stride = {1}};
+        push(&u.all, ((struct Use_of){all, true}));
+    }
+    return u;
+}
+
+static int64_t stride_over(const View *v, const Loop *l)
+{
+    for (int i = 0; i < v->nover; i++)
+        if (v->over[i].loop == l) return v->over[i].stride;
+    return 0;
+}
+
+/* Whether both move alike with every loop, so that they stay as far apart as they are. */
+static bool move_alike(const View *a, const View *b)
+{
+    bool all = true;
+    for (int i = 0; i < a->nover; i++) all &= a->over[i].stride == stride_over(b, a->over[i].loop);
+    for (int i = 0; i < b->nover; i++) all &= b->over[i].stride == stride_over(a, b->over[i].loop);
+    return all;
+}
+
+static void reach_of(const View *v, int64_t *low, int64_t *high)
+{
+    *low = *high = v->base;
+    for (int k = 0; k < v->shape.rank; k++) *(v->stride[k] < 0 ? low : high) += v->stride[k] * (v->shape.dim[k] - 1);
+}
+
+typedef enum Later { SAME_ITERATION, NEXT_ITERATION, ANY_LATER } Later;
+
+/* Do two uses of one buffer touch different elements of it, the second one so much later: other slots of a stack? */
+static bool apart(const View *a, const View *b, const Loop *l, Later later)
+{
+    int64_t low, high, from, to, step = later == NEXT_ITERATION ? stride_over(b, l) * (l->reverse ? -1 : 1) : 0;
+    if (later == ANY_LATER || !move_alike(a, b)) return false;
+    reach_of(a, &low, &high);
+    reach_of(b, &from, &to);
+    return high < from + step || to + step < low;
+}
+
+/* What b must wait for if it runs after a, so much later. */
+static Wait clash(const Kernel *a, const Kernel *b, Later later)
+{
+    Uses x = uses_of(a), y = uses_of(b);
+    Wait wait = NO_WAIT;
+    for (int i = 0; i < x.all.n; i++)
+        for (int j = 0; j < y.all.n; j++) {
+            const View *v = &x.all.at[i].view, *w = &y.all.at[j].view;
+            if (!(x.all.at[i].writes || y.all.at[j].writes) || !overlap(v->buffer, w->buffer)) continue;
+            if (v->buffer == w->buffer && apart(v, w, a->persistent->loop, later)) continue;
+            bool sliced = by_slices(a, v->buffer) && by_slices(b, w->buffer);
+            if (!same_places(v->buffer, w->buffer) || !sliced) return OF_BLOCKS;
+            wait = OF_THREADS;
+        }
+    return wait;
+}
+
+/* The most that any kernel from `from` to `to` makes k wait for. */
+static Wait wait_for(Kernel *const *kernels, int from, int to, const Kernel *k, Later later)
+{
+    Wait most = NO_WAIT;
+    for (int i = from; i < to; i++) {
+        Wait w = clash(kernels[i], k, later);
+        if (w > most) most = w;
+    }
+    return most;
+}
+
+/* waits[i]: before kernel i; waits[n]: at the end of an iteration.  A kernel waits for those since the last meeting of
+ * blocks; what an iteration begins with, for those after the last one of the iteration before.  Where there is no
+ * meeting in an iteration, blocks may be any number of them apart. */
+static Wait *waits_of(const Kernel *repeat)
 {
     Kernel *const *k = repeat->body.at;
     int n = repeat->body.n, since = 0, first = n;
-    bool *meets = NEW_ARRAY(bool, n + 1);
+    Wait *waits = NEW_ARRAY(Wait, n + 1);
     for (int i = 0; i < n; i++) {
-        for (int j = since; j < i; j++) meets[i] |= clash(k[j], k[i]);
-        if (!meets[i]) continue;
+        waits[i] = wait_for(k, since, i, k[i], SAME_ITERATION);
+        if (waits[i] != OF_BLOCKS) continue;
         since = i;
         if (first == n) first = i;
     }
-    for (int i = since; i < n; i++)
-        for (int j = 0; j < first; j++) meets[n] |= clash(k[i], k[j]);
-    return meets;
+    for (int i = 0; i < first; i++) {
+        Wait w = wait_for(k, since, n, k[i], first == n ? ANY_LATER : NEXT_ITERATION);
+        if (w > waits[n]) waits[n] = w;
+    }
+    return waits;
 }
 
 /* ------------------------------------------------------------------ steps */
 
 typedef struct Steps {
-    Text lines;
-    Names blocks; /* how many each takes */
+    Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
+    Names blocks;        /* how many each step takes */
+    Names kept, names;   /* the products whose b is kept, by their types; what that is called */
     int depth;
 } Steps;
 
@@ -77,18 +168,18 @@ static void say_line(Steps *s, int depth, const char *text)
     say_within(&s->lines, format("%*s%s", (s->depth + depth) * 4, "", text), COLUMNS);
 }
 
-/* once: it says nothing of blocks.  alone: threads must be done with what they share before the next block. */
-static void say_step(Steps *s, const char *call, const char *blocks, bool once, bool alone)
+/* one: what runs of it at a time, NULL: it says nothing of blocks.  alone: threads must be done with what they share
+ * before the next. */
+static void say_step(Steps *s, const char *call, const char *one, const char *blocks, bool alone)
 {
-    say_line(
-        s, 0,
-        format(once ? "if (blockIdx.x == 0)%s%s" : "EACH_BLOCK(block, %s)%s", once ? "" : blocks, alone ? " {" : ""));
+    const char *open = alone ? " {" : "";
+    say_line(s, 0, one ? format("EACH_BLOCK(%s, %s)%s", one, blocks, open) : format("if (blockIdx.x == 0)%s", open));
     say_line(s, 1, call);
     if (alone) {
         say_line(s, 1, "__syncthreads();");
         say_line(s, 0, "}");
     }
-    note_blocks(s, once ? "1" : blocks);
+    note_blocks(s, one ? blocks : "1");
 }
 
 static const char *type_of_product(const Kernel *k)
@@ -117,30 +208,52 @@ static const char *passed_to(const Call *c, int part)
     return t.n ? t.at : "";
 }
 
+/* const float *lstm_matmul_kept = keep<Lstm_matmul>(grid, *p->lstm_weight_hh_l0); */
+static const char *kept_by(Steps *s, const Kernel *k, const char *type)
+{
+    if (k->gemm.nbatch || !stays(&k->gemm.b.view, k->persistent)) return "NULL";
+    const char *name = new_name(&s->names, format("%s_kept", identifier(k->name)));
+    say_wrapped(&s->keeping,
+                format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
+    push(&s->kept, type);
+    return name;
+}
+
+static void say_product(Steps *s, const Kernel *k)
+{
+    const char *type = type_of_product(k), *kept = kept_by(s, k, type);
+    say_step(s, step_product_call(k, type, kept), "slice", format("slices<%s>", type), false);
+}
+
 static void say_kernel(Steps *s, const Kernel *k)
 {
     if (k->kind == GEMM) {
-        const char *type = type_of_product(k);
-        say_step(s, step_product_call(k, type), format("slices<%s>", type), false, false);
+        say_product(s, k);
         return;
     }
     Call c = kernel_call(k);
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
         if (i) say_line(s, 0, "meet(grid);");
-        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), p->blocks, !has_word(p->body, c.f->block),
+        const char *one = has_word(p->body, c.f->block) ? c.f->block : NULL;
+        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks,
                  strstr(p->body, "__shared__"));
     }
 }
 
+static void say_wait(Steps *s, Wait wait)
+{
+    if (wait != NO_WAIT) say_line(s, 0, wait == OF_BLOCKS ? "meet(grid);" : "__syncthreads();");
+}
+
 static void say_steps(Steps *s, const Kernel *repeat)
 {
-    const bool *meets = meetings(repeat);
+    const Wait *waits = waits_of(repeat);
     for (int i = 0; i < repeat->body.n; i++) {
-        if (meets[i]) say_line(s, 0, "meet(grid);");
+        say_wait(s, waits[i]);
         say_kernel(s, repeat->body.at[i]);
     }
-    if (meets[repeat->body.n]) say_line(s, 0, "meet(grid);");
+    say_wait(s, waits[repeat->body.n]);
 }
 
 /* ------------------------------------------------------------------ the kernel */
@@ -193,16 +306,24 @@ static const char *joined(const Names *names)
     return t.at;
 }
 
+static const char *room_text(const Steps *s)
+{
+    Text t = {0};
+    for (int i = 0; i < s->kept.n; i++) say(&t, "%skept_bytes<%s>", i ? " + " : "", s->kept.at[i]);
+    return t.n ? t.at : "0";
+}
+
 static const char *kernel_and_launch(const Kernel *repeat, const char *name, const Steps *s, const Parameters *p)
 {
     Text t = {0};
-    say_wrapped(&t, format("PERSISTENT void %s(unsigned *arrived%s)\n{\n", name, p->declared.n ? p->declared.at : ""));
-    say(&t, "    Grid grid = {arrived, 0};\n    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
-    say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name,
-                           p->declared.n ? p->declared.at : ""));
+    const char *declared = p->declared.n ? p->declared.at : "", *passed = p->passed.n ? p->passed.at : "";
+    say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
+    if (s->keeping.n) say(&t, "%s    __syncthreads();\n", s->keeping.at);
+    say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
+    say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
-    say_wrapped(&t, format("    launch_persistent(%s, most_of(blocks), stream, (unsigned *)arrived%s);\n}\n\n", name,
-                           p->passed.n ? p->passed.at : ""));
+    say_wrapped(&t, format("    launch_persistent(%s, most_of(blocks), %s, stream, (unsigned *)arrived%s);\n}\n\n",
+                           name, room_text(s), passed));
     return t.at;
 }
 
@@ -230,11 +351,44 @@ static const char *name_of_loop(const Kernel *repeat, const Steps *s, const Para
 char *persistent_call(const Kernel *repeat)
 {
     Steps s = {.depth = 2};
+    const Program *p = program_in_scope();
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->home == WORK) push(&s.names, buffer_name(p->buffers.at[i]));
     Notes before = begin_notes();
     say_steps(&s, repeat);
     Notes own = end_notes(&before);
-    Parameters p = parameters(&own, repeat);
+    Parameters all = parameters(&own, repeat);
     note_place(repeat->barrier);
-    return format("launch_%s(stream, %s%s);", name_of_loop(repeat, &s, &p), buffer_name(repeat->barrier),
-                  p.passed.n ? p.passed.at : "");
+    return format("launch_%s(stream, %s%s);", name_of_loop(repeat, &s, &all), buffer_name(repeat->barrier),
+                  all.passed.n ? all.passed.at : "");
+}
+
+/* ------------------------------------------------------------------ maps by slices */
+
+static void one_element_a_thread(Rows *r) { one_element(r, ""); }
+
+static const char *name_of_row(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
+
+const char *map_of_slice(Rows *r)
+{
+    Writer *w = &r->f->w;
+    const Axis *c = &r->f->axis[r->inner];
+    int64_t period = r->k->persistent->period, wide = r->k->persistent->wide, own = c->extent / period * wide;
+    const char *i = new_name(&r->f->names, "i"), *row = row_count(r) > 1 ? name_of_row(r) : NULL;
+    const char *within = row && own > 1 ? format("%s %% %lld", i, (long long)own) : own > 1 ? i : "0";
+    Text at = {0};
+    say(&at, wide > 1 ? "slice * %lld" : "slice", (long long)wide);
+    if (c->extent > period) say(&at, " + %s / %lld * %s", within, (long long)wide, factor_text(period));
+    if (wide > 1 && own == wide) say(&at, " + %s", within);
+    else if (wide > 1) say(&at, " + %s %% %lld", i, (long long)wide);
+    const char *all = row ? format("%s * %lld", row_count_text(r), (long long)own) : format("%lld", (long long)own);
+    open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", i, i, all, i);
+    if (row) line(w, "const int %s = %s / %lld;", row, i, (long long)own);
+    line(w, "const int %s = %s;", c->name, at.at);
+    if (row) row_indices(r, row);
+    r->beside = 1;
+    r->sweep = one_element_a_thread;
+    one_row(r);
+    close_block(w);
+    return format("%s / %lld", extent_text(period, false), (long long)wide);
 }

@@ -162,18 +162,32 @@ void say_cuda_products(Text *t)
 
 static const char *number_class(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
 
+/* Do rows of a begin at even elements, one after another: can two of 16 bits be read as a word? */
+static bool rows_of_words(const struct Gemm *g)
+{
+    const View *a = &g->a.view;
+    bool all =
+        is_stored(g->a.node->dtype) && a->buffer->home == WORK && a->base % 2 == 0 && g->a_k == 1 && g->a_m % 2 == 0;
+    for (int i = 0; i < a->nover; i++) all &= a->over[i].stride % 2 == 0;
+    for (int i = 0; i < g->nbatch; i++) all &= g->a_batch[i] % 2 == 0;
+    return all;
+}
+
 char *step_product_type(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
-    return format(" : Step_product<%s, %s> { static constexpr Lathe_gemm shape = %s; };",
-                  number_class(g->a.node->dtype), number_class(g->c.node->dtype), shape_text_of(g));
+    const Kernel *loop = k->persistent;
+    const char *slices = k->sliced ? format(", %s, %lld", extent_text(loop->period, false), (long long)loop->wide) : "";
+    return format(" : Step_product<%s, %s%s> {\n    static constexpr Lathe_gemm shape = %s;\n%s};",
+                  number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g),
+                  rows_of_words(g) ? "    static constexpr bool words = true;\n" : "");
 }
 
-/* step_product<Lstm_matmul>(block, lstm_dot[t], lstm_mul[t], p->lstm_weight_hh_l0, false); */
-char *step_product_call(const Kernel *k, const char *type)
+/* step_product<Lstm_matmul>(slice, kept, lstm_dot[t], lstm_mul[t], p->lstm_weight_hh_l0, false); */
+char *step_product_call(const Kernel *k, const char *type, const char *kept)
 {
     const struct Gemm *g = &k->gemm;
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     const char *row = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
-    return format("step_product<%s>(block, %s, %s, %s, %s%s);", type, c, a, b, adds(g), row);
+    return format("step_product<%s>(slice, %s, %s, %s, %s, %s%s);", type, kept, c, a, b, adds(g), row);
 }

@@ -257,6 +257,7 @@ static Kernel *own_copy(const Kernel *k)
 static bool may_flatten(const Kernel *k, int64_t inner)
 {
     if (inner >= options.target->narrow || k->block || k->phases.n != 1 || k->share == SOME_ROWS) return false;
+    if (k->sliced && options.target->persists) return false;
     const Phase *p = &k->phases.at[0];
     if (p->row.n || p->sums.n || p->columns.n || p->row_stores.n) return false;
     for (int i = 0; i < k->loads.n; i++)

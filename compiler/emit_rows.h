@@ -59,6 +59,9 @@ const char *start_of(const Node *n);             /* the first running value of a
 const char *end_of(const Node *n);               /* "sum" or "max": the word of its last step */
 
 
+/* emit_persistent.c: for CUDA: the elements of a slice of the columns, in a loop that is one launch; how many slices */
+const char *map_of_slice(Rows *r);
+
 /* emit_across.c: for C: rows side by side */
 bool sums_go_across(const Rows *r); /* do neighbours in memory belong to neighbouring rows? */
 void rows_across(Rows *r, bool parallel);

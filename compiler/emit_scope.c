@@ -57,8 +57,10 @@ static void name_loops(const Kernel *const *kernels, int n, const Names *outer)
 
 void take_entry_names(Names *taken)
 {
-    static const char *const own[] = {"p",    "d",  "in",           "out",           "s",       "work",  "c",   "tall",
-                                      "from", "to", "forward_part", "backward_part", "arrived", "block", "grid"};
+    static const char *const own[] = {
+        "p",     "d",    "in",           "out",           "s",          "work",    "c",           "tall",
+        "from",  "to",   "forward_part", "backward_part", "arrived",    "block",   "blocks",      "grid",
+        "slice", "keep", "meet",         "slices",        "kept_bytes", "most_of", "step_product"};
     for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);
 }
 

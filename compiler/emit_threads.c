@@ -106,6 +106,8 @@ static void open_beside(Rows *r, const char *from)
 
 /* ------------------------------------------------------------------ maps */
 
+static const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
+
 static bool is_map(const Kernel *k)
 {
     const Phase *p = &k->phases.at[0];
@@ -154,6 +156,7 @@ static void four_a_thread(Rows *r)
 
 static const char *map(Rows *r)
 {
+    if (r->k->sliced) return map_of_slice(r);
     const Axis *c = &r->f->axis[r->inner];
     r->beside = most_beside(r, 1);
     say_aligned(r);
@@ -262,8 +265,6 @@ static void make_team(Rows *r, int team)
     r->four = r->beside > 1 ? new_name(&r->f->names, format("%s%d", c->name, r->beside)) : c->name;
     place_kept(r);
 }
-
-static const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
 
 static const char *row_by_row(Rows *r)
 {
@@ -491,16 +492,21 @@ static void threads(Rows *r)
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
 static const char *const words[] = {
-    "lane",      "stream",     "threadIdx", "blockIdx",   "blockDim", "gridDim",  "launch",    "max",
-    "min",       "norm",       "rsqrt",     "exp10",      "clock",    "assert",   "sinpi",     "cospi",
-    "normcdf",   "rnorm",      "THREADS",   "WARP",       "WARPS",    "UNROLL",   "ALIGNED",   "KERNEL",
-    "DEVICE",    "CEIL_DIV",   "alignas",   "alignof",    "and",      "asm",      "bitand",    "bitor",
-    "catch",     "class",      "compl",     "constexpr",  "decltype", "delete",   "explicit",  "export",
-    "friend",    "mutable",    "namespace", "new",        "noexcept", "not",      "nullptr",   "operator",
-    "or",        "private",    "protected", "public",     "template", "this",     "Any",       "TABLE",
-    "on_device", "LAP",        "number",    "least",      "most",     "begin_of", "head_of",   "kept",
-    "block_any", "block_list", "tiles_of",  "samples_of", "block",    "grid",     "cuda_lap",  "throw",
-    "try",       "typeid",     "typename",  "using",      "virtual",  "xor",      "attention", "attention_back",
+    "lane",       "stream",     "threadIdx", "blockIdx", "blockDim",     "gridDim",
+    "launch",     "max",        "min",       "norm",     "rsqrt",        "exp10",
+    "clock",      "assert",     "sinpi",     "cospi",    "normcdf",      "rnorm",
+    "THREADS",    "WARP",       "WARPS",     "UNROLL",   "ALIGNED",      "KERNEL",
+    "DEVICE",     "CEIL_DIV",   "alignas",   "alignof",  "and",          "asm",
+    "bitand",     "bitor",      "catch",     "class",    "compl",        "constexpr",
+    "decltype",   "delete",     "explicit",  "export",   "friend",       "mutable",
+    "namespace",  "new",        "noexcept",  "not",      "nullptr",      "operator",
+    "or",         "private",    "protected", "public",   "template",     "this",
+    "Any",        "TABLE",      "on_device", "LAP",      "number",       "least",
+    "most",       "begin_of",   "head_of",   "kept",     "block_any",    "block_list",
+    "tiles_of",   "samples_of", "block",     "grid",     "slice",        "slices",
+    "keep",       "kept_bytes", "meet",      "most_of",  "step_product", "column_of",
+    "PERSISTENT", "EACH_BLOCK", "cuda_lap",  "throw",    "try",          "typeid",
+    "typename",   "using",      "virtual",   "xor",      "attention",    "attention_back",
     NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */

@@ -296,6 +296,8 @@ typedef struct Kernel {
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
     struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
+    int64_t period, wide;           /* such a REPEAT: slices of `wide` of every `period` columns, each a block's; 0: none */
+    bool sliced;                    /* a kernel in it: it runs by these */
     Share share;
 } Kernel;
 
@@ -578,6 +580,8 @@ void pass_panels(Program *p, const Desc *d);                /* groups kernels ov
 bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
 typedef struct Panel_choice { const char *name; bool taken; } Panel_choice;
 extern VEC(Panel_choice) panel_choices;                     /* groups met so far; compile.c decides which are made */
+bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does it show the same in all iterations */
+bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
 void pass_persist(Program *p, const Desc *d);               /* makes one launch of a loop of small kernels */
 void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
 void pass_schedule(Program *p, const Desc *d);

@@ -23,7 +23,7 @@ static bool moves_with(const View *v, const Loop *l)
     return false;
 }
 
-static bool stays(const View *v, const Kernel *repeat)
+bool stays(const View *v, const Kernel *repeat)
 {
     Touches t = {0};
     if (moves_with(v, repeat->loop) || v->buffer->level == repeat->loop) return false;

@@ -7,7 +7,9 @@
  *
  * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs
  * outside lasts for the whole loop, since the next iteration may want it again; what PANELS touch lasts for all of
- * them, since some threads are ahead of others.  Needs: kernels.  Leaves: step, first, last, begin, end. */
+ * them, since some threads are ahead of others; so does what the body of a loop in one launch touches, whose blocks
+ * would have to meet before one value lies where another ended.  Needs: kernels.  Leaves: step, first, last, begin,
+ * end. */
 #include "lathe.h"
 
 /* ------------------------------------------------------------------ order */
@@ -67,7 +69,7 @@ static void order(Kernel **kernels, int n, const Loop *level)
 
 typedef struct Span {
     Loop *level;
-    bool panels;
+    bool panels, together; /* together: of a loop in one launch */
     int first, last;
     struct Span *out;
 } Span; /* a level's steps, or those of PANELS in it; out: the level around */
@@ -93,7 +95,7 @@ static void touch(Buffer *b, int step, const Span *at)
     for (bool outside = true; at; at = at->out) {
         if (!at->panels && at->level == b->level) outside = false;
         if (!at->panels && outside) begin = at->first, end = at->last;
-        if (at->panels || outside) first = at->first, last = at->last;
+        if (at->panels || at->together || outside) first = at->first, last = at->last;
     }
     extend(&b->first, &b->last, first, last);
     extend(&b->begin, &b->end, begin, end);
@@ -114,8 +116,8 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
         touch_kernel(kernels[i], at);
         if (!kernels[i]->body.n) continue;
         if (kernels[i]->barrier) touch(kernels[i]->barrier, last_step(kernels[i]), at);
-        Span inside = {kernels[i]->loop, kernels[i]->kind == PANELS, kernels[i]->step, last_step(kernels[i]),
-                       (Span *)at};
+        Span inside = {kernels[i]->loop, kernels[i]->kind == PANELS, kernels[i]->barrier != NULL,
+                       kernels[i]->step, last_step(kernels[i]),      (Span *)at};
         lifetimes((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, &inside);
     }
 }
@@ -125,6 +127,6 @@ void pass_schedule(Program *p, const Desc *d)
     (void)d;
     if (p->kernels.n) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number(p->kernels.at, p->kernels.n, 0);
-    Span top = {NULL, false, 0, p->steps - 1, NULL};
+    Span top = {NULL, false, false, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);
 }

@@ -1,15 +1,17 @@
 /* cuda_persistent.cuh: loops that run in one launch: blocks that are all there at once and walk through the steps of each
  * iteration together, the barrier at which they wait for each other, and the products of a step.
  *
- *     PERSISTENT void lstm_time(unsigned *arrived, …)
+ *     PERSISTENT void lstm_time(Grid grid, …)
  *     {
- *         Grid grid = {arrived, 0};
+ *         const float *kept = keep<Lstm_matmul>(grid, p->lstm_weight_hh_l0);
+ *         __syncthreads();
  *         for (int t = 0; t < SEQ; t++) {
- *             EACH_BLOCK(block, slices<Lstm_matmul>)
- *                 step_product<Lstm_matmul>(block, …);
+ *             EACH_BLOCK(slice, HIDDEN / 2)
+ *                 step_product<Lstm_matmul>(slice, kept, …);
+ *             __syncthreads();
+ *             EACH_BLOCK(slice, HIDDEN / 2)
+ *                 lstm_tanh(slice, …);
  *             meet(grid);
- *             EACH_BLOCK(block, CEIL_DIV(BATCH * HIDDEN, THREADS))
- *                 lstm_tanh(block, …);
  *             …
  *
  * A step's blocks are taken by those that there are, however many: the bits do not depend on that.  What one block has
@@ -40,6 +42,7 @@ DEVICE unsigned load_acquire(const unsigned *at)
 
 struct Grid {
     unsigned *arrived, due;
+    int room, used; /* bytes of shared memory for what is kept in it */
 };
 
 /* The barriers before and after make one thread's release and acquire those of its block. */
@@ -68,35 +71,50 @@ template <int n> static inline int most_of(const int (&blocks)[n])
     return most;
 }
 
+/* room: bytes that the kernel would keep in shared memory; it keeps what there is room for. */
 template <class... Parameters, class... Arguments>
-static inline void launch_persistent(void (*kernel)(unsigned *, Parameters...), int blocks, cudaStream_t stream,
+static inline void launch_persistent(void (*kernel)(Grid, Parameters...), int blocks, int room, cudaStream_t stream,
                                      unsigned *arrived, Arguments... arguments)
 {
-    int device = 0, processors = 1;
+    int device = 0, processors = 1, most = 0, each = 0;
     (void)cudaGetDevice(&device);
     (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    (void)cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    room = room < most ? room : most;
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+    for (; room > 0 && !each; room -= each ? 0 : 1024) /* beside what the kernel has of its own */
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS, (size_t)room);
+    room = room > 0 ? room : 0;
     cudaLaunchAttribute together = {};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks < processors ? blocks : processors);
     config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = (size_t)room;
     config.stream = stream;
     config.attrs = &together;
     config.numAttrs = 1;
     (void)cudaMemsetAsync(arrived, 0, sizeof *arrived, stream);
-    (void)cudaLaunchKernelEx(&config, kernel, arrived, arguments...);
+    (void)cudaLaunchKernelEx(&config, kernel, Grid{arrived, 0, room, 0}, arguments...);
 }
 
 /* ---- products: c (+)= a · b (+ a row), by slices of c's columns, a block each
  *
- *     struct Lstm_matmul : Step_product<float, float> { static constexpr Lathe_gemm shape = {…}; };
+ *     struct Lstm_matmul : Step_product<float, float, HIDDEN, 2> { static constexpr Lathe_gemm shape = {…}; };
  *
- * A team of lanes makes a few elements: lane l takes k = l, l + LANES, …, and the lanes' sums end in a fixed tree. */
+ * Slice i of every PERIOD columns has the WIDE from i · WIDE on, so that what follows may find all that it needs of a
+ * few columns in its own block (PERIOD 0: N).  A team of lanes makes a few elements: lane l takes k = l, l + LANES, …,
+ * and the lanes' sums end in a fixed tree.  Of 16 bits, where rows of a are whole words (`words`: the compiler says so)
+ * and K is a multiple of 16, a warp makes a tile on tensor cores; several share a tile's K if there are more than tiles. */
 
-template <class I, class O> struct Step_product {
+constexpr int SLICE = 8; /* columns where nobody says how many: 32 bytes of fp32 */
+
+template <class I, class O, int PERIOD = 0, int WIDE = SLICE> struct Step_product {
     typedef I In;
     typedef O Out;
+    static constexpr int period = PERIOD, wide = WIDE;
+    static constexpr bool words = false;
 };
 
 template <class T> struct Sum_of {
@@ -106,65 +124,210 @@ template <> struct Sum_of<double> {
     typedef double type;
 };
 
-constexpr int SLICE = 8; /* columns: 32 bytes of fp32 */
-
-template <class G> constexpr int slices_of_one = (int)CEIL_DIV(G::shape.N, SLICE);
-
-template <class G> constexpr int batches_of(void)
+constexpr int batches_of(const Lathe_gemm &s)
 {
     int n = 1;
-    for (int i = 0; i < G::shape.nbatch; i++) n *= (int)G::shape.batch[i];
+    for (int i = 0; i < s.nbatch; i++) n *= (int)s.batch[i];
     return n;
 }
-template <class G> constexpr int slices = batches_of<G>() * slices_of_one<G>; /* how many blocks it has */
+
+/* The fewest from 8 to 32 with which all threads have something to do. */
+constexpr int lanes_for(int tiles)
+{
+    int lanes = 8;
+    while (lanes < WARP && tiles * lanes * 2 <= THREADS) lanes *= 2;
+    return lanes;
+}
+
+constexpr int parts_for(int tiles, int steps)
+{
+    int parts = 1;
+    while (parts < WARPS && tiles * parts * 2 <= WARPS && parts * 2 <= steps) parts *= 2;
+    return parts;
+}
+
+template <class G> struct Slices {
+    static constexpr int period = G::period ? G::period : (int)G::shape.N;
+    static constexpr int of_one = CEIL_DIV(period, G::wide), count = batches_of(G::shape) * of_one;
+    static constexpr int columns = (int)G::shape.N / period * G::wide, K = (int)G::shape.K;
+    /* elements that a team makes at once; lanes of a team; tiles of a slice */
+    static constexpr int rows = G::shape.M == 1 ? 1 : 2, beside = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
+    static constexpr int across = columns / beside, tiles = CEIL_DIV((int)G::shape.M, rows) * across;
+    static constexpr int lanes = lanes_for(tiles);
+    /* the same on tensor cores: tiles of 16 x 8, and how many warps share one */
+    static constexpr bool tensor = G::words && sizeof(typename G::In) == 2 && K % 16 == 0;
+    static constexpr int tiles_across = CEIL_DIV(columns, 8), tensor_tiles = CEIL_DIV((int)G::shape.M, 16) * tiles_across;
+    static constexpr int parts = parts_for(tensor_tiles, K / 16);
+    /* a column of b as it is kept: behind it 16 bytes, by which the next one lies in other banks */
+    static constexpr int kept_column = K + 16 / (int)sizeof(typename G::In);
+    static constexpr int kept_bytes = CEIL_DIV(columns * kept_column * (int)sizeof(typename G::In), 16) * 16;
+};
+template <class G> constexpr int slices = Slices<G>::count; /* how many blocks it has */
+template <class G> constexpr int kept_bytes = Slices<G>::kept_bytes;
+
+/* Column j of a slice, in c; N or more: there is none. */
+template <class G> DEVICE int column_of(int slice, int j)
+{
+    const int within = slice * G::wide + j % G::wide;
+    return within < Slices<G>::period ? j / G::wide * Slices<G>::period + within : (int)G::shape.N;
+}
+
+/* b of the slice that this block begins with, in shared memory; NULL: there is no room for it.  A barrier must follow. */
+template <class G> DEVICE const typename G::In *keep(Grid &grid, const void *b_at)
+{
+    typedef typename G::In In;
+    typedef Slices<G> S;
+    DYNAMIC_SHARED(char, kept);
+    if (grid.used + S::kept_bytes > grid.room) return NULL;
+    const In *b = (const In *)b_at;
+    In *to = (In *)(kept + grid.used);
+    grid.used += S::kept_bytes;
+    for (int i = threadIdx.x; i < S::columns * S::K; i += THREADS) {
+        const int j = i / S::K, k = i % S::K, n = column_of<G>(blockIdx.x, j);
+        if (n < G::shape.N) to[j * S::kept_column + k] = b[k * G::shape.b_k + n * G::shape.b_n];
+    }
+    return to;
+}
 
 DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
-template <class G> DEVICE void step_product(int slice, void *c_at, const void *a_at, const void *b_at, bool add,
-                                            const void *row_at = NULL)
+template <int K, int LANES, int64_t A_K, int64_t B_K, class In, class Sum, int ROWS, int COLUMNS>
+DEVICE void add_products(Sum (&sum)[ROWS][COLUMNS], const In *const (&a)[ROWS], const In *const (&b)[COLUMNS])
 {
-    typedef typename G::In In;
-    typedef typename G::Out Out;
-    typedef typename Sum_of<In>::type Sum;
+    for (int k = threadIdx.x % LANES; k < K; k += LANES) {
+        Sum left[ROWS], right[COLUMNS];
+        UNROLL for (int i = 0; i < ROWS; i++) left[i] = (Sum)a[i][k * A_K];
+        UNROLL for (int j = 0; j < COLUMNS; j++) right[j] = (Sum)b[j][k * B_K];
+        UNROLL for (int i = 0; i < ROWS; i++)
+            UNROLL for (int j = 0; j < COLUMNS; j++) sum[i][j] = multiply_add(left[i], right[j], sum[i][j]);
+    }
+}
+
+/* The matrices of a product, one of a batch; kept: of b, this slice's columns, or NULL. */
+template <class G> struct Operands_of {
+    typename G::Out *c;
+    const typename G::In *a, *b, *kept;
+    const typename G::Out *row;
+    bool add;
+};
+
+template <class G> DEVICE void store_sum(const Operands_of<G> &o, int m, int n, typename Sum_of<typename G::In>::type x)
+{
+    typedef typename Sum_of<typename G::In>::type Sum;
+    typename G::Out *to = &o.c[m * G::shape.c_m + n * G::shape.c_n];
+    if (o.row) x += (Sum)o.row[n];
+    *to = typename G::Out(o.add ? (Sum)*to + x : x);
+}
+
+/* By teams of lanes. */
+template <class G> DEVICE void slice_by_teams(int slice, const Operands_of<G> &o)
+{
+    typedef typename Sum_of<typename G::In>::type Sum;
+    typedef Slices<G> S;
     constexpr Lathe_gemm s = G::shape;
-    constexpr int M = (int)s.M, N = (int)s.N, K = (int)s.K;
-    constexpr bool low = M <= 4; /* a few rows: longer teams, or most threads would have nothing to do */
-    constexpr int ROWS = low ? 1 : 2, COLUMNS = low ? 1 : 4, LANES = low ? WARP : 8;
-    constexpr int TEAMS = THREADS / LANES, BESIDE = SLICE / COLUMNS, TILES = CEIL_DIV(M, ROWS) * BESIDE;
-    const In *a = (const In *)a_at, *b = (const In *)b_at;
-    Out *c = (Out *)c_at;
-    const Out *row = (const Out *)row_at;
-    const int lane = threadIdx.x % LANES, team = threadIdx.x / LANES;
-    const int first = slice % slices_of_one<G> * SLICE;
-    int batch = slice / slices_of_one<G>;
+    constexpr int M = (int)s.M, N = (int)s.N, TEAMS = THREADS / S::lanes;
+    const int lane = threadIdx.x % S::lanes, team = threadIdx.x / S::lanes;
+    for (int from = 0; from < S::tiles; from += TEAMS) {
+        const int m = (from + team) / S::across * S::rows, beside = (from + team) % S::across * S::beside;
+        Sum sum[S::rows][S::beside] = {};
+        const typename G::In *left[S::rows], *right[S::beside];
+        int n[S::beside]; /* of what is outside of c the last is made again, and not stored */
+        UNROLL for (int i = 0; i < S::rows; i++) left[i] = o.a + (m + i < M ? m + i : M - 1) * s.a_m;
+        UNROLL for (int j = 0; j < S::beside; j++) n[j] = column_of<G>(slice, beside + j);
+        if (o.kept) {
+            UNROLL for (int j = 0; j < S::beside; j++) right[j] = o.kept + (n[j] < N ? beside + j : 0) * S::kept_column;
+            add_products<S::K, S::lanes, s.a_k, 1>(sum, left, right);
+        } else {
+            UNROLL for (int j = 0; j < S::beside; j++) right[j] = o.b + (n[j] < N ? n[j] : N - 1) * s.b_n;
+            add_products<S::K, S::lanes, s.a_k, s.b_k>(sum, left, right);
+        }
+        UNROLL for (int i = 0; i < S::rows; i++)
+            UNROLL for (int j = 0; j < S::beside; j++) {
+                Sum x = sum[i][j];
+                UNROLL for (int apart = S::lanes / 2; apart > 0; apart /= 2) x += __shfl_xor_sync(ALL_LANES, x, apart);
+                if (lane == i * S::beside + j && m + i < M && n[j] < N) store_sum<G>(o, m + i, n[j], x);
+            }
+    }
+}
+
+template <class T> DEVICE uint32_t word_of(const T *low, const T *high)
+{
+    return (uint32_t)high->bits << 16 | low->bits;
+}
+
+/* d[16][8] += a · b over every parts-th 16 of K, from number `part` on; a's two rows and b's column are this lane's. */
+template <class G, int64_t B_K>
+DEVICE void add_tiles(float *d, const typename G::In *upper, const typename G::In *lower, const typename G::In *column, int part)
+{
+    const int q2 = threadIdx.x % 4 * 2;
+    for (int k = part * 16 + q2; k < Slices<G>::K; k += Slices<G>::parts * 16) {
+        const uint32_t a[4] = {*(const uint32_t *)(upper + k), *(const uint32_t *)(lower + k),
+                               *(const uint32_t *)(upper + k + 8), *(const uint32_t *)(lower + k + 8)};
+        const typename G::In *b = column + k * B_K;
+        const uint32_t words[2] = {word_of(b, b + B_K), word_of(b + 8 * B_K, b + 9 * B_K)};
+        mma<typename G::In>(d, a, words);
+    }
+}
+
+/* In no template: the simulator finds shared arrays by where the compiler puts them. */
+typedef float Tile[4][WARP];
+DEVICE Tile *tiles_of_warps(void)
+{
+    __shared__ Tile of_warp[WARPS];
+    return of_warp;
+}
+
+/* By warps, on tensor cores; those that share a tile add up in shared memory, in order. */
+template <class G> DEVICE void slice_by_warps(int slice, const Operands_of<G> &o)
+{
+    typedef Slices<G> S;
+    constexpr Lathe_gemm s = G::shape;
+    constexpr int M = (int)s.M, N = (int)s.N;
+    Tile *const others = tiles_of_warps();
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, part = warp % S::parts;
+    for (int from = 0; from < S::tensor_tiles; from += WARPS / S::parts) {
+        const int tile = from + warp / S::parts;
+        const int m = tile / S::tiles_across * 16 + lane / 4, beside = tile % S::tiles_across * 8;
+        float d[4] = {0, 0, 0, 0};
+        if (tile < S::tensor_tiles) {
+            const int j = beside + lane / 4, n = j < S::columns ? column_of<G>(slice, j) : N;
+            const typename G::In *upper = o.a + (m < M ? m : M - 1) * s.a_m, *lower = o.a + (m + 8 < M ? m + 8 : M - 1) * s.a_m;
+            if (o.kept) add_tiles<G, 1>(d, upper, lower, o.kept + (n < N ? j : 0) * S::kept_column, part);
+            else add_tiles<G, s.b_k>(d, upper, lower, o.b + (n < N ? n : N - 1) * s.b_n, part);
+        }
+        if (S::parts > 1) {
+            UNROLL for (int r = 0; r < 4; r++) others[warp][r][lane] = d[r];
+            __syncthreads();
+            for (int w = warp + 1; part == 0 && w < warp + S::parts; w++)
+                UNROLL for (int r = 0; r < 4; r++) d[r] += others[w][r][lane];
+            __syncthreads();
+        }
+        UNROLL for (int r = 0; r < 4; r++) {
+            const int row = m + r / 2 * 8, j = beside + lane % 4 * 2 + r % 2, n = j < S::columns ? column_of<G>(slice, j) : N;
+            if (part == 0 && tile < S::tensor_tiles && row < M && n < N) store_sum<G>(o, row, n, d[r]);
+        }
+    }
+}
+
+/* kept: what keep() gave, of b; or NULL.  row: added to all rows of c; or NULL. */
+template <class G> DEVICE void step_product(int slice, const typename G::In *kept, void *c_at, const void *a_at,
+                                            const void *b_at, bool add, const void *row_at = NULL)
+{
+    typedef Slices<G> S;
+    constexpr Lathe_gemm s = G::shape;
+    Operands_of<G> o = {(typename G::Out *)c_at, (const typename G::In *)a_at, (const typename G::In *)b_at,
+                        slice == (int)blockIdx.x ? kept : NULL, (const typename G::Out *)row_at, add};
+    int batch = slice / S::of_one;
     UNROLL for (int i = s.nbatch - 1; i >= 0; i--) {
         const int at = batch % (int)s.batch[i];
         batch /= (int)s.batch[i];
-        a += at * s.a_batch[i];
-        b += at * s.b_batch[i];
-        c += at * s.c_batch[i];
+        o.a += at * s.a_batch[i];
+        o.b += at * s.b_batch[i];
+        o.c += at * s.c_batch[i];
     }
-    for (int from = 0; from < TILES; from += TEAMS) {
-        const int m = (from + team) / BESIDE * ROWS, n = first + (from + team) % BESIDE * COLUMNS;
-        Sum sum[ROWS][COLUMNS] = {};
-        for (int k = lane; k < K; k += LANES) {
-            Sum left[ROWS], right[COLUMNS];
-            UNROLL for (int i = 0; i < ROWS; i++) left[i] = (Sum)a[(m + i < M ? m + i : M - 1) * s.a_m + k * s.a_k];
-            UNROLL for (int j = 0; j < COLUMNS; j++) right[j] = (Sum)b[k * s.b_k + (n + j < N ? n + j : N - 1) * s.b_n];
-            UNROLL for (int i = 0; i < ROWS; i++)
-                UNROLL for (int j = 0; j < COLUMNS; j++) sum[i][j] = multiply_add(left[i], right[j], sum[i][j]);
-        }
-        UNROLL for (int i = 0; i < ROWS; i++)
-            UNROLL for (int j = 0; j < COLUMNS; j++) {
-                Sum x = sum[i][j];
-                UNROLL for (int apart = LANES / 2; apart > 0; apart /= 2) x += __shfl_xor_sync(ALL_LANES, x, apart);
-                if (lane != i * COLUMNS + j || m + i >= M || n + j >= N) continue;
-                Out *to = &c[(m + i) * s.c_m + (n + j) * s.c_n];
-                if (row) x += (Sum)row[n + j];
-                *to = Out(add ? (Sum)*to + x : x);
-            }
-    }
+    if constexpr (S::tensor) slice_by_warps<G>(slice % S::of_one, o);
+    else slice_by_teams<G>(slice % S::of_one, o);
 }
 
 #endif

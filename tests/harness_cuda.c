@@ -29,7 +29,7 @@ static Device device_of(const char *folder)
         void *to;
     } all[] = {{"launch_number", &d.launch}, {"cudaMalloc", &d.malloc}, {"cudaFree", &d.free},
                {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},   {"sim_report", &d.report},
-               {"start_module", &d.start}};
+               {"start_module", &d.start},   {"sim_processors", &d.processors}};
     for (int i = 0; i < COUNT_OF(all); i++) {
         void *found = dlsym(d.library, all[i].name);
         must(found);

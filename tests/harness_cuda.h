@@ -15,6 +15,7 @@ typedef struct Device {
     int (*free)(void *at);
     int (*copy)(void *to, const void *from, size_t bytes, int kind);
     void (*order)(int order, unsigned seed);
+    void (*processors)(int n); /* that it says it has: the most blocks of a loop in one launch */
     const char *(*report)(void);
     const char *(*start)(void); /* for products; what of them failed so far, or NULL */
 } Device;
@@ -50,6 +51,10 @@ void compare_sides(const Both *b, const char *what, double bound, Rng *r);
  * three tokens. */
 void compare_entries(const Device *d, Live *cpu, const char *what, int steps, double bound, double gradients, Rng *r);
 const char *first_complaint(const Both *b, const Device *d, Rng *r); /* of the simulator; "nothing" */
+
+/* One call of an entry there, with parameters and inputs drawn by the seed: a hash of its outputs, states and gradients.
+ * said: what the simulator complained of, "" if nothing. */
+uint64_t entry_bits(const Device *d, Live *cpu, const char *entry, uint64_t seed, const char **said);
 
 typedef struct Differences { /* the largest met: of outputs and states while training, and of other entries; of gradients */
     double training, other, gradient;

@@ -318,3 +318,33 @@ void compare_entries(const Device *d, Live *c, const char *what, int steps, doub
     free_adam(&there);
     release(&t);
 }
+
+static uint64_t bits_there(const There *t, const char *at, int64_t bytes, uint64_t hash)
+{
+    char *copy = alloc((size_t)bytes + 1);
+    t->device->copy(copy, at, (size_t)bytes, FROM_DEVICE);
+    return hash_bytes(copy, (size_t)bytes, hash);
+}
+
+uint64_t entry_bits(const Device *d, Live *c, const char *entry, uint64_t seed, const char **said)
+{
+    There t = there_of(d);
+    int number = 0;
+    while (!same(c->model->entry[number].name, entry)) must(++number < c->model->entries);
+    Pairing p = {c, &t, entry, number, entry_there(&t, entry), 0, 0};
+    const struct There_room *r = &t.room[p.entry_there];
+    Rng rng = rng_of(seed);
+    fill_loud(c, &rng);
+    t.device->copy(t.params, c->params, (size_t)flat_bytes(t.model), TO_DEVICE);
+    give_inputs(&p, 0, &rng);
+    t.model->entry[p.entry_there].run(&(Lathe_call){t.params, t.grads, r->in, r->out, t.state, r->work, NULL});
+    *said = copy_string(d->report());
+    double *grads = calloc((size_t)t.model->flat_elements, sizeof *grads);
+    take_gradients(&t, grads);
+    uint64_t hash = hash_bytes(grads, (size_t)t.model->flat_elements * sizeof *grads, 1);
+    hash = bits_there(&t, r->out, t.model->entry[p.entry_there].out_bytes, hash);
+    hash = bits_there(&t, t.state, t.model->state_bytes, hash);
+    free(grads);
+    release(&t);
+    return hash;
+}

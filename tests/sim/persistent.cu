@@ -58,23 +58,21 @@ DEVICE void one_round(int *x, int round)
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < N; i += gridDim.x * THREADS) to[i] = from[(i + FAR) % N] + 1;
 }
 
-PERSISTENT void rounds(unsigned *arrived, int *x)
+PERSISTENT void rounds(Grid grid, int *x)
 {
-    Grid grid = {arrived, 0};
     for (int round = 0; round < TURNS; round++) {
         one_round(x, round);
         meet(grid);
     }
 }
 
-PERSISTENT void no_meeting(unsigned *, int *x)
+PERSISTENT void no_meeting(Grid, int *x)
 {
     for (int round = 0; round < TURNS; round++) one_round(x, round);
 }
 
-PERSISTENT void every_other(unsigned *arrived, int *x)
+PERSISTENT void every_other(Grid grid, int *x)
 {
-    Grid grid = {arrived, 0};
     for (int round = 0; round < TURNS; round++) {
         one_round(x, round);
         if (round % 2) meet(grid);
@@ -97,9 +95,8 @@ template <Left_out what> DEVICE void meet_badly(Grid &grid)
     if (what != BARRIER_AFTER) __syncthreads();
 }
 
-template <Left_out what> PERSISTENT void bad_rounds(unsigned *arrived, int *x)
+template <Left_out what> PERSISTENT void bad_rounds(Grid grid, int *x)
 {
-    Grid grid = {arrived, 0};
     for (int round = 0; round < TURNS; round++) {
         if (what == A_BLOCK && blockIdx.x == 1 && round == 2) return;
         one_round(x, round);
@@ -108,10 +105,9 @@ template <Left_out what> PERSISTENT void bad_rounds(unsigned *arrived, int *x)
 }
 
 /* Memory of the block's own, from meeting to meeting. */
-PERSISTENT void own_memory(unsigned *arrived, int *x)
+PERSISTENT void own_memory(Grid grid, int *x)
 {
     __shared__ int own[THREADS];
-    Grid grid = {arrived, 0};
     own[threadIdx.x] = blockIdx.x;
     meet(grid);
     x[blockIdx.x * THREADS + threadIdx.x] = own[THREADS - 1 - threadIdx.x];
@@ -139,11 +135,11 @@ static void test_meetings(void)
         set_processors(processors);
         x = start();
         cudaMemcpy(at, x.data(), x.size() * sizeof(int), cudaMemcpyHostToDevice);
-        launch_persistent(rounds, BLOCKS, NULL, (unsigned *)arrived, at);
+        launch_persistent(rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
         fetch(&x, at);
         expect(right(x), "rounds between meetings", sim_report());
     }
-    launch_persistent(own_memory, BLOCKS, NULL, (unsigned *)arrived, at);
+    launch_persistent(own_memory, BLOCKS, 0, NULL, (unsigned *)arrived, at);
     fetch(&x, at);
     bool own = true;
     for (int i = 0; i < N; i++) own &= x[i] == i / THREADS;
@@ -163,7 +159,7 @@ static void test_graph(void)
     cudaGraphExec_t exec;
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    launch_persistent(rounds, BLOCKS, stream, (unsigned *)arrived, at);
+    launch_persistent(rounds, BLOCKS, 0, stream, (unsigned *)arrived, at);
     expect(cudaStreamEndCapture(stream, &graph) == cudaSuccess, "a cooperative launch is captured", sim_report());
     expect(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess, "its graph");
     for (int again = 0; again < 2; again++) {
@@ -185,24 +181,24 @@ static void test_mistakes(void)
 {
     int *at = device(start());
     unsigned *arrived = (unsigned *)device(std::vector<int>(1, 0));
-    launch_persistent(no_meeting, BLOCKS, NULL, arrived, at);
+    launch_persistent(no_meeting, BLOCKS, 0, NULL, arrived, at);
     expect_fault("no meeting", "another block");
-    launch_persistent(every_other, BLOCKS, NULL, arrived, at);
+    launch_persistent(every_other, BLOCKS, 0, NULL, arrived, at);
     expect_fault("a meeting too few", "another block");
-    launch_persistent(bad_rounds<RELEASE>, BLOCKS, NULL, arrived, at);
+    launch_persistent(bad_rounds<RELEASE>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("nothing released", "another block");
-    launch_persistent(bad_rounds<ACQUIRE>, BLOCKS, NULL, arrived, at);
+    launch_persistent(bad_rounds<ACQUIRE>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("nothing acquired", "another block");
-    launch_persistent(bad_rounds<BARRIER_BEFORE>, BLOCKS, NULL, arrived, at);
+    launch_persistent(bad_rounds<BARRIER_BEFORE>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("released before others of the block are done", "another block");
-    launch_persistent(bad_rounds<BARRIER_AFTER>, BLOCKS, NULL, arrived, at);
+    launch_persistent(bad_rounds<BARRIER_AFTER>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("others of the block go on before it is acquired", "another block");
-    launch_persistent(bad_rounds<A_BLOCK>, BLOCKS, NULL, arrived, at);
+    launch_persistent(bad_rounds<A_BLOCK>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("a block stays away", "for other blocks, which wait too or have returned");
-    launch(rounds, 1, NULL, arrived, at); /* alone it does not wait */
+    launch(rounds, 1, NULL, Grid{arrived, 0, 0, 0}, at); /* alone it does not wait */
     (void)sim_report();
     cudaMemset(arrived, 0, sizeof *arrived);
-    launch(rounds, BLOCKS, NULL, arrived, at);
+    launch(rounds, BLOCKS, NULL, Grid{arrived, 0, 0, 0}, at);
     expect_fault("a launch that is not cooperative", "is not cooperative");
     set_processors(132);
     cudaLaunchAttribute together = {};
@@ -213,7 +209,7 @@ static void test_mistakes(void)
     config.blockDim = dim3(THREADS);
     config.attrs = &together;
     config.numAttrs = 1;
-    (void)cudaLaunchKernelEx(&config, rounds, arrived, at);
+    (void)cudaLaunchKernelEx(&config, rounds, Grid{arrived, 0, 0, 0}, at);
     expect_fault("more blocks than run at once", "a cooperative launch of 1057 blocks, of which 1056 can run at once");
     cudaFree(at);
     cudaFree(arrived);
@@ -245,11 +241,13 @@ static int64_t reach(int64_t rows, int64_t row, int64_t columns, int64_t column,
 }
 
 template <class G>
-PERSISTENT void one_product(unsigned *, typename G::Out *c, const typename G::In *a, const typename G::In *b, bool add,
+PERSISTENT void one_product(Grid grid, typename G::Out *c, const typename G::In *a, const typename G::In *b, bool add,
                             const typename G::Out *row)
 {
-    EACH_BLOCK(block, slices<G>)
-        step_product<G>(block, c, a, b, add, row);
+    const typename G::In *kept = keep<G>(grid, b); /* room 0: nothing is */
+    __syncthreads();
+    EACH_BLOCK(slice, slices<G>)
+        step_product<G>(slice, kept, c, a, b, add, row);
 }
 
 /* Within what the types round: a sum of K products has an error of some units of the largest it could be. */
@@ -280,10 +278,11 @@ template <class G> static void test_product(const char *what, bool add, bool wit
     In *da = device(a), *db = device(b);
     Out *dc = device(old), *drow = device(row);
     unsigned *arrived = (unsigned *)device(std::vector<int>(1, 0));
-    for (int processors : {1, 3, 132}) {
-        set_processors(processors);
+    for (int processors : {1, 3, 132, 133}) {
+        bool keeps = !s.nbatch && processors % 2; /* a batch's b are several */
+        set_processors(processors > 132 ? 132 : processors);
         cudaMemcpy(dc, old.data(), old.size() * sizeof(Out), cudaMemcpyHostToDevice);
-        launch_persistent(one_product<G>, slices<G>, NULL, arrived, dc, da, db, add, with_row ? drow : NULL);
+        launch_persistent(one_product<G>, slices<G>, keeps ? kept_bytes<G> : 0, NULL, arrived, dc, da, db, add, with_row ? drow : NULL);
         fetch(&c, dc);
         if (first.empty()) first = c;
         expect(!memcmp(c.data(), first.data(), c.size() * sizeof(Out)), "other bits for another number of blocks", what);
@@ -310,10 +309,12 @@ template <class G> static void test_product(const char *what, bool add, bool wit
     cudaFree(da), cudaFree(db), cudaFree(dc), cudaFree(drow), cudaFree(arrived);
 }
 
-#define PRODUCT(name, In, Out, ...)                                                                                    \
-    struct name : Step_product<In, Out> {                                                                              \
+#define SLICED(name, In, Out, period, wide, ...)                                                                       \
+    struct name : Step_product<In, Out, period, wide> {                                                                \
         static constexpr Lathe_gemm shape = {__VA_ARGS__};                                                             \
+        static constexpr bool words = shape.a_m % 2 == 0 && shape.a_k == 1;                                            \
     };
+#define PRODUCT(name, In, Out, ...) SLICED(name, In, Out, 0, SLICE, __VA_ARGS__)
 PRODUCT(Upright, float, float, .M = 33, .N = 65, .K = 70, .a_m = 70, .a_k = 1, .b_k = 65, .b_n = 1, .c_m = 65, .c_n = 1)
 PRODUCT(Turned, float, float, .M = 32, .N = 24, .K = 64, .a_m = 80, .a_k = 1, .b_k = 1, .b_n = 64, .c_m = 24, .c_n = 1)
 PRODUCT(Both_turned, float, float, .M = 5, .N = 7, .K = 9, .a_m = 1, .a_k = 5, .b_k = 1, .b_n = 9, .c_m = 1, .c_n = 5)
@@ -328,6 +329,15 @@ PRODUCT(Batch, float, float, .nbatch = 1, .batch = {6}, .a_batch = {30}, .b_batc
         .K = 10, .a_m = 10, .a_k = 1, .b_k = 9, .b_n = 1, .c_m = 9, .c_n = 1)
 PRODUCT(Batches, float, float, .nbatch = 2, .batch = {2, 3}, .a_batch = {150, 50}, .b_batch = {7, 210}, .c_batch = {7, 70},
         .M = 5, .N = 7, .K = 10, .a_m = 10, .a_k = 1, .b_k = 14, .b_n = 1, .c_m = 14, .c_n = 1)
+
+SLICED(Tensor_gates, Bf16, float, 12, 2, .M = 33, .N = 48, .K = 144, .a_m = 144, .a_k = 1, .b_k = 1, .b_n = 144, .c_m = 48,
+       .c_n = 1)
+SLICED(Tensor_column, F16, F16, 24, 1, .M = 5, .N = 24, .K = 64, .a_m = 70, .a_k = 1, .b_k = 24, .b_n = 1, .c_m = 24, .c_n = 1)
+PRODUCT(Tensor_batch, Bf16, Bf16, .nbatch = 1, .batch = {3}, .a_batch = {320}, .b_batch = {160}, .c_batch = {100}, .M = 20,
+        .N = 5, .K = 16, .a_m = 16, .a_k = 1, .b_k = 1, .b_n = 32, .c_m = 5, .c_n = 1)
+SLICED(Gates, float, float, 12, 2, .M = 9, .N = 48, .K = 70, .a_m = 70, .a_k = 1, .b_k = 1, .b_n = 70, .c_m = 48, .c_n = 1)
+SLICED(Odd_gates, Bf16, float, 7, 1, .M = 4, .N = 21, .K = 16, .a_m = 16, .a_k = 1, .b_k = 21, .b_n = 1, .c_m = 21, .c_n = 1)
+SLICED(Uneven, float, float, 14, 4, .M = 2, .N = 28, .K = 33, .a_m = 33, .a_k = 1, .b_k = 1, .b_n = 33, .c_m = 28, .c_n = 1)
 
 template <class G> static void test_ends(const char *what)
 {
@@ -346,6 +356,12 @@ static void test_products(void)
     test_ends<Halves>("fp16");
     test_ends<Brains>("bf16");
     test_ends<To_floats>("bf16 to floats");
+    test_ends<Gates>("columns of four gates");
+    test_ends<Odd_gates>("single columns of three gates");
+    test_ends<Uneven>("a last slice that is narrower");
+    test_ends<Tensor_gates>("gates on tensor cores");
+    test_ends<Tensor_column>("columns on tensor cores");
+    test_ends<Tensor_batch>("a batch on tensor cores");
     test_ends<Batch>("a batch over one b");
     test_ends<Batches>("two batch axes");
 }

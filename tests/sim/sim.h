@@ -40,6 +40,8 @@ struct Sim_device {
 };
 extern Sim_device sim_device;
 
+void sim_processors(int n);  /* for programs that load the simulator */
+
 /* What its algorithms take, in ms: any, one for 16 bytes, one that divides k; and what an epilogue adds (fake_cublaslt.cc). */
 void fake_cublaslt_costs(double plain, double wide, double divided, double epilogue);
 void fake_cublaslt_version(size_t version);

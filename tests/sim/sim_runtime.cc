@@ -57,6 +57,7 @@ struct CUevent_st {
 };
 
 Sim_device sim_device;
+void sim_processors(int n) { sim_device.processors = n; }
 static std::vector<cudaStream_t> streams;
 static std::vector<CUgraph_st *> captures;
 static double now_ms;

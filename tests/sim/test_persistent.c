@@ -1,0 +1,94 @@
+/* test_persistent.c: loops in one launch: what entries compute, in the simulator, has the same bits for any number of
+ * blocks and any order of blocks and threads, and is what the CPU target's text gives; mistakes put into the loops are
+ * seen.  Every loop that can be one launch is one here, whatever it costs. */
+#include "harness_cuda.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static const struct {
+    const char *line;
+    double bound;
+} models[] = {
+    {"models/char_rnn.lua --config tiny --set hidden=24 --set batch=5 --set accumulate=2", 1e-4},
+    {"models/char_rnn.lua --config tiny --set hidden=16 --set batch=9 --set layers=2 --precision bf16", 2e-2},
+    {"tests/models/library.lua", 1e-4},
+    {"tests/models/recurrent.lua", 1e-4},
+    {"tests/models/nested.lua --set dropout=0.3 --set reverse=true", 1e-4},
+};
+
+static void test_bits(const Both *b, Live *cpu, const char *line)
+{
+    static const struct {
+        int processors, order;
+    } ways[] = {{132, 0}, {132, 1}, {132, 2}, {1, 0}, {2, 2}, {7, 2}};
+    uint64_t first = 0;
+    for (int i = 0; i < COUNT_OF(ways); i++) {
+        const char *said;
+        b->device.processors(ways[i].processors);
+        b->device.order(ways[i].order, 5);
+        uint64_t bits = entry_bits(&b->device, cpu, "train", 3, &said);
+        expect(!*said, "%s: %d processors: %s", line, ways[i].processors, said);
+        if (i == 0) first = bits;
+        expect(bits == first, "%s: %d processors, order %d: other bits", line, ways[i].processors, ways[i].order);
+    }
+    b->device.processors(132);
+}
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++) n++;
+    return n;
+}
+
+static void test_model(const char *line, double bound)
+{
+    Rng rng = rng_of(11);
+    Both b = both_sides(compile_model(format("%s --target cuda --all-persist", line)));
+    Live *cpu = build_model(line);
+    char *text = read_file(format("%s/model.cu", b.folder), NULL);
+    expect(text && strstr(text, "\nPERSISTENT void "), "%s: no loop is one launch", line);
+    test_bits(&b, cpu, line);
+    compare_entries(&b.device, cpu, line, 2, bound, bound, &rng);
+    printf("note: %s: %d loops in one launch\n", line, count(text, "\nPERSISTENT void "));
+    unload(cpu);
+    close_both(&b);
+}
+
+/* ------------------------------------------------------------------ mistakes put in */
+
+static void test_mistakes(void)
+{
+    static const struct {
+        const char *from, *to, *word; /* NULL: other bits */
+    } mistakes[] = {
+        {"        meet(grid);\n", "", "another block"},
+        {"    __syncthreads();\n    for", "    for", "before it is written"},
+        {"        __syncthreads();\n", "", "since the last barrier"},
+        {">(slice, lstm", ">(slice ^ 1, lstm", "another block"},
+        {"_kept = keep<", "_kept = 1 + keep<", NULL},
+    };
+    const char *line = "models/char_rnn.lua --config tiny --set hidden=24 --set batch=5", *said;
+    Both b = both_sides(compile_model(format("%s --target cuda", line)));
+    Live *cpu = build_model(line);
+    uint64_t right = entry_bits(&b.device, cpu, "train", 3, &said);
+    expect(!*said, "the text as it is: %s", said);
+    for (int i = 0; i < COUNT_OF(mistakes); i++) {
+        Device d = device_with(&b, mistakes[i].from, mistakes[i].to);
+        uint64_t bits = entry_bits(&d, cpu, "train", 3, &said);
+        bool seen = mistakes[i].word ? strstr(said, mistakes[i].word) != NULL : bits != right;
+        expect(seen, "\"%s\" made \"%s\": %s", mistakes[i].from, mistakes[i].to, *said ? said : "nobody sees it");
+        dlclose(d.library);
+    }
+    unload(cpu);
+    close_both(&b);
+}
+
+int main(void)
+{
+    need_simulator();
+    for (int i = 0; i < COUNT_OF(models); i++) test_model(models[i].line, models[i].bound);
+    test_mistakes();
+    return finish();
+}
