@@ -303,6 +303,10 @@ void find_parts(const Program *p);      /* before any of: */
 Side first_part(const Kernel *k);       /* of a loop, that of the first kernel in it */
 Side last_part(const Kernel *k);
 
+/* emit_done.c: which gradients are done behind a kernel: a line each */
+void find_done(const Program *p, const Desc *d); /* before: */
+void say_done(Text *t, int depth, const Kernel *after);
+
 /* emit_kernels.c: what each LAP of an entry stands for */
 void say_kernel_table(Text *t, const Program *p);
 char *kernel_count(const Program *p); /* of the rows */

@@ -83,6 +83,7 @@ static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
         if (k->kind == REPEAT && !is_one_launch(k)) say_loop(t, depth, k);
         else if (k->kind == PANELS) say_panels(t, depth, k);
         else say_call(t, depth, k);
+        say_done(t, depth, k);
     }
 }
 
@@ -277,6 +278,7 @@ void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
     find_parts(p);
+    find_done(p, m->desc);
     part_now = NO_SIDE;
     say_kernels(&body, 1, p->kernels.at, p->kernels.n);
     say(t, "/* %s\n *\n", p->graph->name);

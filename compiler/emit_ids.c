@@ -10,7 +10,9 @@ static bool from_data(Table *seen, const Node *n, const Desc *d)
     if (n->op == OP_parameter || n->op == OP_state) return false;
     for (int i = 0; n->op == OP_input && i < d->inputs.n; i++) {
         Lathe_role role = d->inputs.at[i].role;
-        if (same(d->inputs.at[i].name, n->name) && (role == LATHE_SEED || role == LATHE_STEP)) return false;
+        if (same(d->inputs.at[i].name, n->name) &&
+            (role == LATHE_SEED || role == LATHE_STEP || role == LATHE_FIRST_ROW))
+            return false;
     }
     for (int i = 0; i < n->nin; i++)
         if (!from_data(seen, n->in[i], d)) return false;

@@ -127,7 +127,8 @@ static const char *role_word(Lathe_role r)
     return (const char *[]){"LATHE_TOKENS",    "LATHE_TARGETS",  "LATHE_FEATURES",       "LATHE_SEED",
                             "LATHE_STEP",      "LATHE_POSITION", "LATHE_STATE",          "LATHE_SEGMENTS",
                             "LATHE_POSITIONS", "LATHE_SOURCE",   "LATHE_SOURCE_LENGTHS", "LATHE_LENGTHS",
-                            "LATHE_BEGINS",    "LATHE_CARRIED",  "LATHE_EVAL_CARRIED",   "LATHE_LOSS_SCALE"}[r];
+                            "LATHE_BEGINS",    "LATHE_CARRIED",  "LATHE_EVAL_CARRIED",   "LATHE_LOSS_SCALE",
+                            "LATHE_FIRST_ROW"}[r];
 }
 
 static void say_param_table(Text *t, const Module *m)

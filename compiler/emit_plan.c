@@ -44,18 +44,21 @@ static void say_device(Text *t, const Plan *p)
 {
     say_category(t, "step", p->step);
     say_category(t, "workspace", p->workspace);
-    say(t, "on the host: %s bytes\n", grouped(p->image + p->pinned + p->data));
+    say(t, "on the host: %s bytes%s\n", grouped(p->gpus * (p->image + p->pinned + p->data) + p->shared),
+        p->gpus > 1 ? format(", %d times these, and shared", p->gpus) : "");
     say_category(t, "image", p->image);
     say_category(t, "pinned", p->pinned);
     say_category(t, "data", p->data);
+    if (p->gpus > 1) say_category(t, "shared", p->shared);
 }
 
 void print_plan(Text *t, const Module *m)
 {
     const Plan *p = &m->plan;
     bool device = options.target->device;
-    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", m->desc->model, device ? " on the GPU" : "",
-        grouped(p->total), grouped(p->lower_bound), grouped(p->parameter_count));
+    const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
+    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", m->desc->model, where, grouped(p->total),
+        grouped(p->lower_bound), grouped(p->parameter_count));
     say_category(t, "parameters", p->parameters);
     say_category(t, "gradients", p->gradients);
     say_category(t, "optimizer", p->optimizer);

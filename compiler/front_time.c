@@ -190,7 +190,7 @@ static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
     return index ? index : number(0, s);
 }
 
-/* The sample's row in the whole batch, all micro-batches counted. */
+/* The sample's row in the whole batch, all micro-batches counted, and in train those of other GPUs. */
 static Node *draw_row(const Tensor *t)
 {
     Shape s = t->node->shape;
@@ -199,6 +199,7 @@ static Node *draw_row(const Tensor *t)
     if (t->batch.inner > 1) row = map2(OP_idiv, row, number((double)t->batch.inner, s));
     if (t->batch.outer > 1) row = map2(OP_mod, row, number((double)trace.batch, s));
     if (trace.graph->micro) row = plus(row, times(broadcast(trace.graph->micro->index, s), trace.batch));
+    if (same(trace.graph->name, "train")) row = plus(row, broadcast(system_input("first_row", LATHE_FIRST_ROW), s));
     return row;
 }
 

@@ -320,6 +320,8 @@ typedef struct Program {        /* a lowered entry */
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
     int64_t step, workspace;    /* of a device's: for its optimizer's step, its libraries */
+    int gpus;                   /* so many devices, each with what is said here; but for: */
+    int64_t shared;             /* of the host's memory: by the processes of several, for checkpoints */
     int64_t image, pinned;      /* of the host's memory then, as data is: pages of the block that it touches; buffers of copies */
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */
@@ -356,6 +358,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
                                  * lies; NaN into so many bytes of c->work */
     const char *device;         /* by which the trainer knows where entries run (train_device.h); NULL: on its processor */
     bool tells_parts;           /* entries say where forward and backward begin */
+    bool tells_gradients;       /* train says which gradients are done */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     void (*rows)(struct Rows *);                    /* what runs over a ROWS kernel's space: loops, or threads */
@@ -370,6 +373,7 @@ typedef struct Options {        /* of a compilation */
     VEC(const char *) for_run;  /* those of them that the trainer knows, and nobody before it (front_config.c) */
     bool runs;                  /* the trainer is started, and gets them */
     const Target *target;
+    int64_t gpus;               /* plan: so many; 0: one */
     int64_t head_rows;          /* of linear_cross_entropy at a time; 0: what the plan allows */
     bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, no_panels,
         no_persist, check_stages, json;
@@ -587,6 +591,7 @@ void pass_carry(Program *p, const Desc *d);                                /* ma
 void pass_schedule(Program *p, const Desc *d);
 void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */
 void pass_plan(Module *m);
+void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */
 
 /* kernel_walk.c */
 typedef void (*Visit_operand)(Operand *, bool writes, void *user);

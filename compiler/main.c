@@ -30,6 +30,7 @@ static const struct Option {
     {"--config", TEXT, "NAME", &options.config, "a named configuration of the description"},
     {"--set", SET, "KEY=VALUE", &options.sets, "another value for a key of its configuration; may be repeated"},
     {"--target", TEXT, "cpu|cuda", NULL, "what to compile for (cpu); cuda: NVIDIA's GPUs, by nvcc"},
+    {"--gpus", TEXT, "N", NULL, "so many of them, of one machine: what each holds (plan); train on them"},
     {"--memory", TEXT, "SIZE", &options.memory,
      "the fastest plan that fits: 512M, 2G; 60%: of the activations (plan, build, train)"},
     {"--precision", TEXT, "fp32|tf32|bf16|fp16|fp64", &options.precision,
@@ -82,11 +83,27 @@ static _Noreturn void unknown_option(const char *name)
     usage_error("there is no option %s; `lathe help` lists them, and --set KEY=VALUE changes a key of config", name);
 }
 
+/* The trainer's, but for what it takes of memory. */
+static void take_gpus(const char *value)
+{
+    char *end;
+    if (same(line_of.command, "train")) {
+        push(&line_of.rest, format("--gpus=%s", value));
+        return;
+    }
+    if (!same(line_of.command, "plan")) usage_error("--gpus is for plan and train");
+    options.gpus = strtoll(value, &end, 10);
+    if (*end || options.gpus < 1 || options.gpus > LATHE_MOST_GPUS)
+        usage_error("--gpus %s: expected 1 to %d", value, LATHE_MOST_GPUS);
+}
+
 static void take_value(const struct Option *o, const char *value)
 {
     if (same(o->name, "--target")) {
         options.target = same(value, "cpu") ? &target_cpu : same(value, "cuda") ? &target_cuda : NULL;
         if (!options.target) usage_error("--target %s: expected cpu or cuda", value);
+    } else if (same(o->name, "--gpus")) {
+        take_gpus(value);
     } else if (same(o->name, "--head-rows")) {
         char *end;
         options.head_rows = strtoll(value, &end, 10);
@@ -222,9 +239,12 @@ static int do_check(void)
 
 static int do_plan(void)
 {
-    const Module *m = compiled();
+    Module *m = compiled();
     const Plan *p = &m->plan;
     Text t = {0};
+    if (options.gpus > 1 && !options.target->device)
+        usage_error("--gpus %lld: that is for --target cuda", (long long)options.gpus);
+    if (options.gpus > 1) plan_for_gpus(m, (int)options.gpus);
     if (!options.json) {
         set_sizes(m->desc);
         name_parameters(m->desc);
@@ -242,10 +262,11 @@ static int do_plan(void)
            kernels_of_all(m), (long long)p->parameters, (long long)p->gradients, (long long)p->optimizer,
            (long long)p->states, (long long)p->inputs, (long long)p->outputs, (long long)p->work);
     if (options.target->device)
-        printf("\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"host_bytes\": {\"image\": %lld, "
-               "\"pinned\": %lld, \"data\": %lld}%s}\n",
-               (long long)p->generation, (long long)p->step, (long long)p->workspace, (long long)p->image,
-               (long long)p->pinned, (long long)p->data, t.at ? t.at : "");
+        printf("\"generation\": %lld, \"step\": %lld, \"workspace\": %lld},\n \"gpus\": %d, \"host_bytes\": "
+               "{\"image\": %lld, "
+               "\"pinned\": %lld, \"data\": %lld, \"shared\": %lld}%s}\n",
+               (long long)p->generation, (long long)p->step, (long long)p->workspace, p->gpus, (long long)p->image,
+               (long long)p->pinned, (long long)p->data, (long long)p->shared, t.at ? t.at : "");
     else
         printf("\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"step_ms_estimate\": %.3f%s}\n",
                (long long)p->blas, (long long)p->data, (long long)p->generation, estimated_ms(m), t.at ? t.at : "");

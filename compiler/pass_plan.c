@@ -264,12 +264,35 @@ static void plan_host(Plan *plan, const Module *m)
     plan->pinned = lathe_pinned_bytes(inputs);
 }
 
+/* What the state of the entry train takes, of which a checkpoint has every GPU's. */
+static int64_t carried_bytes(const Desc *d)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < d->states.n; i++)
+        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(&d->states.at[i]);
+    return sum;
+}
+
+/* Each keeps its parts of the moments (rt_shard.h); whole they are on the host alone. */
+void plan_for_gpus(Module *m, int gpus)
+{
+    Plan *plan = &m->plan;
+    int64_t real = dtype_bytes(precision()->real), before = plan->optimizer + plan->step;
+    plan->gpus = gpus;
+    plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
+    plan->optimizer = moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
+    plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), gpus);
+    plan->total += plan->optimizer + plan->step - before;
+    plan->lower_bound += plan->optimizer + plan->step - before;
+    plan->image += plan->optimizer + plan->step - before;
+}
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
     int64_t real = dtype_bytes(precision()->real);
     int64_t largest = 0, bound = 0;
-    *plan = (Plan){0};
+    *plan = (Plan){.gpus = 1};
     in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
     plan->parameters = plan->flat_elements * dtype_bytes(precision()->weights);
@@ -277,7 +300,7 @@ void pass_plan(Module *m)
     plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
-    if (options.target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc));
+    if (options.target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), 1);
     plan->states = state_bytes(m->desc);
     plan->generation = generation_bytes(m->desc);
     for (int i = 0; i < m->programs.n; i++) {

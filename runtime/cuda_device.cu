@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { SLOTS = LATHE_GPU_SLOTS, SMALL_SLOTS = LATHE_GPU_SMALL_SLOTS, SMALL = LATHE_GPU_SMALL, ROOMS = LATHE_GPU_ROOMS };
 
@@ -30,6 +31,8 @@ static struct {
     Ring large, small; /* for what is staged; for a few numbers */
     Room room[ROOMS];
     char *pinned; /* all of it */
+    bool (*trouble)(double waited); /* gpu_watch */
+    cudaEvent_t all; /* to wait for everything where that is asked */
     bool waits; /* LATHE_CUDA_CHECK */
     char failure[512], refusal[1024];
 } gpu;
@@ -71,7 +74,7 @@ static const char *refuse(const char *format, ...)
     return gpu.refusal;
 }
 
-static const char *check_driver(void)
+static const char *check_driver(const Gpu_needs *n)
 {
     int driver = 0, runtime = 0, count = 0;
     cudaDriverGetVersion(&driver);
@@ -85,6 +88,10 @@ static const char *check_driver(void)
         return refuse("this trainer is for a GPU, and there is none here (CUDA: %s)\n"
                       "  `nvidia-smi` says what the driver sees; `lathe build MODEL.lua --target cpu` builds one for this machine",
                       cudaGetErrorString(error == cudaSuccess ? cudaErrorNoDevice : error));
+    if (n->gpus > count)
+        return refuse("--gpus %d: CUDA shows %d GPU%s here\n  ask for no more; CUDA_VISIBLE_DEVICES in the environment may hide some (`nvidia-smi` "
+                      "lists all)",
+                      n->gpus, count, count == 1 ? "" : "s");
     return NULL;
 }
 
@@ -93,19 +100,20 @@ static const char *check_device(const Gpu_needs *n)
     cudaDeviceProp p;
     size_t left = 0, all = 0;
     int64_t wanted = n->bytes + n->workspace;
-    cudaError_t error = cudaGetDeviceProperties(&p, 0);
+    cudaError_t error = cudaSetDevice(n->number);
+    if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, n->number);
     if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)
-        return refuse("GPU 0, %.100s, has compute capability %d.%d, and this trainer's kernels are for %d.%d and newer\n"
+        return refuse("GPU %d, %.100s, has compute capability %d.%d, and this trainer's kernels are for %d.%d and newer\n"
                       "  run it on a newer GPU, or use a trainer for the CPU",
-                      p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
+                      n->number, p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
     if (error == cudaSuccess) error = cudaMemGetInfo(&left, &all);
-    if (error != cudaSuccess) return refuse("GPU 0 cannot be used: %s", cudaGetErrorString(error));
+    if (error != cudaSuccess) return refuse("GPU %d cannot be used: %s", n->number, cudaGetErrorString(error));
     if (n->most && (int64_t)left > n->most) left = (size_t)n->most;
     if ((int64_t)left >= wanted) return NULL;
-    return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU 0, %.100s, has "
+    return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU %d, %.100s, has "
                   "%lld of %lld left; nothing was taken\n"
                   "  end what else uses it (`nvidia-smi`), or build the model smaller: `lathe build MODEL.lua --set batch=N`",
-                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)n->workspace, p.name,
+                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)n->workspace, n->number, p.name,
                   (long long)left, (long long)all);
 }
 
@@ -139,6 +147,7 @@ static bool take(const Gpu_needs *n)
 {
     if (failed("a stream", cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking))) return false;
     if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace)))) return false;
+    if (!take_events(&gpu.all, cudaEventDisableTiming)) return false;
     return take_pinned(n) && !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
 }
 
@@ -146,14 +155,14 @@ const char *gpu_open(const Gpu_needs *n)
 {
     const char *check = getenv("LATHE_CUDA_CHECK");
     gpu = {};
-    const char *refusal = check_driver();
+    const char *refusal = check_driver(n);
     if (!refusal) refusal = check_device(n);
     if (refusal) return refusal;
     gpu.waits = check && *check && *check != '0';
     gpu.host = (char *)n->host;
     gpu.bytes = n->bytes;
     if (take(n)) return NULL;
-    refuse("GPU 0 cannot be used: %s", gpu.failure);
+    refuse("GPU %d cannot be used: %s", n->number, gpu.failure);
     gpu_close();
     return gpu.refusal;
 }
@@ -175,15 +184,41 @@ void gpu_close(void)
         if (r.end) cudaEventDestroy(r.end);
         r = {};
     }
+    if (gpu.all) cudaEventDestroy(gpu.all);
     if (gpu.pinned) cudaFreeHost(gpu.pinned);
     if (gpu.device) cudaFree(gpu.device);
     if (gpu.stream) cudaStreamDestroy(gpu.stream);
     gpu.device = gpu.pinned = NULL;
+    gpu.all = NULL;
     gpu.stream = NULL;
 }
 
 cudaStream_t gpu_stream(void) { return gpu.stream; }
 void *gpu_workspace(void) { return gpu.device + (gpu.bytes + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN; }
+
+/* ------------------------------------------------------------------ waiting */
+
+void gpu_watch(bool (*trouble)(double waited)) { gpu.trouble = trouble; }
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* False: there is trouble, or a failure. */
+static bool wait_for(const char *what, cudaEvent_t event)
+{
+    const struct timespec pause = {0, 20000}; /* ns: less than what a step takes on several GPUs */
+    const double from = gpu.trouble ? seconds_now() : 0;
+    cudaError_t error = gpu.trouble ? cudaEventQuery(event) : cudaEventSynchronize(event);
+    while (gpu.trouble && error == cudaErrorNotReady && !gpu.trouble(seconds_now() - from)) {
+        nanosleep(&pause, NULL);
+        error = cudaEventQuery(event);
+    }
+    return error != cudaErrorNotReady && !failed(what, error);
+}
 
 /* ------------------------------------------------------------------ copies */
 
@@ -202,7 +237,7 @@ void *gpu_place(const void *host) { return place(host, 0); }
 static Slot *free_slot(Ring *r)
 {
     Slot *s = &r->slot[r->next++ % r->n];
-    failed("a copy to the GPU", cudaEventSynchronize(s->done));
+    (void)wait_for("a copy to the GPU", s->done);
     return s;
 }
 
@@ -265,15 +300,17 @@ const void *gpu_sent(int room, double *seconds)
 {
     float ms = 0;
     Room *r = &gpu.room[room];
-    if (!gpu.failure[0]) failed("what the GPU was doing", cudaEventSynchronize(r->end));
-    if (!gpu.failure[0] && seconds) failed("an event", cudaEventElapsedTime(&ms, r->begin, r->end));
+    const bool there = !gpu.failure[0] && wait_for("what the GPU was doing", r->end);
+    if (there && seconds) failed("an event", cudaEventElapsedTime(&ms, r->begin, r->end));
     if (seconds) *seconds = 1e-3 * ms;
     return r->at;
 }
 
 void gpu_wait(void)
 {
-    if (!gpu.failure[0]) failed("what the GPU was doing", cudaStreamSynchronize(gpu.stream));
+    if (gpu.failure[0]) return;
+    failed("an event", cudaEventRecord(gpu.all, gpu.stream));
+    (void)wait_for("what the GPU was doing", gpu.all);
 }
 
 /* ------------------------------------------------------------------ entries */

@@ -16,6 +16,7 @@ typedef struct CUstream_st *cudaStream_t;
 
 typedef struct Gpu_needs {
     const char *command;                /* for messages: "train" */
+    int number, gpus;                   /* which GPU, of those CUDA shows; so many are wanted in all */
     void *host;                         /* the host's block, */
     int64_t bytes;                      /* as the plan has it */
     int64_t workspace;                  /* of products, behind it; LATHE_GPU_ALIGN of them may be lost to its alignment */
@@ -41,6 +42,9 @@ void gpu_clear(void *host, int64_t bytes);      /* zero there */
 /* There: n pieces of so many bytes, on both sides `apart` from each other. */
 void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
 void gpu_wait(void);                    /* for everything */
+/* While the host waits it asks again and again whether there is trouble, waited: seconds so far; then it waits no longer, and
+ * gpu_failure has nothing to say of it.  NULL: it just waits. */
+void gpu_watch(bool (*trouble)(double waited));
 
 /* What the host reads later: a few bytes of the device's memory into one of two pinned rooms, behind all that was asked for.
  * gpu_sent waits for them, and for nothing behind them. */

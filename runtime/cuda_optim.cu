@@ -2,7 +2,8 @@
  *
  * squares: a block a chunk of the flat gradients, its sum of squares in double.  settle: one block adds those up in order, looks
  * whether all is finite, clips, and works out what the elements of each segment go by.  update: a block a chunk, four elements a
- * thread at a time, in accesses of 16 bytes (parameters of 16 bits: of 8); four that lie in two segments one by one. */
+ * thread at a time, in accesses of 16 bytes (parameters of 16 bits: of 8); four that lie in two segments one by one.  Several GPUs have summed their gradients,
+ * of batches as large: loss and gradient are those sums over their number, the norm is that of their parts, added in their order. */
 #include "cuda_optim.h"
 #include "lathe_cuda.cuh"
 #include "rt_round.h"
@@ -22,18 +23,20 @@
 
 enum { CHUNK = LATHE_STEP_CHUNK, BESIDE = 4 }; /* elements */
 
+static_assert(sizeof(Gpu_rank_sum) == LATHE_RANK_SUM_BYTES, "the plan's");
 static_assert(sizeof(Gpu_step) <= LATHE_STEP_HEAD && sizeof(Segment) == LATHE_SEGMENT_BYTES, "the plan's");
 static_assert(sizeof(Update_f32) <= LATHE_UPDATE_BYTES && sizeof(Update_f64) == LATHE_UPDATE_BYTES, "the plan's");
 
-Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device)
+Gpu_optimizer gpu_optimizer(const Optimizer *of, Gpu_step *step, void *device, int gpus, int rank)
 {
-    Gpu_optimizer g = {*of, (Gpu_step *)device, NULL, false};
+    Gpu_optimizer g = {*of, (Gpu_step *)device, NULL, NULL, gpus, rank, false};
     char *segments = (char *)device + LATHE_STEP_HEAD;
     memcpy((char *)step + LATHE_STEP_HEAD, of->segment, (size_t)of->segments * sizeof(Segment));
     for (int s = 0; s < of->segments; s++) g.some_frozen |= of->segment[s].rule.frozen;
     g.o.segment = (Segment *)segments;
     g.updates = segments + of->segments * LATHE_SEGMENT_BYTES;
-    g.o.partial = (double *)((char *)g.updates + of->segments * LATHE_UPDATE_BYTES);
+    g.sums = (Gpu_rank_sum *)((char *)g.updates + of->segments * LATHE_UPDATE_BYTES);
+    g.o.partial = (double *)((char *)g.sums + (gpus > 1 ? gpus * LATHE_RANK_SUM_BYTES : 0));
     return g;
 }
 
@@ -44,9 +47,10 @@ template <class Real> struct alignas(sizeof(Real) < 4 ? 8 : 16) Beside {
 };
 
 /* The block's elements: `four` from i on that lie in segment s, or one. */
-template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, Four four, One one)
+template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, const Lathe_part &part, Four four, One one)
 {
-    const int64_t from = (int64_t)blockIdx.x * CHUNK, to = from + CHUNK < o.n ? from + CHUNK : o.n;
+    const int64_t from = part.first + (int64_t)blockIdx.x * CHUNK, end = part.first + part.count;
+    const int64_t to = from + CHUNK < end ? from + CHUNK : end;
     int s = segment_at(o.segment, o.segments, from);
     for (int64_t i = from + BESIDE * threadIdx.x; i < to; i += BESIDE * THREADS) {
         while (o.segment[s].end <= i) s++;
@@ -63,7 +67,7 @@ template <class Four, class One> DEVICE void each_of_chunk(const Optimizer &o, F
 
 /* ------------------------------------------------------------------ the norm */
 
-template <class Real> KERNEL void squares(Optimizer o, bool some_frozen, const Real *RESTRICT g)
+template <class Real> KERNEL void squares(Optimizer o, Lathe_part part, int chunk, bool some_frozen, const Real *RESTRICT g)
 {
     double sum = 0;
     auto four = [&](int s, int64_t i) {
@@ -74,9 +78,24 @@ template <class Real> KERNEL void squares(Optimizer o, bool some_frozen, const R
     auto one = [&](int s, int64_t i) {
         if (!(some_frozen && o.segment[s].rule.frozen)) sum += (double)g[i] * (double)g[i];
     };
-    each_of_chunk(o, four, one);
+    each_of_chunk(o, part, four, one);
     sum = block_sum_f64(sum);
-    if (threadIdx.x == 0) o.partial[blockIdx.x] = sum;
+    if (threadIdx.x == 0) o.partial[chunk + blockIdx.x] = sum;
+}
+
+DEVICE double sum_of_chunks(const Optimizer &o, int chunks)
+{
+    double sum = 0;
+    for (int k = threadIdx.x; k < chunks; k += THREADS) sum += o.partial[k];
+    return block_sum_f64(sum);
+}
+
+template <class Loss> KERNEL void sum_rank(Optimizer o, int chunks, const Loss *loss, Gpu_rank_sum *sum)
+{
+    const double squares = sum_of_chunks(o, chunks);
+    if (threadIdx.x > 0) return;
+    sum->squares = squares;
+    sum->loss = (double)*loss;
 }
 
 MATH bool is_finite(double x) { return x - x == 0; }
@@ -99,24 +118,32 @@ DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
     r->correction2 = 1 - power(o.beta2, updates + 1);
 }
 
-template <class Loss, class Update>
-KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *loss, Update *updates, const Cuda_bad_id *bad)
+/* Of all GPUs, which have one each. */
+DEVICE Gpu_rank_sum sum_of_ranks(const Gpu_rank_sum *sums, int gpus)
 {
-    double sum = 0;
+    Gpu_rank_sum all = sums[0];
+    for (int r = 1; r < gpus; r++) all.squares += sums[r].squares, all.loss += sums[r].loss;
+    return all;
+}
+
+template <class Loss, class Update>
+KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *own, Update *updates, const Cuda_bad_id *bad,
+                   const Gpu_rank_sum *sums, int gpus)
+{
     const Loss_scale before = step->loss_scale;
-    const double scale = before.scale > 0 ? before.scale : 1;
-    for (int k = threadIdx.x; k < chunks; k += THREADS) sum += o.partial[k];
-    const double norm = sqrt(block_sum_f64(sum)) / scale;
+    const double scale = (before.scale > 0 ? before.scale : 1) * gpus;
+    const Gpu_rank_sum all = gpus > 1 ? sum_of_ranks(sums, gpus) : Gpu_rank_sum{sum_of_chunks(o, chunks), (double)*own};
+    const double norm = sqrt(all.squares) / scale, loss = all.loss / gpus;
     Rates r = step->rates;
     r.scale = clip_scale(norm, step->clip) / scale;
     if (before.skipped) correct(&r, o, step->number - before.skipped);
     for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
     if (threadIdx.x > 0) return;
-    step->loss = (double)*loss;
+    step->loss = loss;
     step->norm = norm;
     step->bad_id = bad && bad->check;
-    step->skipped = is_finite((double)*loss) && adapt_loss_scale(&step->loss_scale, is_finite(norm));
-    if (!is_finite((double)*loss) || (!is_finite(norm) && !step->skipped)) step->stopped = 1;
+    step->skipped = is_finite(loss) && adapt_loss_scale(&step->loss_scale, is_finite(norm));
+    if (!is_finite(loss) || (!is_finite(norm) && !step->skipped)) step->stopped = 1;
 }
 
 /* ------------------------------------------------------------------ the update */
@@ -159,10 +186,12 @@ DEVICE void put(bf16 *p, float x, const Rates &rates, int64_t i)
 }
 
 template <Way way, class Real, class Stored, class Update>
-KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT updates, Stored *RESTRICT p, const Real *RESTRICT g)
+KERNEL void update(Optimizer o, Lathe_part part, const Gpu_step *step, const Update *RESTRICT updates, Stored *RESTRICT p,
+                   const Real *RESTRICT g)
 {
     typedef Beside<Real> Some;
-    Real *m = (Real *)o.moment[0], *v = (Real *)o.moment[1];
+    const int64_t before = part.moments - part.first;
+    Real *m = (Real *)o.moment[0] + before, *v = (Real *)o.moment[1] + before;
     if (step->stopped) return;
     if (step->skipped) return;
     auto four = [&](int s, int64_t i) {
@@ -186,7 +215,7 @@ KERNEL void update(Optimizer o, const Gpu_step *step, const Update *RESTRICT upd
         element<way>(&x, g[i], m + i, v + i, &updates[s]);
         put(p + i, x, step->rates, i);
     };
-    each_of_chunk(o, four, one);
+    each_of_chunk(o, part, four, one);
 }
 
 /* ------------------------------------------------------------------ launching */
@@ -198,40 +227,67 @@ static Way way_of(const Optimizer *o)
     return o->moments ? SGD_MOMENTUM : SGD;
 }
 
-template <Way way, class Real, class Stored, class Update>
-static void launch_update(const Gpu_optimizer *g, Update *u, Stored *params, const Real *grads, cudaStream_t stream)
+static int chunks_of(const Lathe_part *part) { return (int)lathe_step_chunks(part->count); }
+
+void gpu_squares(const Gpu_optimizer *g, const void *grads, const Lathe_part *part, int *chunks, cudaStream_t stream)
 {
-    launch(update<way, Real, Stored, Update>, (int)lathe_step_chunks(g->o.n), stream, g->o, g->step, u, params, grads);
+    const int n = chunks_of(part);
+    if (n && g->o.real == LATHE_F64) launch(squares<double>, n, stream, g->o, *part, *chunks, g->some_frozen, (const double *)grads);
+    else if (n) launch(squares<float>, n, stream, g->o, *part, *chunks, g->some_frozen, (const float *)grads);
+    *chunks += n;
+}
+
+void gpu_sum_rank(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, cudaStream_t stream)
+{
+    if (loss_type == LATHE_F64) launch(sum_rank<double>, 1, stream, g->o, chunks, (const double *)loss, g->sums + g->rank);
+    else launch(sum_rank<float>, 1, stream, g->o, chunks, (const float *)loss, g->sums + g->rank);
+}
+
+template <class Update>
+static void settle_by(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
+{
+    Update *u = (Update *)g->updates;
+    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, g->o, chunks, g->step, (const double *)loss, u, bad, g->sums, g->gpus);
+    else launch(settle<float, Update>, 1, stream, g->o, chunks, g->step, (const float *)loss, u, bad, g->sums, g->gpus);
+}
+
+void gpu_settle(const Gpu_optimizer *g, int chunks, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
+{
+    if (g->o.real == LATHE_F64) settle_by<Update_f64>(g, chunks, loss, loss_type, bad, stream);
+    else settle_by<Update_f32>(g, chunks, loss, loss_type, bad, stream);
 }
 
 template <class Real, class Stored, class Update>
-static void optimize(const Gpu_optimizer *g, Stored *params, const Real *grads, const void *loss, Lathe_dtype loss_type,
-                     const Cuda_bad_id *bad, cudaStream_t stream)
+static void update_part(const Gpu_optimizer *g, Stored *params, const Real *grads, const Lathe_part *part, cudaStream_t stream)
 {
-    const Optimizer &o = g->o;
-    const int chunks = (int)lathe_step_chunks(o.n);
-    Update *u = (Update *)g->updates;
-    launch(squares<Real>, chunks, stream, o, g->some_frozen, grads);
-    if (loss_type == LATHE_F64) launch(settle<double, Update>, 1, stream, o, chunks, g->step, (const double *)loss, u, bad);
-    else launch(settle<float, Update>, 1, stream, o, chunks, g->step, (const float *)loss, u, bad);
-    LAP(LAP_NORM);
-    switch (way_of(&o)) {
-    case ADAM: launch_update<ADAM>(g, u, params, grads, stream); break;
-    case LION: launch_update<LION>(g, u, params, grads, stream); break;
-    case SGD: launch_update<SGD>(g, u, params, grads, stream); break;
-    case SGD_MOMENTUM: launch_update<SGD_MOMENTUM>(g, u, params, grads, stream); break;
+    const int n = chunks_of(part);
+    const Update *u = (const Update *)g->updates;
+    if (n == 0) return;
+    switch (way_of(&g->o)) {
+    case ADAM: launch(update<ADAM, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
+    case LION: launch(update<LION, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
+    case SGD: launch(update<SGD, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
+    case SGD_MOMENTUM: launch(update<SGD_MOMENTUM, Real, Stored, Update>, n, stream, g->o, *part, g->step, u, params, grads); break;
     }
-    LAP(LAP_UPDATE);
+}
+
+void gpu_update(const Gpu_optimizer *g, void *params, const void *grads, const Lathe_part *part, cudaStream_t stream)
+{
+    const float *d = (const float *)grads;
+    if (g->o.real == LATHE_F64) update_part<double, double, Update_f64>(g, (double *)params, (const double *)grads, part, stream);
+    else if (g->o.weights == LATHE_BF16) update_part<float, bf16, Update_f32>(g, (bf16 *)params, d, part, stream);
+    else update_part<float, float, Update_f32>(g, (float *)params, d, part, stream);
 }
 
 void gpu_optimize(const Gpu_optimizer *g, void *params, const void *grads, const void *loss, Lathe_dtype loss_type,
                   const Cuda_bad_id *bad, cudaStream_t stream)
 {
-    const float *d = (const float *)grads;
+    const Lathe_part all = {0, g->o.n, 0};
+    int chunks = 0;
     if (g->o.segments == 0) return;
-    if (g->o.real == LATHE_F64)
-        optimize<double, double, Update_f64>(g, (double *)params, (const double *)grads, loss, loss_type, bad, stream);
-    else if (g->o.weights == LATHE_BF16)
-        optimize<float, bf16, Update_f32>(g, (bf16 *)params, d, loss, loss_type, bad, stream);
-    else optimize<float, float, Update_f32>(g, (float *)params, d, loss, loss_type, bad, stream);
+    gpu_squares(g, grads, &all, &chunks, stream);
+    gpu_settle(g, chunks, loss, loss_type, bad, stream);
+    LAP(LAP_NORM);
+    gpu_update(g, params, grads, &all, stream);
+    LAP(LAP_UPDATE);
 }

@@ -4,6 +4,7 @@
 #include "cuda_gemm.h"
 #include "cuda_ids.h"
 #include "cuda_optim.h"
+#include "cuda_ranks.h"
 #include "lathe_cuda.cuh"
 #include "train_device.h"
 
@@ -20,6 +21,7 @@ static struct {
     char *block;
     int64_t bytes;
     bool multiplies;
+    int rank, gpus;
     int64_t begun, ended;
     char remark[1024];
 } trainer;
@@ -120,9 +122,11 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
         if (strcmp(n->model->plan[i].category, "workspace") == 0) workspace = n->model->plan[i].bytes;
     const char *refusal = NULL;
     Gpu_needs needs = {};
-    needs.command = n->command, needs.host = n->block, needs.bytes = n->bytes;
+    if (n->gpus > 1 && ranks_load()) return ranks_load();
+    needs.command = n->command, needs.number = n->rank, needs.gpus = n->gpus, needs.host = n->block, needs.bytes = n->bytes;
     needs.workspace = workspace, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
     trainer.model = n->model;
+    trainer.rank = n->rank, trainer.gpus = n->gpus;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
     trainer.remark[0] = 0;
     if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
@@ -140,10 +144,16 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     return NULL;
 }
 
+/* Where the others are not to be waited for, nothing is: the program ends. */
 static void close_gpu(void)
 {
+    const bool lost = ranks_joined() && ranks_failure();
+    gpu_watch(NULL);
+    if (lost) ranks_leave();
+    if (lost) return;
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
     gpu_forget(&trainer.step);
+    ranks_leave();
     cuda_gemm_stop();
     cudnn_stop();
     gpu_close();
@@ -152,8 +162,20 @@ static void close_gpu(void)
 static const char *failure(void)
 {
     if (gpu_failure()) return gpu_failure();
+    if (ranks_joined() && ranks_failure()) return ranks_failure();
     return cuda_gemm_failure() ? cuda_gemm_failure() : cudnn_failure();
 }
+
+/* ------------------------------------------------------------------ several GPUs */
+
+static const char *join(const char *id, const Lathe_shards *shards)
+{
+    const char *refusal = ranks_join(trainer.rank, id, shards, trainer.model->real, lathe_weights(trainer.model));
+    if (!refusal) gpu_watch(ranks_in_trouble);
+    return refusal;
+}
+
+static void share(void *at, int64_t bytes) { ranks_share(gpu_place(at), bytes, gpu_stream()); }
 
 /* ------------------------------------------------------------------ entries */
 
@@ -210,18 +232,23 @@ static void enqueue_step(void *with, const Lathe_call *device)
     if (scale) /* what the host has sent there is older */
         (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale, cudaMemcpyDeviceToDevice,
                               (cudaStream_t)device->stream);
+    const void *at = (const char *)device->out + loss->offset;
+    const Cuda_bad_id *bad = (const Cuda_bad_id *)cuda_bad_id();
+    cudaStream_t stream = (cudaStream_t)device->stream;
+    if (ranks_joined()) ranks_begin(&trainer.optimizer, device->grads);
     enqueue_entry(with, device);
-    gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, (const char *)device->out + loss->offset, loss->dtype,
-                 (const Cuda_bad_id *)cuda_bad_id(), (cudaStream_t)device->stream);
+    if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
+    else gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
 }
 
-static void set_optimizer(const Optimizer *o, void *step)
+static void set_optimizer(const Optimizer *o, void *moments, void *step)
 {
     Optimizer device = *o;
-    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place(o->moment[k]);
+    const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
+    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place((char *)moments + k * each);
     trainer.given = (Gpu_step *)step;
     trainer.given->loss_scale = o->loss_scale;
-    trainer.optimizer = gpu_optimizer(&device, trainer.given, gpu_place(step));
+    trainer.optimizer = gpu_optimizer(&device, trainer.given, gpu_place(step), trainer.gpus, trainer.rank);
     gpu_up(step, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
 }
 
@@ -314,5 +341,5 @@ static void rates(double *copy, double *product)
     cuda_gemm_forget(&g);
 }
 
-const Lathe_device lathe_cuda = {"GPU",    open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear,
-                                            gpu_copy, run,      LAG,       set_optimizer, begin_step, end_step, watch, rates};
+const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
+                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     rates};

@@ -128,7 +128,7 @@ static Text_data *open_windows(const Trainer *t, Tokenizer *k)
 static void settle_stretches(Data *d)
 {
     const Trainer *t = d->t;
-    int64_t rows = items_in_call(need_entry(t->model, "train"));
+    int64_t rows = gpus_of(t) * items_in_call(need_entry(t->model, "train"));
     d->stretch = (d->train - 1) / (rows * d->seq);
     if (d->stretch < 1)
         fail(
@@ -261,21 +261,20 @@ static void shuffle(Data *d, int64_t epoch)
     d->epoch = epoch;
 }
 
+/* The k-th of n. */
+static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
+{
+    if (d->stretch) return (k * d->stretch + step % d->stretch) * d->seq;
+    if (d->text) return uniform_below(d->t->seed, step, WINDOW_SITE, k, d->train_items);
+    int64_t position = step * n + k, epoch = position / d->train;
+    if (epoch != d->epoch) shuffle(d, epoch);
+    return d->order[position % d->train];
+}
+
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
 {
-    for (int64_t k = 0; k < n; k++) {
-        if (d->stretch) {
-            item[k] = (k * d->stretch + step % d->stretch) * d->seq;
-            continue;
-        }
-        if (d->text) {
-            item[k] = uniform_below(d->t->seed, step, WINDOW_SITE, k, d->train_items);
-            continue;
-        }
-        int64_t position = step * n + k, epoch = position / d->train;
-        if (epoch != d->epoch) shuffle(d, epoch);
-        item[k] = d->order[position % d->train];
-    }
+    int64_t all = n * gpus_of(d->t), first = n * d->t->rank;
+    for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, all, first + k);
 }
 
 int64_t val_item(const Data *d, int64_t k) { return d->epochs ? k : d->train + k * d->seq; }

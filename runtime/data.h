@@ -53,6 +53,7 @@ typedef struct Epochs {
     int readers;         /* of each source */
     Mixture *rows;       /* NULL: not started */
     int64_t held_rows;
+    int64_t more;        /* rows that were taken before, beyond as many steps with as many rows as now */
 } Epochs;
 
 int64_t first_block_tokens(const Order *o); /* Order.first_tokens of a new run */
@@ -126,7 +127,7 @@ void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
 _Noreturn void fail_without_characters(void); /* to a tokenizer of characters, of shards */
 int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
 /* Item_list of an optimizer step: windows drawn uniformly, or those that follow the last step's; rows in a new order each
- * epoch.  They depend on seed, step, n. */
+ * epoch.  They depend on seed, step, n.  Of several GPUs, each with n, those of this one: rank n … rank n + n - 1. */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);

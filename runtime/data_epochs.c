@@ -252,6 +252,10 @@ Epochs *open_epochs(const Trainer *t, Tokenizer *k)
     e->order.first_tokens = first_block_tokens(&e->order);
     for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
     if (strcmp(t->command, "train") == 0) check_data_memory(t, epochs_bytes(e));
+    if (reads_pipe(e) && gpus_of(t) > 1)
+        fail(EXIT_USAGE, NULL,
+             "--gpus %d: standard input and pipes are read once, and every GPU's process reads all; give a file",
+             gpus_of(t));
     if (reads_pipe(e)) {
         e->order.once = e->source->order.once = true;
         e->order.val_fraction = e->source->order.val_fraction = 0;
@@ -333,9 +337,9 @@ static Rows rows_of(const Lathe_entry *e, char *in)
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
 {
     Rows to = rows_of(entry, in);
-    int64_t ahead = step * to.n - mixture_taken(e->rows);
+    int64_t n = gpus_of(e->t) * to.n, ahead = step * n + e->more - mixture_taken(e->rows);
     if (ahead > 0 && !skip_mixture(e->rows, ahead)) return false;
-    return mixture_rows(e->rows, &to);
+    return mixture_rows(e->rows, &to, n, e->t->rank * to.n);
 }
 
 /* Whose k-th row is the k-th of all that are held back; *k is then that. */

@@ -96,12 +96,14 @@ static bool take_row(Mixture *m, const Rows *to, int64_t row)
     return true;
 }
 
-static bool take_rows(Mixture *m, int64_t n, const Rows *to)
+/* Those from `first` on go to `to`, as many as it takes. */
+static bool take_rows(Mixture *m, int64_t n, const Rows *to, int64_t first)
 {
     int64_t mixed[LATHE_SOURCES];
     for (int i = 0; i < m->n; i++) mixed[i] = m->part[i].mixed;
     for (int64_t r = 0; r < n; r++) {
-        if (take_row(m, to, r)) continue;
+        bool wanted = to && r >= first && r < first + to->n;
+        if (take_row(m, wanted ? to : NULL, r - first)) continue;
         for (int i = 0; i < m->n; i++) m->part[i].mixed = mixed[i];
         return false;
     }
@@ -109,8 +111,8 @@ static bool take_rows(Mixture *m, int64_t n, const Rows *to)
     return true;
 }
 
-bool mixture_rows(Mixture *m, const Rows *to) { return take_rows(m, to->n, to); }
-bool skip_mixture(Mixture *m, int64_t n) { return take_rows(m, n, NULL); }
+bool mixture_rows(Mixture *m, const Rows *to, int64_t n, int64_t first) { return take_rows(m, n, to, first); }
+bool skip_mixture(Mixture *m, int64_t n) { return take_rows(m, n, NULL, 0); }
 
 /* ------------------------------------------------------------------ what is known */
 

@@ -171,4 +171,10 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
     return open_mixture(part, e->n);
 }
 
-void start_epochs(Epochs *e, const State *from) { e->rows = open_rows_of(e, from); }
+/* A run may go on with another number of rows a step. */
+void start_epochs(Epochs *e, const State *from)
+{
+    int64_t rows = gpus_of(e->t) * items_in_call(need_entry(e->t->model, "train"));
+    e->rows = open_rows_of(e, from);
+    e->more = from ? mixture_taken(e->rows) - from->at.step * rows : 0;
+}

@@ -106,6 +106,6 @@ void settle_pairs(Order *o, const Trainer *t)
     o->all_count = r->loss_on == LATHE_LOSS_ALL;
     o->skip_long = r->on_long == LATHE_SKIP_LONG;
     o->source_seq = t->model->source_seq;
-    o->batch = t->model->batch;
+    o->batch = gpus_of(t) * t->model->batch;
     o->buckets = r->buckets;
 }

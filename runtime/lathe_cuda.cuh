@@ -155,4 +155,11 @@ template <class T, size_t n> static inline const T *on_device(const T (&table)[n
 #define LAP(kernel) (cuda_lap ? cuda_lap(kernel, stream) : (void)0)
 extern void (*cuda_lap)(int kernel, cudaStream_t stream);
 
+/* An entry's gradients that no kernel behind this adds to any more: NULL, or who has several GPUs sum them meanwhile. */
+extern void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
+static inline void gradients_done(const void *first, size_t bytes, cudaStream_t stream)
+{
+    if (cuda_gradients_done) cuda_gradients_done(first, bytes, stream);
+}
+
 #endif

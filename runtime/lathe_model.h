@@ -3,6 +3,8 @@
 #ifndef LATHE_MODEL_H
 #define LATHE_MODEL_H
 
+#include "rt_shard.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,7 +47,8 @@ typedef enum Lathe_role {
     LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not go on where it stopped */
     LATHE_CARRIED,              /* a state that train takes from one step to the next */
     LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
-    LATHE_LOSS_SCALE            /* f32 []: train under fp16: the gradients are those of the loss times so much */
+    LATHE_LOSS_SCALE,           /* f32 []: train under fp16: the gradients are those of the loss times so much */
+    LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, of which several GPUs have parts */
 } Lathe_role;
 
 typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
@@ -362,9 +365,12 @@ static inline int64_t lathe_pinned_bytes(int64_t inputs) { return LATHE_GPU_SLOT
 
 static inline int64_t lathe_step_chunks(int64_t elements) { return (elements + LATHE_STEP_CHUNK - 1) / LATHE_STEP_CHUNK; }
 
-static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs)
+/* Each of several GPUs has a sum of every rank's beside, and sums of chunks of its own parts alone. */
+static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs, int gpus)
 {
-    return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + lathe_step_chunks(elements) * 8 + 63) / 64 * 64;
+    int64_t chunks = lathe_step_chunks(elements), beside = 0;
+    if (gpus > 1) chunks = lathe_step_chunks(lathe_shard_elements(elements, gpus)) + LATHE_MOST_BUCKETS + 1, beside = gpus * LATHE_RANK_SUM_BYTES;
+    return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + beside + chunks * 8 + 63) / 64 * 64;
 }
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;

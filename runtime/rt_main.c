@@ -133,6 +133,7 @@ static const Option options[] = {
      "of plain text: file, blank (lines between), line, whole"},
     {"mix", TRAIN | EVAL | REPLAY, KNOB, 0, "mix", "W,W…",
      "each path of --data is a source of its own, and gives this share of the sequences, as 7,3; none: all are one"},
+    {"gpus", TRAIN, COUNT, AT(gpus), NULL, "N", "so many GPUs, each with the description's batch, by NCCL (default 1)"},
     {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
      "threads that encode documents (default 1); the order does not depend on it"},
     {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},

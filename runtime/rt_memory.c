@@ -29,6 +29,11 @@ int64_t planned(const Lathe_model *m, const char *category)
 int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
 int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
 
+int64_t shard_bytes(const Trainer *t)
+{
+    return lathe_shard_elements(t->model->flat_elements, gpus_of(t)) * dtype_size(t->model->real);
+}
+
 static int64_t call_size(const Lathe_entry *e)
 {
     return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
@@ -162,6 +167,22 @@ static Parts planned_parts(const Lathe_model *m)
         planned(m, "generation"), planned(m, "step")};
 }
 
+/* Of several GPUs each has its parts of the moments. */
+static Parts parts_of_gpu(const Trainer *t, Parts p)
+{
+    const Lathe_model *m = t->model;
+    if (gpus_of(t) == 1) return p;
+    p.moments = p.moments / flat_bytes(m) * shard_bytes(t);
+    if (p.step) p.step = lathe_step_bytes(m->flat_elements, optimizer_runs(m), gpus_of(t));
+    return p;
+}
+
+int64_t bytes_of_run(const Trainer *t)
+{
+    Parts one = planned_parts(t->model), each = parts_of_gpu(t, one);
+    return t->model->planned_bytes - align64(one.moments) - one.step + align64(each.moments) + each.step;
+}
+
 static bool names_decode(const char *const *entries)
 {
     while (*entries && strcmp(*entries, "decode") != 0) entries++;
@@ -190,7 +211,7 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
            (run && need.call > plan.call));
     int64_t beside = m->device ? planned(m, "workspace") : planned(m, "blas") + planned(m, "data");
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
-    bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m)));
+    bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m), 1));
 }
 
 void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
@@ -198,7 +219,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     Parts need = needed_parts(t, optimizer, entries), plan = planned_parts(t->model);
     check_plan(t->model, optimizer, plan, need);
     check_optimizer(t, need.moments);
-    Parts take = optimizer ? plan : need;
+    Parts take = parts_of_gpu(t, optimizer ? plan : need);
     if (need.generation > take.generation) take.generation = need.generation; /* longer texts than was said */
     m->bytes = parts_sum(take, grads);
     if (t->model->device) check_memory(t);
@@ -258,6 +279,7 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
         case LATHE_SEED: *at = seed; break;
         case LATHE_STEP: *at = (int32_t)step; break;
         case LATHE_POSITION: *at = (int32_t)position; break;
+        case LATHE_FIRST_ROW: *at = 0; break; /* train_ranks.c has others */
         case LATHE_LOSS_SCALE: *(float *)(void *)at = 1; break; /* take_step() has its own */
         default: break;
         }

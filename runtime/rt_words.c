@@ -59,6 +59,7 @@ char *text_of(const char *fmt, ...)
 }
 
 static const char *advice, *program = "trainer";
+static bool quiet;
 
 void name_program(const char *name) { program = name; }
 
@@ -81,9 +82,12 @@ void end_program(int code, const char *text)
     exit(code);
 }
 
+void keep_quiet(void) { quiet = true; }
+
 void note(const char *fmt, ...)
 {
     va_list args;
+    if (quiet) return;
     va_start(args, fmt);
     char *s = vtext(fmt, args);
     va_end(args);

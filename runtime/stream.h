@@ -209,8 +209,9 @@ typedef struct Mix_part {
 typedef struct Mixture Mixture;
 Mixture *open_mixture(const Mix_part *part, int n); /* the streams are the mixture's from here on */
 void close_mixture(Mixture *m);
-/* The next rows; false where a source has none any more, or has failed: the places are as before. */
-bool mixture_rows(Mixture *m, const Rows *to);
+/* The next n rows, of which those from `first` on are wanted; false where a source has none any more, or has failed: the places
+ * are as before. */
+bool mixture_rows(Mixture *m, const Rows *to, int64_t n, int64_t first);
 bool skip_mixture(Mixture *m, int64_t n);
 Mix_part mixture_part(const Mixture *m, int i);
 const Block *mixture_block(const Mixture *m, int i); /* that its last row was of; NULL: none yet */

@@ -74,7 +74,7 @@ static Store_writer *start_states(const Saver *s, const char *folder, Fault *f)
 {
     if (!s->m->carried) return NULL;
     char *path = text_of("%s/states.safetensors", folder);
-    Store_writer *w = start_carried(s->t->model, s->m->carried, path, f);
+    Store_writer *w = start_carried(s->t->model, all_carried(s->t, s->m), gpus_of(s->t), path, f);
     free(path);
     return w;
 }
@@ -133,6 +133,19 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     return s;
 }
 
+static void take_from_device(const Saver *s)
+{
+    const Lathe_model *m = s->t->model;
+    device_down(s->m->params, weight_bytes(m));
+    if (s->t->ranks) {
+        gather_ranks(s->t, s->m);
+        return;
+    }
+    if (s->o->moments) device_down(s->o->moment[0], (int64_t)optimizer_bytes(m, &s->t->recipe));
+    if (s->m->carried) device_down(s->m->state, m->state_bytes);
+    if (s->m->carried) copy_carried(m, s->m->carried, s->m->state);
+}
+
 void begin_save(Saver *s, const Progress *p, json_t *state)
 {
     bug_if(s->running || s->state);
@@ -142,10 +155,7 @@ void begin_save(Saver *s, const Progress *p, json_t *state)
     s->state = state;
     s->waited = false;
     atomic_store(&s->finished, false);
-    device_down(s->m->params, weight_bytes(s->t->model));
-    if (s->o->moments) device_down(s->o->moment[0], (int64_t)optimizer_bytes(s->t->model, &s->t->recipe));
-    if (s->m->carried) device_down(s->m->state, s->t->model->state_bytes);
-    if (s->m->carried) copy_carried(s->t->model, s->m->carried, s->m->state);
+    take_from_device(s);
     sem_init(&s->copied, 0, 0);
     s->running = start_thread(&s->thread, write_checkpoint, s);
     if (!s->running) write_checkpoint(s);
@@ -287,7 +297,7 @@ void check_model(const Trainer *t, const char *checkpoint)
     free(path);
 }
 
-static void load_states(const Trainer *t, const State *s, const char *checkpoint, void *state)
+static void load_states(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
 {
     static const char file[] = "states.safetensors";
     Store store;
@@ -299,7 +309,8 @@ static void load_states(const Trainer *t, const State *s, const char *checkpoint
              file, checkpoint);
     read_store(&store, path);
     check_mark(s, file, path, store.map, store.map_bytes);
-    load_carried(t->model, &store, state);
+    load_carried(t->model, &store, gpus_of(t), all_carried(t, m));
+    if (!t->ranks) place_carried(t->model, m->carried, m->state);
     close_store(&store);
     free(path);
 }
@@ -314,7 +325,7 @@ void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, c
     if (o->moments)
         load_file(t, s, checkpoint, "optimizer.safetensors", o->moments, (const char *const *)prefix, o->moment,
                   o->real);
-    if (carried_bytes(t->model)) load_states(t, s, checkpoint, m->state);
+    if (carried_bytes(t->model)) load_states(t, s, checkpoint, m);
     for (int k = 0; k < o->moments; k++) free(prefix[k]);
 }
 

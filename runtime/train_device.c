@@ -44,6 +44,8 @@ void open_device(const Memory *m, const Trainer *t)
     if (!t->model->device) return;
     char *folder = cache_folder(), *products = folder ? text_of("%s/products", folder) : NULL;
     refusal = t->model->device->open(&(Device_needs){.command = t->command,
+                                                     .rank = t->rank,
+                                                     .gpus = gpus_of(t),
                                                      .model = t->model,
                                                      .block = m->base,
                                                      .bytes = m->bytes,
@@ -221,8 +223,34 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
 void ready_optimizer(const Optimizer *o, const Memory *m)
 {
     if (!device) return;
-    device->optimizer(o, m->step);
+    device->optimizer(o, m->moments, m->step);
     must_work();
+}
+
+/* ------------------------------------------------------------------ several */
+
+void name_devices(char *id)
+{
+    const char *refusal = device->name(id);
+    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
+}
+
+void join_devices(const char *id, const Lathe_shards *shards)
+{
+    const char *refusal = device->join(id, shards);
+    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
+}
+
+void share_there(void *at, int64_t bytes)
+{
+    device->share(at, bytes);
+    must_work();
+}
+
+void close_device(void)
+{
+    device->close();
+    device = NULL;
 }
 
 /* ------------------------------------------------------------------ laps */

@@ -8,8 +8,11 @@
 
 #include "rt_internal.h"
 
+enum { LATHE_RANKS_ID = 128 };
+
 typedef struct Device_needs {
     const char *command;                /* for messages: "train" */
+    int rank, gpus;                     /* of several devices: the number of this one; how many */
     const Lathe_model *model;
     void *block;                        /* the host's */
     int64_t bytes, inputs;              /* of it; of the largest entry's inputs */
@@ -49,11 +52,19 @@ typedef struct Lathe_device {
 
     /* Steps: begun in order, ended in order, `lag` of them under way while the host goes on. */
     int lag;
-    void (*optimizer)(const Optimizer *o, void *step);  /* once, before them; step: its part of the block */
+    /* Once, before them; moments: those of its parts, one after the other; step: its part of the block. */
+    void (*optimizer)(const Optimizer *o, void *moments, void *step);
     /* clip: of the norm; 0: none.  A step whose loss or norm is not finite changes no parameter, nor does one after it, but for
      * those that a loss scale skips (rt_scale.h).  number: steps before it. */
     void (*begin_step)(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number);
     bool (*end_step)(Step_result *result, Bad_id *bad);
+
+    /* Several devices, a process each.  name: by the first, of LATHE_RANKS_ID bytes; the others join by it, and wait for each
+     * other: after that each takes its parts of every step (rt_shard.h).  What comes back: as from open.  share: bytes of the
+     * block there, the first one's to all. */
+    const char *(*name)(char *id);
+    const char *(*join)(const char *id, const Lathe_shards *shards);
+    void (*share)(void *at, int64_t bytes);
 
     /* Calls lap(kernel) where a kernel of a step's entry has ended, with the device's clock; NULL: no more. */
     void (*watch)(void (*lap)(int kernel, double seconds));

@@ -11,7 +11,7 @@
 
 static bool is_scalar_role(Lathe_role r)
 {
-    return r == LATHE_SEED || r == LATHE_STEP || r == LATHE_POSITION || r == LATHE_LOSS_SCALE;
+    return r == LATHE_SEED || r == LATHE_STEP || r == LATHE_POSITION || r == LATHE_LOSS_SCALE || r == LATHE_FIRST_ROW;
 }
 
 /* "tokens[1][5]" */

@@ -131,12 +131,16 @@ static void check_steps(const Training *r)
 }
 
 /* To a device, where the moments and states of a new run are zero. */
-static void give_arrays(const Training *r)
+static void give_arrays(Training *r)
 {
     const Lathe_model *m = r->t->model;
-    device_up(r->memory.params, weight_bytes(m));
-    if (r->t->resume) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
-    if (r->t->resume) device_up(r->memory.state, m->state_bytes);
+    join_ranks(r->t, &r->optimizer, &r->memory);
+    if (!r->t->ranks) device_up(r->memory.params, weight_bytes(m));
+    if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
+    if (r->t->resume && !r->t->ranks) {
+        device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
+        device_up(r->memory.state, m->state_bytes);
+    }
     ready_optimizer(&r->optimizer, &r->memory);
 }
 
@@ -144,7 +148,11 @@ static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
     void *params = r->memory.params;
-    optimizer_init(&r->optimizer, t->model, &t->recipe, r->memory.moments);
+    optimizer_init(&r->optimizer, t->model, &t->recipe, whole_moments(t, &r->memory));
+    if (is_follower(t)) {
+        give_arrays(r);
+        return;
+    }
     if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
     else if (t->weights) load_saved_weights(t, t->weights, params);
     else init_parameters(t->model, (uint64_t)t->seed, params);
@@ -210,17 +218,19 @@ static void prepare_training(Training *r, Trainer *t)
     static const char *const entries[] = {"train", "eval", "encode", "decode", NULL};
     r->t = t;
     r->entry = need_entry(t->model, "train");
+    check_gpus(t);
     check_memory(t);
     find_start(r);
     open_data(&r->data, t, true);
-    r->items = items_in_call(r->entry);
+    r->items = gpus_of(t) * items_in_call(r->entry);
     settle_steps(r);
     check_steps(r);
     settle_evaluation(r);
+    start_ranks(t);
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries);
     fill_arrays(r);
-    open_texts(r);
+    if (!is_follower(t)) open_texts(r);
     if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
 }
 
@@ -230,11 +240,16 @@ static void start_training(Training *r)
     r->t->saver = r->saver;
 }
 
+static Trial trial_of(Training *r)
+{
+    return (Trial){r->t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->texts, r->items, r->evaluates};
+}
+
 /* --overfit, --dry-run */
 static int try_training(Training *r)
 {
     Trainer *t = r->t;
-    Trial c = {t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->texts, r->items, r->evaluates};
+    Trial c = trial_of(r);
     if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are two things to try; give one");
     print_banner(&(Report){.t = t, .data = &r->data, .items_per_step = r->items, .steps = t->recipe.steps});
     return t->overfit ? overfit(&c) : dry_run(&c);
@@ -428,6 +443,7 @@ static bool one_step(Training *r)
     Lathe_call call = call_of(&r->memory, r->entry);
     if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
     set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
+    order_step(r->t);
     begin_step(r->t, r->entry, &call, &r->optimizer, r->memory.params, step, seconds_now() - from);
     r->at.step++;
     while (step_is_due()) finish_step(r);
@@ -520,11 +536,16 @@ int train_command(Trainer *t)
     catch_save_signal();
     prepare_training(&r, t);
     if (t->overfit || t->dry_run) return try_training(&r);
+    if (is_follower(t)) {
+        Trial c = trial_of(&r);
+        return follow(&c, r.at.step);
+    }
     start_training(&r);
     catch_signals();
     all_steps(&r);
     if (!interrupted && !has_failed(&r)) evaluate_run(&r);
     if (r.at.step || !has_failed(&r)) save_last(&r);
+    end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !interrupted) tell_patience(&r);
     if (interrupted)

@@ -161,7 +161,10 @@ void print_banner(const Report *r)
                              : csv_heap(d->csv);
     fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n",
             m->name, config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
-            omp_get_max_threads() == 1 ? "" : "s", bytes_text(m->planned_bytes), bytes_text(heap > 0 ? heap : 0));
+            omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
+    if (t->ranks)
+        fprintf(stderr, "%d GPUs, each with so much memory and %s %s a step\n", gpus_of(t),
+                grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
     if (d->epochs) print_epochs(r);
     else
         fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,

@@ -26,11 +26,13 @@ static void add_entry(Hash *h, const Lathe_entry *e)
 }
 
 /* Of what decides the order of sums: layout, kernels, the arena, the engine of products. */
-static uint64_t plan_hash(const Lathe_model *m)
+static uint64_t plan_hash(const Trainer *t)
 {
+    const Lathe_model *m = t->model;
     Hash h;
     hash_start(&h);
     add_text(&h, text_of("%s %s %lld %lld\n", m->precision, gemm_engine(), (long long)m->batch, (long long)m->seq));
+    if (gpus_of(t) > 1) add_text(&h, text_of("%d GPUs\n", gpus_of(t)));
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         add_text(&h, text_of("%s %lld", p->export_name, (long long)p->offset));
@@ -50,7 +52,7 @@ static json_t *origin_json(const Trainer *t, const Data *d)
 {
     json_t *all = json_object();
     json_object_set_new(all, "description", json_string(t->model->source_hash));
-    json_object_set_new(all, "plan", hash_json(plan_hash(t->model)));
+    json_object_set_new(all, "plan", hash_json(plan_hash(t)));
     json_object_set_new(all, "data", hash_json(data_hash(d)));
     if (t->recipe.tokenizer == LATHE_TOKENIZER_FILE && !t->tokenizer && t->recipe.tokenizer_file)
         json_object_set_new(all, "tokenizer", json_string(t->recipe.tokenizer_file));
@@ -182,9 +184,9 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
         const char *key, *words;
     } parts[] = {
         {"description", "the description is not the one that the checkpoint was trained with"},
-        {"plan",
-         "this trainer adds in another order than the one that wrote the checkpoint (its plan differs): going on "
-         "gives other bits"},
+        {"plan", "this trainer adds in another order than the one that wrote the checkpoint (its plan differs, or the "
+                 "number of "
+                 "GPUs): going on gives other bits"},
         {"data", "the data is not the one that the checkpoint was trained on: going on gives another run"},
     };
     const json_t *theirs = json_object_get(s->all, "provenance");

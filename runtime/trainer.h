@@ -35,6 +35,7 @@ _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribu
 _Noreturn void end_program(int code, const char *text); /* what fail() does with its message */
 void advise(const char *advice); /* what fail() adds on a line of its own; NULL: nothing any more */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
+void keep_quiet(void); /* no remarks from here on: another process makes them */
 
 /* Our mistake: says where, and aborts. */
 #define bug_if(condition) ((condition) ? bug_at(__FILE__, __LINE__, #condition) : (void)0)
@@ -143,6 +144,9 @@ typedef struct Trainer { /* one run of the program */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
+    int64_t gpus;         /* 0 where not given */
+    int rank;             /* of several GPUs: which one this process has */
+    struct Ranks *ranks;  /* train_ranks.c; NULL: one GPU, or none */
 } Trainer;
 
 const char *run_folder(const Trainer *t); /* --out, or runs/NAME-CONFIG */
@@ -181,7 +185,7 @@ void print_knobs(FILE *f, const Lathe_recipe *r);       /* name, value, meaning:
 typedef struct Memory {
     char *base;
     int64_t bytes;
-    void *params, *grads, *moments, *state; /* NULL where the command has no use for them */
+    void *params, *grads, *moments, *state; /* NULL where the command has no use for them; moments: the GPU's part */
     char *carried;                          /* room for a copy of what train carries (train_carry.c); likewise */
     void *step;                             /* of a device: what a step needs beside the arrays (cuda_optim.h); else NULL */
     char *call;                             /* inputs, outputs, work of the entry called; shared by all entries */
@@ -201,6 +205,8 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
 void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
+int64_t shard_bytes(const Trainer *t);      /* of one moment, as far as this process' GPU has it: flat_bytes() for one GPU */
+int64_t bytes_of_run(const Trainer *t);     /* the plan's: of a device each, where there are several */
 int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
 
 const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
@@ -494,8 +500,10 @@ bool model_carries(const Lathe_model *m); /* its entry train */
 void set_begins(const Lathe_entry *e, char *in, bool begins); /* all rows; where the entry asks for it */
 int64_t carried_bytes(const Lathe_model *m); /* 0 where nothing is carried */
 void copy_carried(const Lathe_model *m, char *to, const char *state);
-Store_writer *start_carried(const Lathe_model *m, const char *copy, const char *path, Fault *f); /* writes that copy */
-void load_carried(const Lathe_model *m, const Store *from, char *state); /* ends the program (3) where it does not fit */
+void place_carried(const Lathe_model *m, const char *copy, char *state);
+/* Writes such copies, of several GPUs one after the other, which the tensors have as a first axis. */
+Store_writer *start_carried(const Lathe_model *m, const char *copy, int gpus, const char *path, Fault *f);
+void load_carried(const Lathe_model *m, const Store *from, int gpus, char *copy); /* ends the program (3) where it does not fit */
 
 /* ------------------------------------------------------------------ train_checkpoint.c */
 
@@ -562,6 +570,12 @@ bool has_diverged(const Step *s);
 void watch_laps(void (*lap)(int kernel, double seconds));
 void device_rates(double *copy, double *product); /* of a device with nothing in its memory yet: see train_device.h */
 
+/* Several devices, a process each (train_ranks.c). */
+void name_devices(char *id);                           /* by the first; the others join by it */
+void join_devices(const char *id, const Lathe_shards *shards);
+void share_there(void *at, int64_t bytes);             /* the first one's to all */
+void close_device(void);
+
 /* ------------------------------------------------------------------ train_loop.c */
 
 /* Set by SIGINT and SIGTERM while train runs; 0 before. */
@@ -581,6 +595,27 @@ typedef struct Trial { /* a run that is ready to begin */
 /* train_check.c: what is tried before a run; they return the exit code and write nothing. */
 int overfit(const Trial *c);
 int dry_run(const Trial *c);
+
+/* ------------------------------------------------------------------ train_ranks.c: several GPUs */
+
+typedef struct Ranks Ranks;
+int gpus_of(const Trainer *t);           /* at least 1 */
+bool is_follower(const Trainer *t);      /* it does what the first orders, and says nothing */
+void check_gpus(const Trainer *t);       /* ends the program (2) where it cannot have so many */
+/* Forks a process for each of several: returns in those alone, in followers once the first has called join_ranks.  No thread
+ * may run, and CUDA must not have been started. */
+void start_ranks(Trainer *t);
+void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* the first one's parameters and loss scale are all's */
+/* Shared by all, for checkpoints: the whole moments; what each carries, one after the other.  Of one GPU, or none: memory's. */
+void *whole_moments(const Trainer *t, const Memory *m);
+char *all_carried(const Trainer *t, const Memory *m);
+void take_parts(const Trainer *t, const Memory *m); /* its own out of those */
+/* By the first: */
+void order_step(const Trainer *t);                    /* where there are followers: the next one */
+void gather_ranks(const Trainer *t, const Memory *m); /* every rank's parts are in the wholes */
+void end_ranks(const Trainer *t);
+/* By the others: until the first says so; step: those that were taken.  Returns the exit code. */
+int follow(const Trial *c, int64_t step);
 
 /* ------------------------------------------------------------------ train_bench.c, rt_measure.c: timing */
 

@@ -80,6 +80,12 @@ bundle_trainers() {
             $steps_of_20 --out "$out/cpu/run" >/dev/null 2>&1 && cp "$out/cpu/run/metrics.jsonl" "$folder/cpu.jsonl" || stop "the CPU's trainer of $name"
         rm -rf "$out/cpu"
     done || exit 1
+    grep '^gpus' "$trainers" | while read -r _ name like arguments; do
+        # shellcheck disable=SC2086
+        "$dump" --text "$out/trainers/$name" $arguments || stop "trainer $name"
+        cp "$out/trainers/$like/bound" "$out/trainers/$like/cpu.jsonl" "$out/trainers/$name/"
+        echo 2 >"$out/trainers/$name/gpus"
+    done || exit 1
     grep '^speed' "$trainers" | while read -r _ name arguments; do
         # shellcheck disable=SC2086
         "$dump" --text "$out/speed/$name" $arguments || stop "trainer $name"
@@ -124,6 +130,15 @@ build_runtime() {
     xargs -P "$(nproc)" -I '{}' sh -c '{}' <"$work/rt/commands" >"$work/rt/build.log" 2>&1 && ar rcs "$work/rt/liblathe_rt.a" "$work"/rt/*.o
 }
 
+gpus_of() { cat "trainers/$1/gpus" 2>/dev/null || echo 1; }
+gpus_here() {
+    case $how in
+    gpu) nvidia-smi -L 2>/dev/null | awk '/^GPU/ { n++ } END { print n ? n : 1 }' ;;
+    compile) echo 64 ;;
+    *) echo 1 ;;
+    esac
+}
+
 # FOLDER with a trainer's text, and where the trainer is to be
 build_trainer() {
     mkdir -p "$2"
@@ -152,7 +167,7 @@ build_row() {
         ${CC:-cc} -std=gnu11 -Dmain=model_main -Iruntime "$include" -c "cases/${1#model_}/tables.c" -o "$tables" || return 1
     fi
     case $1 in
-    train_*) build_trainer "trainers/${1#train_}" "$work/$1"; return ;;
+    train_*) [ "$(gpus_here)" -lt "$(gpus_of "${1#train_}")" ] || build_trainer "trainers/${1#train_}" "$work/$1"; return ;;
     speed_*) build_trainer "speed/${1#speed_}" "$work/$1"; return ;;
     esac
     if [ "$how" = simulate ]; then
@@ -182,6 +197,12 @@ run_row() {
 
 # 20 steps, twice, by one choice of algorithms: losses of steps and evaluations are the CPU's, line by line; both end with the same bytes.
 run_train() {
+    gpus=$(gpus_of "$1")
+    [ "$gpus" = 1 ] || steps_of_20="$steps_of_20 --gpus $gpus"
+    if [ "$(gpus_here)" -lt "$gpus" ]; then
+        echo "there are no $gpus GPUs here"
+        return 77
+    fi
     for run in a b; do
         rm -rf "$2/$run"
         # shellcheck disable=SC2086

@@ -23,10 +23,10 @@ static Lathe_role role_of(const char *name)
         const char *name;
         Lathe_role role;
     } roles[] = {
-        {"tokens", LATHE_TOKENS},       {"targets", LATHE_TARGETS},   {"seed", LATHE_SEED},
-        {"step", LATHE_STEP},           {"position", LATHE_POSITION}, {"segments", LATHE_SEGMENTS},
-        {"positions", LATHE_POSITIONS}, {"source", LATHE_SOURCE},     {"source_lengths", LATHE_SOURCE_LENGTHS},
-        {"lengths", LATHE_LENGTHS},
+        {"tokens", LATHE_TOKENS},       {"targets", LATHE_TARGETS},     {"seed", LATHE_SEED},
+        {"step", LATHE_STEP},           {"position", LATHE_POSITION},   {"segments", LATHE_SEGMENTS},
+        {"positions", LATHE_POSITIONS}, {"source", LATHE_SOURCE},       {"source_lengths", LATHE_SOURCE_LENGTHS},
+        {"lengths", LATHE_LENGTHS},     {"first_row", LATHE_FIRST_ROW},
     };
     for (int i = 0; i < COUNT_OF(roles); i++)
         if (same(roles[i].name, name)) return roles[i].role;

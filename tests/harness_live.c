@@ -302,6 +302,7 @@ static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
     case LATHE_SEED: return 1234;
     case LATHE_STEP:
     case LATHE_POSITION: return 0;
+    case LATHE_FIRST_ROW: return 0;
     case LATHE_STATE: return 0;
     case LATHE_LOSS_SCALE: return 1024;
     default: return t->dtype == LATHE_I32 ? (double)below(r, 2) : normal(r);

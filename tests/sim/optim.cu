@@ -104,11 +104,11 @@ template <class Real, class Stored = Real> struct Gpu { /* its arrays there */
         grads = there<Real>(a.grads.data(), FLAT * sizeof(Real));
         moments = there<Real>(a.moments.data(), 2 * FLAT * sizeof(Real));
         loss = there<float>(&three, sizeof three);
-        step.resize((size_t)lathe_step_bytes(FLAT, o->segments));
+        step.resize((size_t)lathe_step_bytes(FLAT, o->segments, 1));
         Optimizer device = *o;
         for (int k = 0; k < o->moments; k++) device.moment[k] = moments + k * FLAT;
         step_there = there<char>(step.data(), step.size());
-        g = gpu_optimizer(&device, (Gpu_step *)step.data(), step_there);
+        g = gpu_optimizer(&device, (Gpu_step *)step.data(), step_there, 1, 0);
         cudaMemcpy(step_there, step.data(), step.size(), cudaMemcpyHostToDevice);
         cudaStreamCreate(&stream);
     }

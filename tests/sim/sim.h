@@ -37,6 +37,7 @@ struct Sim_device {
     size_t memory = (size_t)4 << 30;
     bool no_image = false;      /* it is too old for the program's kernels */
     int failing_launch = 0;     /* the so manieth launch from now on fails */
+    int stuck_after = 0;        /* an event that was recorded so often is never reached, for those who ask */
 };
 extern Sim_device sim_device;
 
@@ -78,6 +79,7 @@ int sim_pick(int n);                           /* the next of n things that may 
 cudaError_t sim_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t sim_set(void *at, int value, size_t bytes);
 size_t sim_allocated(void);
+size_t sim_most_allocated(void);
 bool sim_on_device(const void *at, size_t bytes); /* all of them in one allocation, shared memory or constants */
 
 void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */

@@ -316,8 +316,9 @@ extern "C" void __tsan_init(void) {}
 
 /* ---- the runtime's functions */
 
-static size_t allocated;
+static size_t allocated, most_allocated;
 size_t sim_allocated(void) { return allocated; }
+size_t sim_most_allocated(void) { return most_allocated; }
 
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
@@ -329,6 +330,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
     *at = block + APART; /* room before and behind, so that a step over the end is seen */
     add_region(block + APART, block + APART + bytes, ALLOCATION);
     allocated += bytes;
+    most_allocated = allocated > most_allocated ? allocated : most_allocated;
     return cudaSuccess;
 }
 

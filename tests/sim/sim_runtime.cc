@@ -223,6 +223,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (event->capture) return break_captures(cudaErrorStreamCaptureUnsupported, "cudaEventQuery");
     if (event->done == event->asked) return cudaSuccess;
+    if (sim_device.stuck_after && event->asked >= (uint64_t)sim_device.stuck_after) return cudaErrorNotReady;
     run_one(event->stream); /* who asks again and again gets there */
     return cudaErrorNotReady;
 }

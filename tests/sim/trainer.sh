@@ -17,20 +17,7 @@ awk 'BEGIN {
     }
 }' >"$TMP/pairs.tsv"
 
-# same A B BOUND: metrics, line by line; whose losses and norms differ by BOUND of themselves at most
-same() {
-    awk -v bound="$3" '
-        function number(key,   at) { at = match($0, "\"" key "\":[-0-9.e]+"); return at ? substr($0, at + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }
-        { split_of = $0; sub(/.*"split":"/, "", split_of); sub(/".*/, "", split_of); line = number("step") " " split_of }
-        FNR == NR { loss[line] = number("loss"); norm[line] = number("grad_norm"); lines++; next }
-        { if (!(line in loss)) { print line " is not in the other"; exit 1 }
-          found++
-          off = loss[line] - number("loss"); if (off < 0) off = -off
-          if (off > bound * loss[line]) { print line ": loss " loss[line] ", " number("loss"); bad = 1 }
-          off = norm[line] - number("grad_norm"); if (off < 0) off = -off
-          if (off > 10 * bound * norm[line]) { print line ": norm " norm[line] ", " number("grad_norm"); bad = 1 } }
-        END { exit bad || found != lines || lines < 3 }' "$1/metrics.jsonl" "$2/metrics.jsonl" >"$TMP/said" || tell "$1 and $2: not the same training"
-}
+. tests/sim/same
 
 # both NAME MODEL OPTIONS…: its trainers $cpu, $gpu
 both() {

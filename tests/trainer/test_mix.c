@@ -145,7 +145,8 @@ static void take_batch(Mixture *m, Row *to)
 {
     static int32_t all[4][BATCH * SEQ];
     CHECK(mixture_rows(
-        m, &(Rows){.n = BATCH, .tokens = all[0], .targets = all[1], .segments = all[2], .positions = all[3]}));
+        m, &(Rows){.n = BATCH, .tokens = all[0], .targets = all[1], .segments = all[2], .positions = all[3]}, BATCH,
+        0));
     for (int r = 0; r < BATCH; r++) {
         memcpy(to[r].tokens, all[0] + r * SEQ, sizeof to->tokens);
         memcpy(to[r].targets, all[1] + r * SEQ, sizeof to->targets);
