@@ -271,10 +271,10 @@ DEVICE void add_tiles(float *d, const typename G::In *upper, const typename G::I
 }
 
 /* In no template: the simulator finds shared arrays by where the compiler puts them. */
-typedef float Tile[4][WARP];
-DEVICE Tile *tiles_of_warps(void)
+typedef float Sums_of_warp[4][WARP];
+DEVICE Sums_of_warp *sums_of_warps(void)
 {
-    __shared__ Tile of_warp[WARPS];
+    __shared__ Sums_of_warp of_warp[WARPS];
     return of_warp;
 }
 
@@ -284,7 +284,7 @@ template <class G> DEVICE void slice_by_warps(int slice, const Operands_of<G> &o
     typedef Slices<G> S;
     constexpr Lathe_gemm s = G::shape;
     constexpr int M = (int)s.M, N = (int)s.N;
-    Tile *const others = tiles_of_warps();
+    Sums_of_warp *const others = sums_of_warps();
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, part = warp % S::parts;
     for (int from = 0; from < S::tensor_tiles; from += WARPS / S::parts) {
         const int tile = from + warp / S::parts;
