@@ -32,6 +32,7 @@ static const Pass passes[] = {
     {"store", pass_store, GRAPHS, "keeps what backward reads of forward in 16 bits (--precision bf16, fp16)"},
     {"narrow", pass_narrow, GRAPHS, "gives products operands of 16 bits, where the target multiplies those"},
     {"clean", pass_clean, GRAPHS, "drops what nobody reads"},
+    {"parts", pass_parts, GRAPHS, "makes in parts what is read in parts alone"},
     {"normal", pass_normal, GRAPHS, "brings graphs into the form that kernels are cut from"},
     {"fuse", fuse, KERNELS, "groups operations into kernels and gives values their places"},
     {"carry", carry, KERNELS, "makes the next values of carries where they lie, without a copy"},

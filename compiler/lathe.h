@@ -575,6 +575,7 @@ void pass_store(Graph *g, const Desc *d);
 void pass_narrow(Graph *g, const Desc *d);
 void pass_clean(Graph *g, const Desc *d);                   /* drops dead outputs, carries and xs of loops */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
+void pass_parts(Graph *g, const Desc *d);                   /* maps that are read in parts are made in parts */
 void pass_normal(Graph *g, const Desc *d);                  /* the form that kernels are cut from; last before pass_fuse */
 
 /* passes that make and refine a program */

@@ -1,7 +1,7 @@
 /* model.c: char_rnn, made by lathe from char_rnn.lua, configuration default.
  *   Edit that, not this file.  fp32.
  *
- *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,727,168 bytes in all
+ *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,596,096 bytes in all
  *
  *   First the kernels, each on all threads; then one function an entry, which calls them in order;
  *   then what the trainer knows of the model. */
@@ -44,30 +44,28 @@ KERNEL void lstm_fill(int from, int to, float (*RESTRICT lstm_mul)[HIDDEN])
             lstm_mul[b][c] = 0;
 }
 
-/* lstm_add2: add      char_rnn.lua:17 lstm      moves 401,408 bytes */
-KERNEL void make_lstm_add(int from, int to, float (*RESTRICT lstm_add2)[4 * HIDDEN],
+/* lstm_add, lstm_mul: add, mul, tanh      char_rnn.lua:17 lstm      moves 368,640 bytes */
+KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
+        float (*RESTRICT lstm_mul)[HIDDEN], const float (*RESTRICT lstm_add_2)[HIDDEN],
         const float (*RESTRICT lstm_dot2)[4 * HIDDEN], const float *RESTRICT lstm_bias_ih_l0,
         const float (*RESTRICT lstm_dot)[4 * HIDDEN], const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int b = from; b < to; b++)
-        for (int c = 0; c < 4 * HIDDEN; c++)
-            lstm_add2[b][c] = lstm_dot2[b][c] + lstm_bias_ih_l0[c] +
-                    (lstm_dot[b][c] + lstm_bias_hh_l0[c]);
-}
-
-/* lstm_add, lstm_mul: mul, tanh, add      char_rnn.lua:17 lstm      moves 229,376 bytes */
-KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
-        float (*RESTRICT lstm_mul)[HIDDEN], const float (*RESTRICT lstm_add_2)[HIDDEN],
-        const float (*RESTRICT lstm_add2)[4 * HIDDEN])
-{
-    for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
-            const float value = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[b][c + HIDDEN])) *
-                    lstm_add_2[b][c] + (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[b][c])) *
-                    tanh_f32(lstm_add2[b][c + 2 * HIDDEN]);
-            lstm_add[b][c] = value;
-            lstm_mul[b][c] = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[b][c + 3 * HIDDEN])) *
-                    tanh_f32(value);
+            const float value = lstm_dot2[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
+                    (lstm_dot[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
+            const float value_2 = lstm_dot2[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
+                    (lstm_dot[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
+            const float product = (0.5f +
+                    0.5f *
+                    tanh_f32(0.5f * (lstm_dot2[b][c] + lstm_bias_ih_l0[c] +
+                    (lstm_dot[b][c] + lstm_bias_hh_l0[c])))) * tanh_f32(value_2);
+            const float value_3 = (0.5f + 0.5f * tanh_f32(0.5f * value)) * lstm_add_2[b][c] +
+                    product;
+            const float value_4 = lstm_dot2[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
+                    (lstm_dot[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
+            lstm_add[b][c] = value_3;
+            lstm_mul[b][c] = (0.5f + 0.5f * tanh_f32(0.5f * value_4)) * tanh_f32(value_3);
         }
 }
 
@@ -167,30 +165,38 @@ KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
 }
 
 /* d_lstm_mul, d_lstm_concat: add, mul, tanh, sub      char_rnn.lua:17 lstm
- *     moves 425,984 bytes */
+ *     moves 565,248 bytes */
 KERNEL void lstm_tanh_back(int from, int to, float (*RESTRICT d_lstm_mul)[HIDDEN],
         float (*RESTRICT d_lstm_concat)[4 * HIDDEN], const float (*RESTRICT d_lstm_dot2)[HIDDEN],
         const float (*RESTRICT linear_cross_entropy_dot)[HIDDEN],
-        const float (*RESTRICT d_lstm_add)[4 * HIDDEN], const float (*RESTRICT lstm_add)[HIDDEN],
-        int t)
+        const float (*RESTRICT lstm_dot2)[4 * HIDDEN], const float *RESTRICT lstm_bias_ih_l0,
+        const float (*RESTRICT lstm_dot)[4 * HIDDEN], const float *RESTRICT lstm_bias_hh_l0,
+        const float (*RESTRICT lstm_add)[HIDDEN], int t)
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
             const float x = d_lstm_mul[b][c];
             const float value = d_lstm_dot2[b][c] + linear_cross_entropy_dot[t + 64 * b][c];
-            const float th = tanh_f32(0.5f * d_lstm_add[b][c + 3 * HIDDEN]);
-            const float th_2 = tanh_f32(0.5f * d_lstm_add[b][c + HIDDEN]);
-            const float value_2 = 0.5f + 0.5f * th_2;
+            const float value_2 = lstm_dot2[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
+                    (lstm_dot[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
+            const float th = tanh_f32(0.5f * value_2);
+            const float value_3 = lstm_dot2[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
+                    (lstm_dot[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
+            const float th_2 = tanh_f32(0.5f * value_3);
+            const float value_4 = 0.5f + 0.5f * th_2;
             const float y = lstm_add[b][c];
-            const float th_3 = tanh_f32(0.5f * d_lstm_add[b][c]);
-            const float value_3 = 0.5f + 0.5f * th_3;
-            const float th_4 = tanh_f32(d_lstm_add[b][c + 2 * HIDDEN]);
-            const float th_5 = tanh_f32(value_2 * y + value_3 * th_4);
-            const float value_4 = x + value * (0.5f + 0.5f * th) * (1 - th_5 * th_5);
-            d_lstm_mul[b][c] = value_4 * value_2;
-            d_lstm_concat[b][c] = value_4 * th_4 * 0.5f * (1 - th_3 * th_3) * 0.5f;
-            d_lstm_concat[b][c + HIDDEN] = value_4 * y * 0.5f * (1 - th_2 * th_2) * 0.5f;
-            d_lstm_concat[b][c + 2 * HIDDEN] = value_4 * value_3 * (1 - th_4 * th_4);
+            const float th_3 = tanh_f32(0.5f * (lstm_dot2[b][c] + lstm_bias_ih_l0[c] +
+                    (lstm_dot[b][c] + lstm_bias_hh_l0[c])));
+            const float value_5 = 0.5f + 0.5f * th_3;
+            const float value_6 = lstm_dot2[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
+                    (lstm_dot[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
+            const float th_4 = tanh_f32(value_6);
+            const float th_5 = tanh_f32(value_4 * y + value_5 * th_4);
+            const float value_7 = x + value * (0.5f + 0.5f * th) * (1 - th_5 * th_5);
+            d_lstm_mul[b][c] = value_7 * value_4;
+            d_lstm_concat[b][c] = value_7 * th_4 * 0.5f * (1 - th_3 * th_3) * 0.5f;
+            d_lstm_concat[b][c + HIDDEN] = value_7 * y * 0.5f * (1 - th_2 * th_2) * 0.5f;
+            d_lstm_concat[b][c + 2 * HIDDEN] = value_7 * value_5 * (1 - th_4 * th_4);
             d_lstm_concat[b][c + 3 * HIDDEN] = value * th_5 * 0.5f * (1 - th * th) * 0.5f;
         }
 }
@@ -313,19 +319,28 @@ KERNEL void linear_cross_entropy_head_exp(float (*RESTRICT logits)[VOCAB],
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* lstm_add, lstm_mul2: mul, tanh, add      char_rnn.lua:17 lstm      moves 229,376 bytes */
+/* lstm_add, lstm_mul2: add, mul, tanh      char_rnn.lua:17 lstm      moves 368,640 bytes */
 KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
-        float (*RESTRICT lstm_mul2)[HIDDEN], const float (*RESTRICT lstm_add3)[4 * HIDDEN])
+        float (*RESTRICT lstm_mul2)[HIDDEN], const float (*RESTRICT lstm_dot2)[4 * HIDDEN],
+        const float *RESTRICT lstm_bias_ih_l0, const float (*RESTRICT lstm_dot)[4 * HIDDEN],
+        const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
             const float x = lstm_add[b][c];
-            const float value = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add3[b][c + HIDDEN])) * x +
-                    (0.5f + 0.5f * tanh_f32(0.5f * lstm_add3[b][c])) *
-                    tanh_f32(lstm_add3[b][c + 2 * HIDDEN]);
-            lstm_add[b][c] = value;
-            lstm_mul2[b][c] = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add3[b][c + 3 * HIDDEN])) *
-                    tanh_f32(value);
+            const float value = lstm_dot2[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
+                    (lstm_dot[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
+            const float value_2 = lstm_dot2[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
+                    (lstm_dot[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
+            const float product = (0.5f +
+                    0.5f *
+                    tanh_f32(0.5f * (lstm_dot2[b][c] + lstm_bias_ih_l0[c] +
+                    (lstm_dot[b][c] + lstm_bias_hh_l0[c])))) * tanh_f32(value_2);
+            const float value_3 = (0.5f + 0.5f * tanh_f32(0.5f * value)) * x + product;
+            const float value_4 = lstm_dot2[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
+                    (lstm_dot[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
+            lstm_add[b][c] = value_3;
+            lstm_mul2[b][c] = (0.5f + 0.5f * tanh_f32(0.5f * value_4)) * tanh_f32(value_3);
         }
 }
 
@@ -391,26 +406,26 @@ KERNEL void embed_gather_2(float *RESTRICT embed_gather, const float (*RESTRICT 
         embed_gather[c] = embed_weight[id][c];
 }
 
-/* lstm_add2: add      char_rnn.lua:17 lstm      moves 20,480 bytes */
-KERNEL void lstm_add_2(float *RESTRICT lstm_add2, const float *RESTRICT lstm_dot2,
-        const float *RESTRICT lstm_bias_ih_l0, const float *RESTRICT lstm_dot,
-        const float *RESTRICT lstm_bias_hh_l0)
-{
-    for (int i = 0; i < 4 * HIDDEN; i++)
-        lstm_add2[i] = lstm_dot2[i] + lstm_bias_ih_l0[i] + (lstm_dot[i] + lstm_bias_hh_l0[i]);
-}
-
-/* lstm_c, lstm_h: mul, tanh, add      char_rnn.lua:17 lstm      moves 7,168 bytes */
+/* lstm_c, lstm_h: add, mul, tanh      char_rnn.lua:17 lstm      moves 19,456 bytes */
 KERNEL void lstm_tanh_3(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
-        const float *RESTRICT lstm_add2)
+        const float *RESTRICT lstm_dot2, const float *RESTRICT lstm_bias_ih_l0,
+        const float *RESTRICT lstm_dot, const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int i = 0; i < HIDDEN; i++) {
         const float x = lstm_c[i];
-        const float value = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[i + HIDDEN])) * x +
-                (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[i])) *
-                tanh_f32(lstm_add2[i + 2 * HIDDEN]);
-        lstm_c[i] = value;
-        lstm_h[i] = (0.5f + 0.5f * tanh_f32(0.5f * lstm_add2[i + 3 * HIDDEN])) * tanh_f32(value);
+        const float product = 0.5f * (lstm_dot2[i + HIDDEN] + lstm_bias_ih_l0[i + HIDDEN] +
+                (lstm_dot[i + HIDDEN] + lstm_bias_hh_l0[i + HIDDEN]));
+        const float value = lstm_dot2[i + 2 * HIDDEN] + lstm_bias_ih_l0[i + 2 * HIDDEN] +
+                (lstm_dot[i + 2 * HIDDEN] + lstm_bias_hh_l0[i + 2 * HIDDEN]);
+        const float product_2 = (0.5f +
+                0.5f *
+                tanh_f32(0.5f * (lstm_dot2[i] + lstm_bias_ih_l0[i] +
+                (lstm_dot[i] + lstm_bias_hh_l0[i])))) * tanh_f32(value);
+        const float value_2 = (0.5f + 0.5f * tanh_f32(product)) * x + product_2;
+        const float value_3 = lstm_dot2[i + 3 * HIDDEN] + lstm_bias_ih_l0[i + 3 * HIDDEN] +
+                (lstm_dot[i + 3 * HIDDEN] + lstm_bias_hh_l0[i + 3 * HIDDEN]);
+        lstm_c[i] = value_2;
+        lstm_h[i] = (0.5f + 0.5f * tanh_f32(0.5f * value_3)) * tanh_f32(value_2);
     }
 }
 
@@ -444,37 +459,35 @@ static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65,
 
 /* train
  *
- *   memory: 33,292,288 bytes for 23 buffers, 0 of them made over an input
- *           40,935,552 without sharing, no less than 33,292,288
+ *   memory: 33,161,216 bytes for 21 buffers, 0 of them made over an input
+ *           40,673,408 without sharing, no less than 33,161,216
  *   buffer                   shape                     bytes    offset steps
- *   d_lstm_mul               [BATCH][HIDDEN]           32768  33226752   0-26  |-------------|
+ *   d_lstm_mul               [BATCH][HIDDEN]           32768  33095680   0-24  |-------------|
  *   embed_gather             [BATCH][64][64]          524288   8388608   1-6   |--|
- *   d_lstm_permute           [64][32][64]             524288  32571392   2-28   |-------------|
- *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]    1048576  18874368   3-13   |-----|
- *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]    1048576  31522816   4-26    |-----------|
- *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   5-26    |-----------|
- *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   6-26     |----------|
- *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-27     |-----------|
- *   lstm_mul2                [64][32][HIDDEN]        2097152  16777216   7-14     |---|
- *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   7-26     |----------|
- *   lstm_add2                [BATCH][4 * HIDDEN]      131072  19922944   7-13     |---|
- *   lstm_permute             [BATCH][64][HIDDEN]     2097152  18874368  14-17         |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  16777216  15-16          ||
- *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  17309696  16-20           |-|
- *   accuracy_cast            [BATCH][64]                8192  17858688  16-19           ||
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  17850496  16-18           ||
- *   d_head_bias_partial      [BATCH][VOCAB]             8320  17842176  16-16           |
- *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  20-26             |--|
- *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33259520  21-26             |--|
- *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  21-30             |----|
- *   d_lstm_add               [BATCH][4 * HIDDEN]      131072  33095680  21-26             |--|
- *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  29-29                  |
- *   d_lstm_dot               [64][32][64]             524288         0  30-31                  ||
+ *   d_lstm_permute           [64][32][64]             524288  32571392   2-26   |-------------|
+ *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]    1048576  18874368   3-12   |-----|
+ *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]    1048576  31522816   4-24    |-----------|
+ *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   5-24     |----------|
+ *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   6-24     |----------|
+ *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-25      |----------|
+ *   lstm_mul2                [64][32][HIDDEN]        2097152  16777216   7-13      |--|
+ *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   7-24      |---------|
+ *   lstm_permute             [BATCH][64][HIDDEN]     2097152  18874368  13-16         |-|
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  16777216  14-15          ||
+ *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  17309696  15-19           |-|
+ *   accuracy_cast            [BATCH][64]                8192  17858688  15-18           ||
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  17850496  15-17           ||
+ *   d_head_bias_partial      [BATCH][VOCAB]             8320  17842176  15-15           |
+ *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  19-24             |--|
+ *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33128448  20-24              |-|
+ *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  20-28              |---|
+ *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  27-27                  |
+ *   d_lstm_dot               [64][32][64]             524288         0  28-29                  ||
  */
 void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_train_in *in,
         Char_rnn_train_out *out, char *work)
 {
-    float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33226752);
+    float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
     float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
     float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
@@ -484,7 +497,6 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
     float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
     float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_add2)[4 * HIDDEN] = (void *)(work + 19922944);
     float (*lstm_permute)[64][HIDDEN] = (void *)(work + 18874368);
     float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16777216);
     float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 17309696);
@@ -492,9 +504,8 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float *linear_cross_entropy_sub2 = (void *)(work + 17850496);
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 17842176);
     float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
-    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33259520);
+    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
     float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
-    float (*d_lstm_add)[4 * HIDDEN] = (void *)(work + 33095680);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
     float (*d_lstm_dot)[32][64] = (void *)(work + 0);
 
@@ -520,20 +531,125 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
             for (int t = 0; t < 64; t++) {    /* time */
                 gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
                         &lstm_matmul_shape_2, false, from, to);
-                make_lstm_add(from, to, lstm_add2, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                        p->lstm_bias_hh_l0);
-                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_add2);
+                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
+                        p->lstm_bias_ih_l0, lstm_dot[t], p->lstm_bias_hh_l0);
                 lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
             }
         }
     }                                                                   LAP(7);
-    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(14);
+    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(13);
     matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
-            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(15);
+            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(14);
     backward_part();
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
             *accuracy_cast, d->head_bias, d_head_bias_partial, linear_cross_entropy_dot2,
-            p->head_bias, *in->targets);                                LAP(16);
+            p->head_bias, *in->targets);                                LAP(15);
+    matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
+            HIDDEN, BATCH * SEQ);                                       LAP(16);
+    forward_part();
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(17);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(18);
+    backward_part();
+    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->head_weight,
+            BATCH * SEQ, HIDDEN, VOCAB);                                LAP(19);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, d_lstm_dot2);
+            for (int t = 64 - 1; t >= 0; t--) {    /* time */
+                lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
+                        linear_cross_entropy_dot, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0, lstm_add[t], t);
+                gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
+                        &lstm_matmul_back_shape, false, from, to);
+            }
+        }
+    }                                                                   LAP(20);
+    matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
+            BATCH * SEQ);                                               LAP(25);
+    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
+            64, BATCH * SEQ);                                           LAP(26);
+    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(27);
+    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
+            4 * HIDDEN);                                                LAP(28);
+    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(29);
+    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(30);
+}
+
+static void run_train(const Lathe_call *c)
+{
+    char_rnn_train(c->params, c->grads, c->in, c->out, c->work);
+}
+
+/* grad
+ *
+ *   memory: 33,161,216 bytes for 22 buffers, 0 of them made over an input
+ *           41,205,888 without sharing, no less than 33,161,216
+ */
+void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
+        Char_rnn_grad_out *out, char *work)
+{
+    float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
+    float (*embed_gather)[64][64] = (void *)(work + 8388608);
+    float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
+    float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
+    float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
+    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
+    float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
+    float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
+    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 18874368);
+    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16777216);
+    float (*head_dot)[64][VOCAB] = (void *)(work + 17309696);
+    float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 17842176);
+    float (*accuracy_cast)[64] = (void *)(work + 18391168);
+    float *linear_cross_entropy_sub2 = (void *)(work + 18382976);
+    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 18374656);
+    float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
+    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
+    float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
+    float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
+    float (*d_lstm_dot)[32][64] = (void *)(work + 0);
+
+    backward_part();
+    lstm_fill_back(d_lstm_mul);                                         LAP(0);
+    forward_part();
+    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    backward_part();
+    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
+    forward_part();
+    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    backward_part();
+    pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
+    forward_part();
+    lstm_fill_back(lstm_add[0]);                                        LAP(5);
+    gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
+            false);                                                     LAP(6);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, lstm_mul[0]);
+            for (int t = 0; t < 64; t++) {    /* time */
+                gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
+                        &lstm_matmul_shape_2, false, from, to);
+                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
+                        p->lstm_bias_ih_l0, lstm_dot[t], p->lstm_bias_hh_l0);
+                lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
+            }
+        }
+    }                                                                   LAP(7);
+    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(13);
+    matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
+            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(14);
+    matmul_nt_f32(**head_dot, **lstm_permute, *p->head_weight, BATCH * SEQ, VOCAB,
+            HIDDEN);                                                    LAP(15);
+    backward_part();
+    linear_cross_entropy_head_exp(*out->logits, linear_cross_entropy_sub,
+            linear_cross_entropy_sub2, *accuracy_cast, d->head_bias, d_head_bias_partial,
+            linear_cross_entropy_dot2, p->head_bias, *head_dot, *in->targets); LAP(16);
     matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
             HIDDEN, BATCH * SEQ);                                       LAP(17);
     forward_part();
@@ -548,134 +664,23 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
             const int to = min_i32(from + tall, BATCH);
             lstm_fill(from, to, d_lstm_dot2);
             for (int t = 64 - 1; t >= 0; t--) {    /* time */
-                make_lstm_add(from, to, d_lstm_add, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                        p->lstm_bias_hh_l0);
                 lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
-                        linear_cross_entropy_dot, d_lstm_add, lstm_add[t], t);
+                        linear_cross_entropy_dot, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0, lstm_add[t], t);
                 gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
                         &lstm_matmul_back_shape, false, from, to);
             }
         }
     }                                                                   LAP(21);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(27);
+            BATCH * SEQ);                                               LAP(26);
     matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(28);
-    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(29);
+            64, BATCH * SEQ);                                           LAP(27);
+    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(28);
     matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(30);
-    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(31);
-    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(32);
-}
-
-static void run_train(const Lathe_call *c)
-{
-    char_rnn_train(c->params, c->grads, c->in, c->out, c->work);
-}
-
-/* grad
- *
- *   memory: 33,292,288 bytes for 24 buffers, 0 of them made over an input
- *           41,468,032 without sharing, no less than 33,292,288
- */
-void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
-        Char_rnn_grad_out *out, char *work)
-{
-    float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33226752);
-    float (*embed_gather)[64][64] = (void *)(work + 8388608);
-    float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
-    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
-    float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
-    float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
-    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
-    float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
-    float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_add2)[4 * HIDDEN] = (void *)(work + 19922944);
-    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 18874368);
-    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16777216);
-    float (*head_dot)[64][VOCAB] = (void *)(work + 17309696);
-    float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 17842176);
-    float (*accuracy_cast)[64] = (void *)(work + 18391168);
-    float *linear_cross_entropy_sub2 = (void *)(work + 18382976);
-    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 18374656);
-    float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
-    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33259520);
-    float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
-    float (*d_lstm_add)[4 * HIDDEN] = (void *)(work + 33095680);
-    float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
-    float (*d_lstm_dot)[32][64] = (void *)(work + 0);
-
-    backward_part();
-    lstm_fill_back(d_lstm_mul);                                         LAP(0);
-    forward_part();
-    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
-    backward_part();
-    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
-    forward_part();
-    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
-    backward_part();
-    pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
-    forward_part();
-    lstm_fill_back(lstm_add[0]);                                        LAP(5);
-    gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
-            false);                                                     LAP(6);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
-            lstm_fill(from, to, lstm_mul[0]);
-            for (int t = 0; t < 64; t++) {    /* time */
-                gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
-                        &lstm_matmul_shape_2, false, from, to);
-                make_lstm_add(from, to, lstm_add2, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                        p->lstm_bias_hh_l0);
-                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_add2);
-                lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
-            }
-        }
-    }                                                                   LAP(7);
-    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(14);
-    matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
-            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(15);
-    matmul_nt_f32(**head_dot, **lstm_permute, *p->head_weight, BATCH * SEQ, VOCAB,
-            HIDDEN);                                                    LAP(16);
-    backward_part();
-    linear_cross_entropy_head_exp(*out->logits, linear_cross_entropy_sub,
-            linear_cross_entropy_sub2, *accuracy_cast, d->head_bias, d_head_bias_partial,
-            linear_cross_entropy_dot2, p->head_bias, *head_dot, *in->targets); LAP(17);
-    matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
-            HIDDEN, BATCH * SEQ);                                       LAP(18);
-    forward_part();
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(19);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(20);
-    backward_part();
-    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->head_weight,
-            BATCH * SEQ, HIDDEN, VOCAB);                                LAP(21);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
-            lstm_fill(from, to, d_lstm_dot2);
-            for (int t = 64 - 1; t >= 0; t--) {    /* time */
-                make_lstm_add(from, to, d_lstm_add, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                        p->lstm_bias_hh_l0);
-                lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
-                        linear_cross_entropy_dot, d_lstm_add, lstm_add[t], t);
-                gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
-                        &lstm_matmul_back_shape, false, from, to);
-            }
-        }
-    }                                                                   LAP(22);
-    matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(28);
-    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(29);
-    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(30);
-    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(31);
-    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(32);
-    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(33);
+            4 * HIDDEN);                                                LAP(29);
+    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(30);
+    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(31);
 }
 
 static void run_grad(const Lathe_call *c)
@@ -685,20 +690,19 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 11,862,016 bytes for 13 buffers, 0 of them made over an input
- *           15,130,624 without sharing, no less than 11,862,016
+ *   memory: 11,730,944 bytes for 12 buffers, 0 of them made over an input
+ *           14,999,552 without sharing, no less than 11,730,944
  */
 void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rnn_eval_out *out,
         char *work)
 {
-    float (*lstm_add)[HIDDEN] = (void *)(work + 11796480);
+    float (*lstm_add)[HIDDEN] = (void *)(work + 11665408);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
     float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 10485760);
     float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[HIDDEN] = (void *)(work + 11829248);
+    float (*lstm_mul)[HIDDEN] = (void *)(work + 11698176);
     float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11665408);
-    float (*lstm_add3)[4 * HIDDEN] = (void *)(work + 11534336);
+    float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11534336);
     float (*linear_cross_entropy_matmul_packed)[96] = (void *)(work + 2629632);
     float (*lstm_permute)[64][HIDDEN] = (void *)(work + 0);
     float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 2097152);
@@ -718,9 +722,8 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
             for (int t = 0; t < 64; t++) {    /* time */
                 gemm_packed_rows_f32(*lstm_dot, *lstm_mul, *lstm_matmul_packed,
                         &lstm_matmul_shape_2, false, from, to);
-                make_lstm_add(from, to, lstm_add3, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot,
-                        p->lstm_bias_hh_l0);
-                lstm_tanh_2(from, to, lstm_add, lstm_mul2[t], lstm_add3);
+                lstm_tanh_2(from, to, lstm_add, lstm_mul2[t], lstm_dot2[t], p->lstm_bias_ih_l0,
+                        lstm_dot, p->lstm_bias_hh_l0);
                 lstm_copy(from, to, lstm_mul, lstm_mul2[t]);
             }
         }
@@ -739,9 +742,9 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
             linear_cross_entropy_accuracy_exp_2(from, to, linear_cross_entropy_sub, *accuracy_cast,
                     linear_cross_entropy_dot, p->head_bias, *in->targets);
         }
-    }                                                                   LAP(11);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(16);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(17);
+    }                                                                   LAP(10);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(15);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(16);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -751,8 +754,8 @@ static void run_eval(const Lathe_call *c)
 
 /* decode
  *
- *   memory: 12,288 bytes for 5 buffers, 0 of them made over an input
- *           12,864 without sharing, no less than 12,288
+ *   memory: 8,192 bytes for 4 buffers, 0 of them made over an input
+ *           8,768 without sharing, no less than 8,192
  */
 void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
         Char_rnn_decode_out *out, Char_rnn_state *s, char *work)
@@ -760,17 +763,15 @@ void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
     float (*embed_gather)[1][64] = (void *)(work + 4096);
     float (*lstm_dot2)[4 * HIDDEN] = (void *)(work + 0);
     float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 4096);
-    float (*lstm_add2)[4 * HIDDEN] = (void *)(work + 8192);
     float (*head_dot)[1][VOCAB] = (void *)(work + 0);
 
     embed_gather_2(embed_gather[0][0], p->embed_weight, in->tokens[0][0]); LAP(0);
     matmul_nt_f32(*lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, 1, 4 * HIDDEN, 64); LAP(1);
     matmul_nt_f32(*lstm_dot, *s->lstm_h, *p->lstm_weight_hh_l0, 1, 4 * HIDDEN, HIDDEN); LAP(2);
-    lstm_add_2(lstm_add2[0], lstm_dot2[0], p->lstm_bias_ih_l0, lstm_dot[0],
+    lstm_tanh_3(s->lstm_c[0], s->lstm_h[0], lstm_dot2[0], p->lstm_bias_ih_l0, lstm_dot[0],
             p->lstm_bias_hh_l0);                                        LAP(3);
-    lstm_tanh_3(s->lstm_c[0], s->lstm_h[0], lstm_add2[0]);              LAP(4);
-    matmul_nt_f32(**head_dot, *s->lstm_h, *p->head_weight, 1, VOCAB, HIDDEN); LAP(5);
-    head_add(out->logits[0][0], head_dot[0][0], p->head_bias);          LAP(6);
+    matmul_nt_f32(**head_dot, *s->lstm_h, *p->head_weight, 1, VOCAB, HIDDEN); LAP(4);
+    head_add(out->logits[0][0], head_dot[0][0], p->head_bias);          LAP(5);
 }
 
 static void run_decode(const Lathe_call *c)
@@ -854,34 +855,34 @@ static const Lathe_kernel train_kernels[] = {
     {6, "lstm_matmul", "lstm_dot2 = embed_gather . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:17", 268435456, 17301504, false},
     {7, "lstm_fill_to_time", "panel by panel: lstm_fill, time",
-     "lstm", "char_rnn.lua:17", 1073741824, 122191872, false},
-    {14, "lstm_copy_2", "lstm_permute: copy",
+     "lstm", "char_rnn.lua:17", 1073741824, 105414656, false},
+    {13, "lstm_copy_2", "lstm_permute: copy",
      "lstm", "char_rnn.lua:17", 0, 4194304, false},
-    {15, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
+    {14, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, false},
-    {16, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
+    {15, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, true},
-    {17, "linear_cross_entropy_matmul", "d_head_weight = linear_cross_entropy_sub . lstm_permute",
+    {16, "linear_cross_entropy_matmul", "d_head_weight = linear_cross_entropy_sub . lstm_permute",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
-    {18, "linear_cross_entropy_div", "loss: sum, div",
+    {17, "linear_cross_entropy_div", "loss: sum, div",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 8196, false},
-    {19, "linear_cross_entropy_div", "accuracy: sum, div",
+    {18, "linear_cross_entropy_div", "accuracy: sum, div",
      "accuracy", "char_rnn.lua:22", 0, 8196, false},
-    {20, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
+    {19, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
-    {21, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
-     "lstm", "char_rnn.lua:17", 1073741824, 130580480, true},
-    {27, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
+    {20, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
+     "lstm", "char_rnn.lua:17", 1073741824, 113803264, true},
+    {25, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
      "lstm", "char_rnn.lua:17", 1073741824, 11534336, true},
-    {28, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
+    {26, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {29, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
+    {27, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
      "lstm", "char_rnn.lua:17", 0, 8392704, true},
-    {30, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
+    {28, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {31, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
+    {29, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
      "embed", "char_rnn.lua:16", 0, 549120, true},
-    {32, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
+    {30, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
      "lstm", "char_rnn.lua:17", 0, 8192, true},
 };
 static const Lathe_tensor grad_in[] = {
@@ -920,17 +921,17 @@ static const Lathe_tensor decode_out[] = {
 };
 
 static const Lathe_entry entries[] = {
-    {.name = "train", .run = run_train, .work_bytes = 33292288, .flops = 4231004160,
+    {.name = "train", .run = run_train, .work_bytes = 33161216, .flops = 4231004160,
      .in_bytes = sizeof(Char_rnn_train_in), .out_bytes = sizeof(Char_rnn_train_out), .inputs = 2,
              .outputs = 2, .input = train_in, .output = train_out, .kernels = 22,
              .kernel = train_kernels},
-    {.name = "grad", .run = run_grad, .work_bytes = 33292288, .flops = 4299161600,
+    {.name = "grad", .run = run_grad, .work_bytes = 33161216, .flops = 4299161600,
      .in_bytes = sizeof(Char_rnn_grad_in), .out_bytes = sizeof(Char_rnn_grad_out), .inputs = 2,
              .outputs = 3, .input = grad_in, .output = grad_out, .kernels = 0, .kernel = NULL},
-    {.name = "eval", .run = run_eval, .work_bytes = 11862016, .flops = 1410334720,
+    {.name = "eval", .run = run_eval, .work_bytes = 11730944, .flops = 1410334720,
      .in_bytes = sizeof(Char_rnn_eval_in), .out_bytes = sizeof(Char_rnn_eval_out), .inputs = 2,
              .outputs = 2, .input = eval_in, .output = eval_out, .kernels = 0, .kernel = NULL},
-    {.name = "decode", .run = run_decode, .work_bytes = 12288, .flops = 688640,
+    {.name = "decode", .run = run_decode, .work_bytes = 8192, .flops = 688640,
      .in_bytes = sizeof(Char_rnn_decode_in), .out_bytes = sizeof(Char_rnn_decode_out), .inputs = 1,
              .outputs = 1, .input = decode_in, .output = decode_out, .kernels = 0, .kernel = NULL},
 };
@@ -961,7 +962,7 @@ static const Lathe_bytes planned[] = {
     {"states", 2048},
     {"inputs", 16384},
     {"outputs", 128},
-    {"work", 33292288},
+    {"work", 33161216},
     {"blas", 7798784},
     {"data", 0},
     {"generation", 7808},
@@ -999,7 +1000,7 @@ const Lathe_model lathe_model = {
         .beams = 0, .min_tokens = 0, .no_repeat_ngram = 0, .length_penalty = 1,
     },
     .hf = NULL, .knob = knobs, .plan = planned,
-    .planned_bytes = 46727168, .lower_bound_bytes = 46727168,
+    .planned_bytes = 46596096, .lower_bound_bytes = 46596096,
 };
 
 int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }
