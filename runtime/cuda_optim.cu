@@ -103,19 +103,11 @@ MATH bool is_finite(double x) { return x - x == 0; }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f32 *u) { u[s] = update_of_f32(&o, &o.segment[s].rule, &r); }
 DEVICE void settle_segment(const Optimizer &o, const Rates &r, int s, Update_f64 *u) { u[s] = update_of_f64(&o, &o.segment[s].rule, &r); }
 
-DEVICE double power(double x, int64_t n)
-{
-    double all = 1;
-    for (; n > 0; n /= 2, x *= x)
-        if (n % 2) all *= x;
-    return all;
-}
-
 /* The host does not know yet which steps were skipped: they are none of Adam's. */
 DEVICE void correct(Rates *r, const Optimizer &o, int64_t updates)
 {
-    r->correction1 = 1 - power(r->momentum, updates + 1);
-    r->correction2 = 1 - power(o.beta2, updates + 1);
+    r->correction1 = 1 - power_of(r->momentum, updates + 1);
+    r->correction2 = 1 - power_of(o.beta2, updates + 1);
 }
 
 /* Of all GPUs, which have one each. */

@@ -17,6 +17,15 @@ MATH int segment_at(const Segment *segment, int segments, int64_t element)
     return low;
 }
 
+/* x^n by squaring: a CPU and a GPU have the same bits of it, which they have not of pow. */
+MATH double power_of(double x, int64_t n)
+{
+    double all = 1;
+    for (; n > 0; n /= 2, x *= x)
+        if (n % 2) all *= x;
+    return all;
+}
+
 /* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip_grad_norm_. */
 MATH double clip_scale(double norm, double clip) { return clip > 0 ? min_f64(1, clip / (norm + 1e-6)) : 1; }
 
