@@ -150,6 +150,21 @@ int64_t cudnn_way_bytes(cudnnBackendDescriptor_t way)
     return status == CUDNN_STATUS_SUCCESS && n == 1 ? bytes : INT64_MAX / 2;
 }
 
+/* An engine says so by not saying the contrary; one that says nothing at all is not believed. */
+bool cudnn_way_repeats(cudnnBackendDescriptor_t way)
+{
+    cudnnBackendNumericalNote_t notes[4 * CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    cudnnBackendDescriptor_t engine = made(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    int64_t n = 0, most = sizeof notes / sizeof *notes;
+    bool told = LIBRARY.cudnnBackendGetAttribute(way, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n,
+                                                 &engine) == CUDNN_STATUS_SUCCESS &&
+                LIBRARY.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                                 most, &n, notes) == CUDNN_STATUS_SUCCESS;
+    for (int i = 0; told && i < n; i++) told = notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    LIBRARY.cudnnBackendDestroyDescriptor(engine);
+    return told;
+}
+
 cudnnBackendDescriptor_t cudnn_plan_of(cudnnBackendDescriptor_t way)
 {
     cudnnBackendDescriptor_t plan = made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -230,7 +245,8 @@ static void make_plan(Plan *p)
     p->graph = cudnn_graph(&p->shape, p->what, number_of(p->type), p->samples);
     int n = cudnn_ways(&p->graph, ways, WAYS);
     for (int i = 0; i < n; i++) {
-        if (!p->plan && cudnn_way_bytes(ways[i]) <= left) p->plan = cudnn_plan_of(ways[i]), p->way = ways[i];
+        if (!p->plan && cudnn_way_repeats(ways[i]) && cudnn_way_bytes(ways[i]) <= left)
+            p->plan = cudnn_plan_of(ways[i]), p->way = ways[i];
         if (!p->plan || p->way != ways[i]) LIBRARY.cudnnBackendDestroyDescriptor(ways[i]);
     }
     if (!p->plan) cudnn_forget_graph(&p->graph);

@@ -39,6 +39,7 @@ int64_t cudnn_between_samples(const Lathe_attention *g, const Lathe_heads *x);
 /* The library's ways to compute a graph, the most promising first: engine configurations, up to `most`. */
 int cudnn_ways(const Cudnn_graph *g, cudnnBackendDescriptor_t *ways, int most);
 int64_t cudnn_way_bytes(cudnnBackendDescriptor_t way);                  /* of workspace */
+bool cudnn_way_repeats(cudnnBackendDescriptor_t way);       /* its engine says of itself that it gives the same bits every time */
 cudnnBackendDescriptor_t cudnn_plan_of(cudnnBackendDescriptor_t way);   /* compiled; NULL: it cannot be */
 
 #endif

@@ -71,7 +71,8 @@ typedef struct Clock {
     double spent; /* ms */
 } Clock;
 
-/* ms of one run, the mean of a few; operands move through the room, so that they come from memory where it is large. */
+/* ms of one run, the mean of a few; operands move through the room, so that they come from memory where it is large.  Infinite
+ * where it does not run. */
 static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool ended)
 {
     int64_t sets = (int64_t)k->bytes / operands_at(g, k->room).bytes;
@@ -83,24 +84,30 @@ static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool end
         gemm_run(g, p, ended, o.c + by, o.a + by, o.b + by, false, k->stream, o.vector + by, o.aux + by);
     }
     cudaEventRecord(k->end, k->stream);
-    cudaEventSynchronize(k->end);
-    if (cudaEventElapsedTime(&ms, k->begin, k->end) != cudaSuccess) ms = 0;
+    bool ran = cudaEventSynchronize(k->end) == cudaSuccess && cudaEventElapsedTime(&ms, k->begin, k->end) == cudaSuccess;
+    if (cudaGetLastError() != cudaSuccess || !ran || gemm_library.failure[0]) return HUGE_VAL;
     k->spent += ms;
     return ms / (double)TIMES;
 }
 
-/* Leaves the fastest algorithm in the way; its ms.  Where the library has none to try, that of the plan. */
+/* Leaves the fastest algorithm in the way; its ms.  Where the library has none to try, that of the plan.  One that the library
+ * takes and cannot launch is none, unless all are. */
 static double fastest(Clock *k, const Cuda_gemm *g, Gemm_plan *p, Way *way)
 {
     cublasLtMatmulHeuristicResult_t some[CANDIDATES];
     int n = gemm_algorithms(g, p, way, some, CANDIDATES), best = 0;
     double least = HUGE_VAL;
-    for (int i = 0; i < n && !gemm_library.failure[0]; i++) {
+    char failure[sizeof gemm_library.failure] = "";
+    if (gemm_library.failure[0]) return least;
+    for (int i = 0; i < n; i++) {
         way->algo = some[i].algo;
         double ms = time_of(k, g, p, way == &p->ended);
         if (ms < least) least = ms, best = i;
+        if (gemm_library.failure[0]) memcpy(failure, gemm_library.failure, sizeof failure);
+        gemm_library.failure[0] = 0;
     }
     if (n) way->algo = some[best].algo;
+    if (n && least == HUGE_VAL) memcpy(gemm_library.failure, failure, sizeof failure);
     return least;
 }
 

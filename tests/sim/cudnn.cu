@@ -196,6 +196,20 @@ static void test_graph(void)
     EXPECT(!*said, "the graph: %s", said);
 }
 
+/* Engines that say that they give other bits each time are none. */
+static void test_notes(void)
+{
+    Lathe_attention g = packed(2, 2, 2, 64, 16);
+    cudnn_stop();
+    setenv("FAKE_CUDNN_VARIES", "1", 1);
+    cudnn_start(workspace, WORKSPACE);
+    EXPECT(!cudnn_serves(LATHE_BF16, &g, CUDNN_FORWARD) && !cudnn_serves(LATHE_BF16, &g, CUDNN_BACKWARD), "what varies is taken");
+    cudnn_stop();
+    unsetenv("FAKE_CUDNN_VARIES");
+    cudnn_start(workspace, WORKSPACE);
+    EXPECT(cudnn_serves(LATHE_BF16, &g, CUDNN_FORWARD), "what does not vary is not taken");
+}
+
 static int say(const char *line)
 {
     puts(line ? line : cudnn_version() ? "cuDNN is there" : "cuDNN is not there");
@@ -209,6 +223,7 @@ int main(int argc, char **)
     if (argc > 1 || missing) return say(missing);
     int n = getenv("LATHE_LONG") ? 100 : 9;
     test_refusals();
+    if (getenv("FAKE_CUDNN_NOTES")) test_notes();
     test_parts();
     test_type<Bf16>("bf16", LATHE_BF16, n, 0x1p-9);
     test_type<F16>("fp16", LATHE_F16, n / 3, 0x1p-12);

@@ -7,7 +7,7 @@ CXX=${CXX:-g++}
 real=${LATHE_CUDNN:-}
 $CXX -std=gnu++17 -Wall -Wextra -Werror -O2 -fPIC -shared -Itests/sim/include -Itests/sim -Iruntime tests/sim/fake_cudnn.cc -o "$TMP/libfake.so"
 sh tests/sim/compile program "$TMP" tests/sim/cudnn.cu runtime/cuda_cudnn.cu runtime/cuda_cudnn_graph.cu
-export LATHE_CUDNN="$TMP/libfake.so"
+export LATHE_CUDNN="$TMP/libfake.so" FAKE_CUDNN_NOTES=1
 "$TMP/program"
 
 failed=0
@@ -47,6 +47,7 @@ mutant cuda_cudnn '&& x->time % 8 == 0' ''
 mutant cuda_cudnn 'else if (x->batch[i] != n * apart) return -1;' ''
 mutant cuda_cudnn '<= (int64_t)LIBRARY.workspace_bytes &&' '<= INT64_MAX &&'
 mutant cuda_cudnn 'cudnn_forget_graph(&p->graph);' ''
+mutant cuda_cudnn 'told = notes[i] !=' 'told = true || notes[i] !='
 echo "note: $mutants mistakes put into the graphs and their calls"
 
 # A trainer of a gpt in 16 bits, with it and without it: other bytes, the same losses; a line where it is missing.

@@ -53,18 +53,21 @@ static Lathe_attention attention_of(const Shape &s)
     return g;
 }
 
-/* How many of its ways compile; each must, and be content with our workspace. */
+static int repeating; /* ways whose engines give the same bits every time */
+
+/* How many of its ways compile; each must, and be content with our workspace; one at least must give the same bits every time. */
 static int ways_of(const Shape &s, Cudnn_what what, cudnnDataType_t type)
 {
     Lathe_attention g = attention_of(s);
     Cudnn_graph graph = cudnn_graph(&g, what, type, s.batch);
     cudnnBackendDescriptor_t ways[16];
-    int n = cudnn_ways(&graph, ways, 16), good = 0;
+    int n = cudnn_ways(&graph, ways, 16), good = 0, same = 0;
     for (int i = 0; i < n; i++) {
         char said[2048] = "";
         cudnnBackendDescriptor_t plan = cudnn_plan_of(ways[i]);
         LIBRARY.cudnnGetLastErrorString(said, sizeof said);
         int64_t bytes = cudnn_way_bytes(ways[i]);
+        same += cudnn_way_repeats(ways[i]);
         bool room = bytes <= (what == CUDNN_BACKWARD ? cudnn_workspace_bytes(&g, s.batch) : 1024);
         if (!room) printf("a workspace of %lld bytes\n", (long long)bytes);
         if (!plan && !strstr(said, "cuLibraryLoadData")) printf("refused: %s\n", said);
@@ -73,7 +76,8 @@ static int ways_of(const Shape &s, Cudnn_what what, cudnnDataType_t type)
         LIBRARY.cudnnBackendDestroyDescriptor(ways[i]);
     }
     cudnn_forget_graph(&graph);
-    return n && good == n ? n : 0;
+    repeating += same;
+    return n && same && good == n ? n : 0;
 }
 
 int main(void)
@@ -94,6 +98,7 @@ int main(void)
             if (!found) printf("failed: shape %d, %s\n", i, what == CUDNN_BACKWARD ? "backward" : "forward");
             bad += !found, ways += found;
         }
-    printf("note: cuDNN %zu compiles %d ways to compute %d shapes for sm_90\n", LIBRARY.cudnnGetVersion(), ways, n);
+    printf("note: cuDNN %zu compiles %d ways to compute %d shapes for sm_90, %d of which give the same bits every time\n",
+           LIBRARY.cudnnGetVersion(), ways, n, repeating);
     return bad > 0;
 }

@@ -341,7 +341,7 @@ static bool supported(const Product &p)
 /* One for any operands; one that wants 16 bytes everywhere; one that divides k and wants a workspace. */
 enum { PLAIN, WIDE, DIVIDED, ALGORITHMS };
 
-static double costs[ALGORITHMS] = {3, 1, 2}, epilogue_cost;
+static double costs[ALGORITHMS] = {3, 1, 2}, epilogue_cost; /* ms; negative: it does not launch */
 void fake_cublaslt_costs(double plain, double wide, double divided, double epilogue)
 {
     epilogue_cost = epilogue;
@@ -650,6 +650,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     double x = loaded(alpha, 0, p.desc.scale), y = loaded(beta, 0, p.desc.scale);
     status = check_operands(p, *words, A, B, C, D, y != 0, workspace, workspace_bytes);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (costs[words->number] < 0) return CUBLAS_STATUS_EXECUTION_FAILED;
     double ms = costs[words->number] + (p.desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 0 : epilogue_cost);
     uint64_t used = words->workspace;
     cudaError_t error = sim_enqueue(stream, "cublasLtMatmul", [=] {

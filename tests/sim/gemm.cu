@@ -372,7 +372,7 @@ struct Tuned {
     Gemm_tuning t;
     Cuda_gemm fc, out, odd, again, batched;
 
-    Tuned(const char *path, size_t room_bytes = 160000)
+    Tuned(const char *path, size_t room_bytes = 160000, bool works = true)
         : fc(plain_product(GEMM_END_NONE, 128)), out(plain_product(GEMM_END_BIAS, 128)), odd(plain_product(GEMM_END_NONE, 13)),
           again(plain_product(GEMM_END_NONE, 128)), batched(batched_product())
     {
@@ -380,8 +380,8 @@ struct Tuned {
         Cuda_gemm *all[] = {&fc, &out, &odd, &again, &batched};
         cudaMalloc(&room, room_bytes);
         EXPECT(cuda_gemm_start(workspace, WORKSPACE), "cuda_gemm_start: %s", cuda_gemm_failure());
-        EXPECT(cuda_gemm_tune(all, 5, room, room_bytes, path, NULL, &t), "cuda_gemm_tune: %s", cuda_gemm_failure());
-        quiet("tuning");
+        EXPECT(cuda_gemm_tune(all, 5, room, room_bytes, path, NULL, &t) == works, "cuda_gemm_tune: %s", cuda_gemm_failure());
+        if (works) quiet("tuning");
         cudaFree(room);
     }
     ~Tuned()
@@ -445,6 +445,23 @@ static void test_ends_timed(const char *path)
     EXPECT(x.t.known == 5 && !x.out.plan[0]->ended.possible, "the file says that ours is");
 }
 
+/* The fastest by the library's own account does not launch: the next one is taken, and where none does the failure is told. */
+static void test_failing(const char *path)
+{
+    remove(path);
+    fake_cublaslt_costs(3, -1, 2, 0);
+    {
+        Tuned x(path);
+        EXPECT(x.t.timed == 4 && !cuda_gemm_failure(), "%d timed: %s", x.t.timed, cuda_gemm_failure() ? cuda_gemm_failure() : "");
+        EXPECT(near(x.ms_of(&x.fc), 2), "the fastest that launches takes 2 ms: %g", x.ms_of(&x.fc));
+    }
+    remove(path);
+    fake_cublaslt_costs(-1, -1, -1, 0);
+    Tuned none(path, 160000, false);
+    EXPECT(cuda_gemm_failure() && strstr(cuda_gemm_failure(), "EXECUTION_FAILED"), "nothing launches, and nobody says so");
+    fake_cublaslt_costs(3, 1, 2, 0);
+}
+
 /* Whatever is done to the file: nothing breaks, and the next one is whole. */
 static void test_damage(const char *path)
 {
@@ -494,6 +511,7 @@ static void test_timing(const char *path)
 {
     test_choice(path);
     test_ends_timed(path);
+    test_failing(path);
     test_damage(path);
     remove(path);
     fake_cublaslt_costs(3, 1, 2, 0);
