@@ -261,7 +261,7 @@ static void plan_host(Plan *plan, const Module *m)
     for (int i = 0; i < m->programs.n; i++) inputs = max64(inputs, home_bytes(m->programs.at[i], INPUTS));
     plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
                   plan->outputs;
-    plan->pinned = lathe_pinned_bytes(inputs);
+    plan->pinned = lathe_pinned_bytes(lathe_staged_bytes(inputs));
 }
 
 /* What the state of the entry train takes, of which a checkpoint has every GPU's. */

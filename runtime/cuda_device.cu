@@ -8,7 +8,7 @@
 
 enum { SLOTS = LATHE_GPU_SLOTS, SMALL_SLOTS = LATHE_GPU_SMALL_SLOTS, SMALL = LATHE_GPU_SMALL, ROOMS = LATHE_GPU_ROOMS };
 
-struct Slot { /* of pinned memory; `done`: the copy that reads it */
+struct Slot { /* of pinned memory; `done`: the copy from it, or into it */
     char *at;
     cudaEvent_t done;
 };
@@ -108,7 +108,11 @@ static const char *check_device(const Gpu_needs *n)
                       n->number, p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
     if (error == cudaSuccess) error = cudaMemGetInfo(&left, &all);
     if (error != cudaSuccess) return refuse("GPU %d cannot be used: %s", n->number, cudaGetErrorString(error));
-    if (n->most && (int64_t)left > n->most) left = (size_t)n->most;
+    if (n->most && n->most < wanted)
+        return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and --memory-limit "
+                      "allows %lld; nothing was taken\n"
+                      "  allow more, or build the model smaller: `lathe build MODEL.lua --set batch=N`",
+                      n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)n->workspace, (long long)n->most);
     if ((int64_t)left >= wanted) return NULL;
     return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU %d, %.100s, has "
                   "%lld of %lld left; nothing was taken\n"
@@ -241,27 +245,52 @@ static Slot *free_slot(Ring *r)
     return s;
 }
 
-void gpu_up(const void *host, int64_t bytes)
+static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind)
 {
-    void *to = place(host, bytes);
-    if (gpu.failure[0] || !bytes) return;
-    if (bytes > gpu.large.bytes && bytes > SMALL) { /* CUDA copies it to where it may wait, or waits */
-        failed("a copy to the GPU", cudaMemcpyAsync(to, host, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
-        gpu_wait();
-        return;
-    }
-    Slot *s = free_slot(bytes > SMALL ? &gpu.large : &gpu.small);
-    memcpy(s->at, host, (size_t)bytes);
-    failed("a copy to the GPU", cudaMemcpyAsync(to, s->at, (size_t)bytes, cudaMemcpyHostToDevice, gpu.stream));
-    failed("a copy to the GPU", cudaEventRecord(s->done, gpu.stream));
+    failed(kind == cudaMemcpyHostToDevice ? "a copy to the GPU" : "a copy from the GPU",
+           cudaMemcpyAsync(to, from, (size_t)bytes, kind, gpu.stream));
 }
 
+static int64_t piece_of(const Ring *r, int64_t left) { return left < r->bytes ? left : r->bytes; }
+
+void gpu_up(const void *host, int64_t bytes)
+{
+    char *to = place(host, bytes);
+    Ring *r = bytes > SMALL ? &gpu.large : &gpu.small;
+    for (int64_t at = 0, n; at < bytes && !gpu.failure[0]; at += n) {
+        Slot *s = free_slot(r);
+        n = piece_of(r, bytes - at);
+        memcpy(s->at, (const char *)host + at, (size_t)n);
+        copy(to + at, s->at, n, cudaMemcpyHostToDevice);
+        failed("a copy to the GPU", cudaEventRecord(s->done, gpu.stream));
+    }
+}
+
+struct Landing { /* a piece that is on its way to the host */
+    Slot *slot;
+    char *to;
+    int64_t bytes;
+};
+
+static void land(const Landing &l)
+{
+    if (l.slot && wait_for("what the GPU was doing", l.slot->done)) memcpy(l.to, l.slot->at, (size_t)l.bytes);
+}
+
+/* A piece is taken out of its slot while the next one comes into another. */
 void gpu_down(void *host, int64_t bytes)
 {
-    const void *from = place(host, bytes);
-    if (gpu.failure[0] || !bytes) return;
-    failed("a copy from the GPU", cudaMemcpyAsync(host, from, (size_t)bytes, cudaMemcpyDeviceToHost, gpu.stream));
-    gpu_wait();
+    const char *from = place(host, bytes);
+    Ring *r = bytes > SMALL ? &gpu.large : &gpu.small;
+    Landing before = {};
+    for (int64_t at = 0; at < bytes && !gpu.failure[0]; at += before.bytes) {
+        Landing now = {free_slot(r), (char *)host + at, piece_of(r, bytes - at)};
+        copy(now.slot->at, from + at, now.bytes, cudaMemcpyDeviceToHost);
+        failed("a copy from the GPU", cudaEventRecord(now.slot->done, gpu.stream));
+        land(before);
+        before = now;
+    }
+    land(before);
 }
 
 void gpu_clear(void *host, int64_t bytes)

@@ -20,7 +20,7 @@ typedef struct Gpu_needs {
     void *host;                         /* the host's block, */
     int64_t bytes;                      /* as the plan has it */
     int64_t workspace;                  /* of products, behind it; LATHE_GPU_ALIGN of them may be lost to its alignment */
-    int64_t staged;                     /* the most that one gpu_up moves without making the host wait: lathe_pinned_bytes(staged) are taken of its memory */
+    int64_t staged;                     /* copies go through pinned pieces of so many bytes: lathe_pinned_bytes(staged) are taken of the host's memory */
     int64_t most;                       /* bytes that may be taken; 0: all there are */
     int capability;                     /* that the kernels were compiled for: 80 */
 } Gpu_needs;
@@ -35,7 +35,8 @@ cudaStream_t gpu_stream(void);
 void *gpu_place(const void *host);      /* where the device has that byte of the block; NULL of NULL */
 void *gpu_workspace(void);
 
-/* Bytes of the block, to the device and back.  After gpu_up the host may change them; gpu_down waits until they are there. */
+/* Bytes of the block, to the device and back, by pieces through pinned memory.  After gpu_up the host may change them, and has
+ * waited only where there were more than two pieces; gpu_down waits until they are there. */
 void gpu_up(const void *host, int64_t bytes);
 void gpu_down(void *host, int64_t bytes);
 void gpu_clear(void *host, int64_t bytes);      /* zero there */

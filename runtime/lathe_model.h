@@ -357,6 +357,14 @@ enum { LATHE_GPU_ALIGN = 256, LATHE_GPU_WORKSPACE = (32 << 20) + LATHE_GPU_ALIGN
 enum { LATHE_GPU_SLOTS = 2, LATHE_GPU_SMALL_SLOTS = 4, LATHE_GPU_SMALL = 4096, LATHE_GPU_ROOMS = 2, LATHE_GPU_SENT = 512 };
 enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 96, LATHE_STEP_CHUNK = 16384 };
 
+/* Whatever is copied goes through pinned slots, by pieces: no smaller ones where the inputs are small. */
+enum { LATHE_GPU_PIECE = 1 << 20 };
+static inline int64_t lathe_staged_bytes(int64_t inputs)
+{
+    const int64_t least = LATHE_GPU_PIECE;
+    return inputs > least ? inputs : least;
+}
+
 static inline int64_t lathe_slot_bytes(int64_t inputs) { return (inputs + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN; }
 
 enum { LATHE_GPU_BESIDE = LATHE_GPU_SMALL_SLOTS * LATHE_GPU_SMALL + LATHE_GPU_ROOMS * LATHE_GPU_SENT };

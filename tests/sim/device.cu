@@ -128,10 +128,13 @@ static void test_steps(bool waits)
     gpu_down(block.params, sizeof block.params);
     for (int i = 0; i < 16; i++) EXPECT(block.params[i] == (float)params[i], "%g, not %g", block.params[i], params[i]);
     block.work[9] = 5;
-    gpu_up(&block, sizeof block); /* larger than what is staged */
+    for (int i = 0; i < 10 * MANY; i++) block.more[i] = (float)i;
+    gpu_up(&block, sizeof block); /* eleven pieces */
     block.work[9] = 6;
-    gpu_down(block.work, sizeof block.work);
+    for (int i = 0; i < 10 * MANY; i++) block.more[i] = -1;
+    gpu_down(&block, sizeof block);
     EXPECT(block.work[9] == 5, "%g, not 5", block.work[9]);
+    for (int i = 0; i < 10 * MANY; i++) EXPECT(block.more[i] == (float)i, "number %d of eleven pieces is %g", i, block.more[i]);
     EXPECT(!gpu_failure(), "%s", gpu_failure());
     gpu_forget(&entry);
     closed();
@@ -280,10 +283,14 @@ static void test_refusals(void)
     d = usual, d.driver = 12040, refused("the driver here is for CUDA 12.4, and this trainer was built with CUDA 13.0", d);
     d = usual, d.major = 7, d.minor = 5, refused("Simulated GPU, has compute capability 7.5, and this trainer's kernels are for 8.0", d);
     d = usual, d.memory = sizeof block + 1000, refused("train needs 84008 bytes of the GPU's memory (0.0 GB: 82752 planned, 1256 for", d);
+    Gpu_needs n = needs();
+    n.most = sizeof block + 1255; /* nobody else's fault */
+    const char *refusal = gpu_open(&n);
+    EXPECT(refusal && strstr(refusal, "(0.0 GB: 82752 planned, 1256 for the library's products), and --memory-limit allows 84007"), "%s", refusal);
+    n.most++;
     d = usual, d.memory = sizeof block + 1256;
     sim_device = d;
-    Gpu_needs n = needs();
-    const char *refusal = gpu_open(&n);
+    refusal = gpu_open(&n);
     EXPECT(!refusal, "exactly as much as is needed: %s", refusal);
     gpu_close();
     sim_device = usual;

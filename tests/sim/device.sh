@@ -9,6 +9,8 @@ failed=0
 . tests/sim/mutant
 mutant runtime/cuda_device.cu 'cudaEventRecord(s->done, gpu.stream)' 'cudaSuccess'
 mutant runtime/cuda_device.cu '(void)wait_for("a copy to the GPU", s->done);' ''
+mutant runtime/cuda_device.cu 'wait_for("what the GPU was doing", l.slot->done)' 'true'
+mutant runtime/cuda_device.cu '        land(before);' ''
 mutant runtime/cuda_device.cu 'if (e->calls++ == 0 || gpu.waits' 'if (e->calls++ < 0'
 mutant runtime/cuda_device.cu 'if (e->calls && memcmp' 'if (false && memcmp'
 mutant runtime/cuda_device.cu 'wait_for("what the GPU was doing", r->end)' 'true'

@@ -92,7 +92,7 @@ SIM_DEVICE='count 0' refused 1 'for a GPU, and there is none here' bench
 SIM_DEVICE='major 7' refused 1 'has compute capability 7.0, and this trainer.s kernels are for 8.0 and newer' bench
 SIM_DEVICE='driver 12040' refused 1 'the driver here is for CUDA 12.4, and this trainer was built with CUDA 13.0' bench
 SIM_DEVICE='memory 1000000' refused 1 "bench needs $planned bytes of the GPU.s memory" bench
-refused 1 "bench needs $planned bytes of the GPU.s memory" bench --memory-limit 1M
+refused 1 "bench needs $planned bytes of the GPU.s memory .*--memory-limit allows 1048576" bench --memory-limit 1M
 SIM_DEVICE='image 0' refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* .*no kernel image' bench --steps 2
 SIM_DEVICE='failing 300' LATHE_CUDA_CHECK=1 refused 1 'the GPU failed: [a-z_0-9]*: gpt.lua:[0-9]* ' bench --steps 9
 SIM_DEVICE='failing 300' refused 1 'LATHE_CUDA_CHECK=1 in the environment says which kernel' bench --steps 9
