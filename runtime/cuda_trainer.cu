@@ -204,7 +204,6 @@ static bool run(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad)
     gpu_up(call->in, e->in_bytes);
     gpu_run(&trainer.entry[e - trainer.model->entry], call);
     send_bad_id(0);
-    gpu_down(call->out, e->out_bytes);
     return !take_bad_id(0, bad);
 }
 

@@ -1,4 +1,5 @@
-/* train_bench.c: `trainer bench`: the time of whole training steps on random data. */
+/* train_bench.c: `trainer bench`: the time of whole training steps on random data, or on one batch again and again,
+ * whose losses then are those of any other program that trains on it. */
 #include "trainer.h"
 #include "rt_math.h"
 
@@ -81,17 +82,28 @@ typedef struct Bench {
     double median_ms, floor_ms; /* floor: all contractions of a step at the processor's rate of one large product */
     int64_t peak_rss;           /* bytes, of start and steps */
     int64_t skipped;            /* steps that fp16 could not take */
+    double *loss;               /* [WARM_UP + steps] */
 } Bench;
 
 static void end_bench_step(Bench *b)
 {
     Step s = end_step();
     b->skipped += s.skipped;
+    b->loss[s.number] = s.loss;
     if (has_diverged(&s))
         fail(EXIT_DIVERGED, NULL,
              "step %lld: loss %g, gradient norm %g: what follows would not be timed whole\n"
              "  lower the learning rate: --set lr=…",
              (long long)s.number + 1, s.loss, s.norm);
+}
+
+/* 0 where there is no room for a large product.  What the block holds is lost. */
+static double floor_of(const Trainer *t, const Lathe_entry *e, const Memory *m)
+{
+    double copy = 0, product = 0;
+    if (on_device()) device_rates(&copy, &product);
+    else product = product_rate(t->model->real, m->base, m->bytes);
+    return product > 0 ? 1e3 * e->flops / product : 0;
 }
 
 static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
@@ -100,7 +112,8 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
     b->startup_ms = ms_since_start();
     for (int64_t step = 0; step < b->steps + WARM_UP; step++) {
         double begin = seconds_now();
-        random_inputs(t, e, m->call, step);
+        if (t->inputs) set_scalars(e, m->call, t->seed, step, 0);
+        else random_inputs(t, e, m->call, step);
         begin_step(t, e, &call, o, m->params, step, 0);
         while (step_is_due()) end_bench_step(b);
         double ms = 1e3 * (seconds_now() - begin);
@@ -111,7 +124,7 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
     while (steps_begun()) end_bench_step(b);
     b->median_ms = median_of(b->ms, b->steps);
     b->peak_rss = peak_rss_bytes(); /* the large product takes room of its own where the model is small */
-    if (!on_device()) b->floor_ms = 1e3 * e->flops / product_rate(t->model->real, m->base, m->bytes);
+    b->floor_ms = floor_of(t, e, m);
 }
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
@@ -123,7 +136,10 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
         all, "step_ms",
         json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
     json_object_set_new(all, "flops_per_step", json_real(e->flops));
-    json_object_set_new(all, "gemm_floor_ms", on_device() ? json_null() : json_real(b->floor_ms));
+    json_object_set_new(all, "gemm_floor_ms", b->floor_ms > 0 ? json_real(b->floor_ms) : json_null());
+    json_t *losses = json_array();
+    for (int64_t i = 0; i < b->steps + WARM_UP; i++) json_array_append_new(losses, json_real(b->loss[i]));
+    json_object_set_new(all, "losses", losses);
     json_object_set_new(all, "skipped_steps", json_integer(b->skipped));
     json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
     json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
@@ -138,7 +154,7 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
            omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
     printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
            b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
-    if (!on_device()) printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
+    if (b->floor_ms > 0) printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
     if (b->skipped) printf("%lld steps were not taken: gradients beyond fp16\n", (long long)b->skipped);
     printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
            bytes_text(m->planned_bytes), bytes_text(b->peak_rss), b->startup_ms);
@@ -155,10 +171,13 @@ int bench_command(Trainer *t)
     check_memory(t);
     b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
+    b.loss = must_alloc(sizeof *b.loss * (size_t)(b.steps + WARM_UP));
     use_threads(t);
     take_memory(&m, t, true, true, entries);
     optimizer_init(&o, t->model, &t->recipe, m.moments);
-    init_parameters(t->model, (uint64_t)t->seed, m.params);
+    if (t->weights) load_weights(t->model, t->weights, m.params);
+    else init_parameters(t->model, (uint64_t)t->seed, m.params);
+    if (t->inputs) take_inputs(t, e, m.call);
     device_up(m.params, weight_bytes(t->model));
     ready_optimizer(&o, &m);
     run_steps(&b, t, e, &m, &o);

@@ -30,7 +30,7 @@ void use_threads(const Trainer *t)
     else rt_init_gemm(threads);
 }
 
-/* What the plan has for the inputs of an entry. */
+/* What the plan has for a piece of a copy; the inputs of an entry are one. */
 static int64_t slot_bytes(const Lathe_model *m)
 {
     int64_t bytes = (planned(m, "pinned") - LATHE_GPU_BESIDE) / LATHE_GPU_SLOTS;
@@ -94,7 +94,7 @@ void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t ap
 
 /* ------------------------------------------------------------------ entries */
 
-void run_entry(const Lathe_entry *e, const Lathe_call *call)
+void compute_entry(const Lathe_entry *e, const Lathe_call *call)
 {
     Bad_id bad;
     bool fine = true;
@@ -103,6 +103,12 @@ void run_entry(const Lathe_entry *e, const Lathe_call *call)
     if (device) must_work();
     if (!device) fine = !take_bad_id(&bad);
     if (!fine) refuse_id(e, &bad);
+}
+
+void run_entry(const Lathe_entry *e, const Lathe_call *call)
+{
+    compute_entry(e, call);
+    device_down(call->out, e->out_bytes);
 }
 
 /* ------------------------------------------------------------------ steps */

@@ -47,7 +47,7 @@ typedef struct Lathe_device {
     /* There: n pieces of so many bytes, on both sides `apart` from each other. */
     void (*copy)(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
 
-    /* An entry: its inputs go up, it runs, its outputs come down.  False: it met an id out of range. */
+    /* An entry: its inputs go up, it runs.  False: it met an id out of range. */
     bool (*run)(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad);
 
     /* Steps: begun in order, ended in order, `lag` of them under way while the host goes on. */

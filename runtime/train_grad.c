@@ -97,7 +97,7 @@ static void refuse_unknown_inputs(const Store *s, const Lathe_entry *e)
 }
 
 /* Seed, step and position may be left out: they are --seed, 0 and 0 then, and all rows begin. */
-static void take_inputs(const Trainer *t, const Lathe_entry *e, char *in)
+void take_inputs(const Trainer *t, const Lathe_entry *e, char *in)
 {
     Store s;
     read_store(&s, t->inputs);
@@ -120,15 +120,51 @@ static char *output_name(const Lathe_tensor *t)
     return strcmp(t->name, "loss") == 0 ? text_of("loss") : text_of("output.%s", t->name);
 }
 
+/* Whether --only, a list with commas between, has the name; without it all are wanted. */
+static bool is_wanted(const Trainer *t, const char *name)
+{
+    size_t n = strlen(name);
+    const char *at = t->only;
+    while (at && (strncmp(at, name, n) != 0 || (at[n] && at[n] != ',')))
+        at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+    return !t->only || at;
+}
+
+static void check_only(const Trainer *t, const Lathe_entry *e)
+{
+    char *names = text_of("gradients");
+    for (int i = 0; i < e->outputs; i++) names = text_of("%s, %s", names, e->output[i].name);
+    for (const char *at = t->only, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        char *word = text_of("%.*s", (int)(end - at), at);
+        bool known = strcmp(word, "gradients") == 0 || output_named(e, word);
+        if (!known)
+            fail(EXIT_USAGE, NULL, "--only: there is no %s; expected some of %s, with commas between", word, names);
+        free(word);
+    }
+    free(names);
+}
+
+static void fetch_results(const Trainer *t, const Lathe_entry *e, char *out, void *grads)
+{
+    for (int i = 0; i < e->outputs; i++) {
+        const Lathe_tensor *x = &e->output[i];
+        if (is_wanted(t, x->name) || strcmp(x->name, "loss") == 0)
+            device_down(out + x->offset, tensor_size(x) * dtype_size(x->dtype));
+    }
+    if (is_wanted(t, "gradients")) device_down(grads, flat_bytes(t->model));
+}
+
 static void write_results(const Trainer *t, const Lathe_entry *e, const char *out, const void *grads)
 {
+    const Lathe_tensor *x = e->output, *end = e->output + e->outputs;
     Store_writer *w = start_store(t->out);
-    for (int i = 0; i < e->outputs; i++)
-        declare_tensor(w, output_name(&e->output[i]), e->output[i].dtype, e->output[i].rank, e->output[i].dim);
-    declare_parameters(w, t->model, "grad.", t->model->real);
-    for (int i = 0; i < e->outputs; i++)
-        put_elements(w, out + e->output[i].offset, tensor_size(&e->output[i]), e->output[i].dtype);
-    put_parameters(w, t->model, grads, t->model->real);
+    for (x = e->output; x < end; x++)
+        if (is_wanted(t, x->name)) declare_tensor(w, output_name(x), x->dtype, x->rank, x->dim);
+    if (is_wanted(t, "gradients")) declare_parameters(w, t->model, "grad.", t->model->real);
+    for (x = e->output; x < end; x++)
+        if (is_wanted(t, x->name)) put_elements(w, out + x->offset, tensor_size(x), x->dtype);
+    if (is_wanted(t, "gradients")) put_parameters(w, t->model, grads, t->model->real);
     finish_store(w);
 }
 
@@ -141,14 +177,15 @@ int grad_command(Trainer *t)
         fail(EXIT_USAGE, NULL, "grad needs --weights W.safetensors: the parameters (`trainer init` makes some)");
     if (!t->inputs) fail(EXIT_USAGE, NULL, "grad needs --inputs I.safetensors: %s", input_names(e));
     if (!t->out) fail(EXIT_USAGE, NULL, "grad needs --out G.safetensors: where to write loss, outputs and gradients");
+    check_only(t, e);
     use_threads(t);
     take_memory(&m, t, true, false, entries);
     load_weights(t->model, t->weights, m.params);
     device_up(m.params, weight_bytes(t->model));
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
-    run_entry(e, &call);
-    device_down(m.grads, flat_bytes(t->model));
+    compute_entry(e, &call);
+    fetch_results(t, e, call.out, m.grads);
     write_results(t, e, call.out, m.grads);
     if (t->json) printf("{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
     else printf("loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);

@@ -130,7 +130,7 @@ typedef struct Trainer { /* one run of the program */
     const char *program, *command; /* as it was called; train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
     Words data, prompt;
-    const char *out, *weights, *inputs, *trace, *to; /* NULL where not given */
+    const char *out, *weights, *inputs, *only, *trace, *to; /* NULL where not given */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
     int64_t ids;                        /* export: ids in use; 0 where not given */
@@ -160,6 +160,7 @@ int train_command(Trainer *t);    /* train_loop.c */
 int eval_command(Trainer *t);     /* train_eval.c */
 int generate_command(Trainer *t); /* train_generate.c */
 int grad_command(Trainer *t);     /* train_grad.c */
+void take_inputs(const Trainer *t, const Lathe_entry *e, char *in); /* of --inputs */
 int init_command(Trainer *t);     /* train_grad.c */
 int export_command(Trainer *t);   /* train_export.c */
 int bench_command(Trainer *t);    /* train_bench.c */
@@ -543,6 +544,7 @@ void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t ap
 /* Reads what the host has put at call->in, and has its results at call->out when it returns; states, parameters and
  * gradients stay there.  Ends the program where an id was out of range. */
 void run_entry(const Lathe_entry *e, const Lathe_call *call);
+void compute_entry(const Lathe_entry *e, const Lathe_call *call); /* of a device: outputs stay there */
 
 typedef struct Step { /* what one optimizer step has shown */
     double loss, norm, rate;

@@ -97,7 +97,7 @@ steps_of_20='--steps 20 --seed 3 --eval-every 10 --set eval_rows=4 --set warmup=
 # ---------------------------------------------------------------- building
 cases() { [ -d cases ] && ls cases; }
 rows() {
-    for row in fragments gemm attention cudnn; do
+    for row in fragments gemm attention cudnn optim; do
         [ "$how" = simulate ] && [ "$row" != fragments ] || echo "$row"     # the others are tests of their own there
     done
     cases | sed 's/^/model_/'
@@ -110,6 +110,7 @@ sources_of() {
     gemm) echo "$work/src/gemm.cu" runtime/cuda_gemm*.cu ;;
     attention) echo "$work/src/attention.cu" ;;
     cudnn) echo "$work/src/cudnn.cu" runtime/cuda_cudnn*.cu ;;
+    optim) echo "$work/src/optim.cu" runtime/cuda_optim.cu "$work/rt/liblathe_rt.a" -Xcompiler -fopenmp -Ldeps/lib -ljansson ;;
     model_*) echo tests/gpu/entry.cu "cases/${1#model_}/model.cu" runtime/cuda_gemm*.cu runtime/cuda_cudnn*.cu ;;
     esac
 }
@@ -258,7 +259,7 @@ correctness() {
         stop 'nvcc is not here'
     fi
     rows | grep -E -- "$only" >"$work/rows"
-    if grep -q '^train_' "$work/rows" && ! build_runtime; then
+    if grep -q '^train_\|^optim' "$work/rows" && ! build_runtime; then
         tail -n 20 "$work/rt/build.log"
         say 'the runtime does not compile'
     fi

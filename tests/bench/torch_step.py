@@ -4,7 +4,7 @@
 
 MODEL.json has the sizes and options of bench.py's row and the recipe's numbers.  W are the parameters to start from, I the
 inputs, G what the other side computed from both: its loss and gradients, which must agree before anything is timed.  All
-three are safetensors.  Then, for each line "N" on standard input, N training steps are run, and a line {"ms": […]} says how
+three are safetensors.  Then come ten steps whose losses are told, and, for each line "N" on standard input, N training steps are run, and a line {"ms": […]} says how
 long each took; on a GPU, which nobody waits for between steps, all of them are their mean.
 """
 
@@ -160,9 +160,8 @@ def main():
         torch.cuda.synchronize()
         return {"ms": [1e3 * (time.perf_counter() - begin) / n] * n, "peak_bytes": torch.cuda.max_memory_reserved()}
 
-    for _ in range(3):
-        step()
-    print(json.dumps({"loss": loss, "torch": torch.__version__}), flush=True)
+    losses = [float(step()) * m["accumulate"] for _ in range(10)]
+    print(json.dumps({"loss": loss, "losses": losses, "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         if gpu:
             print(json.dumps(steps_on_gpu(int(line))), flush=True)

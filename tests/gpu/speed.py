@@ -2,14 +2,15 @@
 
     speed.py --until SECONDS NAME=TRAINER…
 
-Both train the same model from the same parameters on random ids; the first losses and gradients must agree.  PyTorch 2: torch.compile,
+Both train the same model from the same parameters on random ids; the first losses and gradients must agree, and the losses of ten steps
+on that batch are shown side by side (constant rate; dropout, where a model has it, draws differently).  PyTorch 2: torch.compile,
 fused AdamW, scaled_dot_product_attention, autocast to bf16.  In each round each contestant has one repeat of about a second, whose
 figure is its seconds over its steps; a repeat that takes more than 5 % longer than the contestant's fastest counts as disturbed and
 is made again, twice at most; a row has the median of its rounds.
 
 MFU: flops of a step / (seconds of a step · the GPU's dense bf16 rate), the flops being 2 for each multiply-add of the contractions of
-forward and backward, as `trainer info` has them, for both contestants.  A kernel's floor: the longer of its flops at 0.8 of that rate and
-its bytes at the rate of memory, both from the table below.
+forward and backward, as `trainer info` has them, for both contestants.  A kernel's floor, as `trainer profile` has it: the longer of its
+flops at the rate of one large product and its bytes at that of a copy, both measured there.
 """
 
 import argparse
@@ -28,9 +29,10 @@ BENCH = os.path.join(HERE, "..", "bench")
 sys.path.insert(0, BENCH)
 import bench  # noqa: E402  write_inputs, number
 
-# Dense bf16 flop/s and bytes/s of memory, as their makers state them.
-GPUS = {"H200": (989e12, 4.8e12), "H100": (989e12, 3.35e12), "A100": (312e12, 2.0e12), "4090": (165e12, 1.0e12), "B200": (2250e12, 8e12)}
+# Dense bf16 flop/s, as their makers state them.
+GPUS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "4090": 165e12, "B200": 2250e12}
 ROUNDS, SLACK = 5, 1.05
+SHOWN = (1, 5, 10)  # steps whose losses are
 
 
 def gpu_name():
@@ -41,8 +43,8 @@ def gpu_name():
         return "no GPU"
 
 
-def gpu_rates(name):
-    return next((rates for key, rates in GPUS.items() if key in name), (None, None))
+def gpu_rate(name):
+    return next((rate for key, rate in GPUS.items() if key in name), None)
 
 
 class MemoryWatch:
@@ -160,8 +162,16 @@ def prepare(folder, name, trainer):
     bench.write_inputs(files["inputs"], info)
     if output_of([trainer, "init", "--out", files["weights"]]) is None:
         return None
-    words = [trainer, "grad", "--weights", files["weights"], "--inputs", files["inputs"], "--out", files["gradients"]]
+    words = [trainer, "grad", "--weights", files["weights"], "--inputs", files["inputs"], "--out", files["gradients"], "--only", "loss,gradients"]
     return (files, info) if output_of(words) is not None else None
+
+
+def first_losses(trainer, files):
+    """Of ten steps on one batch; of the first alone where the batch of a step is another than that of `grad`."""
+    words = [trainer, "bench", "--json", "--steps", "8", "--weights", files["weights"], "--inputs", files["inputs"]]
+    words += ["--set", "warmup=0", "--set", "schedule=constant"]
+    run = json_of(words)
+    return run["losses"] if run else [first_loss(files["gradients"])]
 
 
 def first_loss(path):
@@ -170,6 +180,10 @@ def first_loss(path):
         at = json.loads(file.read(length))["loss"]["data_offsets"][0]
         file.seek(8 + length + at)
         return struct.unpack("<f", file.read(4))[0]
+
+
+def shown(losses):
+    return " ".join(f"{losses[k - 1]:9.5f}" if k <= len(losses) else f"{'-':>9}" for k in SHOWN)
 
 
 def quiet(contestant):
@@ -196,7 +210,7 @@ def measure(a, name, contestants):
     return True
 
 
-HEAD = f"  {'':18} {'':14} {'ms a step':>10} {'tokens/s':>11} {'MFU':>6} {'planned':>9} {'peak':>9} {'of torch':>9} {'first loss':>11} {'rounds':>7}"
+HEAD = f"  {'':18} {'':14} {'ms a step':>10} {'tokens/s':>11} {'MFU':>6} {'planned':>9} {'peak':>9} {'of torch':>9} {'rounds':>7} " + " ".join(f"{'loss ' + str(k):>9}" for k in SHOWN)
 
 
 def gigabytes(n):
@@ -213,24 +227,22 @@ def rows_of(name, info, tokens, contestants, losses, rate):
         of_torch = f"{torch / ms[c.name]:8.2f}x" if torch else "-"
         rounds = f"{len(c.rounds)} (+{c.discarded})"
         yield (f"  {name:18} {c.name:14} {ms[c.name]:10.3f} {1e3 * tokens / ms[c.name]:11,.0f} {mfu:>6} {planned:>9} {gigabytes(c.peak):>9} "
-               f"{of_torch:>9} {losses[c.name]:11.5f} {rounds:>7}")  # fmt: skip
+               f"{of_torch:>9} {rounds:>7} {shown(losses[c.name])}")  # fmt: skip
         name = ""
 
 
-def kernel_table(trainer, name, rates):
+def kernel_table(trainer, name):
     """The kernels of a step that lose most against their floors."""
     profile = json_of([trainer, "profile", "--json", "--steps", "5"])
-    if not profile or not rates[0]:
+    if not profile:
         return
-    print(f"\n{name}: kernels by what they lose against their floors\n  {'lost ms':>9} {'ms':>9} {'floor ms':>9} {'calls':>6}  kernel")
-    lost = []
-    for k in profile["kernels"]:
-        floor = 1e3 * k["calls"] * max(k["flops"] / (0.8 * rates[0]), k["bytes"] / rates[1])
-        lost.append((k["ms"] - floor, k["ms"], floor, k["calls"], k["name"] + "  " + k["formula"]))
-    lost.sort(reverse=True)
-    for x in lost[:15]:
-        print(f"  {x[0]:9.3f} {x[1]:9.3f} {x[2]:9.3f} {x[3]:6}  {x[4][:90]}")
-    print(f"  {sum(x[0] for x in lost):9.3f} {sum(x[1] for x in lost):9.3f} {sum(x[2] for x in lost):9.3f} {'':6}  all")
+    print(f"\n{name}: kernels by what they lose against their floors ({1e-12 * profile['product_flops_per_s']:.0f} Tflop/s in one large product, "
+          f"{1e-12 * profile['copy_bytes_per_s']:.2f} TB/s in a copy)\n  {'lost ms':>9} {'ms':>9} {'floor ms':>9} {'calls':>6}  kernel")  # fmt: skip
+    rows = sorted(profile["kernels"], key=lambda k: k["floor_ms"] - k["ms"])
+    for k in rows[:20]:
+        print(f"  {k['lost_ms']:9.3f} {k['ms']:9.3f} {k['floor_ms']:9.3f} {k['calls']:6}  {(k['name'] + '  ' + k['formula'])[:90]}")
+    for part in ("forward", "backward", "update", "total"):
+        print(f"  {profile[part]['lost_ms']:9.3f} {profile[part]['ms']:9.3f} {profile[part]['floor_ms']:9.3f} {'':6}  {part}")
 
 
 def find_torch(a):
@@ -259,7 +271,7 @@ def arguments():
 def main():
     a = arguments()
     gpu = gpu_name()
-    rates, version = gpu_rates(gpu), find_torch(a)
+    rate, version = gpu_rate(gpu), find_torch(a)
     if not version:
         print(f"{a.python} has no PyTorch that sees the GPU: Lathe's rows alone", flush=True)
     prepared, started = {}, {}
@@ -281,15 +293,17 @@ def main():
             continue
         tokens = math.prod(info["entries"]["train"]["inputs"]["tokens"]["shape"])
         lathe, torch = Lathe(trainer, tokens), started.get(name)
-        losses = {"lathe": first_loss(files["gradients"])}
+        losses = {"lathe": first_losses(trainer, files)}
         contestants = [lathe]
         if torch and torch.wait_for_start(max(30, a.deadline - time.time())):
             contestants.append(torch)
-            losses[torch.name] = torch.start["loss"]
+            losses[torch.name] = torch.start["losses"]
         if not measure(a, name, contestants):
             failed = True
             continue
-        table += rows_of(name, info, tokens, contestants, losses, rates[0])
+        if not table:
+            kernel_table(trainer, name)
+        table += rows_of(name, info, tokens, contestants, losses, rate)
         if torch:
             torch.stop()
             if not torch.start:
@@ -298,10 +312,7 @@ def main():
     for torch in started.values():
         if torch.child.poll() is None:
             torch.child.kill()
-    if prepared and time.time() < a.deadline:
-        name = next(iter(prepared))
-        kernel_table(prepared[name][0], name, rates)
-    print(f"\n{gpu}; PyTorch {version}; MFU of {rates[0] or 0:.3g} flop/s (2 flop a multiply-add of a step's contractions); medians of rounds "
+    print(f"\n{gpu}; PyTorch {version}; MFU of {rate or 0:.3g} flop/s (2 flop a multiply-add of a step's contractions); medians of rounds "
           f"in turns, discarded repeats in brackets\n{HEAD}")  # fmt: skip
     print("\n".join(table), flush=True)
     sys.exit(failed)

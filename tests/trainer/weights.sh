@@ -74,10 +74,24 @@ says '"grad.table.weight"' head.txt
 ids I32 '[4,8]' 128
 works $grad --inputs i.safetensors --json
 close "$(number loss out)" "$loss" 1e-12 'I32 as I64'
+works $grad --inputs i.safetensors --only loss,gradients
+tr -d '\000' <g.safetensors | head -c 1000 >head.txt
+says '"loss":{"dtype":"F32","shape":\[\]' head.txt
+says '"grad.table.weight"' head.txt
+if grep -q 'output.logits' head.txt; then wrong '--only loss,gradients writes logits'; fi
+works $grad --inputs i.safetensors --only logits
+[ "$(wc -c <g.safetensors)" -lt $((4 * 8 * 24 * 4 + 200)) ] || wrong '--only logits writes more'
+refuses 2 'only: there is no logit; expected some of gradients, .*logits' $grad --inputs i.safetensors --only loss,logit
 refuses 3 'tokens: expected shape \[2, 4, 8\], found \[4, 8\]' $grad --inputs i.safetensors --training
 ids I32 '[2,4,8]' 256
 works $grad --inputs i.safetensors --training --json
 close "$(number loss out)" "$loss" 1e-6 'two micro-batches of the same'
+
+# bench: one batch again and again, from the same parameters: the first loss is grad's, and they fall.
+works "$toy" bench --steps 3 --inputs i.safetensors --weights w.safetensors --json
+losses=$(sed -n 's/.*"losses":\[\([^]]*\)\].*/\1/p' out)
+close "${losses%%,*}" "$loss" 1e-6 'the first loss of bench'
+echo "$losses" | awk -F, '{ exit !(NF == 5 && $5 < $1) }' || wrong "losses of bench: $losses"
 ids F32 '[4,8]' 128
 refuses 3 'tokens: expected I32 or I64, found F32' $grad --inputs i.safetensors
 ids I32 '[4,8]' 128
