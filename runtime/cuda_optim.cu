@@ -130,6 +130,7 @@ KERNEL void settle(Optimizer o, int chunks, Gpu_step *step, const Loss *own, Upd
     r.scale = clip_scale(norm, step->clip) / scale;
     if (before.skipped) correct(&r, o, step->number - before.skipped);
     for (int s = threadIdx.x; s < o.segments; s += THREADS) settle_segment(o, r, s, updates);
+    __syncthreads(); /* all have read the scale, which changes now */
     if (threadIdx.x > 0) return;
     step->loss = loss;
     step->norm = norm;
