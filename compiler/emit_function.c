@@ -249,8 +249,12 @@ char *formula_text(const Kernel *k)
         const struct Gemm *g = &k->gemm;
         const View *summed = g->end == END_SUM_A ? &g->a.view : &g->b.view;
         say(&t, "%s = %s . %s", place_name(&g->c.view), place_name(&g->a.view), place_name(&g->b.view));
-        if (g->end == END_BIAS) say(&t, " + %s", place_name(&g->vector.view));
-        else if (g->end) say(&t, ", %s: sum of %s", place_name(&g->vector.view), place_name(summed));
+        if (g->end == END_SUM_A || g->end == END_SUM_B)
+            say(&t, ", %s: sum of %s", place_name(&g->vector.view), place_name(summed));
+        else if (g->vector.node) say(&t, " + %s", place_name(&g->vector.view));
+        if (g->end == END_GELU_BACK) say(&t, ", times gelu'(%s)", place_name(&g->aux.view));
+        if (g->end == END_GELU && g->aux.node) say(&t, ", which is %s", place_name(&g->aux.view));
+        if (g->end == END_GELU) say(&t, ", gelu of it");
     } else if (k->kind == PANELS) {
         say(&t, "panel by panel:");
         for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);

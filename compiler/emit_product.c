@@ -133,16 +133,19 @@ static const char *numbers_of(DType in, DType out)
 /* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream, p->fc_bias); */
 char *cuda_product_call(const Kernel *k)
 {
-    static const char *const ends[] = {"GEMM_END_NONE", "GEMM_END_BIAS", "GEMM_END_SUM_A", "GEMM_END_SUM_B"};
+    static const char *const ends[] = {"NONE", "BIAS", "GELU", "GELU_BACK", "SUM_A", "SUM_B"};
     const struct Gemm *g = &k->gemm;
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
-    const char *text = format("{\"%s%s\", %s, %s, %s, 0, {}}", identifier(k->name), where,
-                              numbers_of(g->a.node->dtype, g->c.node->dtype), ends[g->end], shape_text_of(g));
-    const char *vector = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
+    const char *text =
+        format("{\"%s%s\", %s, GEMM_END_%s%s, %s, %lld, {}}", identifier(k->name), where,
+               numbers_of(g->a.node->dtype, g->c.node->dtype), g->end == END_GELU && g->vector.node ? "BIAS_" : "",
+               ends[g->end], shape_text_of(g), (long long)g->aux_m);
+    const char *vector = g->vector.node ? flat_pointer(g->vector.view) : "NULL";
+    const char *aux = g->aux.node ? format(", %s", flat_pointer(g->aux.view)) : "";
     must(!g->packed);
-    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s);", description(k, text, "product"), c, a, b, adds(g),
-                  vector);
+    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s%s%s);", description(k, text, "product"), c, a, b, adds(g),
+                  g->end ? ", " : "", g->end ? vector : "", aux);
 }
 
 /* And a list of them, for who times their algorithms. */

@@ -58,10 +58,13 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
     say_view(t, &k->gemm.a.view);
     say(t, " . b ");
     say_view(t, &k->gemm.b.view);
-    if (k->gemm.end) {
-        say(t, "%s", k->gemm.end == END_BIAS ? " + row " : k->gemm.end == END_SUM_A ? ", sums of a " : ", sums of b ");
+    if (k->gemm.vector.node) {
+        say(t, "%s", k->gemm.end == END_SUM_A ? ", sums of a " : k->gemm.end == END_SUM_B ? ", sums of b " : " + row ");
         say_view(t, &k->gemm.vector.view);
     }
+    if (k->gemm.end == END_GELU) say(t, ", gelu%s", k->gemm.aux.node ? " of " : "");
+    if (k->gemm.end == END_GELU_BACK) say(t, ", times gelu' of ");
+    if (k->gemm.aux.node) say_view(t, &k->gemm.aux.view);
     say(t, "\n");
 }
 

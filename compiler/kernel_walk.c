@@ -15,6 +15,8 @@ static void visit_phase(Phase *p, Share share, Visit_operand visit, void *user)
     if (share != SOME_ROWS) visit_all(&p->column_stores, true, visit, user);
 }
 
+static bool sums_up(Product_end end) { return end == END_SUM_A || end == END_SUM_B; }
+
 void each_operand(Kernel *k, Visit_operand visit, void *user)
 {
     if (k->share != COLUMN_SUMS) visit_all(&k->loads, false, visit, user);
@@ -24,7 +26,8 @@ void each_operand(Kernel *k, Visit_operand visit, void *user)
         visit(&k->gemm.a, false, user);
         visit(&k->gemm.b, false, user);
         visit(&k->gemm.c, true, user);
-        if (k->gemm.end) visit(&k->gemm.vector, k->gemm.end != END_BIAS, user);
+        if (k->gemm.vector.node) visit(&k->gemm.vector, sums_up(k->gemm.end), user);
+        if (k->gemm.aux.node) visit(&k->gemm.aux, k->gemm.end == END_GELU, user);
     }
     for (int p = 0; p < k->phases.n; p++) visit_phase(&k->phases.at[p], k->share, visit, user);
 }

@@ -248,9 +248,11 @@ typedef struct Phase {
 typedef enum Product_end {
     END_NONE,
     END_BIAS,                   /* adds vector[N] to all rows */
+    END_GELU,                   /* gelu of it, in the tanh form; vector as before, if there is one; aux[M][N]: what gelu is of, if wanted */
+    END_GELU_BACK,              /* times gelu'(aux[M][N]) */
     END_SUM_A, END_SUM_B        /* makes the sums over K of a, vector[M], or of b, vector[N]; added where c is */
 } Product_end;
-enum { ENDS_BIAS = 1, ENDS_SUM = 2 };
+enum { ENDS_BIAS = 1, ENDS_SUM = 2, ENDS_GELU = 4 };
 
 typedef struct Kernel {
     KernelKind kind;
@@ -274,13 +276,14 @@ typedef struct Kernel {
 
     /* GEMM: c[batch…][M][N] (+)= a[batch…][M][K] · b[batch…][K][N], strides in elements */
     struct Gemm {
-        Operand a, b, c, vector;    /* vector: of its end */
+        Operand a, b, c, vector, aux;   /* vector, aux: of its end; of no node where it has none */
         Product_end end;
         int nbatch;
         int64_t batch[MAXRANK], a_batch[MAXRANK], b_batch[MAXRANK], c_batch[MAXRANK];   /* extents, strides */
         int64_t M, N, K;
         Loop *afresh;               /* c.add, but this loop's first iteration sets */
         int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
+        int64_t aux_m;              /* from a row of aux to the next */
         bool packed;                /* b is a PACK kernel's result; b_k and b_n say nothing */
     } gemm;
 

@@ -118,7 +118,7 @@ static void straighten(Node *below)
 {
     Node *dot = below->op == OP_permute ? below->in[0] : NULL;
     int last = below->shape.rank - 1;
-    if (dot && dot->op == OP_dot && dot->nin == 2 && info(dot)->uses == 1 && below->ints[last] == last &&
+    if (dot && dot->op == OP_dot && dot_end(dot) == END_NONE && info(dot)->uses == 1 && below->ints[last] == last &&
         !info(dot)->layout) {
         info(dot)->layout = below;
     } else {
@@ -310,6 +310,8 @@ bool adds_up_from_zero(const Node *n)
     return info(c->next)->absorbed && is_filled(c->init, &x) && x == 0;
 }
 
+bool can_be_added(const Node *dot) { return dot_end(dot) == END_NONE || dot_end(dot) == END_BIAS; }
+
 /* A sum of what kernels can add to what is there (products, scatters, what loops add up) for its one reader. */
 static bool adds_up(Node *n, Loop *level)
 {
@@ -317,7 +319,7 @@ static bool adds_up(Node *n, Loop *level)
     if (below->in_loop != level || info(below)->uses != 1) return false;
     if (below->op == OP_add)
         return below->in[0] != below->in[1] && adds_up(below->in[0], level) && adds_up(below->in[1], level);
-    return below->op == OP_dot || below->op == OP_scatter_add || adds_up_from_zero(below);
+    return (below->op == OP_dot && can_be_added(below)) || below->op == OP_scatter_add || adds_up_from_zero(below);
 }
 
 /* n will be wanted at some place, and is made there without kernels for its additions. */
@@ -471,7 +473,11 @@ Program *pass_fuse(Graph *g, const Desc *d)
         top = fused(g);
     }
     if (!options.no_fuse && give_rows(top, g)) top = fused(g);
-    if (!options.no_fuse) give_sums(top);
+    if (!options.no_fuse && give_gelus(top, g)) top = fused(g);
+    if (!options.no_fuse) {
+        give_sums(top);
+        pair_gelus(top);
+    }
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);

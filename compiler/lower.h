@@ -59,6 +59,7 @@ typedef struct Info {
     Sum *sum;                   /* its place is that of a sum; NULL: it has its own, and its kernel sets it */
     Node *product, *sums_up;    /* a sum over rows: the dot that makes it too; of that dot: the sum, */
     int summed;                 /* over the rows of which operand */
+    Node *before_gelu;          /* a dot that ends in gelu: the dot without it, which it makes too; of that: product */
     Loop *afresh;               /* a dot that adds up over this loop, from zero: its first iteration may set */
     View place;                 /* of its own shape */
 } Info;
@@ -73,6 +74,7 @@ Reading reading(Node *n);                                       /* forces copies
 Node *beneath(Node *n);                                         /* what reshapes and permutes of it show */
 Node *added_to(const struct Carry *c);                          /* the x of an absorbed next = add(carry, x) */
 bool adds_up_from_zero(const Node *n);                          /* the end of such a carry that starts as zero */
+bool can_be_added(const Node *dot);                             /* to what is there */
 bool is_view(const Node *n);
 bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
@@ -86,8 +88,24 @@ void needs_at(Loop *level, Node *n, Nodes *out);                /* the nodes of 
 bool depends_on(Loop *level, Node *n, const Group *g);          /* does anything that n is made of lead to the group */
 
 /* ---- lower_ends.c */
+typedef struct In_loop { Loop *loop; int k; } In_loop;          /* its y or x number k */
+typedef struct Readers {        /* who reads a node */
+    Nodes nodes;                /* that have it as input */
+    VEC(In_loop) ys, xs;        /* what stacks it; what goes through it */
+    bool else_too;              /* an output, a carry */
+} Readers;
+void note_readers(const Level *top, const Graph *g);            /* of all that there is now */
+Readers *readers(const Node *n);
+Product_end dot_end(const Node *dot);                           /* END_BIAS: in[2] is the row, END_GELU: if it has one; END_GELU_BACK: aux */
+Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end);    /* the same product, with other inputs */
+bool is_plain(const Node *dot);                                 /* a dot that may end in something: a matrix, no batches */
 bool give_rows(const Level *top, Graph *g);                     /* rows that are added become inputs of dots: a new graph, or false */
 void give_sums(const Level *top);                               /* sums over rows beside dots: Info.product, sums_up */
+
+/* ---- lower_gelu.c */
+bool makes_gelu(const Node *x);                                 /* is x's kernel there for nothing but the gelu of it */
+bool give_gelus(const Level *top, Graph *g);                    /* gelu and its derivative become ends of dots: a new graph, or false */
+void pair_gelus(const Level *top);                              /* with the dots that they are made of: Info.product, before_gelu */
 
 /* ---- lower_place.c: buffers and places */
 typedef struct Lowering {

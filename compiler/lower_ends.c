@@ -10,22 +10,13 @@
  * Both are found by who reads what, no layer is known by name. */
 #include "lower.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------------ who reads a node */
-
-typedef struct In_loop { /* its y or x number k */
-    Loop *loop;
-    int k;
-} In_loop;
-
-typedef struct Readers {
-    Nodes nodes;         /* that have it as input */
-    VEC(In_loop) ys, xs; /* what stacks it; what goes through it */
-    bool else_too;       /* an output, a carry */
-} Readers;
 
 static Table table;
 
-static Readers *readers(const Node *n)
+Readers *readers(const Node *n)
 {
     void **at = table_at(&table, n);
     if (!*at) *at = NEW(Readers);
@@ -40,14 +31,58 @@ static void note_loop(Loop *l)
     for (int k = 0; k < l->ys.n; k++) push(&readers(l->ys.at[k])->ys, ((In_loop){l, k}));
 }
 
-static void note_readers(const Level *level)
+static void note_level(const Level *level)
 {
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
         for (int k = 0; k < n->nin; k++) push(&readers(n->in[k])->nodes, n);
         if (n->op == OP_loop) note_loop(n->loop);
     }
-    for (int i = 0; i < level->inside.n; i++) note_readers(level->inside.at[i]);
+    for (int i = 0; i < level->inside.n; i++) note_level(level->inside.at[i]);
+}
+
+void note_readers(const Level *top, const Graph *g)
+{
+    table = (Table){0};
+    note_level(top);
+    for (int i = 0; i < g->outs.n; i++) readers(g->outs.at[i].node)->else_too = true;
+}
+
+/* ------------------------------------------------------------------ dots with an end */
+
+/* gelu's stand behind the axes. */
+Product_end dot_end(const Node *dot)
+{
+    int axes = 2 + 2 * (int)(dot->ints[0] + dot->ints[1]);
+    return dot->nints > axes ? (Product_end)dot->ints[axes] : dot->nin > 2 ? END_BIAS : END_NONE;
+}
+
+Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end)
+{
+    Where was = here;
+    int phase = phase_now;
+    int64_t *ints = NEW_ARRAY(int64_t, old->nints + 1);
+    Node key = *old;
+    memcpy(ints, old->ints, sizeof *ints * (size_t)old->nints);
+    ints[old->nints] = end;
+    here = old->where;
+    phase_now = old->phase;
+    key.in = (Node **)in;
+    key.nin = nin;
+    key.ints = ints;
+    key.nints = old->nints + (end != END_BIAS);
+    Node *n = intern(key);
+    here = was;
+    phase_now = phase;
+    return n;
+}
+
+bool is_plain(const Node *dot)
+{
+    struct Gemm g = {0};
+    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = view_dense(dot->shape);
+    return dot->dtype != F64 && dot_axes(dot).nb == 0 && !info(dot)->layout && fill_gemm(dot, &a, &b, &c, &g) &&
+           g.nbatch == 0 && g.c_n == 1;
 }
 
 /* ------------------------------------------------------------------ a row that all rows add */
@@ -150,16 +185,8 @@ static const Level *level_of(const Level *level, const Loop *l)
     return found;
 }
 
-static bool is_plain(Node *dot)
-{
-    struct Gemm g = {0};
-    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = view_dense(dot->shape);
-    return dot->nin == 2 && dot->dtype != F64 && dot_axes(dot).nb == 0 && !info(dot)->layout &&
-           fill_gemm(dot, &a, &b, &c, &g) && g.nbatch == 0 && g.c_n == 1;
-}
-
-/* Is a kernel there for nothing but one of the sums?  A row in 32 bits of a dot of 16 has to be one, too: it is rounded
- * once an entry, which only that is worth. */
+/* Is a kernel there for nothing but one of the sums, or its gelu?  A row in 32 bits of a dot of 16 has to be one, too:
+ * it is rounded once an entry, which only that is worth. */
 static bool saves_a_kernel(const Biased *b)
 {
     for (int i = 0; i < b->sums.n; i++) {
@@ -167,7 +194,7 @@ static bool saves_a_kernel(const Biased *b)
         bool lone = g;
         for (int k = 0; g && k < g->nodes.n; k++)
             lone &= g->nodes.at[k] == b->sums.at[i] || g->nodes.at[k]->op == OP_cast;
-        if (lone) return true;
+        if (lone || (b->sums.at[i]->in_loop == b->dot->in_loop && makes_gelu(b->sums.at[i]))) return true;
     }
     return false;
 }
@@ -175,7 +202,7 @@ static bool saves_a_kernel(const Biased *b)
 static bool is_biased(const Level *top, Node *dot, Biased *b)
 {
     *b = (Biased){.dot = dot};
-    if (!is_plain(dot) || !readers_add(dot, b) || !b->row) return false;
+    if (dot_end(dot) != END_NONE || !is_plain(dot) || !readers_add(dot, b) || !b->row) return false;
     const Readers *r = readers(dot);
     for (int i = 0; i < r->ys.n; i++)
         if (!stacked_readers_add(level_of(top, r->ys.at[i].loop->parent), r->ys.at[i], b)) return false;
@@ -217,13 +244,9 @@ static Node *dot_with_row(Rewrite *r, Node *old, Node *row)
     here = old->where;
     phase_now = old->phase;
     in[2] = row_of_type(in[2], old->dtype);
-    Node key = *old;
-    key.in = in;
-    key.nin = COUNT_OF(in);
-    Node *n = intern(key);
     here = was;
     phase_now = phase;
-    return n;
+    return ended_dot(old, COUNT_OF(in), in, END_BIAS);
 }
 
 /* What rounds a sum to the type of the dot is the dot. */
@@ -240,10 +263,9 @@ static Node *with_row(Rewrite *r, Node *old)
 bool give_rows(const Level *top, Graph *g)
 {
     int found = 0;
-    table = dots = sums = (Table){0};
+    dots = sums = (Table){0};
     if (!(options.target->ends & ENDS_BIAS)) return false;
-    note_readers(top);
-    for (int i = 0; i < g->outs.n; i++) readers(g->outs.at[i].node)->else_too = true;
+    note_readers(top, g);
     find_biased(top, top, &found);
     if (found) rewrite_graph(&(Rewrite){.before = with_row}, g);
     return found > 0;
@@ -286,7 +308,7 @@ static void give_sum(const Level *level, Node *sum)
 {
     for (int i = 0; i < level->nodes.n; i++) {
         Node *dot = level->nodes.at[i];
-        if (dot->op != OP_dot || dot->nin > 2 || info(dot)->sums_up || dot->dtype != sum->dtype) continue;
+        if (dot->op != OP_dot || dot_end(dot) != END_NONE || info(dot)->sums_up || dot->dtype != sum->dtype) continue;
         for (int k = 0; k < 2; k++)
             if (sums_operand(sum, dot, k) && !depends_on(level->loop, dot, info(sum)->group)) {
                 info(dot)->sums_up = sum;

@@ -65,10 +65,11 @@ static void strides(struct Gemm *g, Run M, Run N, Run K)
 }
 
 /* Of the runs of M and of N one each is the matrix's axis, the others are batches: the largest matrix that BLAS can
- * address.  One that a row is added to has no batches. */
+ * address.  One that ends in something has no batches. */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g)
 {
     Dot_axes x = dot_axes(dot);
+    bool ended = dot_end(dot) != END_NONE;
     int fa[MAXRANK], fb[MAXRANK];
     int na = free_axes(a->shape.rank, x.nb, x.ab, x.nc, x.ac, fa);
     int nb = free_axes(b->shape.rank, x.nb, x.bb, x.nc, x.bc, fb);
@@ -83,10 +84,10 @@ bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, str
             struct Gemm try = *g;
             strides(&try, run_at(&m, i), run_at(&n, j), run_at(&k, 0));
             try.nbatch = 0;
-            if (dot->nin > 2 && try.c_n != 1) continue; /* the row is added along it */
+            if (ended && try.c_n != 1) continue; /* the row is added along it */
             if (try.M * try.N <= best || !batches(&try, &batch, -1) || !batches(&try, &m, i) || !batches(&try, &n, j) ||
                 !addressable(try.M, try.K, try.a_m, try.a_k) || !addressable(try.K, try.N, try.b_k, try.b_n) ||
-                !addressable(try.M, try.N, try.c_m, try.c_n) || (dot->nin > 2 && try.nbatch))
+                !addressable(try.M, try.N, try.c_m, try.c_n) || (ended && try.nbatch))
                 continue;
             best = try.M * try.N;
             *g = try;
@@ -145,6 +146,29 @@ bool sum_up(Kernel *k)
     return true;
 }
 
+/* aux over the rows and columns of c. */
+static void fill_aux(struct Gemm *g, Node *aux, const View *at)
+{
+    View v;
+    if (!view_reshape(at, (Shape){.rank = 2, .dim = {g->M, g->N}}, &v) || (g->N > 1 && v.stride[1] != 1))
+        die("the end of a product is no matrix where it lies: %s", view_words(at));
+    g->aux = (Operand){.node = aux, .view = *at};
+    g->aux_m = g->M > 1 ? v.stride[0] : g->N;
+}
+
+static void fill_end(Node *dot, struct Gemm *g)
+{
+    g->end = dot_end(dot);
+    Node *before = info(dot)->before_gelu;
+    if (dot->nin > 2 && g->end != END_GELU_BACK)
+        g->vector = (Operand){.node = dot->in[2], .view = final_view(dot->in[2])};
+    if (g->end == END_GELU_BACK) {
+        View at = final_view(dot->in[2]);
+        fill_aux(g, dot->in[2], &at);
+    }
+    if (before) fill_aux(g, before, &info(before)->place);
+}
+
 void fill_gemm_kernel(Node *dot, Kernel *k)
 {
     k->kind = GEMM;
@@ -158,14 +182,11 @@ void fill_gemm_kernel(Node *dot, Kernel *k)
         die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s",
             shape_text(dot->in[0]->shape), shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view),
             view_words(&k->gemm.b.view), view_words(&k->gemm.c.view));
-    if (dot->nin > 2) {
-        k->gemm.end = END_BIAS;
-        k->gemm.vector = (Operand){.node = dot->in[2], .view = final_view(dot->in[2])};
-    }
+    fill_end(dot, &k->gemm);
     double batch = 1;
     for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
     double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;
     k->flops = 2 * batch * m * n * kk;
     double in = (double)dtype_bytes(dot->in[0]->dtype), out = (double)dtype_bytes(dot->dtype);
-    k->bytes = batch * (in * (m * kk + kk * n) + out * m * n);
+    k->bytes = batch * (in * (m * kk + kk * n) + out * m * n * (k->gemm.aux.node ? 2 : 1));
 }

@@ -374,7 +374,9 @@ static void emit_product(Level *level, Node *n, Kernels *out)
 static void emit_single(Level *level, Node *n, Kernels *out)
 {
     switch (n->op) {
-    case OP_dot: emit_product(level, n, out); break;
+    case OP_dot:
+        if (!info(n)->product) emit_product(level, n, out);
+        break;
     case OP_gather: add(level, out, index_kernel(n, GATHER)); break;
     case OP_scatter_add: add(level, out, index_kernel(n, SCATTER)); break;
     case OP_overwrite: add(level, out, index_kernel(n, OVERWRITE)); break;

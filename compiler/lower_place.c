@@ -51,6 +51,7 @@ static const char *value_name(const Node *n)
     const char *what = op == OP_pick ? "stack" : op == OP_loop_arg ? "carry" : op_info[op].name;
     if (rounded) what = format("%s_%s", what, dtype_name(n->dtype));
     if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) what = attention_result_name(n);
+    if (n->op == OP_dot && dot_end(n) == END_GELU) what = "gelu";
     const char *path = n->where.path && *n->where.path ? last_part(n->where.path) : "";
     return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);
 }
@@ -232,7 +233,7 @@ static bool can_be_made_there(Level *level, Node *n, const View *v, bool add)
         return !(y->op == OP_loop_arg && y->loop == l) && same_strides(&dense, &slot);
     }
     if (info(n)->group) return group_can_store(n, v);
-    if (n->op == OP_dot) return gemm_fits_at(n, v);
+    if (n->op == OP_dot) return gemm_fits_at(n, v) && !(add && (info(n)->product || !can_be_added(n)));
     if (n->op == OP_concat) return !add; /* its parts are placed, or copied, wherever it lies */
     return (!add || n->op == OP_scatter_add) && same_strides(&own, v) &&
            (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite || n->op == OP_argmax ||

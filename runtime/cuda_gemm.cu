@@ -116,9 +116,10 @@ static bool make_layouts(const Cuda_gemm *g, Gemm_plan *p)
     int64_t batch = l->longest < 0 ? 1 : s->batch[l->longest];
     int64_t a = l->longest < 0 ? 0 : s->a_batch[l->longest], b = l->longest < 0 ? 0 : s->b_batch[l->longest];
     int64_t c = l->longest < 0 ? 0 : s->c_batch[l->longest];
+    Stored aux = {true, false, s->N, s->M, g->aux_m};
     return make_layout(g, &p->a, n->in, &l->a, batch, l->exchanged ? b : a) &&
            make_layout(g, &p->b, n->in, &l->b, batch, l->exchanged ? a : b) &&
-           make_layout(g, &p->d, n->out, &l->d, batch, c);
+           make_layout(g, &p->d, n->out, &l->d, batch, c) && (!p->to_aux || make_layout(g, &p->aux, n->out, &aux, 1, 0));
 }
 
 static bool make_desc(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
@@ -167,7 +168,7 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
     cublasStatus_t status = cublasLtMatmulPreferenceCreate(&wish);
     if (status != CUBLAS_STATUS_SUCCESS) return gemm_fail(g, "cublasLtMatmulPreferenceCreate", status), 0;
     if (prefer(g, p, wish))
-        status = cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, p->d, p->d, wish, most, results, &found);
+        status = cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, wish, most, results, &found);
     cublasLtMatmulPreferenceDestroy(wish);
     if (status == CUBLAS_STATUS_SUCCESS) return usable(results, found);
     if (way == &p->plain && status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
@@ -183,24 +184,15 @@ static bool choose(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
     return way->possible;
 }
 
-static bool choose_plain(const Cuda_gemm *g, Gemm_plan *p)
-{
-    if (!make_desc(g, p, &p->plain)) return false;
-    if (!choose(g, p, &p->plain)) gemm_fail(g, "no algorithm for it", CUBLAS_STATUS_NOT_SUPPORTED);
-    return p->plain.possible;
-}
-
 /* ------------------------------------------------------------------ ends */
-
-static bool sums(const Cuda_gemm *g) { return g->end == GEMM_END_SUM_A || g->end == GEMM_END_SUM_B; }
-static bool uses_aux(const Cuda_gemm *g) { return g->end == GEMM_END_BIAS_GELU || g->end == GEMM_END_GELU_BACK; }
 
 static uint32_t epilogue_of(const Cuda_gemm *g, bool exchanged)
 {
     switch (g->end) {
     case GEMM_END_NONE: break;
     case GEMM_END_BIAS: return CUBLASLT_EPILOGUE_BIAS;
-    case GEMM_END_BIAS_GELU: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case GEMM_END_GELU: return g->aux_m ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
+    case GEMM_END_BIAS_GELU: return g->aux_m ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
     case GEMM_END_GELU_BACK: return CUBLASLT_EPILOGUE_DGELU;
     case GEMM_END_SUM_A: return exchanged ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
     case GEMM_END_SUM_B: return exchanged ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
@@ -212,26 +204,52 @@ static uint32_t epilogue_of(const Cuda_gemm *g, bool exchanged)
 static bool may_end(const Cuda_gemm *g, const Gemm_plan *p)
 {
     if (g->end == GEMM_END_NONE || !p->align) return false;
-    return sums(g) || (p->layouts.exchanged && !(uses_aux(g) && (g->aux_m % 8 || g->aux_m < g->shape.N)));
+    return gemm_sums(g) || (p->layouts.exchanged && !(gemm_uses_aux(g) && (g->aux_m % 8 || g->aux_m < g->shape.N)));
+}
+
+static bool set_vector(const Cuda_gemm *g, const Way *way, void *vector)
+{
+    if (gemm_has_bias(g) || gemm_sums(g))
+        MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector));
+    return true;
 }
 
 static bool set_pointers(const Cuda_gemm *g, const Way *way, void *vector, void *aux)
 {
-    if (vector)
-        MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector));
-    if (uses_aux(g))
+    if (!set_vector(g, way, vector)) return false;
+    if (gemm_uses_aux(g))
         MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux));
     return true;
 }
 
-/* The pointers: what they are multiples of counts for the choice. */
+static bool set_epilogue(const Cuda_gemm *g, const Way *way, uint32_t epilogue)
+{
+    MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    return true;
+}
+
+/* The product for an end of ours; the bias of a gelu is the library's if it has that.  The pointers: what they are multiples of
+ * counts for the choice. */
+static bool choose_plain(const Cuda_gemm *g, Gemm_plan *p, void *vector)
+{
+    p->plain.d = p->to_aux ? p->aux : p->d;
+    if (!make_desc(g, p, &p->plain)) return false;
+    if (g->end == GEMM_END_BIAS_GELU && may_end(g, p)) {
+        if (!set_vector(g, &p->plain, vector) || !set_epilogue(g, &p->plain, CUBLASLT_EPILOGUE_BIAS)) return false;
+        if ((p->biased = choose(g, p, &p->plain))) return true;
+        if (!set_epilogue(g, &p->plain, CUBLASLT_EPILOGUE_DEFAULT)) return false;
+    }
+    if (!choose(g, p, &p->plain)) gemm_fail(g, "no algorithm for it", CUBLAS_STATUS_NOT_SUPPORTED);
+    return p->plain.possible;
+}
+
 static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *aux)
 {
-    uint32_t epilogue = epilogue_of(g, p->layouts.exchanged);
+    p->ended.d = p->d;
     if (!may_end(g, p)) return true;
     if (!make_desc(g, p, &p->ended) || !set_pointers(g, &p->ended, vector, aux)) return false;
-    MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-    if (uses_aux(g))
+    if (!set_epilogue(g, &p->ended, epilogue_of(g, p->layouts.exchanged))) return false;
+    if (gemm_uses_aux(g))
         MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m, sizeof g->aux_m));
     choose(g, p, &p->ended);
     return !gemm_library.failure[0];
@@ -246,6 +264,7 @@ static void free_plan(Gemm_plan *p)
     if (p->a) cublasLtMatrixLayoutDestroy(p->a);
     if (p->b) cublasLtMatrixLayoutDestroy(p->b);
     if (p->d) cublasLtMatrixLayoutDestroy(p->d);
+    if (p->aux) cublasLtMatrixLayoutDestroy(p->aux);
     free(p);
 }
 
@@ -268,7 +287,9 @@ Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
     }
     p->layouts = layouts_of(g);
     p->align = wide ? 16 : 0;
-    if (may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p) && choose_ended(g, p, vector, aux)) return *at = p;
+    p->to_aux = gemm_is_gelu(g) && g->aux_m >= g->shape.N && p->layouts.exchanged;
+    if (may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p, vector) && choose_ended(g, p, vector, aux))
+        return *at = p;
     free_plan(p);
     return NULL;
 }
@@ -293,7 +314,7 @@ static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, voi
     bool f64 = g->numbers == GEMM_F64;
     const void *one = f64 ? (const void *)&one_f64 : &one_f32, *zero = f64 ? (const void *)&zero_f64 : &zero_f32;
     MUST(cublasLtMatmul(gemm_library.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
-                        add ? one : zero, c, p->d, c, p->d, &way->algo, gemm_library.workspace, gemm_library.workspace_bytes, stream));
+                        add ? one : zero, c, way->d, c, way->d, &way->algo, gemm_library.workspace, gemm_library.workspace_bytes, stream));
     return true;
 }
 
@@ -319,14 +340,18 @@ void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const
         if (set_pointers(g, &p->ended, vector, aux)) multiply(g, p, &p->ended, c, a, b, add, stream);
         return;
     }
-    if (multiply_all(g, p, 0, (char *)c, (const char *)a, (const char *)b, add, stream) && g->end != GEMM_END_NONE)
-        gemm_end(g, c, a, b, add, vector, aux, gemm_library.workspace, gemm_library.workspace_bytes, stream);
+    if (p->biased && !set_vector(g, &p->plain, vector)) return;
+    char *to = (char *)(p->to_aux ? aux : c);
+    if (multiply_all(g, p, 0, to, (const char *)a, (const char *)b, add, stream) && g->end != GEMM_END_NONE)
+        gemm_end(g, p, c, a, b, add, vector, aux, gemm_library.workspace, gemm_library.workspace_bytes, stream);
 }
 
 /* The library's sums replace what is there. */
-void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector, void *aux)
+void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, const void *read_vector,
+               const void *read_aux)
 {
+    void *vector = (void *)read_vector, *aux = (void *)read_aux;
     if (gemm_library.failure[0]) return;
     const Gemm_plan *p = gemm_plan(g, gemm_is_wide(g, c, a, b, vector, aux), vector, aux);
-    if (p) gemm_run(g, p, p->ended.possible && !(add && sums(g)), c, a, b, add, stream, vector, aux);
+    if (p) gemm_run(g, p, p->ended.possible && !(add && gemm_sums(g)), c, a, b, add, stream, vector, aux);
 }

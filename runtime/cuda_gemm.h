@@ -24,12 +24,13 @@ typedef enum Gemm_numbers {
 } Gemm_numbers;
 
 /* What follows the product: in the same pass where cuBLASLt has it, else in a kernel of ours.  vector[N] and aux[M][N] (its rows
- * aux_m apart) are of c's type, c_n is 1, nbatch 0.  GELU is the tanh form.  With END_SUM_* vector is a second result, which add
- * adds to as well. */
+ * aux_m apart) are of c's type, c_n is 1, nbatch 0.  GELU is the tanh form; where aux_m is 0 nobody wants its aux.  With
+ * END_SUM_* vector is a second result, which add adds to as well. */
 typedef enum Gemm_end {
     GEMM_END_NONE,
     GEMM_END_BIAS,          /* c + vector */
-    GEMM_END_BIAS_GELU,     /* aux = c + vector, which the derivative wants; gelu(aux).  Not where add */
+    GEMM_END_GELU,          /* aux = c, which the derivative wants; gelu(aux).  Not where add */
+    GEMM_END_BIAS_GELU,     /* aux = c + vector; gelu(aux).  Not where add */
     GEMM_END_GELU_BACK,     /* c · gelu'(aux).  Not where add */
     GEMM_END_SUM_A,         /* vector[m] = Σ_k a[m][k] */
     GEMM_END_SUM_B          /* vector[n] = Σ_k b[k][n] */
@@ -49,15 +50,9 @@ bool cuda_gemm_start(void *workspace, size_t bytes);
 void cuda_gemm_stop(void);
 const char *cuda_gemm_failure(void);    /* the first; NULL: none */
 
-/* c (+)= a · b, ended as g says, in the stream. */
-void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, void *vector = NULL,
-               void *aux = NULL);
-/* The same with a vector that is only read: GEMM_END_BIAS. */
-static inline void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream,
-                             const void *vector)
-{
-    cuda_gemm(g, c, a, b, add, stream, (void *)vector, NULL);
-}
+/* c (+)= a · b, ended as g says, in the stream.  Its end says whether vector and aux are only read. */
+void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, const void *vector = NULL,
+               const void *aux = NULL);
 
 /* Chooses algorithms by timing, before training: for each product the library's best, and its end in the library or by kernels of
  * ours.  room: memory of the device in which all operands of one product lie side by side, its contents are lost (the

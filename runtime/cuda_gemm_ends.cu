@@ -1,5 +1,5 @@
-/* cuda_gemm_ends.cu: what follows a product where cuBLASLt has no epilogue for it: bias, gelu and its derivative, sums over an
- * operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
+/* cuda_gemm_ends.cu: what follows a product where cuBLASLt has no epilogue for it, or ours is faster: bias, gelu and its derivative,
+ * sums over an operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
 #include "cuda_gemm_internal.h"
 #include "cuda_tensor.cuh"
 
@@ -31,22 +31,75 @@ template <class R> DEVICE R gelu_slope(R x)
     return (R)0.5 * ((R)1 + t) + (R)0.5 * x * ((R)1 - t * t) * (R)0.7978845608028654 * ((R)1 + (R)0.134145 * x * x);
 }
 
-/* ------------------------------------------------------------------ a thread an element of c[M][N] */
+/* ------------------------------------------------------------------ a thread some elements of c[M][N], side by side */
 
-/* What element (m, n) becomes; its rows lie c_m and aux_m apart. */
-#define END_KERNEL(name, body)                                                                                         \
-    template <class T> KERNEL void name(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m) \
-    {                                                                                                                  \
-        int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;                                                       \
-        if (i >= M * N) return;                                                                                        \
-        const int64_t m = i / N, n = i % N, to = m * c_m + n, beside = m * aux_m + n;                                  \
-        (void)vector, (void)aux, (void)beside;                                                                         \
-        body                                                                                                           \
+/* Where W of them begin: in row m from column n on, W a divisor of N; rows lie c_m and aux_m apart. */
+template <class T, int W> struct Some {
+    bool there;
+    int64_t n;
+    T *c, *aux;
+};
+
+template <class T, int W> DEVICE Some<T, W> some_of(T *c, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x, in_row = N / W, m = i / in_row, n = i % in_row * W;
+    return {m < M, n, c + m * c_m + n, aux + m * aux_m + n};
+}
+
+/* All are read before one is written, so that each side is one access of 16 bytes where W is that wide. */
+template <class T, int W> DEVICE void read_some(Real<T> *x, const T *from)
+{
+    if constexpr (W > 1) ALIGNED(from);
+    UNROLL for (int k = 0; k < W; k++) x[k] = loaded(from[k]);
+}
+
+template <class T, int W> DEVICE void write_some(T *to, const Real<T> *x)
+{
+    if constexpr (W > 1) ALIGNED(to);
+    UNROLL for (int k = 0; k < W; k++) to[k] = stored<T>(x[k]);
+}
+
+template <class T, int W>
+KERNEL void add_bias(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m, bool)
+{
+    const Some<T, W> at = some_of<T, W>(c, aux, M, N, c_m, aux_m);
+    Real<T> x[W], row[W];
+    if (!at.there) return;
+    read_some<T, W>(x, at.c);
+    read_some<T, W>(row, vector + at.n);
+    UNROLL for (int k = 0; k < W; k++) x[k] += row[k];
+    write_some<T, W>(at.c, x);
+}
+
+/* Of what lies in aux or c; vector NULL: the bias is in it, or there is none. */
+template <class T, int W>
+KERNEL void add_bias_gelu(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m, bool in_aux)
+{
+    const Some<T, W> at = some_of<T, W>(c, aux, M, N, c_m, aux_m);
+    Real<T> x[W], row[W];
+    if (!at.there) return;
+    read_some<T, W>(x, in_aux ? at.aux : at.c);
+    if (vector) {
+        read_some<T, W>(row, vector + at.n);
+        UNROLL for (int k = 0; k < W; k++) x[k] += row[k];
     }
-END_KERNEL(add_bias, c[to] = stored<T>(loaded(c[to]) + loaded(vector[n]));)
-END_KERNEL(add_bias_gelu, Real<T> x = loaded(c[to]) + loaded(vector[n]); aux[beside] = stored<T>(x); c[to] = stored<T>(gelu(x));)
-END_KERNEL(gelu_back, c[to] = stored<T>(loaded(c[to]) * gelu_slope(loaded(aux[beside])));)
-#undef END_KERNEL
+    if (aux && (vector || !in_aux)) write_some<T, W>(at.aux, x);
+    UNROLL for (int k = 0; k < W; k++) x[k] = gelu(x[k]);
+    write_some<T, W>(at.c, x);
+}
+
+template <class T, int W>
+KERNEL void gelu_back(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64_t c_m, int64_t aux_m, bool)
+{
+    const Some<T, W> at = some_of<T, W>(c, aux, M, N, c_m, aux_m);
+    Real<T> x[W], of[W];
+    (void)vector;
+    if (!at.there) return;
+    read_some<T, W>(x, at.c);
+    read_some<T, W>(of, at.aux);
+    UNROLL for (int k = 0; k < W; k++) x[k] *= gelu_slope(of[k]);
+    write_some<T, W>(at.c, x);
+}
 
 /* ------------------------------------------------------------------ vector[n] = Σ_k x[k · x_k + n · x_n] */
 
@@ -104,12 +157,23 @@ static void sum_over(V *vector, const T *x, int64_t K, int64_t N, int64_t x_k, i
 
 /* ------------------------------------------------------------------ by type */
 
-template <class T> static void end_elements(const Cuda_gemm *g, void *c, void *vector, void *aux, cudaStream_t stream)
+/* W: as many as 16 bytes hold, where all rows begin at multiples of that. */
+template <class T, int W>
+static void end_some(const Cuda_gemm *g, const Gemm_plan *p, void *c, void *vector, void *aux, cudaStream_t stream)
 {
     const Lathe_gemm *s = &g->shape;
-    auto kernel = g->end == GEMM_END_BIAS ? add_bias<T> : g->end == GEMM_END_BIAS_GELU ? add_bias_gelu<T> : gelu_back<T>;
-    launch(kernel, (int)CEIL_DIV(s->M * s->N, (int64_t)THREADS), stream, (T *)c, (const T *)vector, (T *)aux, s->M, s->N, s->c_m,
-           g->aux_m);
+    auto kernel = g->end == GEMM_END_BIAS ? add_bias<T, W> : gemm_is_gelu(g) ? add_bias_gelu<T, W> : gelu_back<T, W>;
+    const T *bias = gemm_has_bias(g) && !p->biased ? (const T *)vector : NULL;
+    launch(kernel, (int)CEIL_DIV(s->M * (s->N / W), (int64_t)THREADS), stream, (T *)c, bias, gemm_uses_aux(g) ? (T *)aux : NULL,
+           s->M, s->N, s->c_m, g->aux_m, p->to_aux);
+}
+
+template <class T>
+static void end_elements(const Cuda_gemm *g, const Gemm_plan *p, void *c, void *vector, void *aux, cudaStream_t stream)
+{
+    constexpr int W = 16 / (int)sizeof(T);
+    const bool whole = (g->shape.N | g->shape.c_m | g->aux_m) % W == 0 && p->align == 16;
+    return whole ? end_some<T, W>(g, p, c, vector, aux, stream) : end_some<T, 1>(g, p, c, vector, aux, stream);
 }
 
 template <class T, class V>
@@ -123,15 +187,15 @@ static void end_sum(const Cuda_gemm *g, const void *a, const void *b, bool add, 
         sum_over<T, V>((V *)vector, (const T *)b, s->K, s->N, s->b_k, s->b_n, add, parts, bytes, stream);
 }
 
-void gemm_end(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, void *vector, void *aux, void *parts,
-              size_t bytes, cudaStream_t stream)
+void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector, void *aux,
+              void *parts, size_t bytes, cudaStream_t stream)
 {
-    bool sums = g->end == GEMM_END_SUM_A || g->end == GEMM_END_SUM_B;
+    bool sums = gemm_sums(g);
     int64_t width = g->end == GEMM_END_SUM_A ? g->shape.M : g->shape.N;
     if (sums && width * (int64_t)sizeof(double) > (int64_t)bytes)
         return gemm_fail(g, "the workspace is too small for its sums", CUBLAS_STATUS_ALLOC_FAILED);
 #define END(T, V)                                                                                                      \
-    return sums ? end_sum<T, V>(g, a, b, add, vector, parts, bytes, stream) : end_elements<V>(g, c, vector, aux, stream)
+    return sums ? end_sum<T, V>(g, a, b, add, vector, parts, bytes, stream) : end_elements<V>(g, p, c, vector, aux, stream)
     switch (g->numbers) {
     case GEMM_F32:
     case GEMM_TF32: END(float, float);

@@ -21,17 +21,25 @@ typedef struct Layouts {
 
 typedef struct Way {
     cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t d;
     cublasLtMatmulAlgo_t algo;
     bool possible;
 } Way;
 
-/* A product with operands at multiples of `align` bytes; 0: of their elements' alone. */
+/* A product with operands at multiples of `align` bytes; 0: of their elements' alone.  Without its end a gelu's product goes to
+ * aux where it can (`to_aux`), with its bias if the library adds it (`biased`). */
 typedef struct Gemm_plan {
     Layouts layouts;
-    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatrixLayout_t a, b, d, aux;
     int align;
+    bool to_aux, biased;
     Way plain, ended; /* without and with g's end */
 } Gemm_plan;
+
+static inline bool gemm_sums(const Cuda_gemm *g) { return g->end == GEMM_END_SUM_A || g->end == GEMM_END_SUM_B; }
+static inline bool gemm_is_gelu(const Cuda_gemm *g) { return g->end == GEMM_END_GELU || g->end == GEMM_END_BIAS_GELU; }
+static inline bool gemm_has_bias(const Cuda_gemm *g) { return g->end == GEMM_END_BIAS || g->end == GEMM_END_BIAS_GELU; }
+static inline bool gemm_uses_aux(const Cuda_gemm *g) { return g->end == GEMM_END_GELU_BACK || (gemm_is_gelu(g) && g->aux_m); }
 
 extern struct Gemm_library {
     cublasLtHandle_t handle;
@@ -68,9 +76,9 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
 void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const void *a, const void *b, bool add,
               cudaStream_t stream, void *vector, void *aux);
 
-/* cuda_gemm_ends.cu: what g's end makes of the product that has been stored in c, in kernels of ours.  add: END_SUM_* adds to what
- * vector holds.  parts: `bytes` on the device, for partial sums. */
-void gemm_end(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, void *vector, void *aux, void *parts,
-              size_t bytes, cudaStream_t stream);
+/* cuda_gemm_ends.cu: what g's end makes of the product that has been stored as p says, in kernels of ours.  add: END_SUM_* adds to
+ * what vector holds.  parts: `bytes` on the device, for partial sums. */
+void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector, void *aux,
+              void *parts, size_t bytes, cudaStream_t stream);
 
 #endif

@@ -153,7 +153,7 @@ static void say_head(char *to)
 {
     cudaDeviceProp device;
     const char *name = cudaGetDeviceProperties(&device, 0) == cudaSuccess ? device.name : "an unknown GPU";
-    snprintf(to, LINE, "lathe products 1, %s, cuBLASLt %zu, workspace %zu\n", name, cublasLtGetVersion(), gemm_library.workspace_bytes);
+    snprintf(to, LINE, "lathe products 2, %s, cuBLASLt %zu, workspace %zu\n", name, cublasLtGetVersion(), gemm_library.workspace_bytes);
 }
 
 /* The file's lines, one after another, those of products that are not asked for included. */
@@ -231,7 +231,7 @@ static void drop_line(Lines *l, const char *key)
 static bool accepted(const Gemm_plan *p, const Way *way, const cublasLtMatmulAlgo_t *algo)
 {
     cublasLtMatmulHeuristicResult_t result;
-    return cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, p->d, p->d, algo, &result) == CUBLAS_STATUS_SUCCESS &&
+    return cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, algo, &result) == CUBLAS_STATUS_SUCCESS &&
            result.workspaceSize <= gemm_library.workspace_bytes;
 }
 

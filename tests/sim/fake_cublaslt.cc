@@ -326,13 +326,18 @@ static cublasStatus_t product_of(Product *p, cublasLtHandle_t handle, cublasLtMa
     return check_epilogue(*p);
 }
 
-static bool epilogues = true;
-void fake_cublaslt_epilogues(bool some) { epilogues = some; }
+static bool epilogues = true, gelus = true;
+void fake_cublaslt_epilogues(bool some, bool of_gelu)
+{
+    epilogues = some;
+    gelus = of_gelu;
+}
 
 /* The library has no epilogues in fp64, and sums of a batch have no place to go. */
 static bool supported(const Product &p)
 {
     if (p.desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
+    if (!gelus && (p.desc.epilogue & (32 | 64))) return false;
     return epilogues && p.d.type != CUDA_R_64F && !(sums(p.desc.epilogue) && p.d.batch > 1);
 }
 

@@ -8,12 +8,13 @@ sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runti
 
 failed=0
 mutants=0
-mutant() { # FROM TO WORD: the first line with FROM, and what the program must say
+file=cuda_gemm
+mutant() { # FROM TO WORD: the first line of $file with FROM, and what the program must say
     mutants=$((mutants + 1))
     awk -v from="$1" -v to="$2" '!done && (at = index($0, from)) {
         $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
-        END { exit !done }' runtime/cuda_gemm.cu >"$TMP/cuda_gemm.cu" || { echo "failed: no \"$1\" in cuda_gemm.cu"; failed=1; }
-    sh tests/sim/compile program "$TMP" "$TMP/cuda_gemm.cu"
+        END { exit !done }' runtime/$file.cu >"$TMP/$file.cu" || { echo "failed: no \"$1\" in $file.cu"; failed=1; }
+    sh tests/sim/compile program "$TMP" "$TMP/$file.cu"
     ! timeout 60 "$TMP/program" products >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
     grep -q "$3" "$TMP/said" || { echo "failed: \"$2\" for \"$1\": $(head -n 3 "$TMP/said")"; failed=1; }
 }
@@ -24,13 +25,23 @@ mutant 'exchanged ? b : a, p->a' 'exchanged ? a : b, p->a' 'element\|not all in\
 mutant 'add ? one : zero' 'add ? zero : one' 'element'
 mutant 'p->layouts.a.turned ? CUBLAS_OP_T' 'p->layouts.b.turned ? CUBLAS_OP_T' 'extents\|element'
 mutant 'a_batch[i] | s->b_batch[i]) * n->in_bytes' 'a_batch[i]) * n->in_bytes' 'misaligned'
-mutant 'return CUBLASLT_EPILOGUE_GELU_AUX_BIAS' 'return CUBLASLT_EPILOGUE_GELU_BIAS' 'aux: element'
+mutant 'CUBLASLT_EPILOGUE_GELU_AUX_BIAS' 'CUBLASLT_EPILOGUE_GELU_BIAS' 'aux: element'
+mutant 'CUBLASLT_EPILOGUE_GELU_AUX :' 'CUBLASLT_EPILOGUE_GELU :' 'aux: element'
+mutant 'p->to_aux ? p->aux : p->d' 'p->d' 'element\|not all in\|overlap'
+mutant 'if ((p->biased = choose(g, p, &p->plain))) return true' 'if (choose(g, p, &p->plain)) return true' 'element'
 mutant 'return exchanged ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA' \
     'return exchanged ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB' 'vector: element\|not all in\|where the product writes'
 mutant 'g->aux_m % 8 || ' '' 'a multiple of 8'
-mutant ' && !(add && sums(g))' '' 'vector: element'
-mutant '&vector, sizeof vector' '&aux, sizeof aux' 'element\|bias is NULL\|where the product writes\|not all in'
-echo "note: $mutants mistakes put into cuda_gemm.cu"
+mutant ' && !(add && gemm_sums(g))' '' 'vector: element'
+mutant '&vector, sizeof vector' '&(vector = &vector), sizeof vector' 'element\|bias is NULL\|where the product writes\|not all in'
+sh tests/sim/compile program "$TMP" runtime/cuda_gemm.cu
+file=cuda_gemm_ends
+mutant 'in_row = N / W' 'in_row = N' 'element\|not all in\|out of bounds'
+mutant '(vector || !in_aux)' '!in_aux' 'aux: element'
+mutant 'in_aux ? at.aux : at.c' 'at.c' 'element'
+mutant 'g->shape.c_m | g->aux_m) % W' 'g->shape.c_m) % W' 'element\|misaligned\|ssertion'
+mutant '!p->biased' 'true' 'element'
+echo "note: $mutants mistakes put into cuda_gemm.cu and cuda_gemm_ends.cu"
 if ! nvcc=$(command -v nvcc); then
     echo "note: nvcc is not here: they are compiled for the simulator alone"
 elif include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include && [ ! -e "$include/cublasLt.h" ]; then

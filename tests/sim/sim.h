@@ -46,7 +46,7 @@ void sim_processors(int n);  /* for programs that load the simulator */
 /* What its algorithms take, in ms: any, one for 16 bytes, one that divides k; and what an epilogue adds (fake_cublaslt.cc). */
 void fake_cublaslt_costs(double plain, double wide, double divided, double epilogue);
 void fake_cublaslt_version(size_t version);
-void fake_cublaslt_epilogues(bool some);            /* false: it has none */
+void fake_cublaslt_epilogues(bool some, bool of_gelu); /* whether it has any; whether those of gelu too */
 }
 
 /* ---- between the halves */

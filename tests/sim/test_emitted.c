@@ -18,6 +18,8 @@ static const char *const models[] = {
     " --set dropout=0.2",
     "models/gpt.lua --set layers=1 --set width=16 --set heads=2 --set seq=5 --set batch=3 --set vocab=1100"
     " --set gelu=tanh --set tied=false --set bias=false --set accumulate=2",
+    "models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=6 --set batch=2 --set vocab=37"
+    " --set gelu=tanh",
     "models/gpt.lua --set layers=2 --set width=36 --set heads=3 --set seq=18 --set batch=2 --set vocab=1029"
     " --set dropout=0.3 --precision fp64",
     "models/gpt.lua --set layers=2 --set width=24 --set heads=2 --set seq=18 --set batch=2 --set vocab=40"
@@ -40,12 +42,31 @@ static const char *const models[] = {
 static struct Wanted {
     const char *text;
     bool seen;
-} wanted[] = {{"ALIGNED(", 0},      {"UNROLL for", 0},        {"_row[k] = ", 0},      {"_row[k][c - c4] = ", 0},
-              {"warp_sum_f32", 0},  {"block_sum_f32", 0},     {"warp_max_f32", 0},    {"block_max_f32", 0},
-              {"block_sum_f64", 0}, {"__shared__ float", 0},  {"[WARPS]", 0},         {"[THREADS]", 0},
-              {"b = k * 7;", 0},    {"philox_word(*seed", 0}, {"bool (*RESTRICT", 0}, {"__shared__ double", 0},
-              {"? 0 :", 0},         {"GEMM_END_BIAS", 0},     {"GEMM_END_SUM_", 0},   {"attention<Bf16", 0},
-              {"block_list(", 0},   {"warp_first_f32", 0}};
+} wanted[] = {{"ALIGNED(", 0},
+              {"UNROLL for", 0},
+              {"_row[k] = ", 0},
+              {"_row[k][c - c4] = ", 0},
+              {"warp_sum_f32", 0},
+              {"block_sum_f32", 0},
+              {"warp_max_f32", 0},
+              {"block_max_f32", 0},
+              {"block_sum_f64", 0},
+              {"__shared__ float", 0},
+              {"[WARPS]", 0},
+              {"[THREADS]", 0},
+              {"b = k * 7;", 0},
+              {"philox_word(*seed", 0},
+              {"bool (*RESTRICT", 0},
+              {"__shared__ double", 0},
+              {"? 0 :", 0},
+              {"GEMM_END_BIAS", 0},
+              {"GEMM_END_SUM_", 0},
+              {"attention<Bf16", 0},
+              {"GEMM_END_GELU,", 0},
+              {"GEMM_END_BIAS_GELU", 0},
+              {"GEMM_END_GELU_BACK", 0},
+              {"block_list(", 0},
+              {"warp_first_f32", 0}};
 
 static void look_for_wanted(const char *folder)
 {

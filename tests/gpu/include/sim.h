@@ -23,6 +23,6 @@ struct Sim_device {
 static Sim_device sim_device __attribute__((unused));
 static inline void fake_cublaslt_costs(double, double, double, double) {}
 static inline void fake_cublaslt_version(size_t) {}
-static inline void fake_cublaslt_epilogues(bool) {}
+static inline void fake_cublaslt_epilogues(bool, bool) {}
 
 #endif
