@@ -51,17 +51,25 @@ static bool is_widened_weight(const Node *n)
     return true;
 }
 
-bool is_free(const Node *n)
+/* What is kept in 16 bits is widened by whoever reads it; through a view by one for all. */
+bool widens(const Node *n)
+{
+    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !options.no_fuse && !info(n)->grouped && !info(n)->solid;
+}
+
+static bool reads_nothing(const Node *n)
 {
     if (op_info[n->op].kind != MAP || options.no_fuse || info(n)->solid) return false;
     if (is_widened_weight(n)) return true;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
         while (is_view(under) && !info(under)->forced && under->op != OP_pad) under = under->in[0];
-        if (!is_filled(in, NULL) && !by_value(in) && !number(under) && !is_free(in)) return false;
+        if (!is_filled(in, NULL) && !by_value(in) && !number(under) && !reads_nothing(in)) return false;
     }
     return true;
 }
+
+bool is_free(const Node *n) { return widens(n) || reads_nothing(n); }
 
 bool in_rows(const Node *n)
 {
@@ -372,7 +380,7 @@ static void mark_memory(Level *level, Node *n)
     if (is_view(n) && !info(n)->forced) return;
     for (int k = 0; k < n->nin; k++) {
         Node *source = info(n)->forced ? reading_below(n, true).source : reading(n->in[k]).source;
-        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n); /* by the reader itself */
+        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n) && !widens(n); /* by the reader itself */
         if (info(n)->forced || (info(source)->group != info(n)->group && !computed) || (!info(n)->group && !computed))
             info(source)->memory = true;
     }

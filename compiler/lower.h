@@ -79,7 +79,8 @@ bool is_view(const Node *n);
 bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
 bool has_address(Node *n);                                      /* it shows memory: no constant, no value, not a slice of one either */
-bool is_free(const Node *n);                                    /* a map that reads no memory but parameters in 16 bits: computed wherever it is read */
+bool widens(const Node *n);                                     /* a cast of what is kept in 16 bits */
+bool is_free(const Node *n);                                    /* that, or a map that reads no memory but parameters in 16 bits: computed wherever it is read */
 bool in_rows(const Node *n);                                    /* lands in a ROWS kernel: maps, reductions, forced views, … */
 
 /* ---- pass_fuse.c */

@@ -248,15 +248,21 @@ static void merge_with_makers(Level *level, Node *n)
     }
 }
 
+static const Node *in_memory(Node *n)
+{
+    const Node *source = reading(n).source;
+    return widens(source) ? reading(source->in[0]).source : source;
+}
+
 static bool share_a_source(const Group *a, const Group *b)
 {
     for (int i = 0; i < a->nodes.n; i++)
         for (int k = 0; k < a->nodes.at[i]->nin; k++) {
-            const Node *source = reading(a->nodes.at[i]->in[k]).source;
+            const Node *source = in_memory(a->nodes.at[i]->in[k]);
             if (elements(source->shape) == 1) continue;
             for (int j = 0; j < b->nodes.n; j++)
                 for (int m = 0; m < b->nodes.at[j]->nin; m++)
-                    if (reading(b->nodes.at[j]->in[m]).source == source) return true;
+                    if (in_memory(b->nodes.at[j]->in[m]) == source) return true;
         }
     return false;
 }
