@@ -263,6 +263,7 @@ static const char *const no_words[] = {NULL};
 const Target target_cpu = {.name = "cpu",
                            .row_budget = 16 * 1024,
                            .column_blocks = 32,
+                           .columns_alone = INT64_MAX,
                            .narrow = 64,
                            .panels = true,
                            .packs = true,

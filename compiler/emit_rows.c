@@ -86,7 +86,7 @@ static void rescue_loads(Rows *r)
 static char *running_column(Rows *r, int i)
 {
     const Phase_uses *u = uses_now(r);
-    if (u->running) return format("%s[%s]", u->running[i], r->f->axis[r->inner].now);
+    if (u->running) return format("%s[%s]", u->running[i], r->running_at ? r->running_at : r->f->axis[r->inner].now);
     return element(r->f, u->partial[i]);
 }
 

@@ -36,6 +36,7 @@ typedef struct Rows {
     /* the target's own */
     void (*sweep)(struct Rows *);
     const char *kept_count, *kept_at; /* in the brackets of kept arrays, and of an element; NULL: as the axis */
+    const char *running_at;           /* in the brackets of an element of Phase_uses.running; NULL: as the axis */
     const char *turn, *turns;         /* CUDA: over what a thread keeps of its row, how often; NULL: it keeps nothing */
     const char *first, *meet;         /* CUDA: true in the first thread of the row; how its threads meet; or NULL */
     int team;                         /* CUDA: threads of a row */

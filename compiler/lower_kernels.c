@@ -136,10 +136,19 @@ static void list_inputs(Build *b, int p, int i)
     inputs_from_outside(b, n, false, &b->k->phases.at[p].each, &b->k->phases.at[p]);
 }
 
-static void add_partials(Kernel *k, Node *n)
+static bool sums_rows(const Group *g)
 {
+    for (int i = 0; i < g->nodes.n; i++)
+        if (g->role[i] == ROW_SUM) return true;
+    return false;
+}
+
+static void add_partials(Build *b, Node *n)
+{
+    Kernel *k = b->k;
     int64_t rows = elements(row_axes(k)), inner = k->space.dim[k->space.rank - 1];
     int64_t blocks = min64(options.target->column_blocks, (rows + 7) / 8);
+    if (inner >= options.target->columns_alone && !sums_rows(b->g)) blocks = 1;
     k->block = (rows + blocks - 1) / blocks;
     Shape s = {.rank = 2, .dim = {(rows + k->block - 1) / k->block, inner}};
     push(&k->partials, new_buffer(n->in_loop, format("%s_partial", info(n)->place.buffer->name), WORK, n->dtype, s, n));
@@ -164,7 +173,7 @@ static void add_member(Build *b, int p, int i)
     case COLUMN_SUM: {
         list_inputs(b, p, i);
         push(&phase->columns, n);
-        add_partials(k, n);
+        add_partials(b, n);
         View over;
         must(view_reshape(&v, (Shape){.rank = 1, .dim = {k->space.dim[k->space.rank - 1]}}, &over));
         push(&phase->column_stores, ((Operand){.node = n, .view = over, .add = adds_to(info(n)->sum)}));

@@ -10,10 +10,14 @@
 #include <glob.h>
 #include <string.h>
 
-/* Small, but so that rows are taken by a thread, a warp and a block, and columns with and without shared memory. */
+/* Small, but so that rows are taken by a thread, a warp and a block, and columns in shared memory, in registers of
+ * warps and of blocks, a few a thread; and so that there are many blocks of them. */
 static const char *const models[] = {
     "models/mlp.lua",
     "models/mlp.lua --set hidden=1600 --set batch=20 --set features=3",
+    "models/mlp.lua --set hidden=9000 --set batch=20 --set features=3",
+    "models/mlp.lua --set hidden=20 --set batch=521 --set features=3",
+    "models/gpt.lua --set layers=1 --set width=520 --set heads=2 --set seq=3 --set batch=2 --set vocab=11",
     "models/gpt.lua --set layers=2 --set width=128 --set heads=2 --set seq=20 --set batch=2 --set vocab=65"
     " --set dropout=0.2",
     "models/gpt.lua --set layers=1 --set width=16 --set heads=2 --set seq=5 --set batch=3 --set vocab=1100"
@@ -62,6 +66,9 @@ static struct Wanted {
               {"GEMM_END_BIAS", 0},
               {"GEMM_END_SUM_", 0},
               {"attention<Bf16", 0},
+              {"of_warp[WARPS][WIDTH]", 0},
+              {"_of_warp[WARPS][WARP]", 0},
+              {"_sums[c - c4]", 0},
               {"GEMM_END_GELU,", 0},
               {"GEMM_END_BIAS_GELU", 0},
               {"GEMM_END_GELU_BACK", 0},
