@@ -486,6 +486,7 @@ Program *pass_fuse(Graph *g, const Desc *d)
         give_sums(top);
         pair_gelus(top);
     }
+    note_readers(top, g);
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);

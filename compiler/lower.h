@@ -132,6 +132,9 @@ Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, N
 /* ---- pass_pack.c: of the arena, made by a pass that refines a program; `value`: what the plan names it by */
 Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value);
 
+/* ---- lower_pad.c: needs note_readers() */
+Shape own_shape(Node *n, const View *own);                      /* of its buffer; own: as its readers expect it */
+
 /* ---- lower_gemm.c, lower_kernels.c */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g);   /* false: no product can */
 void fill_gemm_kernel(Node *dot, Kernel *k);

@@ -443,20 +443,12 @@ static void place_loop(Level *level, Level *body)
 
 /* ------------------------------------------------------------------ levels */
 
-/* In the order of its strides, largest first: a dot may have chosen a layout that its reader likes. */
 static void place_default(Node *n)
 {
     View own = reading(n).view;
-    Shape s = {0};
-    bool used[MAXRANK] = {false};
-    for (int k = 0; k < n->shape.rank; k++) {
-        int next = -1;
-        for (int i = 0; i < n->shape.rank; i++)
-            if (!used[i] && (next < 0 || own.stride[i] > own.stride[next])) next = i;
-        used[next] = true;
-        s.dim[s.rank++] = n->shape.dim[next];
-    }
-    own.buffer = new_buffer(n->in_loop, value_name(n), WORK, n->dtype, view_is_dense(&own) ? n->shape : s, n);
+    bool dense = view_is_dense(&own);
+    own.buffer = new_buffer(n->in_loop, value_name(n), WORK, n->dtype, own_shape(n, &own), n);
+    if (dense) memcpy(own.stride, own.buffer->stride, sizeof own.stride);
     put(n, own);
 }
 

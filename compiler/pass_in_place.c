@@ -88,12 +88,22 @@ static bool stores_into(const Kernel *k, const Buffer *b)
     return false;
 }
 
+/* Of a buffer, without what lies between its rows. */
+static int64_t used_elements(const Buffer *b)
+{
+    Shape s = b->shape;
+    int last = s.rank - 1;
+    if (!b->value) return elements(s);
+    if (last >= 0 && b->value->shape.rank == s.rank) s.dim[last] = b->value->shape.dim[last];
+    return elements(same_shape(s, b->value->shape) ? s : b->shape);
+}
+
 /* k stores all of `new`, and could store it over `old`. */
 static bool rows_overwrite(const Kernel *k, const Buffer *new, const Buffer *old)
 {
     int phase;
     const Operand *store = only_store(k, new, &phase);
-    return store && elements(k->space) == elements(new->shape) && may_overwrite(k, phase, &store->view, old);
+    return store && elements(k->space) == used_elements(new) && may_overwrite(k, phase, &store->view, old);
 }
 
 static bool entries_overwrite(const Kernel *k, const Buffer *new, const Buffer *old)

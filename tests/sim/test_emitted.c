@@ -22,7 +22,7 @@ static const char *const models[] = {
     " --set dropout=0.2",
     "models/gpt.lua --set layers=1 --set width=16 --set heads=2 --set seq=5 --set batch=3 --set vocab=1100"
     " --set gelu=tanh --set tied=false --set bias=false --set accumulate=2",
-    "models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=6 --set batch=2 --set vocab=37"
+    "models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=6 --set batch=2 --set vocab=1031"
     " --set gelu=tanh",
     "models/gpt.lua --set layers=2 --set width=36 --set heads=3 --set seq=18 --set batch=2 --set vocab=1029"
     " --set dropout=0.3 --precision fp64",

@@ -9,7 +9,7 @@
 /* Large enough for products by parameters to be narrow: 32 rows. */
 static const char *const models[] = {
     "models/mlp.lua",
-    "models/gpt.lua --set layers=2 --set width=64 --set heads=2 --set seq=32 --set batch=2 --set vocab=65"
+    "models/gpt.lua --set layers=2 --set width=64 --set heads=2 --set seq=32 --set batch=2 --set vocab=131"
     " --set gelu=tanh",
     "models/gpt.lua --set layers=1 --set width=16 --set heads=2 --set seq=16 --set batch=4 --set vocab=1100"
     " --set gelu=tanh --set tied=false --set bias=false --set accumulate=2",
