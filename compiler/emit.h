@@ -193,6 +193,7 @@ int merge_axes(Function *f, int n, View **views, int nviews, int last);
 bool worth_threads(int64_t elements, int work);
 int64_t space_size(const Function *f, const int *axes, int n); /* emit_axes.c: of the space that those axes span */
 char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
+const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * VOCAB where 32 bits do not hold n */
 /* The index of the i-th of them, from the element's number in that space; and `const int t = i % SEQ;` for all that a
  * use needs. */
 char *index_in(const Function *f, const int *axes, int n, int i, const char *number);
@@ -203,6 +204,8 @@ enum { WARP = 32, THREADS = 256, SHORT = 16 };
 void begin_part(Function *f);
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
 const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */
+const char *index_type(int64_t n);                    /* of what counts to n, and a block further: int, int64_t */
+const char *thread_number(const Function *f, int64_t n);  /* of this thread, of n */
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
 
 const char *id_text(const Kernel *k, const char *id, int64_t below);    /* emit_ids.c: of a kernel by ids */

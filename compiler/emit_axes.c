@@ -150,6 +150,8 @@ char *space_text(const Function *f, const int *axes, int n)
     return t.n ? t.at : "1";
 }
 
+const char *in_64_bits(const char *count, int64_t n) { return n > INT32_MAX ? format("(int64_t)%s", count) : count; }
+
 char *index_in(const Function *f, const int *axes, int n, int i, const char *number)
 {
     int64_t below = space_size(f, axes + i + 1, n - i - 1);

@@ -11,7 +11,8 @@
 /* Indices of the axes, from the number of the thread; those that are beyond leave. */
 static const char *thread_indices(Function *f, const int *axes, int n)
 {
-    const char *all = space_text(f, axes, n), *thread = format("%s * THREADS + threadIdx.x", f->block);
+    int64_t size = space_size(f, axes, n);
+    const char *all = in_64_bits(space_text(f, axes, n), size);
     int only = -1, many = 0;
     for (int i = 0; i < n; i++)
         if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
@@ -20,7 +21,7 @@ static const char *thread_indices(Function *f, const int *axes, int n)
         return "1";
     }
     const char *number = many == 1 ? f->axis[only].name : new_name(&f->names, "i");
-    line(&f->w, "const int %s = %s;", number, thread);
+    line(&f->w, "const %s %s = %s;", index_type(size), number, thread_number(f, size));
     line(&f->w, "if (%s >= %s) return;", number, all);
     if (many > 1) say_indices(f, axes, n, number);
     return blocks_of(all, "THREADS");
@@ -53,9 +54,10 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     int only = only_axis(f, axes, naxes - 1);
     bool rows = space_size(f, axes, naxes - 1) > 1;
     const char *of = format("(%s / %d)", c->count, n), *i = new_name(&f->names, "i");
-    const char *all = format("%s / %d", space_text(f, axes, naxes), n);
+    int64_t size = space_size(f, axes, naxes);
+    const char *all = format("%s / %d", in_64_bits(space_text(f, axes, naxes), size), n);
     const char *r = only >= 0 ? f->axis[only].name : new_name(&f->names, "r");
-    line(&f->w, "const int %s = %s * THREADS + threadIdx.x;", i, f->block);
+    line(&f->w, "const %s %s = %s;", index_type(size / n), i, thread_number(f, size / n));
     line(&f->w, "if (%s >= %s) return;", i, all);
     if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
     else line(&f->w, "const int %s = %s * %d;", from, i, n);

@@ -2,18 +2,14 @@
  *
  * Maps: a thread takes an element, or four side by side (of 16 bits eight) where they are contiguous.  Kernels that
  * reduce: a team of threads takes a row: one thread where it is short, a warp, or the whole block where it is long;
- * thread l of n takes elements l, l + n, …, sums them up in a register, and the team ends the sum in a fixed tree. A
- * reduction over all rows has two stages: each block of threads takes a block of rows, whose teams add up in shared
- * memory, or in registers where that is too small, and then in order to a partial result; a second kernel adds the
- * partials up in order.  Where nothing is reduced along the rows and they are long, blocks share the columns, too.
- * Nothing depends on when threads run: the same bits every time. */
+ * thread l of n takes elements l, l + n, …, sums them up in a register, and the team ends the sum in a fixed tree.
+ * Reductions over all rows are in emit_columns.c.  Nothing depends on when threads run: the same bits every time. */
 #include "emit_index.h"
-#include "emit_rows.h"
+#include "emit_threads.h"
 
 #include <string.h>
 
-/* Shared memory is what a block has without asking for more. */
-enum { ACCESS = 16, LONG = 1024, SHARED = 48 * 1024 };
+enum { ACCESS = 16, LONG = 1024 };
 
 /* ------------------------------------------------------------------ counting */
 
@@ -28,8 +24,18 @@ static const char *quarter(const Rows *r, const char *count)
 static const char *rows_and_inner(const Rows *r)
 {
     const char *rows = r->rows ? row_count_text(r) : NULL, *inner = r->f->axis[r->inner].count;
-    return !rows ? inner : r->f->axis[r->inner].extent == 1 ? rows : format("%s * %s", rows, inner);
+    const char *all = !rows ? inner : r->f->axis[r->inner].extent == 1 ? rows : format("%s * %s", rows, inner);
+    return in_64_bits(all, row_count(r) * r->f->axis[r->inner].extent);
 }
+
+const char *index_type(int64_t n) { return n > INT32_MAX - 8 * THREADS ? "int64_t" : "int"; }
+
+const char *thread_number(const Function *f, int64_t n)
+{
+    return format("%s%s * THREADS + threadIdx.x", n > INT32_MAX - 8 * THREADS ? "(int64_t)" : "", f->block);
+}
+
+static const char *inner_type(const Rows *r) { return index_type(r->f->axis[r->inner].extent); }
 
 /* ------------------------------------------------------------------ four elements side by side */
 
@@ -76,7 +82,7 @@ static bool touches_neighbours(const Rows *r, int arg)
 
 /* How many elements a thread takes side by side, of `threads` that share the axis: what one access holds, of 16 bits or
  * of 32, if there is enough for all; else 1. */
-static int most_beside(const Rows *r, int threads)
+int most_beside(const Rows *r, int threads)
 {
     int64_t extent = r->f->axis[r->inner].extent;
     int most = 1;
@@ -89,7 +95,7 @@ static int most_beside(const Rows *r, int threads)
     return most;
 }
 
-static void say_aligned(Rows *r)
+void say_aligned(Rows *r)
 {
     Function *f = r->f;
     for (int a = 0; a < f->args.n && r->beside > 1; a++)
@@ -98,16 +104,16 @@ static void say_aligned(Rows *r)
 }
 
 /* UNROLL for (int c = c4; c < c4 + 4; c++) */
-static void open_beside(Rows *r, const char *from)
+void open_beside(Rows *r, const char *from)
 {
     Axis *c = &r->f->axis[r->inner];
-    open_block(&r->f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, r->beside,
-               c->name);
+    open_block(&r->f->w, "UNROLL for (%s %s = %s; %s < %s + %d; %s++)", inner_type(r), c->name, from, c->name, from,
+               r->beside, c->name);
 }
 
 /* ------------------------------------------------------------------ maps */
 
-static const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
+const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
 
 static bool is_map(const Kernel *k)
 {
@@ -121,23 +127,25 @@ static const char *indices_of_map(Rows *r)
     Axis *c = &r->f->axis[r->inner];
     Writer *w = &r->f->w;
     const char *own = r->beside == 1 ? c->name : new_name(&r->f->names, format("%s%d", c->name, r->beside));
-    const char *thread = format("%s * THREADS + threadIdx.x", r->f->block), *all = quarter(r, rows_and_inner(r));
-    if (row_count(r) * c->extent == 1) {
+    int64_t elements = row_count(r) * c->extent, threads = elements / r->beside;
+    const char *all = quarter(r, rows_and_inner(r));
+    if (elements == 1) {
         line(w, "if (threadIdx.x > 0) return;");
         return own;
     }
     if (r->rows == 0) {
-        line(w, r->beside == 1 ? "const int %s = %s;" : "const int %s = (%s) * %d;", own, thread, r->beside);
+        const char *format_of = r->beside == 1 ? "const %s %s = %s;" : "const %s %s = (%s) * %d;";
+        line(w, format_of, inner_type(r), own, thread_number(r->f, elements), r->beside);
         line(w, "if (%s >= %s) return;", own, rows_and_inner(r));
         return own;
     }
     const char *row = r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r");
     if (c->extent == 1) {
-        line(w, "const int %s = %s;", row, thread);
+        line(w, "const %s %s = %s;", index_type(threads), row, thread_number(r->f, threads));
         line(w, "if (%s >= %s) return;", row, all);
     } else {
         const char *i = new_name(&r->f->names, "i"), *of = in_parentheses(quarter(r, c->count));
-        line(w, "const int %s = %s;", i, thread);
+        line(w, "const %s %s = %s;", index_type(threads), i, thread_number(r->f, threads));
         line(w, "if (%s >= %s) return;", i, all);
         const char *last = r->beside == 1 ? "" : format(" * %d", r->beside);
         line(w, "const int %s = %s / %s, %s = %s %% %s%s;", row, i, of, own, i, of, last);
@@ -148,7 +156,7 @@ static const char *indices_of_map(Rows *r)
 
 static void one_element_a_thread(Rows *r) { one_element(r, ""); }
 
-static void four_a_thread(Rows *r)
+void four_a_thread(Rows *r)
 {
     open_beside(r, r->four);
     one_element(r, "");
@@ -203,7 +211,8 @@ static void open_steps(Rows *r, const char *from, const char *first, const char 
     Writer *w = &r->f->w;
     const char *each = r->beside == 1 ? "" : format(" * %d", r->beside);
     if (!r->turn) {
-        open_block(w, "for (int %s = %s%s; %s < %s; %s += %s%s)", from, first, each, from, c->count, from, size, each);
+        open_block(w, "for (%s %s = %s%s; %s < %s; %s += %s%s)", inner_type(r), from, first, each, from, c->count, from,
+                   size, each);
         return;
     }
     open_block(w, "UNROLL for (int %s = 0; %s < %s; %s++)", r->turn, r->turn, r->turns, r->turn);
@@ -213,11 +222,11 @@ static void open_steps(Rows *r, const char *from, const char *first, const char 
 }
 
 /* The loops over the inner axis, in which each thread of the team takes the elements that it takes in every sweep. */
-static void open_sweep(Rows *r)
+void open_sweep(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
     if (r->team == 1 && c->extent > 1) {
-        open_block(&r->f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+        open_block(&r->f->w, "for (%s %s = 0; %s < %s; %s++)", inner_type(r), c->name, c->name, c->count, c->name);
     } else if (r->team > 1) {
         open_steps(r, r->four, first_of_team(r), size_of_team(r));
         if (r->beside > 1) open_beside(r, r->four);
@@ -225,7 +234,7 @@ static void open_sweep(Rows *r)
     }
 }
 
-static void close_down_to(Rows *r, int depth)
+void close_down_to(Rows *r, int depth)
 {
     while (r->f->w.depth > depth) close_block(&r->f->w);
 }
@@ -243,7 +252,7 @@ static void sweep_by_team(Rows *r)
 }
 
 /* What a thread keeps of its row, or adds up of all: the elements of its turns. */
-static void count_turns(Rows *r)
+void count_turns(Rows *r)
 {
     const Axis *c = &r->f->axis[r->inner];
     const char *size = size_of_team(r);
@@ -253,7 +262,7 @@ static void count_turns(Rows *r)
     r->kept_at = r->beside == 1 ? r->turn : format("%s][%s - %s", r->turn, c->name, r->four);
 }
 
-static void make_team(Rows *r, int team)
+void make_team(Rows *r, int team)
 {
     const Axis *c = &r->f->axis[r->inner];
     r->team = team;
@@ -272,12 +281,12 @@ static const char *row_by_row(Rows *r)
     int64_t rows = row_count(r), inner = r->f->axis[r->inner].extent;
     make_team(r, inner < SHORT ? 1 : rows == 1 || inner > LONG ? THREADS : WARP);
     say_aligned(r);
-    const char *all = r->rows ? row_count_text(r) : "1";
+    const char *all = r->rows ? in_64_bits(row_count_text(r), rows) : "1";
     if (rows == 1) {
         if (r->team == 1) line(w, "if (threadIdx.x > 0) return;");
     } else {
         const char *row = row_name(r);
-        if (r->team == 1) line(w, "const int %s = %s * THREADS + threadIdx.x;", row, r->f->block);
+        if (r->team == 1) line(w, "const %s %s = %s;", index_type(rows), row, thread_number(r->f, rows));
         else if (r->team == WARP)
             line(w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", row, r->f->block);
         else line(w, "const int %s = %s;", row, r->f->block);
@@ -286,353 +295,6 @@ static const char *row_by_row(Rows *r)
     }
     one_row(r);
     return r->team == THREADS || rows == 1 ? all : blocks_of(all, r->team == WARP ? "WARPS" : "THREADS");
-}
-
-/* ------------------------------------------------------------------ columns: the rows of a block */
-
-static int64_t column_bytes(const Kernel *k)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < k->partials.n; i++) bytes += dtype_bytes(k->partials.at[i]->dtype);
-    return bytes;
-}
-
-/* Numbers that a thread of a team adds up, of all columns. */
-static int64_t sums_of_thread(const Rows *r, int team)
-{
-    return (r->f->axis[r->inner].extent + team - 1) / team * r->k->partials.n;
-}
-
-/* More registers than these for sums leave too few for the rest, and too many turns make long code. */
-enum { OF_WARP = 96, OF_BLOCK = 32 };
-
-typedef enum Added { IN_SHARED, IN_REGISTERS, IN_PARTIALS } Added; /* where sums of columns run */
-
-/* Teams have sums of their own, in shared memory if those fit; else in registers, and one column after another goes
- * through that memory.  Where that is too small for one, the block works as one team. */
-static int team_for_columns(const Rows *r, Added *added)
-{
-    int64_t inner = r->f->axis[r->inner].extent;
-    int team = inner < SHORT ? 1 : WARP;
-    *added = IN_SHARED;
-    if (column_bytes(r->k) * inner * (THREADS / team) <= SHARED) return team;
-    *added = IN_REGISTERS;
-    if (team == WARP && (int64_t)sizeof(double) * inner * (THREADS / WARP) <= SHARED &&
-        sums_of_thread(r, WARP) <= OF_WARP)
-        return WARP;
-    if (sums_of_thread(r, THREADS) > OF_BLOCK) *added = IN_PARTIALS;
-    return THREADS;
-}
-
-static const char *teams(const Rows *r) { return r->team == WARP ? "WARPS" : "THREADS"; }
-
-typedef struct Column {
-    const Node *node;
-    const char *sums; /* of the teams, in shared memory; or of a thread */
-    int partial;
-} Column;
-typedef VEC(Column) Columns;
-
-static Columns all_columns(const Rows *r)
-{
-    Columns all = {0};
-    for (int p = 0; p < r->k->phases.n; p++)
-        for (int i = 0; i < r->k->phases.at[p].columns.n; i++)
-            push(&all, ((Column){r->k->phases.at[p].columns.at[i], NULL, r->uses[p].partial[i]}));
-    return all;
-}
-
-/* __shared__ float d_weight_sums[WARPS][WIDTH]; or float d_weight_sums[3][8]; */
-static void declare_sums(Rows *r, Columns *columns, const char *before, const char *extents, const char *index)
-{
-    Column *column = columns->at;
-    for (int p = 0; p < r->k->phases.n; p++) {
-        int n = r->k->phases.at[p].columns.n;
-        r->uses[p].running = NEW_ARRAY(const char *, n + 1);
-        for (int i = 0; i < n; i++, column++) {
-            const char *to = r->f->args.at[r->f->uses.at[column->partial].arg].name;
-            const char *word = column->node->op == OP_sum ? "sums" : "maxima";
-            size_t stem = strlen(to) - (strstr(to, "_partial") ? strlen(strstr(to, "_partial")) : 0);
-            column->sums = new_name(&r->f->names, format("%.*s_%s", (int)stem, to, word));
-            r->uses[p].running[i] = format("%s%s", column->sums, index);
-            line(&r->f->w, "%s%s %s[%s];", before, c_type(column->node->dtype), column->sums, extents);
-        }
-    }
-}
-
-static void share_columns(Rows *r, Columns *columns, const char *team)
-{
-    const char *extents = format("%s][%s", teams(r), r->f->axis[r->inner].count);
-    declare_sums(r, columns, "__shared__ ", extents, format("[%s]", team));
-}
-
-/* Where a thread's turn has the sum of column c now. */
-static const char *sum_at(const Rows *r, const Column *column, const char *team)
-{
-    const char *c = r->f->axis[r->inner].now;
-    if (!column->sums) return element(r->f, column->partial);
-    return r->running_at ? format("%s[%s]", column->sums, r->running_at) : format("%s[%s][%s]", column->sums, team, c);
-}
-
-/* By the thread that will add to it: no barrier is needed between. */
-static void clear_columns(Rows *r, const Columns *columns, const char *team)
-{
-    int depth = r->f->w.depth, names = r->f->names.n;
-    open_sweep(r);
-    for (int i = 0; i < columns->n; i++)
-        line(&r->f->w, "%s = %s;", sum_at(r, &columns->at[i], team), start_of(columns->at[i].node));
-    close_down_to(r, depth);
-    r->f->names.n = names;
-}
-
-/* The teams' sums, one after another, are the block's. */
-static void gather_columns(Rows *r, const Columns *columns)
-{
-    Writer *w = &r->f->w;
-    Axis *c = &r->f->axis[r->inner];
-    int names = r->f->names.n;
-    const char *team = new_name(&r->f->names, "i");
-    line(w, "__syncthreads();");
-    open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c->name, c->name, c->count, c->name);
-    c->now = c->name;
-    for (int i = 0; i < columns->n; i++) {
-        const Column *column = &columns->at[i];
-        const char *name = new_name(&r->f->names, column->node->op == OP_sum ? "sum" : "largest");
-        Expr next = {format("%s[%s][%s]", column->sums, team, c->now), PRIMARY};
-        line(w, "%s %s = %s[0][%s];", c_type(column->node->dtype), name, column->sums, c->now);
-        open_block(w, "for (int %s = 1; %s < %s; %s++)", team, team, teams(r), team);
-        line(w, "%s;", reduction_step(column->node, name, next));
-        close_block(w);
-        line(w, "%s = %s;", element(r->f, column->partial), name);
-    }
-    close_block(w);
-    r->f->names.n = names;
-}
-
-/* The same of what lies in registers: a team that is a warp puts its sums where the others find them, one column after
- * another. */
-static void gather_from_registers(Rows *r, const Columns *columns, const char *team)
-{
-    int depth = r->f->w.depth, names = r->f->names.n;
-    const Axis *c = &r->f->axis[r->inner];
-    const char *shared = team ? new_name(&r->f->names, "of_warp") : NULL;
-    if (team) line(&r->f->w, "__shared__ %s %s[WARPS][%s];", c_type(columns->at[0].node->dtype), shared, c->count);
-    for (int i = 0; i < columns->n; i++) {
-        Columns one = {0};
-        push(&one, columns->at[i]);
-        if (team && i > 0) line(&r->f->w, "__syncthreads();");
-        open_sweep(r);
-        const char *to = team ? format("%s[%s][%s]", shared, team, c->now) : element(r->f, one.at[0].partial);
-        line(&r->f->w, "%s = %s;", to, sum_at(r, &one.at[0], team));
-        close_down_to(r, depth);
-        one.at[0].sums = shared;
-        if (team) gather_columns(r, &one);
-    }
-    r->f->names.n = names;
-}
-
-static int64_t block_count(const Rows *r) { return (row_count(r) + r->k->block - 1) / r->k->block; }
-
-static void rows_of_block(Rows *r, const char *team)
-{
-    Function *f = r->f;
-    int64_t rows = row_count(r), block = r->k->block, blocks = block_count(r);
-    const char *row = row_name(r), *from = team, *all = row_count_text(r), *until = all;
-    if (blocks > 1) {
-        const char *k = f->axis[r->block].name;
-        from = format("%s * %lld%s%s", k, (long long)block, team ? " + " : "", team ? team : "");
-        until = format("(%s + 1) * %lld", k, (long long)block);
-        if (rows % block) until = format("%s && %s < %s", until, row, all);
-    }
-    const char *step = team ? format("%s += %s", row, teams(r)) : format("%s++", row);
-    open_block(&f->w, "for (int %s = %s; %s < %s; %s)", row, from ? from : "0", row, until, step);
-    row_indices(r, row);
-    one_row(r);
-    close_block(&f->w);
-}
-
-static const char *block_by_block(Rows *r)
-{
-    Function *f = r->f;
-    Axis *k = &f->axis[r->block];
-    Added added;
-    int64_t blocks = block_count(r);
-    make_team(r, team_for_columns(r, &added));
-    Columns columns = all_columns(r);
-    const char *team = r->team == THREADS ? NULL : new_name(&f->names, "w");
-    if (added == IN_SHARED) share_columns(r, &columns, team);
-    if (added == IN_REGISTERS) {
-        if (!r->turn) count_turns(r);
-        declare_sums(r, &columns, "", r->kept_count, "");
-        r->running_at = r->kept_at;
-    }
-    say_aligned(r);
-    k->now = blocks > 1 ? k->name : "0";
-    if (blocks > 1) line(&f->w, "const int %s = %s;", k->name, f->block);
-    if (r->team == WARP) line(&f->w, "const int %s = threadIdx.x / WARP, lane = threadIdx.x %% WARP;", team);
-    if (r->team == 1) line(&f->w, "const int %s = threadIdx.x;", team);
-    clear_columns(r, &columns, team);
-    rows_of_block(r, team);
-    if (added == IN_SHARED) gather_columns(r, &columns);
-    if (added == IN_REGISTERS) gather_from_registers(r, &columns, team);
-    r->running_at = NULL;
-    return format("%lld", (long long)blocks);
-}
-
-/* ------------------------------------------------------------------ columns: some of them a thread, in a block of rows
- */
-
-/* Nothing is reduced along a row, and no team could keep the sums of all of it. */
-static bool are_apart(const Rows *r)
-{
-    Added added;
-    bool sums = r->k->phases.n > 1 || r->k->phases.at[0].sums.n || r->k->phases.at[0].row_stores.n || r->k->kept.n;
-    (void)team_for_columns(r, &added);
-    return !sums && added == IN_PARTIALS;
-}
-
-/* const int k = blockIdx.x / blocks, c4 = (blockIdx.x % blocks * THREADS + threadIdx.x) * 4; */
-static const char *columns_of_thread(Rows *r)
-{
-    Writer *w = &r->f->w;
-    Axis *c = &r->f->axis[r->inner], *k = &r->f->axis[r->block];
-    int64_t blocks = block_count(r), each = (int64_t)THREADS * r->beside, n = (c->extent + each - 1) / each;
-    const char *own = r->beside == 1 ? c->name : new_name(&r->f->names, format("%s%d", c->name, r->beside));
-    const char *last = r->beside == 1 ? "" : format(" * %d", r->beside);
-    k->now = blocks > 1 ? k->name : "0";
-    if (blocks > 1) {
-        line(w, "const int %s = %s / %lld;", k->name, r->f->block, (long long)n);
-        line(w, "const int %s = (%s %% %lld * THREADS + threadIdx.x)%s;", own, r->f->block, (long long)n, last);
-    } else {
-        line(w, "const int %s = (%s * THREADS + threadIdx.x)%s;", own, r->f->block, last);
-    }
-    line(w, "if (%s >= %s) return;", own, c->count);
-    return own;
-}
-
-/* What all of a thread's columns begin with, or end in. */
-static void each_of_thread(Rows *r, const Columns *columns, bool end)
-{
-    open_beside(r, r->four);
-    r->f->axis[r->inner].now = r->f->axis[r->inner].name;
-    for (int i = 0; i < columns->n; i++) {
-        const Column *column = &columns->at[i];
-        const char *sum = sum_at(r, column, NULL);
-        if (end) line(&r->f->w, "%s = %s;", element(r->f, column->partial), sum);
-        else line(&r->f->w, "%s = %s;", sum, start_of(column->node));
-    }
-    close_block(&r->f->w);
-}
-
-static const char *some_columns_a_thread(Rows *r)
-{
-    Axis *c = &r->f->axis[r->inner];
-    Columns columns = all_columns(r);
-    make_team(r, 1);
-    r->beside = most_beside(r, 1);
-    say_aligned(r);
-    r->four = columns_of_thread(r);
-    r->running_at = format("%s - %s", c->name, r->four);
-    r->sweep = four_a_thread;
-    if (r->beside == 1) c->name = new_name(&r->f->names, "c1"), c->now = c->name;
-    declare_sums(r, &columns, "", format("%d", r->beside), "");
-    each_of_thread(r, &columns, false);
-    rows_of_block(r, NULL);
-    each_of_thread(r, &columns, true);
-    r->running_at = NULL;
-    int64_t each = (int64_t)THREADS * r->beside;
-    return format("%lld", (long long)(block_count(r) * ((c->extent + each - 1) / each)));
-}
-
-/* ------------------------------------------------------------------ columns: all blocks */
-
-static void store_column(Rows *r, const Operand *o, int store, const char *name)
-{
-    char *to = element(r->f, store);
-    if (o->add) line(&r->f->w, "%s;", reduction_step(o->node, to, (Expr){name, PRIMARY}));
-    else line(&r->f->w, "%s = %s;", to, name);
-}
-
-static void add_blocks(Rows *r, const Operand *o, int store)
-{
-    Writer *w = &r->f->w;
-    Axis *k = &r->f->axis[r->block];
-    const Node *column = o->node;
-    int partial = partial_of(r, &column);
-    const char *name = new_name(&r->f->names, column->op == OP_sum ? "sum" : "largest");
-    k->now = "0";
-    line(w, "%s %s = %s;", c_type(column->dtype), name, element(r->f, partial));
-    if (k->extent > 1) {
-        k->now = k->name;
-        open_block(w, "for (int %s = 1; %s < %lld; %s++)", k->name, k->name, (long long)k->extent, k->name);
-        line(w, "%s;", reduction_step(column, name, (Expr){element(r->f, partial), PRIMARY}));
-        close_block(w);
-    }
-    store_column(r, o, store, name);
-}
-
-/* Of many blocks: each warp adds up some, one after another, then the first what the warps have. */
-static void add_blocks_by_warps(Rows *r, const Operand *o, int store, const char *warp)
-{
-    enum { WARPS_HERE = THREADS / WARP };
-    Writer *w = &r->f->w;
-    Axis *k = &r->f->axis[r->block], *c = &r->f->axis[r->inner];
-    const Node *column = o->node;
-    int partial = partial_of(r, &column);
-    const char *name = new_name(&r->f->names, column->op == OP_sum ? "sum" : "largest");
-    const char *shared = new_name(&r->f->names, format("%s_of_warp", name)), *i = new_name(&r->f->names, "i");
-    long long each = (k->extent + WARPS_HERE - 1) / WARPS_HERE;
-    const char *rest = k->extent % WARPS_HERE ? format(" && %s < %lld", k->name, (long long)k->extent) : "";
-    k->now = k->name;
-    line(w, "__shared__ %s %s[WARPS][WARP];", c_type(column->dtype), shared);
-    line(w, "%s %s = %s;", c_type(column->dtype), name, start_of(column));
-    open_block(w, "for (int %s = %s * %lld; %s < (%s + 1) * %lld%s && %s < %s; %s++)", k->name, warp, each, k->name,
-               warp, each, rest, c->now, c->count, k->name);
-    line(w, "%s;", reduction_step(column, name, (Expr){element(r->f, partial), PRIMARY}));
-    close_block(w);
-    line(w, "%s[%s][lane] = %s;", shared, warp, name);
-    line(w, "__syncthreads();");
-    open_block(w, "if (%s == 0 && %s < %s)", warp, c->now, c->count);
-    line(w, "%s = %s[0][lane];", name, shared);
-    open_block(w, "for (int %s = 1; %s < WARPS; %s++)", i, i, i);
-    line(w, "%s;", reduction_step(column, name, (Expr){format("%s[%s][lane]", shared, i), PRIMARY}));
-    close_block(w);
-    store_column(r, o, store, name);
-    close_block(w);
-}
-
-/* A thread's column, or a lane's. */
-static const char *warp_of_column(Rows *r, bool by_warps)
-{
-    Writer *w = &r->f->w;
-    Axis *c = &r->f->axis[r->inner];
-    const char *warp = by_warps ? new_name(&r->f->names, "w") : NULL;
-    if (c->extent > 1) c->now = c->name;
-    if (by_warps) {
-        line(w, "const int %s = threadIdx.x / WARP, lane = threadIdx.x %% WARP;", warp);
-        line(w, "const int %s = %s * WARP + lane;", c->name, r->f->block);
-    } else if (c->extent > 1) {
-        line(w, "const int %s = %s * THREADS + threadIdx.x;", c->name, r->f->block);
-        line(w, "if (%s >= %s) return;", c->name, c->count);
-    } else {
-        line(w, "if (threadIdx.x > 0) return;");
-    }
-    return warp;
-}
-
-static const char *all_blocks(Rows *r)
-{
-    enum { MANY = 64 };
-    const Axis *c = &r->f->axis[r->inner];
-    bool by_warps = r->f->axis[r->block].extent >= MANY && c->extent > 1;
-    const char *warp = warp_of_column(r, by_warps);
-    for (int p = 0; p < r->k->phases.n; p++)
-        for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++) {
-            const Operand *o = &r->k->phases.at[p].column_stores.at[i];
-            if (by_warps) add_blocks_by_warps(r, o, r->uses[p].column_store[i], warp);
-            else add_blocks(r, o, r->uses[p].column_store[i]);
-        }
-    return blocks_of(c->count, by_warps ? "WARP" : "THREADS");
 }
 
 /* ------------------------------------------------------------------ the parts of a kernel */
@@ -649,7 +311,7 @@ void end_part(Function *f, const char *suffix, const char *remark, const char *b
     push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at}));
 }
 
-static void part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
+void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
 {
     int names = r->f->names.n;
     begin_part(r->f);
@@ -659,12 +321,9 @@ static void part(Rows *r, const char *suffix, const char *remark, const char *(*
 
 static void threads(Rows *r)
 {
-    if (is_map(r->k)) part(r, "", NULL, map);
-    else if (!r->k->block) part(r, "", NULL, row_by_row);
-    else {
-        part(r, "", NULL, are_apart(r) ? some_columns_a_thread : block_by_block);
-        part(r, "_columns", "the partial sums of the blocks above, in order", all_blocks);
-    }
+    if (is_map(r->k)) print_part(r, "", NULL, map);
+    else if (!r->k->block) print_part(r, "", NULL, row_by_row);
+    else columns_by_threads(r);
 }
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */

@@ -1,0 +1,22 @@
+/* emit_threads.h: what the files that print ROWS kernels as CUDA threads share. */
+#ifndef EMIT_THREADS_H
+#define EMIT_THREADS_H
+
+#include "emit_rows.h"
+
+/* emit_threads.c: a row by a team of threads, elements side by side */
+void make_team(Rows *r, int team);              /* 1, WARP or THREADS, and how its threads share a row */
+int most_beside(const Rows *r, int threads);    /* elements that a thread takes side by side, of threads that share the axis */
+void say_aligned(Rows *r);                      /* of the arrays that it does so in */
+void open_beside(Rows *r, const char *from);    /* UNROLL for (int c = c4; c < c4 + 4; c++) */
+void four_a_thread(Rows *r);                    /* a sweep: those elements */
+void open_sweep(Rows *r);                       /* the loops over the inner axis, in which each thread of the team takes its elements */
+void close_down_to(Rows *r, int depth);
+void count_turns(Rows *r);                      /* what a thread keeps of its row, or adds up of all: the elements of its turns */
+const char *row_name(Rows *r);
+void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *));
+
+/* emit_columns.c: a kernel that reduces over all rows */
+void columns_by_threads(Rows *r);
+
+#endif
