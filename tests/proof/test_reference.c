@@ -90,6 +90,7 @@ static void feed_batch(Live *l, int entry, const Recording *r, int64_t batch)
         char *at = l->room[entry].in + t->offset;
         if (t->role == LATHE_SEED) set_element(t->dtype, at, 0, number(r, "seed"));
         else if (t->role == LATHE_STEP) set_element(t->dtype, at, 0, (double)batch);
+        else if (t->role == LATHE_FIRST_ROW) set_element(t->dtype, at, 0, 0); /* one rank has all rows */
         else {
             Recorded ids = recorded(r, t->name);
             int64_t n = tensor_elements(t);
