@@ -239,8 +239,14 @@ double gradient_norm(const Optimizer *o, const void *grads)
 
 Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
 {
-    return (Rates){pace->scale, pace->most, pace->lr, pace->momentum, 1 - power_of(pace->momentum, step + 1),
-                   1 - power_of(o->beta2, step + 1), pace->step, pace->seed};
+    return (Rates){pace->scale,
+                   pace->most,
+                   pace->lr,
+                   pace->momentum,
+                   1 - power_of(pace->momentum, step + 1),
+                   1 - power_of(o->beta2, step + 1),
+                   pace->step,
+                   pace->seed};
 }
 
 void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)

@@ -27,8 +27,8 @@ static Device device_of(const char *folder)
     const struct {
         const char *name;
         void *to;
-    } all[] = {{"launch_number", &d.launch}, {"cudaMalloc", &d.malloc}, {"cudaFree", &d.free},
-               {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},   {"sim_report", &d.report},
+    } all[] = {{"launch_number", &d.launch}, {"cudaMalloc", &d.malloc},        {"cudaFree", &d.free},
+               {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},          {"sim_report", &d.report},
                {"start_module", &d.start},   {"sim_processors", &d.processors}};
     for (int i = 0; i < COUNT_OF(all); i++) {
         void *found = dlsym(d.library, all[i].name);
@@ -56,7 +56,8 @@ static void add_pairs(Both *b, const Program *p, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
         if (has_threads(kernels[i])) add_pair(b, kernels[i], p);
-        if (kernels[i]->kind == REPEAT && !kernels[i]->barrier) add_pairs(b, p, kernels[i]->body.at, kernels[i]->body.n);
+        if (kernels[i]->kind == REPEAT && !kernels[i]->barrier)
+            add_pairs(b, p, kernels[i]->body.at, kernels[i]->body.n);
     }
 }
 

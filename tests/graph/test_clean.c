@@ -153,7 +153,7 @@ int main(void)
     for (uint64_t seed = 0; seed < (long_run() ? 1000 : 100); seed++) test_random(seed);
     char *said;
     int code = apart(unknown_precision, random_graph(1), &said);
-    expect(code == 2 && strstr(said, "--precision fp99: expected fp32"), "an unknown precision gives %d and says %s", code,
-           said);
+    expect(code == 2 && strstr(said, "--precision fp99: expected fp32"), "an unknown precision gives %d and says %s",
+           code, said);
     return finish();
 }
