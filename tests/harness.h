@@ -32,6 +32,8 @@ int64_t below(Rng *r, int64_t n);
 double norm_of(const double *a, int64_t n);
 double norm_of_difference(const double *a, const double *b, int64_t n);
 
+const char *printed(const Graph *g); /* its text */
+
 /* What several graphs read, for compile(), by the passes of `lathe build`: parameters, inputs and states are found
  * by name, and equal names mean the same tensor. */
 Desc *describe_graphs(int n, Graph *const *graphs);

@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+const char *printed(const Graph *g)
+{
+    Text t = {0};
+    print_graph(&t, g);
+    return t.at;
+}
+
 /* ------------------------------------------------------------------ a description of what the graphs read */
 
 static void add_param(Desc *d, const Node *n)

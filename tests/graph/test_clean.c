@@ -3,13 +3,6 @@
 #include "apart.h"
 #include "random_graph.h"
 
-static const char *printed(const Graph *g)
-{
-    Text t = {0};
-    print_graph(&t, g);
-    return t.at;
-}
-
 static void becomes(const char *what, const char *from, const char *to)
 {
     Graph *g = parse_graph(what, from);

@@ -2,13 +2,6 @@
  * left to do when it runs again. */
 #include "random_graph.h"
 
-static const char *printed(const Graph *g)
-{
-    Text t = {0};
-    print_graph(&t, g);
-    return t.at;
-}
-
 /* ------------------------------------------------------------------ small graphs */
 
 /* x, y: f32[2, 6], p: bool[2, 6], i: i32[2, 6] are there; %9 is the result, which becomes `wanted`. */

@@ -2,13 +2,6 @@
 #include "apart.h"
 #include "random_graph.h"
 
-static const char *printed(const Graph *g)
-{
-    Text t = {0};
-    print_graph(&t, g);
-    return t.at;
-}
-
 /* ------------------------------------------------------------------ round trips */
 
 static const char written[] = "graph train training grads\n"
