@@ -290,12 +290,24 @@ void fill_params(Live *l, Rng *r)
     }
 }
 
+/* Ids, or classes, of which the logits tell how many there are. */
+static int64_t ids_of(const Lathe_model *m)
+{
+    if (m->vocab) return m->vocab;
+    for (int i = 0; i < m->entries; i++)
+        for (int k = 0; k < m->entry[i].outputs; k++) {
+            const Lathe_tensor *t = &m->entry[i].output[k];
+            if (same(t->name, "logits") && t->rank) return t->dim[t->rank - 1];
+        }
+    return 1;
+}
+
 static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
 {
     switch (t->role) {
-    case LATHE_TOKENS: return (double)below(r, max64(m->vocab, 1));
+    case LATHE_TOKENS: return (double)below(r, ids_of(m));
     case LATHE_TARGETS: /* -1: does not count */
-        return lathe_ignores(&m->recipe) ? (double)below(r, m->vocab + 1) - 1 : (double)below(r, max64(m->vocab, 1));
+        return lathe_ignores(&m->recipe) ? (double)below(r, m->vocab + 1) - 1 : (double)below(r, ids_of(m));
     case LATHE_SOURCE: return (double)below(r, m->vocab);
     case LATHE_LENGTHS: return (double)below(r, m->seq + 1);
     case LATHE_SOURCE_LENGTHS: return (double)below(r, m->source_seq + 1);
