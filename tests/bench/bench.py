@@ -27,6 +27,7 @@ import time
 from dataclasses import asdict, dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SEED = 1  # of what a model draws
 START_LIMIT = 600  # seconds until PyTorch must have done its first steps
 TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 36)}
 
@@ -78,6 +79,7 @@ ROWS = {
     "llama": Row(2, 8, 256, 128, 32, 10000, 512, kv_heads=4, hidden=704, up=2, model="llama", config="small"),
     "char_rnn": Recurrent("char_rnn", "large"),
     "mu": Recurrent("mu"),
+    "diffusion": Recurrent("diffusion", "cpu"),
     "pointer": Recurrent("pointer_generator", sets=("batch=4", "accumulate=1")),
 }  # fmt: skip
 
@@ -243,9 +245,9 @@ def sum_of_least(all_times):
 
 
 def write_inputs(path, info):
-    """Random ids for each input of the model; rows of full length."""
+    """Random ids for each input of the model but seed and step; rows of full length."""
     draw = random.Random(1)
-    inputs = info["entries"]["grad"]["inputs"]
+    inputs = {name: x for name, x in info["entries"]["grad"]["inputs"].items() if x["shape"]}
     full = {"source_lengths": inputs["source"]["shape"][-1] if "source" in inputs else 0, "lengths": info["seq"]}
     header, body = {}, b""
     for name, x in inputs.items():
@@ -290,11 +292,11 @@ def prepare(a, name, row):
     files["model"] = os.path.join(folder, "model.json")
     recipe = {k: info["recipe"][k] for k in ("optimizer", "lr", "beta1", "beta2", "eps", "decay", "clip", "accumulate")}
     with open(files["model"], "w") as file:
-        json.dump({**{k: number(str(v)) for k, v in built.items()}, **asdict(row), **recipe}, file)
+        json.dump({**{k: number(str(v)) for k, v in built.items()}, **asdict(row), **recipe, "seed": SEED}, file)
     if a.python:
         write_inputs(files["inputs"], info)
         run_process([trainer, "init", "--out", files["weights"]], environment(a))
-        run_process([trainer, "grad", "--weights", files["weights"], "--inputs", files["inputs"], "--out",
+        run_process([trainer, "grad", "--seed", str(SEED), "--weights", files["weights"], "--inputs", files["inputs"], "--out",
                      files["gradients"]], environment(a))  # fmt: skip
     return trainer, files, info
 

@@ -4,8 +4,11 @@
 
 MODEL.json has the sizes and options of bench.py's row and the recipe's numbers.  W are the parameters to start from, I the
 inputs, G what the other side computed from both: its loss and gradients, which must agree before anything is timed.  All
-three are safetensors.  Then come ten steps whose losses are told, and, for each line "N" on standard input, N training steps are run, and a line {"ms": […]} says how
-long each took; on a GPU, which nobody waits for between steps, all of them are their mean.
+three are safetensors.  Then come ten steps whose losses are told, with the last one's ms, and, for each line "N" on standard input, N training steps are
+run, and a line {"ms": […]} says how long each took; on a GPU, which nobody waits for between steps, all of them are their mean, one
+more goes before them, and between two lines nothing is kept of its memory but what must be.
+
+A model that draws has `draw(tokens, step)`: further inputs of forward, Lathe's of that step, or with None its own.
 """
 
 import argparse
@@ -17,10 +20,12 @@ import time
 
 import torch
 
+from torch_diffusion import Diffusion
 from torch_gpt import GPT, Llama
 from torch_systems import CharRNN, MU, PointerGenerator
 
-MODELS = {"gpt": GPT, "llama": Llama, "char_rnn": CharRNN, "mu": MU, "pointer_generator": PointerGenerator}
+MODELS = {"gpt": GPT, "llama": Llama, "char_rnn": CharRNN, "mu": MU, "pointer_generator": PointerGenerator,
+          "diffusion": Diffusion}  # fmt: skip
 
 TYPES = {"F32": torch.float32, "F64": torch.float64, "I32": torch.int32, "I64": torch.int64}
 
@@ -137,16 +142,19 @@ def main():
     model = MODELS[m["model"]](m)
     load(model, weights, m)
     inputs = {name: x.long() for name, x in inputs.items()}
+    draw = getattr(model, "draw", lambda tokens, step=None: {})
     with half:
-        loss = check(model, inputs, gradients_there, m, a.bf16)
+        loss = check(model, {**inputs, **draw(inputs["tokens"], 0)}, gradients_there, m, a.bf16)
     del weights, gradients_there
+    if gpu:
+        torch.cuda.empty_cache()
     update = optimizer(model, m)
     run = torch.compile(model) if a.compile else model
 
-    def step():
+    def step(number=None):
         for _ in range(m["accumulate"]):
             with half:
-                loss = run(**inputs) / m["accumulate"]
+                loss = run(**inputs, **draw(inputs["tokens"], number)) / m["accumulate"]
             loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), m["clip"])
         update.step()
@@ -154,14 +162,25 @@ def main():
         return loss if gpu else loss.item()
 
     def steps_on_gpu(n):
+        step()
+        torch.cuda.synchronize()
         begin = time.perf_counter()
         for _ in range(n):
             step()
         torch.cuda.synchronize()
-        return {"ms": [1e3 * (time.perf_counter() - begin) / n] * n, "peak_bytes": torch.cuda.max_memory_reserved()}
+        ms = 1e3 * (time.perf_counter() - begin) / n
+        torch.cuda.empty_cache()
+        return {"ms": [ms] * n, "peak_bytes": torch.cuda.max_memory_reserved()}
 
-    losses = [float(step()) * m["accumulate"] for _ in range(10)]
-    print(json.dumps({"loss": loss, "losses": losses, "torch": torch.__version__}), flush=True)
+    losses = []
+    for k in range(10):
+        begin = time.perf_counter()
+        losses.append(float(step(k)) * m["accumulate"])
+        ms = 1e3 * (time.perf_counter() - begin)
+    if gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    print(json.dumps({"loss": loss, "losses": losses, "ms": ms, "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         if gpu:
             print(json.dumps(steps_on_gpu(int(line))), flush=True)

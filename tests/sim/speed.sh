@@ -1,0 +1,33 @@
+# speed.sh: the speed phase of tests/gpu.sh (tests/gpu/speed.py) without a GPU, Lathe's rows alone: the table comes last, has a row of
+# everyone, and of who fails the reason; so it is when it is told to end.
+set -eu
+command -v python3 >/dev/null || { echo 'python3 is not here'; exit 77; }
+failed=0
+complain() { echo "failed: $*"; cat "$TMP/said"; failed=1; }
+"$LATHE" build models/gpt.lua --set layers=1 --set width=16 --set heads=2 --set seq=8 --set batch=2 -o "$TMP/gpt" >"$TMP/said" 2>&1 || complain 'no trainer'
+printf '#!/bin/sh\necho "there is no memory" >&2\nexit 3\n' >"$TMP/poor"
+printf '#!/bin/sh\n[ "$1" != profile ] || exec sleep 100\nexec "%s/gpt/trainer" "$@"\n' "$TMP" >"$TMP/sleepy"
+chmod +x "$TMP/poor" "$TMP/sleepy"
+export LATHE_TORCH_PYTHON=/nowhere
+speed() { timeout 100 python3 tests/gpu/speed.py --work "$TMP" --rounds 1 "$@" >"$TMP/said" 2>&1; }
+table() { sed -n "/tokens\/s/,\$p" "$TMP/said" >"$TMP/table"; }      # its head, and all that follows
+
+! speed gpt="$TMP/gpt/trainer" poor="$TMP/poor" unmade= || complain 'rows that fail are not told by the exit code'
+table
+grep -q '^  gpt  *lathe  *[0-9.]*  *[0-9,]* .* [0-9.]*  *[0-9.]*  *[0-9.]*$' "$TMP/table" || complain 'no row of gpt'
+grep -q '^  poor  *failed: `info` ended with exit code 3: there is no memory$' "$TMP/table" || complain 'not why poor fails'
+grep -q '^  unmade  *failed: does not compile$' "$TMP/table" || complain 'not why unmade fails'
+[ "$(wc -l <"$TMP/table")" = 4 ] || complain 'more than the table comes at the end'
+grep -q '^gpt: kernels by what they lose' "$TMP/said" || complain 'no table of kernels'
+
+python3 tests/gpu/speed.py --work "$TMP" --rounds 1 sleepy="$TMP/sleepy" >"$TMP/said" 2>&1 &
+for _ in $(seq 100); do
+    ! grep -q 'rows are ready' "$TMP/said" || break
+    sleep 0.1
+done
+sleep 1
+kill $!
+wait $! && complain 'stopped, and all is well'
+table
+grep -q '^  sleepy  *lathe ' "$TMP/table" || complain 'stopped, there is no row'
+exit $failed
