@@ -254,14 +254,22 @@ static void plan_products(Plan *plan, const Program *p)
     plan->workspace = max64(plan->workspace, bytes);
 }
 
-/* Gradients and work are the device's alone. */
-static void plan_host(Plan *plan, const Module *m)
+/* Gradients and work are the device's alone, and so is where inputs of steps arrive. */
+static void plan_device(Plan *plan, const Module *m)
 {
-    int64_t inputs = 0;
-    for (int i = 0; i < m->programs.n; i++) inputs = max64(inputs, home_bytes(m->programs.at[i], INPUTS));
+    int64_t inputs = 0, ahead = 0;
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        int64_t bytes = home_bytes(p, INPUTS);
+        inputs = max64(inputs, bytes);
+        if (same(p->graph->name, "train")) ahead = lathe_ahead_bytes(bytes);
+    }
     plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
                   plan->outputs;
     plan->pinned = lathe_pinned_bytes(lathe_staged_bytes(inputs));
+    plan->inputs += ahead;
+    plan->total += ahead;
+    plan->lower_bound += ahead;
 }
 
 /* What the state of the entry train takes, of which a checkpoint has every GPU's. */
@@ -321,8 +329,8 @@ void pass_plan(Module *m)
     }
     int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
     int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
-    if (options.target->device) plan_host(plan, m);
-    else beside += plan->data;
+    if (!options.target->device) beside += plan->data;
     plan->total = persistent + largest + beside;
     plan->lower_bound = persistent + bound + beside;
+    if (options.target->device) plan_device(plan, m);
 }

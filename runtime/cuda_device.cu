@@ -24,10 +24,25 @@ struct Room { /* what is on its way to the host, in pinned memory */
     cudaEvent_t begin, end;
 };
 
+enum { MOST_AHEAD = 2 };
+
+struct Ahead { /* what is on its way while the stream is busy */
+    char *at; /* where it arrives, */
+    int64_t bytes, used;
+    cudaStream_t stream;      /* that of the copies */
+    cudaEvent_t there, taken; /* all has arrived; the other stream has it where it belongs */
+    int n;
+    struct {
+        char *to, *from;
+        int64_t bytes;
+    } piece[MOST_AHEAD];
+};
+
 static struct {
     char *host, *device;
     int64_t bytes;
     cudaStream_t stream;
+    Ahead ahead;
     Ring large, small; /* for what is staged; for a few numbers */
     Room room[ROOMS];
     char *pinned; /* all of it */
@@ -99,7 +114,7 @@ static const char *check_device(const Gpu_needs *n)
 {
     cudaDeviceProp p;
     size_t left = 0, all = 0;
-    int64_t wanted = n->bytes + n->workspace;
+    const int64_t planned = n->bytes + n->ahead, wanted = planned + n->workspace;
     cudaError_t error = cudaSetDevice(n->number);
     if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, n->number);
     if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)
@@ -112,12 +127,12 @@ static const char *check_device(const Gpu_needs *n)
         return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and --memory-limit "
                       "allows %lld; nothing was taken\n"
                       "  allow more, or build the model smaller: `lathe build MODEL.lua --set batch=N`",
-                      n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)n->workspace, (long long)n->most);
+                      n->command, (long long)wanted, (double)wanted / 1e9, (long long)planned, (long long)n->workspace, (long long)n->most);
     if ((int64_t)left >= wanted) return NULL;
     return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU %d, %.100s, has "
                   "%lld of %lld left; nothing was taken\n"
                   "  end what else uses it (`nvidia-smi`), or build the model smaller: `lathe build MODEL.lua --set batch=N`",
-                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)n->bytes, (long long)n->workspace, n->number, p.name,
+                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)planned, (long long)n->workspace, n->number, p.name,
                   (long long)left, (long long)all);
 }
 
@@ -147,11 +162,20 @@ static bool take_pinned(const Gpu_needs *n)
     return true;
 }
 
+static bool take_ahead(const Gpu_needs *n)
+{
+    Ahead *a = &gpu.ahead;
+    a->at = gpu.device + n->bytes + n->workspace;
+    a->bytes = n->ahead;
+    return !failed("a stream", cudaStreamCreateWithFlags(&a->stream, cudaStreamNonBlocking)) &&
+           take_events(&a->there, cudaEventDisableTiming) && take_events(&a->taken, cudaEventDisableTiming);
+}
+
 static bool take(const Gpu_needs *n)
 {
     if (failed("a stream", cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking))) return false;
-    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace)))) return false;
-    if (!take_events(&gpu.all, cudaEventDisableTiming)) return false;
+    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace + n->ahead)))) return false;
+    if (!take_events(&gpu.all, cudaEventDisableTiming) || !take_ahead(n)) return false;
     return take_pinned(n) && !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
 }
 
@@ -178,9 +202,19 @@ static void drop_ring(Ring *r)
     *r = {};
 }
 
+static void drop_ahead(Ahead *a)
+{
+    if (a->stream) cudaStreamSynchronize(a->stream);
+    if (a->there) cudaEventDestroy(a->there);
+    if (a->taken) cudaEventDestroy(a->taken);
+    if (a->stream) cudaStreamDestroy(a->stream);
+    *a = {};
+}
+
 void gpu_close(void)
 {
     if (gpu.stream) cudaStreamSynchronize(gpu.stream);
+    drop_ahead(&gpu.ahead);
     drop_ring(&gpu.large);
     drop_ring(&gpu.small);
     for (Room &r : gpu.room) {
@@ -245,25 +279,48 @@ static Slot *free_slot(Ring *r)
     return s;
 }
 
-static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind)
-{
-    failed(kind == cudaMemcpyHostToDevice ? "a copy to the GPU" : "a copy from the GPU",
-           cudaMemcpyAsync(to, from, (size_t)bytes, kind, gpu.stream));
-}
 
 static int64_t piece_of(const Ring *r, int64_t left) { return left < r->bytes ? left : r->bytes; }
 
-void gpu_up(const void *host, int64_t bytes)
+static void send_up(char *to, const void *host, int64_t bytes, cudaStream_t stream)
 {
-    char *to = place(host, bytes);
     Ring *r = bytes > SMALL ? &gpu.large : &gpu.small;
     for (int64_t at = 0, n; at < bytes && !gpu.failure[0]; at += n) {
         Slot *s = free_slot(r);
         n = piece_of(r, bytes - at);
         memcpy(s->at, (const char *)host + at, (size_t)n);
-        copy(to + at, s->at, n, cudaMemcpyHostToDevice);
-        failed("a copy to the GPU", cudaEventRecord(s->done, gpu.stream));
+        failed("a copy to the GPU", cudaMemcpyAsync(to + at, s->at, (size_t)n, cudaMemcpyHostToDevice, stream));
+        failed("a copy to the GPU", cudaEventRecord(s->done, stream));
     }
+}
+
+void gpu_up(const void *host, int64_t bytes) { send_up(place(host, bytes), host, bytes, gpu.stream); }
+
+/* Not before what came before them has been taken. */
+void gpu_ahead(const void *host, int64_t bytes)
+{
+    Ahead *a = &gpu.ahead;
+    char *to = place(host, bytes), *at = a->at + a->used;
+    if (a->n == MOST_AHEAD || bytes > a->bytes - a->used) failed("more than was to be sent ahead", cudaErrorInvalidValue);
+    if (gpu.failure[0]) return;
+    if (a->n == 0) failed("an event", cudaStreamWaitEvent(a->stream, a->taken, 0));
+    send_up(at, host, bytes, a->stream);
+    a->piece[a->n++] = {to, at, bytes};
+    a->used += (bytes + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN;
+}
+
+void gpu_arrive(void)
+{
+    Ahead *a = &gpu.ahead;
+    if (gpu.failure[0]) return;
+    failed("an event", cudaEventRecord(a->there, a->stream));
+    failed("an event", cudaStreamWaitEvent(gpu.stream, a->there, 0));
+    for (int i = 0; i < a->n; i++)
+        failed("a copy on the GPU", cudaMemcpyAsync(a->piece[i].to, a->piece[i].from, (size_t)a->piece[i].bytes,
+                                                    cudaMemcpyDeviceToDevice, gpu.stream));
+    failed("an event", cudaEventRecord(a->taken, gpu.stream));
+    a->n = 0;
+    a->used = 0;
 }
 
 struct Landing { /* a piece that is on its way to the host */
@@ -285,7 +342,7 @@ void gpu_down(void *host, int64_t bytes)
     Landing before = {};
     for (int64_t at = 0; at < bytes && !gpu.failure[0]; at += before.bytes) {
         Landing now = {free_slot(r), (char *)host + at, piece_of(r, bytes - at)};
-        copy(now.slot->at, from + at, now.bytes, cudaMemcpyDeviceToHost);
+        failed("a copy from the GPU", cudaMemcpyAsync(now.slot->at, from + at, (size_t)now.bytes, cudaMemcpyDeviceToHost, gpu.stream));
         failed("a copy from the GPU", cudaEventRecord(now.slot->done, gpu.stream));
         land(before);
         before = now;

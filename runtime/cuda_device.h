@@ -1,7 +1,7 @@
 /* cuda_device.h: a trainer's memory on a GPU: one allocation that pictures the host's block (rt_memory.c) byte for byte, copies
  * between the two, and entries as CUDA graphs.  For C as well.
  *
- * Everything happens in one stream, in order.  What goes wrong is kept until gpu_failure asks; calls after it do nothing. */
+ * Everything happens in one stream, in order, but for what is sent ahead of it.  What goes wrong is kept until gpu_failure asks; calls after it do nothing. */
 #ifndef CUDA_DEVICE_H
 #define CUDA_DEVICE_H
 
@@ -20,6 +20,7 @@ typedef struct Gpu_needs {
     void *host;                         /* the host's block, */
     int64_t bytes;                      /* as the plan has it */
     int64_t workspace;                  /* of products, behind it; LATHE_GPU_ALIGN of them may be lost to its alignment */
+    int64_t ahead;                      /* of what arrives between two gpu_arrive (gpu_ahead), behind that */
     int64_t staged;                     /* copies go through pinned pieces of so many bytes: lathe_pinned_bytes(staged) are taken of the host's memory */
     int64_t most;                       /* bytes that may be taken; 0: all there are */
     int capability;                     /* that the kernels were compiled for: 80 */
@@ -43,6 +44,12 @@ void gpu_clear(void *host, int64_t bytes);      /* zero there */
 /* There: n pieces of so many bytes, on both sides `apart` from each other. */
 void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apart);
 void gpu_wait(void);                    /* for everything */
+
+/* The same as gpu_up in a stream of its own, while the stream does what it was asked for: bytes go to a place beside the block, and
+ * gpu_arrive, behind all of them, has the stream take them from there to theirs. */
+void gpu_ahead(const void *host, int64_t bytes);
+void gpu_arrive(void);
+
 /* While the host waits it asks again and again whether there is trouble, waited: seconds so far; then it waits no longer, and
  * gpu_failure has nothing to say of it.  NULL: it just waits. */
 void gpu_watch(bool (*trouble)(double waited));

@@ -124,7 +124,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     Gpu_needs needs = {};
     if (n->gpus > 1 && ranks_load()) return ranks_load();
     needs.command = n->command, needs.number = n->rank, needs.gpus = n->gpus, needs.host = n->block, needs.bytes = n->bytes;
-    needs.workspace = workspace, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
+    needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
     trainer.model = n->model;
     trainer.rank = n->rank, trainer.gpus = n->gpus;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
@@ -260,8 +260,9 @@ static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates
     given->rates = *rates;
     given->clip = clip;
     given->number = number;
-    gpu_up(given, offsetof(Gpu_step, loss));
-    gpu_up(call->in, e->in_bytes);
+    gpu_ahead(given, offsetof(Gpu_step, loss));
+    gpu_ahead(call->in, e->in_bytes);
+    gpu_arrive();
     gpu_begin(room);
     if (laps.lap) mark_lap(0);
     gpu_run(&trainer.step, call);

@@ -371,6 +371,9 @@ enum { LATHE_GPU_BESIDE = LATHE_GPU_SMALL_SLOTS * LATHE_GPU_SMALL + LATHE_GPU_RO
 
 static inline int64_t lathe_pinned_bytes(int64_t inputs) { return LATHE_GPU_SLOTS * lathe_slot_bytes(inputs) + LATHE_GPU_BESIDE; }
 
+/* Where a step's settings and the inputs of train arrive while the step before it runs: beside those that it reads. */
+static inline int64_t lathe_ahead_bytes(int64_t inputs) { return LATHE_STEP_HEAD + (inputs + 63) / 64 * 64; }
+
 static inline int64_t lathe_step_chunks(int64_t elements) { return (elements + LATHE_STEP_CHUNK - 1) / LATHE_STEP_CHUNK; }
 
 /* Each of several GPUs has a sum of every rank's beside, and sums of chunks of its own parts alone. */

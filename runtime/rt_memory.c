@@ -159,9 +159,16 @@ typedef struct Parts {
     int64_t params, grads, moments, state, call, generation, step;
 } Parts;
 
+int64_t ahead_bytes(const Lathe_model *m)
+{
+    const Lathe_entry *train = find_entry(m, "train");
+    return m->device && train ? lathe_ahead_bytes(train->in_bytes) : 0;
+}
+
 static Parts planned_parts(const Lathe_model *m)
 {
-    int64_t call = align64(planned(m, "inputs")) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
+    int64_t inputs = planned(m, "inputs") - ahead_bytes(m);
+    int64_t call = align64(inputs) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
     return (Parts){
         planned(m, "parameters"), planned(m, "gradients"), planned(m, "optimizer"), planned(m, "states"), call,
         planned(m, "generation"), planned(m, "step")};
@@ -209,7 +216,7 @@ static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {
     bug_if(need.params > plan.params || need.grads > plan.grads || need.state > plan.state ||
            (run && need.call > plan.call));
-    int64_t beside = m->device ? planned(m, "workspace") : planned(m, "blas") + planned(m, "data");
+    int64_t beside = m->device ? planned(m, "workspace") + ahead_bytes(m) : planned(m, "blas") + planned(m, "data");
     bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
     bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m), 1));
 }

@@ -50,6 +50,7 @@ void open_device(const Memory *m, const Trainer *t)
                                                      .block = m->base,
                                                      .bytes = m->bytes,
                                                      .inputs = slot_bytes(t->model),
+                                                     .ahead = m->step ? ahead_bytes(t->model) : 0,
                                                      .most = t->memory_limit,
                                                      .products = products},
                                      &remark);

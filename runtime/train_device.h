@@ -16,6 +16,7 @@ typedef struct Device_needs {
     const Lathe_model *model;
     void *block;                        /* the host's */
     int64_t bytes, inputs;              /* of it; of the largest entry's inputs */
+    int64_t ahead;                      /* what inputs of steps take beside it, on their way; 0: there are no steps */
     int64_t most;                       /* --memory-limit; 0: all the device has */
     const char *products;               /* the file of the products' fastest algorithms; NULL: none */
 } Device_needs;
@@ -50,7 +51,8 @@ typedef struct Lathe_device {
     /* An entry: its inputs go up, it runs.  False: it met an id out of range. */
     bool (*run)(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad);
 
-    /* Steps: begun in order, ended in order, `lag` of them under way while the host goes on. */
+    /* Steps: begun in order, ended in order, `lag` of them under way while the host goes on; a step's inputs go up while the one
+     * before it runs. */
     int lag;
     /* Once, before them; moments: those of its parts, one after the other; step: its part of the block. */
     void (*optimizer)(const Optimizer *o, void *moments, void *step);

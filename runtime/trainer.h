@@ -207,6 +207,7 @@ void clear_memory(void *at, int64_t bytes); /* to zero, by all threads */
 int64_t weight_bytes(const Lathe_model *m); /* of parameters */
 int64_t flat_bytes(const Lathe_model *m);   /* of gradients, and of each moment */
 int64_t shard_bytes(const Trainer *t);      /* of one moment, as far as this process' GPU has it: flat_bytes() for one GPU */
+int64_t ahead_bytes(const Lathe_model *m);  /* of a device, beside the block: where inputs of steps arrive */
 int64_t bytes_of_run(const Trainer *t);     /* the plan's: of a device each, where there are several */
 int64_t planned(const Lathe_model *m, const char *category); /* bytes; 0 where the plan has no such line */
 

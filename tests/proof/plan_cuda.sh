@@ -1,5 +1,5 @@
 # plan_cuda.sh: the plan of GPT-2 with 64 sequences on a GPU, by its shapes: 4 bytes a parameter (2 under --parameters bf16), 4 a gradient,
-# 8 of moments; inputs are ids; work is no less than what backward needs of each layer in 16 bits; the parts are the whole.
+# 8 of moments; inputs are ids, of a step and of the next one; work is no less than what backward needs of each layer in 16 bits; the parts are the whole.
 set -eu
 failed=0
 complain() { echo "failed: $*"; failed=1; }
@@ -20,7 +20,7 @@ for w in fp32 bf16; do
     between "$w: elements with padding" $flat $P $((P + 16 * tensors))
     between "$w: bytes of parameters" "$(of $w parameters 2)" $((size * flat)) $((size * flat + 63))
     between "$w: optimizer" "$(of $w optimizer)" $((8 * flat)) $((8 * flat))
-    between "$w: inputs" "$(of $w inputs)" $((2 * 4 * B * T)) $((2 * 4 * B * T + 1024))
+    between "$w: inputs" "$(of $w inputs)" $((2 * 2 * 4 * B * T)) $((2 * 2 * 4 * B * T + 2048))
     # of each layer: queries, keys and values (3 C), what attention makes (C), what goes into the gelu (4 C); at the top the logits of a chunk
     between "$w: work" "$(of $w work)" $((2 * 8 * C * B * T * L)) $((2 * 8 * C * B * T * L * 2))
     sum=0
@@ -30,8 +30,8 @@ for w in fp32 bf16; do
     done
     between "$w: the sum of its parts" "$(of $w planned_bytes)" $sum $sum
     between "$w: the bound" "$(of $w lower_bound_bytes)" $((14 * P)) "$(of $w planned_bytes)"
-    image=0
-    for part in "parameters 2" optimizer states generation step inputs outputs; do
+    image=$((($(of $w inputs) - 256) / 2)) # the next ones lie behind a head, and on the GPU alone
+    for part in "parameters 2" optimizer states generation step outputs; do
         # shellcheck disable=SC2086
         image=$((image + $(of $w $part)))
     done

@@ -71,6 +71,7 @@ static Gpu_needs needs(void)
     n.host = &block;
     n.bytes = sizeof block;
     n.workspace = 1256;
+    n.ahead = 2 * LATHE_GPU_ALIGN;
     n.staged = MANY * sizeof(float);
     n.capability = 80;
     return n;
@@ -106,7 +107,7 @@ static void test_steps(bool waits)
     Lathe_call c = call();
     setenv("LATHE_CUDA_CHECK", waits ? "1" : "0", 1);
     opened();
-    EXPECT(sim_allocated() == sizeof block + 1256, "%zu bytes were taken", sim_allocated());
+    EXPECT(sim_allocated() == sizeof block + 1256 + 512, "%zu bytes were taken", sim_allocated());
     EXPECT((uintptr_t)gpu_workspace() % 256 == 0, "the workspace is not aligned");
     EXPECT((char *)gpu_place(block.out) - (char *)gpu_place(block.params) == (char *)block.out - (char *)block.params, "places");
     for (int i = 0; i < 16; i++) params[i] = block.params[i] = (float)(i - 3);
@@ -194,6 +195,37 @@ static void test_sent(void)
     closed();
 }
 
+/* Steps whose inputs come while the one before them runs, as a trainer begins and ends them: each has its own. */
+static void test_ahead(bool waits)
+{
+    enum { STEPS = 9 };
+    double params = 1, expected[STEPS];
+    Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
+    Lathe_call c = call();
+    setenv("LATHE_CUDA_CHECK", waits ? "1" : "0", 1);
+    opened();
+    for (int i = 0; i < 16; i++) block.params[i] = 1;
+    gpu_up(block.params, sizeof block.params);
+    for (int step = 0; step <= STEPS; step++) {
+        for (int i = 0; i < 16 && step < STEPS; i++) block.in[i] = (float)(1 + (step + i) % 3);
+        if (step < STEPS) {
+            params += block.in[0] * params;
+            expected[step] = block.in[1] * params;
+            gpu_ahead(block.in, sizeof(float));
+            gpu_ahead(block.in + 1, sizeof block.in - sizeof(float));
+            memset(block.in, 0xff, sizeof block.in); /* the host goes on */
+            gpu_arrive();
+            gpu_run(&entry, &c);
+            gpu_send(step % 2, gpu_place(block.out), sizeof block.out);
+        }
+        const float *got = step ? (const float *)gpu_sent((step - 1) % 2, NULL) : NULL;
+        if (got) EXPECT(got[0] == (float)expected[step - 1] && got[15] == got[0], "step %d: %g and %g, not %g", step - 1, got[0], got[15], expected[step - 1]);
+    }
+    EXPECT(!gpu_failure(), "%s", gpu_failure());
+    gpu_forget(&entry);
+    closed();
+}
+
 /* Other pointers make another graph. */
 static void test_another_call(void)
 {
@@ -255,12 +287,18 @@ static void test_failures(void)
     EXPECT(!gpu_place((char *)&block + sizeof block + 64), "an address outside of the block has a place");
     failure_has("outside of the block");
     closed();
-    for (int down = 0; down < 2; down++) { /* it begins in the block */
+    for (int way = 0; way < 3; way++) { /* it begins in the block */
+        float *last = block.more + 10 * MANY - 4;
         opened();
-        (down ? gpu_down(block.more + 10 * MANY - 4, 20) : gpu_up(block.more + 10 * MANY - 4, 20));
+        (way == 0 ? gpu_up(last, 20) : way == 1 ? gpu_down(last, 20) : gpu_ahead(last, 20));
         failure_has("outside of the block");
         closed();
     }
+    opened();
+    gpu_ahead(block.more, 300);
+    gpu_ahead(block.more, 1);
+    failure_has("more than was to be sent ahead");
+    closed();
 }
 
 static void refused(const char *word, Sim_device device)
@@ -282,13 +320,13 @@ static void test_refusals(void)
     d = usual, d.driver = 0, refused("there is none here (CUDA: CUDA driver version is insufficient", d);
     d = usual, d.driver = 12040, refused("the driver here is for CUDA 12.4, and this trainer was built with CUDA 13.0", d);
     d = usual, d.major = 7, d.minor = 5, refused("Simulated GPU, has compute capability 7.5, and this trainer's kernels are for 8.0", d);
-    d = usual, d.memory = sizeof block + 1000, refused("train needs 84008 bytes of the GPU's memory (0.0 GB: 82752 planned, 1256 for", d);
+    d = usual, d.memory = sizeof block + 1000, refused("train needs 84520 bytes of the GPU's memory (0.0 GB: 83264 planned, 1256 for", d);
     Gpu_needs n = needs();
-    n.most = sizeof block + 1255; /* nobody else's fault */
+    n.most = sizeof block + 1255 + 512; /* nobody else's fault */
     const char *refusal = gpu_open(&n);
-    EXPECT(refusal && strstr(refusal, "(0.0 GB: 82752 planned, 1256 for the library's products), and --memory-limit allows 84007"), "%s", refusal);
+    EXPECT(refusal && strstr(refusal, "(0.0 GB: 83264 planned, 1256 for the library's products), and --memory-limit allows 84519"), "%s", refusal);
     n.most++;
-    d = usual, d.memory = sizeof block + 1256;
+    d = usual, d.memory = sizeof block + 1256 + 512;
     sim_device = d;
     refusal = gpu_open(&n);
     EXPECT(!refusal, "exactly as much as is needed: %s", refusal);
@@ -307,6 +345,8 @@ int main(void)
         test_there();
         test_sent();
         test_another_call();
+        test_ahead(false);
+        test_ahead(true);
     }
     test_failures();
     test_refusals();

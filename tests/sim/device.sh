@@ -7,13 +7,15 @@ sh tests/sim/compile program "$TMP" tests/sim/device.cu runtime/cuda_device.cu
 
 failed=0
 . tests/sim/mutant
-mutant runtime/cuda_device.cu 'cudaEventRecord(s->done, gpu.stream)' 'cudaSuccess'
+mutant runtime/cuda_device.cu 'cudaEventRecord(s->done, stream)' 'cudaSuccess'
 mutant runtime/cuda_device.cu '(void)wait_for("a copy to the GPU", s->done);' ''
 mutant runtime/cuda_device.cu 'wait_for("what the GPU was doing", l.slot->done)' 'true'
 mutant runtime/cuda_device.cu '        land(before);' ''
 mutant runtime/cuda_device.cu 'if (e->calls++ == 0 || gpu.waits' 'if (e->calls++ < 0'
 mutant runtime/cuda_device.cu 'if (e->calls && memcmp' 'if (false && memcmp'
 mutant runtime/cuda_device.cu 'wait_for("what the GPU was doing", r->end)' 'true'
+mutant runtime/cuda_device.cu 'cudaStreamWaitEvent(gpu.stream, a->there, 0)' 'cudaSuccess'
+mutant runtime/cuda_device.cu 'cudaStreamWaitEvent(a->stream, a->taken, 0)' 'cudaSuccess'
 if command -v nvcc >/dev/null; then
     nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda_device.cu -o "$TMP/nvcc.o"
     echo "note: nvcc compiles cuda_device.cu"

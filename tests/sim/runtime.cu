@@ -110,10 +110,33 @@ static float two_streams(bool wait, bool non_blocking)
     return y;
 }
 
-static void test_streams(void)
+/* b overwrites what a still reads, long after it was asked to. */
+static float overtaken(bool wait)
+{
+    Numbers n;
+    cudaStream_t a, b;
+    cudaEvent_t read;
+    cudaStreamCreate(&a);
+    cudaStreamCreate(&b);
+    cudaEventCreateWithFlags(&read, cudaEventDisableTiming);
+    start(add_number, a, n.x + 1, (const float *)n.x, 10.0f);
+    cudaEventRecord(read, a);
+    if (wait) cudaStreamWaitEvent(b, read);
+    start(add_number, b, n.x, (const float *)n.x, 2.0f);
+    cudaEventSynchronize(read);
+    float y = n.now(1);
+    cudaStreamDestroy(a);
+    cudaStreamDestroy(b);
+    cudaEventDestroy(read);
+    return y;
+}
+
+static void test_streams(Sim_order order)
 {
     EXPECT(two_streams(true, false) == 11, "a stream that waits for another: %g", two_streams(true, false));
-    EXPECT(two_streams(false, false) == 10, "a stream that does not wait for another does not show");
+    if (order == SIM_FORWARD) EXPECT(two_streams(false, false) == 10, "a stream that does not wait for another does not show");
+    if (order == SIM_BACKWARD) EXPECT(overtaken(false) == 12, "a stream that is overtaken does not show");
+    EXPECT(overtaken(true) == 10, "a stream that another one waits for: %g", overtaken(true));
     Numbers n;
     cudaStream_t s;
     cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
@@ -334,7 +357,7 @@ int main(void)
     for (int order = SIM_FORWARD; order <= SIM_SHUFFLED; order++) {
         sim_order((Sim_order)order, 7);
         test_late();
-        test_streams();
+        test_streams((Sim_order)order);
         test_values();
         test_forbidden();
         test_products();

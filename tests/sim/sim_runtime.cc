@@ -2,8 +2,9 @@
  *
  * A stream keeps what is put into it and does it as late as it may: when it, an event in it, or the whole device is waited for.
  * So a host that reads too early, a buffer that is overwritten too early, and a stream that should have waited for another
- * one compute with what was there before.  The default stream waits for all others but non-blocking ones, and does everything at
- * once.
+ * one compute with what was there before.  By sim_order other streams get ahead meanwhile, as far as they may: one that should
+ * have waited overwrites what another one has yet to read.  The default stream waits for all others but non-blocking ones, and
+ * does everything at once.
  *
  * A stream that is captured does nothing: launches, copies and products become nodes of a graph, with the arguments they
  * have then; each launch of the graph does them again, in any order that the streams and events of the capture allow
@@ -77,9 +78,23 @@ static void run_one(cudaStream_t s)
     if (op.work) op.work();
 }
 
+static bool may_go_on(cudaStream_t s)
+{
+    return !s->queue.empty() && !(s->queue.front().event && s->queue.front().event->done < s->queue.front().count);
+}
+
+/* Something of s, or of another stream that need not wait: in forward order always of s. */
+static void run_some(cudaStream_t s)
+{
+    std::vector<cudaStream_t> some = {s};
+    for (cudaStream_t other : streams)
+        if (other != s && may_go_on(other)) some.push_back(other);
+    run_one(some[sim_pick((int)some.size())]);
+}
+
 static void run_all(cudaStream_t s)
 {
-    while (!s->queue.empty()) run_one(s);
+    while (!s->queue.empty()) run_some(s);
 }
 
 /* By sim_order: stream by stream, or by turns. */
@@ -224,14 +239,14 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     if (event->capture) return break_captures(cudaErrorStreamCaptureUnsupported, "cudaEventQuery");
     if (event->done == event->asked) return cudaSuccess;
     if (sim_device.stuck_after && event->asked >= (uint64_t)sim_device.stuck_after) return cudaErrorNotReady;
-    run_one(event->stream); /* who asks again and again gets there */
+    run_some(event->stream); /* who asks again and again gets there */
     return cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     if (event->capture) return break_captures(cudaErrorStreamCaptureUnsupported, "cudaEventSynchronize");
-    while (event->done < event->asked) run_one(event->stream);
+    while (event->done < event->asked) run_some(event->stream);
     return cudaPeekAtLastError();
 }
 

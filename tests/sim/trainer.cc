@@ -1,7 +1,7 @@
 /* trainer.cc: what a trainer in the simulator says at its end, for tests: what the simulator has to complain of (exit code 99), and
  * with SIM_TAKEN in the environment the most bytes of the device that were taken.  SIM_DEVICE changes the device: "count 0",
  * "major 7", "driver 12040", "memory 100000", "image 0", "failing 12": a launch from the start on, "stuck 3": an event's so manieth record; then there is nothing to
- * complain of.  SIM_GPUS: so many devices.  It is the last object that is linked, so that it ends before the simulator does. */
+ * complain of.  SIM_GPUS: so many devices.  SIM_EARLY: streams get ahead of each other as far as they may (sim_order).  It is the last object that is linked, so that it ends before the simulator does. */
 #include "sim.h"
 
 #include <stdio.h>
@@ -14,6 +14,7 @@ static struct Told {
     {
         const char *wish = getenv("SIM_DEVICE"), *gpus = getenv("SIM_GPUS");
         if (gpus) sim_device.count = atoi(gpus);
+        if (getenv("SIM_EARLY")) sim_order(SIM_BACKWARD, 0);
         setenv("LATHE_CUDNN", "none", 0); /* the real one knows nothing of this device */
         char what[20];
         long n;
