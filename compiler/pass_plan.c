@@ -303,7 +303,7 @@ void pass_plan(Module *m)
     *plan = (Plan){.gpus = 1};
     in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
-    plan->parameters = plan->flat_elements * dtype_bytes(precision()->weights);
+    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision()->weights), ALIGN);
     plan->gradients = plan->flat_elements * real;
     plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
     if (streams(m->desc))

@@ -82,6 +82,25 @@ same "$TMP/one1" "$TMP/three" 1e-4
     same "$TMP/three" "$TMP/other" 1e-4
 }
 
+# ---- parameters of bf16, whose updates draw how they round by the element: the draws of one GPU
+for rows in 12 4; do built narrow$rows models/mlp.lua --set batch=$rows --set hidden=45 --precision bf16 --parameters bf16; done
+# shellcheck disable=SC2086
+{
+    run narrow12 narrow.one $usual --steps 8
+    SIM_TAKEN=1 run narrow4 narrow.three $usual --gpus 3 --steps 8
+    planned=$("$LATHE" plan models/mlp.lua --set batch=4 --set hidden=45 --precision bf16 --parameters bf16 --target cuda --gpus 3 | sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,)
+    [ "$(grep -c "^sim: $planned bytes are taken" "$TMP/said")" = 3 ] || tell "bf16: not the $planned bytes of the plan, three times"
+    same "$TMP/narrow.one" "$TMP/narrow.three" 1e-3
+    run narrow4 narrow.parts $usual --gpus 3 --steps 4
+    cp -r "$TMP/narrow.parts" "$TMP/narrow.other"
+    run narrow4 narrow.parts --gpus 3 --steps 8 --resume
+    alike narrow.three narrow.parts 8
+    run narrow12 narrow.other --steps 8 --resume
+    same "$TMP/narrow.three" "$TMP/narrow.other" 1e-3
+    size() { wc -c <"$TMP/$1/checkpoints/step-8/model.safetensors"; }
+    [ $((10 * $(size narrow.three))) -lt $((7 * $(size three))) ] && [ "$(size narrow.three)" = "$(size narrow.one)" ] || tell "bf16: $(size narrow.three) bytes"
+}
+
 # ---- signals: all ranks end after the same step, which is saved
 # shellcheck disable=SC2086
 begun() {   # OUT OPTIONS…: a run in the background that has taken some steps; its process is $!
@@ -153,7 +172,7 @@ usual_text='--steps 6 --set eval_every=3 --set eval_rows=3 --set warmup=2'
     run gpt2 gpt.two --gpus 2 $usual_text
     same "$TMP/gpt.one" "$TMP/gpt.two" 1e-4
     run gpt2 gpt.parts --gpus 2 $usual_text --steps 3 --set schedule_steps=6
-    run gpt2 gpt.parts --gpus 2 --steps 6 --resume
+    SIM_EARLY=1 run gpt2 gpt.parts --gpus 2 --steps 6 --resume
     alike gpt.two gpt.parts 6
 
     tiny='models/char_rnn.lua --config tiny --precision fp64 --set vocab=256 --set carry=true'
