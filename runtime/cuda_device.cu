@@ -245,15 +245,23 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* That it is not reached yet is an error to CUDA, which would be found behind the next launch if nobody took it back. */
+static cudaError_t query(cudaEvent_t event)
+{
+    cudaError_t error = cudaEventQuery(event);
+    if (error == cudaErrorNotReady) (void)cudaGetLastError();
+    return error;
+}
+
 /* False: there is trouble, or a failure. */
 static bool wait_for(const char *what, cudaEvent_t event)
 {
     const struct timespec pause = {0, 20000}; /* ns: less than what a step takes on several GPUs */
     const double from = gpu.trouble ? seconds_now() : 0;
-    cudaError_t error = gpu.trouble ? cudaEventQuery(event) : cudaEventSynchronize(event);
+    cudaError_t error = gpu.trouble ? query(event) : cudaEventSynchronize(event);
     while (gpu.trouble && error == cudaErrorNotReady && !gpu.trouble(seconds_now() - from)) {
         nanosleep(&pause, NULL);
-        error = cudaEventQuery(event);
+        error = query(event);
     }
     return error != cudaErrorNotReady && !failed(what, error);
 }

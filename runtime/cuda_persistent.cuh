@@ -76,15 +76,15 @@ template <class... Parameters, class... Arguments>
 static inline void launch_persistent(void (*kernel)(Grid, Parameters...), int blocks, int room, cudaStream_t stream,
                                      unsigned *arrived, Arguments... arguments)
 {
-    int device = 0, processors = 1, most = 0, each = 0;
+    int device = 0, processors = 1, most = 0;
+    cudaFuncAttributes own = {}; /* the kernel's: what it has of shared memory beside that */
     (void)cudaGetDevice(&device);
     (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     (void)cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    (void)cudaFuncGetAttributes(&own, kernel);
+    most -= (int)own.sharedSizeBytes;
     room = room < most ? room : most;
     (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
-    for (; room > 0 && !each; room -= each ? 0 : 1024) /* beside what the kernel has of its own */
-        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS, (size_t)room);
-    room = room > 0 ? room : 0;
     cudaLaunchAttribute together = {};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;

@@ -226,6 +226,34 @@ static void test_ahead(bool waits)
     closed();
 }
 
+/* Whoever asks whether an event is reached goes on asking, with nothing gone wrong by it. */
+static double longest;
+static bool no_trouble(double waited)
+{
+    longest = waited > longest ? waited : longest;
+    return false;
+}
+
+static void test_watched(void)
+{
+    Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
+    Lathe_call c = call();
+    setenv("LATHE_CUDA_CHECK", "0", 1);
+    opened();
+    gpu_watch(no_trouble);
+    longest = 0;
+    gpu_up(&block, sizeof block);
+    for (int i = 0; i < 4; i++) {
+        gpu_run(&entry, &c);
+        gpu_down(block.out, sizeof block.out);
+    }
+    gpu_wait();
+    EXPECT(!gpu_failure() && longest > 0, "%s after %g s", gpu_failure(), longest);
+    gpu_forget(&entry);
+    gpu_watch(NULL);
+    closed();
+}
+
 /* Other pointers make another graph. */
 static void test_another_call(void)
 {
@@ -344,6 +372,7 @@ int main(void)
         test_many_copies(MANY);
         test_there();
         test_sent();
+        test_watched();
         test_another_call();
         test_ahead(false);
         test_ahead(true);

@@ -139,7 +139,7 @@ static void test_meetings(void)
         fetch(&x, at);
         expect(right(x), "rounds between meetings", sim_report());
     }
-    launch_persistent(own_memory, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+    launch_persistent(own_memory, BLOCKS, 1 << 20, NULL, (unsigned *)arrived, at); /* more room than there is beside its own */
     fetch(&x, at);
     bool own = true;
     for (int i = 0; i < N; i++) own &= x[i] == i / THREADS;

@@ -42,7 +42,7 @@ HEAD
     for name in $enumerators; do echo "    VALUE($name)"; done
     for name in $functions; do
         case $name in   # of these C++ has several
-        cudaMalloc | cudaFuncSetAttribute | cudaOccupancyMaxActiveBlocksPerMultiprocessor | cudaMallocHost | cudaHostAlloc | cudaGraphInstantiate | cudaEventCreate | cudaGetDeviceProperties) ;;
+        cudaMalloc | cudaFuncSetAttribute | cudaFuncGetAttributes | cudaMallocHost | cudaHostAlloc | cudaGraphInstantiate | cudaEventCreate | cudaGetDeviceProperties) ;;
         *) echo "    TYPE($name)" ;;
         esac
     done

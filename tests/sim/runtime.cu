@@ -154,6 +154,8 @@ static void test_streams(Sim_order order)
     cudaEventRecord(e, s);
     EXPECT(cudaEventQuery(e) == cudaErrorNotReady, "an event is reached before anyone waits");
     while (cudaEventQuery(e) == cudaErrorNotReady) {}
+    EXPECT(cudaPeekAtLastError() == cudaErrorNotReady, "that it was not ready is forgotten");
+    EXPECT(cudaGetLastError() == cudaErrorNotReady && cudaPeekAtLastError() == cudaSuccess, "it is not taken back");
     EXPECT(n.now(0) == 3, "%g, not 3", n.now(0));
     cudaEventDestroy(e);
     cudaStreamDestroy(s);

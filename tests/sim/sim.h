@@ -64,6 +64,7 @@ struct Sim_moment {
 
 [[noreturn]] void sim_fault(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 cudaError_t sim_refuse(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+cudaError_t sim_unready(void);                 /* cudaErrorNotReady, which cudaGetLastError tells of as of others */
 bool sim_running(void);                        /* a kernel's thread has the CPU */
 Sim_moment sim_now(void);
 bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */
@@ -87,6 +88,7 @@ void sim_enter_block(int block, size_t dynamic_bytes); /* of a cooperative launc
 void sim_leave_block(int block);
 void sim_forget_blocks(void);                  /* of the launch that ends */
 bool sim_shared(const void *at);
+size_t sim_static_shared(void);                /* bytes of __shared__ arrays that a kernel may have */
 void sim_atomic_read(const void *at, size_t bytes);
 void sim_touch(const void *at, size_t bytes, bool write);          /* an access of the thread that runs */
 void sim_take_off(void *to, size_t bytes);                         /* a copy to there begins */

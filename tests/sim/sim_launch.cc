@@ -160,11 +160,12 @@ static bool is_cooperative(const cudaLaunchConfig_t *c)
     return false;
 }
 
-/* By threads and dynamic shared memory; registers are not known here. */
+/* By threads and shared memory; registers are not known here. */
 static int blocks_a_processor(size_t threads, size_t dynamic_bytes)
 {
     enum { SHARED_A_PROCESSOR = 228 * 1024, SHARED_OF_SYSTEM = 1024 };
-    return (int)std::min<size_t>(SIM_THREADS_A_PROCESSOR / threads, SHARED_A_PROCESSOR / (dynamic_bytes + SHARED_OF_SYSTEM));
+    size_t shared = dynamic_bytes + sim_static_shared() + SHARED_OF_SYSTEM;
+    return (int)std::min<size_t>(SIM_THREADS_A_PROCESSOR / threads, SHARED_A_PROCESSOR / shared);
 }
 
 static cudaError_t check_launch(const cudaLaunchConfig_t *c)
@@ -238,17 +239,17 @@ cudaError_t sim_launch(const cudaLaunchConfig_t *config, const void *kernel, voi
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
 {
-    if (value < 0 || value > 227 * 1024)
-        return sim_refuse(cudaErrorInvalidValue, "%d bytes of dynamic shared memory: no block can have that", value);
+    size_t own = sim_static_shared();
+    if (value < 0 || value + own > 227 * 1024)
+        return sim_refuse(cudaErrorInvalidValue, "%d bytes of dynamic shared memory beside %zu of __shared__ arrays: no block can have that",
+                          value, own);
     dynamic_limits[kernel] = std::max(48 * 1024, value);
     return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int threads, size_t dynamic_bytes)
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
 {
-    if (threads <= 0 || threads > SIM_MOST_THREADS)
-        return sim_refuse(cudaErrorInvalidValue, "cudaOccupancyMaxActiveBlocksPerMultiprocessor: %d threads", threads);
-    *blocks = dynamic_bytes > 227 * 1024 ? 0 : blocks_a_processor(threads, dynamic_bytes);
+    *attributes = {sim_static_shared()};
     return cudaSuccess;
 }
 
@@ -260,6 +261,7 @@ cudaError_t cudaGetLastError(void)
 }
 
 cudaError_t cudaPeekAtLastError(void) { return sim.error; }
+cudaError_t sim_unready(void) { return sim.error = cudaErrorNotReady; }
 
 void sim_order(Sim_order order, unsigned seed)
 {

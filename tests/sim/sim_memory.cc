@@ -111,6 +111,14 @@ static Region *region_of(const char *at)
 
 void *sim_dynamic_shared(void) { return dynamic_shared; }
 
+size_t sim_static_shared(void)
+{
+    size_t all = 0;
+    for (const Region &r : regions())
+        if (r.shared && r.at != dynamic_shared) all += r.end - r.at;
+    return std::min<size_t>(all, STATIC_SHARED);
+}
+
 void sim_start_block(size_t bytes)
 {
     add_region(dynamic_shared, dynamic_shared + MOST_SHARED, SHARED);

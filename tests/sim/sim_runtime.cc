@@ -238,9 +238,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (event->capture) return break_captures(cudaErrorStreamCaptureUnsupported, "cudaEventQuery");
     if (event->done == event->asked) return cudaSuccess;
-    if (sim_device.stuck_after && event->asked >= (uint64_t)sim_device.stuck_after) return cudaErrorNotReady;
-    run_some(event->stream); /* who asks again and again gets there */
-    return cudaErrorNotReady;
+    if (!sim_device.stuck_after || event->asked < (uint64_t)sim_device.stuck_after)
+        run_some(event->stream); /* who asks again and again gets there */
+    return cudaPeekAtLastError() == cudaSuccess ? sim_unready() : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

@@ -1,5 +1,5 @@
 /* sim_runtime.h: the part of the simulator's cuda_runtime.h that is about the device: streams, events, graphs, memory.
- * sim_runtime.cc says how they behave.  Differences from CUDA: cudaDeviceProp has the members used. */
+ * sim_runtime.cc says how they behave.  Differences from CUDA: cudaDeviceProp and cudaFuncAttributes have the members used. */
 #ifndef SIM_RUNTIME_H
 #define SIM_RUNTIME_H
 
@@ -30,6 +30,9 @@ typedef enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice
 } cudaMemcpyKind;
 typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
+struct cudaFuncAttributes {
+    size_t sharedSizeBytes; /* a kernel may have used less so far: that of all __shared__ arrays there are, to 48 KB */
+};
 typedef enum cudaDeviceAttr {
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrComputeCapabilityMajor = 75,
@@ -101,7 +104,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what, int value);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t dynamic_bytes);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaGetDevice(int *device);
 }
 template <class T> static inline cudaError_t cudaMalloc(T **at, size_t bytes) { return cudaMalloc((void **)at, bytes); }
@@ -115,10 +118,9 @@ template <class... P> static inline cudaError_t cudaFuncSetAttribute(void (*kern
 {
     return cudaFuncSetAttribute((const void *)kernel, what, value);
 }
-template <class... P>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*kernel)(P...), int threads, size_t bytes)
+template <class... P> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)(P...))
 {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads, bytes);
+    return cudaFuncGetAttributes(attributes, (const void *)kernel);
 }
 
 #endif
