@@ -201,6 +201,7 @@ void say_indices(Function *f, const int *axes, int n, const char *number);
 
 /* emit_threads.c: the parts of a CUDA kernel; a row shorter than SHORT is one thread's.  As in lathe_cuda.cuh. */
 enum { WARP = 32, THREADS = 256, SHORT = 16 };
+int64_t shared_for_columns(const Kernel *k);         /* emit_columns.c: bytes of a block's shared memory, of both stages */
 void begin_part(Function *f);
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
 const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */

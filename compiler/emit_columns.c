@@ -18,11 +18,14 @@ static int64_t column_bytes(const Kernel *k)
     return bytes;
 }
 
-/* Numbers that a thread of a team adds up, of all columns. */
-static int64_t sums_of_thread(const Rows *r, int team)
+static int64_t inner_extent(const Kernel *k)
 {
-    return (r->f->axis[r->inner].extent + team - 1) / team * r->k->partials.n;
+    const Shape *s = &k->partials.at[0]->shape; /* [blocks][inner] */
+    return s->dim[s->rank - 1];
 }
+
+/* Numbers that a thread of a team adds up, of all columns. */
+static int64_t sums_of_thread(const Kernel *k, int team) { return (inner_extent(k) + team - 1) / team * k->partials.n; }
 
 /* More registers than these for sums leave too few for the rest, and too many turns make long code. */
 enum { OF_WARP = 96, OF_BLOCK = 32 };
@@ -31,18 +34,28 @@ typedef enum Added { IN_SHARED, IN_REGISTERS, IN_PARTIALS } Added; /* where sums
 
 /* Teams have sums of their own, in shared memory if those fit; else in registers, and one column after another goes
  * through that memory.  Where that is too small for one, the block works as one team. */
-static int team_for_columns(const Rows *r, Added *added)
+static int team_for_columns(const Kernel *k, Added *added)
 {
-    int64_t inner = r->f->axis[r->inner].extent;
+    int64_t inner = inner_extent(k);
     int team = inner < SHORT ? 1 : WARP;
     *added = IN_SHARED;
-    if (column_bytes(r->k) * inner * (THREADS / team) <= SHARED) return team;
+    if (column_bytes(k) * inner * (THREADS / team) <= SHARED) return team;
     *added = IN_REGISTERS;
     if (team == WARP && (int64_t)sizeof(double) * inner * (THREADS / WARP) <= SHARED &&
-        sums_of_thread(r, WARP) <= OF_WARP)
+        sums_of_thread(k, WARP) <= OF_WARP)
         return WARP;
-    if (sums_of_thread(r, THREADS) > OF_BLOCK) *added = IN_PARTIALS;
+    if (sums_of_thread(k, THREADS) > OF_BLOCK) *added = IN_PARTIALS;
     return THREADS;
+}
+
+int64_t shared_for_columns(const Kernel *k)
+{
+    Added added;
+    if (k->kind != ROWS || !k->block) return 0;
+    int team = team_for_columns(k, &added);
+    int64_t second = column_bytes(k) * THREADS, first = dtype_bytes(k->partials.at[0]->dtype);
+    if (added == IN_SHARED) first = column_bytes(k);
+    return second + (added == IN_SHARED || team == WARP ? first * inner_extent(k) * (THREADS / team) : 0);
 }
 
 static const char *teams(const Rows *r) { return r->team == WARP ? "WARPS" : "THREADS"; }
@@ -178,7 +191,7 @@ static const char *block_by_block(Rows *r)
     Axis *k = &f->axis[r->block];
     Added added;
     int64_t blocks = block_count(r);
-    make_team(r, team_for_columns(r, &added));
+    make_team(r, team_for_columns(r->k, &added));
     Columns columns = all_columns(r);
     const char *team = r->team == THREADS ? NULL : new_name(&f->names, "w");
     if (added == IN_SHARED) share_columns(r, &columns, team);
@@ -208,7 +221,7 @@ static bool are_apart(const Rows *r)
 {
     Added added;
     bool sums = r->k->phases.n > 1 || r->k->phases.at[0].sums.n || r->k->phases.at[0].row_stores.n || r->k->kept.n;
-    (void)team_for_columns(r, &added);
+    (void)team_for_columns(r->k, &added);
     return !sums && added == IN_PARTIALS;
 }
 

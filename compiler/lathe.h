@@ -353,6 +353,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     int ends;                   /* ENDS_…: what products of fp32 may end with */
     bool packs;                 /* products in a loop read what was packed before it */
     bool persists;              /* a loop of small kernels may be one launch */
+    int64_t (*shared)(const struct Kernel *);   /* bytes of a block's shared memory that its sums take: of one launch all together */
     bool narrow_products;       /* products and attention take operands of 16 bits */
     bool by_value;              /* a kernel takes a single number as such: what called it can read it */
     const char *call, *first_argument;              /* what begins a kernel's call, and its arguments: "", "" in C */

@@ -7,7 +7,8 @@
  * processor.  So a loop is one launch if it runs often enough to pay for the launch, and what its kernels win by
  * meeting is more than what they lose by their size.  Loops over layers or micro-batches are taken by the same rule.
  *
- * A body fits if it has only kernels of threads and products without a second result, and no loop in it.
+ * A body fits if it has only kernels of threads and products without a second result, no loop in it, and shared memory
+ * for what they all keep there.
  *
  * Most kernels of a recurrence go by columns: the gates of unit i follow from the products' columns i, H + i, 2 H + i,
  * … alone.  Where they all run by slices of every so many columns (`period`), a block finds what it has made itself,
@@ -59,10 +60,21 @@ static double won(const Kernel *repeat)
     return sum;
 }
 
+/* Arrays of a kernel's functions lie side by side: of the 48 KB there are, what is left is for ends of reductions, ids
+ * that are met and the sums of warps. */
+static bool has_room(const Kernel *repeat)
+{
+    enum { ROOM = 40 * 1024 };
+    int64_t bytes = 0;
+    for (int i = 0; i < repeat->body.n; i++) bytes += options.target->shared(repeat->body.at[i]);
+    return bytes <= ROOM;
+}
+
 static bool may_persist(const Kernel *repeat)
 {
     for (int i = 0; i < repeat->body.n; i++)
         if (!fits(repeat->body.at[i])) return false;
+    if (!has_room(repeat)) return false;
     return options.all_persist || (repeat->loop->trip >= OFTEN && won(repeat) > 0);
 }
 

@@ -24,6 +24,7 @@ compile gpt models/gpt.lua --config small --set dropout=0.1
 compile llama models/llama.lua --precision bf16
 compile rnn models/char_rnn.lua --precision fp64
 compile ids tests/models/ids.lua --set back=true
+compile blocks tests/models/blocks.lua --set layers=6
 [ "${LATHE_LONG:-0}" = 0 ] || for model in models/*.lua; do
     name=${model##*/}
     compile "every_${name%.lua}" "$model"
