@@ -37,7 +37,7 @@ static Side part_now; /* in which what was said last is */
 
 static void say_part(Text *t, int depth, Side part)
 {
-    if (part == part_now || part == NO_SIDE || !options.target->tells_parts) return;
+    if (part == part_now || part == NO_SIDE) return;
     say(t, "%*s%s_part();\n", depth * 4, "", part == BACKWARD ? "backward" : "forward");
     part_now = part;
 }

@@ -343,7 +343,7 @@ static const char *const words[] = {
     "keep",       "kept_bytes", "meet",      "most_of",  "step_product", "column_of",
     "PERSISTENT", "EACH_BLOCK", "cuda_lap",  "throw",    "try",          "gradients_done",
     "typename",   "using",      "virtual",   "xor",      "attention",    "attention_back",
-    "typeid",     NULL};
+    "typeid",     "cuda_part",  NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",

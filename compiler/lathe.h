@@ -363,7 +363,6 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     const char *untyped, *table, *table_at, *fill_work;     /* a cast that fits any pointer; what begins a constant array, and where it
                                  * lies; NaN into so many bytes of c->work */
     const char *device;         /* by which the trainer knows where entries run (train_device.h); NULL: on its processor */
-    bool tells_parts;           /* entries say where forward and backward begin */
     bool tells_gradients;       /* train says which gradients are done */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */

@@ -49,6 +49,7 @@ static struct {
     bool (*trouble)(double waited); /* gpu_watch */
     cudaEvent_t all; /* to wait for everything where that is asked */
     bool waits; /* LATHE_CUDA_CHECK */
+    bool captures;
     char failure[512], refusal[1024];
 } gpu;
 
@@ -419,7 +420,9 @@ static bool capture(Gpu_entry *e, const Lathe_call *device)
 {
     cudaGraph_t graph = NULL;
     if (failed("a graph", cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal))) return false;
+    gpu.captures = true;
     e->enqueue(e->with, device);
+    gpu.captures = false;
     bool done = !failed("a graph", cudaStreamEndCapture(gpu.stream, &graph)) && !failed("a graph", cudaGraphInstantiate(&e->graph, graph, 0));
     if (graph) cudaGraphDestroy(graph);
     return done;
@@ -434,6 +437,12 @@ void gpu_run(Gpu_entry *e, const Lathe_call *call)
     if (e->calls++ == 0 || gpu.waits || e->by_itself) e->enqueue(e->with, &device);
     else if (e->graph || capture(e, &device)) failed("a graph's launch", cudaGraphLaunch(e->graph, gpu.stream));
     failed("a launch", cudaPeekAtLastError());
+}
+
+void gpu_mark(cudaEvent_t event)
+{
+    const unsigned flags = gpu.captures ? cudaEventRecordExternal : cudaEventRecordDefault;
+    if (!gpu.failure[0]) failed("an event", cudaEventRecordWithFlags(event, gpu.stream, flags));
 }
 
 void gpu_forget(Gpu_entry *e)

@@ -60,6 +60,9 @@ void gpu_begin(int room);               /* from here on */
 void gpu_send(int room, const void *device, int64_t bytes);     /* LATHE_GPU_SENT at most */
 const void *gpu_sent(int room, double *seconds);        /* seconds: from gpu_begin to there on the device's clock; NULL: not asked */
 
+/* An event where the stream has come, or in the graph that it is captured for: at each of its launches. */
+void gpu_mark(struct CUevent_st *event);
+
 /* After a launch: `kernel` (its name and Lua line) is who failed, if anyone has.  With LATHE_CUDA_CHECK=1 in the environment it
  * waits for it, so that it is not one of those before; entries are no graphs then. */
 void gpu_launched(const char *kernel);

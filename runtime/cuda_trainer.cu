@@ -11,6 +11,7 @@
 enum { CAPABILITY = 80, MOST_ENTRIES = 16, LAG = 1 };
 
 void (*cuda_lap)(int kernel, cudaStream_t stream);
+void (*cuda_part)(int part, cudaStream_t stream);
 
 static struct {
     const Lathe_model *model;
@@ -26,14 +27,38 @@ static struct {
     char remark[1024];
 } trainer;
 
-/* ------------------------------------------------------------------ laps */
+/* ------------------------------------------------------------------ the clock */
 
-static struct { /* of the step that runs: an event behind each of its kernels */
-    void (*lap)(int kernel, double seconds);
-    cudaEvent_t *event;                 /* [room]; the first: where the step begins */
-    int *kernel;
+struct Marks {                          /* of the step that runs: events in the order in which it comes to them */
+    cudaEvent_t *event;                 /* [room] */
+    int *what;
     int n, room;
-} laps;
+};
+
+static struct Marks laps, parts;        /* behind each of its kernels, the first where it begins; where a part begins, the last where it ends */
+static void (*told_lap)(int kernel, double seconds);
+static bool timed_parts;
+
+static void mark(Marks *m, int what)
+{
+    if (m->n == m->room) {
+        int room = 2 * m->room + 64;
+        m->event = (cudaEvent_t *)realloc(m->event, sizeof *m->event * (size_t)room);
+        m->what = (int *)realloc(m->what, sizeof *m->what * (size_t)room);
+        if (!m->event || !m->what) abort();
+        for (; m->room < room; m->room++) (void)cudaEventCreate(&m->event[m->room]);
+    }
+    m->what[m->n] = what;
+    gpu_mark(m->event[m->n++]);
+}
+
+/* From mark i - 1 to mark i. */
+static double seconds_to(const Marks *m, int i)
+{
+    float ms = 0;
+    (void)cudaEventElapsedTime(&ms, m->event[i - 1], m->event[i]);
+    return 1e-3 * ms;
+}
 
 static const char *kernel_text(const Lathe_entry *e, int lap)
 {
@@ -49,40 +74,42 @@ static const char *kernel_text(const Lathe_entry *e, int lap)
     return text;
 }
 
-static void mark_lap(int kernel)
-{
-    if (laps.n == laps.room) {
-        int room = 2 * laps.room + 64;
-        laps.event = (cudaEvent_t *)realloc(laps.event, sizeof *laps.event * (size_t)room);
-        laps.kernel = (int *)realloc(laps.kernel, sizeof *laps.kernel * (size_t)room);
-        if (!laps.event || !laps.kernel) abort();
-        for (; laps.room < room; laps.room++) (void)cudaEventCreate(&laps.event[laps.room]);
-    }
-    laps.kernel[laps.n] = kernel;
-    (void)cudaEventRecord(laps.event[laps.n++], gpu_stream());
-}
-
 /* Each kernel of an entry, once it is launched. */
 static void lap_ended(int kernel, cudaStream_t)
 {
     if (gpu_in_trouble()) gpu_launched(kernel_text(trainer.now, kernel));
-    if (laps.lap && laps.n) mark_lap(kernel);
+    if (told_lap && laps.n) mark(&laps, kernel);
 }
 
 static void tell_laps(void)
 {
-    for (int i = 1; i < laps.n && laps.lap; i++) {
-        float ms = 0;
-        (void)cudaEventElapsedTime(&ms, laps.event[i - 1], laps.event[i]);
-        laps.lap(laps.kernel[i], 1e-3 * ms);
-    }
+    for (int i = 1; i < laps.n && told_lap; i++) told_lap(laps.what[i], seconds_to(&laps, i));
     laps.n = 0;
 }
 
 static void watch(void (*lap)(int kernel, double seconds))
 {
-    laps.lap = lap;
+    told_lap = lap;
     trainer.step.by_itself = lap != NULL;
+}
+
+/* They are in the step's graph, or they are not. */
+static void time_parts(bool wanted)
+{
+    gpu_forget(&trainer.step);
+    timed_parts = wanted;
+}
+
+static void part_begins(int part, cudaStream_t)
+{
+    if (timed_parts && (parts.n == 0 || parts.what[parts.n - 1] != part)) mark(&parts, part);
+}
+
+static void tell_parts(Step_result *r)
+{
+    double seconds[STEP_PARTS] = {};
+    for (int i = 1; i < parts.n && timed_parts; i++) seconds[parts.what[i - 1]] += seconds_to(&parts, i);
+    r->forward = seconds[FORWARD_PART], r->backward = seconds[BACKWARD_PART], r->update = seconds[UPDATE_PART];
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -234,10 +261,15 @@ static void enqueue_step(void *with, const Lathe_call *device)
     const void *at = (const char *)device->out + loss->offset;
     const Cuda_bad_id *bad = (const Cuda_bad_id *)cuda_bad_id();
     cudaStream_t stream = (cudaStream_t)device->stream;
+    parts.n = 0;
+    cuda_part = part_begins;
     if (ranks_joined()) ranks_begin(&trainer.optimizer, device->grads);
     enqueue_entry(with, device);
+    cuda_part = NULL;
+    part_begins(UPDATE_PART, stream);
     if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
     else gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
+    part_begins(STEP_PARTS, stream);
 }
 
 static void set_optimizer(const Optimizer *o, void *moments, void *step)
@@ -264,7 +296,7 @@ static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates
     gpu_ahead(call->in, e->in_bytes);
     gpu_arrive();
     gpu_begin(room);
-    if (laps.lap) mark_lap(0);
+    if (told_lap) mark(&laps, 0);
     gpu_run(&trainer.step, call);
     gpu_send(room, gpu_place(given), sizeof *given);
 }
@@ -274,9 +306,10 @@ static bool end_step(Step_result *result, Bad_id *bad)
     const int room = (int)(trainer.ended++ % LATHE_GPU_ROOMS);
     double seconds = 0;
     Gpu_step got = *(const Gpu_step *)gpu_sent(room, &seconds);
-    *result = {got.loss, got.norm, seconds, got.skipped != 0, got.loss_scale};
+    *result = {got.loss, got.norm, seconds, 0, 0, 0, got.skipped != 0, got.loss_scale};
     if (gpu_failure()) return true;
     tell_laps();
+    tell_parts(result);
     if (!got.bad_id) return true;
     send_bad_id(room);
     return !take_bad_id(room, bad);
@@ -342,4 +375,4 @@ static void rates(double *copy, double *product)
 }
 
 const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     rates};
+                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     time_parts, rates};

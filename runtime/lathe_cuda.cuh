@@ -155,6 +155,12 @@ template <class T, size_t n> static inline const T *on_device(const T (&table)[n
 #define LAP(kernel) (cuda_lap ? cuda_lap(kernel, stream) : (void)0)
 extern void (*cuda_lap)(int kernel, cudaStream_t stream);
 
+/* `backward_part();` what follows is there for gradients alone, until `forward_part();`: NULL, or who times the parts of a step. */
+enum { FORWARD_PART, BACKWARD_PART, UPDATE_PART, STEP_PARTS };
+#define forward_part()  (cuda_part ? cuda_part(FORWARD_PART, stream) : (void)0)
+#define backward_part() (cuda_part ? cuda_part(BACKWARD_PART, stream) : (void)0)
+extern void (*cuda_part)(int part, cudaStream_t stream);
+
 /* An entry's gradients that no kernel behind this adds to any more: NULL, or who has several GPUs sum them meanwhile. */
 extern void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
 static inline void gradients_done(const void *first, size_t bytes, cudaStream_t stream)

@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BENCH_SITE = 0x7fff0004, WARM_UP = 2 };
+enum { BENCH_SITE = 0x7fff0004, WARM_UP = 2, MOST_APART = 10 };
+enum { FORWARD, BACKWARD, UPDATE, PARTS };
 
 /* Milliseconds since the kernel made this process, in its clock ticks (10 ms); -1 where /proc does not tell. */
 static double ms_since_start(void)
@@ -81,20 +82,36 @@ typedef struct Bench {
     double startup_ms, total_ms, items; /* items: tokens or rows of a step */
     double median_ms, floor_ms; /* floor: all contractions of a step at the processor's rate of one large product */
     int64_t peak_rss;           /* bytes, of start and steps */
-    int64_t skipped;            /* steps that fp16 could not take */
-    double *loss;               /* [WARM_UP + steps] */
+    double *part[PARTS];        /* ms [apart], sorted in the end: of steps that have told them */
+    int64_t apart;
+    double part_ms[PARTS]; /* medians */
+    int64_t skipped;       /* steps that fp16 could not take */
+    double *loss;          /* [WARM_UP + steps] */
 } Bench;
+
+static void add_parts(Bench *b, const Step *s)
+{
+    b->part[FORWARD][b->apart] = 1e3 * s->forward;
+    b->part[BACKWARD][b->apart] = 1e3 * s->backward;
+    b->part[UPDATE][b->apart++] = 1e3 * s->update;
+}
+
+static void check_bench_step(const Step *s)
+{
+    if (has_diverged(s))
+        fail(EXIT_DIVERGED, NULL,
+             "step %lld: loss %g, gradient norm %g: what follows would not be timed whole\n"
+             "  lower the learning rate: --set lr=…",
+             (long long)s->number + 1, s->loss, s->norm);
+}
 
 static void end_bench_step(Bench *b)
 {
     Step s = end_step();
     b->skipped += s.skipped;
     b->loss[s.number] = s.loss;
-    if (has_diverged(&s))
-        fail(EXIT_DIVERGED, NULL,
-             "step %lld: loss %g, gradient norm %g: what follows would not be timed whole\n"
-             "  lower the learning rate: --set lr=…",
-             (long long)s.number + 1, s.loss, s.norm);
+    if (s.number >= WARM_UP && !on_device()) add_parts(b, &s);
+    check_bench_step(&s);
 }
 
 /* 0 where there is no room for a large product.  What the block holds is lost. */
@@ -104,6 +121,21 @@ static double floor_of(const Trainer *t, const Lathe_entry *e, const Memory *m)
     if (on_device()) device_rates(&copy, &product);
     else product = product_rate(t->model->real, m->base, m->bytes);
     return product > 0 ? 1e3 * e->flops / product : 0;
+}
+
+/* A device tells the parts of steps apart only where it is asked: of a few more, one by one. */
+static void run_apart(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
+{
+    const Lathe_call call = call_of(m, e);
+    const int64_t from = b->steps + WARM_UP, n = b->steps < MOST_APART ? b->steps : MOST_APART;
+    time_parts(true);
+    for (int64_t step = from; step < from + n + WARM_UP; step++) {
+        set_scalars(e, m->call, t->seed, step, 0);
+        Step s = take_step(t, e, &call, o, m->params, step);
+        check_bench_step(&s);
+        if (step >= from + WARM_UP) add_parts(b, &s);
+    }
+    time_parts(false);
 }
 
 static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *m, Optimizer *o)
@@ -123,6 +155,8 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
     }
     while (steps_begun()) end_bench_step(b);
     b->median_ms = median_of(b->ms, b->steps);
+    if (on_device()) run_apart(b, t, e, m, o);
+    for (int i = 0; i < PARTS; i++) b->part_ms[i] = median_of(b->part[i], b->apart);
     b->peak_rss = peak_rss_bytes(); /* the large product takes room of its own where the model is small */
     b->floor_ms = floor_of(t, e, m);
 }
@@ -135,6 +169,9 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
     json_object_set_new(
         all, "step_ms",
         json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
+    json_object_set_new(all, "parts_ms",
+                        json_pack("{s:f, s:f, s:f}", "forward", b->part_ms[FORWARD], "backward", b->part_ms[BACKWARD],
+                                  "update", b->part_ms[UPDATE]));
     json_object_set_new(all, "flops_per_step", json_real(e->flops));
     json_object_set_new(all, "gemm_floor_ms", b->floor_ms > 0 ? json_real(b->floor_ms) : json_null());
     json_t *losses = json_array();
@@ -152,6 +189,8 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
 {
     printf("%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps,
            omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
+    printf("forward %.2f ms, backward %.2f, update %.2f\n", b->part_ms[FORWARD], b->part_ms[BACKWARD],
+           b->part_ms[UPDATE]);
     printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
            b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
     if (b->floor_ms > 0) printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
@@ -171,6 +210,7 @@ int bench_command(Trainer *t)
     check_memory(t);
     b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
+    for (int i = 0; i < PARTS; i++) b.part[i] = must_alloc(sizeof **b.part * (size_t)b.steps);
     b.loss = must_alloc(sizeof *b.loss * (size_t)(b.steps + WARM_UP));
     use_threads(t);
     take_memory(&m, t, true, true, entries);

@@ -216,6 +216,9 @@ Step end_step(void)
     s->skipped = got.skipped;
     s->loss_scale = got.loss_scale;
     s->there = got.seconds;
+    s->forward = got.forward;
+    s->backward = got.backward;
+    s->update = got.update;
     return *s;
 }
 
@@ -265,6 +268,12 @@ void close_device(void)
 void watch_laps(void (*lap)(int kernel, double seconds))
 {
     if (device) device->watch(lap);
+}
+
+void time_parts(bool wanted)
+{
+    bug_if(steps_begun() > 0);
+    if (device) device->time_parts(wanted);
 }
 
 void device_rates(double *copy, double *product)

@@ -23,6 +23,7 @@ typedef struct Device_needs {
 
 typedef struct Step_result {
     double loss, norm, seconds;         /* seconds: of the step on the device, by its own clock */
+    double forward, backward, update;   /* of them, after time_parts(true) */
     bool skipped;                       /* its gradients overflowed under fp16: it was not taken */
     Loss_scale loss_scale;              /* behind it */
 } Step_result;
@@ -70,6 +71,8 @@ typedef struct Lathe_device {
 
     /* Calls lap(kernel) where a kernel of a step's entry has ended, with the device's clock; NULL: no more. */
     void (*watch)(void (*lap)(int kernel, double seconds));
+    /* Whether the results of steps say what their parts took; each step is to be ended before the next one begins, then. */
+    void (*time_parts)(bool wanted);
     /* At its best: bytes read and written a second by a copy, flop a second of one large product, 0 where there is no room for one.
      * What the block holds there is zero afterwards. */
     void (*rates)(double *copy, double *product);

@@ -551,7 +551,7 @@ typedef struct Step { /* what one optimizer step has shown */
     double loss, norm, rate;
     /* seconds: waiting for its inputs; the entry; norm of the gradients, clipping and update, a save that must copy first */
     double data, forward, backward, update;
-    double there; /* in place of those three: on a device, by its clock */
+    double there; /* on a device, by its clock: all three, which are 0 without time_parts() */
     int64_t number; /* steps before it */
     bool skipped; /* gradients beyond fp16: the parameters are as they were, the next loss scale is smaller */
     Loss_scale loss_scale; /* behind it */
@@ -571,6 +571,8 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
 bool has_diverged(const Step *s);
 /* A device's clock: lap(kernel, seconds) for each kernel of the steps from now on, told by end_step; NULL: no more. */
 void watch_laps(void (*lap)(int kernel, double seconds));
+/* Of a device: whether steps tell their parts, in graphs that are made anew.  Each is to be ended before the next begins. */
+void time_parts(bool wanted);
 void device_rates(double *copy, double *product); /* of a device with nothing in its memory yet: see train_device.h */
 
 /* Several devices, a process each (train_ranks.c). */

@@ -119,7 +119,7 @@ class Lathe:
     name = "lathe"
 
     def __init__(self, row):
-        self.trainer, self.tokens, self.rounds, self.discarded = row.trainer, row.tokens, [], 0
+        self.trainer, self.tokens, self.rounds, self.discarded, self.parts = row.trainer, row.tokens, [], 0, []
         self.memory = row.info["planned_bytes"]
         words, alone = ["--steps", "8"], row.info["recipe"]["accumulate"] == 1
         if alone:
@@ -134,7 +134,13 @@ class Lathe:
 
     def repeat(self):
         """ms of a step"""
-        return 1e3 * self.tokens / self.bench(["--steps", str(self.steps)])[0]["tokens_per_s"]
+        run = self.bench(["--steps", str(self.steps)])[0]
+        self.parts.append(run["parts_ms"])
+        return 1e3 * self.tokens / run["tokens_per_s"]
+
+    def parts_text(self):
+        """Medians of what its repeats say of the parts of a step, in its graph."""
+        return ", ".join(f"{part} {statistics.median(p[part] for p in self.parts):.3f}" for part in ("forward", "backward", "update"))
 
     def stop(self):
         pass
@@ -315,6 +321,8 @@ def lines_of(row, rate):
         yield (f"  {name:18} {c.name:14} {ms[c]:10.3f} {1e3 * row.tokens / ms[c]:11,.0f} {mfu:>6} {gigabytes(c.memory):>9} "
                f"{gigabytes(c.seen):>9} {of_torch:>9} {rounds:>7} {shown(c.losses)}")  # fmt: skip
         name = ""
+        if c is row.lathe:
+            yield f"  {'':18} {'':14} {c.parts_text()} ms"
     for c in row.contestants():
         if c not in timed:
             yield f"  {name:18} {c.name:14} not timed: time was up"

@@ -197,6 +197,26 @@ static void test_values(void)
     EXPECT(n.now(2) == 6, "what lies on the device is read again: %g", n.now(2));
     cudaGraphExecDestroy(exec);
 
+    float ms = 0;
+    cudaEvent_t from, to;
+    cudaEventCreate(&from), cudaEventCreate(&to);
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    cudaEventRecordWithFlags(from, s, cudaEventRecordExternal);
+    start(twice, s, n.x);
+    cudaEventRecordWithFlags(to, s, cudaEventRecordExternal);
+    exec = finished(s);
+    EXPECT(cudaEventElapsedTime(&ms, from, to) != cudaSuccess, "an event of a graph has a time before it is launched");
+    said("without a time");
+    for (int round = 0; round < 2; round++) {
+        cudaGraphLaunch(exec, s);
+        cudaStreamSynchronize(s);
+        EXPECT(cudaEventElapsedTime(&ms, from, to) == cudaSuccess && ms > 0, "launch %d: %g ms", round, ms);
+    }
+    EXPECT(cudaEventRecordWithFlags(from, s, cudaEventRecordExternal) != cudaSuccess, "an external event outside of a capture");
+    said("where nothing is captured");
+    cudaEventDestroy(from), cudaEventDestroy(to);
+    cudaGraphExecDestroy(exec);
+
     cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
     start(add, s, n.x, (const float *)n.x, (const float *)&rate); /* the host's stack */
     exec = finished(s);

@@ -219,6 +219,20 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
     });
 }
 
+/* External: a node of the graph that is captured, which each launch records anew. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s, unsigned flags)
+{
+    if (flags == cudaEventRecordDefault) return cudaEventRecord(event, s);
+    if (flags != cudaEventRecordExternal || !s || !s->capture)
+        return sim_refuse(cudaErrorInvalidValue, "cudaEventRecordWithFlags: an external event where nothing is captured");
+    add_node(s, [event] {
+        event->done = ++event->asked;
+        event->at = now_ms;
+        return cudaSuccess;
+    });
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned)
 {
     if (!s) return cudaEventSynchronize(event);

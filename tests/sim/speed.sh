@@ -17,7 +17,8 @@ table
 grep -q '^  gpt  *lathe  *[0-9.]*  *[0-9,]* .* [0-9.]*  *[0-9.]*  *[0-9.]*$' "$TMP/table" || complain 'no row of gpt'
 grep -q '^  poor  *failed: `info` ended with exit code 3: there is no memory$' "$TMP/table" || complain 'not why poor fails'
 grep -q '^  unmade  *failed: does not compile$' "$TMP/table" || complain 'not why unmade fails'
-[ "$(wc -l <"$TMP/table")" = 4 ] || complain 'more than the table comes at the end'
+grep -q '^ *forward [0-9.]*, backward [0-9.]*, update [0-9.]* ms$' "$TMP/table" || complain 'no parts of a step'
+[ "$(wc -l <"$TMP/table")" = 5 ] || complain 'more than the table comes at the end'
 grep -q '^gpt: kernels by what they lose' "$TMP/said" || complain 'no table of kernels'
 
 python3 tests/gpu/speed.py --work "$TMP" --rounds 1 sleepy="$TMP/sleepy" >"$TMP/said" 2>&1 &

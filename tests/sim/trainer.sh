@@ -85,6 +85,15 @@ done
 paste "$TMP/cpu.txt" "$TMP/gpu.txt" | awk '{ off += ($1 - $2) ^ 2; all += $1 ^ 2 } END { print NR " numbers, off by " sqrt(off / all); exit !(NR > 8000 && off <= 1e-10 * all) }' >"$TMP/said" ||
     tell "gpt: gradients"
 
+# Parts of a step in its graph, by the simulator's clock, in which it takes so long by itself; micro-batches have forward and
+# backward each.
+[ "$(grep -c 'backward_part();' "$TMP/gpt/model.cu")" -ge 1 ] || tell "gpt: no word of its parts"
+must "$gpu" bench --steps 3 --json
+awk '{ n = split($0, part, /[:,}]/); for (i = 1; i < n; i++) { gsub(/["{ ]/, "", part[i]); v[part[i]] = part[i + 1] + 0 }
+       exit !(v["forward"] > 0.05 && v["backward"] > v["forward"] && v["update"] > 0 && v["update"] < v["backward"]) }' "$TMP/said" || tell "gpt: parts of a step"
+must "$gpu" bench --steps 3
+grep -q '^forward [0-9.]* ms, backward [0-9.]*, update [0-9.]*$' "$TMP/said" || tell "gpt: parts in words"
+
 must "$gpu" profile --steps 1
 grep -q 'c_fc_matmul .*gpt.lua:' "$TMP/said" && grep -q ' optimizer_step ' "$TMP/said" && grep -q 'on the GPU, kernel by kernel' "$TMP/said" || tell "gpt: profile"
 

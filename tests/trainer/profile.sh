@@ -8,6 +8,10 @@ works "$lathe" build "$top/models/gpt.lua" --config char --set layers=3 --set wi
     --set accumulate=2 -o m
 works m/trainer bench --steps 2 --json
 says '"gemm_floor_ms":[0-9.]*[1-9]' out
+number_of() { sed "s/.*\"$1\":\([0-9.e-]*\).*/\1/" out; }
+awk "BEGIN { f = $(number_of forward); b = $(number_of backward); u = $(number_of update); all = f + b + u
+    exit !(f > 0 && b > 0 && u > 0 && all > 0.5 * $(number_of min) && all < 1.01 * $(number_of max)) }" &&
+    ok "bench: parts of a step" || wrong "bench: parts that are not a step"
 flops=$(sed 's/.*"flops_per_step":\([0-9.e+]*\).*/\1/' out)
 works m/trainer profile --steps 3 --trace trace.json --json
 
