@@ -95,7 +95,8 @@ static const char *leading(int64_t n)
     struct Size *batch = size_of(BATCH), *seq = size_of(TIME), *heads = size_of(HEADS);
     if (batch && batch->value == n) return mention(batch);
     if (batch && seq && batch->value * seq->value == n) return format("%s * %s", mention(batch), mention(seq));
-    if (batch && heads && batch->value * heads->value == n) return format("%s * %s", mention(batch), mention(heads));
+    if (batch && heads && batch->value * heads->value == n && !single(n))
+        return format("%s * %s", mention(batch), mention(heads));
     return NULL;
 }
 
@@ -117,25 +118,35 @@ const char *extent_text(int64_t n, bool first)
     return name ? name : format("%lld", (long long)n);
 }
 
-/* The width of a head beside the heads: [HEADS][WIDTH / HEADS]. */
+static bool beside(Shape s, int k, int64_t n)
+{
+    bool found = false;
+    for (int i = 0; i < s.rank; i++) found |= i != k && s.dim[i] == n;
+    return found;
+}
+
+/* The width of a head beside the heads: [HEADS][WIDTH / HEADS].  As many layers as heads: a first axis alone does not
+ * tell which are meant. */
 const char *extent_in(Shape s, int k, bool first)
 {
-    struct Size *width = size_of(WIDTH), *heads = size_of(HEADS);
-    bool beside = false;
-    for (int i = 0; i < s.rank && heads; i++) beside |= i != k && s.dim[i] == heads->value;
-    if (beside && width && !single(s.dim[k]) && heads->value * s.dim[k] == width->value)
+    struct Size *width = size_of(WIDTH), *heads = size_of(HEADS), *layers = size_of(LAYERS);
+    int64_t n = s.dim[k];
+    if (heads && width && beside(s, k, heads->value) && !single(n) && heads->value * n == width->value)
         return format("%s / %s", mention(width), mention(heads));
-    return extent_text(s.dim[k], first);
+    if (k == 0 && heads && layers && heads->value == n && layers->value == n &&
+        !(width && beside(s, k, width->value / n)))
+        return format("%lld", (long long)n);
+    return extent_text(n, first);
 }
 
 const char *size_text(int64_t n) { return extent_text(n, false); }
 
 bool named_size(int64_t n) { return !isdigit((unsigned char)*extent_text(n, true)); }
 
-/* As a factor or a divisor. */
+/* As a factor or a divisor: one name rather than the product of two. */
 const char *factor_text(int64_t n)
 {
-    const char *s = extent_text(n, true);
+    const char *one = single(n), *s = one ? one : extent_text(n, true);
     return strchr(s, ' ') ? format("(%s)", s) : s;
 }
 
