@@ -37,17 +37,28 @@ void open_block(Writer *w, const char *fmt, ...)
     w->block[w->depth].children = 0;
 }
 
+static void put_braces(Writer *w, size_t at, const char *end)
+{
+    const char *brace = w->depth ? " {" : "\n{";
+    char *rest = copy_string(w->text.at + at);
+    w->text.n = at;
+    say(&w->text, "%s%s", brace, rest);
+    say(&w->text, "%*s%s\n", w->depth * INDENT, "", end);
+}
+
 void close_block(Writer *w)
 {
     size_t at = w->block[w->depth].at;
     bool braces = w->block[w->depth].children != 1 || w->depth == 1;
     w->depth--;
-    if (!braces) return;
-    const char *brace = w->depth ? " {" : "\n{";
-    char *rest = copy_string(w->text.at + at);
-    w->text.n = at;
-    say(&w->text, "%s%s", brace, rest);
-    say(&w->text, "%*s}\n", w->depth * INDENT, "");
+    if (braces) put_braces(w, at, "}");
+}
+
+void close_lambda(Writer *w)
+{
+    size_t at = w->block[w->depth].at;
+    w->depth--;
+    put_braces(w, at, "};");
 }
 
 /* ------------------------------------------------------------------ lines */

@@ -18,6 +18,7 @@ typedef struct Writer {
 void line(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));       /* one statement */
 void open_block(Writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* for (…), function head */
 void close_block(Writer *w);
+void close_lambda(Writer *w); /* of C++: };  */
 void say_wrapped(Text *t, const char *text); /* every line broken under 100 columns */
 void say_within(Text *t, const char *text, int columns);
 void say_comment(Text *t, int indent, const char *text); /* one block comment, its words filled into lines */

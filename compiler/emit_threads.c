@@ -95,6 +95,22 @@ int most_beside(const Rows *r, int threads)
     return most;
 }
 
+/* The same where the row does not divide, but its buffers' rows do, being padded: a rest is left over. */
+static int most_with_rest(const Rows *r, int threads)
+{
+    int most = 1;
+    for (int i = 0; i < r->f->uses.n; i++) {
+        const Use *u = &r->f->uses.at[i];
+        if (!swept(r, i) || !side_by_side(r, i)) continue;
+        int n = ACCESS / (int)max64(dtype_bytes(u->view.buffer->dtype), 2);
+        bool whole = aligned(&r->f->args.at[u->arg], ACCESS);
+        for (int j = 0; j < r->rows; j++) whole &= u->view.stride[j] % n == 0;
+        if (!whole) return 1;
+        if (n > most) most = n;
+    }
+    return r->f->axis[r->inner].extent >= (int64_t)most * threads ? most : 1;
+}
+
 void say_aligned(Rows *r)
 {
     Function *f = r->f;
@@ -234,6 +250,33 @@ void open_sweep(Rows *r)
     }
 }
 
+/* const auto each = [&](int c) { … };  of all elements, most of them side by side. */
+static void sweep_with_rest(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    Writer *w = &r->f->w;
+    const char *first = first_of_team(r), *size = size_of_team(r), *all = in_parentheses(c->count);
+    start_totals(r);
+    const char *each = new_name(&r->f->names, "each");
+    int n = r->beside, names = r->f->names.n;
+    open_block(w, "const auto %s = [&](%s %s)", each, inner_type(r), c->name);
+    c->now = c->name;
+    one_element(r, "");
+    close_lambda(w);
+    open_block(w, "for (%s %s = %s * %d; %s + %d <= %s; %s += %s * %d)", inner_type(r), r->four, first, n, r->four, n,
+               c->count, r->four, size, n);
+    open_beside(r, r->four);
+    line(w, "%s(%s);", each, c->name);
+    close_block(w);
+    close_block(w);
+    open_block(w, "for (%s %s = %s / %d * %d + %s; %s < %s; %s += %s)", inner_type(r), c->name, all, n, n, first,
+               c->name, c->count, c->name, size);
+    line(w, "%s(%s);", each, c->name);
+    close_block(w);
+    r->f->names.n = names;
+    finish_totals(r);
+}
+
 void close_down_to(Rows *r, int depth)
 {
     while (r->f->w.depth > depth) close_block(&r->f->w);
@@ -275,11 +318,21 @@ void make_team(Rows *r, int team)
     if (team > 1 && r->k->kept.n) count_turns(r);
 }
 
+static void take_rest_too(Rows *r)
+{
+    int n = r->team == THREADS && r->beside == 1 && !r->turn ? most_with_rest(r, r->team) : 1;
+    if (n == 1) return;
+    r->beside = n;
+    r->four = new_name(&r->f->names, format("%s%d", r->f->axis[r->inner].name, n));
+    r->sweep = sweep_with_rest;
+}
+
 static const char *row_by_row(Rows *r)
 {
     Writer *w = &r->f->w;
     int64_t rows = row_count(r), inner = r->f->axis[r->inner].extent;
     make_team(r, inner < SHORT ? 1 : rows == 1 || inner > LONG ? THREADS : WARP);
+    take_rest_too(r);
     say_aligned(r);
     const char *all = r->rows ? in_64_bits(row_count_text(r), rows) : "1";
     if (rows == 1) {

@@ -73,6 +73,7 @@ static struct Wanted {
               {"GEMM_END_BIAS_GELU", 0},
               {"GEMM_END_GELU_BACK", 0},
               {"block_list(", 0},
+              {"const auto each = [&]", 0},
               {"warp_first_f32", 0}};
 
 static void look_for_wanted(const char *folder)
