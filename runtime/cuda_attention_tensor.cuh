@@ -274,6 +274,26 @@ DEVICE void tensor_weight_back(float *s, float *dp, float lse, float delta, bool
     *dp = weight * (*dp * factor - delta);
 }
 
+template <class T> struct alignas(16) Piece {
+    T x[8];
+};
+
+/* Σ of o · d_o over one row, of which four lanes take parts: pieces of 16 bytes where rows are in such.  All get it. */
+template <class T> DEVICE float delta_of(const T *o, const T *d_o, int width, bool there, bool aligned)
+{
+    const int own = threadIdx.x % 4;
+    float part = 0;
+    if (aligned) {
+        for (int w = own * 8; there && w < width; w += 32) {
+            const Piece<T> a = *(const Piece<T> *)(o + w), b = *(const Piece<T> *)(d_o + w);
+            UNROLL for (int e = 0; e < 8; e++) part = fmaf(a.x[e], b.x[e], part);
+        }
+    } else {
+        for (int e = own; there && e < width; e += 4) part = fmaf(o[e], d_o[e], part);
+    }
+    return sum_of_4(part);
+}
+
 /* Blocks on a multiprocessor for which registers are left: as many as ptxas chooses by itself, but for narrow heads,
  * where it chooses so many that it spills. */
 constexpr int back_blocks(int width) { return width < 64 ? 2 : width == 64 ? 3 : 1; }
@@ -317,10 +337,7 @@ __global__ __launch_bounds__(TENSOR_THREADS, back_blocks(wider(D, E))) void atte
     UNROLL for (int half = 0; half < 2; half++)
     {
         int row = t + row_of(2 * half);
-        float part = 0;
-        for (int e = threadIdx.x % 4; row < sight.T && e < g.E; e += 4)
-            part = fmaf(o[row * g.o.time + e], d_o[row * g.d_o.time + e], part);
-        delta[half] = sum_of_4(part);
+        delta[half] = delta_of(o + row * g.o.time, d_o + row * g.d_o.time, (int)g.E, row < sight.T, aligned);
         own_lse[half] = row < sight.T ? lse[row * g.lse.time] * (float)LOG2_E : 0;
     }
     for (int key = first; key < range.end; key += OTHER, stage = STAGES - 1 - stage) {
@@ -397,11 +414,9 @@ __global__ __launch_bounds__(TENSOR_THREADS, 2) void attention_tensor_back_k(T *
             int row = t + r;
             const T *own_o = head_of(o, g, g.o, sample, head) + row * g.o.time;
             const T *own_d = head_of(d_o, g, g.d_o, sample, head) + row * g.d_o.time;
-            float part = 0;
-            for (int e = threadIdx.x % 4; row < sight.T && e < g.E; e += 4) part = fmaf(own_o[e], own_d[e], part);
-            part = sum_of_4(part);
+            float delta = delta_of(own_o, own_d, (int)g.E, row < sight.T, aligned);
             if (threadIdx.x % 4) continue;
-            room->delta[r] = part;
+            room->delta[r] = delta;
             room->lse[r] = row < sight.T ? head_of(lse, g, g.lse, sample, head)[row * g.lse.time] * (float)LOG2_E : 0;
         }
         __syncthreads();
@@ -466,7 +481,7 @@ static inline void launch_attention_tensor_back(cudaStream_t stream, T *d_q, T *
                                                 const Lathe_attention &g, const Cuda_masks &m)
 {
     constexpr size_t bytes = room_bytes<typename Tensor_back<D, E>::Room>();
-    bool aligned = keys_in_pieces(g, q, k, v) && in_pieces(g, d_o, g.d_o, g.E);
+    bool aligned = keys_in_pieces(g, q, k, v) && in_pieces(g, o, g.o, g.E) && in_pieces(g, d_o, g.d_o, g.E);
     int64_t queries = samples_of(g) * g.H * tiles_of(g.T, OWN), keys = samples_of(g) * g.G * tiles_of(g.S, OWN);
     auto back_k = [&](auto kernel) {
         launch_tiles(kernel, keys, TENSOR_THREADS, bytes, stream, d_k, d_v, q, k, v, o, lse, d_o, aligned, g, m);
