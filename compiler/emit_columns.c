@@ -18,6 +18,14 @@ static int64_t column_bytes(const Kernel *k)
     return bytes;
 }
 
+/* They go through one array, one after another. */
+static bool of_one_type(const Kernel *k)
+{
+    bool all = true;
+    for (int i = 1; i < k->partials.n; i++) all &= k->partials.at[i]->dtype == k->partials.at[0]->dtype;
+    return all;
+}
+
 static int64_t inner_extent(const Kernel *k)
 {
     const Shape *s = &k->partials.at[0]->shape; /* [blocks][inner] */
@@ -32,18 +40,22 @@ enum { OF_WARP = 96, OF_BLOCK = 32 };
 
 typedef enum Added { IN_SHARED, IN_REGISTERS, IN_PARTIALS } Added; /* where sums of columns run */
 
-/* Teams have sums of their own, in shared memory if those fit; else in registers, and one column after another goes
- * through that memory.  Where that is too small for one, the block works as one team. */
+/* From so many columns on, lanes take elements side by side: in shared memory eight lanes would want one bank at once.
+ */
+enum { WIDE = 256 };
+
+/* Teams have sums of their own, in shared memory if those fit; else, and where rows are wide, in registers, and one
+ * column after another goes through that memory.  Where that is too small for one, the block works as one team. */
 static int team_for_columns(const Kernel *k, Added *added)
 {
     int64_t inner = inner_extent(k);
     int team = inner < SHORT ? 1 : WARP;
-    *added = IN_SHARED;
-    if (column_bytes(k) * inner * (THREADS / team) <= SHARED) return team;
-    *added = IN_REGISTERS;
-    if (team == WARP && (int64_t)sizeof(double) * inner * (THREADS / WARP) <= SHARED &&
-        sums_of_thread(k, WARP) <= OF_WARP)
-        return WARP;
+    bool shared = column_bytes(k) * inner * (THREADS / team) <= SHARED;
+    int64_t one = dtype_bytes(k->partials.at[0]->dtype) * inner * (THREADS / team);
+    bool registers = team == WARP && of_one_type(k) && one <= SHARED && sums_of_thread(k, WARP) <= OF_WARP;
+    bool better = registers && inner >= WIDE && k->partials.at[0]->dtype != F64; /* those would be twice as many */
+    *added = shared && !better ? IN_SHARED : IN_REGISTERS;
+    if (shared || registers) return team;
     if (sums_of_thread(k, THREADS) > OF_BLOCK) *added = IN_PARTIALS;
     return THREADS;
 }

@@ -1,7 +1,7 @@
 -- blocks.lua: wide rows in a loop over layers: what a block of threads keeps of them for sums of columns is more than one kernel may have.
 
 return {
-  config = { vocab = 11, width = 448, hidden = 8, seq = 3, batch = 2, layers = 2 },
+  config = { vocab = 11, width = 800, hidden = 800, seq = 2, batch = 1, layers = 2 },
 
   forward = function(c, input)
     local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width })

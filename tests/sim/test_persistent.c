@@ -15,7 +15,6 @@ static const struct {
     {"tests/models/library.lua", 1e-4},
     {"tests/models/recurrent.lua", 1e-4},
     {"tests/models/nested.lua --set dropout=0.3 --set reverse=true", 1e-4},
-    {"tests/models/blocks.lua", 1e-4},
 };
 
 static void test_bits(const Both *b, Live *cpu, const char *line)
