@@ -8,10 +8,12 @@
 #   --simulate        correctness with g++ and the simulator of tests/sim, no GPU: shows that the script works
 #   --compile         correctness: everything is compiled, for sm_90, and nothing run
 #   --only PATTERN    rows whose names match the extended regular expression
-#   --work DIR        for what is built (default: a new folder under $TMPDIR or the bundle's build/)
+#   --work DIR        for what is built (default: a new folder under $TMPDIR, or /tmp)
 #
-# The table comes last; what failed says more above it.  LATHE_CUDNN names cuDNN's library where the loader does not find it.
+# Both end before 480 s have passed, whatever fails; the table comes last; what failed says more above it.  nvcc: that of $NVCC, PATH or
+# /usr/local/cuda/bin.  cuBLASLt, cuDNN and NCCL may be those of Python packages (PyTorch's); LATHE_CUDNN, LATHE_NCCL name others.
 set -u
+from=$PWD
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' tests/gpu.sh | sed '$d'; exit 2; }
@@ -32,7 +34,10 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-case $phase in bundle) [ -n "$out" ] || usage ;; correctness | speed) ;; build | run) [ -n "$work" ] || usage ;; *) usage ;; esac
+case $phase in bundle) [ -n "$out" ] || usage ;; correctness | speed) ;; compile | link | run) [ -n "$work" ] || usage ;; *) usage ;; esac
+
+case $work in /* | '') ;; *) work=$from/$work ;; esac
+case $out in /*) ;; *) out=$from/$out ;; esac
 
 switch=
 [ "$how" != simulate ] || export LATHE_CUDNN=none    # the real one knows nothing of the simulator
@@ -40,6 +45,8 @@ switch=
 
 say() { echo "gpu.sh: $*"; }
 stop() { say "$*" >&2; exit 1; }
+# shellcheck source=tests/gpu/build.sh
+. tests/gpu/build.sh
 
 # ---------------------------------------------------------------- bundle
 bundle() {
@@ -94,7 +101,7 @@ bundle_trainers() {
 }
 steps_of_20='--steps 20 --seed 3 --eval-every 10 --set eval_rows=4 --set warmup=5 --set log_every=1'
 
-# ---------------------------------------------------------------- building
+# ---------------------------------------------------------------- rows
 cases() { [ -d cases ] && ls cases; }
 rows() {
     for row in fragments gemm attention cudnn optim; do
@@ -102,33 +109,6 @@ rows() {
     done
     cases | sed 's/^/model_/'
     [ ! -d trainers ] || ls trainers | sed 's/^/train_/'
-}
-
-sources_of() {
-    case $1 in
-    fragments) echo tests/gpu/fragments.cu ;;
-    gemm) echo "$work/src/gemm.cu" runtime/cuda_gemm*.cu ;;
-    attention) echo "$work/src/attention.cu" ;;
-    cudnn) echo "$work/src/cudnn.cu" runtime/cuda_cudnn*.cu ;;
-    optim) echo "$work/src/optim.cu" runtime/cuda_optim.cu "$work/rt/liblathe_rt.a" -Xcompiler -fopenmp -Ldeps/lib -ljansson ;;
-    model_*) echo tests/gpu/entry.cu "cases/${1#model_}/model.cu" runtime/cuda_gemm*.cu runtime/cuda_cudnn*.cu ;;
-    esac
-}
-
-# The runtime that trainers link: once, in $work/rt.  In the simulator that of $LATHE_RT, if it is given.
-c_flags='-std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fopenmp'
-build_runtime() {
-    [ -z "${LATHE_RT:-}" ] || return 0
-    mkdir -p "$work/rt"
-    for file in runtime/*.c; do
-        echo "${CC:-cc} $c_flags -Iruntime -Ideps/include -c $file -o $work/rt/$(basename "$file" .c).o"
-    done >"$work/rt/commands"
-    if [ "$how" != simulate ]; then
-        for file in runtime/cuda_*.cu; do
-            echo "nvcc $nvcc_flags -Iruntime -c $file -o $work/rt/$(basename "$file" .cu).o"
-        done >>"$work/rt/commands"
-    fi
-    xargs -P "$(nproc)" -I '{}' sh -c '{}' <"$work/rt/commands" >"$work/rt/build.log" 2>&1 && ar rcs "$work/rt/liblathe_rt.a" "$work"/rt/*.o
 }
 
 gpus_of() { cat "trainers/$1/gpus" 2>/dev/null || echo 1; }
@@ -140,48 +120,6 @@ gpus_here() {
     esac
 }
 
-# FOLDER with a trainer's text, and where the trainer is to be
-build_trainer() {
-    mkdir -p "$2"
-    if [ "$how" = simulate ]; then
-        cp "$1"/model.* "$1/tables.c" "$2/"
-        ln -sf "$work"/simulator/sim_*.o "$2/"
-        SIM_LIBRARIES=${LATHE_RT:-"$work/rt/liblathe_rt.a -fopenmp -ljansson -lm"} sh tests/sim/compile trainer "$2" "$2"
-        return
-    fi
-    # shellcheck disable=SC2086
-    ${CC:-cc} $c_flags -Iruntime "-I$1" -c "$1/tables.c" -o "$2/tables.o" &&
-        nvcc $nvcc_flags -Iruntime "-I$1" -c "$1/model.cu" -o "$2/model.o" &&
-        nvcc $nvcc_flags "$2/model.o" "$2/tables.o" "$work/rt/liblathe_rt.a" -Xcompiler -fopenmp -Ldeps/lib -ljansson -lcublasLt -ldl -lm \
-            -o "$2/trainer"
-}
-
-nvcc_flags='-std=c++20 -O2 -fmad=false -arch=native'
-[ "$how" != compile ] || nvcc_flags='-std=c++20 -O2 -fmad=false -arch=sm_90'
-
-# A row's program, $work/ROW/program; everything said is in $work/ROW/build.log.
-build_row() {
-    mkdir -p "$work/$1"
-    tables= include=
-    case $1 in model_*) include=-Icases/${1#model_} tables=$work/$1/tables.o ;; esac
-    if [ -n "$tables" ]; then
-        ${CC:-cc} -std=gnu11 -Dmain=model_main -Iruntime "$include" -c "cases/${1#model_}/tables.c" -o "$tables" || return 1
-    fi
-    case $1 in
-    train_*) [ "$(gpus_here)" -lt "$(gpus_of "${1#train_}")" ] || build_trainer "trainers/${1#train_}" "$work/$1"; return ;;
-    speed_*) build_trainer "speed/${1#speed_}" "$work/$1"; return ;;
-    esac
-    if [ "$how" = simulate ]; then
-        ln -sf "$work"/simulator/sim_*.o "$work/$1/"
-        # shellcheck disable=SC2046
-        CXX="${CXX:-g++} $include" SIM_LIBRARIES=$tables sh tests/sim/compile program "$work/$1" $(sources_of "$1")
-        return
-    fi
-    # shellcheck disable=SC2046,SC2086
-    nvcc $nvcc_flags -Itests/gpu/include -Iruntime $include $(sources_of "$1") $tables -o "$work/$1/program" \
-        -lcublasLt -ldl
-}
-
 # ---------------------------------------------------------------- running
 run_row() {
     case $1 in
@@ -190,10 +128,18 @@ run_row() {
         read -r loss gradients <"cases/${1#model_}/bounds"
         "$work/$1/program" "cases/${1#model_}" "${1#model_}" "$loss" "$gradients" ;;
     train_*) run_train "${1#train_}" "$work/$1" ;;
-    sanitizer_*) compute-sanitizer --error-exitcode 9 --tool memcheck "$work/model_${1#sanitizer_}/program" \
-        "cases/${1#sanitizer_}" "${1#sanitizer_}" 1 1 ;;
+    sanitizer_*) run_sanitizer "${1#sanitizer_}" ;;
     *) "$work/$1/program" ;;
     esac
+}
+
+# Accesses of memory alone: what libraries ask CUDA in vain is their business.
+run_sanitizer() {
+    code=0
+    compute-sanitizer --error-exitcode 9 --report-api-errors no --tool memcheck "$work/model_$1/program" "cases/$1" "$1" 1 1 >"$work/sanitizer" 2>&1 || code=$?
+    cat "$work/sanitizer"
+    ! grep -qi 'device not supported' "$work/sanitizer" || { echo "compute-sanitizer does not support this GPU, or this machine"; return 77; }
+    return "$code"
 }
 
 # 20 steps, twice, by one choice of algorithms: losses of steps and evaluations are the CPU's, line by line; both end with the same bytes.
@@ -225,47 +171,59 @@ passed() { echo $(($(date +%s) - began)); }
 # tell ROW WORD REMARK
 tell() { printf '  %-28s %-8s %s\n' "$1" "$2" "$3" >>"$work/table"; }
 
-try_row() {
+is_built() {
+    [ ! -e "$work/$1/failed" ] || return 1
+    case $1 in
+    sanitizer_*) true ;;
+    train_*) [ -x "$work/$1/trainer" ] || [ "$(gpus_here)" -lt "$(gpus_of "${1#train_}")" ] ;;
+    speed_*) [ -x "$work/$1/trainer" ] ;;
+    *) [ -x "$work/$1/program" ] ;;
+    esac
+}
+why_unbuilt() {
     if [ -e "$work/$1/failed" ]; then
-        tell "$1" FAILED 'does not compile'
-        say "$1 does not compile:"; tail -n 20 "$work/$1/build.log"
+        say "$1 does not compile:" >&2
+        tail -n 20 "$work/$1/build.log" >&2
+        echo 'does not compile'
+    else
+        echo "not compiled within the $COMPILE s that there are for that"
+    fi
+}
+
+try_row() {
+    left=$((END - $(passed)))
+    if ! is_built "$1"; then
+        tell "$1" FAILED "$(why_unbuilt "$1")"
     elif [ "$how" = compile ]; then
         tell "$1" compiled ''
-    elif [ "$(passed)" -gt "$LIMIT" ]; then
-        tell "$1" FAILED "not run: $LIMIT s had passed"
+    elif [ "$left" -lt 5 ]; then
+        tell "$1" FAILED "not run: $(passed) s had passed"
     else
         code=0
         # shellcheck disable=SC2086
-        timeout 100 sh tests/gpu.sh run $switch --work "$work" --only "$1" >"$work/said" 2>&1 || code=$?
+        timeout -k 5 "$((left < 100 ? left : 100))" sh tests/gpu.sh run $switch --work "$work" --only "$1" >"$work/said" 2>&1 || code=$?
         remark=$(sed -n 's/^row: *[^ ]* *//p; s/^note: //p' "$work/said" | tr '\n' ';' | cut -c 1-90)
         case $code in
         0) tell "$1" ok "$remark" ;;
         77) tell "$1" skipped "$(tail -n 1 "$work/said")" ;;
-        *) tell "$1" FAILED "exit code $code"; say "$1:"; tail -n 20 "$work/said" ;;
+        124) tell "$1" FAILED "took more than $((left < 100 ? left : 100)) s"; say "$1:"; tail -n 20 "$work/said" ;;
+        *) tell "$1" FAILED "exit code $code: $(grep '[^ ]' "$work/said" | tail -n 1 | cut -c 1-90)"; say "$1:"; tail -n 20 "$work/said" ;;
         esac
     fi
 }
 
-LIMIT=420
+# Seconds from the beginning: of 480, the last that anything may run; of both phases, the most that compiling may take.
+END=465 COMPILE=220
+[ "$how" = gpu ] || END=100000 COMPILE=100000
 
 correctness() {
-    mkdir -p "$work/src"
     : >"$work/table"
-    cp tests/sim/*.cu "$work/src/"      # away from the simulator's sim.h, which is beside them
     if [ "$how" = simulate ]; then
         mkdir -p "$work/simulator"
         [ -e "$work/simulator/sim_threads.o" ] || sh tests/sim/compile simulator "$work/simulator" || exit
-    elif ! command -v nvcc >/dev/null; then
-        stop 'nvcc is not here'
     fi
     rows | grep -E -- "$only" >"$work/rows"
-    if grep -q '^train_\|^optim' "$work/rows" && ! build_runtime; then
-        tail -n 20 "$work/rt/build.log"
-        say 'the runtime does not compile'
-    fi
-    # shellcheck disable=SC2086
-    xargs -P "$(nproc)" -n 1 sh tests/gpu.sh build $switch --work "$work" --only <"$work/rows"
-    say "compiled in $(passed) s"
+    build "$COMPILE"
     while read -r row; do try_row "$row"; done <"$work/rows"
     if [ "$how" = gpu ] && command -v compute-sanitizer >/dev/null; then
         for name in mlp char_rnn postnorm; do
@@ -283,35 +241,35 @@ correctness() {
 
 # ---------------------------------------------------------------- speed
 speed() {
-    command -v nvcc >/dev/null || stop 'nvcc is not here'
     # shellcheck disable=SC2010
     ls speed | grep -E -- "$only" | sed 's/^/speed_/' >"$work/rows"
-    build_runtime || { tail -n 20 "$work/rt/build.log"; stop 'the runtime does not compile'; }
-    # shellcheck disable=SC2086
-    xargs -P "$(nproc)" -n 1 sh tests/gpu.sh build $switch --work "$work" --only <"$work/rows"
-    say "compiled in $(passed) s"
+    build "$COMPILE"
     trainers= bad=0
     for row in $(order_of_speed); do
-        if [ -x "$work/$row/trainer" ]; then
-            trainers="$trainers ${row#speed_}=$work/$row/trainer"
-        else
-            bad=1
-            say "$row does not compile:"; tail -n 20 "$work/$row/build.log"
-        fi
+        trainer=
+        if is_built "$row"; then trainer=$work/$row/trainer; else bad=1; say "$row: $(why_unbuilt "$row")"; fi
+        trainers="$trainers ${row#speed_}=$trainer"
     done
     [ "$how" = gpu ] || { say "compiled:$trainers"; exit "$bad"; }
     if command -v python3 >/dev/null; then
         # shellcheck disable=SC2086
-        python3 tests/gpu/speed.py --work "$work" --until $((LIMIT - $(passed))) $trainers || bad=1
+        timeout -k 10 "$((END - $(passed)))" python3 tests/gpu/speed.py --work "$work" --until $((END - 25 - $(passed))) $trainers || bad=1
     else
-        say 'python3 is not here: steps of Lathe alone'
-        for word in $trainers; do
-            echo "${word%%=*}:"
-            "${word#*=}" bench --steps 30 || bad=1
-        done
+        speed_alone || bad=1
     fi
-    say "speed, $(passed) s"
     exit "$bad"
+}
+
+# Without python3 there is neither PyTorch nor an order of rounds.
+speed_alone() {
+    bad=0
+    for word in $trainers; do
+        { echo "${word%%=*}:" && LATHE_CACHE=$work/cache timeout "$((END - $(passed) > 60 ? 60 : END - $(passed) + 1))" "${word#*=}" bench --steps 30; } \
+            >>"$work/table" 2>&1 || { bad=1; echo "failed" >>"$work/table"; }
+    done
+    printf '\npython3 is not here: steps of Lathe alone\n'
+    cat "$work/table"
+    return "$bad"
 }
 
 # What matters most comes first, should time be up before the end.
@@ -321,12 +279,11 @@ order_of_speed() {
 
 case $phase in
 bundle) bundle ;;
-build)
-    mkdir -p "$work/$only"
-    build_row "$only" >"$work/$only/build.log" 2>&1 || : >"$work/$only/failed" ;;
+compile | link) build_one "$phase" "$only" ;;
 run) run_row "$only" ;;
 *)
     work=${work:-$(mktemp -d)}
     mkdir -p "$work" || exit 1
+    find_tools
     "$phase" ;;
 esac
