@@ -124,6 +124,9 @@ gpus_here() {
 run_row() {
     case $1 in
     gemm) "$work/gemm/program" products ;;
+    cudnn)
+        "$work/cudnn/program" ask || return 77      # and says why there is none
+        "$work/cudnn/program" ;;
     model_*)
         read -r loss gradients <"cases/${1#model_}/bounds"
         "$work/$1/program" "cases/${1#model_}" "${1#model_}" "$loss" "$gradients" ;;

@@ -17,6 +17,9 @@ static void restart(void) /* it keeps a limited number of shapes */
     cudnn_start(workspace, WORKSPACE);
 }
 
+/* Until 9.15 its derivatives are only taken where keys come in 128s (cuda_cudnn.cu). */
+static bool any_keys(void) { return cudnn_version() > 91500; }
+
 /* Of those that cuDNN serves: causal or not, nothing else. */
 template <class T> static Case served_case(int *number)
 {
@@ -57,7 +60,7 @@ template <class T> static void test_type(const char *name, Lathe_dtype type, int
         const char *said = sim_report();
         EXPECT(!*said, "case %d: %s", i, said);
     }
-    EXPECT(left <= n / 3, "%s: %d of %d are not served", name, left, n);
+    EXPECT(left <= n / 3 || !any_keys(), "%s: %d of %d are not served", name, left, n);
     printf("note: %s: worst error %.2f units\n", name, worst);
     worst = 0;
 }
@@ -113,7 +116,7 @@ static void test_refusals(void)
     for (Lathe_heads *x :
          {&apart.q, &apart.k, &apart.v, &apart.o, &apart.lse, &apart.d_q, &apart.d_k, &apart.d_v, &apart.d_o})
         x->batch[1] = x->batch[0], x->batch[0] *= 2;
-    EXPECT(cudnn_serves(LATHE_F16, &apart, CUDNN_BACKWARD), "two batch axes are not served");
+    EXPECT(cudnn_serves(LATHE_F16, &apart, CUDNN_BACKWARD) == any_keys(), "two batch axes");
     apart.q.batch[0] += 64;
     for (auto &a : all) {
         bool served = cudnn_serves(a.type, &a.g, CUDNN_FORWARD) || cudnn_serves(a.type, &a.g, CUDNN_FORWARD_LSE) ||
@@ -121,7 +124,7 @@ static void test_refusals(void)
         EXPECT(!served, "%s is served", a.what);
     }
     Lathe_attention good = packed(2, 2, 2, 64, 64), wide = packed(2, 4, 4, 1024, 64);
-    EXPECT(cudnn_serves(LATHE_BF16, &good, CUDNN_BACKWARD), "64 keys are not served");
+    EXPECT(cudnn_serves(LATHE_BF16, &good, CUDNN_BACKWARD) == any_keys(), "64 keys");
     EXPECT(cudnn_serves(LATHE_BF16, &wide, CUDNN_FORWARD), "1024 keys are not served forward");
     EXPECT(!cudnn_serves(LATHE_BF16, &wide, CUDNN_BACKWARD), "a workspace of 8 MB lies in 400 KB");
     char *odd = (char *)workspace + 2;
@@ -147,7 +150,7 @@ static void test_parts(void)
     for (int parts = 1; parts >= 0; parts--) {
         bool served = cudnn_attention_back(NULL, LATHE_BF16, &g, d_qkv, d_qkv + 32, d_qkv + 48, qkv, qkv + 32, qkv + 48,
                                            o, lse, d_o);
-        EXPECT(served, "a batch %s is not served", parts ? "in parts" : "at once");
+        EXPECT(served == any_keys(), "a batch %s", parts ? "in parts" : "at once");
         cudaMemcpy((parts ? in_parts : at_once).data(), d_qkv, 2 * wide, cudaMemcpyDeviceToHost);
         cudaMemset(d_qkv, 0, 2 * wide);
         cudnn_stop();
