@@ -27,6 +27,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(HERE, "..", "bench")
@@ -53,8 +54,8 @@ class TimeUp(Exception):
 def gpu_name():
     try:
         words = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
-    except (OSError, subprocess.CalledProcessError):
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout.split("\n")[0].strip()
+    except (OSError, subprocess.SubprocessError):
         return "no GPU"
 
 
@@ -74,8 +75,8 @@ class MemoryWatch:
         words = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
         while not self.done.wait(0.2):
             try:
-                out = subprocess.run(words, capture_output=True, text=True).stdout
-            except OSError:
+                out = subprocess.run(words, capture_output=True, text=True, timeout=20).stdout
+            except (OSError, subprocess.SubprocessError):
                 return
             for line in out.splitlines():
                 pid, _, mib = line.partition(",")
@@ -218,7 +219,7 @@ class Row:
             self.files, self.info = prepare(folder, self.name, self.trainer)
             self.tokens = math.prod(self.info["entries"]["train"]["inputs"]["tokens"]["shape"])
             self.lathe = Lathe(self)
-        except Failed as why:
+        except (Failed, KeyError, ValueError) as why:
             self.fail(why)
 
 
@@ -297,7 +298,7 @@ def measure(a, rows):
                     return
                 try:
                     quiet(c, until)
-                except (Failed, OSError) as why:
+                except (Failed, OSError, ValueError) as why:
                     row.fail(why, c)
 
 
@@ -350,8 +351,8 @@ def kernel_tables(a, rows):
         if row.lathe and time.time() < a.deadline:
             try:
                 kernel_table(row, most)
-            except Failed as why:
-                row.fail(why)
+            except (Failed, KeyError, TypeError, ValueError) as why:
+                row.fail(f"kernels: {why}")
             most = 8
 
 
@@ -406,10 +407,14 @@ def main():
     signal.signal(signal.SIGTERM, time_up)
     if not version:
         print(f"speed.py: {a.python} has no PyTorch that sees the GPU: Lathe's rows alone", flush=True)
+    whole = False
     try:
         run(a, rows, version)
+        whole = True
     except TimeUp:
         print("speed.py: time was up", flush=True)
+    except Exception:  # ours; the table has what there is
+        traceback.print_exc()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     lines = [line for row in rows for line in lines_of(row, rate)]
     for row in rows:
@@ -418,7 +423,7 @@ def main():
     print(f"\n{gpu}; PyTorch {version}; MFU of {rate or 0:.3g} flop/s (2 flop a multiply-add of a step's contractions); medians of rounds "
           f"in turns, discarded repeats in brackets\n{HEAD}")  # fmt: skip
     print("\n".join(lines), flush=True)
-    sys.exit(any(row.failures or not row.lathe or not row.lathe.rounds for row in rows))
+    sys.exit(not whole or any(row.failures or not row.lathe or not row.lathe.rounds for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-# speed.sh: the speed phase of tests/gpu.sh (tests/gpu/speed.py) without a GPU, Lathe's rows alone: the table comes last, has a row of
-# everyone, and of who fails the reason; so it is when it is told to end.
+# speed.sh: the speed phase of tests/gpu.sh (tests/gpu/speed.py) without a GPU: the table comes last, has a row of everyone, and of who
+# fails the reason; so it is when it is told to end.  PyTorch is played by a script, which fails when it is started first.
 set -eu
 command -v python3 >/dev/null || { echo 'python3 is not here'; exit 77; }
 failed=0
@@ -20,6 +20,25 @@ grep -q '^  unmade  *failed: does not compile$' "$TMP/table" || complain 'not wh
 grep -q '^ *forward [0-9.]*, backward [0-9.]*, update [0-9.]* ms$' "$TMP/table" || complain 'no parts of a step'
 [ "$(wc -l <"$TMP/table")" = 5 ] || complain 'more than the table comes at the end'
 grep -q '^gpt: kernels by what they lose' "$TMP/said" || complain 'no table of kernels'
+
+cat >"$TMP/torch" <<'TORCH'
+#!/usr/bin/env python3
+import json, os, sys
+if sys.argv[1] == "-c":
+    sys.exit(print("9.9 True"))
+if not os.path.exists(sys.argv[0] + ".failed"):
+    open(sys.argv[0] + ".failed", "w")
+    sys.exit("CUDA out of memory")
+print(json.dumps({"losses": [k + 0.5 for k in range(10)], "ms": 500}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"ms": [2.0] * int(line), "peak_bytes": 5000000000}), flush=True)
+TORCH
+chmod +x "$TMP/torch"
+! LATHE_TORCH_PYTHON=$TMP/torch speed gpt="$TMP/gpt/trainer" || complain 'what fails at first is not told by the exit code'
+table
+grep -q '^  *torch.compile  *2.000  *8,000  *-  *5.00 GB  *-  *1.00x  *1 (+0)  *0.50000  *4.50000  *9.50000$' "$TMP/table" ||
+    complain 'PyTorch is not started again'
+grep -q '^  *failed: torch.compile: CUDA out of memory$' "$TMP/table" || complain 'not why PyTorch fails'
 
 python3 tests/gpu/speed.py --work "$TMP" --rounds 1 sleepy="$TMP/sleepy" >"$TMP/said" 2>&1 &
 for _ in $(seq 100); do
