@@ -215,9 +215,9 @@ try_row() {
     fi
 }
 
-# Seconds from the beginning: of 480, the last that anything may run; of both phases, the most that compiling may take.
-END=465 COMPILE=250
-[ "$how" = gpu ] || END=100000 COMPILE=100000
+# Seconds: of the 480 of a phase, when nothing may run any more; the most that compiling and linking may take of them.
+END=465 COMPILE=250 LINK=60
+[ "$how" = gpu ] || END=100000 COMPILE=100000 LINK=100000
 
 correctness() {
     : >"$work/table"
@@ -226,7 +226,7 @@ correctness() {
         [ -e "$work/simulator/sim_threads.o" ] || sh tests/sim/compile simulator "$work/simulator" || exit
     fi
     rows | grep -E -- "$only" >"$work/rows"
-    build "$COMPILE"
+    build
     while read -r row; do try_row "$row"; done <"$work/rows"
     if [ "$how" = gpu ] && command -v compute-sanitizer >/dev/null; then
         for name in mlp char_rnn postnorm; do
@@ -246,7 +246,7 @@ correctness() {
 speed() {
     # shellcheck disable=SC2010
     ls speed | grep -E -- "$only" | sed 's/^/speed_/' >"$work/rows"
-    build "$COMPILE"
+    build
     trainers= bad=0
     for row in $(order_of_speed); do
         trainer=

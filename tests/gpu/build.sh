@@ -180,20 +180,20 @@ ordered_jobs() {
     fi
 }
 
-# build SECONDS: the programs of $work/rows.
+# The programs of $work/rows.
 build() {
     mkdir -p "$work/rt" "$work/src" "$work/entry"
     cp tests/sim/*.cu "$work/src/"      # away from the simulator's sim.h, which is beside them
     while read -r row; do rm -rf "${work:?}/$row"; mkdir -p "$work/$row"; done <"$work/rows"
     ordered_jobs >"$work/jobs"
     # shellcheck disable=SC2086
-    timeout "$1" xargs -P "$(jobs_at_once)" -n 1 sh tests/gpu.sh compile $switch --work "$work" --only <"$work/jobs"
+    timeout "$COMPILE" xargs -P "$(jobs_at_once)" -n 1 sh tests/gpu.sh compile $switch --work "$work" --only <"$work/jobs"
     for job in $(grep '^runtime_' "$work/jobs"); do
         [ ! -e "$(log_of "$job").failed" ] || { say "$job:"; tail -n 10 "$(log_of "$job")"; }
     done
     ! ls "$work"/rt/*.o >/dev/null 2>&1 || { rm -f "$work/rt/liblathe_rt.a"; ar rcs "$work/rt/liblathe_rt.a" "$work"/rt/*.o; }
     # shellcheck disable=SC2086
-    timeout 100 xargs -P "$(jobs_at_once)" -n 1 sh tests/gpu.sh link $switch --work "$work" --only <"$work/rows"
+    timeout "$LINK" xargs -P "$(jobs_at_once)" -n 1 sh tests/gpu.sh link $switch --work "$work" --only <"$work/rows"
     say "compiled in $(passed) s"
 }
 
