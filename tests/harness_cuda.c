@@ -112,7 +112,7 @@ static void *compiled_c(const char *folder)
     int code = run_command(&output,
                            "${CC:-cc} %s -Dmain=model_main -fPIC -shared -Wl,-z,lazy -Wl,-Bsymbolic -Iruntime "
                            "-I'%s' '%s/probe.c' -o '%s/probe.so' -lm",
-                           c_flags(), folder, folder, folder);
+                           test_flags(), folder, folder, folder);
     if (code) die("the C text does not compile:\n%s", output);
     return loaded(format("%s/probe.so", folder));
 }
@@ -127,6 +127,7 @@ static const char *next_folder(void)
 
 Both both_sides(const Module *m)
 {
+    gcc_level = "-O1"; /* as kernels: gcc works out the functions of constants in both */
     const char *folder = next_folder();
     Both b = {.folder = folder, .c_folder = format("%s/c", folder), .module = m};
     emit_cuda_side(&b);

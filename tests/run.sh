@@ -58,6 +58,25 @@ blessable() {
     done
 }
 
+# The longest first, so that no core is idle at the end: by what each took here last; before that, those that are long anywhere.
+long='sim/test_emitted proof/test_reference sim/test_narrow sim/precision.sh sim/nccl.sh sim/nvcc.sh proof/test_random_graphs'
+long="$long sim/trainer.sh sim/cudnn.sh sim/test_persistent proof/budget.sh proof/test_precision sim/test_emitted_mutants proof/test_gradients"
+longest_first() {
+    awk -v long="$long" -v file="$BUILD/seconds" '
+        BEGIN {
+            for (i = split(long, name, " "); i > 0; i--) seconds[name[i]] = 1000 - i
+            while ((getline <file) > 0) seconds[$1] = $2
+        }
+        { printf "%.1f %s\n", seconds[$1], $1 }' | sort -s -r -n -k 1,1 | sed 's/^[^ ]* //'
+}
+
+# remember FILE: what each test of it took
+remember() {
+    touch "$BUILD/seconds"
+    awk 'NF == 2 { seconds[$1] = $2 } $2 == "ok" { seconds[$1] = $3 } END { for (name in seconds) print name, seconds[name] }' \
+        "$BUILD/seconds" "$1" >"$1.seconds" && mv "$1.seconds" "$BUILD/seconds"
+}
+
 # head_line FILE KEY: the value of a "-- key: value" comment near the top of FILE.
 head_line() {
     sed -n "1,10s/^[-#]* *$2: *//p" "$1" | head -n 1
@@ -164,7 +183,8 @@ trap 'exit 130' INT TERM
 fixed=  # ThreadSanitizer wants its addresses for itself
 [ "$BUILD" != build-thread ] || ! setarch -R true 2>/dev/null || fixed='setarch -R'
 # shellcheck disable=SC2086
-all_tests | $fixed xargs -r -P 2 -n 1 sh tests/run.sh --one
+all_tests | longest_first | $fixed xargs -r -P 2 -n 1 sh tests/run.sh --one
+remember "$RESULTS"
 
 count() { grep -c "^[^ ]* *$1 " "$RESULTS"; }
 failed=$(count FAIL)

@@ -59,6 +59,7 @@ static const char *without_precision(const char *arguments)
 
 int main(int argc, char **argv)
 {
+    gcc_level = NULL; /* as for users */
     bool text = argc > 1 && same(argv[1], "--text");
     argc -= text, argv += text;
     if (argc < 3) {

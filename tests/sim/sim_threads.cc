@@ -297,6 +297,17 @@ static bool meets(const Thread *waiting, const Thread *t)
     return waiting->state == IN_WARP && waiting->op == t->op && waiting->mask == t->mask;
 }
 
+/* Have all lanes of its mask come?  Its neighbours are asked first: lanes mostly come one after another. */
+static bool all_meet(const Thread *warp, int lanes, const Thread *t)
+{
+    int lane = (int)(t - warp);
+    for (int k = 1; k < SIM_WARP; k++) {
+        int l = (k & 1 ? lane + (k + 1) / 2 : lane - k / 2) & (SIM_WARP - 1);
+        if ((t->mask >> l & 1) && (l >= lanes || !meets(&warp[l], t))) return false;
+    }
+    return true;
+}
+
 uint64_t sim_collective(Sim_op op, Sim_place at, unsigned mask, uint64_t value, int argument, int width)
 {
     int lane = sim.now % SIM_WARP, base = sim.now - lane, lanes = std::min<int>(SIM_WARP, sim.threads - base);
@@ -307,12 +318,7 @@ uint64_t sim_collective(Sim_op op, Sim_place at, unsigned mask, uint64_t value, 
     if (width <= 0 || width > SIM_WARP || (width & (width - 1)))
         sim_fault(cudaErrorLaunchFailure, "%s of width %d", name, width);
     t->op = op, t->mask = mask, t->value = value, t->argument = argument, t->width = width, t->place = at;
-    bool complete = true;
-    for (int l = 0; l < SIM_WARP; l++) {
-        if (l == lane || !(mask >> l & 1)) continue;
-        complete &= l < lanes && meets(&warp[l], t);
-    }
-    if (complete) {
+    if (all_meet(warp, lanes, t)) {
         t->state = IN_WARP;
         finish_warp(warp, lanes, mask);
     } else {
