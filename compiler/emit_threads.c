@@ -263,8 +263,8 @@ static void sweep_with_rest(Rows *r)
     c->now = c->name;
     one_element(r, "");
     close_lambda(w);
-    open_block(w, "for (%s %s = %s * %d; %s + %d <= %s; %s += %s * %d)", inner_type(r), r->four, first, n, r->four, n,
-               c->count, r->four, size, n);
+    open_block(w, "ROLLED for (%s %s = %s * %d; %s + %d <= %s; %s += %s * %d)", inner_type(r), r->four, first, n,
+               r->four, n, c->count, r->four, size, n);
     open_beside(r, r->four);
     line(w, "%s(%s);", each, c->name);
     close_block(w);

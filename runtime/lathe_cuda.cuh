@@ -21,18 +21,21 @@ constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP;
 #define CEIL_DIV(n, by) (((n) + (by) - 1) / (by))
 
 /* `UNROLL for (…)`: four elements side by side become one access of 16 bytes where the arrays are ALIGNED; what a thread
- * keeps of its row stays in registers. */
+ * keeps of its row stays in registers.  `ROLLED for (…)`: around such a one, else nvcc may take the elements of two turns
+ * one by one. */
 #ifdef __CUDACC__
 #define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) char name##_bytes[]; T *const name = (T *)name##_bytes
 #define TABLE         static __device__ const
 #define DEVICE_MEMORY static __device__
 #define UNWATCHED     /* the simulator does not see what a function reads and writes: texts of the program */
 #define UNROLL        _Pragma("unroll")
+#define ROLLED        _Pragma("unroll 1")
 #define ALIGNED(x)    x = (decltype(x))__builtin_assume_aligned(x, 16)
 #else
 #define TABLE     __constant__ const /* static, as the simulator has it */
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 #define UNROLL
+#define ROLLED
 #define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
 #endif
 

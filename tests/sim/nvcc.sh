@@ -21,7 +21,7 @@ compile() {     # NAME ARGUMENTS…
 }
 
 compile gpt models/gpt.lua --config small --set dropout=0.1
-compile llama models/llama.lua --set heads=16 --set kv_heads=8 --precision bf16   # wider heads: attention_nvcc.sh
+compile llama models/llama.lua --set heads=16 --set kv_heads=8 --set vocab=5003 --precision bf16   # wider heads: attention_nvcc.sh
 compile rnn models/char_rnn.lua --precision fp64
 compile ids tests/models/ids.lua --set back=true
 compile blocks tests/models/blocks.lua --set layers=6
@@ -33,4 +33,9 @@ done
 
 wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.compute_90.ptx") || complain "gpt: no load of 16 bytes"
 echo "note: gpt: $wide loads of 16 bytes"
+
+# Rows of 5,003 logits lie in rows of 5,008: each of three sweeps takes 16 bytes at a time, and what is left one by one.
+awk '/entry.*cross_entropy_exp/ { here = 1 } here; here && /^}/ { exit }' "$TMP/llama/model.compute_90.ptx" >"$TMP/logits"
+sweeps=$(grep -cE 'ld.global.*v4' "$TMP/logits") || true
+[ "$sweeps" = 3 ] || complain "llama: 3 sweeps over logits, $sweeps of them by 16 bytes"
 exit $failed
