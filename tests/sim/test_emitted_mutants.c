@@ -1,8 +1,9 @@
 /* test_emitted_mutants.c: mistakes put into emitted CUDA, and into the header that it includes, are each seen by the
- * simulator or by comparing entries with those of the CPU target's text.
+ * simulator or by comparing entries with those of the CPU target's text.  With a number as argument: of that model
+ * alone.
  *
- * They are all in one module, so that it is compiled once: wherever one can be made the text asks whether it is its
- * turn (`mutant == 7`).  Of each kind a few places are tried, all of them in the long run. */
+ * Those of a model are all in one module, so that it is compiled once: wherever one can be made the text asks whether
+ * it is its turn (`mutant == 7`).  Of each kind a few places are tried, all of them in the long run. */
 #include "harness_cuda.h"
 
 #include <ctype.h>
@@ -11,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Where_made { IN_KERNELS = 1, IN_ENTRIES = 2, IN_HEADER = 4 } Where_made;
+typedef enum Where_made {
+    IN_KERNELS = 1,
+    IN_ENTRIES = 2,
+    IN_HEADER = 4,
+    IN_LOOPS = 8,  /* that are one launch, and the kernels that are their steps */
+    IN_TABLES = 16 /* of products: a statement for each, with its name */
+} Where_made;
 
 typedef struct Kind {
     const char *name;
@@ -20,11 +27,12 @@ typedef struct Kind {
     const char *seen[4];   /* one of these words is in what is said; NULL: any word */
     bool whole;            /* only where a statement begins */
     int made;
+    bool ever; /* in any model */
 } Kind;
 
 static Kind kinds[] = {
     {.name = "a barrier is missing",
-     .in = IN_KERNELS | IN_HEADER,
+     .in = IN_KERNELS | IN_LOOPS | IN_HEADER,
      .from = "__syncthreads();",
      .to = "if (mutant != %d) __syncthreads();",
      .seen = {"race", "before it is written"}},
@@ -34,7 +42,7 @@ static Kind kinds[] = {
      .to = "(mutant == %d ? 0x7fffffffu : ALL_LANES,",
      .seen = {"mask"}},
     {.name = "an index is one too large",
-     .in = IN_KERNELS,
+     .in = IN_KERNELS | IN_LOOPS,
      .from = "[*]",
      .to = "[%s + (mutant == %d)]",
      .seen = {"out of bounds", "differ", "race", "before it is written"}},
@@ -67,6 +75,41 @@ static Kind kinds[] = {
      .from = " > 0, stream",
      .to = " > (mutant == %d ? 99 : 0), stream",
      .seen = {"differ"}},
+    {.name = "blocks do not meet",
+     .in = IN_LOOPS,
+     .from = "meet(grid);",
+     .to = "if (mutant != %d) meet(grid);",
+     .seen = {"race", "before it is written", "differ"}},
+    {.name = "the last part of a step is left out",
+     .in = IN_LOOPS,
+     .from = "EACH_BLOCK(slice, ",
+     .to = "EACH_BLOCK(slice, -(mutant == %d) + ",
+     .seen = {"race", "differ", "before it is written"}},
+    {.name = "a block takes another one's part",
+     .in = IN_LOOPS,
+     .from = "(slice, ",
+     .to = "(slice ^ (mutant == %d), ",
+     .seen = {"race", "differ", "out of bounds", "before it is written"}},
+    {.name = "all columns of a thread are added to its first",
+     .in = IN_KERNELS,
+     .from = "[c - c4]",
+     .to = "[mutant == %d ? 0 : c - c4]",
+     .seen = {"differ"}},
+    {.name = "the sums of a warp are left out",
+     .in = IN_KERNELS,
+     .from = "int i = 1; i < WARPS;",
+     .to = "int i = 1 + (mutant == %d); i < WARPS;",
+     .seen = {"differ"}},
+    {.name = "nothing follows a product",
+     .in = IN_TABLES,
+     .from = "GEMM_END_",
+     .to = "    if (number == %d) %s.end = GEMM_END_NONE;\n",
+     .seen = {"differ", "before it is written"}},
+    {.name = "a product's rows are one shorter",
+     .in = IN_TABLES,
+     .from = ".c_m = ",
+     .to = "    if (number == %d) %s.shape.c_m--;\n",
+     .seen = {"differ", "dimension", "race", "out of bounds"}},
 };
 
 typedef struct Mutant {
@@ -105,6 +148,32 @@ static void say_mutant(Text *t, Kind *k, const char *line, const char *at, size_
     say(t, "%d%s", mutants.n, number + 2);
 }
 
+/* The name of a product whose table begins here: "static Cuda_gemm NAME = {…}}; ". */
+static const char *name_of_table(const char *line)
+{
+    static const char begin[] = "static Cuda_gemm ";
+    line += sizeof begin - 1;
+    return format("%.*s", (int)strcspn(line, " ="), line);
+}
+
+/* Statements for the mistakes of a product's table. */
+static void say_table(Text *t, const char *table)
+{
+    const char *name = name_of_table(table), *end = strstr(table, "};");
+    must(end);
+    for (int i = 0; i < COUNT_OF(kinds); i++) {
+        Kind *k = &kinds[i];
+        const char *at = k->in & IN_TABLES ? strstr(table, k->from) : NULL;
+        if (!at || at > end || starts_with(at, "GEMM_END_NONE") || starts_with(at, ".c_m = 0,")) continue;
+        push(&mutants, ((Mutant){k, name}));
+        k->made++;
+        const char *number = strstr(k->to, "%d"), *place = strstr(k->to, "%s");
+        must(number && place && number < place);
+        say(t, "%.*s%d%.*s%s%s", (int)(number - k->to), k->to, mutants.n, (int)(place - number - 2), number + 2, name,
+            place + 2);
+    }
+}
+
 /* The line with all that can be made in it. */
 static void say_line(Text *t, const char *line, Where_made in)
 {
@@ -120,14 +189,17 @@ static void say_line(Text *t, const char *line, Where_made in)
     say(t, "\n");
 }
 
-/* Statements are the lines that begin with blanks, between the braces of a function. */
-static char *mutated(const char *text, Where_made in_all)
+/* Statements are the lines that begin with blanks, between the braces of a function; those for tables of products are
+ * put into another text. */
+static char *mutated(const char *text, Where_made in_all, Text *tables)
 {
     Text t = {0};
     Where_made in = 0;
     bool body = false;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        if (starts_with(line, "static Cuda_gemm ") && tables) say_table(tables, line);
         if (starts_with(line, "KERNEL ")) in = IN_KERNELS;
+        else if (starts_with(line, "PERSISTENT ") || starts_with(line, "DEVICE ")) in = IN_LOOPS;
         else if (starts_with(line, "static void ")) in = IN_ENTRIES;
         else if (starts_with(line, "void ") || starts_with(line, "extern ")) in = 0;
         if (*line == '{' || *line == '}') body = *line == '{';
@@ -137,13 +209,14 @@ static char *mutated(const char *text, Where_made in_all)
     return t.at;
 }
 
-static Device device_of_mutants(const Both *b)
+/* In the header of one model alone: no other's text calls all of it. */
+static Device device_of_mutants(const Both *b, bool in_header)
 {
-    char *model = mutated(read_file(format("%s/model.cu", b->folder), NULL), 0);
-    char *header = mutated(read_file("runtime/lathe_cuda.cuh", NULL), IN_HEADER);
-    Text t = {0};
+    Text t = {0}, tables = {0};
+    char *model = mutated(read_file(format("%s/model.cu", b->folder), NULL), 0, &tables);
+    char *header = in_header ? mutated(read_file("runtime/lathe_cuda.cuh", NULL), IN_HEADER, NULL) : NULL;
     say(&t, "#include <cuda_runtime.h>\n__constant__ int mutant;\n#include \"lathe_cuda.cuh\"\n%s", model);
-    say(&t, "extern \"C\" void make_mutant(int number) { mutant = number; }\n");
+    say(&t, "extern \"C\" void make_mutant(int number)\n{\n    mutant = number;\n%s}\n", tables.at ? tables.at : "");
     return device_of_text(b, t.at, header);
 }
 
@@ -184,16 +257,30 @@ static bool says(const Kind *k, const char *said)
     return any;
 }
 
+/* Loops over layers, attention, micro-batches; sums of columns in registers; ends of products, and rows that are wider
+ * in memory; loops in one launch, and gates that are made where they are sliced. */
+static const char *const models[] = {
+    "models/diffusion.lua --set layers=2 --set width=24 --set heads=2 --set cond=6 --set seq=5 --set batch=3"
+    " --set vocab=1100 --set accumulate=2 --set chain=3",
+    "models/gpt.lua --set layers=1 --set width=520 --set heads=2 --set seq=3 --set batch=2 --set vocab=1031"
+    " --set gelu=tanh",
+    "models/char_rnn.lua --config tiny --set hidden=24 --set batch=5",
+};
+
+/* Otherwise in the first model that has any. */
 static bool chosen(const Kind *k, int nth)
 {
     enum { FEW = 2 };
-    return long_run() || k->made <= FEW || nth % (k->made / FEW) == k->made / FEW / 2;
+    if (long_run()) return true;
+    return !k->ever && (k->made <= FEW || nth % (k->made / FEW) == k->made / FEW / 2);
 }
 
 static void test_mutants(const char *line)
 {
+    mutants.n = 0;
+    for (int i = 0; i < COUNT_OF(kinds); i++) kinds[i].made = 0;
     Both b = both_sides(compile_model(format("%s --target cuda", line)));
-    Device d = device_of_mutants(&b);
+    Device d = device_of_mutants(&b, line == models[0]);
     Trial t = {.device = &d, .cpu = build_model(line), .said = format("%s/said", b.folder)};
     int tried = 0, nth[COUNT_OF(kinds)] = {0};
     expect(!*said_of(&t), "without a mistake: %s", said_of(&t));
@@ -205,18 +292,21 @@ static void test_mutants(const char *line)
                *said ? said : "nobody sees it");
         tried++;
     }
-    for (int i = 0; i < COUNT_OF(kinds); i++)
-        expect(kinds[i].made > 0, "%s: nowhere can it be that %s", line, kinds[i].name);
-    printf("note: %d mistakes put into the text of %s\n", tried, line);
+    for (int i = 0; i < COUNT_OF(kinds); i++) kinds[i].ever |= kinds[i].made > 0;
+    printf("note: %d of %d mistakes put into the text of %s\n", tried, mutants.n, line);
+    fflush(stdout);
     unload(t.cpu);
     close_both(&b);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int only = argc > 1 ? atoi(argv[1]) : -1;
+    must(only < COUNT_OF(models));
     need_simulator();
-    test_mutants(
-        "models/diffusion.lua --set layers=2 --set width=24 --set heads=2 --set cond=6 --set seq=5 --set batch=3"
-        " --set vocab=1100 --set accumulate=2 --set chain=3");
+    for (int i = 0; i < COUNT_OF(models); i++)
+        if (only < 0 || i == only) test_mutants(models[i]);
+    for (int i = 0; i < COUNT_OF(kinds) && only < 0; i++)
+        expect(kinds[i].ever, "in no model can it be that %s", kinds[i].name);
     return finish();
 }
