@@ -185,7 +185,7 @@ Graph *begin_entry(const char *name)
     Desc *d = trace.desc;
     Graph *g = new_graph(name);
     int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
-    if (same(name, "train") && precision()->scaled) declare_loss_scale(d);
+    if (g->wants_grads && precision()->scaled) declare_loss_scale(d);
     trace.graph = g;
     trace.number++;
     trace.decode = same(g->name, "decode");

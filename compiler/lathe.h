@@ -403,7 +403,7 @@ typedef struct Precision {
     DType multiplied;           /* what products and attention take: real, or 16 bits where the target multiplies those */
     DType weights;              /* how parameters are stored: real, or 16 bits, updated by rounding at random (--parameters bf16) */
     bool tf32;                  /* products of F32 round their operands to 10 bits of fraction */
-    bool scaled;                /* train's gradients are those of the loss times its input loss_scale */
+    bool scaled;                /* gradients are those of the loss times the input loss_scale */
 } Precision;
 
 /* ------------------------------------------------------------------ prototypes, by file */

@@ -347,12 +347,12 @@ static void close_micro(Graph *g)
     g->micro = NULL;
 }
 
-/* 1, a micro-batch's share of it; in training under fp16 times the loss scale. */
+/* 1, a micro-batch's share of it; under fp16 times the loss scale. */
 static Node *gradient_of_loss(const Graph *g)
 {
     DType t = g->outs.at[0].node->dtype;
     Node *one = scalar(g->micro ? 1.0 / (double)g->micro->trip : 1.0, t);
-    if (!precision()->scaled || !g->training) return one;
+    if (!precision()->scaled) return one;
     return map2(OP_mul, one, cast_op(input_node("loss_scale", F32, (Shape){0}), t));
 }
 

@@ -47,7 +47,7 @@ typedef enum Lathe_role {
     LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not go on where it stopped */
     LATHE_CARRIED,              /* a state that train takes from one step to the next */
     LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
-    LATHE_LOSS_SCALE,           /* f32 []: train under fp16: the gradients are those of the loss times so much */
+    LATHE_LOSS_SCALE,           /* f32 []: under fp16: the gradients are those of the loss times so much */
     LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, of which several GPUs have parts */
 } Lathe_role;
 

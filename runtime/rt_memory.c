@@ -286,8 +286,8 @@ void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int
         case LATHE_SEED: *at = seed; break;
         case LATHE_STEP: *at = (int32_t)step; break;
         case LATHE_POSITION: *at = (int32_t)position; break;
-        case LATHE_FIRST_ROW: *at = 0; break;                   /* train_ranks.c has others */
-        case LATHE_LOSS_SCALE: *(float *)(void *)at = 1; break; /* take_step() has its own */
+        case LATHE_FIRST_ROW: *at = 0; break;                                  /* train_ranks.c has others */
+        case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* take_step() has its own */
         default: break;
         }
     }

@@ -155,6 +155,38 @@ static void fetch_results(const Trainer *t, const Lathe_entry *e, char *out, voi
     if (is_wanted(t, "gradients")) device_down(grads, flat_bytes(t->model));
 }
 
+static bool all_finite(const Lathe_model *m, const void *grads)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < m->flat_elements && finite; i++) finite = isfinite(read_element(m->real, grads, i));
+    return finite;
+}
+
+static void divide(const Lathe_model *m, void *grads, double by)
+{
+    for (int64_t i = 0; i < m->flat_elements; i++) write_real(m->real, grads, i, read_element(m->real, grads, i) / by);
+}
+
+/* Under fp16 of the loss times the largest power of two that its gradients bear, from that of the inputs down, and
+ * divided by it: exact, but for what no 16 bits hold. */
+static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
+{
+    const Lathe_tensor *x = tensor_with_role(e, LATHE_LOSS_SCALE);
+    float *scale = x ? (float *)(void *)(m->call + x->offset) : NULL;
+    Lathe_call call = call_of(m, e);
+    if (scale && !(*scale > 0 && isfinite(*scale)))
+        fail(EXIT_DATA, t->inputs, "loss_scale is %g: expected a number above 0, or leave it out", (double)*scale);
+    compute_entry(e, &call);
+    fetch_results(t, e, call.out, m->grads);
+    if (!scale || !is_wanted(t, "gradients")) return;
+    while (*scale > 1 && isfinite(output_scalar(e, call.out, "loss")) && !all_finite(t->model, m->grads)) {
+        *scale /= 2;
+        compute_entry(e, &call);
+        fetch_results(t, e, call.out, m->grads);
+    }
+    divide(t->model, m->grads, (double)*scale);
+}
+
 static void write_results(const Trainer *t, const Lathe_entry *e, const char *out, const void *grads)
 {
     const Lathe_tensor *x = e->output, *end = e->output + e->outputs;
@@ -184,8 +216,7 @@ int grad_command(Trainer *t)
     device_up(m.params, weight_bytes(t->model));
     take_inputs(t, e, m.call);
     Lathe_call call = call_of(&m, e);
-    compute_entry(e, &call);
-    fetch_results(t, e, call.out, m.grads);
+    compute_results(t, e, &m);
     write_results(t, e, call.out, m.grads);
     if (t->json) printf("{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
     else printf("loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);

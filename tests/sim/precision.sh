@@ -1,6 +1,6 @@
 # precision.sh: trainers for a GPU under bf16, with weights of bf16 too, fp16 and tf32, in the simulator: losses of 20 steps within 2e-2 of the CPU's fp32, stopped
 # and resumed to the same bytes.  fp16: where gradients overflow the step is not taken, the loss scale is halved and told of, counted in
-# the checkpoint and gone on with.
+# the checkpoint and gone on with.  Gradients of the command grad are those of fp32.
 set -eu
 SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
 export SIM_LIBRARIES LATHE_CACHE=off LATHE_CUDA_TUNE=off
@@ -58,6 +58,18 @@ for run in whole parts; do
 done
 must "$TMP/fp16/trainer" init --seed 3 --out "$TMP/drawn.safetensors"
 train fp16 one --steps 1
+# The command grad: of the loss times as much as the gradients bear, which is less than it begins with, and divided by that.
+ids() { awk -v k="$1" 'BEGIN { for (i = 0; i < 32; i++) printf "\\%03o\\000\\000\\000", i * k % 128 }'; }
+head='{"tokens":{"dtype":"I32","shape":[2,16],"data_offsets":[0,128]},"targets":{"dtype":"I32","shape":[2,16],"data_offsets":[128,256]}}'
+# shellcheck disable=SC2059
+{ printf "\\$(printf %03o ${#head})\\000\\000\\000\\000\\000\\000\\000%s" "$head"; printf "$(ids 7)$(ids 11)"; } >"$TMP/in.safetensors"
+for p in fp32 fp16; do
+    must "$TMP/$p/trainer" grad --weights "$TMP/drawn.safetensors" --inputs "$TMP/in.safetensors" --out "$TMP/$p.grad" --only gradients
+    at=$(($(od -A n -t u8 -N 8 "$TMP/$p.grad") + 8))
+    od -A n -v -t f4 -w4 -j "$at" "$TMP/$p.grad" >"$TMP/$p.numbers"
+done
+paste "$TMP/fp32.numbers" "$TMP/fp16.numbers" | awk '{ off += ($1 - $2) ^ 2; all += $1 ^ 2; odd += $2 !~ /^-?[0-9]/ }
+    END { printf "note: fp16: %d gradients, off by %.1e of their norm\n", NR, sqrt(off / all); exit !(NR > 5000 && !odd && off <= 1e-5 * all) }' || tell "fp16: gradients"
 cmp "$TMP/drawn.safetensors" "$TMP/one/model.safetensors" || tell "fp16: a step that overflowed changed parameters"
 echo "note: fp16: $skipped steps skipped, the scale is $((65536 >> skipped))"
 # Weights of bf16: products read them as they are, and 2 bytes of each are kept.
