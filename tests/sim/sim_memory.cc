@@ -1,8 +1,9 @@
 /* sim_memory.cc: the simulator's memory: allocations, shared memory, and a record of who touched which byte last.  Compiled
- * without -fsanitize=thread; the __tsan functions below are what that puts into kernels. */
+ * without -fsanitize=thread and bounds; the __tsan and __ubsan functions below are what those put into kernels. */
 #include "sim.h"
 
 #include <algorithm>
+#include <stdio.h>
 #include <stdlib.h>
 #include <vector>
 
@@ -321,6 +322,20 @@ extern "C" void __tsan_func_exit(void) {}
 extern "C" void __tsan_vptr_update(void **, void *) {}
 extern "C" void __tsan_vptr_read(void **) {}
 extern "C" void __tsan_init(void) {}
+
+/* Of arrays whose extent the text says: a thread's own, which are nobody's memory, and rows within rows. */
+extern "C" void __ubsan_handle_out_of_bounds(void *data, void *index)
+{
+    struct Of_text {
+        const char *file;
+        unsigned line, column;
+    } *at = (Of_text *)data;
+    if (sim_running())
+        sim_fault(cudaErrorIllegalAddress, "out of bounds: index %d of an array, %s:%u", (int)(intptr_t)index, at->file, at->line);
+    printf("%s:%u: index %d is out of bounds\n", at->file, at->line, (int)(intptr_t)index);
+    fflush(stdout);
+    abort();
+}
 
 /* ---- the runtime's functions */
 

@@ -247,7 +247,8 @@ static const char *said_of(Trial *t)
     bool passed = run_apart(try_mutant, t);
     char *said = read_file(t->said, NULL);
     must(said);
-    return passed ? "" : format("%.*s", (int)strcspn(said, "\n"), *said ? said : "it ends");
+    if (!*said) said = "it ends";
+    return passed ? "" : format("%.*s", (int)strcspn(said, "\n"), said);
 }
 
 static bool says(const Kind *k, const char *said)
