@@ -1,8 +1,8 @@
 /* emit_columns.c: reductions over all rows, as CUDA threads, in two stages.
  *
- * Each block of threads takes a block of rows, whose teams add up in shared memory, or in registers where that is too
- * small, and then in order to a partial result; a second kernel adds the partials up in order.  Where nothing is
- * reduced along the rows and they are long, blocks share the columns, too. */
+ * Each block of threads takes a block of rows, whose teams add up in shared memory, or in registers where rows are wide
+ * or that is too small, and then in order to a partial result; a second kernel adds the partials up in order.  Where
+ * nothing is reduced along the rows and they are long, blocks share the columns, too. */
 #include "emit_threads.h"
 
 #include <string.h>
@@ -40,8 +40,7 @@ enum { OF_WARP = 96, OF_BLOCK = 32 };
 
 typedef enum Added { IN_SHARED, IN_REGISTERS, IN_PARTIALS } Added; /* where sums of columns run */
 
-/* From so many columns on, lanes take elements side by side: in shared memory eight lanes would want one bank at once.
- */
+/* From so many columns on lanes take elements side by side, which in shared memory would meet in one bank. */
 enum { WIDE = 256 };
 
 /* Teams have sums of their own, in shared memory if those fit; else, and where rows are wide, in registers, and one
@@ -225,8 +224,7 @@ static const char *block_by_block(Rows *r)
     return format("%lld", (long long)blocks);
 }
 
-/* ------------------------------------------------------------------ columns: some of them a thread, in a block of rows
- */
+/* ------------------------------------------------------------------ columns: some of them a thread */
 
 /* Nothing is reduced along a row, and no team could keep the sums of all of it. */
 static bool are_apart(const Rows *r)

@@ -18,6 +18,15 @@ static VEC(struct Size {
 static const char *const counts[] = {"steps", "warmup", "eval_every", "save_every",    "log_every", "accumulate",
                                      "seed",  "top_k",  "context",    "sample_tokens", "epochs"};
 
+/* What the headers that generated sources include have for themselves; emit/sizes.sh compares. */
+static const char theirs[] =
+    " ALIGNED ALL_LANES AROUND BACKWARD_PART BLOCK_END CEIL_DIV CHUNK CUDNN_BACKWARD CUDNN_FORWARD "
+    "CUDNN_FORWARD_LSE DEVICE DEVICE_MEMORY DYNAMIC_SHARED EACH EACH_BLOCK EOF FORWARD_PART FOUND "
+    "INFINITY KERNEL KNOWN LANES LANES_END LAP LARGER LEAST_SHARED LN2_HIGH_F32 LN2_LOW_F32 LN_2 LOG2_E "
+    "MATH MEET NAN NULL OWN PARALLEL PARALLEL_2 PERSISTENT PLAIN_KERNEL PLUS RESTRICT ROLLED ROUNDS "
+    "ROUND_F32 SHARED SHORT SIDE SIMD STEP_PARTS TABLE TEAM TENSOR_KERNEL TENSOR_THREADS TENSOR_WARPS "
+    "THREADS UNROLL UNSEEN UNWATCHED UPDATE_PART WARP WARPS WARP_END WARP_FIRST ";
+
 static Meaning meaning_of(const char *key)
 {
     static const struct {
@@ -30,10 +39,17 @@ static Meaning meaning_of(const char *key)
     return OTHER;
 }
 
-static void add_size(const char *key, int64_t value)
+/* KERNEL_ where the headers have a KERNEL. */
+static const char *name_of(const char *key)
 {
     char *name = identifier(key);
     for (char *c = name; *c; c++) *c = (char)toupper((unsigned char)*c);
+    return strstr(theirs, format(" %s ", name)) ? format("%s_", name) : name;
+}
+
+static void add_size(const char *key, int64_t value)
+{
+    const char *name = name_of(key);
     for (int i = 0; i < sizes.n; i++)
         if (same(sizes.at[i].name, name)) return;
     for (int i = 0; i < COUNT_OF(counts); i++)

@@ -381,22 +381,23 @@ static void threads(Rows *r)
 
 /* Of CUDA and lathe_cuda.cuh; then those by which C++ is more than C. */
 static const char *const words[] = {
-    "lane",       "stream",     "threadIdx", "blockIdx", "blockDim",     "gridDim",
-    "launch",     "max",        "min",       "norm",     "rsqrt",        "exp10",
-    "clock",      "assert",     "sinpi",     "cospi",    "normcdf",      "rnorm",
-    "THREADS",    "WARP",       "WARPS",     "UNROLL",   "ALIGNED",      "KERNEL",
-    "DEVICE",     "CEIL_DIV",   "alignas",   "alignof",  "and",          "asm",
-    "bitand",     "bitor",      "catch",     "class",    "compl",        "constexpr",
-    "decltype",   "delete",     "explicit",  "export",   "friend",       "mutable",
-    "namespace",  "new",        "noexcept",  "not",      "nullptr",      "operator",
-    "or",         "private",    "protected", "public",   "template",     "this",
-    "Any",        "TABLE",      "on_device", "LAP",      "number",       "least",
-    "most",       "begin_of",   "head_of",   "kept",     "block_any",    "block_list",
-    "tiles_of",   "samples_of", "block",     "grid",     "slice",        "slices",
-    "keep",       "kept_bytes", "meet",      "most_of",  "step_product", "column_of",
-    "PERSISTENT", "EACH_BLOCK", "cuda_lap",  "throw",    "try",          "gradients_done",
-    "typename",   "using",      "virtual",   "xor",      "attention",    "attention_back",
-    "typeid",     "cuda_part",  NULL};
+    "lane",       "stream",     "threadIdx",  "blockIdx",     "blockDim",      "gridDim",
+    "launch",     "max",        "min",        "norm",         "rsqrt",         "exp10",
+    "clock",      "assert",     "sinpi",      "cospi",        "normcdf",       "rnorm",
+    "THREADS",    "WARP",       "WARPS",      "UNROLL",       "ALIGNED",       "KERNEL",
+    "DEVICE",     "CEIL_DIV",   "alignas",    "alignof",      "and",           "asm",
+    "bitand",     "bitor",      "catch",      "class",        "compl",         "constexpr",
+    "decltype",   "delete",     "explicit",   "export",       "friend",        "mutable",
+    "namespace",  "new",        "noexcept",   "not",          "nullptr",       "operator",
+    "or",         "private",    "protected",  "public",       "template",      "this",
+    "Any",        "TABLE",      "on_device",  "LAP",          "number",        "least",
+    "most",       "begin_of",   "head_of",    "kept",         "block_any",     "block_list",
+    "tiles_of",   "samples_of", "block",      "grid",         "slice",         "slices",
+    "keep",       "kept_bytes", "meet",       "most_of",      "step_product",  "column_of",
+    "PERSISTENT", "EACH_BLOCK", "cuda_lap",   "throw",        "try",           "gradients_done",
+    "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
+    "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
+    NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",

@@ -288,7 +288,6 @@ static Slot *free_slot(Ring *r)
     return s;
 }
 
-
 static int64_t piece_of(const Ring *r, int64_t left) { return left < r->bytes ? left : r->bytes; }
 
 static void send_up(char *to, const void *host, int64_t bytes, cudaStream_t stream)

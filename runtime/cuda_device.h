@@ -1,7 +1,8 @@
 /* cuda_device.h: a trainer's memory on a GPU: one allocation that pictures the host's block (rt_memory.c) byte for byte, copies
  * between the two, and entries as CUDA graphs.  For C as well.
  *
- * Everything happens in one stream, in order, but for what is sent ahead of it.  What goes wrong is kept until gpu_failure asks; calls after it do nothing. */
+ * Everything happens in one stream, in order, but for what is sent ahead of it.  What goes wrong is kept until gpu_failure
+ * asks; calls after it do nothing. */
 #ifndef CUDA_DEVICE_H
 #define CUDA_DEVICE_H
 

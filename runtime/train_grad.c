@@ -167,8 +167,8 @@ static void divide(const Lathe_model *m, void *grads, double by)
     for (int64_t i = 0; i < m->flat_elements; i++) write_real(m->real, grads, i, read_element(m->real, grads, i) / by);
 }
 
-/* Under fp16 of the loss times the largest power of two that its gradients bear, from that of the inputs down, and
- * divided by it: exact, but for what no 16 bits hold. */
+/* Under fp16 of the loss times what the inputs say, halved for as long as a gradient is not finite, and divided by it:
+ * exact where that is a power of two, but for what no 16 bits hold. */
 static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
 {
     const Lathe_tensor *x = tensor_with_role(e, LATHE_LOSS_SCALE);
@@ -181,6 +181,7 @@ static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
     if (!scale || !is_wanted(t, "gradients")) return;
     while (*scale > 1 && isfinite(output_scalar(e, call.out, "loss")) && !all_finite(t->model, m->grads)) {
         *scale /= 2;
+        clear_there(m->state, t->model->state_bytes); /* as they were at first */
         compute_entry(e, &call);
         fetch_results(t, e, call.out, m->grads);
     }

@@ -4,7 +4,7 @@
 # recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Some four hours on two cores.
 #
-#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow kill power_cut source nvcc gpu_trainers
+#   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow, the other tests of generated C (panels, gradients, …: compiled as for users), kill power_cut source nvcc gpu_trainers
 #                                   resume stream stream_races stream_memory char out_of_memory memory, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
@@ -46,6 +46,10 @@ campaign emitted "20 steps of each model as CUDA"
 campaign emitted_mutants "every mistake in the text of a model"
 campaign emitted_random "320 graphs"
 campaign narrow "20 steps of each model as CUDA, in bf16 and fp16"
+for name in panels packed op_gradients op_values gradients linear_cross_entropy cfunc scatter shared precision carry decode_logits huggingface \
+    emit persistent reference; do
+    campaign $name "generated code compiled as for users"
+done
 campaign kill "1,000 kills"
 campaign power_cut "200 power cuts"
 campaign out_of_memory "every allocation of the compiler"

@@ -126,24 +126,27 @@ static Results run(Live *l, int entry, const Results *like)
 
 /* ------------------------------------------------------------------ variants */
 
-/* Compiled as for users: gcc then works out what functions of constants are, to other bits than libm. */
-static const char optimized[] = "optimized";
-
+/* optimized: compiled as for users; gcc then works out what functions of constants are, to other bits than libm. */
 static const struct Variant {
     const char *name, *precision;
     Options options;
     double bound; /* 0: the same bits as the first */
+    bool optimized;
 } variants[] = {
-    {"compiled", "fp64", {0}, 1e-12},
-    {optimized, "fp64", {0}, 1e-12},
-    {"unplanned", "fp64", {.no_reuse = true}, 0},
-    {"all in place", "fp64", {.all_in_place = true}, 0},
-    {"in panels", "fp64", {.all_panels = true, .all_in_place = true}, 0},
-    {"unfused", "fp64", {.no_fuse = true}, 1e-12},
-    {"as written", "fp64", {.no_merge = true, .no_simplify = true, .no_split = true, .no_recompute = true}, 1e-12},
-    {"defined", "fp64", {.no_whole = true}, 1e-12},
-    {"fp32", "fp32", {0}, 2e-5},
-    {"bf16", "fp64-bf16", {.no_merge = true}, 1e-12}, /* against the interpreter with the same roundings */
+    {"compiled", "fp64", {0}, 1e-12, false},
+    {"optimized", "fp64", {.all_panels = true, .all_in_place = true}, 1e-12, true},
+    {"unplanned", "fp64", {.no_reuse = true}, 0, false},
+    {"all in place", "fp64", {.all_in_place = true}, 0, false},
+    {"in panels", "fp64", {.all_panels = true, .all_in_place = true}, 0, false},
+    {"unfused", "fp64", {.no_fuse = true}, 1e-12, false},
+    {"as written",
+     "fp64",
+     {.no_merge = true, .no_simplify = true, .no_split = true, .no_recompute = true},
+     1e-12,
+     false},
+    {"defined", "fp64", {.no_whole = true}, 1e-12, false},
+    {"fp32", "fp32", {0}, 2e-5, true},
+    {"bf16", "fp64-bf16", {.no_merge = true}, 1e-12, true}, /* against the interpreter with the same roundings */
 };
 
 typedef struct Reference {
@@ -154,7 +157,7 @@ static int stored; /* values kept in 16 bits */
 static int narrow; /* products of such */
 
 /* What the interpreter is given: merged products read and differentiate stretches of several parameters. */
-static const struct Variant plain = {"interpreted", "fp64", {.no_merge = true}, 0};
+static const struct Variant plain = {"interpreted", "fp64", {.no_merge = true}, 0, false};
 
 static Reference reference_of(const Graph *g)
 {
@@ -285,7 +288,7 @@ static void refer_to_stored(Desc *d, Reference *refs)
 /* Products and attention over 16 bits, which C has not: but for their roundings, too, a graph means what it meant. */
 static void check_narrow(uint64_t first, int n)
 {
-    static const struct Variant v = {"narrow", "bf16", {.no_merge = true}, 0};
+    static const struct Variant v = {"narrow", "bf16", {.no_merge = true}, 0, false};
     Reference refs[PER_FILE];
     Desc *d = begin_variant(&v, first, n, false);
     options.target = &target_cuda;
@@ -321,7 +324,7 @@ static void check_file(uint64_t first, int n)
             count_panels(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n);
         for (int i = 0; i < m->programs.n && options.all_in_place; i++)
             taken_over += m->programs.at[i]->taken_over, carried += m->programs.at[i]->carried;
-        gcc_level = variants[v].name == optimized ? NULL : less;
+        gcc_level = variants[v].optimized ? NULL : less;
         Live *l = load_module(m);
         check_variant(v, l, refs, planned);
         unload(l);
