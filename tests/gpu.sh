@@ -125,7 +125,7 @@ run_row() {
     case $1 in
     gemm) "$work/gemm/program" products ;;
     cudnn)
-        "$work/cudnn/program" ask || return 77      # and says why there is none
+        "$work/cudnn/program" ask || return      # 77, and why, where there is none
         "$work/cudnn/program" ;;
     model_*)
         read -r loss gradients <"cases/${1#model_}/bounds"
@@ -185,9 +185,11 @@ is_built() {
 }
 why_unbuilt() {
     if [ -e "$work/$1/failed" ]; then
-        say "$1 does not compile:" >&2
+        say "$1 does not $(cat "$work/$1/failed"):" >&2
         tail -n 20 "$work/$1/build.log" >&2
-        echo 'does not compile'
+        echo "does not $(cat "$work/$1/failed")"
+    elif [ -e "$work/$1/compiled" ]; then
+        echo "not linked within the $LINK s that there are for that"
     else
         echo "not compiled within the $COMPILE s that there are for that"
     fi
@@ -209,7 +211,7 @@ try_row() {
         case $code in
         0) tell "$1" ok "$remark" ;;
         77) tell "$1" skipped "$(tail -n 1 "$work/said")" ;;
-        124) tell "$1" FAILED "took more than $((left < 100 ? left : 100)) s"; say "$1:"; tail -n 20 "$work/said" ;;
+        124 | 137) tell "$1" FAILED "took more than $((left < 100 ? left : 100)) s"; say "$1:"; tail -n 20 "$work/said" ;;
         *) tell "$1" FAILED "exit code $code: $(grep '[^ ]' "$work/said" | tail -n 1 | cut -c 1-90)"; say "$1:"; tail -n 20 "$work/said" ;;
         esac
     fi

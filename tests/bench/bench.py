@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass
-class Recurrent:
+class NoFloor:
     """Whose products hang on each other, or are too small to be a floor: Lathe and PyTorch side by side."""
 
     model: str
@@ -77,10 +77,10 @@ ROWS = {
     "gpt2": Row(12, 12, 768, 256, 4, 50257, 1024, tied=True, attention_bias=True, in_out=True,
                 sets=("seq=256", "batch=4", "context=1024", "accumulate=1")),
     "llama": Row(2, 8, 256, 128, 32, 10000, 512, kv_heads=4, hidden=704, up=2, model="llama", config="small"),
-    "char_rnn": Recurrent("char_rnn", "large"),
-    "mu": Recurrent("mu"),
-    "diffusion": Recurrent("diffusion", "cpu"),
-    "pointer": Recurrent("pointer_generator", sets=("batch=4", "accumulate=1")),
+    "char_rnn": NoFloor("char_rnn", "large"),
+    "mu": NoFloor("mu"),
+    "diffusion": NoFloor("diffusion", "cpu"),
+    "pointer": NoFloor("pointer_generator", sets=("batch=4", "accumulate=1")),
 }  # fmt: skip
 
 

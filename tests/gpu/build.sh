@@ -1,6 +1,7 @@
 #!/bin/sh
 # build.sh: how tests/gpu.sh makes programs in $work for what $how says: tools and libraries of the machine, objects, links.  Sourced.
-# A job is a row of the table, or runtime_FILE; what it said is in build.log beside what it made, and a row has the file `failed`.
+# A job is a row of the table, or runtime_FILE; what it said is in build.log beside what it made, and a row has the file `compiled`, or
+# `failed`, which says what it does not: compile or link.
 
 # ---------------------------------------------------------------- tools, found once and exported
 
@@ -206,6 +207,9 @@ build_one() { # compile|link JOB
         log=$(log_of "$2")
         rm -f "$log.failed"
         compile_runtime "${2#runtime_}" >"$log" 2>&1 || : >"$log.failed" ;;
-    *) [ -e "$work/$2/failed" ] || "${1}_row" "$2" >>"$work/$2/build.log" 2>&1 || : >"$work/$2/failed" ;;
+    *)
+        [ ! -e "$work/$2/failed" ] || return 0
+        "${1}_row" "$2" >>"$work/$2/build.log" 2>&1 || { echo "$1" >"$work/$2/failed"; return 0; }
+        [ "$1" = link ] || : >"$work/$2/compiled" ;;
     esac
 }

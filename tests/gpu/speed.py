@@ -215,7 +215,7 @@ class Row:
     def prepare(self, folder):
         try:
             if not self.trainer:
-                raise Failed("does not compile")
+                raise Failed("no trainer: see above")
             self.files, self.info = prepare(folder, self.name, self.trainer)
             self.tokens = math.prod(self.info["entries"]["train"]["inputs"]["tokens"]["shape"])
             self.lathe = Lathe(self)
@@ -367,7 +367,7 @@ def find_torch(a):
 
 def arguments():
     words = argparse.ArgumentParser()
-    words.add_argument("trainers", nargs="+", metavar="NAME=TRAINER", help="no TRAINER: it does not compile, which the table says")
+    words.add_argument("trainers", nargs="+", metavar="NAME=TRAINER", help="no TRAINER: there is none, which the table says")
     words.add_argument("--until", type=float, default=400, help="seconds from now after which nothing begins")
     words.add_argument("--rounds", type=int, default=ROUNDS)
     words.add_argument("--device", default="cuda")

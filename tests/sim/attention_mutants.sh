@@ -26,5 +26,7 @@ mutant missing_barrier $kernels '__syncthreads(); /* before the next copies go t
 mutant wrong_lane $kernels '__shfl_xor_sync(ALL_LANES, x, 2)' '__shfl_xor_sync(ALL_LANES, x, 4)' 'off by'
 mutant wrong_mask $kernels '__shfl_xor_sync(ALL_LANES, x, 1)' '__shfl_xor_sync(0x7fffffffu, x, 1)' 'leaves out its own lane'
 mutant one_row_on $kernels 'lane / 8 % 2 * 8 + lane % 8][w' 'lane / 8 % 2 * 8 + lane % 8 + 1][w' 'failed: case'
+mutant twice_met $kernels 'w += 32' 'w += 16' 'off by'
+mutant odd_rows $kernels ' && in_pieces(g, o, g.o, g.E)' '' 'misaligned'
 mutant one_key_on cuda_attention.cuh 'key > i' 'key >= i' 'off by'
 exit $failed
