@@ -114,11 +114,18 @@ begun() {   # OUT OPTIONS…: a run in the background that has taken some steps;
     [ "$i" -lt 600 ] || tell "no steps are taken"
 }
 ranks_of() { cat "/proc/$1/task/$1/children"; }
+lives() { grep -q '^State:[^Z]*$' "/proc/$1/status" 2>"$TMP/none"; }
 ended() {   # CODE: of the last one
     found=0
     wait "$!" || found=$?
     [ "$found" = "$1" ] || tell "exit code $found, not $1"
-    for pid in $ranks; do ! grep -q '^State:[^Z]*$' "/proc/$pid/status" 2>"$TMP/none" || tell "process $pid is left"; done
+    for pid in $ranks; do
+        for i in $(seq 300); do
+            lives "$pid" || break
+            sleep 0.1
+        done
+        ! lives "$pid" || tell "process $pid is left"
+    done
 }
 begun stopped
 # shellcheck disable=SC2046
@@ -133,6 +140,10 @@ run mlp4 stopped --gpus 3 --steps $((last + 2)) --resume
 # ---- a rank that is killed, any of them, or the one that was called: none of the others is left
 for victim in 1 3; do
     begun killed$victim --save-every 2
+    for i in $(seq 600); do
+        [ ! -e "$TMP/killed$victim/checkpoints/latest" ] || break
+        sleep 0.1
+    done
     ranks=$(ranks_of $!)
     kill -KILL "$(echo "$ranks" | cut -d ' ' -f $victim)"
     ended 1
@@ -142,7 +153,6 @@ done
 begun orphans
 ranks=$(ranks_of $!)
 kill -KILL $!
-sleep 0.5
 ended 137
 
 # ---- what is told, once
