@@ -330,11 +330,20 @@ static double input_value(const Lathe_model *m, const Lathe_tensor *t, Rng *r)
     }
 }
 
+/* Of an entry that draws whole samples most tokens are not given: -1. */
+static bool not_given(const Lathe_entry *e, const Lathe_tensor *t, int64_t i)
+{
+    return same(e->name, "sample") && t->role == LATHE_TOKENS && i % 4;
+}
+
 void fill_inputs(Live *l, int entry, Rng *r)
 {
     const Lathe_entry *e = &l->model->entry[entry];
-    for (int k = 0; k < e->inputs; k++)
-        for (int64_t i = 0; i < tensor_elements(&e->input[k]); i++)
-            set_element(e->input[k].dtype, l->room[entry].in + e->input[k].offset, i,
-                        input_value(l->model, &e->input[k], r));
+    for (int k = 0; k < e->inputs; k++) {
+        const Lathe_tensor *t = &e->input[k];
+        for (int64_t i = 0; i < tensor_elements(t); i++) {
+            double x = input_value(l->model, t, r);
+            set_element(t->dtype, l->room[entry].in + t->offset, i, not_given(e, t, i) ? -1 : x);
+        }
+    }
 }

@@ -223,6 +223,14 @@ static void give_params(const There *t, const double *params)
     t->device->copy(t->params, flat, (size_t)weight_bytes(t->model), TO_DEVICE);
 }
 
+/* What another entry left there would hide that this one does not write all. */
+static void forget_gradients(const There *t)
+{
+    char *nothing = alloc((size_t)flat_bytes(t->model));
+    memset(nothing, 0xff, (size_t)flat_bytes(t->model));
+    t->device->copy(t->grads, nothing, (size_t)flat_bytes(t->model), TO_DEVICE);
+}
+
 static void take_gradients(const There *t, double *to)
 {
     char *flat = alloc((size_t)flat_bytes(t->model));
@@ -287,6 +295,7 @@ static void compare_calls(const Pairing *p, int calls, Adam *here, Adam *there, 
 {
     flatten(p->here->params, here->params, here->model);
     give_params(p->there, here->params);
+    forget_gradients(p->there);
     for (int call = 0; call < calls; call++) {
         give_inputs(p, call, rng);
         if (!call_both(p, call)) return;

@@ -109,7 +109,7 @@ static Kind kinds[] = {
      .in = IN_TABLES,
      .from = ".c_m = ",
      .to = "    if (number == %d) %s.shape.c_m--;\n",
-     .seen = {"differ", "dimension", "race", "out of bounds"}},
+     .seen = {"differ", "dimension", "lie over each other", "race"}},
 };
 
 typedef struct Mutant {
