@@ -102,16 +102,21 @@ WARP_FIRST(warp_first_f64, double)
 WARP_FIRST(warp_first_i32, int)
 #undef WARP_FIRST
 
+/* A barrier too. */
+#ifdef __CUDACC__
+DEVICE bool block_any(bool holds) { return __syncthreads_or(holds); }
+#else
 DEVICE bool block_any(bool holds) { return block_max_i32(holds); }
+#endif
 
-/* The values of the threads for which it holds, in the order of threads; returns how many.  The first barrier: others
- * may still read the list before this one. */
+/* The values of the threads for which it holds, in the order of threads; returns how many: mostly none.  Others may
+ * read the list before this one until all have asked. */
 DEVICE int block_list(bool holds, int value, int *list)
 {
     __shared__ int of_warp[WARPS];
+    if (!block_any(holds)) return 0;
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const unsigned lanes = __ballot_sync(ALL_LANES, holds);
-    __syncthreads();
     if (lane == 0) of_warp[warp] = __popc(lanes);
     __syncthreads();
     int at = __popc(lanes & ((1u << lane) - 1)), all = 0;
