@@ -141,13 +141,13 @@ static void rewrite_loop_body(Rewrite *r, const Loop *old, Loop *new)
 {
     *table_at(&r->done, old->index) = new->index;
     for (int k = 0; k < old->carries.n; k++) {
-        Node *arg = loop_carry(new, rewritten(r, old->carries.at[k].init));
-        *table_at(&r->done, old->carries.at[k].arg) = arg;
+        const struct Carry *c = &old->carries.at[k];
+        *table_at(&r->done, c->arg) = as_argument(loop_carry(new, rewritten(r, c->init)), c->arg);
     }
     for (int k = 0; k < old->xs.n; k++) {
         Node *arg = r->slice ? r->slice(r, old, k, new) : NULL;
         if (!arg) arg = loop_x(new, rewritten(r, old->xs.at[k].outer));
-        *table_at(&r->done, old->xs.at[k].arg) = arg;
+        *table_at(&r->done, old->xs.at[k].arg) = as_argument(arg, old->xs.at[k].arg);
     }
     for (int k = 0; k < old->carries.n; k++)
         if (old->carries.at[k].next) loop_next(new, k, rewritten(r, old->carries.at[k].next));

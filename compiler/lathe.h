@@ -499,6 +499,7 @@ Loop *loop_open(const char *name, int64_t trip, bool reverse);
 Loop *loop_again(const Loop *l, bool reverse);              /* another one that runs as often, over the same, for the same reason */
 Node *loop_carry(Loop *l, Node *init);                      /* appends; its next is set later */
 Node *loop_x(Loop *l, Node *stacked);                       /* appends, or finds the one already there */
+Node *as_argument(Node *new, const Node *old);              /* of a loop made again: written where the old one was */
 void loop_next(Loop *l, int carry, Node *value);
 Node *loop_close(Loop *l);                                  /* finds the parent; may be called again after additions */
 Node *loop_result(Loop *l, int carry);

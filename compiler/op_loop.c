@@ -45,6 +45,12 @@ Node *loop_x(Loop *l, Node *stacked)
     return arg;
 }
 
+Node *as_argument(Node *new, const Node *old)
+{
+    if (new->op == OP_loop_arg) new->where = old->where;
+    return new;
+}
+
 void loop_next(Loop *l, int carry, Node *value)
 {
     must(same_shape(value->shape, l->carries.at[carry].arg->shape) && value->dtype == l->carries.at[carry].arg->dtype);

@@ -90,12 +90,14 @@ static void rebuild_arguments(Rewrite *r, Cleaning *c, const Loop *old, Loop *ne
     c->argument[old->index->id] = new->index;
     for (int k = 0; k < old->carries.n; k++) {
         const struct Carry *carry = &old->carries.at[k];
-        if (kept(c, carry)) c->argument[carry->arg->id] = loop_carry(new, rewritten(r, carry->init));
+        if (kept(c, carry))
+            c->argument[carry->arg->id] = as_argument(loop_carry(new, rewritten(r, carry->init)), carry->arg);
         else if (c->wanted[carry->arg->id]) c->argument[carry->arg->id] = rewritten(r, carry->init);
     }
-    for (int k = 0; k < old->xs.n; k++)
-        if (c->wanted[old->xs.at[k].arg->id])
-            c->argument[old->xs.at[k].arg->id] = loop_x(new, rewritten(r, old->xs.at[k].outer));
+    for (int k = 0; k < old->xs.n; k++) {
+        const struct Stacked *x = &old->xs.at[k];
+        if (c->wanted[x->arg->id]) c->argument[x->arg->id] = as_argument(loop_x(new, rewritten(r, x->outer)), x->arg);
+    }
 }
 
 /* All stacks are there before the loop is closed: they decide what it lies in. */

@@ -258,12 +258,12 @@ static Loop *copy_loop(Split *s, const Loop *old, const Nodes *results, Node **v
     *table_at(&s->made, old->index) = l->index;
     for (int k = 0; k < old->carries.n; k++) {
         const struct Carry *c = &old->carries.at[k];
-        Node *init = rewritten(&s->rewrite, c->init), *arg = loop_carry(l, init);
+        Node *init = rewritten(&s->rewrite, c->init), *arg = as_argument(loop_carry(l, init), c->arg);
         *table_at(&s->made, c->arg) = c->next == c->arg ? init : arg;
     }
     for (int k = 0; k < old->xs.n; k++) {
-        Node *arg = loop_x(l, rewritten(&s->rewrite, old->xs.at[k].outer));
-        *table_at(&s->made, old->xs.at[k].arg) = arg;
+        const struct Stacked *x = &old->xs.at[k];
+        *table_at(&s->made, x->arg) = as_argument(loop_x(l, rewritten(&s->rewrite, x->outer)), x->arg);
     }
     for (int k = 0; k < old->carries.n; k++) {
         const struct Carry *c = &old->carries.at[k];
