@@ -646,10 +646,10 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
             BATCH * SEQ, VOCAB, HIDDEN);                                LAP(14);
     matmul_nt_f32(**head_dot, **lstm_permute, *p->head_weight, BATCH * SEQ, VOCAB,
             HIDDEN);                                                    LAP(15);
-    backward_part();
     linear_cross_entropy_head_exp(*out->logits, linear_cross_entropy_sub,
             linear_cross_entropy_sub2, *accuracy_cast, d->head_bias, d_head_bias_partial,
             linear_cross_entropy_dot2, p->head_bias, *head_dot, *in->targets); LAP(16);
+    backward_part();
     matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
             HIDDEN, BATCH * SEQ);                                       LAP(17);
     forward_part();
