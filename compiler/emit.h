@@ -127,6 +127,7 @@ typedef struct Part {
     const char *remark; /* what it does; NULL: what the kernel does */
     const char *blocks; /* of threads */
     const char *body;
+    const char *room;   /* bytes of dynamic shared memory that a block has; NULL: none */
 } Part;
 
 /* A kernel function under construction. */
@@ -142,6 +143,7 @@ typedef struct Function {
     Writer w;
     bool some_rows;  /* it is told which: from … to */
     const char *block; /* CUDA: which of its blocks a thread is of: blockIdx.x, or of a step in a loop that is one launch what it is told */
+    const char *room; /* CUDA: of the part being printed: Part.room */
     VEC(Part) parts; /* none in C, where the text is all */
 } Function;
 int add_use(Function *f, View v, bool write); /* v over f's axes */

@@ -13,9 +13,10 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
              " *   First the kernels, each with what launches it; then one function an entry, which launches them in\n"
              " *   order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
     if (attentions.n) say(cu, "#include \"cuda_attention_choice.cuh\"\n");
-    bool persists = persistent_loops() > 0;
-    say(cu, "#include \"cuda_gemm.h\"\n#include \"cuda_ids.cuh\"\n%s#include \"lathe_cuda.cuh\"\n\n",
-        persists ? "#include \"cuda_persistent.cuh\"\n" : "");
+    const Text *kernels = function_text();
+    bool persists = persistent_loops() > 0, keeps = kernels->n && has_word(kernels->at, "keep_row");
+    say(cu, "#include \"cuda_gemm.h\"\n#include \"cuda_ids.cuh\"\n%s%s#include \"lathe_cuda.cuh\"\n\n",
+        persists ? "#include \"cuda_persistent.cuh\"\n" : "", keeps ? "#include \"cuda_rows.cuh\"\n" : "");
     say_constants(cu);
     say_functions(cu);
     say_bytes(cu, products.at, products.n);

@@ -107,7 +107,8 @@ static char *head_text(const Function *f, const int *order, const char *name, in
 static char *launch_of(const Function *f, const int *order, const char *name, int part)
 {
     Text t = {0};
-    say(&t, "launch(%s, %s, stream", name, f->parts.at[part].blocks);
+    const Part *p = &f->parts.at[part];
+    say(&t, "launch(%s, %s, %s%sstream", name, p->blocks, p->room ? p->room : "", p->room ? ", " : "");
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, f->args.at[order[i]].name);
     for (int i = 0; i < f->loops.n; i++)

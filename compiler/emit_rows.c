@@ -70,7 +70,8 @@ const char *end_of(const Node *n) { return n->op == OP_sum ? "sum" : "max"; }
 static bool overwritten(const Rows *r, const Phase *p, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];
-    return u->view.buffer && u->arg >= 0 && r->f->args.at[u->arg].written && p->stores.n + p->sums.n + p->columns.n > 1;
+    if (!u->view.buffer || u->arg < 0 || is_kept_load(r, load)) return false;
+    return r->f->args.at[u->arg].written && p->stores.n + p->sums.n + p->columns.n > 1;
 }
 
 /* Where a store overwrites what a later statement reads, the old value is read first. */

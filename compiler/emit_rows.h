@@ -37,6 +37,7 @@ typedef struct Rows {
     void (*sweep)(struct Rows *);
     const char *kept_count, *kept_at; /* in the brackets of kept arrays, and of an element; NULL: as the axis */
     const char *running_at;           /* in the brackets of an element of Phase_uses.running; NULL: as the axis */
+    const char **kept_load;           /* CUDA: of each load, the row in shared memory that has it, or NULL; NULL: none has */
     const char *turn, *turns;         /* CUDA: over what a thread keeps of its row, how often; NULL: it keeps nothing */
     const char *first, *meet;         /* CUDA: true in the first thread of the row; how its threads meet; or NULL */
     int team;                         /* CUDA: threads of a row */
@@ -80,5 +81,7 @@ const char *load_name(Rows *r);
 Expr declare(Rows *r, const Node *n, const char *name, Expr e);
 Expr computed_here(Rows *r, const Node *n);
 Expr value_of(Rows *r, const Node *n);
+Expr load_at(Rows *r, int load); /* the element that it reads, from where a block keeps its row if it does */
+bool is_kept_load(const Rows *r, int load);
 
 #endif

@@ -346,6 +346,7 @@ static const char *row_by_row(Rows *r)
         if (r->team < THREADS) line(w, "if (%s >= %s) return;", row, all);
         row_indices(r, row);
     }
+    keep_rows(r);
     one_row(r);
     return r->team == THREADS || rows == 1 ? all : blocks_of(all, r->team == WARP ? "WARPS" : "THREADS");
 }
@@ -355,13 +356,14 @@ static const char *row_by_row(Rows *r)
 void begin_part(Function *f)
 {
     f->w = (Writer){0};
+    f->room = NULL;
     open_block(&f->w, "%s", "");
 }
 
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks)
 {
     close_block(&f->w);
-    push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at}));
+    push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at, f->room}));
 }
 
 void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
@@ -397,6 +399,7 @@ static const char *const words[] = {
     "PERSISTENT", "EACH_BLOCK", "cuda_lap",   "throw",        "try",           "gradients_done",
     "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
+    "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
     NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */

@@ -16,6 +16,9 @@ void count_turns(Rows *r);                      /* what a thread keeps of its ro
 const char *row_name(Rows *r);
 void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *));
 
+/* emit_kept.c: before the sweeps of a block's row: copies of what several of them read */
+void keep_rows(Rows *r);
+
 /* emit_columns.c: a kernel that reduces over all rows */
 void columns_by_threads(Rows *r);
 

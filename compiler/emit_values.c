@@ -206,11 +206,19 @@ Expr computed_here(Rows *r, const Node *n)
     return apply(n, in);
 }
 
+bool is_kept_load(const Rows *r, int load) { return r->kept_load && r->kept_load[load]; }
+
+Expr load_at(Rows *r, int load)
+{
+    if (!is_kept_load(r, load)) return value_at(r->f, r->load[load]);
+    return (Expr){format("%s[%s]", r->kept_load[load], r->f->axis[r->inner].now), PRIMARY};
+}
+
 /* A load that is read twice in the sweep gets a name, where it is first needed. */
 static Expr loaded(Rows *r, const Node *n, int load)
 {
     const Operand *o = &r->k->loads.at[load];
-    Expr e = value_at(r->f, r->load[load]);
+    Expr e = load_at(r, load);
     const Use *u = &r->f->uses.at[r->load[load]];
     bool simple = !u->view.buffer || (u->arg >= 0 && single_number(&r->f->args.at[u->arg]));
     if (simple && e.binding == PRIMARY) return e;

@@ -25,6 +25,7 @@ compile llama models/llama.lua --set heads=16 --set kv_heads=8 --set vocab=5003 
 compile rnn models/char_rnn.lua --precision fp64
 compile ids tests/models/ids.lua --set back=true
 compile blocks tests/models/blocks.lua --set layers=6
+compile rows tests/models/rows.lua --set classes=12301 --precision bf16
 [ "${LATHE_LONG:-0}" = 0 ] || for model in models/*.lua; do
     name=${model##*/}
     compile "every_${name%.lua}" "$model"
@@ -38,4 +39,11 @@ echo "note: gpt: $wide loads of 16 bytes"
 awk '/entry.*cross_entropy_exp/ { here = 1 } here; here && /^}/ { exit }' "$TMP/llama/model.compute_90.ptx" >"$TMP/logits"
 sweeps=$(grep -cE 'ld.global.*v4' "$TMP/logits") || true
 [ "$sweeps" = 3 ] || complain "llama: 3 sweeps over logits, $sweeps of them by 16 bytes"
+
+# Rows of 12,301 are copied into shared memory, from where three sweeps take 16 bytes at a time.
+awk '/entry.*cross_entropy_exp/ { here = 1 } here; here && /^}/ { exit }' "$TMP/rows/model.compute_90.ptx" >"$TMP/logits"
+sweeps=$(grep -cE 'ld.shared.*v4' "$TMP/logits") || true
+[ "$sweeps" = 3 ] || complain "rows: 3 sweeps over logits in shared memory, $sweeps of them by 16 bytes"
+grep -q 'cp.async' "$TMP/logits" || complain "rows: logits are not copied"
+! grep -q 'ld.global.*v4' "$TMP/logits" || complain "rows: a sweep reads logits from the device's memory"
 exit $failed
