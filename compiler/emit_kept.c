@@ -2,11 +2,13 @@
  *
  * Eight blocks of THREADS run on a processor.  Where each sweeps three times over 100 KB of its own, 132 processors
  * have 106 MB of rows under way, and a second sweep finds none of it in an L2 of 50 MB: three reads and a write.  Kept
- * it is one read and a write.  Two bounds on what a block keeps: LEAST_KEPT: eight blocks with less find it in the L1
- * (256 KB; on sm_80 192), for nothing. MOST_KEPT: what every GPU of sm_80 and later gives a block, less what the ends
- * of reductions take.  There is room for two of the longest on sm_90 (228 KB), one on sm_80 (164 KB); all copies of a
- * row are under way at once, so that the memory is as busy as with eight, and a thread has eight elements in hand, so
- * that arithmetic is too.
+ * it is one read and a write.
+ *
+ * Less than LEAST_KEPT is not worth it: of eight blocks a second sweep finds that in the L1 (256 KB; on sm_80 192).
+ *
+ * More than MOST_KEPT no block of sm_86 and sm_89 could have, less what the ends of reductions take.  Of the longest
+ * there is room for two on sm_90 (228 KB), so that one copies while the other computes, and for one on sm_80 (164 KB).
+ * All copies of a row are under way at once, and a thread has several elements in hand: fewer blocks should do.
  *
  * A row is kept if its elements lie side by side in whole accesses of 16 bytes, and no two rows share it: what all read
  * stays in the caches.  A thread takes the same elements in every sweep (open_steps(), sweep_with_rest()), those that
