@@ -55,7 +55,8 @@ static void test_texts(void)
 
 /* ------------------------------------------------------------------ what they compute */
 
-/* 16 bytes divide rows, and do not; one and two; below and above the 48 KB that need no asking. */
+/* 16 bytes divide rows, and do not; one and two; below and above the 48 KB that need no asking.  Of the first the
+ * entries too. */
 static void test_values(void)
 {
     static const char *const lines[] = {"--set batch=3 --set width=6144 --set classes=6149",
@@ -64,6 +65,11 @@ static void test_values(void)
     for (int i = 0; i < COUNT_OF(lines); i++) {
         Both b = both_sides(compiled(lines[i]));
         compare_sides(&b, lines[i], 16, &rng);
+        if (i == 0) {
+            Live *cpu = build_model(format("tests/models/rows.lua %s", lines[i]));
+            compare_entries(&b.device, cpu, lines[i], 2, 1e-4, 1e-4, &rng);
+            unload(cpu);
+        }
         close_both(&b);
     }
 }
