@@ -196,7 +196,11 @@ static bool same_strides(const View *a, const View *b)
     return true;
 }
 
-static bool loop_has_history(const Loop *l, int carry) { return loop_stacks(l, l->carries.at[carry].arg); }
+/* Of what iterations read, or write: one buffer for the carry and its stack. */
+static bool loop_has_history(const Loop *l, int carry)
+{
+    return loop_stacks(l, l->carries.at[carry].arg) || loop_stacks(l, l->carries.at[carry].next);
+}
 
 static bool group_can_store(const Node *n, const View *v)
 {
@@ -358,7 +362,7 @@ static View slot(const View *stack, int64_t k)
 }
 
 /* A carry whose history is kept: iteration i of a forward loop reads slot i and writes slot i + 1; a reversed one reads
- * slot i + 1 and writes slot i. */
+ * slot i + 1 and writes slot i.  Stacks of what is read, and of what is written, lie there. */
 static void place_history(Level *level, Level *body, int k, Node *final)
 {
     Loop *l = body->loop;
@@ -369,9 +373,10 @@ static void place_history(Level *level, Level *body, int k, Node *final)
     if (final) put(final, slot(&all, l->reverse ? 0 : l->trip));
     for (int y = 0; y < l->ys.n; y++) {
         Node *stack = pick_at(level, l, PICK_STACK, y);
-        if (l->ys.at[y] != c->arg || !stack) continue;
+        bool read = l->ys.at[y] == c->arg, written = l->ys.at[y] == c->next;
+        if (!stack || !(read || (written && !info(stack)->placed))) continue;
         history.shape.dim[0] = history.high[0] = l->trip;
-        history.base = l->reverse ? all.stride[0] : 0;
+        history.base = read == l->reverse ? all.stride[0] : 0;
         put(stack, history);
     }
     want(level, c->init, slot(&all, l->reverse ? l->trip : 0), NULL, l->node);
@@ -422,17 +427,37 @@ static void place_single(Level *level, Level *body, int k, Node *final)
     if (c->next != c->arg) copy_late(body, c->next, v, NULL, NULL);
 }
 
+/* Not where somebody wants the stack of what is written elsewhere. */
+static bool keeps_history(const Level *level, const Loop *l, int k)
+{
+    const struct Carry *c = &l->carries.at[k];
+    if (loop_stacks(l, c->arg)) return true;
+    for (int y = 0; y < l->ys.n; y++) {
+        Node *stack = l->ys.at[y] == c->next ? pick_at(level, l, PICK_STACK, y) : NULL;
+        if (stack) return !info(stack)->placed;
+    }
+    return false;
+}
+
+static bool lies_in_history(const Loop *l, const Node *stack)
+{
+    bool lies = false;
+    for (int k = 0; k < l->carries.n && info(stack)->placed; k++)
+        lies |= loop_has_history(l, k) && info(stack)->place.buffer == info(l->carries.at[k].arg)->place.buffer;
+    return lies;
+}
+
 static void place_loop(Level *level, Level *body)
 {
     Loop *l = body->loop;
     for (int k = 0; k < l->carries.n; k++) {
         Node *final = pick_at(level, l, PICK_CARRY, k);
-        if (loop_has_history(l, k)) place_history(level, body, k, final);
+        if (keeps_history(level, l, k)) place_history(level, body, k, final);
         else place_single(level, body, k, final);
     }
     for (int k = 0; k < l->ys.n; k++) {
         Node *y = l->ys.at[k], *stack = pick_at(level, l, PICK_STACK, k);
-        if (!stack || (y->op == OP_loop_arg && y->loop == l && y->ints[0] == ARG_CARRY)) continue;
+        if (!stack || lies_in_history(l, stack)) continue;
         if (!info(stack)->placed)
             put(stack, view_whole(new_buffer(level->loop, value_name(y), WORK, y->dtype, slots(l, 0, y->shape), y)));
         View all = info(stack)->place;

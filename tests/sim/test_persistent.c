@@ -63,7 +63,7 @@ static void test_mistakes(void)
     static const struct {
         const char *from, *to, *word; /* NULL: other bits */
     } mistakes[] = {
-        {"        meet(grid);\n", "", "another block"},
+        {"        meet(grid);\n", "        __syncthreads();\n", "another block"},
         {"    __syncthreads();\n    for", "    for", "before it is written"},
         {"        __syncthreads();\n", "", "since the last barrier"},
         {">(slice, lstm", ">(slice ^ 1, lstm", "another block"},
