@@ -288,6 +288,15 @@ static struct Operator operator_of(const char *text)
     return found;
 }
 
+/* Has the target a form of the word for values kept in 16 bits, as those of this model are? */
+static bool is_quick(const char *word, DType t)
+{
+    const char *const *w = options.target->quick;
+    if (!w || t != F32 || !is_stored(precision()->multiplied)) return false;
+    while (*w && !same(*w, word)) w++;
+    return *w != NULL;
+}
+
 /* The word of an element text in the spelling of a type: EXP -> exp_f32. */
 static char *spelled(const char *word, size_t n, DType t)
 {
@@ -295,7 +304,7 @@ static char *spelled(const char *word, size_t n, DType t)
     if (same(s, "INFINITY")) return s;
     if (same(s, "PHILOX")) return "philox_word";
     for (char *c = s; *c; c++) *c = (char)tolower((unsigned char)*c);
-    return format("%s_%s", s, type_suffix(t));
+    return format("%s%s_%s", is_quick(s, t) ? "quick_" : "", s, type_suffix(t));
 }
 
 /* The text with identifiers a … e and r replaced. */

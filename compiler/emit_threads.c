@@ -402,6 +402,9 @@ static const char *const words[] = {
     "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
     NULL};
 
+/* Of rt_quick.h. */
+static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};
+
 /* Blocks of column partials: two for each of an H200's 132 processors. */
 const Target target_cuda = {.name = "cuda",
                             .row_budget = 8 * 1024,
@@ -428,6 +431,7 @@ const Target target_cuda = {.name = "cuda",
                             .product = cuda_product_call,
                             .attention = cuda_attention_call,
                             .device = "lathe_cuda",
+                            .quick = quick,
                             .words = words,
                             .rows = threads,
                             .index = &index_threads};

@@ -365,6 +365,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     const char *device;         /* by which the trainer knows where entries run (train_device.h); NULL: on its processor */
     bool tells_gradients;       /* train says which gradients are done */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
+    const char *const *quick;   /* words of ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     void (*rows)(struct Rows *);                    /* what runs over a ROWS kernel's space: loops, or threads */
     const struct Index_nests *index;                /* emit_index.h: likewise, of the index kinds */

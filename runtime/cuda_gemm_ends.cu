@@ -16,18 +16,23 @@ template <class T> using Real = typename Real_of<T>::type;
 template <class T> DEVICE Real<T> loaded(T x) { return (Real<T>)x; }
 template <class T> DEVICE T stored(Real<T> x) { return (T)x; }
 
-DEVICE float tanh_of(float x) { return tanh_f32(x); }
-DEVICE double tanh_of(double x) { return tanh_f64(x); }
-
-/* gelu(x) = x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) */
-template <class R> DEVICE R gelu(R x)
+/* As a model of that type has it. */
+template <class T> DEVICE Real<T> tanh_of(Real<T> x)
 {
-    return (R)0.5 * x * ((R)1 + tanh_of((R)0.7978845608028654 * (x + (R)0.044715 * x * x * x)));
+    if constexpr (sizeof(T) == 8) return tanh_f64(x);
+    else if constexpr (sizeof(T) == 4) return tanh_f32(x);
+    else return quick_tanh_f32(x);
 }
 
-template <class R> DEVICE R gelu_slope(R x)
+/* gelu(x) = x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))) */
+template <class T, class R = Real<T>> DEVICE R gelu(R x)
 {
-    R t = tanh_of((R)0.7978845608028654 * (x + (R)0.044715 * x * x * x));
+    return (R)0.5 * x * ((R)1 + tanh_of<T>((R)0.7978845608028654 * (x + (R)0.044715 * x * x * x)));
+}
+
+template <class T, class R = Real<T>> DEVICE R gelu_slope(R x)
+{
+    R t = tanh_of<T>((R)0.7978845608028654 * (x + (R)0.044715 * x * x * x));
     return (R)0.5 * ((R)1 + t) + (R)0.5 * x * ((R)1 - t * t) * (R)0.7978845608028654 * ((R)1 + (R)0.134145 * x * x);
 }
 
@@ -84,7 +89,7 @@ KERNEL void add_bias_gelu(T *c, const T *vector, T *aux, int64_t M, int64_t N, i
         UNROLL for (int k = 0; k < W; k++) x[k] += row[k];
     }
     if (aux && (vector || !in_aux)) write_some<T, W>(at.aux, x);
-    UNROLL for (int k = 0; k < W; k++) x[k] = gelu(x[k]);
+    UNROLL for (int k = 0; k < W; k++) x[k] = gelu<T>(x[k]);
     write_some<T, W>(at.c, x);
 }
 
@@ -97,7 +102,7 @@ KERNEL void gelu_back(T *c, const T *vector, T *aux, int64_t M, int64_t N, int64
     if (!at.there) return;
     read_some<T, W>(x, at.c);
     read_some<T, W>(of, at.aux);
-    UNROLL for (int k = 0; k < W; k++) x[k] *= gelu_slope(of[k]);
+    UNROLL for (int k = 0; k < W; k++) x[k] *= gelu_slope<T>(of[k]);
     write_some<T, W>(at.c, x);
 }
 

@@ -5,7 +5,7 @@
 #ifndef LATHE_CUDA_CUH
 #define LATHE_CUDA_CUH
 
-#include "rt_math.h"
+#include "rt_quick.h"
 #include <assert.h>
 #include <cuda_runtime.h>
 #include <stddef.h>

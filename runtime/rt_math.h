@@ -9,7 +9,9 @@
  *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
  *     sin, cos 0.51 where |x| < 2^48; pow 0.51 on twenty million random pairs
  *
- * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false). */
+ * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false).  Some words have a text of their own on a GPU: the
+ * same results but that a NaN is not the one that came in, and of zeros max_f32 takes the positive one and min_f32 the
+ * negative one, whichever is a. */
 #ifndef RT_MATH_H
 #define RT_MATH_H
 
@@ -22,6 +24,16 @@
 #else
 #define MATH static inline
 #define ROUNDS _Pragma("GCC unroll 10")
+#endif
+
+/* Code for a GPU, and of an nvcc that is known to have its instructions by name (in none of its manuals).  Inline PTX would
+ * be for all, but around it nvcc reads and writes neighbours one by one. */
+#ifdef __CUDA_ARCH__
+#define ON_GPU   1
+#define BY_NAMES (__CUDACC_VER_MAJOR__ == 13)
+#else
+#define ON_GPU   0
+#define BY_NAMES 0
 #endif
 
 /* ---- bits */
@@ -64,6 +76,10 @@ MATH bf16 to_bf16_f32(float a)
     return (bf16)((a != a ? u | 0x400000 : up) >> 16);
 }
 
+#if BY_NAMES
+MATH float from_f16_f32(f16 x) { return __nvvm_h2f(x); }
+MATH f16 to_f16_f32(float a) { return (f16)__nvvm_f2h_rn(a); }
+#else
 MATH float from_f16_f32(f16 x)
 {
     uint32_t size = x & 0x7fff, bits = (size << 13) + (size < 0x7c00 ? 0x38000000 : 0x70000000);
@@ -80,6 +96,7 @@ MATH f16 to_f16_f32(float a)
     y = a != a ? 0x7e00 : y;
     return (f16)((u >> 16 & 0x8000) | y);
 }
+#endif
 
 MATH double from_bf16_f64(bf16 x) { return from_bf16_f32(x); }
 MATH bf16 to_bf16_f64(double a) { return to_bf16_f32((float)a); }
@@ -100,6 +117,18 @@ MATH float floor_f32(float a) { return floorf(a); }
 MATH double floor_f64(double a) { return floor(a); }
 
 /* A tie is a's; a NaN on either side is the result. */
+#if ON_GPU
+MATH float max_f32(float a, float b)
+{
+    float y = fmaxf(a, b);
+    return (a != a) | (b != b) ? NAN : y;
+}
+MATH float min_f32(float a, float b)
+{
+    float y = fminf(a, b);
+    return (a != a) | (b != b) ? NAN : y;
+}
+#else
 MATH float max_f32(float a, float b)
 {
     float y = a >= b ? a : b;
@@ -110,6 +139,7 @@ MATH float min_f32(float a, float b)
     float y = a <= b ? a : b;
     return a != a ? a : y;
 }
+#endif
 MATH double max_f64(double a, double b)
 {
     double y = a >= b ? a : b;
@@ -157,6 +187,7 @@ MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
 
 #define LN2_HIGH_F32 0x1.62e400p-1f /* 15 bits: times any n it is exact */
 #define LN2_LOW_F32  0x1.7f7d1cp-20f
+#define LOG2_E_F32   0x1.715476p+0f
 #define ROUND_F32    0x1.8p23f /* added, it pushes the fraction out: the low bits are the integer */
 
 MATH float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); } /* -126 … 127 */
@@ -164,7 +195,7 @@ MATH float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) 
 /* e^r, and n for it */
 MATH float exp_core_f32(float x, int32_t *power)
 {
-    float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
+    float t = fmaf(x, LOG2_E_F32, ROUND_F32);
     float n = t - ROUND_F32;
     float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
     float p = 0x1.6a2250p-10f;
@@ -196,7 +227,7 @@ MATH float exp_near_f32(float x)
 MATH float expm1_f32(float a)
 {
     float x = a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a;
-    float t = fmaf(x, 0x1.715476p+0f, ROUND_F32);
+    float t = fmaf(x, LOG2_E_F32, ROUND_F32);
     float n = t - ROUND_F32;
     float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
     float p = 0x1.a032d4p-13f;
@@ -211,24 +242,30 @@ MATH float expm1_f32(float a)
     return fabsf(x) < 0x1p-24f ? x : y;
 }
 
-/* a + a^3 q(a^2), and from 0.6 on 1 - 2 / (e^(2 |a|) + 1) */
-MATH float tanh_f32(float a)
+/* a + a^3 q(a^2), where |a| < 0.6 */
+MATH float tanh_near_0_f32(float a)
 {
-    float x = fabsf(a), xx = a * a;
+    float xx = a * a;
     float q = -0x1.825860p-8f;
     q = fmaf(q, xx, 0x1.54b8a2p-6f);
     q = fmaf(q, xx, -0x1.b898dep-5f);
     q = fmaf(q, xx, 0x1.1109aep-3f);
     q = fmaf(q, xx, -0x1.55553ep-2f);
-    float small = fmaf(q, xx * a, a);
+    return fmaf(q, xx * a, a);
+}
+
+/* From 0.6 on 1 - 2 / (e^(2 |a|) + 1) */
+MATH float tanh_f32(float a)
+{
+    float x = fabsf(a), small = tanh_near_0_f32(a);
     float large = 1.0f - 2.0f / (exp_near_f32(2.0f * (x > 10.0f ? 10.0f : x)) + 1.0f);
     return copysignf(x < 0.6f ? small : large, a);
 }
 
-/* a + a q(a^2), and from 1 on 1 - e^-u(|a|), u(x) = -log(erfc x) for x <= 3.95: beyond it is 1 */
-MATH float erf_f32(float a)
+/* a + a q(a^2), where |a| < 1 */
+MATH float erf_near_0_f32(float a)
 {
-    float x = fabsf(a), xx = a * a;
+    float xx = a * a;
     float q = 0x1.496a42p-14f;
     q = fmaf(q, xx, -0x1.a3f706p-11f);
     q = fmaf(q, xx, 0x1.5405b2p-8f);
@@ -236,7 +273,12 @@ MATH float erf_f32(float a)
     q = fmaf(q, xx, 0x1.ce2cf8p-4f);
     q = fmaf(q, xx, -0x1.81273ep-2f);
     q = fmaf(q, xx, 0x1.06eba8p-3f);
-    float small = fmaf(q, a, a);
+    return fmaf(q, a, a);
+}
+
+/* -log(erfc x) from 1 to 3.95: beyond it erf is 1 */
+MATH float erf_fall_f32(float x)
+{
     float t = x > 3.95f ? 3.95f : x;
     float u = -0x1.86dd84p-13f;
     u = fmaf(u, t, 0x1.825af8p-9f);
@@ -244,8 +286,12 @@ MATH float erf_f32(float a)
     u = fmaf(u, t, 0x1.a65342p-4f);
     u = fmaf(u, t, 0x1.46baecp-1f);
     u = fmaf(u, t, 0x1.2088eap+0f);
-    u = fmaf(u, t, 0x1.661d2ap-12f);
-    float large = 1.0f - exp_near_f32(-u);
+    return fmaf(u, t, 0x1.661d2ap-12f);
+}
+
+MATH float erf_f32(float a)
+{
+    float x = fabsf(a), small = erf_near_0_f32(a), large = 1.0f - exp_near_f32(-erf_fall_f32(x));
     return x < 1.0f ? small : copysignf(large, a);
 }
 

@@ -1,9 +1,10 @@
 /* fragments.cu: which lane of a warp has which element: ldmatrix and mma as cuda_tensor.cuh says they are, each lane's
- * registers against the table, products against loops; and asynchronous copies.  First on a new GPU: all of attention
- * stands on it. */
+ * registers against the table, products against loops; asynchronous copies; and words of arithmetic that are instructions
+ * there.  First on a new GPU: all of attention stands on it, and all that is kept in 16 bits. */
 #include "cuda_tensor.cuh"
 #include "sim.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,12 +144,97 @@ static void test_copies(void)
     cudaFree(at), cudaFree(to);
 }
 
+/* ------------------------------------------------------------------ words: every so many-th float, and another one with
+ * it.  The host has for each word the text that says what it is. */
+
+#ifdef __CUDACC__
+enum { EVERY = 1021, FLOATS = 1 << 22 };
+#else
+enum { EVERY = 65521, FLOATS = 1 << 16 };
+#endif
+
+struct Words {
+    bf16 to_bf16;
+    f16 to_f16;
+    float from_f16, largest, smallest, exp, log, tanh, erf;
+};
+
+static inline __host__ __device__ float float_of(uint32_t i) { return f32_of_bits(i * EVERY); }
+
+static inline __host__ __device__ Words words_of(uint32_t i)
+{
+    const float a = float_of(i), b = float_of(i * 40503u % FLOATS);
+    return {to_bf16_f32(a),  to_f16_f32(a),    from_f16_f32((f16)i),  max_f32(a, b),    min_f32(a, b),
+            quick_exp_f32(a), quick_log_f32(a), quick_tanh_f32(a), quick_erf_f32(a)};
+}
+
+KERNEL void words_kernel(Words *to)
+{
+    const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+    to[i] = words_of(i);
+}
+
+static bool same_number(float x, float y) { return x == y || (x != x && y != y); }
+
+/* -0 is not 0 */
+static bool same_stored(uint16_t x, uint16_t y, float (*from)(uint16_t))
+{
+    return x == y || (from(x) != from(x) && from(y) != from(y));
+}
+
+/* |y - exact| in units of the last place of a float of exact's size; infinity counts as 2^128. */
+static double units_off(float y, double exact)
+{
+    if (same_number(y, (float)exact)) return 0;
+    if (y != y || exact != exact || exact == 0) return INFINITY;
+    const int e = ilogb(exact);
+    return fabs((isinf(y) ? copysign(0x1p128, y) : y) - exact) * ldexp(1, 23 - (e < -126 ? -126 : e));
+}
+
+/* Results below `least` may be 0. */
+static void check_quick(const char *name, const Words *got, float Words::*word, double (*exact)(double), double limit,
+                        double least = 0)
+{
+    double most = 0;
+    float at = 0;
+    for (uint32_t i = 0; i < FLOATS; i++) {
+        const float y = got[i].*word;
+        const double want = exact(float_of(i)), off = y == 0 && fabs(want) < least ? 0 : units_off(y, want);
+        if (off > most) most = off, at = float_of(i);
+    }
+    printf("note: quick_%s_f32 is off by at most %.2f units of the last place, of %a\n", name, most, at);
+    EXPECT(most <= limit, "quick_%s_f32 of %a is off by %.2f units of the last place: more than %.1f", name, at, most, limit);
+}
+
+static void test_words(void)
+{
+    static Words got[FLOATS];
+    int stored = 0, larger = 0;
+    Words *at = shared_with_device(got, FLOATS);
+    launch(words_kernel, FLOATS / THREADS, (cudaStream_t)0, at);
+    cudaMemcpy(got, at, sizeof got, cudaMemcpyDeviceToHost);
+    for (uint32_t i = 0; i < FLOATS; i++) {
+        const Words want = words_of(i);
+        stored += !same_stored(got[i].to_bf16, want.to_bf16, from_bf16_f32) ||
+                !same_stored(got[i].to_f16, want.to_f16, from_f16_f32) || !same_number(got[i].from_f16, want.from_f16);
+        larger += !same_number(got[i].largest, want.largest) || !same_number(got[i].smallest, want.smallest);
+    }
+    EXPECT(!stored, "numbers of 16 bits: %d of %d are not the text's", stored, FLOATS);
+    EXPECT(!larger, "max_f32, min_f32: %d of %d are not the text's", larger, FLOATS);
+    check_quick("exp", got, &Words::exp, exp, 8.5, 0x1.001p-126);
+    check_quick("log", got, &Words::log, log, 13);
+    check_quick("tanh", got, &Words::tanh, tanh, 3.5);
+    check_quick("erf", got, &Words::erf, erf, 2);
+    cudaFree(at);
+}
+
 int main(void)
 {
     test_loads();
     test_product<Bf16>("bf16");
     test_product<F16>("fp16");
     test_copies();
+    test_words();
     const char *said = sim_report();
     EXPECT(!*said, "%s", said);
     return failed > 0;
