@@ -127,21 +127,28 @@ static const char *next_folder(void)
 
 Both both_sides(const Module *m)
 {
-    gcc_level = "-O1"; /* as kernels: gcc works out the functions of constants in both */
     const char *folder = next_folder();
     Both b = {.folder = folder, .c_folder = format("%s/c", folder), .module = m};
     emit_cuda_side(&b);
-    emit_c_side(&b);
-    b.c_library = compiled_c(b.c_folder);
-    void *call = dlsym(b.c_library, "call_number");
-    memcpy(&b.call, &call, sizeof call);
     b.device = device_of(b.folder);
     return b;
 }
 
+/* For those who compare kernel by kernel. */
+static void add_c_side(Both *b)
+{
+    const char *less = gcc_level;
+    gcc_level = "-Og"; /* as kernels: gcc works out the functions of constants in both */
+    emit_c_side(b);
+    b->c_library = compiled_c(b->c_folder);
+    gcc_level = less;
+    void *call = dlsym(b->c_library, "call_number");
+    memcpy(&b->call, &call, sizeof call);
+}
+
 void close_both(Both *b)
 {
-    dlclose(b->c_library);
+    if (b->c_library) dlclose(b->c_library);
     dlclose(b->device.library);
 }
 
@@ -371,8 +378,9 @@ static void run_pair(const Both *b, int number, bool positive, const char *model
     free_blocks(&r);
 }
 
-void compare_sides(const Both *b, const char *what, double bound, Rng *rng)
+void compare_sides(Both *b, const char *what, double bound, Rng *rng)
 {
+    if (!b->c_library) add_c_side(b);
     for (int i = 0; i < b->pairs.n; i++)
         for (int positive = 0; positive < 2; positive++) run_pair(b, i, positive, what, bound, rng);
 }

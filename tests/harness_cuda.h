@@ -30,7 +30,7 @@ typedef struct Both {
     const char *folder, *c_folder; /* of model.cu, of model.c */
     const Module *module;
     VEC(Pair) pairs;
-    void *c_library;
+    void *c_library; /* NULL until sides are compared */
     void (*call)(int number, void *const *arguments); /* of C */
     Device device;
 } Both;
@@ -43,7 +43,7 @@ Device device_of_text(const Both *b, const char *text, const char *header); /* a
 
 /* Every kernel: what C gives, bit for bit where nothing is reduced, else to `bound` units of the last place of a
  * buffer's norm; the same bits in each order of blocks and threads; nothing to complain of. */
-void compare_sides(const Both *b, const char *what, double bound, Rng *r);
+void compare_sides(Both *b, const char *what, double bound, Rng *r);
 
 /* Every entry, beside that of the CPU target's text of the same model, whose memory it uses: outputs and states to `bound` of
  * their norms, what is no real number exactly, first gradients to `gradients`; nothing to complain of.  train makes `steps` steps

@@ -59,8 +59,10 @@ blessable() {
 }
 
 # The longest first, so that no core is idle at the end: by what each took here last; before that, those that are long anywhere.
-long='sim/test_emitted proof/test_reference sim/test_narrow sim/precision.sh sim/nccl.sh sim/nvcc.sh proof/test_random_graphs'
-long="$long sim/trainer.sh sim/cudnn.sh sim/test_persistent proof/budget.sh proof/test_precision sim/test_emitted_mutants proof/test_gradients"
+long='proof/test_random_graphs sim/cudnn.sh sim/test_emitted sim/test_emitted_mutants sim/nvcc.sh sim/nccl.sh sim/test_narrow sim/trainer.sh'
+long="$long sim/precision.sh sim/gpu.sh proof/test_reference proof/budget.sh sim/gemm.sh proof/documents.sh sim/test_persistent"
+long="$long runtime/widths.sh proof/test_precision proof/bundle.sh sim/attention_mutants.sh sim/attention.sh trainer/replay.sh"
+long="$long proof/test_gradients proof/precision.sh sim/optim.sh trainer/race.sh sim/trainer_nvcc.sh sim/attention_nvcc.sh proof/pairs.sh"
 longest_first() {
     awk -v long="$long" -v file="$BUILD/seconds" '
         BEGIN {

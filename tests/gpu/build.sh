@@ -54,7 +54,11 @@ find_tools() {
     PATH=$PATH:/usr/local/cuda/bin
     CC=${CC:-$(command -v cc || command -v gcc || echo cc)}
     export TMPDIR PATH CC
-    [ "$how" != simulate ] || return 0
+    if [ "$how" = simulate ]; then      # objects of the runtime are kept there for all rows
+        BUILD=$work
+        export BUILD
+        return
+    fi
     command -v nvcc >/dev/null || stop 'nvcc is not here: neither $NVCC, nor in PATH, nor in /usr/local/cuda/bin'
     wheel_folders=$(wheels)
     find_cublas
@@ -86,9 +90,10 @@ compile_cuda() { # FILE OBJECT FLAGS…
 
 compile_runtime() {
     # shellcheck disable=SC2086
-    case $1 in
-    entry.cu) compile_cuda tests/gpu/entry.cu "$work/entry/entry.o" -Itests/gpu/include ;;
-    *.c) $CC $c_flags -Iruntime -Ideps/include -c "runtime/$1" -o "$work/rt/${1%.c}.o" ;;
+    case $how:$1 in
+    simulate:*.cu) sh tests/sim/compile object "$work" "runtime/$1" "$work/simulator/${1%.cu}.o" ;;
+    *:entry.cu) compile_cuda tests/gpu/entry.cu "$work/entry/entry.o" -Itests/gpu/include ;;
+    *:*.c) $CC $c_flags -Iruntime -Ideps/include -c "runtime/$1" -o "$work/rt/${1%.c}.o" ;;
     *) compile_cuda "runtime/$1" "$work/rt/${1%.cu}.o" ;;
     esac
 }
@@ -123,8 +128,8 @@ simulated() { # ROW FLAGS FILE…
     tables=$work/$row/tables.o
     [ -e "$tables" ] || tables=
     ln -sf "$work"/simulator/sim_*.o "$work/$row/"
-    CXX="${CXX:-g++} $2"
-    export CXX
+    SIM_FLAGS=$2
+    export SIM_FLAGS
     shift 2
     SIM_LIBRARIES=$tables sh tests/sim/compile program "$work/$row" "$@"
 }
@@ -164,7 +169,7 @@ linked() { # PROGRAM OBJECT…
 
 # What rows need of the runtime.
 runtime_jobs() {
-    [ "$how" = simulate ] || ls runtime/cuda_*.cu
+    [ "$how" = simulate ] && ! grep -q '^model_\|^train_' "$work/rows" || ls runtime/cuda_*.cu
     [ -n "${LATHE_RT:-}" ] || ! grep -q '^train_\|^optim\|^speed_' "$work/rows" || ls runtime/*.c
     [ "$how" = simulate ] || ! grep -q '^model_' "$work/rows" || echo entry.cu
 }

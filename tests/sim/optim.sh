@@ -16,12 +16,12 @@ mutant runtime/cuda_optim.cu '!is_finite(norm)' 'false'
 mutant runtime/cuda_optim.cu 'rates.step, i / BESIDE)' 'rates.step, 0 * i + threadIdx.x)'
 mutant runtime/cuda_optim.cu 'rates.step, i));' 'rates.step, i / 4));'
 if command -v nvcc >/dev/null; then
-    nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 -c runtime/cuda_optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" ||
-        { cat "$TMP/log"; exit 1; }
+    mkdir "$TMP/kept"
+    nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 --keep --keep-dir "$TMP/kept" \
+        -c runtime/cuda_optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" || { cat "$TMP/log"; exit 1; }
     ! grep -E '[1-9][0-9]* bytes (stack frame|spill)' "$TMP/log" || { echo "failed: it spills"; failed=1; }
-    nvcc -std=c++20 -O3 -fmad=false -Iruntime -arch=sm_90 -ptx runtime/cuda_optim.cu -o "$TMP/optim.ptx"
-    loads=$(grep -c 'ld.*v4.*f32' "$TMP/optim.ptx") || true
-    stores=$(grep -c 'st.global.*v4.*f32' "$TMP/optim.ptx") || true
+    loads=$(grep -c 'ld.*v4.*f32' "$TMP/kept/cuda_optim.ptx") || true
+    stores=$(grep -c 'st.global.*v4.*f32' "$TMP/kept/cuda_optim.ptx") || true
     [ "$loads" -ge 10 ] && [ "$stores" -ge 7 ] || { echo "failed: $loads loads and $stores stores of 16 bytes"; failed=1; }
     echo "note: nvcc: $loads loads and $stores stores of 16 bytes, nothing spilled"
 fi
