@@ -56,6 +56,26 @@ static void test_model(const char *line, double bound)
     close_both(&b);
 }
 
+/* The loops over layers of the model's text that are one launch: forward in three entries, and backward where there is
+ * room. */
+static int launches_of(const char *width)
+{
+    const char *line = "tests/models/blocks.lua --set layers=6 --target cuda --all-persist";
+    const char *folder = format("%s/blocks-%s", temp_folder(), width);
+    must(run_command(NULL, "mkdir '%s'", folder) == 0);
+    emit_cuda(compile_model(format("%s --set width=%s --set hidden=%s", line, width, width)), folder);
+    return count(read_file(format("%s/model.cu", folder), NULL), "\nPERSISTENT void ");
+}
+
+/* Backward, warps keep sums of columns for two kernels: 8 x 800 each are 50 KB together, more than a launch may have of
+ * shared memory. */
+static void test_room(void)
+{
+    int narrow = launches_of("400"), wide = launches_of("800");
+    expect(narrow == 4, "blocks.lua, 400 wide: %d loops are one launch, not 4", narrow);
+    expect(wide == 3, "blocks.lua, 800 wide: %d loops are one launch, not 3: has_room() of pass_persist.c", wide);
+}
+
 /* ------------------------------------------------------------------ mistakes put in */
 
 static void test_mistakes(void)
@@ -87,6 +107,7 @@ static void test_mistakes(void)
 
 int main(void)
 {
+    test_room();
     need_simulator();
     for (int i = 0; i < COUNT_OF(models); i++) test_model(models[i].line, models[i].bound);
     test_mistakes();
