@@ -79,6 +79,22 @@ code=0
 "$TMP/loud/trainer" init --seed 3 --out "$TMP/drawn.safetensors" >"$TMP/log" 2>&1
 cmp "$TMP/drawn.safetensors" "$TMP/louder/diverged.safetensors" || complain "steps that were not taken changed parameters"
 
+# A loss scale among the inputs of grad is a number above 0.
+head='{"tokens":{"dtype":"I32","shape":[4,8],"data_offsets":[0,128]},"targets":{"dtype":"I32","shape":[4,8],"data_offsets":[128,256]}'
+head="$head,\"loss_scale\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[256,260]}}"
+scaled() {      # BYTES: the exit code of grad with these as the scale
+    # shellcheck disable=SC2059
+    { printf "\\$(printf %03o ${#head})\\000\\000\\000\\000\\000\\000\\000%s" "$head"; head -c 256 /dev/zero; printf "$1"; } >"$TMP/in.safetensors"
+    code=0
+    "$TMP/loud/trainer" grad --weights "$TMP/drawn.safetensors" --inputs "$TMP/in.safetensors" --out "$TMP/grad" >"$TMP/log" 2>&1 || code=$?
+    echo "$code"
+}
+[ "$(scaled '\000\000\000\101')" = 0 ] || { cat "$TMP/log"; complain "a loss scale of 8 is refused"; }
+for bad in '0 \000\000\000\000' '-8 \000\000\000\301' 'inf \000\000\200\177' 'nan \000\000\300\177'; do
+    [ "$(scaled "${bad#* }")" = 3 ] && grep -q "in.safetensors: error: loss_scale is ${bad%% *}: expected a number above 0, or leave it out" "$TMP/log" ||
+        { cat "$TMP/log"; complain "a loss scale of ${bad%% *}"; }
+done
+
 code=0
 "$LATHE" build models/gpt.lua --precision tf32 -o "$TMP/refused" >"$TMP/out" 2>"$TMP/err" || code=$?
 [ "$code" = 2 ] && grep -q 'precision tf32: how a GPU multiplies' "$TMP/err" || { cat "$TMP/err"; complain "tf32 on a CPU: exit code $code"; }
