@@ -292,7 +292,7 @@ static struct Operator operator_of(const char *text)
 static bool is_quick(const char *word, DType t)
 {
     const char *const *w = options.target->quick;
-    if (!w || t != F32 || !is_stored(precision()->multiplied)) return false;
+    if (!w || t != F32 || !is_stored(precision()->saved)) return false;
     while (*w && !same(*w, word)) w++;
     return *w != NULL;
 }

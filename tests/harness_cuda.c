@@ -81,13 +81,16 @@ static void emit_cuda_side(Both *b)
     write_text(b->folder, "launchers.inc", &launchers);
 }
 
-/* probe.c: model.c, and its kernels by number; arguments are read where they lie. */
+/* probe.c: model.c in the words of the other side, and its kernels by number; arguments are read where they lie. */
 static void emit_c_side(Both *b)
 {
+    static Target with_words;
     Text probe = {0};
-    options.target = &target_cpu;
+    with_words = target_cpu;
+    with_words.quick = target_cuda.quick;
+    options.target = &with_words;
     emit_c(b->module, b->c_folder);
-    say(&probe, "#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
+    say(&probe, "#include \"rt_quick.h\"\n#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
                 "void call_number(int number, void *const *a)\n{\n    switch (number) {\n");
     for (int i = 0; i < b->pairs.n; i++) {
         Pair *p = &b->pairs.at[i];
