@@ -155,6 +155,7 @@ typedef struct Steps {
     Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
     Names blocks;        /* how many each step takes */
     Names kept, names;   /* the products whose b is kept, by their types; what that is called */
+    bool waited, alone;  /* threads have; one reads what is kept before they do, so that a barrier must follow it */
     int depth;
 } Steps;
 
@@ -216,6 +217,7 @@ static const char *kept_by(Steps *s, const Kernel *k, const char *type)
     say_wrapped(&s->keeping,
                 format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
     push(&s->kept, type);
+    s->alone |= !s->waited;
     return name;
 }
 
@@ -243,7 +245,9 @@ static void say_kernel(Steps *s, const Kernel *k)
 
 static void say_wait(Steps *s, Wait wait)
 {
-    if (wait != NO_WAIT) say_line(s, 0, wait == OF_BLOCKS ? "meet(grid);" : "__syncthreads();");
+    if (wait == NO_WAIT) return;
+    say_line(s, 0, wait == OF_BLOCKS ? "meet(grid);" : "__syncthreads();");
+    s->waited = true;
 }
 
 static void say_steps(Steps *s, const Kernel *repeat)
@@ -318,7 +322,7 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     Text t = {0};
     const char *declared = p->declared.n ? p->declared.at : "", *passed = p->passed.n ? p->passed.at : "";
     say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
-    if (s->keeping.n) say(&t, "%s    __syncthreads();\n", s->keeping.at);
+    if (s->keeping.n) say(&t, "%s%s", s->keeping.at, s->alone ? "    __syncthreads();\n" : "");
     say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));

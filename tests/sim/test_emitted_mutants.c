@@ -3,7 +3,8 @@
  * alone; with two more, its mistakes of these numbers, from and to.
  *
  * Those of a model are all in one module, so that it is compiled once: wherever one can be made the text asks whether
- * it is its turn (`mutant == 7`).  Of each kind a few places are tried, all of them in the long run. */
+ * it is its turn (`mutant == 7`).  Of each kind a few places are tried, all of them in the long run.  What one draw of
+ * inputs does not show is tried with others; what changes no result is in a list, and must not be seen. */
 #include "harness_cuda.h"
 
 #include <ctype.h>
@@ -114,9 +115,59 @@ static Kind kinds[] = {
 
 typedef struct Mutant {
     Kind *kind;
-    const char *line; /* of the text, where it is made */
+    const char *before, *line; /* lines of the text: the one before, and where it is made, at an @ */
 } Mutant;
 static VEC(Mutant) mutants; /* from number 1 on */
+
+static void add_mutant(Kind *k, const char *before, const char *line, const char *at)
+{
+    int from = (int)(at - line), rest = (int)strcspn(at, "\n");
+    push(&mutants,
+         ((Mutant){k, format("%.*s", (int)strcspn(before, "\n"), before), format("%.*s@%.*s", from, line, rest, at)}));
+    k->made++;
+}
+
+/* Loops over layers, attention, micro-batches, noise at some tokens and not at others; sums of columns in registers;
+ * ends of products, and rows that are wider in memory; loops in one launch, and gates that are made where they are
+ * sliced. */
+enum { DIFFUSION, GPT, CHAR_RNN };
+static const char *const models[] = {
+    "models/diffusion.lua --set layers=2 --set width=24 --set heads=2 --set cond=6 --set seq=5 --set batch=3"
+    " --set vocab=1100 --set accumulate=2 --set chain=3 --set least=0.3 --set most=3",
+    "models/gpt.lua --set layers=1 --set width=520 --set heads=2 --set seq=3 --set batch=2 --set vocab=1031"
+    " --set gelu=tanh",
+    "models/char_rnn.lua --config tiny --set hidden=24 --set batch=5",
+};
+
+/* Mistakes that change no result. */
+typedef struct Harmless {
+    int model;
+    const char *kind, *before, *line; /* are in those of the mistake */
+    const char *why;
+} Harmless;
+
+static const Harmless harmless[] = {
+    {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot2@[r]",
+     "softmax may subtract any number"},
+    {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot@[r]",
+     "softmax may subtract any number"},
+    {GPT, "a loop's place is one too far", "", "gradients_done(&d->h@[l]",
+     "one GPU does not listen; nccl.sh has several"},
+    {GPT, "a loop's place is one too far", "", "sizeof d->h@[l]", "the same size"},
+};
+static int met[COUNT_OF(harmless)]; /* how often each was tried */
+
+static bool is_harmless(int model, const Mutant *m)
+{
+    for (int i = 0; i < COUNT_OF(harmless); i++) {
+        const Harmless *h = &harmless[i];
+        if (h->model != model || !same(h->kind, m->kind->name)) continue;
+        if (!strstr(m->before, h->before) || !strstr(m->line, h->line)) continue;
+        met[i]++;
+        return true;
+    }
+    return false;
+}
 
 /* ------------------------------------------------------------------ the text with all of them */
 
@@ -136,10 +187,8 @@ static size_t meets(const Kind *k, const char *line, const char *at)
     return starts_with(at, k->from) ? strlen(k->from) : 0;
 }
 
-static void say_mutant(Text *t, Kind *k, const char *line, const char *at, size_t n)
+static void say_mutant(Text *t, const Kind *k, const char *at, size_t n)
 {
-    push(&mutants, ((Mutant){k, format("%.*s", (int)strcspn(line, "\n"), line)}));
-    k->made++;
     char *name = format("%.*s", (int)n - 2, at + 1), *to = copy_string(k->to);
     char *place = strstr(to, "%s"), *number = strstr(to, "%d");
     must(number);
@@ -156,6 +205,13 @@ static const char *name_of_table(const char *line)
     return format("%.*s", (int)strcspn(line, " ="), line);
 }
 
+/* Of one row it does not matter how far apart they are. */
+static bool of_one_row(const char *table, const char *end)
+{
+    const char *rows = strstr(table, ".M = 1,");
+    return rows && rows < end;
+}
+
 /* Statements for the mistakes of a product's table. */
 static void say_table(Text *t, const char *table)
 {
@@ -165,8 +221,8 @@ static void say_table(Text *t, const char *table)
         Kind *k = &kinds[i];
         const char *at = k->in & IN_TABLES ? strstr(table, k->from) : NULL;
         if (!at || at > end || starts_with(at, "GEMM_END_NONE") || starts_with(at, ".c_m = 0,")) continue;
-        push(&mutants, ((Mutant){k, name}));
-        k->made++;
+        if (starts_with(k->from, ".c_m") && of_one_row(table, end)) continue;
+        add_mutant(k, "", name, name);
         const char *number = strstr(k->to, "%d"), *place = strstr(k->to, "%s");
         must(number && place && number < place);
         say(t, "%.*s%d%.*s%s%s", (int)(number - k->to), k->to, mutants.n, (int)(place - number - 2), number + 2, name,
@@ -175,13 +231,14 @@ static void say_table(Text *t, const char *table)
 }
 
 /* The line with all that can be made in it. */
-static void say_line(Text *t, const char *line, Where_made in)
+static void say_line(Text *t, const char *before, const char *line, Where_made in)
 {
     for (const char *at = line; *at && *at != '\n';) {
         size_t n = 0;
         for (int i = 0; i < COUNT_OF(kinds) && !n; i++) {
             if (!(kinds[i].in & in) || !(n = meets(&kinds[i], line, at))) continue;
-            say_mutant(t, &kinds[i], line, at, n);
+            add_mutant(&kinds[i], before, line, at);
+            say_mutant(t, &kinds[i], at, n);
         }
         if (!n) say_bytes(t, at, n = 1);
         at += n;
@@ -196,14 +253,15 @@ static char *mutated(const char *text, Where_made in_all, Text *tables)
     Text t = {0};
     Where_made in = 0;
     bool body = false;
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+    const char *before = "";
+    for (const char *line = text; *line; before = line, line += strcspn(line, "\n") + 1) {
         if (starts_with(line, "static Cuda_gemm ") && tables) say_table(tables, line);
         if (starts_with(line, "KERNEL ")) in = IN_KERNELS;
         else if (starts_with(line, "PERSISTENT ") || starts_with(line, "DEVICE ")) in = IN_LOOPS;
         else if (starts_with(line, "static void ")) in = IN_ENTRIES;
         else if (starts_with(line, "void ") || starts_with(line, "extern ")) in = 0;
         if (*line == '{' || *line == '}') body = *line == '{';
-        say_line(&t, line, in_all ? in_all : body ? in : 0);
+        say_line(&t, before, line, in_all ? in_all : body ? in : 0);
         if (!line[strcspn(line, "\n")]) break;
     }
     return t.at;
@@ -225,7 +283,7 @@ static Device device_of_mutants(const Both *b, bool in_header)
 typedef struct Trial {
     const Device *device;
     Live *cpu;
-    int number;
+    int number, draw;
     const char *said; /* a file */
 } Trial;
 
@@ -234,7 +292,7 @@ typedef struct Trial {
 static void try_mutant(void *user)
 {
     const Trial *t = user;
-    Rng rng = rng_of(5);
+    Rng rng = rng_of(5 + (uint64_t)t->draw);
     void (*make)(int);
     void *found = dlsym(t->device->library, "make_mutant");
     must(found && freopen(t->said, "w", stdout));
@@ -243,8 +301,7 @@ static void try_mutant(void *user)
     compare_entries(t->device, t->cpu, "mutant", 1, CLOSE, CLOSE, &rng);
 }
 
-/* What is said first; "" if nothing. */
-static const char *said_of(Trial *t)
+static const char *said_of_draw(Trial *t)
 {
     bool passed = run_apart(try_mutant, t);
     char *said = read_file(t->said, NULL);
@@ -253,23 +310,20 @@ static const char *said_of(Trial *t)
     return passed ? "" : format("%.*s", (int)strcspn(said, "\n"), said);
 }
 
+/* What is said first; "" if nothing. */
+static const char *said_of(Trial *t)
+{
+    const char *said = "";
+    for (t->draw = 0; t->draw < 3 && !*said; t->draw++) said = said_of_draw(t);
+    return said;
+}
+
 static bool says(const Kind *k, const char *said)
 {
     bool any = *said && !k->seen[0];
     for (int i = 0; i < COUNT_OF(k->seen) && k->seen[i]; i++) any |= strstr(said, k->seen[i]) != NULL;
     return any;
 }
-
-/* Loops over layers, attention, micro-batches, noise at some tokens and not at others; sums of columns in registers;
- * ends of products, and rows that are wider in memory; loops in one launch, and gates that are made where they are
- * sliced. */
-static const char *const models[] = {
-    "models/diffusion.lua --set layers=2 --set width=24 --set heads=2 --set cond=6 --set seq=5 --set batch=3"
-    " --set vocab=1100 --set accumulate=2 --set chain=3 --set least=0.3 --set most=3",
-    "models/gpt.lua --set layers=1 --set width=520 --set heads=2 --set seq=3 --set batch=2 --set vocab=1031"
-    " --set gelu=tanh",
-    "models/char_rnn.lua --config tiny --set hidden=24 --set batch=5",
-};
 
 static int first = 1, last = 0; /* of those that are asked for by number */
 
@@ -282,12 +336,13 @@ static bool chosen(const Kind *k, int number, int nth)
     return !k->ever && (k->made <= FEW || nth % (k->made / FEW) == k->made / FEW / 2);
 }
 
-static void test_mutants(const char *line)
+static void test_mutants(int model)
 {
+    const char *line = models[model];
     mutants.n = 0;
     for (int i = 0; i < COUNT_OF(kinds); i++) kinds[i].made = 0;
     Both b = both_sides(compile_model(format("%s --target cuda", line)));
-    Device d = device_of_mutants(&b, line == models[0]);
+    Device d = device_of_mutants(&b, model == DIFFUSION);
     Trial t = {.device = &d, .cpu = build_model(line), .said = format("%s/said", b.folder)};
     int tried = 0, nth[COUNT_OF(kinds)] = {0};
     expect(!*said_of(&t), "without a mistake: %s", said_of(&t));
@@ -295,11 +350,16 @@ static void test_mutants(const char *line)
         const Mutant *m = &mutants.at[t.number - 1];
         if (!chosen(m->kind, t.number, nth[m->kind - kinds]++)) continue;
         const char *said = said_of(&t);
-        expect(says(m->kind, said), "mutant %d: %s\n    %s\n    %s", t.number, m->kind->name, m->line,
-               *said ? said : "nobody sees it");
+        bool same = is_harmless(model, m);
+        expect(same ? !*said : says(m->kind, said), "mutant %d: %s\n    %s\n    %s\n    %s", t.number, m->kind->name,
+               m->before, m->line, *said ? said : "nobody sees it");
         tried++;
     }
     for (int i = 0; i < COUNT_OF(kinds); i++) kinds[i].ever |= kinds[i].made > 0;
+    for (int i = 0; i < COUNT_OF(harmless); i++)
+        expect(harmless[i].model != model || met[i] || tried < mutants.n,
+               "harmless, and not to be made any more: %s\n    %s\n    %s", harmless[i].kind, harmless[i].before,
+               harmless[i].line);
     printf("note: %d of %d mistakes put into the text of %s\n", tried, mutants.n, line);
     fflush(stdout);
     unload(t.cpu);
@@ -313,7 +373,7 @@ int main(int argc, char **argv)
     if (argc > 3) first = atoi(argv[2]), last = atoi(argv[3]);
     need_simulator();
     for (int i = 0; i < COUNT_OF(models); i++)
-        if (only < 0 || i == only) test_mutants(models[i]);
+        if (only < 0 || i == only) test_mutants(i);
     for (int i = 0; i < COUNT_OF(kinds) && only < 0; i++)
         expect(kinds[i].ever, "in no model can it be that %s", kinds[i].name);
     return finish();
