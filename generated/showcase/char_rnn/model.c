@@ -69,23 +69,14 @@ KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
         }
 }
 
-/* lstm_mul2: copy      char_rnn.lua:17 lstm      moves 65,536 bytes */
-KERNEL void lstm_copy(int from, int to, float (*RESTRICT lstm_mul2)[HIDDEN],
-        const float (*RESTRICT lstm_mul)[HIDDEN])
-{
-    for (int b = from; b < to; b++)
-        for (int c = 0; c < HIDDEN; c++)
-            lstm_mul2[b][c] = lstm_mul[b][c];
-}
-
 /* lstm_permute: copy      char_rnn.lua:17 lstm      moves 4,194,304 bytes */
-KERNEL void lstm_copy_2(float (*RESTRICT lstm_permute)[64][HIDDEN],
-        const float (*RESTRICT lstm_mul2)[32][HIDDEN])
+KERNEL void lstm_copy(float (*RESTRICT lstm_permute)[64][HIDDEN],
+        const float (*RESTRICT lstm_mul)[32][HIDDEN])
 {
     PARALLEL for (int b = 0; b < BATCH; b++)
         for (int i = 0; i < 64; i++)
             EACH for (int c = 0; c < HIDDEN; c++)
-                lstm_permute[b][i][c] = lstm_mul2[i][b][c];
+                lstm_permute[b][i][c] = lstm_mul[i + 1][b][c];
 }
 
 /* linear_cross_entropy_sub2, accuracy_cast, linear_cross_entropy_sub,
@@ -319,9 +310,9 @@ KERNEL void linear_cross_entropy_head_exp(float (*RESTRICT logits)[VOCAB],
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* lstm_add, lstm_mul2: add, mul, tanh      char_rnn.lua:17 lstm      moves 368,640 bytes */
+/* lstm_add, lstm_mul: add, mul, tanh      char_rnn.lua:17 lstm      moves 368,640 bytes */
 KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
-        float (*RESTRICT lstm_mul2)[HIDDEN], const float (*RESTRICT lstm_dot2)[4 * HIDDEN],
+        float (*RESTRICT lstm_mul)[HIDDEN], const float (*RESTRICT lstm_dot2)[4 * HIDDEN],
         const float *RESTRICT lstm_bias_ih_l0, const float (*RESTRICT lstm_dot)[4 * HIDDEN],
         const float *RESTRICT lstm_bias_hh_l0)
 {
@@ -340,19 +331,19 @@ KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
             const float value_4 = lstm_dot2[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (lstm_dot[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
             lstm_add[b][c] = value_3;
-            lstm_mul2[b][c] = (0.5f + 0.5f * tanh_f32(0.5f * value_4)) * tanh_f32(value_3);
+            lstm_mul[b][c] = (0.5f + 0.5f * tanh_f32(0.5f * value_4)) * tanh_f32(value_3);
         }
 }
 
 /* lstm_permute: copy      char_rnn.lua:17 lstm      moves 4,194,304 bytes */
-KERNEL void lstm_copy_3(int from, int to, float (*RESTRICT lstm_permute)[64][HIDDEN],
-        const float (*RESTRICT lstm_mul2)[32][HIDDEN])
+KERNEL void lstm_copy_2(int from, int to, float (*RESTRICT lstm_permute)[64][HIDDEN],
+        const float (*RESTRICT lstm_mul)[32][HIDDEN])
 {
     for (int r = from; r < to; r++) {
         const int b = r / 64;
         const int i = r % 64;
         for (int c = 0; c < HIDDEN; c++)
-            lstm_permute[b][i][c] = lstm_mul2[i][b][c];
+            lstm_permute[b][i][c] = lstm_mul[i + 1][b][c];
     }
 }
 
@@ -459,30 +450,29 @@ static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65,
 
 /* train
  *
- *   memory: 33,161,216 bytes for 21 buffers, 0 of them made over an input
- *           40,673,408 without sharing, no less than 33,161,216
+ *   memory: 33,161,216 bytes for 20 buffers, 0 of them made over an input
+ *           38,576,256 without sharing, no less than 33,161,216
  *   buffer                   shape                     bytes    offset steps
- *   d_lstm_mul               [BATCH][HIDDEN]           32768  33095680   0-24  |-------------|
+ *   d_lstm_mul               [BATCH][HIDDEN]           32768  33095680   0-23  |-------------|
  *   embed_gather             [BATCH][64][64]          524288   8388608   1-6   |--|
- *   d_lstm_permute           [64][32][64]             524288  32571392   2-26   |-------------|
- *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]    1048576  18874368   3-12   |-----|
- *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]    1048576  31522816   4-24    |-----------|
- *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   5-24     |----------|
- *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   6-24     |----------|
- *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-25      |----------|
- *   lstm_mul2                [64][32][HIDDEN]        2097152  16777216   7-13      |--|
- *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   7-24      |---------|
- *   lstm_permute             [BATCH][64][HIDDEN]     2097152  18874368  13-16         |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  16777216  14-15          ||
- *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  17309696  15-19           |-|
- *   accuracy_cast            [BATCH][64]                8192  17858688  15-18           ||
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  17850496  15-17           ||
- *   d_head_bias_partial      [BATCH][VOCAB]             8320  17842176  15-15           |
- *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  19-24             |--|
- *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33128448  20-24              |-|
- *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  20-28              |---|
- *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  27-27                  |
- *   d_lstm_dot               [64][32][64]             524288         0  28-29                  ||
+ *   d_lstm_permute           [64][32][64]             524288  32571392   2-25   |-------------|
+ *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]    1048576  16777216   3-11   |----|
+ *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]    1048576  31522816   4-23    |-----------|
+ *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   5-23     |----------|
+ *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   6-23     |----------|
+ *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-24      |---------|
+ *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   7-23      |---------|
+ *   lstm_permute             [BATCH][64][HIDDEN]     2097152  16777216  12-15         |-|
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  18874368  13-14          |
+ *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  19406848  14-18          |--|
+ *   accuracy_cast            [BATCH][64]                8192  19955840  14-17          |-|
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  19947648  14-16          ||
+ *   d_head_bias_partial      [BATCH][VOCAB]             8320  19939328  14-14          |
+ *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  18-23             |--|
+ *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33128448  19-23             |--|
+ *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  19-27             |----|
+ *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  26-26                  |
+ *   d_lstm_dot               [64][32][64]             524288         0  27-28                  ||
  */
 void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_train_in *in,
         Char_rnn_train_out *out, char *work)
@@ -490,19 +480,18 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
     float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
-    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 16777216);
     float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
     float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
     float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
     float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
-    float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
     float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 18874368);
-    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16777216);
-    float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 17309696);
-    float (*accuracy_cast)[64] = (void *)(work + 17858688);
-    float *linear_cross_entropy_sub2 = (void *)(work + 17850496);
-    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 17842176);
+    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 16777216);
+    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 18874368);
+    float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 19406848);
+    float (*accuracy_cast)[64] = (void *)(work + 19955840);
+    float *linear_cross_entropy_sub2 = (void *)(work + 19947648);
+    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 19939328);
     float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
     float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
     float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
@@ -533,17 +522,120 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
                         &lstm_matmul_shape_2, false, from, to);
                 lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
                         p->lstm_bias_ih_l0, lstm_dot[t], p->lstm_bias_hh_l0);
-                lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
             }
         }
     }                                                                   LAP(7);
-    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(13);
+    lstm_copy(lstm_permute, lstm_mul);                                  LAP(12);
     matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
-            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(14);
+            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(13);
     backward_part();
     linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
             *accuracy_cast, d->head_bias, d_head_bias_partial, linear_cross_entropy_dot2,
-            p->head_bias, *in->targets);                                LAP(15);
+            p->head_bias, *in->targets);                                LAP(14);
+    matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
+            HIDDEN, BATCH * SEQ);                                       LAP(15);
+    forward_part();
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(16);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(17);
+    backward_part();
+    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->head_weight,
+            BATCH * SEQ, HIDDEN, VOCAB);                                LAP(18);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, d_lstm_dot2);
+            for (int t = 64 - 1; t >= 0; t--) {    /* time */
+                lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
+                        linear_cross_entropy_dot, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
+                        p->lstm_bias_hh_l0, lstm_add[t], t);
+                gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
+                        &lstm_matmul_back_shape, false, from, to);
+            }
+        }
+    }                                                                   LAP(19);
+    matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
+            BATCH * SEQ);                                               LAP(24);
+    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
+            64, BATCH * SEQ);                                           LAP(25);
+    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(26);
+    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
+            4 * HIDDEN);                                                LAP(27);
+    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(28);
+    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(29);
+}
+
+static void run_train(const Lathe_call *c)
+{
+    char_rnn_train(c->params, c->grads, c->in, c->out, c->work);
+}
+
+/* grad
+ *
+ *   memory: 33,161,216 bytes for 21 buffers, 0 of them made over an input
+ *           39,108,736 without sharing, no less than 33,161,216
+ */
+void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
+        Char_rnn_grad_out *out, char *work)
+{
+    float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
+    float (*embed_gather)[64][64] = (void *)(work + 8388608);
+    float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 16777216);
+    float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
+    float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
+    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
+    float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
+    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 16777216);
+    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 18874368);
+    float (*head_dot)[64][VOCAB] = (void *)(work + 19406848);
+    float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 19939328);
+    float (*accuracy_cast)[64] = (void *)(work + 20488320);
+    float *linear_cross_entropy_sub2 = (void *)(work + 20480128);
+    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20471808);
+    float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
+    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
+    float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
+    float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
+    float (*d_lstm_dot)[32][64] = (void *)(work + 0);
+
+    backward_part();
+    lstm_fill_back(d_lstm_mul);                                         LAP(0);
+    forward_part();
+    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
+    backward_part();
+    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
+    forward_part();
+    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
+    backward_part();
+    pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
+    forward_part();
+    lstm_fill_back(lstm_add[0]);                                        LAP(5);
+    gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
+            false);                                                     LAP(6);
+    TEAM {   /* panels of rows */
+        const int tall = panel_rows(BATCH, 1, BATCH);
+        SHARED for (int from = 0; from < BATCH; from += tall) {
+            const int to = min_i32(from + tall, BATCH);
+            lstm_fill(from, to, lstm_mul[0]);
+            for (int t = 0; t < 64; t++) {    /* time */
+                gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
+                        &lstm_matmul_shape_2, false, from, to);
+                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
+                        p->lstm_bias_ih_l0, lstm_dot[t], p->lstm_bias_hh_l0);
+            }
+        }
+    }                                                                   LAP(7);
+    lstm_copy(lstm_permute, lstm_mul);                                  LAP(12);
+    matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
+            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(13);
+    matmul_nt_f32(**head_dot, **lstm_permute, *p->head_weight, BATCH * SEQ, VOCAB,
+            HIDDEN);                                                    LAP(14);
+    linear_cross_entropy_head_exp(*out->logits, linear_cross_entropy_sub,
+            linear_cross_entropy_sub2, *accuracy_cast, d->head_bias, d_head_bias_partial,
+            linear_cross_entropy_dot2, p->head_bias, *head_dot, *in->targets); LAP(15);
+    backward_part();
     matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
             HIDDEN, BATCH * SEQ);                                       LAP(16);
     forward_part();
@@ -577,112 +669,6 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(30);
 }
 
-static void run_train(const Lathe_call *c)
-{
-    char_rnn_train(c->params, c->grads, c->in, c->out, c->work);
-}
-
-/* grad
- *
- *   memory: 33,161,216 bytes for 22 buffers, 0 of them made over an input
- *           41,205,888 without sharing, no less than 33,161,216
- */
-void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
-        Char_rnn_grad_out *out, char *work)
-{
-    float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
-    float (*embed_gather)[64][64] = (void *)(work + 8388608);
-    float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
-    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 18874368);
-    float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
-    float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
-    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
-    float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 16777216);
-    float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 18874368);
-    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16777216);
-    float (*head_dot)[64][VOCAB] = (void *)(work + 17309696);
-    float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 17842176);
-    float (*accuracy_cast)[64] = (void *)(work + 18391168);
-    float *linear_cross_entropy_sub2 = (void *)(work + 18382976);
-    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 18374656);
-    float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
-    float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
-    float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
-    float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
-    float (*d_lstm_dot)[32][64] = (void *)(work + 0);
-
-    backward_part();
-    lstm_fill_back(d_lstm_mul);                                         LAP(0);
-    forward_part();
-    make_embed_gather(*embed_gather, p->embed_weight, *in->tokens);     LAP(1);
-    backward_part();
-    lstm_copy_back(d_lstm_permute, embed_gather);                       LAP(2);
-    forward_part();
-    pack_f32(*lstm_matmul_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
-    backward_part();
-    pack_f32(*lstm_matmul_back_packed, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256, 1); LAP(4);
-    forward_part();
-    lstm_fill_back(lstm_add[0]);                                        LAP(5);
-    gemm_f32(**lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, &lstm_matmul_shape,
-            false);                                                     LAP(6);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
-            lstm_fill(from, to, lstm_mul[0]);
-            for (int t = 0; t < 64; t++) {    /* time */
-                gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
-                        &lstm_matmul_shape_2, false, from, to);
-                lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
-                        p->lstm_bias_ih_l0, lstm_dot[t], p->lstm_bias_hh_l0);
-                lstm_copy(from, to, lstm_mul2[t], lstm_mul[t + 1]);
-            }
-        }
-    }                                                                   LAP(7);
-    lstm_copy_2(lstm_permute, lstm_mul2);                               LAP(13);
-    matmul_nt_f32(*linear_cross_entropy_dot2, **lstm_permute, *p->head_weight,
-            BATCH * SEQ, VOCAB, HIDDEN);                                LAP(14);
-    matmul_nt_f32(**head_dot, **lstm_permute, *p->head_weight, BATCH * SEQ, VOCAB,
-            HIDDEN);                                                    LAP(15);
-    linear_cross_entropy_head_exp(*out->logits, linear_cross_entropy_sub,
-            linear_cross_entropy_sub2, *accuracy_cast, d->head_bias, d_head_bias_partial,
-            linear_cross_entropy_dot2, p->head_bias, *head_dot, *in->targets); LAP(16);
-    backward_part();
-    matmul_tn_f32(*d->head_weight, *linear_cross_entropy_sub, **lstm_permute, VOCAB,
-            HIDDEN, BATCH * SEQ);                                       LAP(17);
-    forward_part();
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(18);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(19);
-    backward_part();
-    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->head_weight,
-            BATCH * SEQ, HIDDEN, VOCAB);                                LAP(20);
-    TEAM {   /* panels of rows */
-        const int tall = panel_rows(BATCH, 1, BATCH);
-        SHARED for (int from = 0; from < BATCH; from += tall) {
-            const int to = min_i32(from + tall, BATCH);
-            lstm_fill(from, to, d_lstm_dot2);
-            for (int t = 64 - 1; t >= 0; t--) {    /* time */
-                lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
-                        linear_cross_entropy_dot, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
-                        p->lstm_bias_hh_l0, lstm_add[t], t);
-                gemm_packed_rows_f32(*d_lstm_dot2, *d_lstm_concat[t], *lstm_matmul_back_packed,
-                        &lstm_matmul_back_shape, false, from, to);
-            }
-        }
-    }                                                                   LAP(21);
-    matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(26);
-    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(27);
-    lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(28);
-    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(29);
-    embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(30);
-    lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(31);
-}
-
 static void run_grad(const Lathe_call *c)
 {
     char_rnn_grad(c->params, c->grads, c->in, c->out, c->work);
@@ -690,19 +676,18 @@ static void run_grad(const Lathe_call *c)
 
 /* eval
  *
- *   memory: 11,730,944 bytes for 12 buffers, 0 of them made over an input
+ *   memory: 11,730,944 bytes for 11 buffers, 0 of them made over an input
  *           14,999,552 without sharing, no less than 11,730,944
  */
 void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rnn_eval_out *out,
         char *work)
 {
-    float (*lstm_add)[HIDDEN] = (void *)(work + 11665408);
+    float (*lstm_add)[HIDDEN] = (void *)(work + 11698176);
     float (*embed_gather)[64][64] = (void *)(work + 8388608);
-    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 10485760);
+    float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 10518528);
     float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[HIDDEN] = (void *)(work + 11698176);
-    float (*lstm_mul2)[32][HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11534336);
+    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 8388608);
+    float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11567104);
     float (*linear_cross_entropy_matmul_packed)[96] = (void *)(work + 2629632);
     float (*lstm_permute)[64][HIDDEN] = (void *)(work + 0);
     float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 2097152);
@@ -718,13 +703,12 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
         const int tall = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += tall) {
             const int to = min_i32(from + tall, BATCH);
-            lstm_fill(from, to, lstm_mul);
+            lstm_fill(from, to, lstm_mul[0]);
             for (int t = 0; t < 64; t++) {    /* time */
-                gemm_packed_rows_f32(*lstm_dot, *lstm_mul, *lstm_matmul_packed,
+                gemm_packed_rows_f32(*lstm_dot, *lstm_mul[t], *lstm_matmul_packed,
                         &lstm_matmul_shape_2, false, from, to);
-                lstm_tanh_2(from, to, lstm_add, lstm_mul2[t], lstm_dot2[t], p->lstm_bias_ih_l0,
+                lstm_tanh_2(from, to, lstm_add, lstm_mul[t + 1], lstm_dot2[t], p->lstm_bias_ih_l0,
                         lstm_dot, p->lstm_bias_hh_l0);
-                lstm_copy(from, to, lstm_mul, lstm_mul2[t]);
             }
         }
     }                                                                   LAP(4);
@@ -735,16 +719,16 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
         MEET
         SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
             const int to = min_i32(from + tall, BATCH * SEQ);
-            lstm_copy_3(from, to, lstm_permute, lstm_mul2);
+            lstm_copy_2(from, to, lstm_permute, lstm_mul);
             gemm_packed_rows_f32(*linear_cross_entropy_dot, **lstm_permute,
                     *linear_cross_entropy_matmul_packed, &linear_cross_entropy_matmul_shape, false,
                     from, to);
             linear_cross_entropy_accuracy_exp_2(from, to, linear_cross_entropy_sub, *accuracy_cast,
                     linear_cross_entropy_dot, p->head_bias, *in->targets);
         }
-    }                                                                   LAP(10);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(15);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(16);
+    }                                                                   LAP(9);
+    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(14);
+    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(15);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -855,34 +839,34 @@ static const Lathe_kernel train_kernels[] = {
     {6, "lstm_matmul", "lstm_dot2 = embed_gather . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:17", 268435456, 17301504, false},
     {7, "lstm_fill_to_time", "panel by panel: lstm_fill, time",
-     "lstm", "char_rnn.lua:17", 1073741824, 105414656, false},
-    {13, "lstm_copy_2", "lstm_permute: copy",
+     "lstm", "char_rnn.lua:17", 1073741824, 101220352, false},
+    {12, "lstm_copy", "lstm_permute: copy",
      "lstm", "char_rnn.lua:17", 0, 4194304, false},
-    {14, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
+    {13, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = lstm_permute . head_weight",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, false},
-    {15, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
+    {14, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, true},
-    {16, "linear_cross_entropy_matmul", "d_head_weight = linear_cross_entropy_sub . lstm_permute",
+    {15, "linear_cross_entropy_matmul", "d_head_weight = linear_cross_entropy_sub . lstm_permute",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
-    {17, "linear_cross_entropy_div", "loss: sum, div",
+    {16, "linear_cross_entropy_div", "loss: sum, div",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 8196, false},
-    {18, "linear_cross_entropy_div", "accuracy: sum, div",
+    {17, "linear_cross_entropy_div", "accuracy: sum, div",
      "accuracy", "char_rnn.lua:22", 0, 8196, false},
-    {19, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
+    {18, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
-    {20, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
+    {19, "lstm_fill_back_to_time", "panel by panel: lstm_fill_back, time",
      "lstm", "char_rnn.lua:17", 1073741824, 113803264, true},
-    {25, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
+    {24, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_lstm_concat . lstm_mul",
      "lstm", "char_rnn.lua:17", 1073741824, 11534336, true},
-    {26, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
+    {25, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_lstm_concat . d_lstm_permute",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {27, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
+    {26, "lstm_sum_back", "d_lstm_bias_ih_l0: sum",
      "lstm", "char_rnn.lua:17", 0, 8392704, true},
-    {28, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
+    {27, "lstm_matmul_back", "d_lstm_dot = d_lstm_concat . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {29, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
+    {28, "embed_scatter_add_back", "d_embed_weight[tokens] += d_lstm_dot, in order",
      "embed", "char_rnn.lua:16", 0, 549120, true},
-    {30, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
+    {29, "lstm_copy_back_2", "d_lstm_bias_hh_l0: copy",
      "lstm", "char_rnn.lua:17", 0, 8192, true},
 };
 static const Lathe_tensor grad_in[] = {
