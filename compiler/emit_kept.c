@@ -8,9 +8,10 @@
  *
  * More than MOST_KEPT no block of sm_86 and sm_89 could have, less what the ends of reductions take.  Of the longest
  * there is room for two on sm_90 (228 KB), so that one copies while the other computes, and for one on sm_80 (164 KB).
- * All copies of a row are under way at once, and a thread has several elements in hand: fewer blocks should do.
+ * All copies of a row are under way at once, and a thread has several elements in hand, so that fewer blocks should do:
+ * not measured, and on sm_80 the first thing to measure, where one block copies and computes in turns.
  *
- * A row is kept if its elements lie side by side in whole accesses of 16 bytes, and no two rows share it: what all read
+ * A row is kept if its elements lie side by side in whole accesses of 16 bytes, and is not read by all rows: that
  * stays in the caches.  A thread takes the same elements in every sweep (open_steps(), sweep_with_rest()), those that
  * it has copied; so a kernel may also overwrite what it has read. */
 #include "emit_threads.h"
@@ -73,7 +74,7 @@ static void keep_row(Rows *r, int load)
     r->f->room = r->f->room ? format("%s + %s", r->f->room, own) : own;
 }
 
-/* The first that there is room for. */
+/* In their order as long as there is room: which of them are kept changes no result. */
 void keep_rows(Rows *r)
 {
     int64_t bytes = 0;

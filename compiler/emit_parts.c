@@ -20,7 +20,8 @@ static double excess_of(const Operands *stores)
     return bytes;
 }
 
-/* By how many bytes more a kernel writes for gradients alone than for the forward part. */
+/* By how many bytes more a kernel writes for gradients alone than for the forward part; attention and index kernels by
+ * what they move.  What is packed has no bytes of its own here: a byte says whose it is. */
 static double excess(const Kernel *k)
 {
     double bytes = 0;

@@ -155,7 +155,8 @@ typedef struct Steps {
     Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
     Names blocks;        /* how many each step takes */
     Names kept, names;   /* the products whose b is kept, by their types; what that is called */
-    bool waited, alone;  /* threads have; one reads what is kept before they do, so that a barrier must follow it */
+    bool waited;         /* threads of a block have, in what is printed so far of an iteration */
+    bool kept_unwaited;  /* a product reads what keep() has copied before they do */
     int depth;
 } Steps;
 
@@ -217,7 +218,7 @@ static const char *kept_by(Steps *s, const Kernel *k, const char *type)
     say_wrapped(&s->keeping,
                 format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
     push(&s->kept, type);
-    s->alone |= !s->waited;
+    s->kept_unwaited |= !s->waited;
     return name;
 }
 
@@ -322,7 +323,7 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     Text t = {0};
     const char *declared = p->declared.n ? p->declared.at : "", *passed = p->passed.n ? p->passed.at : "";
     say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
-    if (s->keeping.n) say(&t, "%s%s", s->keeping.at, s->alone ? "    __syncthreads();\n" : "");
+    if (s->keeping.n) say(&t, "%s%s", s->keeping.at, s->kept_unwaited ? "    __syncthreads();\n" : "");
     say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));

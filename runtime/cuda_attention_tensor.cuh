@@ -184,12 +184,12 @@ template <int N> DEVICE void tensor_weights(float (&s)[N][4], float (&m)[2], flo
         float now = m[half];
         UNROLL for (int n = 0; n < N; n++) now = fmaxf(now, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
         now = max_of_4(now);
-        factor[half] = ex2_f32(m[half] - now);
+        factor[half] = power_of_two(m[half] - now);
         sum[half] *= factor[half];
         m[half] = now;
         UNROLL for (int n = 0; n < N; n++) UNROLL for (int r = 2 * half; r < 2 * half + 2; r++)
         {
-            s[n][r] = ex2_f32(s[n][r] - now);
+            s[n][r] = power_of_two(s[n][r] - now);
             sum[half] += s[n][r];
         }
     }
@@ -268,7 +268,7 @@ template <bool DROPOUT>
 DEVICE void tensor_weight_back(float *s, float *dp, float lse, float delta, bool seen, const Lathe_attention &g,
                                const Sight &sight, const Draws &draws, int t, int key)
 {
-    float weight = seen ? ex2_f32(fmaf(*s, (float)(g.scale * LOG2_E), -lse)) : 0, factor = 1;
+    float weight = seen ? power_of_two(fmaf(*s, (float)(g.scale * LOG2_E), -lse)) : 0, factor = 1;
     if (DROPOUT) factor = kept(draws, t, key, sight.S) ? (float)g.keep : 0;
     *s = weight * factor;
     *dp = weight * (*dp * factor - delta);

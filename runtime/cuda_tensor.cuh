@@ -50,6 +50,18 @@ template <class T> DEVICE uint32_t pair_of(float low, float high)
 #endif
 }
 
+/* ---- 2 to the x, within 2 units of the last place of a float */
+#ifdef __CUDACC__
+DEVICE float power_of_two(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#else
+DEVICE float power_of_two(float x) { return exp2f(x); }
+#endif
+
 /* ---- matrices: all 32 lanes of a warp together
  *
  * mma<T>(d, a, b): d[16][8] += a[16][16] · b[16][8].  Of lane 4 g + q, half h: register r of

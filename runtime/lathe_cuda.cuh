@@ -109,8 +109,8 @@ DEVICE bool block_any(bool holds) { return __syncthreads_or(holds); }
 DEVICE bool block_any(bool holds) { return block_max_i32(holds); }
 #endif
 
-/* The values of the threads for which it holds, in the order of threads; returns how many: mostly none.  Others may
- * read the list before this one until all have asked. */
+/* The values of the threads for which it holds, in the order of threads; returns how many: mostly none.  Nobody
+ * reads the list before this one any more once all have asked. */
 DEVICE int block_list(bool holds, int value, int *list)
 {
     __shared__ int of_warp[WARPS];

@@ -189,6 +189,30 @@ static void recurrence(bool reverse)
 static void scan(void) { recurrence(false); }
 static void scan_back(void) { recurrence(true); }
 
+/* One carry becomes what another was, and one what another becomes; stacks of what is read and of what is written. */
+static void shifted(bool reverse)
+{
+    enum { T = 6, B = 3, H = 8 };
+    Node *w = parameter_node("w", F32, shape(2, H, H)), *x = input("x", shape(3, T, B, H));
+    Loop *l = loop_open("time", T, reverse);
+    Node *a = loop_carry(l, input("a", shape(2, B, H))), *b = loop_carry(l, filled(0, F32, shape(2, B, H)));
+    Node *c = loop_carry(l, filled(0.5, F32, shape(2, B, H)));
+    Node *next = map1(OP_tanh, map2(OP_add, map2(OP_add, loop_x(l, x), linear(a, w)), map2(OP_mul, b, c)));
+    loop_next(l, 0, next);
+    loop_next(l, 1, a);
+    loop_next(l, 2, next);
+    loop_close(l);
+    Node *written = loop_stack(l, next), *read = loop_stack(l, a);
+    loss_of_squares(map2(OP_mul, written, read));
+    out("written", written);
+    out("before", read);
+    out("last", loop_result(l, 0));
+    out("last_but_one", loop_result(l, 1));
+    out("same", loop_result(l, 2));
+}
+static void shift(void) { shifted(false); }
+static void shift_back(void) { shifted(true); }
+
 static void nested(void)
 {
     enum { L = 3, T = 5, B = 4, H = 8 };
@@ -319,7 +343,7 @@ static const struct {
     {"moves", moves, 5},    {"maps", maps, 5},           {"integers", integers, 40},    {"reductions", reductions, 5},
     {"across", across, 9},  {"by_ids", by_ids, 5},       {"along_axes", along_axes, 5}, {"attention", attention, 5},
     {"scan", scan, 8},      {"scan_back", scan_back, 8}, {"nested", nested, 5},         {"states", states, 9},
-    {"draws", draws, 1000},
+    {"draws", draws, 1000}, {"shift", shift, 8},         {"shift_back", shift_back, 8},
 };
 
 int main(void)

@@ -4,7 +4,7 @@
  *
  * Those of a model are all in one module, so that it is compiled once: wherever one can be made the text asks whether
  * it is its turn (`mutant == 7`).  Of each kind a few places are tried, all of them in the long run.  What one draw of
- * inputs does not show is tried with others; what changes no result is in a list, and must not be seen. */
+ * inputs does not show is tried with others; what changes no result is in a list, and left out. */
 #include "harness_cuda.h"
 
 #include <ctype.h>
@@ -139,7 +139,7 @@ static const char *const models[] = {
     "models/char_rnn.lua --config tiny --set hidden=24 --set batch=5",
 };
 
-/* Mistakes that change no result. */
+/* Mistakes that change no result, with why. */
 typedef struct Harmless {
     int model;
     const char *kind, *before, *line; /* are in those of the mistake */
@@ -148,14 +148,13 @@ typedef struct Harmless {
 
 static const Harmless harmless[] = {
     {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot2@[r]",
-     "softmax may subtract any number"},
-    {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot@[r]",
-     "softmax may subtract any number"},
+     "softmax may subtract what another row has as its largest, where that is near"},
+    {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot@[r]", "the same"},
     {GPT, "a loop's place is one too far", "", "gradients_done(&d->h@[l]",
      "one GPU does not listen; nccl.sh has several"},
     {GPT, "a loop's place is one too far", "", "sizeof d->h@[l]", "the same size"},
 };
-static int met[COUNT_OF(harmless)]; /* how often each was tried */
+static int met[COUNT_OF(harmless)]; /* how many there are of each */
 
 static bool is_harmless(int model, const Mutant *m)
 {
@@ -348,18 +347,17 @@ static void test_mutants(int model)
     expect(!*said_of(&t), "without a mistake: %s", said_of(&t));
     for (t.number = 1; t.number <= mutants.n; t.number++) {
         const Mutant *m = &mutants.at[t.number - 1];
-        if (!chosen(m->kind, t.number, nth[m->kind - kinds]++)) continue;
+        bool left_out = is_harmless(model, m);
+        if (!chosen(m->kind, t.number, nth[m->kind - kinds]++) || left_out) continue;
         const char *said = said_of(&t);
-        bool same = is_harmless(model, m);
-        expect(same ? !*said : says(m->kind, said), "mutant %d: %s\n    %s\n    %s\n    %s", t.number, m->kind->name,
-               m->before, m->line, *said ? said : "nobody sees it");
+        expect(says(m->kind, said), "mutant %d: %s\n    %s\n    %s\n    %s", t.number, m->kind->name, m->before,
+               m->line, *said ? said : "nobody sees it");
         tried++;
     }
     for (int i = 0; i < COUNT_OF(kinds); i++) kinds[i].ever |= kinds[i].made > 0;
     for (int i = 0; i < COUNT_OF(harmless); i++)
-        expect(harmless[i].model != model || met[i] || tried < mutants.n,
-               "harmless, and not to be made any more: %s\n    %s\n    %s", harmless[i].kind, harmless[i].before,
-               harmless[i].line);
+        expect(harmless[i].model != model || met[i], "harmless, and not to be made any more: %s\n    %s\n    %s",
+               harmless[i].kind, harmless[i].before, harmless[i].line);
     printf("note: %d of %d mistakes put into the text of %s\n", tried, mutants.n, line);
     fflush(stdout);
     unload(t.cpu);
