@@ -116,7 +116,7 @@ MATH int sign_i32(int a) { return (a > 0) - (a < 0); }
 MATH float floor_f32(float a) { return floorf(a); }
 MATH double floor_f64(double a) { return floor(a); }
 
-/* A NaN on either side is the result; but on a GPU a tie is a's. */
+/* A NaN on either side is the result.  A tie is a's, except between zeros on a GPU (above). */
 #if ON_GPU
 MATH float max_f32(float a, float b)
 {

@@ -44,8 +44,8 @@ MATH float add_sat_f32(float a, float b) /* the nearest number in [0, 1]; for Na
 
 /* ---- what is made of them */
 
-/* a = h ln 2 + r, and e^a = 2^h (1 + r), |r| < 2^-17; where 2^h is 0 or infinity r may be
- * anything, and the factor is held between 1/2 and 3/2. */
+/* a = h ln 2 + r, and e^a = 2^h (1 + r), |r| < 2^-17.  Where 2^h is 0 or infinity r may be anything, so the factor is held
+ * between 1/2 and 3/2. */
 MATH float quick_exp_f32(float a)
 {
     float h = a * LOG2_E_F32, r = fmaf(h, -LN2_F32, a);
