@@ -2,8 +2,8 @@
  * its own that is compiled again when it has changed, tables.c by the C compiler; several at a time.
  */
 #include "build.h"
+#include "build/sources.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,37 +65,15 @@ static void add_architectures(Words *w)
 
 /* ------------------------------------------------------------------ files */
 
-typedef VEC(char *) Files;
-
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static bool ends_in(const char *name, const char *ending)
-{
-    size_t n = strlen(name), k = strlen(ending);
-    return n > k && same(name + n - k, ending);
-}
-
-/* Of a folder, sorted. */
-static Files files_in(const char *dir, const char *ending)
-{
-    Files all = {0};
-    DIR *d = opendir(dir);
-    for (const struct dirent *e; d && (e = readdir(d));)
-        if (ends_in(e->d_name, ending)) push(&all, copy_string(e->d_name));
-    if (d) closedir(d);
-    if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_text);
-    return all;
-}
+static bool is_header(const char *name) { return ends_in(name, ".h") || ends_in(name, ".cuh"); }
+static bool is_cuda(const char *name) { return ends_in(name, ".cu"); }
 
 /* Any of them may be included. */
 static uint64_t hash_of_headers(const char *dir)
 {
-    static const char *const endings[] = {".h", ".cuh"};
     uint64_t h = hash_file(format("%s/model.h", dir), 1);
-    for (int e = 0; e < COUNT_OF(endings); e++) {
-        Files all = files_in(runtime_dir(), endings[e]);
-        for (int i = 0; i < all.n; i++) h = hash_file(format("%s/%s", runtime_dir(), all.at[i]), h);
-    }
+    Files all = files_below(runtime_dir(), is_header);
+    for (int i = 0; i < all.n; i++) h = hash_file(format("%s/%s", runtime_dir(), all.at[i]), h);
     return h;
 }
 
@@ -141,11 +119,12 @@ static Jobs jobs_of(const char *compiler, const char *dir)
 {
     Jobs all = {0};
     Words c = {0};
-    Files runtime = files_in(runtime_dir(), ".cu");
+    Files runtime = files_below(runtime_dir(), is_cuda);
     uint64_t headers = hash_of_headers(dir);
     add_cuda_job(&all, compiler, dir, format("%s/model.cu", dir), "model", headers);
     for (int i = 0; i < runtime.n; i++) {
-        char *file = runtime.at[i], *name = copy_bytes_as_string(file, strlen(file) - strlen(".cu"));
+        const char *file = runtime.at[i], *base = file_name(file);
+        char *name = copy_bytes_as_string(base, strlen(base) - strlen(".cu"));
         add_cuda_job(&all, compiler, dir, format("%s/%s", runtime_dir(), file), name, headers);
     }
     push(&c, needed_compiler());

@@ -1,8 +1,8 @@
 /* emit_bundle.c: what a generated folder needs to be built without Lathe: CMakeLists.txt, and with --bundle the
  * runtime. */
+#include "build/sources.h"
 #include "emit.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const char build_text[] =
     "  message(FATAL_ERROR \"the library jansson (JSON) is missing; Debian, Ubuntu: apt install libjansson-dev\")\n"
     "endif()\n"
     "\n"
-    "file(GLOB RUNTIME %s)\n"
+    "file(GLOB_RECURSE RUNTIME %s)\n"
     "add_executable(trainer %s ${RUNTIME})\n"
     "target_include_directories(trainer PRIVATE ${LATHE_RUNTIME} ${JANSSON_INCLUDE})\n"
     "target_link_libraries(trainer PRIVATE OpenMP::OpenMP_C ${JANSSON} m ${CMAKE_DL_LIBS}%s)\n"
@@ -87,30 +87,14 @@ void write_build_file(const char *dir)
 
 static bool is_source(const char *name)
 {
-    const char *ending = strrchr(name, '.');
-    if (!ending || ending == name) return false;
-    bool cuda = same(ending, ".cu") || same(ending, ".cuh");
-    return same(ending, ".c") || same(ending, ".h") || (cuda && options.target == &target_cuda);
-}
-
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static Names sources_in(const char *dir)
-{
-    Names names = {0};
-    DIR *d = opendir(dir);
-    if (!d) return names;
-    for (const struct dirent *e; (e = readdir(d));)
-        if (is_source(e->d_name)) push(&names, copy_string(e->d_name));
-    closedir(d);
-    if (names.n) qsort(names.at, (size_t)names.n, sizeof *names.at, by_text);
-    return names;
+    bool cuda = ends_in(name, ".cu") || ends_in(name, ".cuh");
+    return ends_in(name, ".c") || ends_in(name, ".h") || (cuda && options.target == &target_cuda);
 }
 
 /* The build file takes whatever lies there; what is not ours may be the user's, and is not ours to remove. */
-static void refuse_others(const char *to, const Names *ours)
+static void refuse_others(const char *to, const Files *ours)
 {
-    Names there = sources_in(to);
+    Files there = files_below(to, is_source);
     for (int i = 0; i < there.n; i++)
         if (!bsearch(&there.at[i], ours->at, (size_t)ours->n, sizeof *ours->at, by_text))
             err((Where){0},
@@ -122,7 +106,7 @@ static void refuse_others(const char *to, const Names *ours)
 void write_runtime(const char *dir)
 {
     const char *from = runtime_dir(), *to = format("%s/runtime", dir);
-    Names names = sources_in(from);
+    Files names = files_below(from, is_source);
     if (access(format("%s/rt_main.c", from), R_OK) != 0)
         err((Where){0},
             "--bundle copies the runtime's sources, and %s has none\n"
@@ -132,6 +116,8 @@ void write_runtime(const char *dir)
     refuse_others(to, &names);
     for (int i = 0; i < names.n; i++) {
         size_t bytes;
+        const char *room = strrchr(names.at[i], '/');
+        if (room) make_folder(format("%s/%.*s", to, (int)(room - names.at[i]), names.at[i]));
         char *text = read_file(format("%s/%s", from, names.at[i]), &bytes);
         if (!text) err((Where){0}, "cannot read %s/%s: %s", from, names.at[i], strerror(errno));
         put_file(to, names.at[i], text, bytes);

@@ -88,13 +88,14 @@ compile_cuda() { # FILE OBJECT FLAGS…
     nvcc $GPU_FLAGS -Iruntime "$@" -c "$file" -o "$object"
 }
 
-compile_runtime() {
+compile_runtime() { # FILE, without its room
+    source=$(find runtime -name "$1")
     # shellcheck disable=SC2086
     case $how:$1 in
-    simulate:*.cu) sh tests/sim/compile object "$work" "runtime/$1" "$work/simulator/${1%.cu}.o" ;;
+    simulate:*.cu) sh tests/sim/compile object "$work" "$source" "$work/simulator/${1%.cu}.o" ;;
     *:entry.cu) compile_cuda tests/gpu/entry.cu "$work/entry/entry.o" -Itests/gpu/include ;;
-    *:*.c) $CC $c_flags -Iruntime -Ideps/include -c "runtime/$1" -o "$work/rt/${1%.c}.o" ;;
-    *) compile_cuda "runtime/$1" "$work/rt/${1%.cu}.o" ;;
+    *:*.c) $CC $c_flags -Iruntime -Ideps/include -c "$source" -o "$work/rt/${1%.c}.o" ;;
+    *) compile_cuda "$source" "$work/rt/${1%.cu}.o" ;;
     esac
 }
 
@@ -169,8 +170,8 @@ linked() { # PROGRAM OBJECT…
 
 # What rows need of the runtime.
 runtime_jobs() {
-    [ "$how" = simulate ] && ! grep -q '^model_\|^train_' "$work/rows" || ls runtime/cuda_*.cu
-    [ -n "${LATHE_RT:-}" ] || ! grep -q '^train_\|^optim\|^speed_' "$work/rows" || ls runtime/*.c
+    [ "$how" = simulate ] && ! grep -q '^model_\|^train_' "$work/rows" || find runtime -name '*.cu' | sort
+    [ -n "${LATHE_RT:-}" ] || ! grep -q '^train_\|^optim\|^speed_' "$work/rows" || find runtime -name '*.c' | sort
     [ "$how" = simulate ] || ! grep -q '^model_' "$work/rows" || echo entry.cu
 }
 

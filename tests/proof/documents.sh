@@ -167,7 +167,7 @@ console_block() {   # N PLACE COMMANDS
 # ------------------------------------------------------------------ messages
 
 # The C sources with the parts of a string joined, so that a message is found as it is printed.
-sources() { cat compiler/*.c runtime/*.c compiler/lua/*.lua | tr '\n' ' ' | sed 's/" *"//g; s/\\"/"/g'; }
+sources() { cat $(find compiler runtime -name "*.c" -o -name "*.lua" | sort) | tr '\n' ' ' | sed 's/" *"//g; s/\\"/"/g'; }
 sources >"$TMP/sources"
 
 # in_text TEXT FILE: the parts between … and %s are in the file
