@@ -139,9 +139,9 @@ static void encode_all(Encoding *e, const Words *inputs, const Source_options *o
     int64_t bytes = encode_files(e, inputs, o);
     close_file(e);
     double seconds = seconds_now() - begin;
-    fprintf(stderr, "%s tokens of %s (%.2f bytes a token), %.1f MB/s", grouped_text(e->all), bytes_text(bytes),
-            e->all ? (double)bytes / (double)e->all : 0.0, seconds > 0 ? 1e-6 * (double)bytes / seconds : 0.0);
-    if (e->shard_tokens) fprintf(stderr, ", %d shards", e->shards);
+    show(stderr, "%s tokens of %s (%.2f bytes a token), %.1f MB/s", grouped_text(e->all), bytes_text(bytes),
+         e->all ? (double)bytes / (double)e->all : 0.0, seconds > 0 ? 1e-6 * (double)bytes / seconds : 0.0);
+    if (e->shard_tokens) show(stderr, ", %d shards", e->shards);
     fputc('\n', stderr);
 }
 

@@ -253,8 +253,8 @@ static void print_histogram(const Lengths *h)
         char bar[BAR + 1] = "";
         memset(bar, '#', (size_t)((n * BAR + most - 1) / most));
         if (n || from >= length_least(h))
-            printf("  %12s … %-12s %12s  %s\n", grouped_text(from), grouped_text(from ? 2 * from - 1 : 0),
-                   grouped_text(n), bar);
+            show(stdout, "  %12s … %-12s %12s  %s\n", grouped_text(from), grouped_text(from ? 2 * from - 1 : 0),
+                 grouped_text(n), bar);
     }
 }
 
@@ -265,23 +265,24 @@ static double mean_length(const Lengths *h)
 
 static void print_lengths(const char *what, const Lengths *h, const char *unit)
 {
-    printf("%-11s %s %s; min %s, mean %.1f, median %s, 95 %% within %s, max %s\n", what, grouped_text(length_sum(h)),
-           unit, grouped_text(length_least(h)), mean_length(h), grouped_text(length_quantile(h, 0.5)),
-           grouped_text(length_quantile(h, 0.95)), grouped_text(length_most(h)));
+    show(stdout, "%-11s %s %s; min %s, mean %.1f, median %s, 95 %% within %s, max %s\n", what,
+         grouped_text(length_sum(h)), unit, grouped_text(length_least(h)), mean_length(h),
+         grouped_text(length_quantile(h, 0.5)), grouped_text(length_quantile(h, 0.95)), grouped_text(length_most(h)));
     print_histogram(h);
 }
 
 static void print_forecast(const Forecast *f)
 {
-    printf("sequences   of %s at most, the next token the target, stride %s: %s (%s full), %s documents cut\n",
-           grouped_text(f->how.seq), grouped_text(f->how.stride), grouped_text(f->sequences), grouped_text(f->full),
-           grouped_text(f->cut));
-    if (f->how.drop_short) printf("  %s tokens dropped with what is not full\n", grouped_text(f->dropped));
-    printf("  a row each: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_NONE]), 100 * padding(f, PACK_NONE));
-    printf("  packed in order: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_NEXT]),
-           100 * padding(f, PACK_NEXT));
-    printf("  packed, the longest first: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_FIRST]),
-           100 * padding(f, PACK_FIRST));
+    show(stdout, "sequences   of %s at most, the next token the target, stride %s: %s (%s full), %s documents cut\n",
+         grouped_text(f->how.seq), grouped_text(f->how.stride), grouped_text(f->sequences), grouped_text(f->full),
+         grouped_text(f->cut));
+    if (f->how.drop_short) show(stdout, "  %s tokens dropped with what is not full\n", grouped_text(f->dropped));
+    show(stdout, "  a row each: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_NONE]),
+         100 * padding(f, PACK_NONE));
+    show(stdout, "  packed in order: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_NEXT]),
+         100 * padding(f, PACK_NEXT));
+    show(stdout, "  packed, the longest first: %s rows, %.2f %% padding\n", grouped_text(f->rows[PACK_FIRST]),
+         100 * padding(f, PACK_FIRST));
 }
 
 static int64_t longer_than(const Lengths *h, int64_t n) { return lengths_between(h, n + 1, INT64_MAX); }
@@ -291,33 +292,33 @@ static void print_longer(const Info *x)
 {
     double all = (double)length_count(x->target);
     int64_t text = longer_than(x->text, wanted.seq), target = longer_than(x->target, wanted.seq);
-    printf("above %s   sources: %s (%.2f %%), targets: %s (%.2f %%)\n", grouped_text(wanted.seq), grouped_text(text),
-           100 * (double)text / all, grouped_text(target), 100 * (double)target / all);
+    show(stdout, "above %s   sources: %s (%.2f %%), targets: %s (%.2f %%)\n", grouped_text(wanted.seq),
+         grouped_text(text), 100 * (double)text / all, grouped_text(target), 100 * (double)target / all);
 }
 
 static void print_faults(const Info *x)
 {
     const Counts *c = x->counts;
-    if (c->empty_files) printf("empty       %s files with nothing in them\n", grouped_text(c->empty_files));
+    if (c->empty_files) show(stdout, "empty       %s files with nothing in them\n", grouped_text(c->empty_files));
     if (c->bad_records)
-        printf("malformed   %s records skipped; the first: %s\n", grouped_text(c->bad_records), c->first_bad);
-    if (c->replaced) printf("not UTF-8   %s places, U+FFFD put in\n", grouped_text(c->replaced));
-    if (c->zero_bytes) printf("zero bytes  %s\n", grouped_text(c->zero_bytes));
+        show(stdout, "malformed   %s records skipped; the first: %s\n", grouped_text(c->bad_records), c->first_bad);
+    if (c->replaced) show(stdout, "not UTF-8   %s places, U+FFFD put in\n", grouped_text(c->replaced));
+    if (c->zero_bytes) show(stdout, "zero bytes  %s\n", grouped_text(c->zero_bytes));
 }
 
 static void print_info(const Info *x)
 {
     const char *unit = unit_name(x);
-    printf("files       %s%s%s\n", grouped_text(x->files->n), x->file_bytes ? ", " : "",
-           x->file_bytes ? bytes_text(x->file_bytes) : ""); /* a pipe's are not known */
-    printf("documents   %s%s\n", grouped_text(length_count(x->text)), length_count(x->target) ? " pairs" : "");
+    show(stdout, "files       %s%s%s\n", grouped_text(x->files->n), x->file_bytes ? ", " : "",
+         x->file_bytes ? bytes_text(x->file_bytes) : ""); /* a pipe's are not known */
+    show(stdout, "documents   %s%s\n", grouped_text(length_count(x->text)), length_count(x->target) ? " pairs" : "");
     print_lengths(length_count(x->target) ? "source" : "text", x->text, unit);
     if (length_count(x->target)) print_lengths("target", x->target, unit);
     int64_t all = length_sum(x->text) + length_sum(x->target);
     if (x->unit.unknown >= 0)
-        printf("unknown     %s (%.3f %%)\n", grouped_text(x->unknown),
-               all ? 100.0 * (double)x->unknown / (double)all : 0.0);
-    if (x->trained.pairs) printf("training    %s\n", pairs_text(&x->trained, &x->order));
+        show(stdout, "unknown     %s (%.3f %%)\n", grouped_text(x->unknown),
+             all ? 100.0 * (double)x->unknown / (double)all : 0.0);
+    if (x->trained.pairs) show(stdout, "training    %s\n", pairs_text(&x->trained, &x->order));
     else if (wanted.seq && length_count(x->target)) print_longer(x);
     else if (wanted.seq) print_forecast(&x->forecast);
     print_faults(x);

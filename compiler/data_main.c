@@ -8,13 +8,13 @@
 
 static _Noreturn void print_help(const Command_line *c)
 {
-    printf("usage: lathe %s %s\n\n%s\n\n", c->name, c->usage, c->help);
+    show(stdout, "usage: lathe %s %s\n\n%s\n\n", c->name, c->usage, c->help);
     for (int i = 0; i < c->flags; i++) {
         const Flag *f = &c->flag[i];
         char *left = text_of("%s %s", f->name, f->kind == FLAG_ON ? "" : f->argument);
-        printf("  ");
+        show(stdout, "  ");
         print_padded(stdout, left, 24);
-        printf(" %s\n", f->help);
+        show(stdout, " %s\n", f->help);
     }
     exit(0);
 }

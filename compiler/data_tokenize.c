@@ -76,7 +76,7 @@ static void write_tokenizer(const Tokenizer *t, const char *folder)
     Fault fault = {0};
     char *path = text_of("%s/tokenizer.json", folder), *text = tokenizer_text(t), *line = text_of("%s\n", text);
     if (!make_folders(folder, &fault) || !replace_text(path, line, &fault)) refuse_fault(&fault);
-    printf("%s: %s\n", path, tokenizer_words(t));
+    show(stdout, "%s: %s\n", path, tokenizer_words(t));
     free(path);
     free(text);
     free(line);
@@ -149,7 +149,7 @@ static void put_token(const Tokenizer *t, const char *path, int64_t place, int64
         fail(EXIT_DATA, text_of("%s: token %lld", path, (long long)place), "is id %lld, and %s has %lld", (long long)id,
              tokenizer_path(t), (long long)tokenizer_size(t));
     int64_t n = token_bytes(t, (int32_t)id, &at), left_out = place == 0 && n && at[0] == ' ' && adds_blank(t);
-    if (n > left_out) fwrite(at + left_out, 1, (size_t)(n - left_out), out);
+    if (n > left_out) show_raw(out, at + left_out, (size_t)(n - left_out));
 }
 
 static void decode_shard(const Tokenizer *t, Stretch s, int64_t n, int size, FILE *out)
@@ -225,8 +225,8 @@ int tokenize_command(int argc, char **argv)
     if (!help)
         fail(EXIT_USAGE, NULL, "tokenize: expected train, encode or decode%s%s", argc > 1 ? ", found " : "",
              argc > 1 ? argv[1] : "");
-    printf("usage: lathe tokenize train|encode|decode …\n\n"
-           "  train   makes a tokenizer from text\n  encode  token ids of text\n  decode  text of token ids\n\n"
-           "`lathe tokenize train --help` lists the options.\n");
+    show(stdout, "usage: lathe tokenize train|encode|decode …\n\n"
+                 "  train   makes a tokenizer from text\n  encode  token ids of text\n  decode  text of token ids\n\n"
+                 "`lathe tokenize train --help` lists the options.\n");
     return 0;
 }

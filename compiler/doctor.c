@@ -100,10 +100,10 @@ static void examine_compiler(Doctor *d)
     if (!cc) {
         finding(d, BAD, "compiler", format("none"), "apt install gcc libc6-dev, or set CC to a C compiler");
     } else {
-        char *version = said_by(format("'%s' --version 2>/dev/null", cc), "");
-        char *probe = format("echo 'int main(void){return 0;}' | '%s' -fopenmp -march=native -x c - -ljansson "
+        char *version = said_by(format("%s --version 2>/dev/null", shell_quoted(cc)), "");
+        char *probe = format("echo 'int main(void){return 0;}' | %s -fopenmp -march=native -x c - -ljansson "
                              "-lpcre2-8 -lzstd -lz -o /dev/null 2>&1",
-                             cc);
+                             shell_quoted(cc));
         bool works = system(format("(%s) >/dev/null 2>&1", probe)) == 0;
         finding(
             d, works ? FINE : BAD, "compiler",
@@ -151,7 +151,7 @@ static void examine_gpu(Doctor *d)
 static void measure(Doctor *d)
 {
     char key[32], value[256], *program = program_beside("lathe-measure");
-    FILE *f = access(program, X_OK) == 0 ? popen(format("'%s'", program), "r") : NULL;
+    FILE *f = access(program, X_OK) == 0 ? popen(shell_quoted(program), "r") : NULL;
     const char *threads = "?", *engine = "?";
     while (f && fscanf(f, "%31s %255[^\n]", key, value) == 2) {
         if (same(key, "copy")) d->copy_rate = atof(value);
@@ -237,19 +237,6 @@ void examine_machine(Doctor *d)
 
 /* ------------------------------------------------------------------ saying it */
 
-static char *json_text(const char *s)
-{
-    Text t = {0};
-    say(&t, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') say(&t, "\\%c", *s);
-        else if ((unsigned char)*s < 32) say(&t, "\\u%04x", *s);
-        else say_bytes(&t, s, 1);
-    }
-    say(&t, "\"");
-    return t.at;
-}
-
 int tell_findings(const Doctor *d, bool json)
 {
     static const char *const words[] = {"ok", "odd", "BAD"}, *const keys[] = {"ok", "odd", "bad"};
@@ -263,8 +250,8 @@ int tell_findings(const Doctor *d, bool json)
                    i + 1 < d->findings.n ? "," : "]");
             continue;
         }
-        printf("%-3s %-11s %s\n", words[f->health], f->topic, f->found);
-        if (f->remedy) printf("                -> %s\n", f->remedy);
+        say_to(stdout, "%-3s %-11s %s\n", words[f->health], f->topic, f->found);
+        if (f->remedy) say_to(stdout, "                -> %s\n", f->remedy);
     }
     return bad;
 }

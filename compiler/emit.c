@@ -83,7 +83,8 @@ static size_t breaking_point(const char *s, size_t start, size_t room)
     size_t any = 0; /* the last space outside of strings */
     bool string = false;
     for (size_t i = 0; s[i] && i < room; i++) {
-        if (s[i] == '"' && (i == 0 || s[i - 1] != '\\')) string = !string;
+        if (string && s[i] == '\\' && s[i + 1]) i++;
+        else if (s[i] == '"') string = !string;
         if (string) continue;
         if (strchr("([{", s[i])) depth++;
         if (strchr(")]}", s[i])) depth--;
@@ -136,6 +137,7 @@ void say_comment(Text *t, int indent, const char *text)
 {
     Text s = {0};
     size_t margin = (size_t)indent + 2, used = margin;
+    text = in_comment(text);
     say(&s, "%*s/*", indent, "");
     while (*text) {
         size_t blanks = strspn(text, " ");

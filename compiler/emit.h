@@ -280,6 +280,7 @@ void say_head(Text *t, const Module *m, const char *file, const char *what);
 const char *say_entries(Text *entries, const Module *m); /* of all programs, and the functions they call; returns their prototypes */
 void make_folder(const char *dir); /* with those above it */
 void put_file(const char *dir, const char *name, const char *text, size_t bytes); /* left alone if it says that already */
+void put_plan(const char *dir, const Module *m);                        /* plan.txt */
 
 /* emit_bundle.c */
 void write_build_file(const char *dir); /* CMakeLists.txt */
@@ -300,7 +301,6 @@ void say_runs(Text *t, const Module *m);                               /* what i
 void say_tables(Text *t, const Module *m);                             /* descriptions of lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
 
-char *quoted(const char *s);                                           /* as a C string; NULL as NULL */
 char *braces(int n, const int64_t *x);                                 /* {1, 2} */
 const char *dtype_word(DType t);                                       /* LATHE_F32 */
 

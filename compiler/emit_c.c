@@ -9,8 +9,8 @@
 void say_head(Text *t, const Module *m, const char *file, const char *what)
 {
     const Desc *d = m->desc;
-    const char *config = d->config && *d->config ? format(", configuration %s", d->config) : "";
-    say(t, "/* %s: %s, made by lathe from %s%s.\n", file, d->model, file_name(d->file), config);
+    const char *config = d->config && *d->config ? format(", configuration %s", in_comment(d->config)) : "";
+    say(t, "/* %s: %s, made by lathe from %s%s.\n", file, in_comment(d->model), in_comment(file_name(d->file)), config);
     say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name, options.no_fuse ? ", not fused" : "",
         options.no_reuse ? ", memory not shared" : "");
     say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.parameter_count),
@@ -71,15 +71,23 @@ void put_file(const char *dir, const char *name, const char *text, size_t bytes)
         err((Where){0}, "cannot write %s: %s\n  is the disk full, the folder writable?", path, strerror(errno));
 }
 
+/* For people. */
+void put_plan(const char *dir, const Module *m)
+{
+    Text plan = {0};
+    print_plan(&plan, m);
+    const char *text = printable(plan.at, "\n");
+    put_file(dir, "plan.txt", text, strlen(text));
+}
+
 void emit_c(const Module *m, const char *dir)
 {
-    Text c = {0}, h = {0}, plan = {0};
+    Text c = {0}, h = {0};
     say_model(&c, &h, m);
-    print_plan(&plan, m);
     make_folder(dir);
     put_file(dir, "model.c", c.at, c.n);
     put_file(dir, "model.h", h.at, h.n);
-    put_file(dir, "plan.txt", plan.at, plan.n);
+    put_plan(dir, m);
     write_build_file(dir);
     if (options.bundle) write_runtime(dir);
 }

@@ -34,15 +34,14 @@ static void say_tables_c(Text *c, const Module *m)
 
 void emit_cuda(const Module *m, const char *dir)
 {
-    Text cu = {0}, h = {0}, tables = {0}, plan = {0};
+    Text cu = {0}, h = {0}, tables = {0};
     say_model_cu(&cu, &h, m);
     say_tables_c(&tables, m);
-    print_plan(&plan, m);
     make_folder(dir);
     put_file(dir, "model.cu", cu.at, cu.n);
     put_file(dir, "model.h", h.at, h.n);
     put_file(dir, "tables.c", tables.at, tables.n);
-    put_file(dir, "plan.txt", plan.at, plan.n);
+    put_plan(dir, m);
     write_build_file(dir);
     if (options.bundle) write_runtime(dir);
 }

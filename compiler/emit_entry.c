@@ -49,7 +49,7 @@ static void say_loop(Text *t, int depth, const Kernel *k)
     say(t, "%*s", depth * 4, "");
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
-    say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? l->name : "loop");
+    say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? in_comment(l->name) : "loop");
     if (first_part(k) != last_part(k)) part_now = NO_SIDE; /* the one before is not known: it may be the loop's end */
     say_kernels(t, depth + 1, k->body.at, k->body.n);
     say(t, "%*s}\n", depth * 4, "");

@@ -16,7 +16,7 @@ static void say_tensor_member(Text *t, DType type, const char *name, Shape s, co
 {
     Text x = {0};
     say(&x, "    %s %s%s;", c_type(type), name, array_text(s, 0));
-    if (*remark) say(t, "%-60s /* %s */\n", x.at, remark);
+    if (*remark) say(t, "%-60s /* %s */\n", x.at, in_comment(remark));
     else say(t, "%s\n", x.at);
 }
 
@@ -91,21 +91,6 @@ void say_header(Text *t, const Module *m, const char *prototypes)
 }
 
 /* ------------------------------------------------------------------ tables */
-
-char *quoted(const char *s)
-{
-    if (!s) return "NULL";
-    Text t = {0};
-    say(&t, "\"");
-    for (; *s; s++) {
-        if (*s == '\n') say(&t, "\\n");
-        else if (*s == '"' || *s == '\\') say(&t, "\\%c", *s);
-        else if ((unsigned char)*s < 32) say(&t, "\\%03o", *s);
-        else say(&t, "%c", *s);
-    }
-    say(&t, "\"");
-    return t.at;
-}
 
 char *braces(int n, const int64_t *x)
 {
@@ -359,20 +344,13 @@ static void say_hf(Text *t, const char *json)
     say(t, ";\n\n");
 }
 
-/* A word as a shell takes it for one. */
-static const char *shell_word(const char *s)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%";
-    return s[strspn(s, plain)] || strchr(s, '\'') ? format("'%s'", s) : s;
-}
-
 /* What a user says for the same program again, on the way to `lathe replay`. */
 static char *rebuild_words(const Desc *d)
 {
     Text t = {0};
-    say(&t, "%s", shell_word(d->file));
-    if (options.config) say(&t, " --config %s", shell_word(options.config));
-    for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_word(options.sets.at[i]));
+    say(&t, "%s", shell_quoted(d->file));
+    if (options.config) say(&t, " --config %s", shell_quoted(options.config));
+    for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_quoted(options.sets.at[i]));
     if (options.precision) say(&t, " --precision %s", options.precision);
     if (options.parameters) say(&t, " --parameters %s", options.parameters);
     return t.at;

@@ -97,7 +97,8 @@ static void say_member(Text *t, int indent, const char *type, const struct Place
     say(&s, "%*s%s %s", indent, "", type, p->member);
     for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k, false));
     say(&s, ";");
-    say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, file_name(p->param->where.file), p->param->where.line);
+    say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
+        p->param->where.line);
 }
 
 static void say_padding(Text *t, int indent, const char *type, const char *after, int64_t n)

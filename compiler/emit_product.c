@@ -138,7 +138,7 @@ char *cuda_product_call(const Kernel *k)
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
     const char *text =
-        format("{\"%s%s\", %s, GEMM_END_%s%s, %s, %lld, {}}", identifier(k->name), where,
+        format("{%s, %s, GEMM_END_%s%s, %s, %lld, {}}", quoted(format("%s%s", identifier(k->name), where)),
                numbers_of(g->a.node->dtype, g->c.node->dtype), g->end == END_GELU && g->vector.node ? "BIAS_" : "",
                ends[g->end], shape_text_of(g), (long long)g->aux_m);
     const char *vector = g->vector.node ? flat_pointer(g->vector.view) : "NULL";

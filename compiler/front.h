@@ -190,7 +190,6 @@ void read_groups(lua_State *L);
 void check_groups(void);
 
 /* front_hf.c */
-void say_json_string(Text *t, const char *s);   /* between quotation marks */
 void read_hf(lua_State *L, int model); /* c is at the top, parameters are known; fills desc->hf */
 
 /* front_encode.c: what of decode depends on the source alone, as an entry of its own; decode reads states instead */

@@ -14,16 +14,6 @@ static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf
 
 /* ------------------------------------------------------------------ as JSON */
 
-void say_json_string(Text *t, const char *s)
-{
-    say(t, "\"");
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\') say(t, "\\%c", *s);
-        else if ((unsigned char)*s < 32) say(t, "\\u%04x", (unsigned)*s);
-        else say(t, "%c", *s);
-    say(t, "\"");
-}
-
 static void say_number(Text *t, lua_State *L, const char *key)
 {
     double x = lua_tonumber(L, -1);

@@ -207,7 +207,7 @@ static int print_to_stderr(lua_State *L)
     if (trace.number > 1) return 0;
     for (int i = 1, n = lua_gettop(L); i <= n; i++) {
         const Tensor *t = is_tensor(L, i);
-        fprintf(stderr, "%s%s", i > 1 ? "\t" : "", t ? lua_text(L, i) : luaL_tolstring(L, i, NULL));
+        say_to(stderr, "%s%s", i > 1 ? "\t" : "", t ? lua_text(L, i) : luaL_tolstring(L, i, NULL));
     }
     fputc('\n', stderr);
     return 0;

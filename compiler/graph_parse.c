@@ -80,7 +80,7 @@ static int hex_digit(char c)
 }
 
 /* NULL where it is not well formed */
-static const char *quoted(Parser *q)
+static const char *quoted_name(Parser *q)
 {
     Text t = {0};
     say_bytes(&t, "", 0);
@@ -108,7 +108,7 @@ static const char *quoted(Parser *q)
 static const char *maybe_word(Parser *q)
 {
     skip(q);
-    if (*q->p == '"') return quoted(q);
+    if (*q->p == '"') return quoted_name(q);
     const char *start = q->p;
     if (!plain_char(*start) || *start == '-' || *start == '.') return NULL;
     while (plain_char(*q->p)) q->p++;

@@ -190,6 +190,17 @@ static Module *compiled(void)
     return options.memory ? compile_within(options.memory) : compile(front(&options));
 }
 
+/* Part of a folder's name; what tells folders apart is the hash. */
+static const char *folder_word(const char *name)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+";
+    if (!name || !*name) return "default";
+    char *word = copy_bytes_as_string(name, strnlen(name, 64));
+    for (char *c = word; *c; c++)
+        if (!strchr(plain, *c) || *word == '.') *c = '_';
+    return word;
+}
+
 static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
@@ -202,8 +213,8 @@ static const char *folder_for(const Desc *d)
     h = hash_bytes(switches, sizeof switches, h);
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
-    return format("generated/%s-%s-%s-%s-%08llx", d->model, d->config && *d->config ? d->config : "default",
-                  options.target->name, precision()->name, (unsigned long long)(h & 0xffffffff));
+    return format("generated/%s-%s-%s-%s-%08llx", folder_word(d->model), folder_word(d->config), options.target->name,
+                  precision()->name, (unsigned long long)(h & 0xffffffff));
 }
 
 static const char *trainer(void)
@@ -232,7 +243,7 @@ static int do_check(void)
         printf("{\"parameters\": %lld, \"flops_per_step\": %.0f, \"planned_bytes\": %lld}\n",
                (long long)m->plan.parameter_count, m->flops_per_step, (long long)m->plan.total);
     else
-        printf("%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file,
+        say_to(stdout, "%s is sound: %s parameters, %s flop a step, %s bytes of memory\n", m->desc->file,
                grouped(m->plan.parameter_count), grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
     return 0;
 }
@@ -251,7 +262,7 @@ static int do_plan(void)
         say_choices(&t);
         print_plan(&t, m);
         if (!options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));
-        fputs(t.at, stdout);
+        say_text_to(stdout, t.at);
         return 0;
     }
     say_choices_json(&t);
@@ -275,7 +286,9 @@ static int do_plan(void)
 
 static int do_build(void)
 {
-    printf("%s\n", trainer());
+    const char *program = trainer();
+    if (isatty(STDOUT_FILENO)) say_to(stdout, "%s\n", program);
+    else printf("%s\n", program); /* $(lathe build …) */
     return 0;
 }
 
@@ -286,7 +299,7 @@ static int do_run(void)
     if (same(line_of.command, "replay") && options.target != &target_cpu)
         usage_error("replay runs on the processor alone: leave --target out");
     const char *program = trainer();
-    fprintf(stderr, "trainer: %s\n", program);
+    say_to(stderr, "trainer: %s\n", program);
     Words words = {0};
     push(&words, program);
     push(&words, line_of.command);
@@ -339,7 +352,7 @@ static int do_dump(void)
     name_parameters(d);
     Text t = {0};
     print_stage(&t, m, after);
-    fputs(t.at ? t.at : "", stdout);
+    say_text_to(stdout, t.at ? t.at : "");
     return 0;
 }
 

@@ -218,7 +218,7 @@ static void show_line(Where where, int column)
         if (text) text++;
     }
     if (!text || !*text) return;
-    fprintf(stderr, "%5d | %.*s\n", where.line, (int)strcspn(text, "\r\n"), text);
+    say_to(stderr, "%5d | %.*s\n", where.line, (int)strcspn(text, "\r\n"), text);
     if (column <= 0 || (size_t)column > strcspn(text, "\r\n") + 1) return;
     fprintf(stderr, "      | ");
     for (int i = 0; i < column - 1; i++) /* a letter of several bytes is one place wide */
@@ -229,15 +229,15 @@ static void show_line(Where where, int column)
 static void complain(Where where, int column, const char *fmt, va_list args)
 {
     fflush(stdout);
-    if (where.file && where.line > 0 && column > 0) fprintf(stderr, "%s:%d:%d: ", where.file, where.line, column);
-    else if (where.file && where.line > 0) fprintf(stderr, "%s:%d: ", where.file, where.line);
-    else if (where.file) fprintf(stderr, "%s: ", where.file);
+    if (where.file && where.line > 0 && column > 0) say_to(stderr, "%s:%d:%d: ", where.file, where.line, column);
+    else if (where.file && where.line > 0) say_to(stderr, "%s:%d: ", where.file, where.line);
+    else if (where.file) say_to(stderr, "%s: ", where.file);
     else fprintf(stderr, "lathe: ");
     fprintf(stderr, "error: ");
-    vfprintf(stderr, fmt, args);
+    say_text_to(stderr, vformat(fmt, args));
     fputc('\n', stderr);
     show_line(where, column);
-    if (where.path && *where.path) fprintf(stderr, "        in %s\n", where.path);
+    if (where.path && *where.path) say_to(stderr, "        in %s\n", where.path);
 }
 
 void err(Where where, const char *fmt, ...)
@@ -273,7 +273,7 @@ void die_at(const char *file, int line, const char *fmt, ...)
     va_start(args, fmt);
     fflush(stdout);
     fprintf(stderr, "lathe: internal error at %s:%d: ", file, line);
-    vfprintf(stderr, fmt, args);
+    say_text_to(stderr, vformat(fmt, args));
     fprintf(stderr, "\nThis is our mistake: please report it with the description that caused it.\n");
     va_end(args);
     abort();

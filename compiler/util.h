@@ -41,6 +41,8 @@ typedef struct Text { char *at; size_t n, cap; } Text;
 void say(Text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void say_bytes(Text *t, const char *bytes, size_t n);
 
+#include "base/escape.h"
+
 /* Where the user wrote something.  file NULL: nowhere in particular. */
 typedef struct Where {
     const char *file;           /* as given on the command line: models/gpt.lua */

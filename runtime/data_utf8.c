@@ -1,23 +1,8 @@
 /* data_utf8.c: UTF-8 in and out. */
+#include "base/printable.h"
 #include "trainer.h"
 
-/* Refuses what Unicode refuses: stray and missing continuation bytes, longer forms than needed, surrogates, beyond
- * 10FFFF. */
-int decode_utf8(const unsigned char *at, int64_t n, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = at[0];
-    if (first < 0x80) return *code = first, 1;
-    int length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || length > n) return 0;
-    uint32_t c = first & (0x7fu >> length);
-    for (int i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0;
-        c = c << 6 | (at[i] & 0x3fu);
-    }
-    if (c < least[length] || c >= CODE_POINTS || (c >= 0xd800 && c < 0xe000)) return 0;
-    return *code = c, length;
-}
+int decode_utf8(const unsigned char *at, int64_t n, uint32_t *code) { return utf8_character(at, n, code); }
 
 int encode_utf8(uint32_t c, char *out)
 {

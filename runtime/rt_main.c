@@ -150,24 +150,24 @@ enum { OPTIONS = sizeof options / sizeof *options };
 
 static void print_all_help(const Lathe_model *m, FILE *f)
 {
-    fprintf(f, "usage: trainer COMMAND [options]      (%s)\n\n", m->name);
-    for (int i = 0; i < COMMANDS; i++) fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].help);
-    fprintf(f, "\n`trainer COMMAND --help` lists the options.\n");
+    show(f, "usage: trainer COMMAND [options]      (%s)\n\n", m->name);
+    for (int i = 0; i < COMMANDS; i++) show(f, "  %-9s %s\n", commands[i].name, commands[i].help);
+    show(f, "\n`trainer COMMAND --help` lists the options.\n");
 }
 
 static void print_help(const Trainer *t, const Command *c)
 {
-    printf("usage: trainer %s %s\n\n%s\n\n", c->name, c->usage, c->help);
+    show(stdout, "usage: trainer %s %s\n\n%s\n\n", c->name, c->usage, c->help);
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].commands & c->bit) {
             const char *argument = options[i].argument ? options[i].argument : "";
             char *left = text_of("--%s%s%s", options[i].name, options[i].kind == RESUME ? "" : " ", argument);
-            printf("  ");
+            show(stdout, "  ");
             print_padded(stdout, left, 24);
-            printf(" %s\n", options[i].help);
+            show(stdout, " %s\n", options[i].help);
         }
     if (c->bit & (TRAIN | INFO)) {
-        printf("\nSettings for --set, with their values now:\n");
+        show(stdout, "\nSettings for --set, with their values now:\n");
         print_knobs(stdout, &t->recipe);
     }
 }
@@ -183,7 +183,7 @@ static const Command *find_command(const Lathe_model *m, const char *name)
     }
     const char *close = nearest_word(name, names, COMMANDS);
     if (close) fail(EXIT_USAGE, NULL, "there is no command %s; did you mean %s?", name, close);
-    fprintf(stderr, "trainer: error: there is no command %s\n", name);
+    show(stderr, "trainer: error: there is no command %s\n", name);
     print_all_help(m, stderr);
     exit(EXIT_USAGE);
 }

@@ -1,4 +1,5 @@
 /* rt_words.c: the trainer's messages and its small text: failures, nearest names, numbers read and written. */
+#include "base/printable.h"
 #include "trainer.h"
 
 #include <ctype.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------ memory */
 
@@ -58,6 +60,30 @@ char *text_of(const char *fmt, ...)
     return s;
 }
 
+/* All that people read goes through here: control characters and bytes that are not UTF-8 are spelled out. */
+void vshow(FILE *f, const char *fmt, va_list args)
+{
+    char *text = vtext(fmt, args), *plain = must_alloc(printable_room(strlen(text)));
+    fwrite(plain, 1, make_printable(plain, text, strlen(text), "\n\t"), f);
+    free(text);
+    free(plain);
+}
+
+void show(FILE *f, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vshow(f, fmt, args);
+    va_end(args);
+}
+
+/* What a model or a file says, for people or for a program: only a terminal is kept from control characters. */
+void show_raw(FILE *f, const char *text, size_t n)
+{
+    if (isatty(fileno(f))) show(f, "%.*s", (int)n, text);
+    else fwrite(text, 1, n, f);
+}
+
 static const char *advice, *program = "trainer";
 static bool quiet;
 
@@ -77,8 +103,8 @@ void fail(int code, const char *place, const char *fmt, ...)
 void end_program(int code, const char *text)
 {
     fflush(stdout);
-    fprintf(stderr, "%s\n", text);
-    if (advice && code == EXIT_DATA) fprintf(stderr, "note: %s\n", advice);
+    show(stderr, "%s\n", text);
+    if (advice && code == EXIT_DATA) show(stderr, "note: %s\n", advice);
     exit(code);
 }
 
@@ -91,7 +117,7 @@ void note(const char *fmt, ...)
     va_start(args, fmt);
     char *s = vtext(fmt, args);
     va_end(args);
-    fprintf(stderr, "note: %s\n", s);
+    show(stderr, "note: %s\n", s);
     free(s);
 }
 
@@ -157,15 +183,26 @@ char *bytes_text(int64_t bytes)
                             x, unit[u]);
 }
 
+/* As 'text', or with control characters as $'text'. */
 char *shell_word(const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%";
+    size_t n = strlen(text), shown = 0;
     if (*text && !text[strspn(text, plain)]) return text_of("%s", text);
-    char *word = must_alloc(4 * strlen(text) + 3), *at = word;
+    char *word = must_alloc(printable_room(n)), *whole = must_alloc(4 * n + 4), *at = whole;
+    shown = make_printable(word, text, n, "");
+    bool spelled = shown != n;
+    free(word);
+    if (spelled) *at++ = '$';
     *at++ = '\'';
-    for (; *text; text++) at += *text == '\'' ? sprintf(at, "'\\''") : (*at = *text, 1);
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (spelled && (c < 32 || c > 126)) at += sprintf(at, "\\x%02x", c);
+        else if (spelled && (c == '\'' || c == '\\')) at += sprintf(at, "\\%c", c);
+        else at += c == '\'' ? sprintf(at, "'\\''") : (*at = *text, 1);
+    }
     *at = '\'';
-    return word;
+    return whole;
 }
 
 char *grouped_text(int64_t n)
@@ -183,13 +220,14 @@ char *grouped_text(int64_t n)
 void print_padded(FILE *f, const char *s, int width)
 {
     for (const char *at = s; *at; at++) width -= (*at & 0xc0) != 0x80;
-    fprintf(f, "%s%*s", s, width > 0 ? width : 0, "");
+    show(f, "%s%*s", s, width > 0 ? width : 0, "");
 }
 
 /* 15 digits: 0.05 is 0.05 again. */
 void print_json(json_t *all)
 {
-    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    size_t plain = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0; /* a terminal would obey what else is in a name */
+    json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15) | plain);
     putchar('\n');
     json_decref(all);
 }

@@ -187,16 +187,16 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
 
 static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
-    printf("%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps,
-           omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
-    printf("forward %.2f ms, backward %.2f, update %.2f\n", b->part_ms[FORWARD], b->part_ms[BACKWARD],
-           b->part_ms[UPDATE]);
-    printf("%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
-           b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
-    if (b->floor_ms > 0) printf("its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
-    if (b->skipped) printf("%lld steps were not taken: gradients beyond fp16\n", (long long)b->skipped);
-    printf("memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
-           bytes_text(m->planned_bytes), bytes_text(b->peak_rss), b->startup_ms);
+    show(stdout, "%lld steps, %d threads: median %.2f ms, least %.2f, most %.2f\n", (long long)b->steps,
+         omp_get_max_threads(), b->median_ms, b->ms[0], b->ms[b->steps - 1]);
+    show(stdout, "forward %.2f ms, backward %.2f, update %.2f\n", b->part_ms[FORWARD], b->part_ms[BACKWARD],
+         b->part_ms[UPDATE]);
+    show(stdout, "%.0f tokens or rows a second, %.2f GFLOP/s in contractions\n",
+         b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
+    if (b->floor_ms > 0) show(stdout, "its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
+    if (b->skipped) show(stdout, "%lld steps were not taken: gradients beyond fp16\n", (long long)b->skipped);
+    show(stdout, "memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
+         bytes_text(m->planned_bytes), bytes_text(b->peak_rss), b->startup_ms);
 }
 
 int bench_command(Trainer *t)

@@ -60,29 +60,30 @@ static Fall train_on_one(const Trial *c, int64_t most)
                  s.loss, s.norm, (long long)step + 1, t->recipe.lr / 10);
         note_step(&f, step, most, &s);
         if (worth_a_line(step + 1) || f.reached || step + 1 == most)
-            fprintf(stderr, "step %lld | loss %.4f | norm %.3g\n", (long long)step + 1, s.loss, s.norm);
+            show(stderr, "step %lld | loss %.4f | norm %.3g\n", (long long)step + 1, s.loss, s.norm);
     }
     return f;
 }
 
 static void print_verdict(const Fall *f, const Lathe_recipe *r)
 {
-    printf("overfit: the loss went from %.4f to %.4f in %lld steps on one batch", f->first, f->last,
-           (long long)f->steps);
-    if (f->reached) printf(", to less than 1 %% of it: model, gradients and optimizer fit together\n");
+    show(stdout, "overfit: the loss went from %.4f to %.4f in %lld steps on one batch", f->first, f->last,
+         (long long)f->steps);
+    if (f->reached) show(stdout, ", to less than 1 %% of it: model, gradients and optimizer fit together\n");
     else if (f->norm == 0)
-        printf(".  The gradient is zero: the loss depends on no parameter that is trained.  Look at what forward "
-               "returns, and at frozen groups\n");
+        show(stdout, ".  The gradient is zero: the loss depends on no parameter that is trained.  Look at what forward "
+                     "returns, and at frozen groups\n");
     else if (f->least > f->first - 0.05 * fabs(f->first))
-        printf(
-            ": it does not fall.  Look at the learning rate (%g; try ten times more and less, --set lr=N), at frozen "
-            "groups, and whether targets belong to their inputs\n",
-            r->lr);
+        show(stdout,
+             ": it does not fall.  Look at the learning rate (%g; try ten times more and less, --set lr=N), at frozen "
+             "groups, and whether targets belong to their inputs\n",
+             r->lr);
     else if (f->recent < f->before - 0.02 * fabs(f->before))
-        printf(", and still falls: give it more steps (--steps %lld) or another rate (--set lr=N; it is %g)\n",
-               (long long)(4 * f->steps), r->lr);
+        show(stdout, ", and still falls: give it more steps (--steps %lld) or another rate (--set lr=N; it is %g)\n",
+             (long long)(4 * f->steps), r->lr);
     else
-        printf(
+        show(
+            stdout,
             ", and stays there.  Label smoothing sets such a floor, and so do rows that look the same to the model and "
             "have "
             "different targets (it sees too little of what is before them); else it is too small, or the rate is wrong "
@@ -181,17 +182,19 @@ static void print_times(const Trial *c, const Times *w)
     const Step *s = &w->step;
     const Lathe_model *m = c->t->model;
     char *guess = has_tokens(c->data) ? text_of(" (guessing gives %.4f)", log((double)m->vocab)) : text_of("%s", "");
-    printf("step: loss %.4f%s, gradient norm %.3g; %.1f ms: data %.1f", s->loss, guess, s->norm, 1e3 * step_time(s),
-           1e3 * s->data);
-    if (on_device()) printf(", on the GPU %.1f\n", 1e3 * s->there);
-    else printf(", forward %.1f, backward %.1f, update %.1f\n", 1e3 * s->forward, 1e3 * s->backward, 1e3 * s->update);
+    show(stdout, "step: loss %.4f%s, gradient norm %.3g; %.1f ms: data %.1f", s->loss, guess, s->norm,
+         1e3 * step_time(s), 1e3 * s->data);
+    if (on_device()) show(stdout, ", on the GPU %.1f\n", 1e3 * s->there);
+    else
+        show(stdout, ", forward %.1f, backward %.1f, update %.1f\n", 1e3 * s->forward, 1e3 * s->backward,
+             1e3 * s->update);
     if (c->evaluates)
-        printf("evaluation: %s over %s of %s %s; about %.1f s for %s\n", scores_text(&w->scores, c->data),
-               grouped_text(w->scores.items), grouped_text(c->data->val_items), item_word(c->data), w->eval_batch,
-               grouped_text(w->eval_items));
-    if (c->samples) printf("samples: about %.1f s after each evaluation\n", w->sample);
-    printf("the whole run: %s steps and %lld evaluations, about %s; nothing was written\n",
-           grouped_text(c->t->recipe.steps), (long long)w->evaluations, duration_text(whole_time(c, w)));
+        show(stdout, "evaluation: %s over %s of %s %s; about %.1f s for %s\n", scores_text(&w->scores, c->data),
+             grouped_text(w->scores.items), grouped_text(c->data->val_items), item_word(c->data), w->eval_batch,
+             grouped_text(w->eval_items));
+    if (c->samples) show(stdout, "samples: about %.1f s after each evaluation\n", w->sample);
+    show(stdout, "the whole run: %s steps and %lld evaluations, about %s; nothing was written\n",
+         grouped_text(c->t->recipe.steps), (long long)w->evaluations, duration_text(whole_time(c, w)));
 }
 
 int dry_run(const Trial *c)

@@ -131,8 +131,9 @@ static void print_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
     const char *at = row_of_output(d, o, row);
     int64_t n = tensor_size(o) / o->dim[0], line = o->rank > 1 ? o->dim[o->rank - 1] : 1;
     char *dims = dims_text(o->rank - 1, o->dim + 1);
-    printf("%s %s\n", o->name, dims);
-    for (int64_t i = 0; i < n; i++) printf("%.6g%s", read_element(o->dtype, at, i), (i + 1) % line == 0 ? "\n" : " ");
+    show(stdout, "%s %s\n", o->name, dims);
+    for (int64_t i = 0; i < n; i++)
+        show(stdout, "%.6g%s", read_element(o->dtype, at, i), (i + 1) % line == 0 ? "\n" : " ");
     free(dims);
 }
 
@@ -140,7 +141,8 @@ static void print_drawn(const Drawing *d, int64_t row)
 {
     if (d->tokens) {
         json_t *text = row_text(d, row);
-        printf("%s\n", json_string_value(text));
+        show_raw(stdout, json_string_value(text), json_string_length(text));
+        show(stdout, "\n");
         json_decref(text);
     }
     for (int i = 0; i < d->entry->outputs; i++)
@@ -195,7 +197,7 @@ static void draw_all(const Trainer *t, const Drawing *d, const char *const *prom
         if (row == 0) draw_batch(d, prompt + i, n - i, i / d->batch, 0);
         if (t->json) json_array_append_new(results, drawn_json(d, row, prompt[i]));
         else print_drawn(d, row);
-        if (!t->json && i + 1 < n) printf("---\n");
+        if (!t->json && i + 1 < n) show(stdout, "---\n");
     }
 }
 

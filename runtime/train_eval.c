@@ -136,20 +136,21 @@ json_t *scores_json(const Scores *s, const Data *d)
 
 static void print_scores(const Scores *s, const Data *d)
 {
-    printf("%s\n", scores_text(s, d));
+    show(stdout, "%s\n", scores_text(s, d));
     if (model_carries(d->t->model))
-        printf("over %s of %s windows of %lld tokens, in stretches that carry their state on\n", grouped_text(s->items),
-               grouped_text(d->val_items), (long long)d->seq);
+        show(stdout, "over %s of %s windows of %lld tokens, in stretches that carry their state on\n",
+             grouped_text(s->items), grouped_text(d->val_items), (long long)d->seq);
     else if (s->items < d->val_items)
-        printf("over %s of %s %s (eval_rows)\n", grouped_text(s->items), grouped_text(d->val_items), item_word(d));
+        show(stdout, "over %s of %s %s (eval_rows)\n", grouped_text(s->items), grouped_text(d->val_items),
+             item_word(d));
     else if (d->epochs)
-        printf("over %s %s of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
-               grouped_text(s->items), item_word(d), (long long)d->seq);
+        show(stdout, "over %s %s of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
+             grouped_text(s->items), item_word(d), (long long)d->seq);
     else if (d->text)
-        printf("over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
-               grouped_text(s->items), (long long)d->seq, grouped_text(d->val),
-               (long long)(d->val - 1 - s->items * d->seq));
-    else printf("over the last %s rows\n", grouped_text(s->items));
+        show(stdout, "over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
+             grouped_text(s->items), (long long)d->seq, grouped_text(d->val),
+             (long long)(d->val - 1 - s->items * d->seq));
+    else show(stdout, "over the last %s rows\n", grouped_text(s->items));
 }
 
 static void check_generate(const Trainer *t)
@@ -170,7 +171,7 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
     Text_eval *e = open_text_eval(t, w, d->tokenizer, t->items, t->stem);
     evaluate_texts(e, 0, r);
     if (json) json_object_set_new(json, "rouge", rouge_json(e, r));
-    else printf("%s\n", rouge_text(e, r));
+    else show(stdout, "%s\n", rouge_text(e, r));
 }
 
 int eval_command(Trainer *t)

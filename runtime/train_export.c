@@ -151,7 +151,7 @@ static void print_export(const Export *x)
                              "ids", (json_int_t)x->ids, "tokenizer", x->tokenizer != NULL));
         return;
     }
-    printf("wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
+    show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
     if (x->ids < vocab)
         note("%lld of %lld rows of the vocabulary are in use; the others are left out", (long long)x->ids,
              (long long)vocab);

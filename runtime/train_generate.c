@@ -88,7 +88,7 @@ static void see_token(void *with, int32_t id)
     Shown *s = with;
     add_piece(&s->held, s->tokenizer, id);
     size_t held = (size_t)unfinished_utf8(s->held.at, (int64_t)s->held.bytes), whole = s->held.bytes - held;
-    fwrite(s->held.at, 1, whole, stdout);
+    show_raw(stdout, s->held.at, whole);
     fflush(stdout);
     memmove(s->held.at, s->held.at + whole, held);
     s->held.bytes = held;
@@ -99,8 +99,8 @@ static void print_written(const Shown *s, int64_t k, const Written *w)
     Text_written text = s->seen ? s->held : text_written(s->tokenizer, w);
     for (size_t i = 0; s->lines && i < text.bytes; i++)
         if (text.at[i] == '\n' || text.at[i] == '\r') text.at[i] = ' ';
-    if (text.bytes) fwrite(text.at, 1, text.bytes, stdout);
-    printf("\n%s", !s->lines && k + 1 < s->prompts ? "---\n" : "");
+    if (text.bytes) show_raw(stdout, text.at, text.bytes);
+    show(stdout, "\n%s", !s->lines && k + 1 < s->prompts ? "---\n" : "");
     fflush(stdout);
     if (!s->seen) free(text.at);
 }

@@ -219,8 +219,8 @@ int grad_command(Trainer *t)
     Lathe_call call = call_of(&m, e);
     compute_results(t, e, &m);
     write_results(t, e, call.out, m.grads);
-    if (t->json) printf("{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
-    else printf("loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);
+    if (t->json) show(stdout, "{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
+    else show(stdout, "loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);
     return 0;
 }
 
@@ -236,7 +236,7 @@ int init_command(Trainer *t)
     if (t->weights) load_weights(t->model, t->weights, m.params);
     else init_parameters(t->model, (uint64_t)t->seed, m.params);
     save_weights(t->model, t->out, m.params);
-    if (t->json) printf("{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
-    else printf("wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);
+    if (t->json) show(stdout, "{\"parameters\":%lld}\n", (long long)t->model->parameter_count);
+    else show(stdout, "wrote %s parameters to %s\n", grouped_text(t->model->parameter_count), t->out);
     return 0;
 }

@@ -13,18 +13,18 @@ static const char *dtype_word(Lathe_dtype t)
 
 static void print_tensor(const Lathe_tensor *t, const char *before)
 {
-    printf("%s%s %s [", before, t->name, dtype_word(t->dtype));
-    for (int k = 0; k < t->rank; k++) printf("%s%lld", k ? ", " : "", (long long)t->dim[k]);
-    printf("]");
+    show(stdout, "%s%s %s [", before, t->name, dtype_word(t->dtype));
+    for (int k = 0; k < t->rank; k++) show(stdout, "%s%lld", k ? ", " : "", (long long)t->dim[k]);
+    show(stdout, "]");
 }
 
 static void print_entry(const Lathe_entry *e)
 {
-    printf("  %-8s in:", e->name);
+    show(stdout, "  %-8s in:", e->name);
     for (int i = 0; i < e->inputs; i++) print_tensor(&e->input[i], i ? ", " : " ");
-    printf("\n           out:");
+    show(stdout, "\n           out:");
     for (int i = 0; i < e->outputs; i++) print_tensor(&e->output[i], i ? ", " : " ");
-    printf("\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, bytes_text(e->work_bytes));
+    show(stdout, "\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, bytes_text(e->work_bytes));
 }
 
 /* What groups and decay make of it; of several copies the first tells. */
@@ -39,29 +39,29 @@ static char *rule_text(const Lathe_model *m, const Lathe_param *p)
 
 static void print_param(const Lathe_model *m, const Lathe_param *p)
 {
-    printf("  %-40s [", p->name);
-    for (int k = 0; k < p->rank; k++) printf("%s%lld", k ? ", " : "", (long long)p->dim[k]);
-    printf("]  %s%s\n", p->where, rule_text(m, p));
+    show(stdout, "  %-40s [", p->name);
+    for (int k = 0; k < p->rank; k++) show(stdout, "%s%lld", k ? ", " : "", (long long)p->dim[k]);
+    show(stdout, "]  %s%s\n", p->where, rule_text(m, p));
 }
 
 static void print_info(const Trainer *t)
 {
     const Lathe_model *m = t->model;
-    printf("%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision, m->source_hash,
-           grouped_text(m->parameter_count), m->params);
+    show(stdout, "%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision,
+         m->source_hash, grouped_text(m->parameter_count), m->params);
     if (m->vocab)
-        printf("batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
-    printf("\nbuilt with (rebuild to change):\n");
-    for (int i = 0; i < m->knobs; i++) printf("  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
-    printf("\nrecipe (--set changes it):\n");
+        show(stdout, "batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
+    show(stdout, "\nbuilt with (rebuild to change):\n");
+    for (int i = 0; i < m->knobs; i++) show(stdout, "  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
+    show(stdout, "\nrecipe (--set changes it):\n");
     print_knobs(stdout, &t->recipe);
-    printf("\nmemory: %s bytes planned, %s at least\n", grouped_text(m->planned_bytes),
-           grouped_text(m->lower_bound_bytes));
+    show(stdout, "\nmemory: %s bytes planned, %s at least\n", grouped_text(m->planned_bytes),
+         grouped_text(m->lower_bound_bytes));
     for (int i = 0; i < m->categories; i++)
-        printf("  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
-    printf("\nentries:\n");
+        show(stdout, "  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
+    show(stdout, "\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
-    printf("\nparameters:\n");
+    show(stdout, "\nparameters:\n");
     for (int i = 0; i < m->params; i++) print_param(m, &m->param[i]);
 }
 

@@ -270,7 +270,7 @@ void print_knobs(FILE *f, const Lathe_recipe *r)
                      : json_is_string(value) ? text_of("%s", json_string_value(value))
                      : json_is_null(value)   ? text_of("-")
                                              : json_dumps(value, JSON_ENCODE_ANY);
-        fprintf(f, "  %-20s %-10s %s\n", knobs[i].name, text, knobs[i].meaning);
+        show(f, "  %-20s %-10s %s\n", knobs[i].name, text, knobs[i].meaning);
         free(text);
         json_decref(value);
     }

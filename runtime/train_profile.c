@@ -164,7 +164,7 @@ static Total total(const Profile *p, const char *what)
 static void print_total(const Profile *p, const char *what)
 {
     Total t = total(p, what);
-    printf("%9.3f %9.3f %9.3f  %s\n", 1e3 * (t.time - t.floor), 1e3 * t.time, 1e3 * t.floor, what);
+    show(stdout, "%9.3f %9.3f %9.3f  %s\n", 1e3 * (t.time - t.floor), 1e3 * t.time, 1e3 * t.floor, what);
 }
 
 static const char *const totals[] = {"products", "the rest", "forward", "backward", "update", "all"};
@@ -172,21 +172,22 @@ static const char *const totals[] = {"products", "the rest", "forward", "backwar
 static void print_table(const Profile *p)
 {
     const Lathe_model *m = p->t->model;
-    printf("%s%s, %s, %s: a step takes %.2f ms (median of %lld); copies run at %.1f GB/s, products at %.0f "
-           "GFLOP/s\n\n",
-           m->name, config_of(m), m->precision,
-           on_device() ? "on the GPU, kernel by kernel" : text_of("%d threads", omp_get_max_threads()),
-           1e3 * p->step_time, (long long)p->steps, 1e-9 * p->copy_rate, 1e-9 * p->product_rate);
-    printf("%9s %9s %9s %5s %7s %8s  %-28s %s\n", "lost ms", "time ms", "floor ms", "calls", "GB/s", "GFLOP/s",
-           "kernel", "what");
+    show(stdout,
+         "%s%s, %s, %s: a step takes %.2f ms (median of %lld); copies run at %.1f GB/s, products at %.0f "
+         "GFLOP/s\n\n",
+         m->name, config_of(m), m->precision,
+         on_device() ? "on the GPU, kernel by kernel" : text_of("%d threads", omp_get_max_threads()),
+         1e3 * p->step_time, (long long)p->steps, 1e-9 * p->copy_rate, 1e-9 * p->product_rate);
+    show(stdout, "%9s %9s %9s %5s %7s %8s  %-28s %s\n", "lost ms", "time ms", "floor ms", "calls", "GB/s", "GFLOP/s",
+         "kernel", "what");
     for (int i = 0; i < p->rows; i++) {
         const Row *r = &p->row[i];
         double rate = r->time > 0 ? (double)r->calls / r->time * 1e-9 : 0;
-        printf("%9.3f %9.3f %9.3f %5lld %7.2f %8.1f  %-28s %s", 1e3 * (r->time - r->floor), 1e3 * r->time,
-               1e3 * r->floor, (long long)r->calls, rate * r->k.bytes, rate * r->k.flops, r->k.name, r->k.formula);
-        printf("%s%s%s%s\n", *r->k.where ? "   " : "", r->k.where, *r->k.path ? " " : "", r->k.path);
+        show(stdout, "%9.3f %9.3f %9.3f %5lld %7.2f %8.1f  %-28s %s", 1e3 * (r->time - r->floor), 1e3 * r->time,
+             1e3 * r->floor, (long long)r->calls, rate * r->k.bytes, rate * r->k.flops, r->k.name, r->k.formula);
+        show(stdout, "%s%s%s%s\n", *r->k.where ? "   " : "", r->k.where, *r->k.path ? " " : "", r->k.path);
     }
-    printf("\n");
+    show(stdout, "\n");
     for (int i = 0; i < (int)(sizeof totals / sizeof *totals); i++) print_total(p, totals[i]);
 }
 

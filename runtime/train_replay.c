@@ -221,14 +221,14 @@ static void print_birth(const Birth *b)
     const Lathe_kernel *k = kernel_of(b->made->lap);
     const Lathe_operand *first = &watch.with->operand[watch.first_of[b->made->lap]];
     char *turns = iterations_text(b);
-    printf("  operation  %s\n", k->formula);
-    printf("  line       %s\n", *k->where ? k->where : "none: made by the compiler");
-    printf("  layer      %s%s%s\n", *k->path ? k->path : "(the model itself)", *turns ? ", " : "", turns);
-    printf("  tensor     %s: %s nan, %s infinite of %s, the first at %s is %s\n", operand_text(b->made),
-           grouped_text(b->look.nans), grouped_text(b->look.infinities), grouped_text(b->look.elements),
-           subscripts_text(b->made, b->look.first), value_text(b->look.first_value));
+    show(stdout, "  operation  %s\n", k->formula);
+    show(stdout, "  line       %s\n", *k->where ? k->where : "none: made by the compiler");
+    show(stdout, "  layer      %s%s%s\n", *k->path ? k->path : "(the model itself)", *turns ? ", " : "", turns);
+    show(stdout, "  tensor     %s: %s nan, %s infinite of %s, the first at %s is %s\n", operand_text(b->made),
+         grouped_text(b->look.nans), grouped_text(b->look.infinities), grouped_text(b->look.elements),
+         subscripts_text(b->made, b->look.first), value_text(b->look.first_value));
     for (const Lathe_operand *o = first; o < watch.with->operand + watch.with->operands && o->lap == first->lap; o++)
-        if (!o->written) printf("  input      %s: %s\n", operand_text(o), range_text(&b->input[o - first]));
+        if (!o->written) show(stdout, "  input      %s: %s\n", operand_text(o), range_text(&b->input[o - first]));
 }
 
 static json_t *look_json(const Lathe_operand *o, const Look *l)
@@ -259,15 +259,16 @@ static json_t *birth_json(const Birth *b)
 
 static void print_births(int64_t step, Step s)
 {
-    printf("step %lld: loss %s, gradient norm %s\n", (long long)step, value_text(s.loss), value_text(s.norm));
+    show(stdout, "step %lld: loss %s, gradient norm %s\n", (long long)step, value_text(s.loss), value_text(s.norm));
     if (!watch.births) return;
-    printf("the first tensor that is not finite:\n");
+    show(stdout, "the first tensor that is not finite:\n");
     for (int i = 0; i < watch.births; i++) {
         if (i)
-            printf("%s\n", i == 1 ? "later in the step, likewise from finite numbers, or a nan from infinities:" : "");
+            show(stdout, "%s\n",
+                 i == 1 ? "later in the step, likewise from finite numbers, or a nan from infinities:" : "");
         print_birth(&watch.birth[i]);
     }
-    if (watch.missed) printf("and %d more\n", watch.missed);
+    if (watch.missed) show(stdout, "and %d more\n", watch.missed);
 }
 
 static void print_object(int64_t step, Step s)
@@ -439,8 +440,8 @@ int replay_command(Trainer *t)
     if (t->json) print_object(r.step, s);
     else print_births(r.step, s);
     if (!t->json && finite)
-        printf("loss and gradients are finite here: the operations run one by one, and sums round otherwise than "
-               "where they are fused\n");
+        show(stdout, "loss and gradients are finite here: the operations run one by one, and sums round otherwise than "
+                     "where they are fused\n");
     optimizer_free(&r.optimizer);
     return finite ? 0 : EXIT_DIVERGED;
 }

@@ -117,35 +117,33 @@ static void print_sizes(const Block *held)
 {
     const Document_sizes *s = &held->sizes;
     if (s->documents == 0) {
-        fprintf(stderr, "data: how many documents and tokens is not known before they are read (`lathe data info`)\n");
+        show(stderr, "data: how many documents and tokens is not known before they are read (`lathe data info`)\n");
         return;
     }
-    fprintf(stderr,
-            "data: documents of %s to %s tokens, %s on average, %.0f %% of them split (of %s kept for evaluation, "
-            "%s tokens%s)\n",
-            grouped_text(s->shortest), grouped_text(s->longest), grouped_text(s->ids / s->documents),
-            100 * (double)s->split / (double)s->documents, grouped_text(s->documents), grouped_text(s->ids),
-            held->last ? ", all there are" : "");
+    show(stderr,
+         "data: documents of %s to %s tokens, %s on average, %.0f %% of them split (of %s kept for evaluation, "
+         "%s tokens%s)\n",
+         grouped_text(s->shortest), grouped_text(s->longest), grouped_text(s->ids / s->documents),
+         100 * (double)s->split / (double)s->documents, grouped_text(s->documents), grouped_text(s->ids),
+         held->last ? ", all there are" : "");
 }
 
 static void print_epochs(const Report *r)
 {
     const Epochs *e = r->data->epochs;
     char *what = e->n == 1 ? files_text(e->source) : text_of("%d sources", e->n);
-    fprintf(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
-            grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
+    show(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
+         grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
     if (e->order.pairs)
-        fprintf(stderr,
-                "data: %s pairs to evaluate, %s a step; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
-                grouped_text(e->held_rows), grouped_text(r->items_per_step), e->order.bos, e->order.eos, e->order.pad,
-                (long long)tokenizer_size(e->tokenizer));
+        show(stderr, "data: %s pairs to evaluate, %s a step; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
+             grouped_text(e->held_rows), grouped_text(r->items_per_step), e->order.bos, e->order.eos, e->order.pad,
+             (long long)tokenizer_size(e->tokenizer));
     else
-        fprintf(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
-                grouped_text(e->order.seq), e->order.pack ? "up to " : "",
-                grouped_text(r->items_per_step * e->order.seq));
+        show(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
+             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
     for (int i = 0; i < e->n; i++) {
         const Epoch_source *s = &e->source[i];
-        if (e->n > 1) fprintf(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
+        if (e->n > 1) show(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
         if (!e->order.pairs) print_sizes(&s->held);
     }
 }
@@ -159,19 +157,19 @@ void print_banner(const Report *r)
     int64_t heap = d->epochs ? epochs_bytes(d->epochs) - planned(m, "data")
                    : d->text ? text_heap(d->text)
                              : csv_heap(d->csv);
-    fprintf(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n",
-            m->name, config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
-            omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
+    show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
+         config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
+         omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
     if (t->ranks)
-        fprintf(stderr, "%d GPUs, each with so much memory and %s %s a step\n", gpus_of(t),
-                grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
+        show(stderr, "%d GPUs, each with so much memory and %s %s a step\n", gpus_of(t),
+             grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
     if (d->epochs) print_epochs(r);
     else
-        fprintf(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
-                grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
+        show(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
+             grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
     if (!r->metrics_path) return;
-    fprintf(stderr, "run: %s", run_folder(t));
-    if (r->first) fprintf(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
+    show(stderr, "run: %s", run_folder(t));
+    if (r->first) show(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
     fputc('\n', stderr);
 }
 
@@ -252,10 +250,12 @@ static void show_progress(Report *r, int64_t done, Step s, double now)
     if (!line_due(r, done, now)) return;
     char *line = progress_text(r, done, s);
     if (r->tty && !r->t->recipe.log_every) {
-        fprintf(stderr, "\r%.*s\033[K", terminal_width() - 1, line);
+        fputs("\r", stderr);
+        show(stderr, "%.*s", terminal_width() - 1, line);
+        fputs("\033[K", stderr);
         r->line_open = true;
     } else {
-        fprintf(stderr, "%s\n", line);
+        show(stderr, "%s\n", line);
     }
     free(line);
     r->last_line = now;
@@ -366,7 +366,7 @@ void report_text(Report *r, const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     end_line(r);
-    vfprintf(stderr, fmt, args);
+    vshow(stderr, fmt, args);
     fputc('\n', stderr);
     va_end(args);
     r->last_step = seconds_now();

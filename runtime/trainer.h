@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 /* ------------------------------------------------------------------ rt_words.c: messages, numbers, small text */
@@ -35,6 +36,10 @@ _Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribu
 _Noreturn void end_program(int code, const char *text); /* what fail() does with its message */
 void advise(const char *advice); /* what fail() adds on a line of its own; NULL: nothing any more */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
+/* Prints with control characters, and bytes that are not UTF-8, spelled out: \x1b. */
+void show(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void vshow(FILE *f, const char *fmt, va_list args);
+void show_raw(FILE *f, const char *text, size_t n); /* of a model or a file: so on a terminal alone */
 void keep_quiet(void); /* no remarks from here on: another process makes them */
 
 /* Our mistake: says where, and aborts. */
