@@ -1,5 +1,5 @@
 #!/bin/sh
-# long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs and scans, 320 as CUDA in the simulator and 20 steps of each model there, 1,000 kills and
+# long.sh: the campaigns that tests/run.sh is too quick for: 500 random graphs and scans, 320 as CUDA in the simulator and 20 steps of each model there, 2,000 kills of five models and
 # 200 power cuts of runs that save every step, 10 stops and resumes, `char` on tinyshakespeare to the loss that nanoGPT's
 # recipe reaches, for three seeds, the data's stream (kills, races, 5 GB), memory that runs out at every allocation of the compiler and of a run, and the fuzzers,
 # five minutes each.  Some four hours on two cores.
@@ -50,7 +50,7 @@ for name in panels packed op_gradients op_values gradients linear_cross_entropy 
     emit persistent reference; do
     campaign $name "generated code compiled as for users"
 done
-campaign kill "1,000 kills"
+campaign kill "2,000 kills of five models"
 campaign power_cut "200 power cuts"
 campaign out_of_memory "every allocation of the compiler"
 campaign source "5,000 rounds of random files"
