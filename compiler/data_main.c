@@ -1,5 +1,6 @@
 /* data_main.c: lathe-data: what `lathe tokenize` and `lathe data` run: a program of its own, since lathe itself does
  * not link the runtime. */
+#include "base/process.h"
 #include "data_command.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static _Noreturn void print_help(const Command_line *c)
         print_padded(stdout, left, 24);
         show(stdout, " %s\n", f->help);
     }
-    exit(0);
+    exit(end_process("lathe", 0));
 }
 
 static const Flag *find_flag(const Command_line *c, const char *name, size_t n)
@@ -80,14 +81,13 @@ enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 int main(int argc, char **argv)
 {
     const char *names[COMMANDS + 1];
+    start_process("lathe");
     name_program("lathe");
     if (argc < 2) fail(EXIT_USAGE, NULL, "lathe-data is run by lathe: `lathe tokenize`, `lathe data`");
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;
         if (strcmp(argv[1], names[i]) != 0) continue;
-        int code = commands[i].run(argc - 1, argv + 1);
-        if (fflush(stdout) != 0 || ferror(stdout)) fail(EXIT_ERROR, NULL, "cannot write to standard output");
-        return code;
+        return end_process("lathe", commands[i].run(argc - 1, argv + 1));
     }
     const char *close = nearest_word(argv[1], names, COMMANDS);
     fail(EXIT_USAGE, NULL, "there is no command %s%s%s%s", argv[1], close ? "; did you mean " : "", close ? close : "",

@@ -1,4 +1,5 @@
 /* main.c: the command line. */
+#include "../runtime/base/process.h"
 #include "doctor.h"
 #include "emit.h"
 
@@ -461,15 +462,15 @@ static const struct Command *command_named(const char *name)
 
 int main(int argc, char **argv)
 {
+    start_process("lathe");
     if (argc < 2) {
         do_help();
-        return 2;
+        return end_process("lathe", 2);
     }
     const struct Command *command = command_named(argv[1]);
     line_of.all = argv;
     if (command->run != do_data) take_line(argc, argv);
     int code = command->run();
-    if (fflush(stdout) != 0) err((Where){0}, "cannot write: %s", strerror(errno));
     free_all();
-    return code;
+    return end_process("lathe", code);
 }

@@ -204,10 +204,13 @@ static bool streams(const Desc *d) { return !d->recipe.csv_target && d->recipe.o
 /* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
 static bool in_a_run(const Program *p) { return !same(p->graph->name, "grad"); }
 
+/* Has kernels that take rooms of threads. */
 static bool multiplies(Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++)
-        if (kernels[i]->kind == GEMM || multiplies(kernels[i]->body.at, kernels[i]->body.n)) return true;
+        if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION ||
+            multiplies(kernels[i]->body.at, kernels[i]->body.n))
+            return true;
     return false;
 }
 

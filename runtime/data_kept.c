@@ -110,7 +110,7 @@ static uint64_t stamp_of(const char *path)
 
 static bool hash_content(const char *path, Hash *h)
 {
-    char some[1 << 15];
+    char some[1 << 13];
     ssize_t n = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd >= 0 && (n = read(fd, some, sizeof some)) > 0) hash_add(h, some, (size_t)n);

@@ -182,7 +182,7 @@ static double element_at(const Npy *a, const char *at)
 
 void read_npy(const Npy *a, int64_t row, int64_t n, double *out)
 {
-    char room[1 << 14];
+    char room[1 << 13];
     int64_t first = row * a->width, left = n * a->width, most = (int64_t)sizeof room / a->size;
     bug_if(row < 0 || n < 0 || (a->rank ? row + n > a->dim[0] : row + n > 1));
     while (left > 0) {

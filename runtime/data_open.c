@@ -202,7 +202,7 @@ int64_t peek_input(Input *in, const char **at, int64_t bytes)
 
 static void skip_to(Input *in, int64_t offset)
 {
-    char waste[1 << 14];
+    char waste[1 << 13];
     while (in->offset < offset) {
         int64_t n = offset - in->offset < (int64_t)sizeof waste ? offset - in->offset : (int64_t)sizeof waste;
         if (read_input(in, waste, n) < n)

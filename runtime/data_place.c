@@ -154,7 +154,7 @@ static bool same_weights(const Epochs *e, const State *s)
 
 Mixture *open_rows_of(const Epochs *e, const State *from)
 {
-    Mix_part part[LATHE_SOURCES];
+    Mix_part *part = must_alloc(sizeof *part * LATHE_SOURCES);
     bool mixed = from && e->n > 1 && same_weights(e, from);
     for (int i = 0; i < e->n; i++) {
         Epoch_source *s = &e->source[i];
@@ -168,7 +168,9 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
         part[i] = (Mix_part){.weight = s->weight, .mixed = mixed ? whole_member(from, stored, "mixed", 0) : 0};
         part[i].stream = open_stream(s->files, e->tokenizer, &s->order, e->readers, from ? &at : NULL);
     }
-    return open_mixture(part, e->n);
+    Mixture *rows = open_mixture(part, e->n);
+    free(part);
+    return rows;
 }
 
 /* A run may go on with another number of rows a step. */

@@ -159,7 +159,7 @@ int open_shard(const Sources *s, int file)
 void read_shard(const Sources *s, int file, int fd, int64_t first, int64_t n, int32_t *out)
 {
     const Source_file *f = &s->file[file];
-    char room[1 << 14];
+    char room[1 << 13];
     int64_t most = (int64_t)sizeof room / f->id_size;
     while (n > 0) {
         int64_t here = n < most ? n : most;

@@ -32,17 +32,19 @@ static void make_pairs(Tokenizer *t, int64_t most)
 /* A pair that is listed twice has the later rank, as in Hugging Face's tokenizers. */
 void set_pairs(Tokenizer *t)
 {
-    char both[1 << 16];
+    enum { ROOM = 1 << 16 };
+    char *both = must_alloc(ROOM);
     make_pairs(t, t->merges);
     for (int64_t k = 0; k < t->merges; k++) {
         int64_t n, m;
         const char *left = string_at(&t->token, t->merge[k][0], &n), *right = string_at(&t->token, t->merge[k][1], &m);
-        bug_if(n + m > (int64_t)sizeof both);
+        bug_if(n + m > ROOM);
         memcpy(both, left, (size_t)n);
         memcpy(both + n, right, (size_t)m);
         uint64_t key = key_of(t->merge[k][0], t->merge[k][1]);
         *place_of_pair(t, key) = (Pair){key, (int32_t)k, find_string(&t->token, both, n + m)};
     }
+    free(both);
 }
 
 static int64_t each_pair(const Tokenizer *t, int32_t id, void (*take)(const Tokenizer *, uint64_t, int32_t))

@@ -145,7 +145,7 @@ static int32_t part_of(const Tokenizer *t, const char *place, const char *at, in
 
 static void add_merge(Tokenizer *t, const char *place, const char *left, int64_t n, const char *right, int64_t m)
 {
-    char room[2 * LONGEST_TOKEN];
+    char *room = must_alloc((size_t)(n + m));
     int64_t bytes, more;
     int32_t a = part_of(t, place, left, n, room, &bytes);
     int32_t b = part_of(t, place, right, m, room + bytes, &more);
@@ -157,6 +157,7 @@ static void add_merge(Tokenizer *t, const char *place, const char *left, int64_t
         t->merge = must_grow(t->merge, sizeof *t->merge * (size_t)(t->merges ? 2 * t->merges : 1));
     t->merge[t->merges][0] = a;
     t->merge[t->merges++][1] = b;
+    free(room);
 }
 
 void take_merge(Tokenizer *t, const char *place, const char *pair, int64_t n)

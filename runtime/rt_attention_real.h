@@ -163,11 +163,17 @@ static void NAME(weights)(REAL *s, REAL *sum, const REAL *m, const Queries *q, c
     }
 }
 
+/* What a tile takes of its thread's room. */
+typedef struct NAME(Forward) {
+    REAL qt[WIDEST * TILE], ot[WIDEST * TILE], s[TILE * TILE], turned[TILE * WIDEST];
+} NAME(Forward);
+_Static_assert(sizeof(NAME(Forward)) <= LATHE_ROOM_BYTES, "what the plan counts");
+
 /* p[n][S] = exp(s - lse), 0 where it is not seen: every s once more. */
-static void NAME(write_weights)(REAL *p, REAL *s, const REAL *lse, const REAL *k, const REAL *qt, const Queries *own)
+static void NAME(write_weights)(REAL *p, REAL *s, REAL *room, const REAL *lse, const REAL *k, const REAL *qt,
+                                const Queries *own)
 {
     const Lathe_attention *g = own->g;
-    REAL room[TILE * WIDEST];
     for (int i = 0; i < own->n; i++) memset(p + i * g->p.time, 0, sizeof *p * (size_t)g->S);
     for (int64_t key = own->key / TILE * TILE; key < own->end; key += TILE) {
         int64_t from = most(key, own->key), end = least(key + TILE, own->end);
@@ -195,8 +201,9 @@ typedef struct NAME(Made) {
 static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, const REAL *v, const Queries *own)
 {
     const Lathe_attention *g = own->g;
-    _Alignas(64) REAL qt[WIDEST * TILE], ot[WIDEST * TILE], s[TILE * TILE], m[TILE], now[TILE], sum[TILE];
-    REAL room[TILE * WIDEST];
+    NAME(Forward) *f = thread_room();
+    REAL *qt = f->qt, *ot = f->ot, *s = f->s, *room = f->turned;
+    _Alignas(64) REAL m[TILE], now[TILE], sum[TILE];
     NAME(Rows) queries = NAME(queries)(room, q, own);
     NAME(to_lanes)(qt, queries.at, queries.row, own->n, own->lanes, g->D, (REAL)g->scale);
     memset(ot, 0, sizeof *ot * (size_t)(g->E * TILE));
@@ -223,7 +230,7 @@ static void NAME(forward_tile)(NAME(Made) to, const REAL *q, const REAL *k, cons
     for (int i = 0; i < own->lanes; i++)
         now[i] = sum[i] > 0 || sum[i] != sum[i] ? m[i] + NAME(log)(sum[i]) : (REAL)UNSEEN;
     for (int i = 0; to.lse && i < own->n; i++) to.lse[i * g->lse.time] = now[i];
-    if (to.p) NAME(write_weights)(to.p, s, now, k, qt, own);
+    if (to.p) NAME(write_weights)(to.p, s, room, now, k, qt, own);
 }
 
 void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const REAL *k, const REAL *v,
@@ -254,6 +261,12 @@ void NAME(attention)(REAL *o, REAL *lse, const REAL *q, const REAL *k, const REA
 }
 
 /* ---- backward */
+
+typedef struct NAME(Backward) { /* as Forward */
+    REAL qt[WIDEST * TILE], dot[WIDEST * TILE], dqt[WIDEST * TILE], s[TILE * TILE], dp[TILE * TILE];
+    REAL turned[TILE * WIDEST], k[TILE * WIDEST], q[WIDEST * TILE], d_o[WIDEST * TILE], sums[TILE * WIDEST];
+} NAME(Backward);
+_Static_assert(sizeof(NAME(Backward)) <= LATHE_ROOM_BYTES, "what the plan counts");
 
 /* Operands of one sample; queries' ones of one head and tile, keys' ones of the head that they share. */
 typedef struct NAME(Back) {
@@ -311,9 +324,8 @@ static void NAME(weights_back)(REAL *s, REAL *dp, const REAL *lse, const REAL *d
 
 /* to[keys][width] += pᵀ · x over the lanes of a run; x [lanes][width], padded */
 static void NAME(add_keys)(REAL *to, int64_t row, const REAL *p, const Run *r, const Queries *q, const REAL *x,
-                           int64_t x_row, int64_t width)
+                           int64_t x_row, int64_t width, REAL *room)
 {
-    REAL room[TILE * WIDEST];
     int64_t lanes = least(r->to, q->n) - r->from, keys = r->end - r->key;
     x += r->from * x_row;
     if (width % 16 == 0) {
@@ -338,13 +350,13 @@ static void NAME(turn_back)(REAL *x, const Lathe_heads *at, const REAL *turns, c
 static void NAME(backward_tile)(const NAME(Back) * b, const Queries *own, int64_t first, int64_t end)
 {
     const Lathe_attention *g = own->g;
-    _Alignas(64) REAL qt[WIDEST * TILE], dot[WIDEST * TILE], dqt[WIDEST * TILE], s[TILE * TILE], dp[TILE * TILE];
-    REAL turned[TILE * WIDEST], k_room[TILE * WIDEST], q_room[WIDEST * TILE], do_room[WIDEST * TILE], lse[TILE],
-        delta[TILE];
+    NAME(Backward) *f = thread_room();
+    REAL *qt = f->qt, *dot = f->dot, *dqt = f->dqt, *s = f->s, *dp = f->dp, *sums = f->sums;
+    REAL lse[TILE], delta[TILE];
     int64_t q_row, do_row;
-    NAME(Rows) queries = NAME(queries)(turned, b->q, own);
-    const REAL *q = NAME(padded)(q_room, queries.at, queries.row, own->n, g->D, &q_row);
-    const REAL *d_o = NAME(padded)(do_room, b->d_o, g->d_o.time, own->n, g->E, &do_row);
+    NAME(Rows) queries = NAME(queries)(f->turned, b->q, own);
+    const REAL *q = NAME(padded)(f->q, queries.at, queries.row, own->n, g->D, &q_row);
+    const REAL *d_o = NAME(padded)(f->d_o, b->d_o, g->d_o.time, own->n, g->E, &do_row);
     NAME(to_lanes)(qt, queries.at, queries.row, own->n, own->lanes, g->D, (REAL)g->scale);
     NAME(to_lanes)(dot, b->d_o, g->d_o.time, own->n, own->lanes, g->E, 1);
     NAME(row_products)(delta, b, own);
@@ -354,7 +366,7 @@ static void NAME(backward_tile)(const NAME(Back) * b, const Queries *own, int64_
     for (int64_t key = first / TILE * TILE; key < end; key += TILE) {
         int64_t from = most(key, first), to = least(key + TILE, end);
         Runs runs = runs_of(own, from, to);
-        NAME(Rows) k = NAME(keys)(k_room, b->k, own, from, to);
+        NAME(Rows) k = NAME(keys)(f->k, b->k, own, from, to);
         for (int n = 0; n < runs.n; n++) {
             const Run *r = &runs.at[n];
             int64_t at = (r->key - key) * TILE + r->from, keys = r->end - r->key;
@@ -363,8 +375,10 @@ static void NAME(backward_tile)(const NAME(Back) * b, const Queries *own, int64_
             (dp + at, TILE, b->v + r->key * g->v.time, g->v.time, 1, dot + r->from, TILE, keys, r->to - r->from, g->E,
              false);
             NAME(weights_back)(s, dp, lse, delta, own, r, key);
-            if (b->d_v) NAME(add_keys)(b->d_v + r->key * g->d_v.time, g->d_v.time, s + at, r, own, d_o, do_row, g->E);
-            if (b->d_k) NAME(add_keys)(b->d_k + r->key * g->d_k.time, g->d_k.time, dp + at, r, own, q, q_row, g->D);
+            if (b->d_v)
+                NAME(add_keys)(b->d_v + r->key * g->d_v.time, g->d_v.time, s + at, r, own, d_o, do_row, g->E, sums);
+            if (b->d_k)
+                NAME(add_keys)(b->d_k + r->key * g->d_k.time, g->d_k.time, dp + at, r, own, q, q_row, g->D, sums);
             if (b->d_q) NAME(tile_multiply)
             (dqt + r->from, TILE, k.at + (r->key - k.first) * k.row, 1, k.row, dp + at, TILE, g->D, r->to - r->from,
              keys, true);

@@ -29,6 +29,11 @@ void clear_fault(Fault *f)
     *f = (Fault){0};
 }
 
+const char *room_remedy(int number)
+{
+    return number == EFBIG ? "raise the limit on the size of files (ulimit -f)" : "free some space";
+}
+
 /* ------------------------------------------------------------------ one file */
 
 Out *open_out(const char *path, Fault *f)

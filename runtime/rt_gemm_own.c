@@ -79,6 +79,9 @@ static char *gemm_room(int64_t number)
     return rooms + number * gemm_room_bytes();
 }
 
+/* Within a region of one thread, as those inside of others are, the number that counts is that of the outermost. */
+void *thread_room(void) { return gemm_room(omp_get_level() > 0 ? omp_get_ancestor_thread_num(1) : 0); }
+
 /* ---- how a product is cut */
 
 enum { FEWEST = 8 }; /* rows of a panel: a tile of less wastes most of what it reads */

@@ -85,7 +85,7 @@ static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, in
 static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
                                       int64_t n, int64_t end, int64_t K, bool add)
 {
-    REAL a_room[4 * CHUNK], b_room[2 * CHUNK];
+    REAL *a_room = thread_room(), *b_room = a_room + 4 * CHUNK;
     int64_t a_row, b_row;
     a = NAME(packed)(a_room, a, R, K, g->a_m, g->a_k, &a_row);
     for (; n < end; n += 2) {

@@ -251,7 +251,7 @@ static void NAME(tasks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm 
 #pragma omp parallel for schedule(dynamic) if (grid.shared)
     for (int64_t i = 0; i < tasks; i++) {
         NAME(Part) p = NAME(part_of)(c, a, b, g, &grid, i);
-        if (p.g.M > 0 && p.g.N > 0) NAME(task)(p.c, p.a, p.b, &p.g, add, gemm_room(omp_get_thread_num()));
+        if (p.g.M > 0 && p.g.N > 0) NAME(task)(p.c, p.a, p.b, &p.g, add, thread_room());
     }
 }
 
@@ -270,7 +270,7 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
     Lathe_gemm part = *g;
     part.M = to - from;
     NAME(Right) right = {packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0};
-    NAME(task)(c + from * g->c_m, a + from * g->a_m, right, &part, add, gemm_room(omp_get_thread_num()));
+    NAME(task)(c + from * g->c_m, a + from * g->a_m, right, &part, add, thread_room());
 }
 
 /* Panel p of COLUMNS columns, all of its chunks. */

@@ -1,5 +1,6 @@
 /* rt_main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints.
  */
+#include "base/process.h"
 #include "lathe_rt.h"
 #include "trainer.h"
 
@@ -286,7 +287,7 @@ static void take_options(Trainer *t, const Command *c, int argc, char **argv)
     for (int i = 2; i < argc;) {
         if (wants_help(argv[i])) {
             print_help(t, c);
-            exit(0);
+            exit(end_process("trainer", 0));
         }
         if (strncmp(argv[i], "--", 2) != 0) refuse_word(c, argv[i]);
         i = take_option(t, c, argc, argv, i);
@@ -346,13 +347,32 @@ static void on_bus_error(int number)
 /* Threads that wait by spinning lose most of a machine that others use too (measured: 1,300 ms a step against 53), and
  * those that sleep at once lose a quarter of a small step to waking.  So they look 300 times, which is a few
  * microseconds, and then sleep: char on two cores takes 14.4 ms a step against 19.0 asleep, and 5 % more than asleep
- * with a foreign process beside.  The OpenMP runtime reads its policy before main runs, so the program starts itself
- * once more; what the user has set stands. */
-static void wait_briefly(char **argv)
+ * with a foreign process beside.  What the user has set stands. */
+static bool wait_briefly(void)
 {
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
-    if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "300", 1) == 0)
-        execv("/proc/self/exe", argv);
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return false;
+    return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "300", 1) == 0;
+}
+
+/* OpenMP's own default is the limit of the first thread's stack (`ulimit -s`), which may be less than a kernel needs.
+ */
+static bool give_threads_stacks(void)
+{
+    enum { LEAST = 256 << 10 };
+    const char *own = getenv("OMP_STACKSIZE");
+    int64_t bytes = 0;
+    if (own && *own) { /* without a unit it counts KB */
+        char last = own[strlen(own) - 1];
+        (void)parse_size(text_of("%s%s", own, last >= '0' && last <= '9' ? "K" : ""), &bytes);
+    }
+    return bytes < LEAST && setenv("OMP_STACKSIZE", "1M", 1) == 0;
+}
+
+/* The OpenMP runtime reads its settings before main runs, so the program starts itself once more. */
+static void set_up_openmp(char **argv)
+{
+    bool waits = wait_briefly(), stacks = give_threads_stacks();
+    if (waits || stacks) execv("/proc/self/exe", argv);
 }
 
 extern const char *const rt_needs; /* rt_cpu.c reads it before main runs */
@@ -360,13 +380,14 @@ const char *const rt_needs = lathe_needs;
 
 int lathe_main(const Lathe_model *model, int argc, char **argv)
 {
+    start_process("trainer");
     rt_check_processor();
-    wait_briefly(argv);
+    set_up_openmp(argv);
     signal(SIGBUS, on_bus_error);
     json_set_alloc_funcs(must_alloc, free); /* jansson leaves out what it has no memory for */
     if (argc < 2 || wants_help(argv[1])) {
         print_all_help(model, argc < 2 ? stderr : stdout);
-        return argc < 2 ? EXIT_USAGE : 0;
+        return end_process("trainer", argc < 2 ? EXIT_USAGE : 0);
     }
     const Command *c = find_command(model, argv[1]);
     Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
@@ -374,5 +395,5 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     t.out_given = t.out != NULL;
     if (t.weights) t.weights = weights_file(t.weights);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
-    return c->run(&t);
+    return end_process("trainer", c->run(&t));
 }

@@ -5,16 +5,20 @@
 #include <pthread.h>
 #include <signal.h>
 
+enum { STACK = 1 << 20 }; /* bytes */
+
 bool start_thread(pthread_t *thread, void *(*run)(void *), void *with)
 {
+    static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1};
     sigset_t signals, before;
     sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGUSR1);
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++) sigaddset(&signals, handled[i]);
+    pthread_attr_t stack; /* the default is `ulimit -s` */
+    bool ok = pthread_attr_init(&stack) == 0 && pthread_attr_setstacksize(&stack, STACK) == 0;
     pthread_sigmask(SIG_BLOCK, &signals, &before);
-    bool ok = pthread_create(thread, NULL, run, with) == 0;
+    ok = ok && pthread_create(thread, &stack, run, with) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&stack);
     return ok;
 }
 

@@ -190,7 +190,8 @@ const char *save_remedy(const Saver *s)
 {
     switch (s->fault.number) {
     case ENOSPC:
-    case EDQUOT: return "free some space";
+    case EDQUOT:
+    case EFBIG: return room_remedy(s->fault.number);
     case EACCES:
     case EPERM:
     case EROFS: return "make the folder writable";

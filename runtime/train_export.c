@@ -62,7 +62,7 @@ static int64_t tensor_elements(const Export *x, const Hf_tensor *t)
 
 static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
 {
-    enum { ROOM = 4096 };
+    enum { ROOM = 1024 };
     char room[ROOM * sizeof(double)];
     Lathe_dtype type = lathe_weights(x->t->model);
     size_t size = (size_t)dtype_size(type);
@@ -96,7 +96,8 @@ static void write_file(const char *folder, const char *name, char *text)
     Fault fault = {0};
     char *path = text_of("%s/%s", folder, name), *line = text_of("%s\n", text);
     if (!replace_text(path, line, &fault))
-        fail(EXIT_DATA, fault.path, "%s; free some space or choose another folder with --out", fault.text);
+        fail(EXIT_DATA, fault.path, "%s; %s or choose another folder with --out", fault.text,
+             room_remedy(fault.number));
     free(line);
     free(path);
     free(text);

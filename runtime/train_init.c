@@ -3,7 +3,7 @@
 #include "trainer.h"
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* elements drawn at a time; a multiple of 4 */
+enum { CHUNK = 512 }; /* elements drawn at a time; a multiple of 4 */
 
 int64_t copies_of_parameter(const Lathe_param *p)
 {

@@ -16,9 +16,11 @@ volatile int interrupted;
 
 static volatile sig_atomic_t save_wanted; /* by SIGUSR1 */
 
-/* The first signal lets the step finish and saves; a second one ends at once. */
+/* The first signal lets the step finish and saves; a second one ends at once, but for SIGXCPU (`ulimit -t`), which
+ * comes each second from the limit on. */
 static void on_signal(int number)
 {
+    if (interrupted && number == SIGXCPU) return;
     if (interrupted) _exit(128 + number);
     interrupted = number;
     end_waits();
@@ -30,18 +32,23 @@ static void on_save_signal(int number)
     save_wanted = 1;
 }
 
-/* From the start: a run that is asked to save while it loads must not end of it. */
+/* From the start: a run that is asked to save while it loads must not end of it, nor one whose progress nobody reads
+ * any more: metrics.jsonl has it all. */
 static void catch_save_signal(void)
 {
+    signal(SIGPIPE, SIG_IGN);
     struct sigaction save = {.sa_handler = on_save_signal, .sa_flags = SA_RESTART};
     sigaction(SIGUSR1, &save, NULL);
 }
 
 static void catch_signals(void)
 {
-    struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGXCPU, &end, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &end, NULL); /* nohup */
 }
 
 /* ------------------------------------------------------------------ a run */

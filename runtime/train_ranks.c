@@ -193,7 +193,7 @@ void start_ranks(Trainer *t)
     if (gpus_of(t) == 1) return;
     t->ranks = share_memory(t);
     sigemptyset(&signals);
-    for (const int *s = (const int[]){SIGINT, SIGTERM, SIGUSR1, SIGCHLD, 0}; *s; s++) sigaddset(&signals, *s);
+    for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, 0}; *s; s++) sigaddset(&signals, *s);
     omp_pause_resource_all(omp_pause_hard); /* OpenMP's threads do not outlive a fork, and it would wait for them */
     fflush(NULL);
     sigprocmask(SIG_BLOCK, &signals, &before);

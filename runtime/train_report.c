@@ -47,7 +47,7 @@ static void write_config(const Trainer *t, const char *path)
     char *lines = text_of("%s\n", text);
     Fault f = {0};
     if (!replace_text(path, lines, &f))
-        fail(EXIT_DATA, path, "%s; free some space or choose another folder with --out", f.text);
+        fail(EXIT_DATA, path, "%s; %s or choose another folder with --out", f.text, room_remedy(f.number));
     free(text);
     free(lines);
     json_decref(all);
@@ -90,7 +90,7 @@ static void start_metrics(Report *r, const char *from, const Progress *at)
     copy_metrics(from, o, at);
     close_out(o);
     replace_file(aside, r->metrics_path, &f);
-    if (f.path) fail(EXIT_DATA, f.path, "%s; free some space or choose another folder with --out", f.text);
+    if (f.path) fail(EXIT_DATA, f.path, "%s; %s or choose another folder with --out", f.text, room_remedy(f.number));
     r->metrics = open(r->metrics_path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (r->metrics < 0)
         fail(EXIT_DATA, r->metrics_path, "cannot be written: %s; choose another folder with --out", error_text(errno));

@@ -330,9 +330,8 @@ void finish_store(Store_writer *w)
     close_writer(w);
     if (!replace_file(w->aside, w->path, w->fault)) {
         unlink(w->aside);
-        fail(EXIT_DATA, w->path,
-             "%s; what it held before is still there.  Free some space or choose another place with --out",
-             w->own.text);
+        fail(EXIT_DATA, w->path, "%s; what it held before is still there: %s or choose another place with --out",
+             w->own.text, room_remedy(w->own.number));
     }
     free_writer(w);
 }

@@ -111,6 +111,7 @@ typedef struct Out { /* a file being written */
 
 bool set_fault(Fault *f, const char *path, const char *doing); /* from errno, unless there is one already; false */
 void clear_fault(Fault *f);
+const char *room_remedy(int number); /* what to do where a file could not be written for this errno */
 /* After a fault they do nothing; those that return a bool return false then.  Folders that change are synced. */
 Out *open_out(const char *path, Fault *f); /* made or emptied; never NULL */
 void put_out(Out *o, const void *at, size_t bytes);
@@ -588,7 +589,7 @@ void close_device(void);
 
 /* ------------------------------------------------------------------ train_loop.c */
 
-/* Set by SIGINT and SIGTERM while train runs; 0 before. */
+/* Set by SIGINT, SIGTERM, SIGHUP and SIGXCPU while train runs; 0 before. */
 extern volatile int interrupted;
 
 typedef struct Trial { /* a run that is ready to begin */

@@ -3,6 +3,7 @@
  * untouched; the same bits for 1, 2, 3 and 8 threads; queries that see nothing. */
 #include "harness.h"
 #include "lathe_rt.h"
+#include "rt_internal.h"
 
 #include <float.h>
 #include <math.h>
@@ -376,6 +377,7 @@ static void check_case(Rng *r, int number, bool is_f64)
 
 int main(void)
 {
+    rt_init_gemm(8); /* rooms of threads */
     Rng r = rng_of(11);
     int n = long_run() ? 2000 : 200;
     for (int i = 0; i < n; i++) check_case(&r, i, false);

@@ -39,7 +39,7 @@ says 'newest checkpoint\|what was saved before is still there\|free some space' 
 nothing_half_done
 works "$toy" eval --data t.txt --out disk/run
 same disk/run/checkpoints/step-60/model.safetensors whole/model.safetensors
-refuses 3 'disk/w.safetensors: error: cannot be written: no space left.*Free some space' "$toy" init --out disk/w.safetensors
+refuses 3 'disk/w.safetensors: error: cannot be written: no space left.*free some space' "$toy" init --out disk/w.safetensors
 [ -e disk/w.safetensors ] && wrong 'half a file' || ok 'no half file'
 
 # There is room again while it runs: the next save has all.
