@@ -14,7 +14,7 @@
 static Stretch map_text(const char *path)
 {
     struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0 || fstat(fd, &about) != 0)
         fail(EXIT_DATA, path, "expected a file, but it cannot be read: %s", error_text(errno));
     if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, path, "expected a regular file");

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 extern const struct {
     const char *name, *text;
@@ -32,6 +33,7 @@ static struct Sandbox {
     const char *folder; /* of the description: require looks nowhere else */
     uint64_t hash;
     VEC(struct Source { const char *file, *text; }) sources;
+    volatile sig_atomic_t late; /* its time is over */
 } box;
 
 /* ------------------------------------------------------------------ limits */
@@ -56,28 +58,73 @@ static void *allocate(void *user, void *old, size_t old_bytes, size_t bytes)
     return p;
 }
 
+static const char late_words[] = "the description has run for too long: what does this line compute?";
+
+/* Appends to what begins at *at and must end before `end`; control characters of a name do not reach a terminal. */
+static void append(char **at, const char *end, const char *s)
+{
+    for (; *s && *at < end; s++) *(*at)++ = (unsigned char)*s < 32 ? '?' : *s;
+}
+
+static void append_number(char **at, const char *end, int n)
+{
+    if (n > 9) append_number(at, end, n / 10);
+    append(at, end, (char[]){(char)('0' + n % 10), 0});
+}
+
+/* A signal's handler must take no memory and use no stdio.  Lua's stack is still while it is within a C function, and
+ * looking up a line there takes nothing. */
+static _Noreturn void end_late_call(void)
+{
+    lua_Debug ar;
+    char text[1024], *at = text;
+    const char *end = text + sizeof text - 1;
+    for (int level = 0; at == text && lua_getstack(box.L, level, &ar); level++) {
+        if (!lua_getinfo(box.L, "Sl", &ar) || ar.source[0] != '@' || ar.currentline <= 0) continue;
+        append(&at, end, ar.source + 1);
+        append(&at, end, ":");
+        append_number(&at, end, ar.currentline);
+        append(&at, end, ": ");
+    }
+    append(&at, end, "error: ");
+    append(&at, end, late_words);
+    *at++ = '\n';
+    (void)!write(2, text, (size_t)(at - text));
+    _exit(1);
+}
+
+/* The hook says it, within HOOK_EVERY instructions; but a single call of a string function can run for years without
+ * executing one. */
+static void too_long(int signal)
+{
+    static const struct itimerval again = {.it_value = {.tv_sec = 1}};
+    (void)signal;
+    if (box.late) end_late_call();
+    box.late = 1;
+    setitimer(ITIMER_VIRTUAL, &again, NULL);
+}
+
+static void limit_time(int seconds)
+{
+    box.late = 0;
+    signal(SIGVTALRM, seconds ? too_long : SIG_DFL);
+    const char *shorter = seconds ? getenv("LATHE_LUA_SECONDS") : NULL; /* for tests */
+    struct itimerval t = {.it_value = {.tv_sec = shorter ? atoi(shorter) : seconds}};
+    setitimer(ITIMER_VIRTUAL, &t, NULL);
+}
+
 static void count_instructions(lua_State *L, lua_Debug *ar)
 {
     (void)ar;
+    if (box.late) {
+        limit_time(0);
+        err(lua_place(L), "%s", late_words);
+    }
     box.instructions += HOOK_EVERY;
     if (box.instructions > instruction_limit)
         err(lua_place(L),
             "the description has run for %lld million Lua instructions without an end: is this loop endless?",
             (long long)(instruction_limit / 1000000));
-}
-
-/* A single call of a string function can run for years without executing an instruction. */
-static void too_long(int signal)
-{
-    (void)signal;
-    err(lua_place(box.L), "the description has run for %d seconds: what does this line compute?", SECONDS_LIMIT);
-}
-
-static void limit_time(int seconds)
-{
-    signal(SIGVTALRM, seconds ? too_long : SIG_DFL);
-    struct itimerval t = {.it_value = {.tv_sec = seconds}};
-    setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 
 /* ------------------------------------------------------------------ calls and their errors */
@@ -177,6 +224,17 @@ void run_description(lua_State *L, const char *file)
             lua_text(L, -1));
 }
 
+/* Of what is required a message may show lines: a link must not make it those of any file there is. */
+static bool lies_beside(const char *file)
+{
+    char *target = realpath(file, NULL), *folder = realpath(*box.folder ? box.folder : ".", NULL);
+    size_t n = folder ? strlen(folder) : 0;
+    bool beside = target && folder && strncmp(target, folder, n) == 0 && (target[n] == '/' || same(folder, "/"));
+    free(target);
+    free(folder);
+    return beside;
+}
+
 /* require "name": the file name.lua beside the description, once. */
 static int require_beside(lua_State *L)
 {
@@ -188,9 +246,12 @@ static int require_beside(lua_State *L)
     if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] || !*name)
         user_error(L, "require takes the name of a file beside this one, without .lua; '%s' is no such name", name);
     const char *file = format("%s%s.lua", box.folder, name);
-    FILE *f = fopen(file, "rb");
-    if (!f) user_error(L, "require finds no file %s (only files beside the description can be used)", file);
-    fclose(f);
+    if (access(file, R_OK) != 0)
+        user_error(L, "require finds no file %s (only files beside the description can be used)", file);
+    if (!lies_beside(file))
+        user_error(L,
+                   "%s is a link to a file elsewhere, and only files beside the description can be used: copy it here",
+                   file);
     load_file(L, file);
     lua_call(L, 0, 1);
     if (lua_isnil(L, -1)) user_error(L, "%s returns nothing: end it with `return …`", file);

@@ -342,7 +342,11 @@ static int do_dump(void)
     const char *from = line_of.from ? pass_named(line_of.from)->name : NULL;
     Desc *d;
     if (is_graph(options.model_file)) {
-        d = describe(parse_graph(options.model_file, read_file(options.model_file, NULL)), options.model_file);
+        char *text = read_file(options.model_file, NULL);
+        if (!text)
+            err((Where){.file = options.model_file}, "cannot be read: %s",
+                errno ? strerror(errno) : "it is no plain file");
+        d = describe(parse_graph(options.model_file, text), options.model_file);
         if (!from) from = after->stage == GRAPHS ? after->name : "normal";
     } else {
         if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);

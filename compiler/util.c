@@ -2,6 +2,8 @@
 #include "util.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -159,11 +161,13 @@ uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed)
 
 char *read_file(const char *path, size_t *bytes)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe must not make it wait for a writer */
     struct stat st;
-    if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) {
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!f) return NULL;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         fclose(f);
+        errno = 0;
         return NULL;
     }
     char *text = alloc((size_t)st.st_size + 1);

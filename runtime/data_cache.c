@@ -30,7 +30,7 @@ char *cache_folder(void)
 
 int open_cached(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0) return -1;
     (void)flock(fd, LOCK_SH); /* where there are no locks, what is mapped stays until it is closed all the same */
     (void)futimens(fd, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}});
@@ -128,7 +128,7 @@ int64_t cache_limit(const char *folder)
 /* Nobody reads or writes it. */
 static bool is_free(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path);
     bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (fd >= 0) close(fd);
     return locked;

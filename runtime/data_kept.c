@@ -48,6 +48,7 @@ struct Kept {
     char *folder;
     uint64_t settings;
     int id_size;
+    int64_t ids;  /* all are below this */
     Known *known; /* [files] */
     struct {      /* what is read */
         int fd;   /* -1: nothing */
@@ -112,7 +113,7 @@ static bool hash_content(const char *path, Hash *h)
 {
     char some[1 << 13];
     ssize_t n = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path);
     while (fd >= 0 && (n = read(fd, some, sizeof some)) > 0) hash_add(h, some, (size_t)n);
     if (fd >= 0) close(fd);
     return n == 0;
@@ -233,6 +234,8 @@ static bool get_part(Kept *k, Document_part *p)
         for (int64_t i = 0; i < p->n; i++) k->in.id[i] = from[2 * i] | from[2 * i + 1] << 8;
     k->in.begin += bytes;
     k->in.parts--;
+    for (int64_t i = 0; i < p->n; i++)
+        if (k->in.id[i] < 0 || k->in.id[i] >= k->ids) return false;
     return true;
 }
 
@@ -372,7 +375,11 @@ Kept *open_kept(const Sources *from, const Tokenizer *t)
     char *folder = any ? cache_folder() : NULL;
     if (!folder) return NULL;
     Kept *k = must_alloc(sizeof *k);
-    *k = (Kept){.from = from, .folder = folder, .settings = settings_of(from, t), .id_size = shard_id_size(t)};
+    *k = (Kept){.from = from,
+                .folder = folder,
+                .settings = settings_of(from, t),
+                .id_size = shard_id_size(t),
+                .ids = tokenizer_size(t)};
     k->known = must_alloc(sizeof *k->known * (size_t)from->n);
     k->in.fd = -1;
     k->in.at = must_alloc(FRAME_ROOM);

@@ -129,7 +129,7 @@ Npy *open_npy(const char *path)
     struct stat about;
     Npy *a = must_alloc(sizeof *a);
     a->path = text_of("%s", path);
-    a->fd = open(path, O_RDONLY | O_CLOEXEC);
+    a->fd = open_to_read(path);
     if (a->fd < 0 || fstat(a->fd, &about) != 0)
         fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
     if (!S_ISREG(about.st_mode))

@@ -96,12 +96,21 @@ static void compare_size(Input *in, int64_t listed, int64_t bytes)
     in->listed = listed;
 }
 
+/* Opening a pipe that has a name waits for somebody who writes. */
+static void note_pipe(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) == 0 && S_ISFIFO(about.st_mode))
+        note("%s is a pipe: it is read as soon as another program writes to it", path);
+}
+
 Input *open_input(const char *path, int64_t listed)
 {
     struct stat about;
     Input *in = must_alloc(sizeof *in);
     bool standard = strcmp(path, "-") == 0;
     in->path = text_of("%s", standard ? "standard input" : path);
+    if (!standard) note_pipe(path);
     in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (in->fd < 0 || fstat(in->fd, &about) != 0)
         fail(EXIT_DATA, in->path,

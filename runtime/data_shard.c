@@ -150,7 +150,7 @@ bool next_shard(Reader *r, Document *d)
 int open_shard(const Sources *s, int file)
 {
     const char *path = s->file[file].path;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0)
         fail(EXIT_DATA, path, "was there when it was found, and cannot be read any more: %s", error_text(errno));
     return fd;

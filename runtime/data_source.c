@@ -137,7 +137,7 @@ uint64_t sources_hash(const Sources *s)
         const Source_file *f = &s->file[i];
         const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
         char head[HEAD];
-        int fd = f->bytes < 0 ? -1 : open(f->path, O_RDONLY | O_CLOEXEC);
+        int fd = f->bytes < 0 ? -1 : open_to_read(f->path);
         ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
         if (fd >= 0) close(fd);
         hash_add(&h, name, strlen(name) + 1);

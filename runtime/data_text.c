@@ -36,7 +36,7 @@ static void map_file(File *f, const char *path)
 {
     struct stat about;
     f->path = path;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0 || fstat(fd, &about) != 0)
         fail(EXIT_DATA, path, "expected a text file, but it cannot be read: %s; check the path given to --data",
              error_text(errno));

@@ -12,7 +12,27 @@
 
 enum { HEAD_BYTES = 1024, SUM_AT = 16 };
 
-/* The descriptor stays open: the shard is in use as long as the program runs.  False: not there, or damaged. */
+/* The first id that is none of the tokenizer's; -1: there is none. */
+static int64_t beyond(const Token_list *l, int64_t size)
+{
+    for (int64_t i = 0; i < l->n; i++)
+        if (list_id(l, i) < 0 || list_id(l, i) >= size) return i;
+    return -1;
+}
+
+/* The checksum says that it is what was written, and not that it was right. */
+static bool is_sound(const Token_list *l, const Tokenizer *t, uint64_t sum, const char *path)
+{
+    if (l->n < 0 || l->size != shard_id_size(t) || sum != hash_of(l->at, (size_t)(l->n * l->size))) return false;
+    int64_t bad = beyond(l, tokenizer_size(t));
+    if (bad >= 0)
+        note("%s: token %lld has the id %d, and the tokenizer is %s; the text is encoded again", path, (long long)bad,
+             (int)list_id(l, bad), tokenizer_words(t));
+    return bad < 0;
+}
+
+/* The descriptor stays open: the shard is in use as long as the program runs.  False: not there, or damaged: then it
+ * loses its name, so that it does not count as what is used. */
 static bool map_list(Token_list *l, const Tokenizer *t, const char *path)
 {
     struct stat about;
@@ -24,8 +44,9 @@ static bool map_list(Token_list *l, const Tokenizer *t, const char *path)
         *l = (Token_list){.at = map + HEAD_BYTES};
         l->n = shard_ids(map, about.st_size, &l->size);
         memcpy(&sum, map + SUM_AT, sizeof sum);
-        if (l->n >= 0 && l->size == shard_id_size(t) && sum == hash_of(l->at, (size_t)(l->n * l->size))) return true;
+        if (is_sound(l, t, sum, path)) return true;
         munmap(map, (size_t)about.st_size);
+        (void)unlink(path);
     }
     if (fd >= 0) close(fd);
     return false;

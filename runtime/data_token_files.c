@@ -14,7 +14,7 @@ enum { LARGEST = 1 << 28 }; /* bytes of a file */
 static char *read_all(const char *path, int64_t *bytes)
 {
     struct stat about;
-    FILE *f = fopen(path, "rb");
+    FILE *f = open_stream_to_read(path);
     if (!f || fstat(fileno(f), &about) != 0)
         fail(EXIT_DATA, path, "expected a tokenizer, but it cannot be read: %s", error_text(errno));
     if (!S_ISREG(about.st_mode) || about.st_size > LARGEST)

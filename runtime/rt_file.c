@@ -36,6 +36,14 @@ const char *room_remedy(int number)
 
 /* ------------------------------------------------------------------ one file */
 
+int open_to_read(const char *path) { return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); }
+
+FILE *open_stream_to_read(const char *path)
+{
+    int fd = open_to_read(path);
+    return fd < 0 ? NULL : fdopen(fd, "rb");
+}
+
 Out *open_out(const char *path, Fault *f)
 {
     Out *o = must_alloc(sizeof *o);

@@ -275,8 +275,10 @@ static void check_vocab(const State *s, const char *checkpoint)
     char *path = text_of("%s/tokenizer.json", checkpoint);
     if (json_object_get(json_object_get(s->all, "files"), "tokenizer.json")) {
         struct stat about;
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int fd = open_to_read(path);
         if (fd < 0 || fstat(fd, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
+        if (!S_ISREG(about.st_mode))
+            fail(EXIT_DATA, path, "expected the tokenizer of a checkpoint, found no regular file");
         size_t bytes = (size_t)about.st_size;
         void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
         if (at == MAP_FAILED) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));

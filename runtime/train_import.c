@@ -39,7 +39,10 @@ char *weights_file(const char *path)
 static json_t *read_json(const char *path, const char *remedy)
 {
     json_error_t error;
-    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    FILE *f = open_stream_to_read(path);
+    json_t *all = f ? json_loadf(f, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (!f) fail(EXIT_DATA, path, "cannot be read: %s; %s", error_text(errno), remedy);
+    fclose(f);
     if (!all)
         fail(EXIT_DATA, error.line > 0 ? text_of("%s:%d:%d", path, error.line, error.column) : path, "not JSON: %s; %s",
              error.text, remedy);

@@ -299,6 +299,7 @@ static void save_run(Training *r)
     r->saved_at = seconds_now();
     if (saved_step(r->saver) == r->at.step) return;
     r->at.elapsed = r->saved_at - r->report.started;
+    keep_lock(run_folder(r->t));
     begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at, r->items));
     r->report.spent.saving += seconds_now() - from;
 }

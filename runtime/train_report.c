@@ -74,7 +74,7 @@ static void copy_metrics(const char *from, Out *to, const Progress *at)
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
-    FILE *f = from ? fopen(from, "r") : NULL;
+    FILE *f = from ? open_stream_to_read(from) : NULL;
     while (f && (n = getline(&line, &room, f)) > 0)
         if (is_kept(line, (size_t)n, at)) put_out(to, line, (size_t)n);
     if (f ? !feof(f) : from && errno != ENOENT) set_fault(to->fault, from, "read");

@@ -87,24 +87,59 @@ bool holds_a_run(const char *folder)
 
 /* ------------------------------------------------------------------ one trainer at a time */
 
-/* The lock is the system's and ends with the program, however that ends; the file's words are for the message. */
+/* Locks are the system's and end with the program, however that ends.  The folder's own is what counts: whoever removes
+ * the file `lock` does not let another trainer in.  The file's is for file systems that cannot lock folders, and its
+ * words are for the message. */
+static int folder_fd = -1, file_fd = -1;
+
+static _Noreturn void refuse_second(const char *run, const char *then)
+{
+    char *path = text_of("%s/lock", run), who[64] = "";
+    int fd = open_to_read(path);
+    if (fd >= 0 && read(fd, who, sizeof who - 1) > 0) who[strcspn(who, "\n")] = 0;
+    fail(EXIT_DATA, run, "another trainer (%s) is writing into this run folder; %s", *who ? who : "of unknown number",
+         then);
+}
+
+static bool is_locked(int fd) { return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+
 void lock_run(const char *run)
 {
-    static int fd = -1;
-    char *path = text_of("%s/lock", run), who[64] = "";
+    static const char then[] = "wait for it, or choose another with --out";
+    char *path = text_of("%s/lock", run);
     Fault f = {0};
-    if (fd >= 0) return;
+    if (file_fd >= 0) return;
     if (!make_folders(run, &f)) fail(EXIT_DATA, f.path, "the run folder %s; choose another with --out", f.text);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) fail(EXIT_DATA, path, "cannot be made: %s; choose another folder with --out", error_text(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        if (read(fd, who, sizeof who - 1) > 0) who[strcspn(who, "\n")] = 0;
-        fail(EXIT_DATA, run,
-             "another trainer (%s) is writing into this run folder; wait for it, or choose another with --out",
-             *who ? who : "of unknown number");
-    }
-    if (ftruncate(fd, 0) == 0) dprintf(fd, "process %d\n", (int)getpid());
+    folder_fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (is_locked(folder_fd)) refuse_second(run, then);
+    file_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file_fd < 0) fail(EXIT_DATA, path, "cannot be made: %s; choose another folder with --out", error_text(errno));
+    if (is_locked(file_fd)) refuse_second(run, then);
+    if (ftruncate(file_fd, 0) == 0) dprintf(file_fd, "process %d\n", (int)getpid());
     free(path);
+}
+
+static bool is_at(int fd, const char *path)
+{
+    struct stat held, there;
+    return fstat(fd, &held) == 0 && stat(path, &there) == 0 && held.st_dev == there.st_dev &&
+           held.st_ino == there.st_ino;
+}
+
+/* Whoever has put another folder in its place may have started another trainer there. */
+void keep_lock(const char *run)
+{
+    struct stat there;
+    if (folder_fd < 0 || is_at(folder_fd, run) || stat(run, &there) != 0) return; /* not there: the save says so */
+    int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (is_locked(fd))
+        refuse_second(run, "this one had the folder that was here before, and stops; its last steps are not saved");
+    close(folder_fd);
+    close(file_fd);
+    folder_fd = file_fd = -1;
+    if (fd >= 0) close(fd);
+    lock_run(run);
+    note("%s is another folder than at the start of the run, which goes on in it", run);
 }
 
 /* ------------------------------------------------------------------ order */

@@ -29,7 +29,7 @@ static const struct {
 static void map_store(Store *s)
 {
     struct stat about;
-    int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    int fd = open_to_read(s->path);
     if (fd < 0 || fstat(fd, &about) != 0)
         fail(EXIT_DATA, s->path, "expected a safetensors file, but it cannot be read: %s; check the path",
              error_text(errno));

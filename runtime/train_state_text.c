@@ -46,7 +46,7 @@ char *state_text(const json_t *state)
 static char *read_text(const char *path, size_t *bytes)
 {
     struct stat about;
-    FILE *f = fopen(path, "rb");
+    FILE *f = open_stream_to_read(path);
     if (!f || fstat(fileno(f), &about) != 0)
         fail(EXIT_DATA, path, "expected the state of a checkpoint, but it cannot be read: %s; check the path",
              error_text(errno));

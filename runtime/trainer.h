@@ -112,6 +112,9 @@ typedef struct Out { /* a file being written */
 bool set_fault(Fault *f, const char *path, const char *doing); /* from errno, unless there is one already; false */
 void clear_fault(Fault *f);
 const char *room_remedy(int number); /* what to do where a file could not be written for this errno */
+/* To be read.  A pipe does not make it wait for somebody who writes: whoever wants a regular file sees what it is. */
+int open_to_read(const char *path);
+FILE *open_stream_to_read(const char *path);
 /* After a fault they do nothing; those that return a bool return false then.  Folders that change are synced. */
 Out *open_out(const char *path, Fault *f); /* made or emptied; never NULL */
 void put_out(Out *o, const void *at, size_t bytes);
@@ -451,6 +454,8 @@ char *checkpoint_path(const char *run, int64_t step);
 int64_t newest_checkpoint(const char *run, int64_t below); /* its step, less than below; -1 where there is none */
 bool holds_a_run(const char *folder);
 void lock_run(const char *run);  /* makes it; ends the program (3) where another trainer has it */
+void keep_lock(
+    const char *run); /* before a save: where the folder is another one now, that is locked, or the program ends (3) */
 /* Removes what a kill has left half done; puts checkpoints of more than `after` steps (-1: the whole run) into
  * before-K.  False: there was nothing to put there; else its name is in *where. */
 bool prepare_run(const char *run, int64_t after, char **where);

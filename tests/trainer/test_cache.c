@@ -137,6 +137,14 @@ static void damage_is_found(void)
         write_file(path, bad, n);
         made_anew(path, whole, n);
     }
+    for (size_t k = 0; k < 3; k++) { /* an id that no token has, under a checksum that is right */
+        memcpy(bad, whole, n);
+        memcpy(bad + 1024 + 2 * (k * 700 % WORDS), "\xff\xff", 2);
+        uint64_t sum = hash_of(bad + 1024, n - 1024);
+        memcpy(bad + 16, &sum, sizeof sum);
+        write_file(path, bad, n);
+        made_anew(path, whole, n);
+    }
     for (size_t k = 0; k < 10; k++) {
         write_file(path, whole, k < 3 ? k * 600 : n - k * 2);
         made_anew(path, whole, n);
