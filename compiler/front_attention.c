@@ -81,11 +81,66 @@ static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
     a->keep = scalar(1 / (1 - p), F32);
 }
 
+/* The bias is repeated over the axes that it lacks. */
+static void read_scores(lua_State *L, Attention *a, const Tensor *q)
+{
+    double cap = number_option(L, "soft_cap");
+    if (cap) a->cap = scalar(cap, F32), a->flags |= SOFT_CAP;
+    lua_getfield(L, 4, "bias");
+    if (!lua_isnil(L, -1)) {
+        const Tensor *t = tensor_at(L, lua_gettop(L), "score_bias");
+        Shape qs = q->node->shape, s = qs, have = t->node->shape;
+        int nb = qs.rank - 3;
+        s.dim[nb] = qs.dim[nb + 1], s.dim[nb + 1] = qs.dim[nb], s.dim[nb + 2] = a->k->shape.dim[nb];
+        bool fits = have.rank <= s.rank && t->node->dtype == F32;
+        for (int i = 1; fits && i <= have.rank; i++)
+            fits = have.dim[have.rank - i] == 1 || have.dim[have.rank - i] == s.dim[s.rank - i];
+        if (!fits)
+            user_error(L,
+                       "score_bias is real and fits the scores [batch…, heads, queries, keys]\n    scores      %s\n"
+                       "    score_bias  %s %s",
+                       shape_text(s), dtype_name(t->node->dtype), tensor_text(t));
+        a->bias = broadcast(t->node, s), a->flags |= SCORE_BIAS;
+    }
+    lua_pop(L, 1);
+}
+
+/* A factor of a batch axis that queries have as well: each meets its own keys. */
+static bool is_beside(const Tensor *q, const Tensor *t)
+{
+    Factor a = q->time, b = t->time;
+    if (b.axis < 0) return true;
+    return b.axis < t->node->shape.rank - 3 && a.axis == b.axis && a.outer == b.outer && a.inner == b.inner;
+}
+
+/* follows: tokens meet earlier ones, and the library sees to it that decode remembers these. */
 static const Mixed *mixed_of(lua_State *L, const Tensor *q, const Tensor *k, const Tensor *v)
 {
+    static const char *const others[] = {"bias",  "offset",       "lengths", "segments", "memory_segments",
+                                         "turns", "memory_turns", NULL};
     const Mixed *m = q->mixed ? q->mixed : k->mixed ? k->mixed : v->mixed;
-    bool over_time = k->time.axis >= 0 || v->time.axis >= 0;
-    return over_time ? mixing(L, m, "nn.attend looks at all keys") : m;
+    for (int i = 0; others[i] && !m; i++) {
+        lua_getfield(L, 4, others[i]);
+        const Tensor *t = is_tensor(L, -1);
+        if (t) m = t->mixed;
+        lua_pop(L, 1);
+    }
+    lua_getfield(L, 4, "name");
+    const char *name = lua_tostring(L, -1);
+    if (!flag_option(L, "follows") && !(is_beside(q, k) && is_beside(q, v)))
+        m = mixing(L, m, "%s attends to a whole sequence", name);
+    lua_pop(L, 1);
+    return m;
+}
+
+/* Time of results [batch…][H][T]…: that of queries. */
+static Factor time_behind_heads(const Tensor *q)
+{
+    Factor f = q->time;
+    int nb = q->node->shape.rank - 3;
+    if (f.axis == nb) f.axis = nb + 1;
+    else if (f.axis > nb) f = NOWHERE;
+    return f;
 }
 
 /* q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E] -> o [batch…, T, H, E], lse [batch…, H, T], and if
@@ -101,6 +156,7 @@ static int attend_call(lua_State *L)
         a.scale = scalar(number_option(L, "scale"), F32);
         read_masks(L, &a);
         read_turns(L, &a);
+        read_scores(L, &a, q);
         read_dropout(L, &a, q);
         fault = attention_fault_of(&a);
     }
@@ -111,10 +167,11 @@ static int attend_call(lua_State *L)
     Node *n = attention_op(&a);
     push_tensor(L, pick(n, 0, 0), q->batch, q->time, mixed);
     Factor batch = q->batch.axis < q->node->shape.rank - 3 ? q->batch : NOWHERE;
-    push_tensor(L, pick(n, 1, 0), batch, NOWHERE, mixed);
+    Factor time = time_behind_heads(q);
+    push_tensor(L, pick(n, 1, 0), batch, time, mixed);
     if (!(a.flags & PROBABILITIES)) return 2;
-    push_tensor(L, pick(n, 2, 0), batch, NOWHERE, mixed);
-    push_tensor(L, attention_dropped(&a, pick(n, 2, 0)), batch, NOWHERE, mixed);
+    push_tensor(L, pick(n, 2, 0), batch, time, mixed);
+    push_tensor(L, attention_dropped(&a, pick(n, 2, 0)), batch, time, mixed);
     return 4;
 }
 

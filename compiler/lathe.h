@@ -475,7 +475,7 @@ Node *whole_result(Node *n, int k);                         /* pick(n, k, 0), of
 Graph *defined(const Graph *g);                             /* a copy with the definitions of whole ops in their place */
 
 /* op_attention.c: its head says what the parts are; those that the flags do not ask for are NULL */
-enum { CAUSAL = 1, LENGTHS = 2, SEGMENTS = 4, DROPOUT = 8, PROBABILITIES = 16, TURNS = 32 };
+enum { CAUSAL = 1, LENGTHS = 2, SEGMENTS = 4, DROPOUT = 8, PROBABILITIES = 16, TURNS = 32, SOFT_CAP = 64, SCORE_BIAS = 128 };
 typedef struct Attention {
     Node *q, *k, *v;                                        /* [batch…][T][H][D], [batch…][S][G][D], [batch…][S][G][E] */
     Node *scale;                                            /* a constant [] */
@@ -484,6 +484,8 @@ typedef struct Attention {
     Node *lengths;                                          /* i32 [batch…] */
     Node *q_segments, *k_segments;                          /* i32 [batch…][T], [batch…][S] */
     Node *q_turns, *k_turns;                                /* TURNS: real [batch…][T][D], [batch…][S][D] */
+    Node *cap;                                              /* SOFT_CAP: a constant [] */
+    Node *bias;                                             /* SCORE_BIAS: real [batch…][H][T][S] */
     Node *keep, *seed, *step, *site, *row, *base;           /* DROPOUT: a constant []; i32 []; row, base [batch…] */
     int64_t flags, window, threshold;
 } Attention;
@@ -491,7 +493,7 @@ Node *attention_op(const Attention *a);                        /* picks: 0 o, 1 
 Node *attention_dropped(const Attention *a, Node *p);          /* probabilities after dropout, as o is made of them */
 Node *attention_back_op(const Attention *a);                   /* picks: gradients of 0 q, 1 k, 2 v */
 Attention attention_of(const Node *n);                      /* either op's parts */
-bool is_attention_number(const Node *n, int k);             /* its input k is one number for all samples: scale, offset, … */
+bool is_attention_number(const Node *n, int k);             /* its input k is one number for all samples: scale, cap, offset, … */
 const char *attention_fault_of(const Attention *a);         /* what does not fit, in words for the user; parts may be missing yet */
 
 /* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);

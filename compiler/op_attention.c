@@ -16,18 +16,21 @@
  * meet, to (x · c - y · s, y · c + x · s), where (c, s) are the halves of q_turns[t] and k_turns[s]: cosines and sines
  * of the position's angles.
  *
+ * SOFT_CAP, SCORE_BIAS: a score is scale · q · k, then cap · tanh(score / cap) (Gemma 2), then score + bias (T5,
+ * ALiBi): the scores above are these.  The bias may be a view that repeats elements; -infinity hides a key.
+ *
  * DROPOUT: in o (the result p is what it was before) element (h, t, s) of p is dropped if the random bits
  * philox(seed, step, site, row[batch], base[batch] + (h · T + t) · S + s), unsigned, are below the threshold; the
  * others grow by keep.  These are the draws of nn.dropout on probabilities [batch][H][T][S].
  *
  * The derivative is attention_back, which makes p again from lse (FlashAttention-2, Dao 2023, algorithm 2):
  *     dv = pᵀ · do    ds = p ∘ (do · vᵀ - Σ do ∘ o)    dq = scale · ds · k    dk = scale · dsᵀ · q
- * with q and k as they were turned, and dq, dk turned back.
- * If lse or p have a gradient themselves, or turns want one, the definition is differentiated instead, and p is in
- * memory. */
-#include "grad.h"
+ * with q and k as they were turned, dq and dk turned back, and ds of what a soft cap made times 1 - tanh².
+ * If lse or p have a gradient themselves, or turns or the bias want one, the definition is differentiated instead, and
+ * p is in memory. */
+#include "ops/attention.h"
 
-static const double unseen = -1e30; /* lse of a query that sees no key */
+#include "grad.h"
 
 /* ------------------------------------------------------------------ parts, shapes */
 
@@ -42,6 +45,8 @@ static int parts(Attention *a, bool back, Node ***slot)
     if (a->flags & LENGTHS) slot[n++] = &a->lengths;
     if (a->flags & SEGMENTS) slot[n++] = &a->q_segments, slot[n++] = &a->k_segments;
     if (a->flags & TURNS) slot[n++] = &a->q_turns, slot[n++] = &a->k_turns;
+    if (a->flags & SOFT_CAP) slot[n++] = &a->cap;
+    if (a->flags & SCORE_BIAS) slot[n++] = &a->bias;
     if (!(a->flags & DROPOUT)) return n;
     slot[n++] = &a->keep, slot[n++] = &a->seed, slot[n++] = &a->step, slot[n++] = &a->site;
     slot[n++] = &a->row, slot[n++] = &a->base;
@@ -62,7 +67,7 @@ Attention attention_of(const Node *n)
 bool is_attention_number(const Node *n, int k)
 {
     Attention a = {.flags = n->ints[0], .window = n->ints[1]};
-    Node **slot[MOST_PARTS], **const numbers[] = {&a.scale, &a.offset, &a.keep, &a.seed, &a.step, &a.site};
+    Node **slot[MOST_PARTS], **const numbers[] = {&a.scale, &a.cap, &a.offset, &a.keep, &a.seed, &a.step, &a.site};
     parts(&a, n->op == OP_attention_back, slot);
     for (int i = 0; i < COUNT_OF(numbers); i++)
         if (slot[k] == numbers[i]) return true;
@@ -80,41 +85,6 @@ static Node *made(Op op, const Attention *given)
 
 Node *attention_op(const Attention *a) { return made(OP_attention, a); }
 Node *attention_back_op(const Attention *a) { return made(OP_attention_back, a); }
-
-/* nb batch axes of extents `batch` */
-typedef struct Sizes {
-    int nb;
-    Shape batch;
-    int64_t T, S, H, G, D, E;
-} Sizes;
-
-static Sizes sizes_of(const Attention *a)
-{
-    Shape q = a->q->shape, k = a->k->shape, v = a->v->shape;
-    int nb = q.rank - 3;
-    return (Sizes){.nb = nb,
-                   .batch = shape_of(nb, q.dim),
-                   .T = q.dim[nb],
-                   .H = q.dim[nb + 1],
-                   .D = q.dim[nb + 2],
-                   .S = k.dim[nb],
-                   .G = k.dim[nb + 1],
-                   .E = v.dim[nb + 2]};
-}
-
-/* [batch…][n axes more] */
-static Shape over_batch(const Sizes *z, int n, const int64_t *more)
-{
-    Shape s = z->batch;
-    for (int i = 0; i < n; i++) s.dim[s.rank++] = more[i];
-    return s;
-}
-
-static Shape score_shape(const Sizes *z) { return over_batch(z, 3, (int64_t[]){z->H, z->T, z->S}); }
-static Shape lse_shape(const Sizes *z) { return over_batch(z, 2, (int64_t[]){z->H, z->T}); }
-static Shape result_shape(const Sizes *z) { return over_batch(z, 3, (int64_t[]){z->T, z->H, z->E}); }
-
-static Shape turns_shape(const Sizes *z, int64_t times) { return over_batch(z, 2, (int64_t[]){times, z->D}); }
 
 /* ------------------------------------------------------------------ what is wrong with it */
 
@@ -140,7 +110,7 @@ static const char *heads_fault(const Attention *a)
     return NULL;
 }
 
-static const char *masks_fault(const Attention *a, const Sizes *z)
+static const char *masks_fault(const Attention *a, const Attention_extents *z)
 {
     Shape none = {0};
     if (a->window < 0) return "a window is at least 1, or 0 for none";
@@ -153,6 +123,8 @@ static const char *masks_fault(const Attention *a, const Sizes *z)
     if (a->q_turns && (!is_like(a->q_turns, a->q->dtype, turns_shape(z, z->T)) ||
                        !is_like(a->k_turns, a->q->dtype, turns_shape(z, z->S))))
         return "turns must be [batch…, time, width of a head] of queries and keys, and of their type";
+    if (a->bias && !is_like(a->bias, real_of(a), score_shape(z)))
+        return "a bias on scores must be real [batch…, heads, time, keys]";
     if (!a->keep) return NULL;
     if (!is_i32(a->seed, none) || !is_i32(a->step, none) || !is_i32(a->site, none) || !is_i32(a->base, z->batch) ||
         !is_i32(a->row, z->batch))
@@ -165,7 +137,7 @@ const char *attention_fault_of(const Attention *a)
 {
     const char *fault = heads_fault(a);
     if (fault) return fault;
-    Sizes z = sizes_of(a);
+    Attention_extents z = attention_extents(a);
     return masks_fault(a, &z);
 }
 
@@ -179,8 +151,11 @@ const char *attention_fault(const Node *n)
     a = attention_of(n);
     const char *fault = attention_fault_of(&a);
     if (fault) return fault;
-    Sizes z = sizes_of(&a);
+    Attention_extents z = attention_extents(&a);
     if (!is_filled(a.scale, NULL) || !is_like(a.scale, real_of(&a), (Shape){0})) return "scale must be a real constant";
+    double cap;
+    if (a.cap && (!is_filled(a.cap, &cap) || !is_like(a.cap, real_of(&a), (Shape){0}) || !(cap > 0)))
+        return "a soft cap must be a real constant above 0";
     if (back && (!is_like(a.o, a.q->dtype, result_shape(&z)) || !is_like(a.d_o, a.q->dtype, result_shape(&z)) ||
                  !is_like(a.lse, real_of(&a), lse_shape(&z))))
         return "its result, log sum exp or gradient do not fit q, k and v";
@@ -192,7 +167,7 @@ const char *attention_back_fault(const Node *n) { return attention_fault(n); }
 int attention_results(const Node *n, Type *out)
 {
     Attention a = attention_of(n);
-    Sizes z = sizes_of(&a);
+    Attention_extents z = attention_extents(&a);
     DType t = a.q->dtype;
     out[0] = (Type){t, result_shape(&z)};
     out[1] = (Type){real_of(&a), lse_shape(&z)};
@@ -206,255 +181,14 @@ int attention_back_results(const Node *n, Type *out)
     return 3;
 }
 
-/* ------------------------------------------------------------------ definition: products */
-
-/* x [batch…][n][H][…] as [batch…][n][G][H / G][…] */
-static Node *grouped(const Sizes *z, Node *x)
-{
-    Shape s = x->shape;
-    s.dim[z->nb + 1] = z->G;
-    s.dim[z->nb + 2] = z->H / z->G;
-    s.dim[s.rank++] = x->shape.dim[z->nb + 2];
-    return reshape(x, s);
-}
-
-/* [batch…][H][T][S] as [batch…][G][H / G][T][S] */
-static Node *grouped_scores(const Sizes *z, Node *p)
-{
-    return reshape(p, over_batch(z, 4, (int64_t[]){z->G, z->H / z->G, z->T, z->S}));
-}
-
-static Node *permuted(const Sizes *z, Node *x, int n, const int *order)
-{
-    int perm[MAXRANK];
-    for (int i = 0; i < z->nb; i++) perm[i] = i;
-    for (int i = 0; i < n; i++) perm[z->nb + i] = z->nb + order[i];
-    return permute(x, perm);
-}
-
-/* batch axes: all of [batch…], and one more in each operand; axes are counted from there */
-static Dot_axes batched(const Sizes *z, int a, int b)
-{
-    Dot_axes x = {.nb = z->nb + 1};
-    for (int i = 0; i < z->nb; i++) x.ab[i] = x.bb[i] = i;
-    x.ab[z->nb] = z->nb + a;
-    x.bb[z->nb] = z->nb + b;
-    return x;
-}
-
-static void contract(const Sizes *z, Dot_axes *x, int a, int b)
-{
-    x->ac[x->nc] = z->nb + a;
-    x->bc[x->nc++] = z->nb + b;
-}
-
-/* x [batch…][T][H][W], y [batch…][S][G][W] -> Σ over W [batch…][H][T][S] */
-static Node *scores_of(const Sizes *z, Node *x, Node *y)
-{
-    Dot_axes axes = batched(z, 1, 1);
-    contract(z, &axes, 3, 2);
-    Node *s = dot(grouped(z, x), y, axes); /* [batch…][G][T][H / G][S] */
-    return reshape(permuted(z, s, 4, (int[]){0, 2, 1, 3}), score_shape(z));
-}
-
-/* p [batch…][H][T][S], y [batch…][S][G][W] -> Σ over S [batch…][T][H][W] */
-static Node *over_keys(const Sizes *z, Node *p, Node *y)
-{
-    Dot_axes axes = batched(z, 0, 1);
-    contract(z, &axes, 3, 0);
-    Node *r = permuted(z, dot(grouped_scores(z, p), y, axes), 4, (int[]){2, 0, 1, 3}); /* from [batch…][G][H/G][T][W] */
-    return reshape(r, over_batch(z, 3, (int64_t[]){z->T, z->H, y->shape.dim[z->nb + 2]}));
-}
-
-/* p [batch…][H][T][S], x [batch…][T][H][W] -> Σ over T and the heads of a group [batch…][S][G][W] */
-static Node *over_queries(const Sizes *z, Node *p, Node *x)
-{
-    Dot_axes axes = batched(z, 0, 1);
-    contract(z, &axes, 1, 2);
-    contract(z, &axes, 2, 0);
-    return permuted(z, dot(grouped_scores(z, p), grouped(z, x), axes), 3,
-                    (int[]){1, 0, 2}); /* from [batch…][G][S][W] */
-}
-
-/* ------------------------------------------------------------------ definition: rotary positions */
-
-/* Half `which` of the last axis. */
-static Node *half_of(Node *x, int which)
-{
-    int64_t start[MAXRANK] = {0};
-    Shape s = x->shape;
-    s.dim[s.rank - 1] /= 2;
-    start[s.rank - 1] = which * s.dim[s.rank - 1];
-    return slice(x, start, s.dim, NULL);
-}
-
-/* Half `which` of turns [batch…][n][D] for each of the heads. */
-static Node *turns_half(const Sizes *z, Node *turns, int which, Shape s)
-{
-    Node *x = half_of(turns, which);
-    Shape one = s;
-    one.dim[z->nb + 1] = 1;
-    return expand(reshape(x, one), s);
-}
-
-/* x [batch…][n][heads][D] turned by turns [batch…][n][D], or back; as it is where there are none. */
-static Node *turned(const Sizes *z, Node *x, Node *turns, bool back)
-{
-    if (!turns) return x;
-    Node *a = half_of(x, 0), *b = half_of(x, 1);
-    Node *c = turns_half(z, turns, 0, a->shape), *s = turns_half(z, turns, 1, a->shape);
-    Node *first = map2(back ? OP_add : OP_sub, map2(OP_mul, a, c), map2(OP_mul, b, s));
-    Node *second = map2(back ? OP_sub : OP_add, map2(OP_mul, b, c), map2(OP_mul, a, s));
-    return concat(2, (Node *[]){first, second}, x->shape.rank - 1);
-}
-
-/* q and k as they meet. */
-static void turn_both(Attention *a, const Sizes *z)
-{
-    a->q = turned(z, a->q, a->q_turns, false);
-    a->k = turned(z, a->k, a->k_turns, false);
-}
-
-/* ------------------------------------------------------------------ definition: masks, dropout */
-
-/* x, whose axes after the first nb are the scores' axes from `axis` on, repeated to their shape. */
-static Node *spread(const Sizes *z, Node *x, int axis)
-{
-    Shape s = score_shape(z), ones = s;
-    for (int i = z->nb; i < s.rank; i++) ones.dim[i] = 1;
-    for (int i = z->nb; i < x->shape.rank; i++) ones.dim[axis + i] = x->shape.dim[i];
-    return expand(reshape(x, ones), s);
-}
-
-static Node *both(Node *a, Node *b) { return a ? map2(OP_land, a, b) : b; }
-
-/* bool [batch…][H][T][S]; NULL: every key is seen */
-static Node *seen_of(const Attention *a, const Sizes *z)
-{
-    Shape s = score_shape(z);
-    Node *key = iota(s, z->nb + 2), *seen = NULL;
-    if (a->offset) {
-        Node *at = map2(OP_add, iota(s, z->nb + 1), broadcast(a->offset, s));
-        if (a->flags & CAUSAL) seen = map2(OP_le, key, at);
-        if (a->window) seen = both(seen, map2(OP_lt, map2(OP_sub, at, filled((double)a->window, I32, s)), key));
-    }
-    if (a->lengths) seen = both(seen, map2(OP_lt, key, spread(z, a->lengths, 0)));
-    if (a->q_segments) seen = both(seen, map2(OP_eq, spread(z, a->q_segments, 1), spread(z, a->k_segments, 2)));
-    return seen;
-}
-
-static Node *chosen(Node *seen, Node *yes, double no)
-{
-    return seen ? where_op(seen, yes, filled(no, yes->dtype, yes->shape)) : yes;
-}
-
-/* x [batch…][H][T][S] with elements dropped, the others grown */
-static Node *thinned(const Attention *a, const Sizes *z, Node *x)
-{
-    if (!a->keep) return x;
-    Shape s = score_shape(z);
-    Node *index = spread(z, a->base, 0);
-    for (int i = 0; i < 3; i++) {
-        int64_t stride = (i < 2 ? z->S : 1) * (i < 1 ? z->T : 1);
-        Node *at = map2(OP_mul, iota(s, z->nb + i), filled((double)stride, I32, s));
-        index = map2(OP_add, index, at);
-    }
-    Node *bits =
-        philox(broadcast(a->seed, s), broadcast(a->step, s), broadcast(a->site, s), spread(z, a->row, 0), index);
-    double t = (double)a->threshold;
-    Node *dropped = map2(OP_ult, bits, filled(t < 2147483648.0 ? t : t - 4294967296.0, I32, s));
-    return where_op(dropped, filled(0, x->dtype, s), map2(OP_mul, x, broadcast(a->keep, s)));
-}
-
-Node *attention_dropped(const Attention *a, Node *p)
-{
-    Sizes z = sizes_of(a);
-    return thinned(a, &z, p);
-}
-
-/* ------------------------------------------------------------------ definition: 16 bits */
-
-static Node *widened(Node *n) { return n && is_stored(n->dtype) ? cast_op(n, F32) : n; }
-
-/* What is stored in 16 bits is computed with in fp32; the definition's result is rounded to t. */
-static Attention widened_parts(const Node *n)
-{
-    Attention a = attention_of(n);
-    Node **reals[] = {&a.q, &a.k, &a.v, &a.o, &a.d_o, &a.q_turns, &a.k_turns};
-    for (int i = 0; i < COUNT_OF(reals); i++) *reals[i] = widened(*reals[i]);
-    return a;
-}
-
-static Node *result_of(const Node *n, int k, Node *x)
-{
-    Type results[MOST_RESULTS];
-    whole_info[n->op].results(n, results);
-    return cast_op(x, results[k].dtype);
-}
-
-/* ------------------------------------------------------------------ definition: forward */
-
-static Node *over_last(Op op, Node *x) { return reduce(op, x, 1, &(int){x->shape.rank - 1}); }
-
-static Node *scaled_scores(const Attention *a, const Sizes *z)
-{
-    return map2(OP_mul, scores_of(z, a->q, a->k), broadcast(a->scale, score_shape(z)));
-}
-
-/* e [batch…][H][T][S] = exp(score - shift), 0 where not seen.  The shift is the largest score rounded down: floor has
- * no derivative, and none is needed, since any shift gives the same p. */
-static Node *exponentials(const Attention *a, const Sizes *z, Node **shift)
-{
-    Node *seen = seen_of(a, z), *s = scaled_scores(a, z);
-    *shift = map1(OP_floor, over_last(OP_rmax, chosen(seen, s, unseen)));
-    Node *above = chosen(seen, map2(OP_sub, s, spread(z, *shift, 0)), 0);
-    return chosen(seen, map1(OP_exp, above), 0);
-}
-
-static Node *defined_result(const Node *n, int k)
-{
-    Attention a = widened_parts(n);
-    Sizes z = sizes_of(&a);
-    turn_both(&a, &z);
-    Node *shift, *e = exponentials(&a, &z, &shift), *sum = over_last(OP_sum, e);
-    sum = map2(OP_max, sum, filled(0.5, sum->dtype, sum->shape)); /* it is at least 1 where any key is seen */
-    if (k == 1) {
-        Node *lse = map2(OP_add, map1(OP_log, sum), shift);
-        return map2(OP_max, lse, filled(unseen, lse->dtype, lse->shape));
-    }
-    Node *p = map2(OP_div, e, spread(&z, sum, 0));
-    return k == 2 ? p : over_keys(&z, thinned(&a, &z, p), a.v);
-}
-
-Node *attention_define(Node *n, int k) { return result_of(n, k, defined_result(n, k)); }
-
-/* ------------------------------------------------------------------ definition: backward */
-
-static Node *defined_back_result(const Node *n, int k)
-{
-    Attention a = widened_parts(n);
-    Sizes z = sizes_of(&a);
-    turn_both(&a, &z);
-    Node *seen = seen_of(&a, &z);
-    Node *above = chosen(seen, map2(OP_sub, scaled_scores(&a, &z), spread(&z, a.lse, 0)), 0);
-    Node *p = chosen(seen, map1(OP_exp, above), 0);
-    if (k == 2) return over_queries(&z, thinned(&a, &z, p), a.d_o);
-    Node *dp = thinned(&a, &z, scores_of(&z, a.d_o, a.v));
-    Node *delta = permuted(&z, over_last(OP_sum, map2(OP_mul, a.d_o, a.o)), 2, (int[]){1, 0}); /* [batch…][H][T] */
-    Node *ds = map2(OP_mul, map2(OP_mul, p, map2(OP_sub, dp, spread(&z, delta, 0))), broadcast(a.scale, p->shape));
-    return k == 0 ? turned(&z, over_keys(&z, ds, a.k), a.q_turns, true)
-                  : turned(&z, over_queries(&z, ds, a.q), a.k_turns, true);
-}
-
-Node *attention_back_define(Node *n, int k) { return result_of(n, k, defined_back_result(n, k)); }
-
 /* ------------------------------------------------------------------ gradient, expansion */
 
 void attention_gradient(Grad_level *lv, Node *n, Node *const *g)
 {
     Attention a = attention_of(n);
     bool turns = a.q_turns && (grad_active(lv, a.q_turns) || grad_active(lv, a.k_turns));
-    if (g[1] || (n->ints[0] & PROBABILITIES && g[2]) || turns) {
+    bool bias = a.bias && grad_active(lv, a.bias);
+    if (g[1] || (n->ints[0] & PROBABILITIES && g[2]) || turns || bias) {
         grad_definition(lv, n, g);
         return;
     }
@@ -475,8 +209,8 @@ void attention_back_gradient(Grad_level *lv, Node *n, Node *const *g) { grad_def
 static bool by_definition(Node *n, const bool *wanted, Node **results)
 {
     Attention a = attention_of(n);
-    Sizes z = sizes_of(&a);
-    if (z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD) return false;
+    Attention_extents z = attention_extents(&a);
+    if (z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD && !a.cap && !a.bias) return false;
     for (int k = 0; k < 3; k++)
         if (wanted[k]) results[k] = whole_info[n->op].define(n, k);
     return true;

@@ -233,7 +233,7 @@ static int64_t attention_bytes(Kernel *const *kernels, int n)
         most = max64(most, attention_bytes(kernels[i]->body.at, kernels[i]->body.n));
         if (kernels[i]->kind != ATTENTION || node->op != OP_attention_back || !is_stored(node->dtype)) continue;
         Attention a = attention_of(node);
-        if (a.lengths || a.q_segments || a.q_turns || a.window || a.flags & DROPOUT) continue;
+        if (a.lengths || a.q_segments || a.q_turns || a.window || a.flags & (DROPOUT | SOFT_CAP | SCORE_BIAS)) continue;
         int nb = a.q->shape.rank - 3;
         const int64_t *q = a.q->shape.dim, *k = a.k->shape.dim;
         int64_t samples = elements(a.q->shape) / (q[nb] * q[nb + 1] * q[nb + 2]);

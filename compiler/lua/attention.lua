@@ -91,16 +91,27 @@ function nn.rotary(x, at, base)
   return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
 end
 
--- Decode keeps earlier keys and values: [1, context, heads, D], one row written a step.
+-- x [batch…, T, heads, D] turned by [T, D] or [batch…, T, D], the cosines and sines of nn.turns.
+local function turned(x, turns)
+  local a, b = x:chunk(2, -1)
+  local cos, sin = turns:unsqueeze(-2):chunk(2, -1)
+  return nn.concat({ a * cos - b * sin, b * cos + a * sin }, -1)
+end
+
+-- Decode keeps earlier keys and values: time, the axis before the heads, has `context` places, one of them written a step.
 local function remembered(name, new, context)
-  local state, old = core.state(name, { new:size(0), context, new:size(2), new:size(3) }, new)
-  local now = old:overwrite(positions(1, true), new, 1)
+  local shape, axis = {}, new.rank - 3
+  for a = 0, new.rank - 1 do shape[a + 1] = a == axis and context or new:size(a) end
+  local state, old = core.state(name, shape, new)
+  local now = old:overwrite(positions(1, true), new, axis)
   core.state_next(state, now)
   return now
 end
 
 local attend_options = options.declare("nn.attend", {
   scale = { "number", none, "of q · k; default: 1 / sqrt(D)" },
+  soft_cap = { "number", none, "a score becomes soft_cap · tanh(score / soft_cap); default: it stays" },
+  score_bias = { "scores", none, "added to the scores: a tensor that fits [batch…, H, T, S], or a function of positions i32 [T], [S] that gives one" },
   causal = { "boolean", false, "whether query t sees only keys up to offset + t" },
   window = { "integer", 0, "how many keys back a query sees, the one at offset + t included; 0: all" },
   offset = { "tensor", none, "i32 []: where query 0 stands among the keys; default: 0" },
@@ -109,9 +120,77 @@ local attend_options = options.declare("nn.attend", {
   memory_segments = { "tensor", none, "i32 [batch…, S], of the keys; default: segments" },
   turns = { "tensor", none, "[T, D] or [batch…, T, D]: q and k are turned before they meet (rotary positions, nn.turns)" },
   memory_turns = { "tensor", none, "of the keys; default: turns" },
+  context = { "integer", none, "positions that decode remembers; default: seq" },
   dropout = { "number", 0, "on the probabilities" },
   probabilities = { "boolean", false, "whether they are returned as well" },
 })
+
+local function check_attend(name, o)
+  if o.dropout < 0 or o.dropout >= 1 then fail("%s: dropout is a probability below 1, and this is %s", name, core.text(o.dropout)) end
+  if o.window < 0 then fail("%s: a window is at least 1, or 0 for none, and this is %d", name, o.window) end
+  if o.context and o.context < 1 then fail("%s: context is at least 1, and this is %d", name, o.context) end
+  if o.memory_turns and not o.turns then fail("%s: memory_turns turns the keys; give turns for the queries as well", name) end
+  if o.soft_cap and not (o.soft_cap > 0 and o.soft_cap < math.huge) then
+    fail("%s: soft_cap is above 0, and this is %s", name, core.text(o.soft_cap))
+  end
+end
+
+-- Why decode cannot follow the attention of tokens to earlier ones; nil: it can.
+local function obstacle(o, packed, given)
+  if not o.causal then return "without causal = true looks at later tokens" end
+  if o.segments and not packed then return "with segments looks at the document of each token" end
+  if o.offset then return "with an offset looks at other tokens than its own and earlier ones" end
+  if given and nn.is_tensor(o.score_bias) and given:size(-1) > 1 then
+    return "with a tensor as score_bias has a number for each key; a function of the positions of queries and keys"
+  end
+end
+
+-- Whether x has an element for each position along its axis, and that axis is not time.
+local function stands_still(x, axis) return x and x:size(axis) > 1 and core.time_axis(x) ~= x.rank + axis end
+
+-- What softmax is applied to has this added.
+local function bias_of(name, o, q, S, timed)
+  local b = o.score_bias
+  if not b or nn.is_tensor(b) then return b end
+  b = b(positions(q:size(-3), timed), positions(S, false))
+  if not nn.is_tensor(b) then fail("%s: score_bias returns a tensor [heads, queries, keys], and this is %s", name, core.text(b)) end
+  return b
+end
+
+-- nn.attend, as part of what is called `name`.
+local function attend(name, q, k, v, o)
+  check_attend(name, o)
+  local axis = q.rank - 3
+  local timed = core.over_time(is_time(q, axis))                        -- the queries are tokens
+  local over_time = core.over_time(is_time(q, axis) and is_time(k, axis) and is_time(v, axis))    -- and the keys are they, too
+  local packed = over_time and core.packed(o.segments) and (not o.memory_segments or core.packed(o.memory_segments))
+  local turns, offset, S = o.turns, o.offset, k:size(-3)
+  local memory_turns = o.memory_turns or turns
+  if core.decoding() then
+    core.time_aware(true)
+    if over_time then
+      local context = o.context or core.sequence()
+      if turns then q, k, turns, memory_turns = turned(q, turns), turned(k, memory_turns), nil, nil end
+      k, v, S = remembered("keys", k, context), remembered("values", v, context), context
+    end
+    if timed and (o.causal or o.window > 0) then offset = offset and offset + core.position() or core.position() end
+    core.time_aware(false)
+  end
+  local bias = bias_of(name, o, q, S, timed)
+  local results = table.pack(core.attend(q, k, v, {
+    name = name, follows = over_time, scale = o.scale or 1 / math.sqrt(q:size(-1)), soft_cap = o.soft_cap, bias = bias,
+    causal = o.causal, window = o.window, offset = offset, lengths = o.lengths,
+    segments = not (packed and core.decoding()) and o.segments or nil,          -- decode is inside one document
+    memory_segments = not (packed and core.decoding()) and o.memory_segments or nil,
+    turns = turns, memory_turns = memory_turns, dropout = o.dropout, probabilities = o.probabilities,
+  }))
+  local why = over_time and obstacle(o, packed, bias)
+  if timed and (stands_still(o.turns, -2) or bias and bias.rank > 1 and stands_still(bias, -2)) or over_time and stands_still(o.memory_turns, -2) then
+    why = why or "has turns or a score_bias that do not come from nn.positions"
+  end
+  for i = 1, why and results.n or 0 do results[i] = core.mixing(results[i], name .. " " .. why) end
+  return table.unpack(results, 1, results.n)
+end
 
 -- softmax(scale · q · k) · v for each head, as one operation: q [batch…, T, H, D], k [batch…, S, G, D], v [batch…, S, G, E]
 -- ->  [batch…, T, H, E], log of the sum of exp [batch…, H, T], and if asked for the probabilities [batch…, H, T, S] before
@@ -121,11 +200,7 @@ function nn.attend(q, k, v, given)
   if not (nn.is_tensor(q) and nn.is_tensor(k) and nn.is_tensor(v)) then
     fail("nn.attend(q, k, v): they are tensors, and these are %s, %s, %s", core.text(q), core.text(k), core.text(v))
   end
-  if o.dropout < 0 or o.dropout >= 1 then fail("nn.attend: dropout is a probability below 1, and this is %s", core.text(o.dropout)) end
-  if o.window < 0 then fail("nn.attend: a window is at least 1, or 0 for none, and this is %d", o.window) end
-  if o.memory_turns and not o.turns then fail("nn.attend: memory_turns turns the keys; give turns for the queries as well") end
-  o.scale = o.scale or 1 / math.sqrt(q:size(-1))
-  return core.attend(q, k, v, o)
+  return attend("nn.attend", q, k, v, o)
 end
 
 local function check_heads(o, x)
@@ -151,10 +226,43 @@ local function names_of(o, fused)
   return names
 end
 
+local norms = {
+  rmsnorm = function(y, name) return nn.rmsnorm(y, { name = name }) end,
+  layernorm = function(y, name) return nn.layernorm(y, { name = name }) end,
+  rmsnorm_wide = function(y, name)                                      -- over all heads at once
+    local flat = y:reshape { y:size(0), y:size(1), y:size(2) * y:size(3) }
+    return nn.rmsnorm(flat, { name = name }):reshape { y:size(0), y:size(1), y:size(2), y:size(3) }
+  end,
+}
+
+-- q and k [B, T, heads, D] after the norm that qk_norm says, with parameters q_norm.… and k_norm.…
+local function normed(o, q, k)
+  local f = o.qk_norm
+  if not f then return q, k end
+  if type(f) == "string" then
+    f = norms[f]
+    if not f then
+      fail("nn.attention: there is no qk_norm '%s'%s", o.qk_norm, core.advice(o.qk_norm, options.sorted(norms)))
+    end
+  end
+  local function apply(y, name)
+    local z = f(y, name)
+    local same = nn.is_tensor(z) and z.rank == y.rank
+    for axis = 0, same and y.rank - 1 or -1 do same = same and z:size(axis) == y:size(axis) end
+    if not same then
+      fail("nn.attention: qk_norm(y, name) returns what is shaped like y, %s, and this is %s", core.shape_text(y), core.text(z))
+    end
+    return z
+  end
+  return apply(q, "q_norm"), apply(k, "k_norm")
+end
+
 -- Queries from x, keys and values from memory (or x): one weight for all three, or one each.
 local function project(o, names, x, memory, dim, groups)
+  local bias = o.qkv_bias
+  if bias == nil then bias = o.bias end
   local function linear(y, name, out)
-    return nn.linear(y, { name = name, out = out, bias = o.bias, layout = o.layout, init = o.init })
+    return nn.linear(y, { name = name, out = out, bias = bias, layout = o.layout, init = o.init })
   end
   local q, k, v
   if #names == 4 then
@@ -176,12 +284,17 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   window = { "integer", 0, "how many positions back it sees, its own included; 0: all" },
   lengths = { "tensor", none, "i32 [batch]: how many keys there are" },
   segments = { "tensor", none, "i32 [batch, time]: a position sees those of its own segment (packed documents)" },
+  score_bias = { "scores", none, "added to the scores: nn.alibi(heads), nn.relative_bias, or as in nn.attend" },
+  soft_cap = { "number", none, "a score becomes soft_cap · tanh(score / soft_cap); default: it stays" },
+  qk_norm = { "norm", false, "of q and k before rotary positions: \"rmsnorm\" or \"layernorm\" of each head, \"rmsnorm_wide\" of all heads at once, or a function of y [batch, time, heads, D] and a name" },
   dropout = { "number", 0, "on the probabilities" },
   rotary = { "number", 0, "base of rotary positions, such as 10000; 0: none" },
   scale = { "number", none, "of q · k; default: 1 / sqrt(head_width)" },
   context = { "integer", none, "positions that decode remembers; default: seq" },
   fused = { "boolean", true, "one weight for q, k, v (self-attention)" },
   bias = { "boolean", true, "whether the projections have a bias" },
+  qkv_bias = { "boolean", none, "whether those of q, k, v have; default: bias" },
+  out_bias = { "boolean", none, "whether the last one has; default: bias" },
   layout = { "string", "out_in", "of the weights, see nn.linear" },
   names = { "table", none, "of the projections; default: { \"qkv\", \"out\" }, or { \"q\", \"k\", \"v\", \"out\" } where not fused" },
   probabilities = { "boolean", false, "whether they are returned as well, [batch, heads, time, length], after dropout" },
@@ -196,35 +309,24 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
         core.shape_text(x), core.text(memory))
     end
   end
-  local over_time = core.over_time(is_time(x, 1) and is_time(memory or x, 1))
-  core.time_aware(true)
   local q, k, v = project(o, names, x, memory, dim, groups)
-  local packed = over_time and core.packed(o.segments)          -- decode is inside one document
-  local offset, turns, memory_turns
-  local function at(y) return positions(y:size(1), over_time) end
-  if over_time and core.decoding() then
-    local context = o.context or core.sequence()
-    if o.rotary > 0 then q, k = nn.rotary(q, at(q), o.rotary), nn.rotary(k, at(k), o.rotary) end
-    k, v, offset = remembered("keys", k, context), remembered("values", v, context), core.position()
-  elseif o.rotary > 0 then
-    turns, memory_turns = nn.turns(at(q), dim, o.rotary), nn.turns(at(k), dim, o.rotary)
+  q, k = normed(o, q, k)
+  local turns, memory_turns
+  if o.rotary > 0 then
+    local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), dim, o.rotary) end
+    turns, memory_turns = turns_of(x), memory and turns_of(memory)
   end
-  local y, _, _, seen = nn.attend(q, k, v, {
-    turns = turns, memory_turns = memory_turns, scale = o.scale, causal = o.causal, window = o.window, offset = offset,
-    lengths = o.lengths, segments = not (packed and core.decoding()) and o.segments or nil, dropout = o.dropout,
-    probabilities = o.probabilities,
+  local y, _, _, seen = attend("nn.attention", q, k, v, {
+    turns = turns, memory_turns = memory_turns, scale = o.scale, soft_cap = o.soft_cap, score_bias = o.score_bias,
+    causal = o.causal, window = o.window, lengths = o.lengths, segments = o.segments, context = o.context,
+    dropout = o.dropout, probabilities = o.probabilities,
   })
+  local bias = o.out_bias
+  if bias == nil then bias = o.bias end
   y = y:reshape { x:size(0), x:size(1), o.heads * dim }
-  core.time_aware(false)
-  local function marked(y, time)
-    if over_time and not o.causal then y = core.mixing(y, "nn.attention without causal = true looks at later tokens") end
-    if over_time and o.segments and not packed then y = core.mixing(y, "nn.attention with segments looks at the document of each token") end
-    if not over_time and memory and is_time(memory, 1) then y = core.mixing(y, "nn.attention attends to a whole sequence") end
-    return core.with_time(y, core.time_axis(x) and time)
-  end
-  y = nn.linear(marked(y, core.time_axis(x)), { name = names[#names], out = x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
+  y = nn.linear(y, { name = names[#names], out = x:size(-1), bias = bias, layout = o.layout, init = o.out_init or o.init })
   if not o.probabilities then return y end
-  return y, marked(seen, 2)
+  return y, seen
 end)
 
 local function check_memory(query, memory, seen, lengths)

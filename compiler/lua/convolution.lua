@@ -1,4 +1,4 @@
--- convolution.lua: nn.conv1d.  A sum over the taps of a kernel: each is a slice of the padded input, and all of them side by
+-- convolution.lua: nn.conv1d, nn.shift.  A sum over the taps of a kernel: each is a slice of the padded input, and all of them side by
 -- side meet the weight in one product.
 local core = ...
 local nn = core.nn
@@ -30,10 +30,26 @@ end
 -- x with what stands before it: zeros, or in decode the inputs before, which are kept between calls.
 local function reaching_back(x, reach, over_time)
   if not (over_time and core.decoding()) then return x:pad(1, reach) end
-  local name, before = core.state("inputs", { x:size(0), reach, x:size(2) }, x)
+  local shape = x.shape
+  shape[2] = reach
+  local name, before = core.state("inputs", shape, x)
   local all = nn.concat({ before, x }, 1)
   core.state_next(name, all:slice(1, -reach))
   return all
+end
+
+-- x [batch, time, …] later by `steps`: y[t] = x[t - steps], zeros before the first.
+function nn.shift(x, steps)
+  if not nn.is_tensor(x) or x.rank < 2 then fail("nn.shift works along time, x [batch, time, …], and this is %s", core.text(x)) end
+  steps = steps or 1
+  if math.type(steps) ~= "integer" or steps < 1 then fail("nn.shift(x, steps): steps is a positive integer, and this is %s", core.text(steps)) end
+  local timed, T = core.time_axis(x), x:size(1)
+  local over_time, mixes = core.over_time(timed == 1), core.holds_time(x, 1)
+  core.time_aware(true)
+  local y = reaching_back(x, steps, over_time):slice(1, 0, T)
+  core.time_aware(false)
+  if mixes and not over_time then y = core.mixing(y, "nn.shift moves time and another axis at once") end
+  return core.with_time(y, timed)
 end
 
 -- Each channel by itself: one element-wise expression over the taps, [B, T, C] each.

@@ -366,9 +366,27 @@ for _, name in ipairs(core.lua_methods) do
   end, "x:" .. name)
 end
 
+-- Along time decode adds to the sum so far.
+local cumsum = core.methods.cumsum
+core.methods.cumsum = core.wrap(function(x, axis, backwards)
+  local follows = not backwards and nn.is_tensor(x) and math.type(axis) == "integer" and core.time_axis(x) == (axis < 0 and axis + x.rank or axis)
+  if not core.over_time(follows) then return cumsum(x, axis, backwards) end
+  if core.decoding() then
+    local name, before = core.state("sum", x.shape, x)
+    local sum = core.with_time(before, axis) + x
+    core.state_next(name, sum)
+    return sum
+  end
+  core.time_aware(true)
+  local y = cumsum(x, axis)
+  core.time_aware(false)
+  return y
+end, "x:cumsum")
+
 core.use("attention")           -- nn.positions, nn.position_embedding, nn.sinusoidal, nn.rotary, nn.attention, nn.additive_attention
+core.use("score_bias")          -- nn.alibi, nn.relative_bias
 core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint
 core.use("recurrent")           -- nn.rnn, nn.gru, nn.lstm
-core.use("convolution")         -- nn.conv1d
+core.use("convolution")         -- nn.conv1d, nn.shift
 
 return nn

@@ -10,7 +10,8 @@ local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:forma
 
 local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
   init = "number|lathe.Init", ["function"] = "function", table = "table",
-  tensors = "lathe.Tensor|table" }
+  tensors = "lathe.Tensor|table", scores = "lathe.Tensor|fun(queries: lathe.Tensor, keys: lathe.Tensor): lathe.Tensor",
+  norm = "string|false|fun(y: lathe.Tensor, name: string): lathe.Tensor" }
 
 local function option_class(name, spec)
   line("---@class %s.options", name)

@@ -125,6 +125,8 @@ int main(void)
                   "models/llama.lua --set layers=3 --set width=24 --set hidden=40 --set vocab=17 --set seq=11 "
                   "--set batch=2 --set tied=false --set rows=5 --precision fp64",
                   1e-12);
+    compare_model("attention's options", "tests/models/attends.lua --set rows=2 --precision fp64", 1e-12);
+    compare_model("attention's options in fp32", "tests/models/attends.lua", 2e-5);
     compare_model("convolutions", "tests/models/library.lua --precision fp64", 1e-12);
     compare_model("llama in fp32", "models/llama.lua --set layers=2 --set width=32 --set seq=33 --set batch=2", 2e-5);
     compare_model("pairs", "tests/models/pairs.lua --set layers=2 --set batch=6 --precision fp64", 1e-12);
