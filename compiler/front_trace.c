@@ -254,7 +254,7 @@ static void note_mixing(lua_State *L, int model, const char *name, const Tensor 
     if (out || reaches_targets(t->node)) return;
     err(t->mixed->where,
         "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
-        "  nn.attention with causal = true, nn.scan and nn.positions can; or opt out with `decode = false`",
+        "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with `decode = false`",
         t->mixed->why, name);
 }
 

@@ -368,7 +368,7 @@ end
 
 -- Along time decode adds to the sum so far.
 local cumsum = core.methods.cumsum
-core.methods.cumsum = core.wrap(function(x, axis, backwards)
+nn.cumsum = core.wrap(function(x, axis, backwards)
   local follows = not backwards and nn.is_tensor(x) and math.type(axis) == "integer" and core.time_axis(x) == (axis < 0 and axis + x.rank or axis)
   if not core.over_time(follows) then return cumsum(x, axis, backwards) end
   if core.decoding() then
@@ -382,6 +382,7 @@ core.methods.cumsum = core.wrap(function(x, axis, backwards)
   core.time_aware(false)
   return y
 end, "x:cumsum")
+core.methods.cumsum = nn.cumsum
 
 core.use("attention")           -- nn.positions, nn.position_embedding, nn.sinusoidal, nn.rotary, nn.attention, nn.additive_attention
 core.use("score_bias")          -- nn.alibi, nn.relative_bias

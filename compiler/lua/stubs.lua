@@ -138,7 +138,7 @@ for _, op in ipairs(core.ops) do
 end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, file in ipairs { "layer", "nn", "attention", "loop", "recurrent", "convolution" } do write_library("nn", file) end
+for _, file in ipairs { "layer", "nn", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
 write_library("optim")
 write_library("data")
 return table.concat(out, "\n")

@@ -1,0 +1,214 @@
+/* test_decode_table.c: every function of the library along time: it decodes to what the whole sequence gives, or it is
+ * refused with its line and its reason.  No function is missing here. */
+#include "decoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Row {
+    const char *text, *refusal;
+} Row;
+
+#define HEADS "local function heads(w) return w:reshape { w:size(0), w:size(1), 2, 4 } end; local q = heads(x); "
+
+/* Of x [B][T][8], real, something shaped like it. */
+static const char *const decodes[] = {
+    /* time is looked back upon */
+    "return nn.attention(x, { heads = 2, causal = true, rotary = 10.0 })",
+    "return nn.attention(x, { heads = 2, causal = true, score_bias = nn.relative_bias { heads = 2 } })",
+    "return nn.attention(x, { heads = 2, causal = true, score_bias = nn.alibi(2), window = 4 })",
+    HEADS "return nn.attend(q, 2 * q, q + 1, { causal = true }):reshape(x.shape)",
+    HEADS "return nn.attend(q, q, q, { causal = true, turns = nn.turns(nn.positions(x), 4, 10.0) }):reshape(x.shape)",
+    HEADS "local _, lse = nn.attend(q, q, q, { causal = true }); return lse:mean(1):unsqueeze(-1) + x",
+    HEADS "local _, _, p = nn.attend(q, q, q, { causal = true, probabilities = true }); return "
+          "p:sum(-1):mean(1):unsqueeze(-1) + x",
+    "local w = nn.param { name = \"w\", shape = { 5, 8 }, init = 1 }:unsqueeze(0):expand { x:size(0), 5, 8 }"
+    "  return nn.attention(x, w, { heads = 2, rotary = 10.0 })",
+    "local w = nn.param { name = \"w\", shape = { 9, 8 }, init = 1 }:unsqueeze(0):expand { x:size(0), 9, 8 }"
+    "  return nn.attention(x, w, { heads = 2, causal = true, score_bias = nn.alibi(2) })",
+    "local w = nn.param { name = \"v\", shape = { 5, 8 }, init = 1 }:unsqueeze(0):expand { x:size(0), 5, 8 }"
+    "  return (nn.additive_attention(x, w, { width = 3 }))",
+    "return nn.conv1d(x, { out = 8, kernel = 3, dilation = 2, causal = true })",
+    "return nn.shift(x)",
+    "return x:cumsum(1)",
+    "return nn.cumsum(x:reshape { x:size(0), x:size(1), 2, 4 }, -3):reshape(x.shape)",
+    "return nn.positions(x):cast(\"f32\"):reshape { 1, x:size(1), 1 } + x",
+    "return nn.position_embedding(x, { context = 9, width = 8 }) + x",
+    "return nn.sinusoidal(nn.positions(x), 8) + x",
+    HEADS "return nn.rotary(q, nn.positions(x), 10.0):reshape(x.shape)",
+    "local _, y = nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) h = nn.tanh(x + h); return h, h end); return "
+    "y",
+    "return (nn.lstm(x, { hidden = 8, layers = 2 }))",
+    "return (nn.gru(x, { hidden = 8 }))",
+    "return (nn.rnn(x, { hidden = 8 }))",
+    "local cell, zero = nn.lstm_step { hidden = 8 }, nn.zeros { x:size(0), 8 };"
+    " local _, y = nn.scan(x, { h = { zero }, c = { zero } }, function(x, s) local h, new = cell(x, s); return new, h "
+    "end); return y",
+    "return nn.stack(2, x, function(x) return x + nn.shift(x, 2):cumsum(1) end)",
+    "return nn.map(2, function(i) return nn.linear(x, { out = 8 }) end):sum(0)",
+    "return nn.checkpoint(function(x) return x + nn.shift(x, 3) end, x)",
+    /* other axes */
+    "return x:cumsum(-1, true) + x:flip(-1) + x:pad(-1, 1):slice(-1, 0, 8) + x:sum { -1, keep = true }",
+    "return nn.scatter_add(x, nn.constant({ 1, 0, 3, 2, 4, 7, 6, 5 }, \"i32\"), 8, -1)",
+    "return x:gather(nn.constant({ 1, 0, 3, 2, 4, 7, 6, 5 }, \"i32\"), -1) + x:softmax() + "
+    "x:argmax(-1):cast(\"f32\"):unsqueeze(-1)",
+    "local top, ids = x:topk(3, -1); return x + nn.concat({ top, ids:cast(\"f32\"), top:slice(-1, 0, 2) }, -1)",
+    "return x:matmul(nn.param { name = \"m\", shape = { 8, 8 }, init = 0.1 }) + x:select(-1, 0):unsqueeze(-1)",
+    "return x:overwrite(nn.constant({ 0, 2 }, \"i32\"), x:slice(-1, 3, 5), -1) + x:transpose(1, 2):transpose(2, 1)",
+    "return x:permute { 2, 0, 1 }:cumsum(2):permute { 1, 2, 0 }",
+};
+
+/* Later tokens, all of them, or others than the library keeps. */
+static const Row refused[] = {
+    {"return nn.attention(x, { heads = 2 })", "nn.attention without causal = true looks at later tokens"},
+    {"return nn.attention(nn.zeros { x:size(0), 2, 8 }, x, { heads = 2 })", "nn.attention attends to a whole sequence"},
+    {"return nn.attention(x:reshape { x:size(0), 2 * x:size(1), 4 }, { heads = 2, causal = true })",
+     "nn.attention attends to a whole sequence"},
+    {"return nn.attention(x, { heads = 2, causal = true, segments = x:argmax(-1) })",
+     "nn.attention with segments looks at the document of each token"},
+    {"return nn.attention(x, { heads = 2, causal = true, score_bias = nn.zeros { x:size(1), x:size(1) } + x:select(-1, "
+     "0):unsqueeze(1):unsqueeze(-1) })",
+     "nn.attention with a tensor as score_bias has a number for each key"},
+    {"local w = nn.param { name = \"b\", shape = { 9, 1 } };"
+     "  return nn.attention(x, { heads = 2, causal = true, score_bias = function(q, k) return w + k:cast(\"f32\") end "
+     "})",
+     "nn.attention has turns or a score_bias that do not come from nn.positions"},
+    {HEADS "return nn.attend(q, q, q)", "nn.attend without causal = true looks at later tokens"},
+    {HEADS "return nn.attend(q, q, q, { causal = true, offset = nn.constant(1, \"i32\") })",
+     "nn.attend with an offset"},
+    {HEADS "return nn.attend(q, q, q, { causal = true, segments = x:argmax(-1) })", "nn.attend with segments"},
+    {HEADS "return nn.attend(q, q, q, { causal = true, turns = nn.turns(nn.iota(x:size(1)), 4, 10.0) })",
+     "nn.attend has turns or a score_bias that do not come from nn.positions"},
+    {HEADS "return nn.attend(q:slice(1, 0, 2), q, q)", "x:slice works along the time axis"},
+    {"return (nn.additive_attention(x, x, { width = 3 }))", "of different times"},
+    {"return nn.conv1d(x, { out = 8, kernel = 3, padding = 1 })", "nn.conv1d without causal = true looks at later"},
+    {"return x:cumsum(1, true)", "x:cumsum works along the time axis"},
+    {"return nn.shift(x:reshape { x:size(0), 2 * x:size(1), 4 })", "nn.shift moves time and another axis at once"},
+    {"return x:reshape { x:size(0), 2 * x:size(1), 4 }:cumsum(1)", "x:cumsum works along the time axis"},
+    {"return x:flip(1)", "x:flip works along the time axis"},
+    {"return x:pad(1, 1)", "x:pad works along the time axis"},
+    {"return x:slice(1, 1)", "x:slice works along the time axis"},
+    {"return x:select(1, 0)", "x:select works along the time axis"},
+    {"return (x:topk(2, 1))", "x:topk works along the time axis"},
+    {"return x:argmax(1)", "x:argmax works along the time axis"},
+    {"return x:softmax(1)", "runs over the time axis"},
+    {"return x:log_softmax(1)", "runs over the time axis"},
+    {"return x:mean(1)", "runs over the time axis"},
+    {"return x:sum { 1, keep = true }", "runs over the time axis"},
+    {"return x:max(1)", "runs over the time axis"},
+    {"return nn.entropy(x, 1)", "runs over the time axis"},
+    {"return nn.masked_mean(x, nn.lt(x, 1), 1)", "runs over the time axis"},
+    {"return x:gather(nn.iota(3), 1)", "x:gather"},
+    {"return x:overwrite(nn.iota(1), x:slice(1, 0, 1), 1)", "along the time axis"},
+    {"return nn.scatter_add(x, nn.iota(x:size(1)), 9, 1)", "nn.scatter_add adds over the time axis"},
+    {"return nn.concat({ x, x }, 1)", "nn.concat works along the time axis"},
+    {"return x:chunk(3, 1)", "x:chunk works along the time axis"},
+    {"return x:matmul(x:transpose(1, 2))", "pairs each time with every other"},
+    {"return nn.dot(x, x, { batch = { 0, 0 }, contract = { 1, 1 } })", "sums over the time axis"},
+    {"return x:reshape { x:size(0), 3, 3, 8 }", "x:reshape splits the time axis into several"},
+    {"return x + nn.iota({ x:size(1), 1 }, 0):cast(\"f32\")", "along time, the other operand holds something else"},
+    {"local _, y = nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h, h end, { reverse = true }); "
+     "return y",
+     "nn.scan with reverse = true looks at later tokens"},
+    {"return (nn.scan(x, nn.zeros { x:size(0), 8 }, function(x, h) return x + h end))",
+     "the last state of nn.scan depends on the whole sequence"},
+    {"return (nn.lstm(x, { hidden = 4, bidirectional = true }))", "nn.scan with reverse = true looks at later tokens"},
+};
+
+/* What has no way to mix times, besides what works element by element. */
+static const char elsewhere[] =
+    " unsqueeze squeeze expand where cast size zeros ones full constant iota philox u01 is_tensor cfunc embedding "
+    "layernorm linear mlp rmsnorm swiglu normal uniform param scope sigmoid relu silu gelu dropout training "
+    "random_bits "
+    "bernoulli integers gumbel cross_entropy linear_cross_entropy accuracy lstm_cell ";
+
+/* Made by the same library function as lstm_step; another name of max. */
+static const char alike[] = " gru_step rnn_step rmax ";
+
+static const char *description(const char *name, const char *part, const char *returned)
+{
+    const char *file = format("%s/%s.lua", temp_folder(), name);
+    FILE *f = fopen(file, "w");
+    must(f);
+    fprintf(f,
+            "return {\n  config = { batch = 3, seq = 9, vocab = 11 },\n  forward = function(c, input)\n"
+            "    local x = nn.tanh(nn.embedding(input.tokens, { rows = c.vocab, width = 8 }))\n%s"
+            "    local logits = nn.linear(x, { name = \"head\", out = c.vocab })\n"
+            "    return nn.cross_entropy(logits, input.targets), { %s }\n  end,\n"
+            "  train = { optimizer = optim.adamw { lr = 1e-3 }, steps = 5 },\n"
+            "  data = data.text { tokenizer = \"bytes\" },\n  generate = { rows = 2 },\n}\n",
+            part, returned);
+    fclose(f);
+    return file;
+}
+
+static const char *scope_of(const char *text, int i)
+{
+    return format("nn.scope(\"row%d\", function() %s end)", i, text);
+}
+
+static void test_decoding(void)
+{
+    Text parts = {0};
+    for (int i = 0; i < COUNT_OF(decodes); i++) say(&parts, "    x = x + 0.1 * %s\n", scope_of(decodes[i], i));
+    const char *file = description("decodes", parts.at, "logits = logits");
+    compare_model("the whole table", format("%s --precision fp64", file), 1e-12);
+}
+
+static void test_refusals(void)
+{
+    for (int i = 0; i < COUNT_OF(refused); i++) {
+        const Row *r = &refused[i];
+        const char *file = description("refused", format("    local y = %s\n", scope_of(r->text, i)), "y = y");
+        char *said;
+        int code = run_command(&said, "%s check %s", lathe_command(), file);
+        bool ok = code == 1 && strstr(said, "refused.lua:5: error: ") && strstr(said, r->refusal) &&
+                  strstr(said, "so output 'y' cannot be made one token at a time");
+        expect(ok, "%s\n  should be refused: %s\n  exit code %d: %s", r->text, r->refusal, code, said);
+    }
+}
+
+static bool in_rows(const char *name)
+{
+    const char *call = format("%s(", name), *options_call = format("%s {", name);
+    for (int i = 0; i < COUNT_OF(decodes); i++)
+        if (strstr(decodes[i], call) || strstr(decodes[i], options_call)) return true;
+    for (int i = 0; i < COUNT_OF(refused); i++)
+        if (strstr(refused[i].text, call) || strstr(refused[i].text, options_call)) return true;
+    return false;
+}
+
+static bool is_element_wise(const char *name)
+{
+    for (int op = 0; op < OPS; op++)
+        if (op_info[op].kind == MAP && same(op_info[op].name, name)) return true;
+    return false;
+}
+
+/* `lathe stubs` has all functions there are. */
+static void test_complete(void)
+{
+    char *text;
+    int found = 0;
+    int code = run_command(&text,
+                           "%s stubs %s && sed -n 's/^function "
+                           "\\(nn\\.\\(init\\.\\)\\?\\|Tensor:\\)\\([a-z0-9_]*\\)(.*/\\3/p' %s/lathe.lua",
+                           lathe_command(), temp_folder(), temp_folder());
+    expect(code == 0, "lathe stubs: %s", text);
+    for (char *name = strtok(text, "\n"); name; name = strtok(NULL, "\n")) {
+        if (strchr(name, ' ')) continue; /* what it says of the file */
+        const char *word = format(" %s ", name);
+        bool known = strstr(elsewhere, word) || strstr(alike, word) || is_element_wise(name) || in_rows(name);
+        expect(known, "the table has no row of %s: does it mix times?", name);
+        found++;
+    }
+    expect(found > 100, "of functions there are more than %d", found);
+}
+
+int main(void)
+{
+    test_complete();
+    test_refusals();
+    test_decoding();
+    return finish();
+}
