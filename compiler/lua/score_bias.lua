@@ -25,7 +25,7 @@ function nn.alibi(heads)
   end, "nn.alibi")
 end
 
-local function single(x) return string.unpack("f", string.pack("f", x)) end
+local function single(x) return (string.unpack("f", string.pack("f", x))) end
 
 -- The bucket of a distance, of n: one each for the first half of them, then by logarithms up to `most`.  In single precision, as
 -- the models that are about were trained.

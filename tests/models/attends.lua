@@ -26,11 +26,11 @@ return {
     local x = nn.embedding(input.tokens, { name = "embed", rows = c.vocab, width = c.width })
     local relative = nn.relative_bias { name = "relative", heads = c.heads, buckets = 6, most = 7, init = nn.init.normal(0.5) }
     x = nn.stack(2, x, function(x) return block(c, segments, x, { scale = 1.0, qkv_bias = false, out_bias = false }, relative) end, { name = "t5" })
-    x = nn.scope("qwen3", block, c, segments, x, { rotary = 100.0, qk_norm = "rmsnorm", kv_heads = 2, fused = false, qkv_bias = true, out_bias = false })
+    x = nn.scope("qwen3", block, c, segments, x, { rotary = 100.0, qk_norm = "rmsnorm", kv_heads = c.heads // 2, fused = false, qkv_bias = true, out_bias = false })
     x = nn.scope("olmo2", block, c, segments, x, { rotary = 100.0, qk_norm = "rmsnorm_wide", qkv_bias = false })
-    x = nn.scope("vit", block, c, segments, x, { qk_norm = "layernorm" }, nn.alibi(c.heads))
+    x = nn.scope("vit", block, c, segments, x, { rotary = 100.0, qk_norm = "layernorm" }, nn.alibi(c.heads))
     x = nn.scope("gemma2", block, c, segments, x, { rotary = 50.0, soft_cap = 1.5, window = 4, kv_heads = 1 })
-    x = nn.scope("both", block, c, segments, x, { soft_cap = 0.7, window = 6, kv_heads = 2 }, steps_of(c))
+    x = nn.scope("both", block, c, segments, x, { soft_cap = 0.7, window = 6, kv_heads = c.heads // 2 }, steps_of(c))
     x = x + nn.shift(x, 2) + 0.1 * x:cumsum(1)
     local function heads(name) return nn.linear(x, { name = name, out = c.width }):reshape { x:size(0), x:size(1), c.heads, -1 } end
     local turns = nn.turns(nn.positions(x), c.width // c.heads, 10.0)

@@ -6,7 +6,7 @@ writes tests/reference/*.safetensors, or those named; with --check it compares w
 numpy; the tests do not, they read the files.  The models (models.py, systems.py) share nothing with the compiler.
 Everything is computed in float64 on one thread, from weights that are exactly representable as float32.
 
-A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, seq2seq*, postnorm*, mu*, diffusion*, library):
+A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, seq2seq*, postnorm*, mu*, diffusion*, library, attends):
     metadata    model      description, from the top folder, and
                 set        its configuration, "key=value key=value …", for --set
                 optimizer  adamw; with lr, final_lr, beta1, beta2, eps, decay, clip, warmup, steps, schedule (all of them
@@ -47,6 +47,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from attends import Attends
 from models import GPT, CharRNN, Library, Llama, Recurrent
 from systems import Diffusion, Mu, PointerGenerator, PostNorm, Seq2seq
 
@@ -231,6 +232,8 @@ def record_models():
     record_model("diffusion_doubled", "models/diffusion.lua", Diffusion(d := dict(c, doubled=True, layers=1, seed=78)), d, recipe, 261)
     c = {"vocab": 13, "width": 6, "seq": 9, "batch": 4, "smoothing": 0.1}
     record_model("library", "tests/models/library.lua", Library(c), c, constant, 270)
+    c = {"vocab": 13, "width": 8, "heads": 2, "seq": 9, "batch": 2}
+    record_model("attends", "tests/models/attends.lua", Attends(c), c, constant, 280)
     c = dict(llama, tied=False, rope_theta=10000.0, eps=1e-6)
     record_model("llama_untied", "models/llama.lua", Llama(c), c, constant, 300)
     c = dict(llama, kv_heads=1, hidden=40, seq=12, tied=True, rope_theta=500.0, eps=1e-3)
