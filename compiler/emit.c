@@ -173,23 +173,34 @@ const char *new_name(Names *s, const char *wish)
     return name;
 }
 
+/* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters. */
 static bool reserved(const char *word)
 {
     static const char *const words[] = {
-        "bf16",   "f16",    "auto",   "bool", "break",    "case",     "char",     "const", "continue", "default",
-        "do",     "double", "else",   "enum", "extern",   "false",    "float",    "for",   "goto",     "if",
-        "inline", "int",    "long",   "main", "register", "restrict", "return",   "short", "signed",   "sizeof",
-        "static", "struct", "switch", "true", "typedef",  "union",    "unsigned", "void",  "volatile", "while"};
+        "bf16",     "f16",       "alignas",   "alignof",   "and",      "asm",           "auto",         "bitand",
+        "bitor",    "bool",      "break",     "case",      "catch",    "char",          "class",        "compl",
+        "const",    "continue",  "default",   "delete",    "do",       "double",        "else",         "enum",
+        "errno",    "explicit",  "export",    "extern",    "false",    "float",         "for",          "friend",
+        "goto",     "i386",      "if",        "inline",    "int",      "linux",         "long",         "main",
+        "mutable",  "namespace", "new",       "noexcept",  "noreturn", "not",           "nullptr",      "operator",
+        "or",       "private",   "protected", "public",    "register", "restrict",      "return",       "short",
+        "signed",   "sizeof",    "static",    "stderr",    "stdin",    "stdout",        "struct",       "switch",
+        "template", "this",      "throw",     "true",      "try",      "typedef",       "typeid",       "typename",
+        "typeof",   "union",     "unix",      "unsigned",  "using",    "virtual",       "void",         "volatile",
+        "wchar_t",  "while",     "xor",       "constexpr", "decltype", "static_assert", "thread_local", "int8_t",
+        "int32_t",  "int64_t",   "size_t",    "uint8_t",   "uint32_t", "uint64_t",      "ptrdiff_t",    "alloca"};
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], word)) return true;
     for (const char *const *other = options.target->words; *other; other++)
         if (same(*other, word)) return true;
-    return false;
+    return is_size_name(word);
 }
 
+/* What begins with __ or _A is the compiler's own. */
 char *identifier(const char *words)
 {
     Text t = {0};
+    if (words[0] && !isalnum((unsigned char)words[0]) && words[1] && !islower((unsigned char)words[1])) say(&t, "x");
     for (const char *s = words; *s; s++) {
         if (!t.n && isdigit((unsigned char)*s)) say(&t, "_");
         say(&t, "%c", isalnum((unsigned char)*s) ? *s : '_');
@@ -233,15 +244,18 @@ static char *digits(double x, bool single)
     return s;
 }
 
-const char *number_text(double x) { return digits(x, false); }
+/* The largest double is not a float's. */
+static const char *beyond(double x) { return isnan(x) ? "NAN" : isinf(x) ? (x < 0 ? "-INFINITY" : "INFINITY") : NULL; }
+
+const char *number_text(double x) { return beyond(x) ? beyond(x) : digits(x, false); }
 
 Expr literal(double x, DType t, bool brief)
 {
     if (t == BOOL) return (Expr){x != 0 ? "true" : "false", PRIMARY};
     if (t == I32 && x == -2147483648.0) return (Expr){"(-2147483647 - 1)", PRIMARY};
     if (t == I32) return (Expr){format("%lld", (long long)x), x < 0 ? UNARY : PRIMARY};
-    if (isnan(x)) return (Expr){"NAN", PRIMARY};
-    if (isinf(x)) return (Expr){x < 0 ? "-INFINITY" : "INFINITY", x < 0 ? UNARY : PRIMARY};
+    if (t == F32) x = (float)x;
+    if (beyond(x)) return (Expr){beyond(x), x < 0 ? UNARY : PRIMARY};
     Binding binding = signbit(x) ? UNARY : PRIMARY;
     bool whole = x == floor(x) && fabs(x) < 1e6 && !(x == 0 && signbit(x));
     if (whole && brief) return (Expr){format("%.0f", x), binding};

@@ -30,6 +30,7 @@ typedef struct Names {
 } Names;
 bool name_taken(const Names *s, const char *name);
 const char *new_name(Names *s, const char *wish); /* wish, wish_2, …; taken from now on */
+bool is_size_name(const char *word);              /* emit_sizes.c: a size of the model, or a macro of the headers */
 char *identifier(const char *words);              /* "layer.attn.qkv" -> layer_attn_qkv, never a C keyword */
 const char *file_name(const char *path);          /* without its folders */
 char *upper(const char *word);                    /* Gpt from gpt: first letter only */
@@ -167,6 +168,7 @@ void enter_scope(const Module *m, const Program *p);
 const Desc *described(void);              /* of the module that is printed */
 const Module *module_in_scope(void);
 const Program *program_in_scope(void);
+const char *state_member(const Desc *d, const char *state);               /* of the struct of states */
 const char *buffer_name(const Buffer *b); /* of the array in the arena, or the struct's member */
 void note_place(const Buffer *b);         /* the text of the entry mentions it */
 bool place_noted(const Buffer *b);
@@ -261,6 +263,7 @@ char *cuda_attention_call(const Kernel *k);
 void say_attentions(Text *t); /* descriptions of those met so far */
 
 void say_memory(Text *t, const Program *p, const char *margin, bool drawn); /* the drawn table of the arena */
+char *entry_name(const Module *m, const Program *p);
 char *entry_head(const Module *m, const Program *p); /* void gpt_train(const Gpt_params *p, …); after emit_entry */
 char *entry_arguments(bool declared);
 double entry_flops(const Program *p);

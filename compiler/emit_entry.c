@@ -253,10 +253,16 @@ char *entry_arguments(bool declared)
     return t.n ? t.at : declared ? "void" : "";
 }
 
+/* gpt_train.  run_train is what calls it, and the runtime's own begin with lathe_. */
+char *entry_name(const Module *m, const Program *p)
+{
+    char *name = identifier(format("%s_%s", m->desc->model, p->graph->name));
+    return starts_with(name, "run_") || starts_with(name, "lathe_") ? format("%s_", name) : name;
+}
+
 char *entry_head(const Module *m, const Program *p)
 {
-    return format("%svoid %s(%s)", options.target->entry, identifier(format("%s_%s", m->desc->model, p->graph->name)),
-                  entry_arguments(true));
+    return format("%svoid %s(%s)", options.target->entry, entry_name(m, p), entry_arguments(true));
 }
 
 static void say_thunk(Text *t, const Module *m, const Program *p)
@@ -268,7 +274,7 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
     if (options.poison && p->work_bytes)
         say(t, "    %s;      /* NaN everywhere: built with --poison */\n",
             format(options.target->fill_work, (long long)p->work_bytes));
-    say_wrapped(t, format("    %s(%s);\n", identifier(format("%s_%s", m->desc->model, name)), passed));
+    say_wrapped(t, format("    %s(%s);\n", entry_name(m, p), passed));
     say(t, "}\n\n");
 }
 

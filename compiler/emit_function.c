@@ -29,7 +29,7 @@ void start_functions(const Module *m)
     for (const char *const *word = options.target->words; *word; word++) push(&taken, *word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        push(&taken, identifier(format("%s_%s", m->desc->model, p->graph->name)));
+        push(&taken, entry_name(m, p));
         for (int k = 0; k < p->buffers.n; k++)
             if (p->buffers.at[k]->home == WORK) push(&taken, identifier(p->buffers.at[k]->name));
     }

@@ -61,7 +61,7 @@ static void say_state_struct(Text *t, const Module *m)
         const Tensor_spec *s = &m->desc->states.at[i];
         DType type = s->dtype == F32 && wide ? F64 : s->dtype;
         const char *remark = s->where.file ? format("%s:%d", file_name(s->where.file), s->where.line) : "";
-        say_tensor_member(t, type, identifier(s->name), s->shape, remark);
+        say_tensor_member(t, type, state_member(m->desc, s->name), s->shape, remark);
     }
     say(t, "} %s;\n\n", name);
 }
@@ -183,7 +183,8 @@ static void say_state_table(Text *t, const Module *m)
     for (int i = 0; i < m->desc->states.n; i++) {
         const Tensor_spec *s = &m->desc->states.at[i];
         say_tensor(t, s->name, s->role, s->dtype == F32 && wide ? F64 : s->dtype, s->shape, type_name(m, NULL, "state"),
-                   identifier(s->name), format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
+                   state_member(m->desc, s->name),
+                   format(", .rows_axis = %d%s", s->rows_axis, s->fixed ? ", .fixed = true" : ""));
     }
     say(t, "};\n\n");
 }

@@ -22,14 +22,28 @@ static struct {
 
 bool anonymous;
 
-/* The outputs' buffers are made in the order of the entry's values. */
+/* The outputs' buffers are made in the order of the entry's values.  "a.b" and "a_b" are two members. */
 static const char *output_name(const Program *p, const Buffer *b)
 {
     int which = 0;
+    Names members = {0};
     for (int i = 0; i < p->buffers.n && p->buffers.at[i] != b; i++) which += p->buffers.at[i]->home == OUTPUTS;
-    for (int i = 0; i < p->graph->outs.n; i++)
-        if (p->graph->outs.at[i].kind == OUT_VALUE && which-- == 0) return identifier(p->graph->outs.at[i].name);
-    return identifier(b->name);
+    for (int i = 0; i < p->graph->outs.n; i++) {
+        if (p->graph->outs.at[i].kind != OUT_VALUE) continue;
+        const char *name = new_name(&members, identifier(p->graph->outs.at[i].name));
+        if (which-- == 0) return name;
+    }
+    return new_name(&members, identifier(b->name));
+}
+
+const char *state_member(const Desc *d, const char *state)
+{
+    Names members = {0};
+    for (int i = 0; i < d->states.n; i++) {
+        const char *name = new_name(&members, identifier(d->states.at[i].name));
+        if (same(d->states.at[i].name, state)) return name;
+    }
+    die("there is no state %s", state);
 }
 
 static const char *letter_of(const Loop *l, const Names *outer)
@@ -79,7 +93,8 @@ void enter_scope(const Module *m, const Program *p)
         const char *name = NULL;
         if (b->home == WORK) name = new_name(&taken, identifier(b->name));
         else if (b->home == OUTPUTS) name = output_name(p, b);
-        else if (b->home == INPUTS || b->home == STATES) name = identifier(b->value->name);
+        else if (b->home == STATES) name = state_member(m->desc, b->value->name);
+        else if (b->home == INPUTS) name = identifier(b->value->name);
         else if (b->home == TABLES) name = table_name(b->value);
         else name = identifier(b->param->name);
         push(&scope.buffers, ((struct Named){b, name, false}));

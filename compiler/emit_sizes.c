@@ -40,12 +40,34 @@ static Meaning meaning_of(const char *key)
     return OTHER;
 }
 
+/* Families of macros in C's own headers. */
+static bool is_theirs(const char *word)
+{
+    static const char *const starts[] = {
+        "BIG_E",   "BUFSIZ", "BYTE_O", "CUDA",    "CUDNN",    "EXIT_",   "FD_",   "FP_",      "HUGE_V",   "INT8",
+        "INT16",   "INT32",  "INT64",  "INTMAX_", "INTPTR_",  "INT_F",   "INT_L", "LATHE_",   "LITTLE",   "MATH_E",
+        "MB_C",    "M_",     "NFDB",   "PDP_",    "PTRDIFF_", "RAND_M",  "RT_",   "SEEK_",    "SIG_A",    "SIZE_M",
+        "UINT8",   "UINT16", "UINT32", "UINT64",  "UINTMAX",  "UINTPTR", "UINT_", "WCHAR_M",  "WCONTIN",  "WEXIT",
+        "WIFCONT", "WIFEX",  "WIFS",   "WINT_M",  "WNOHANG",  "WNOWAIT", "WSTOP", "WTERMSIG", "WUNTRACED"};
+    for (int i = 0; i < COUNT_OF(starts); i++)
+        if (starts_with(word, starts[i])) return true;
+    return strstr(theirs, format(" %s ", word)) != NULL;
+}
+
+/* Whether the sources have it already: as a macro, or as a size. */
+bool is_size_name(const char *word)
+{
+    for (int i = 0; i < sizes.n; i++)
+        if (same(sizes.at[i].name, word)) return true;
+    return is_theirs(word);
+}
+
 /* KERNEL_ where the headers have a KERNEL. */
 static const char *name_of(const char *key)
 {
     char *name = identifier(key);
     for (char *c = name; *c; c++) *c = (char)toupper((unsigned char)*c);
-    return strstr(theirs, format(" %s ", name)) ? format("%s_", name) : name;
+    return is_theirs(name) ? format("%s_", name) : name;
 }
 
 static void add_size(const char *key, int64_t value)

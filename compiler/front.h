@@ -117,7 +117,8 @@ int axis_at(lua_State *L, int arg, int rank);               /* -rank … rank-1 
 int axis_value(lua_State *L, lua_Integer axis, int rank);
 Shape shape_at(lua_State *L, int arg); /* {2, 3} */
 int64_t integer_at(lua_State *L, int arg, const char *what);
-void check_size(lua_State *L, Shape s);
+void check_size(lua_State *L, Shape s);                     /* extents and elements are not too many */
+int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing); /* of an axis that is made longer */
 _Noreturn void refuse_comparison(lua_State *L, const char *symbol, const char *function);
 
 /* front_map.c: every element-wise op and reduction of ops.def, operators, broadcasting */

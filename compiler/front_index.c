@@ -1,6 +1,7 @@
 /* front_index.c: tensor methods that address by ids, walk along an axis or contract, and tensors made from nothing. */
 #include "front.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ by ids, and along an axis */
@@ -56,7 +57,9 @@ static Shape gathered_shape(lua_State *L, const Tensor *x, const Tensor *ids, in
 
 static int optional_integer(lua_State *L, int arg, int otherwise, const char *what)
 {
-    return lua_isnoneornil(L, arg) ? otherwise : (int)integer_at(L, arg, what);
+    if (lua_isnoneornil(L, arg)) return otherwise;
+    int64_t i = integer_at(L, arg, what);
+    return i < INT32_MIN ? INT32_MIN : i > INT32_MAX ? INT32_MAX : (int)i; /* out of range in any case */
 }
 
 /* x:gather(ids, axis, shared): the rows of x along axis named by ids; the first `shared` axes of both run together. */
@@ -92,7 +95,9 @@ static int scatter_add_call(lua_State *L)
     if (s.rank < 1 || s.rank > MAXRANK || extent < 1)
         user_error(L, "nn.scatter_add: updates %s do not fit ids %s", tensor_text(u), tensor_text(ids));
     int axis = axis_value(L, optional_integer(L, 4, 0, "an axis"), s.rank), taken = ids->node->shape.rank - nbatch;
+    if (nbatch < 0 || taken < 0) user_error(L, "nn.scatter_add: %d shared axes", nbatch);
     for (int i = 0; i < s.rank; i++) s.dim[i] = i == axis ? extent : u->node->shape.dim[i < axis ? i : i - 1 + taken];
+    check_size(L, s);
     Tensor x = *u;
     x.node = filled(0, u->node->dtype, s);
     Shape want = gathered_shape(L, &x, ids, axis, nbatch, "nn.scatter_add");
@@ -251,6 +256,8 @@ static int axis_pairs(lua_State *L, const char *key, int ra, int rb, int *of_a, 
         lua_geti(L, -1, side + 1);
         bool list = lua_istable(L, -1);
         n[side] = list ? (int)lua_rawlen(L, -1) : 1;
+        if (n[side] > rank)
+            user_error(L, "nn.dot: %s names %d axes of %c, which has %d", key, n[side], side ? 'b' : 'a', rank);
         for (int i = 0; i < n[side]; i++) {
             if (list) lua_geti(L, -1, i + 1);
             out[i] = axis_at(L, lua_gettop(L), rank);
@@ -308,6 +315,14 @@ static int zeros_call(lua_State *L) { return push_filled(L, 0, "nn.zeros"); }
 static int ones_call(lua_State *L) { return push_filled(L, 1, "nn.ones"); }
 static int full_call(lua_State *L) { return push_filled(L, luaL_checknumber(L, 2), "nn.full"); }
 
+static double number_at(lua_State *L, int arg, DType t)
+{
+    double x = lua_tonumber(L, arg);
+    if (t == I32 && (x != floor(x) || fabs(x) > 2147483648.0 || x == 2147483648.0))
+        user_error(L, "nn.constant: %s is no integer of 32 bits", lua_text(L, arg));
+    return t == F32 ? (float)x : x;
+}
+
 /* nn.constant({1, 2, 3}, "f32"): an array of numbers, rank 1; or one number, rank 0. */
 static int constant_call(lua_State *L)
 {
@@ -315,7 +330,7 @@ static int constant_call(lua_State *L)
     DType t = same(luaL_optstring(L, 2, "f32"), "i32") ? I32 : F32;
     here = lua_place(L);
     if (lua_type(L, 1) == LUA_TNUMBER) {
-        push_tensor(L, scalar(lua_tonumber(L, 1), t), NOWHERE, NOWHERE, NULL);
+        push_tensor(L, scalar(number_at(L, 1, t), t), NOWHERE, NOWHERE, NULL);
         return 1;
     }
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -325,7 +340,7 @@ static int constant_call(lua_State *L)
     for (int i = 0; i < n; i++) {
         if (lua_geti(L, 1, i + 1) != LUA_TNUMBER)
             user_error(L, "nn.constant: element %d is %s, not a number", i + 1, lua_text(L, -1));
-        data[i] = t == F32 ? (float)lua_tonumber(L, -1) : lua_tonumber(L, -1);
+        data[i] = number_at(L, -1, t);
         lua_pop(L, 1);
     }
     push_tensor(L, intern((Node){.op = OP_constant, .dtype = t, .shape = {1, {n}}, .data = data}), NOWHERE, NOWHERE,
@@ -340,7 +355,7 @@ static int iota_call(lua_State *L)
     Shape s = {.rank = 1};
     if (lua_istable(L, 1)) s = shape_at(L, 1);
     else s.dim[0] = integer_at(L, 1, "an extent");
-    if (s.dim[0] < 1) user_error(L, "an extent is at least 1, and this is %lld", (long long)s.dim[0]);
+    check_size(L, s);
     int axis = lua_isnoneornil(L, 2) ? s.rank - 1 : axis_at(L, 2, s.rank);
     here = lua_place(L);
     push_tensor(L, iota(s, axis), NOWHERE, NOWHERE, NULL);

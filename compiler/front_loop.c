@@ -22,7 +22,9 @@ static int open_call(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     if (!trace.graph) user_error(L, "loops are for inside of forward");
     int64_t trip = integer_at(L, 2, "the number of iterations");
-    if (trip < 1) user_error(L, "the number of iterations must be 1 or more, and this is %lld", (long long)trip);
+    if (trip < 1 || trip > INT32_MAX)
+        user_error(L, "the number of iterations must be 1 or more%s, and this is %lld",
+                   trip < 1 ? "" : ", up to 2147483647", (long long)trip);
     here = lua_place(L);
     Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
     push(&trace.open, l);

@@ -144,7 +144,7 @@ static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
     if (lua_type(L, arg) != LUA_TNUMBER)
         user_error(L, "%s: a tensor or a number is expected, and this is %s", doing, lua_text(L, arg));
     double v = lua_tonumber(L, arg);
-    if (t == I32 && (v != floor(v) || fabs(v) > 2147483648.0))
+    if (t == I32 && (v != floor(v) || fabs(v) > 2147483648.0 || v == 2147483648.0))
         user_error(L, "%s: %s is no integer of 32 bits, and the tensor beside it is i32; x:cast(\"f32\") makes it real",
                    doing, lua_text(L, arg));
     return scalar(v, t);
@@ -330,6 +330,7 @@ static int axes_at(lua_State *L, int first, int rank, int *axes, bool *keep)
         lua_getfield(L, first, "keep");
         *keep = lua_toboolean(L, -1);
         int count = (int)lua_rawlen(L, first);
+        if (count > rank) user_error(L, "%d axes are given, and the tensor has %d", count, rank);
         for (int i = 1; i <= count; i++) lua_geti(L, first, i);
         first = top + 2;
         top = lua_gettop(L);

@@ -125,12 +125,13 @@ static int permute_call(lua_State *L)
     const Tensor *t = tensor_at(L, 1, "x:permute");
     int rank = t->node->shape.rank, perm[MAXRANK];
     bool seen[MAXRANK] = {false};
-    if (lua_istable(L, 2))
-        for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) lua_geti(L, 2, i);
     int first = lua_istable(L, 2) ? 3 : 2;
-    if (lua_gettop(L) - first + 1 != rank)
-        user_error(L, "x:permute takes every axis once: %s has %d, and %d are given", tensor_text(t), rank,
-                   lua_gettop(L) - first + 1);
+    int64_t given = lua_istable(L, 2) ? (int64_t)lua_rawlen(L, 2) : lua_gettop(L) - 1;
+    if (given != rank)
+        user_error(L, "x:permute takes every axis once: %s has %d, and %lld are given", tensor_text(t), rank,
+                   (long long)given);
+    if (first == 3) lua_settop(L, 2);
+    for (int i = 1; first == 3 && i <= rank; i++) lua_geti(L, 2, i);
     for (int i = 0; i < rank; i++) {
         perm[i] = axis_at(L, first + i, rank);
         if (seen[perm[i]]) user_error(L, "x:permute: axis %d is given twice", perm[i]);
@@ -255,7 +256,7 @@ static int slice_call(lua_State *L)
                    "but without its "
                    "second, and holds something",
                    axis, (long long)first, (long long)beyond, axis, tensor_text(t), (long long)n - 1);
-    return push_part(L, t, axis, from, (to - from + step - 1) / step, step, "x:slice");
+    return push_part(L, t, axis, from, 1 + (to - from - 1) / step, step, "x:slice");
 }
 
 static int select_call(lua_State *L)
@@ -306,6 +307,7 @@ static int pad_call(lua_State *L)
     before[axis] = integer_at(L, 3, "the zeros before");
     after[axis] = lua_isnoneornil(L, 4) ? 0 : integer_at(L, 4, "the zeros after");
     if (before[axis] < 0 || after[axis] < 0) user_error(L, "x:pad adds zeros; x:slice takes elements away");
+    extent_sum(L, extent_sum(L, before[axis], t->node->shape.dim[axis], "x:pad"), after[axis], "x:pad");
     axes_kept(to);
     to[axis] = -1;
     const Mixed *mixed = mixed_along(L, t, axis, "x:pad");
@@ -321,6 +323,7 @@ static int concat_call(lua_State *L)
     int n = (int)lua_rawlen(L, 1), axis = 0;
     if (n == 0) user_error(L, "nn.concat of nothing: the table of tensors is empty");
     Node **parts = NEW_ARRAY(Node *, n);
+    int64_t length = 0;
     Tensor first = {0};
     for (int i = 0; i < n; i++) {
         lua_geti(L, 1, i + 1);
@@ -336,6 +339,7 @@ static int concat_call(lua_State *L)
         if (first.batch.axis < 0) first.batch = t->batch;
         if (!first.mixed) first.mixed = t->mixed;
         parts[i] = t->node;
+        length = extent_sum(L, length, t->node->shape.dim[axis], "nn.concat");
         lua_pop(L, 1);
     }
     int to[MAXRANK];

@@ -1,6 +1,9 @@
 /* front_param.c: parameters, shared or one for each layer of a stack, and the states that decode keeps. */
 #include "front.h"
 
+#include "../runtime/base/printable.h"
+
+#include <math.h>
 #include <string.h>
 
 static VEC(struct Known {
@@ -36,6 +39,21 @@ static int count_places(const char *template)
     return n;
 }
 
+/* It is a key of a checkpoint, which is JSON and has a key of its own. */
+static void check_export(lua_State *L, const char *export)
+{
+    enum { MOST = 1000 };
+    bool plain = is_utf8(export) && *export && strlen(export) <= MOST;
+    for (const char *c = export; *c; c++) plain &= (unsigned char)*c >= 32 && *c != 127;
+    if (same(export, "__metadata__"))
+        user_error(L, "a checkpoint keeps remarks of its own under '__metadata__': give the parameter another name");
+    if (!plain)
+        user_error(L,
+                   "the name that a parameter has in checkpoints is UTF-8 without control characters, 1 to %d bytes; "
+                   "this is '%.100s'",
+                   MOST, export);
+}
+
 static Shape with_copies(lua_State *L, Shape own)
 {
     Shape s = {.rank = own.rank + trace.copies.n};
@@ -58,8 +76,12 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     p->init = init_named(luaL_checkstring(L, 3));
     p->init_a = luaL_optnumber(L, 4, 0);
     p->init_b = luaL_optnumber(L, 5, 0);
+    if (!isfinite(p->init_a) || !isfinite(p->init_b))
+        user_error(L, "parameter '%s' would start from %g, which is no number to train from: see its init", name,
+                   fabs(isfinite(p->init_a) ? p->init_b : p->init_a));
     p->decay = lua_isnoneornil(L, 6) ? own.rank >= 2 : lua_toboolean(L, 6);
     p->zero_row = 1 + luaL_optinteger(L, 8, -1);
+    check_export(L, export);
     if (count_places(export) != p->loops)
         user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export,
                    p->loops);
@@ -144,6 +166,7 @@ static Shape with_micro(lua_State *L, Shape s)
     if (s.rank == MAXRANK) user_error(L, "a state has at most %d axes, the micro-batches' included", MAXRANK);
     memmove(s.dim + 1, s.dim, sizeof *s.dim * (size_t)s.rank++);
     s.dim[0] = trace.graph->micro->trip;
+    check_size(L, s);
     return s;
 }
 

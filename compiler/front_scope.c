@@ -80,7 +80,9 @@ void check_name(lua_State *L, const char *name)
 {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (n == 0 || name[n] || (name[0] >= '0' && name[0] <= '9'))
-        user_error(L, "a name is made of letters, digits and _, and '%s' is not", name);
+        user_error(L, "a name is made of letters, digits and _, and '%.100s' is not", name);
+    enum { MOST = 200 };
+    if (n > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, n);
 }
 
 static bool taken(const Scope *s, const char *name)

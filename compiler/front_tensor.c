@@ -5,10 +5,49 @@
 
 static const char tensor_type[] = "lathe.tensor";
 enum { NODE_LIMIT = 1000000 };
+#define MOST_ELEMENTS 1e12
 
 /* ------------------------------------------------------------------ values */
 
 Tensor *is_tensor(lua_State *L, int arg) { return luaL_testudata(L, arg, tensor_type); }
+
+/* Every shape passes here before a node is made of it: so its extents, strides and bytes are numbers that fit, and
+ * generated loops count in 32 bits. */
+void check_size(lua_State *L, Shape s)
+{
+    double n = 1;
+    for (int i = 0; i < s.rank; i++) {
+        if (s.dim[i] < 1 || s.dim[i] > INT32_MAX)
+            user_error(L, "an axis has 1 to %d elements, and axis %d of %s would have %lld", INT32_MAX, i,
+                       shape_text(s), (long long)s.dim[i]);
+        n *= (double)s.dim[i];
+    }
+    if (n > MOST_ELEMENTS)
+        user_error(L, "a tensor of shape %s has too many elements: %.3g, and %.3g are the most", shape_text(s), n,
+                   MOST_ELEMENTS);
+}
+
+/* What a loop makes may be kept for all of its iterations. */
+static void check_iterations(lua_State *L, Shape s)
+{
+    check_size(L, s);
+    double n = trace.graph && trace.graph->micro ? (double)trace.graph->micro->trip : 1;
+    for (int i = 0; i < s.rank; i++) n *= (double)s.dim[i];
+    for (int i = 0; i < trace.open.n; i++) n *= (double)trace.open.at[i]->trip;
+    if (n > 0x1p53)
+        user_error(L,
+                   "a tensor of shape %s, once for each iteration of the loops around it, has too many elements: %.3g",
+                   shape_text(s), n);
+}
+
+int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum) || sum > INT32_MAX)
+        user_error(L, "%s: an axis has 1 to %d elements, and %lld and %lld together are more", doing, INT32_MAX,
+                   (long long)a, (long long)b);
+    return sum;
+}
 
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed)
 {
@@ -17,6 +56,7 @@ void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *
             L,
             "the description makes more than %d operations: is a Lua loop unrolled that should be nn.stack or nn.scan?",
             NODE_LIMIT);
+    check_iterations(L, n->shape);
     if (trace.decode && batch.axis >= 0) *table_at(&trace.rows, n) = copy_of(&batch, sizeof batch);
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
     *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace.number};
@@ -89,13 +129,6 @@ int axis_value(lua_State *L, lua_Integer axis, int rank)
 }
 
 int axis_at(lua_State *L, int arg, int rank) { return axis_value(L, integer_at(L, arg, "an axis"), rank); }
-
-void check_size(lua_State *L, Shape s)
-{
-    double n = 1;
-    for (int i = 0; i < s.rank; i++) n *= (double)s.dim[i];
-    if (n > 1e12) user_error(L, "a tensor of shape %s has too many elements", shape_text(s));
-}
 
 Shape shape_at(lua_State *L, int arg)
 {

@@ -22,12 +22,14 @@ static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where w
 /* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
 static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
 {
+    check_size(L, s);
     here = lua_place(L);
     spec_of(name, role, t, s, here);
     Node *n;
     if (trace.graph->micro) {
         Shape all = {.rank = s.rank + 1, .dim = {trace.graph->micro->trip}};
         for (int i = 0; i < s.rank; i++) all.dim[i + 1] = s.dim[i];
+        check_size(L, all);
         n = loop_x(trace.graph->micro, input_node(name, t, all));
     } else n = input_node(name, t, s);
     push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
@@ -142,6 +144,9 @@ static int64_t extent_knob(const char *name, bool needed)
         err(place_of_key(trace.desc->file, NULL, "config"),
             "config needs `%s`, a positive integer (data of this kind has it)%s", name,
             have ? format("; it is %lld", (long long)n) : "");
+    if (n > INT32_MAX)
+        err(place_of_key(trace.desc->file, "config", name), "config's `%s` is %lld, and %d is the most", name,
+            (long long)n, INT32_MAX);
     return n;
 }
 
@@ -184,6 +189,9 @@ Graph *begin_entry(const char *name)
 {
     Desc *d = trace.desc;
     Graph *g = new_graph(name);
+    if (d->recipe.accumulate > INT32_MAX)
+        err(place_of_key(d->file, NULL, "accumulate"), "train.accumulate is %lld, and %d is the most",
+            (long long)d->recipe.accumulate, INT32_MAX);
     int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
     if (g->wants_grads && precision()->scaled) declare_loss_scale(d);
     trace.graph = g;
@@ -338,6 +346,21 @@ static const char *model_name(const char *file)
     return copy_bytes_as_string(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
+/* Inside of one protected call: reading a table may run a function of the description (__index), and that may fail. */
+static int read_description(lua_State *L)
+{
+    const Options *o = lua_touserdata(L, 1);
+    run_description(L, o->model_file);
+    int model = lua_gettop(L);
+    check_model_keys(L, model);
+    read_config(L, model, o);
+    read_recipe(L, model);
+    trace_entries(L, model);
+    check_recipe();
+    read_hf(L, model);
+    return 0;
+}
+
 Desc *front(const Options *o)
 {
     Desc *d = NEW(Desc);
@@ -348,14 +371,9 @@ Desc *front(const Options *o)
     d->file = o->model_file;
     d->model = model_name(o->model_file);
     lua_State *L = sandbox_open(o);
-    run_description(L, o->model_file);
-    int model = lua_gettop(L);
-    check_model_keys(L, model);
-    read_config(L, model, o);
-    read_recipe(L, model);
-    trace_entries(L, model);
-    check_recipe();
-    read_hf(L, model);
+    lua_pushcfunction(L, read_description);
+    lua_pushlightuserdata(L, (void *)o);
+    call_lua(L, 1, 0);
     d->source_hash = source_hash();
     sandbox_close(L);
     here = (Where){0};

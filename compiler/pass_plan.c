@@ -298,12 +298,26 @@ void plan_for_gpus(Module *m, int gpus)
     plan->image += plan->optimizer + plan->step - before;
 }
 
+/* Before any bytes are added up: all that the plan may hold, were nothing shared, is far from the end of 64 bits. */
+static void check_bytes(const Module *m)
+{
+    double bytes = 0;
+    for (int i = 0; i < m->programs.n; i++)
+        for (int k = 0; k < m->programs.at[i]->buffers.n; k++) bytes += (double)m->programs.at[i]->buffers.at[k]->bytes;
+    for (int i = 0; i < m->desc->params.n; i++) bytes += 4.0 * 8 * (double)elements(m->desc->params.at[i]->shape);
+    for (int i = 0; i < m->desc->states.n; i++) bytes += 2.0 * 8 * (double)elements(m->desc->states.at[i].shape);
+    if (bytes > 0x1p60)
+        err((Where){.file = m->desc->file},
+            "the values of this description would take %.3g bytes, and 2^60 are the most", bytes);
+}
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
     int64_t real = dtype_bytes(precision()->real);
     int64_t largest = 0, bound = 0;
     *plan = (Plan){.gpus = 1};
+    check_bytes(m);
     in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
     plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision()->weights), ALIGN);

@@ -78,7 +78,7 @@ NUMBER(min_tokens, COUNT, 0, MANY, "generate", "min_tokens", "of a text before i
 NUMBER(length_penalty, REAL, 0, 100, "generate", "length_penalty", "beam search: a text's score is its log probability over tokens to this power")
 NUMBER(no_repeat_ngram, COUNT, 0, MANY, "generate", "no_repeat_ngram", "beam search: no so many tokens in a row twice in a text; 0: any")
 NUMBER(eval_generate, COUNT, 0, MANY, "train", "eval_generate", "sources that evaluations write texts for, for rouge1, rouge2, rougeL; 0: none")
-NUMBER(sample_tokens, COUNT, 0, MANY, "sample", "tokens", "tokens that generate writes")
+NUMBER(sample_tokens, COUNT, 0, 1e9, "sample", "tokens", "tokens that generate writes")
 
 #undef NUMBER
 #undef FIXED

@@ -12,6 +12,9 @@ local function check(o, x)
   for _, key in ipairs { "kernel", "stride", "dilation", "groups", "out" } do
     if o[key] < 1 then fail("nn.conv1d: %s is at least 1, and this is %d", key, o[key]) end
   end
+  for _, key in ipairs { "kernel", "stride", "padding", "dilation", "groups", "out" } do
+    if o[key] > 2147483647 then fail("nn.conv1d: %s is at most 2147483647, and this is %d", key, o[key]) end
+  end
   if o.padding < 0 then fail("nn.conv1d: padding is not negative, and this is %d", o.padding) end
   local width = x:size(-1)
   if width % o.groups ~= 0 or o.out % o.groups ~= 0 then
