@@ -157,8 +157,8 @@ static void open_text_data(Data *d, const Lathe_entry *e, bool training)
         fail(EXIT_USAGE, NULL,
              "%s reads text, and its description does not say how: add --tokenizer bytes, chars or FILE",
              t->model->name);
-    char *weights = training && !t->weights ? NULL : weights_path(t);
-    d->tokenizer = choose_tokenizer(t, weights);
+    char *weights = d->tokenizer || (training && !t->weights) ? NULL : weights_path(t);
+    if (!d->tokenizer) d->tokenizer = choose_tokenizer(t, weights);
     free(weights);
     if (wants_epochs(t)) {
         open_documents(d);
@@ -204,15 +204,17 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
     d->order = must_alloc(sizeof *d->order * (size_t)d->train);
 }
 
-void open_data(Data *d, const Trainer *t, bool training)
+void open_data_as(Data *d, const Trainer *t, bool training, Tokenizer *k)
 {
     const Lathe_entry *e = need_entry(t->model, training ? "train" : "eval");
-    *d = (Data){.t = t, .epoch = -1};
+    *d = (Data){.t = t, .epoch = -1, .tokenizer = k};
     if (t->data.n == 0) fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", t->command);
     if (tensor_with_role(e, LATHE_TOKENS) || t->model->recipe.pairs) open_text_data(d, e, training);
     else open_csv_data(d, e, training);
     if (!training) check_val(d);
 }
+
+void open_data(Data *d, const Trainer *t, bool training) { open_data_as(d, t, training, NULL); }
 
 int64_t epoch_items(const Data *d)
 {

@@ -76,6 +76,7 @@ void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_
 int64_t held_targets(const Epochs *e, int64_t k);
 uint64_t epochs_hash(const Epochs *e);
 int64_t epochs_bytes(const Epochs *e); /* of memory, at most */
+int64_t held_bytes(const Epochs *e);   /* of what is held back alone */
 char *files_text(const Epoch_source *s); /* "12 files, 1.4 GB", and tokens where they are known */
 
 /* ------------------------------------------------------------------ data_items.c: sources, each once */
@@ -116,10 +117,18 @@ typedef struct Data {
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t *item;                  /* of a step */
     int64_t epoch;                  /* that order belongs to; -1: none yet */
+    struct Data *held;              /* of --val-data; NULL: what is evaluated is the last part of this */
     json_t *origin;                 /* hashes of description, plan and data (train_state.c); NULL: not yet taken */
 } Data;
 
 void open_data(Data *d, const Trainer *t, bool training);
+void open_data_as(Data *d, const Trainer *t, bool training, Tokenizer *k); /* k: of text; NULL: choose_tokenizer()'s */
+/* data/val_data.c: --val-data: of train, before data is opened, and after; of eval. */
+void settle_val_data(Trainer *t);
+void open_val_data(Data *d);
+void evaluate_val_data(Trainer *t);
+const Data *evaluated(const Data *d); /* where items for evaluation come from */
+int64_t data_heap(const Data *d);     /* bytes taken beside mapped files, at most */
 /* As the command line says; as saved beside the weights (NULL: none); as the recipe says. */
 Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
 /* Ends the program (3) where the tokenizer has more tokens than the model. */

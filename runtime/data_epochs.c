@@ -375,14 +375,17 @@ uint64_t epochs_hash(const Epochs *e)
     return e->n == 1 ? all[0] : hash_of(all, sizeof *all * (size_t)e->n);
 }
 
-int64_t epochs_bytes(const Epochs *e)
+int64_t held_bytes(const Epochs *e)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < e->n; i++) {
-        const Epoch_source *s = &e->source[i];
-        bytes += stream_bytes(&s->order, e->tokenizer, e->readers);
-        if (e->order.val_fraction > 0) bytes += block_bytes(&s->held_order);
-    }
+    for (int i = 0; i < e->n && e->order.val_fraction > 0; i++) bytes += block_bytes(&e->source[i].held_order);
+    return bytes;
+}
+
+int64_t epochs_bytes(const Epochs *e)
+{
+    int64_t bytes = held_bytes(e);
+    for (int i = 0; i < e->n; i++) bytes += stream_bytes(&e->source[i].order, e->tokenizer, e->readers);
     return bytes;
 }
 

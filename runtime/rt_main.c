@@ -76,6 +76,8 @@ static const Option options[] = {
     {"tokenizer", TRAIN | EVAL | GENERATE | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
      "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, *.tiktoken)"},
     {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
+    {"val-data", TRAIN | EVAL, TEXTS, AT(val_data), NULL, "PATH…",
+     "what is evaluated, all of it, instead of a part of --data"},
     {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
     {"steps", BENCH | PROFILE, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
     {"step", REPLAY, COUNT, AT(steps), NULL, "N", "the step to run, as the trainer counts them"},

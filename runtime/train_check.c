@@ -156,7 +156,7 @@ static int64_t evaluations_of(const Trial *c)
 static void time_evaluation(const Trial *c, Times *w)
 {
     const Lathe_recipe *r = &c->t->recipe;
-    int64_t rows = items_in_call(need_entry(c->t->model, "eval")), all = c->data->val_items;
+    int64_t rows = items_in_call(need_entry(c->t->model, "eval")), all = evaluated(c->data)->val_items;
     double from = seconds_now();
     w->scores = evaluate(c->data, c->memory, c->t, rows);
     w->eval_batch = seconds_now() - from;
@@ -190,8 +190,8 @@ static void print_times(const Trial *c, const Times *w)
              1e3 * s->update);
     if (c->evaluates)
         show(stdout, "evaluation: %s over %s of %s %s; about %.1f s for %s\n", scores_text(&w->scores, c->data),
-             grouped_text(w->scores.items), grouped_text(c->data->val_items), item_word(c->data), w->eval_batch,
-             grouped_text(w->eval_items));
+             grouped_text(w->scores.items), grouped_text(evaluated(c->data)->val_items), item_word(evaluated(c->data)),
+             w->eval_batch, grouped_text(w->eval_items));
     if (c->samples) show(stdout, "samples: about %.1f s after each evaluation\n", w->sample);
     show(stdout, "the whole run: %s steps and %lld evaluations, about %s; nothing was written\n",
          grouped_text(c->t->recipe.steps), (long long)w->evaluations, duration_text(whole_time(c, w)));

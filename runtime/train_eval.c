@@ -87,8 +87,9 @@ Scores no_scores(const Trainer *t)
     return s;
 }
 
-Scores evaluate(const Data *d, const Memory *m, const Trainer *t, int64_t most)
+Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t most)
 {
+    const Data *d = evaluated(all_data);
     const Lathe_entry *e = need_entry(t->model, "eval");
     const Part p = {d, most && most < d->val_items ? most : d->val_items};
     Lathe_call call = call_of(m, e);
@@ -128,7 +129,7 @@ json_t *scores_json(const Scores *s, const Data *d)
     json_t *all = json_object();
     for (int i = 0; i < s->n; i++) json_object_set_new(all, s->name[i], real_json(s->value[i]));
     if (has_tokens(d)) json_object_set_new(all, "perplexity", real_json(exp(s->value[0])));
-    json_object_set_new(all, item_word(d), json_integer(s->items));
+    json_object_set_new(all, item_word(evaluated(d)), json_integer(s->items));
     return all;
 }
 
@@ -182,6 +183,7 @@ int eval_command(Trainer *t)
     check_generate(t);
     char *path = weights_path(t);
     take_own_data(t, path);
+    evaluate_val_data(t);
     open_data(&d, t, false);
     use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);

@@ -111,9 +111,9 @@ static void settle_steps(Training *r)
 
 static void settle_evaluation(Training *r)
 {
-    r->evaluates = find_entry(r->t->model, "eval") && r->data.val_items > 0;
+    r->evaluates = find_entry(r->t->model, "eval") && evaluated(&r->data)->val_items > 0;
     if (r->evaluates) check_metric(r->t, &r->data);
-    if (r->t->recipe.val_fraction == 0) return;
+    if (r->t->recipe.val_fraction == 0 || r->data.held) return;
     if (!r->evaluates && r->data.epochs)
         note("no evaluation: %s", r->data.epochs->order.once
                                       ? "what comes through a pipe is trained on, all of it"
@@ -217,7 +217,7 @@ static void open_texts(Training *r)
     Text_writer *w = NULL;
     if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(t, &r->memory, k, "samples");
     r->samples = open_samples(t, &r->memory, k, w);
-    if (texts) r->texts = open_text_eval(t, w, k, t->recipe.eval_generate, false);
+    if (texts) r->texts = open_text_eval(evaluated(&r->data)->t, w, k, t->recipe.eval_generate, false);
 }
 
 static void prepare_training(Training *r, Trainer *t)
@@ -228,7 +228,9 @@ static void prepare_training(Training *r, Trainer *t)
     check_gpus(t);
     check_memory(t);
     find_start(r);
+    settle_val_data(t);
     open_data(&r->data, t, true);
+    open_val_data(&r->data);
     r->items = gpus_of(t) * items_in_call(r->entry);
     settle_steps(r);
     check_steps(r);

@@ -40,6 +40,7 @@ static void write_config(const Trainer *t, const char *path)
     json_object_set_new(all, "built_with", knobs_json(m));
     json_object_set_new(all, "recipe", recipe_json(&t->recipe));
     json_object_set_new(all, "data", words_json(&t->data));
+    if (t->val_data.n) json_object_set_new(all, "val_data", words_json(&t->val_data));
     json_object_set_new(all, "weights", t->weights ? json_string(t->weights) : json_null());
     json_object_set_new(all, "seed", json_integer(t->seed));
     json_object_set_new(all, "threads", json_integer(omp_get_max_threads()));
@@ -154,9 +155,7 @@ void print_banner(const Report *r)
     const Lathe_model *m = t->model;
     const Data *d = r->data;
     const char *unit = has_tokens(d) ? "tokens" : "rows";
-    int64_t heap = d->epochs ? epochs_bytes(d->epochs) - planned(m, "data")
-                   : d->text ? text_heap(d->text)
-                             : csv_heap(d->csv);
+    int64_t heap = data_heap(d) - planned(m, "data");
     show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
          config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
          omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
@@ -166,7 +165,10 @@ void print_banner(const Report *r)
     if (d->epochs) print_epochs(r);
     else
         show(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
-             grouped_text(d->val), grouped_text(r->items_per_step * d->seq), unit);
+             grouped_text(d->held ? 0 : d->val), grouped_text(r->items_per_step * d->seq), unit);
+    if (d->held)
+        show(stderr, "data: %s %s of %s%s to evaluate\n", grouped_text(d->held->val_items), item_word(d->held),
+             t->val_data.at[0], t->val_data.n > 1 ? ", …" : "");
     if (!r->metrics_path) return;
     show(stderr, "run: %s", run_folder(t));
     if (r->first) show(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);

@@ -54,6 +54,7 @@ static json_t *origin_json(const Trainer *t, const Data *d)
     json_object_set_new(all, "description", json_string(t->model->source_hash));
     json_object_set_new(all, "plan", hash_json(plan_hash(t)));
     json_object_set_new(all, "data", hash_json(data_hash(d)));
+    if (d->held) json_object_set_new(all, "val_data", hash_json(data_hash(d->held)));
     if (t->recipe.tokenizer == LATHE_TOKENIZER_FILE && !t->tokenizer && t->recipe.tokenizer_file)
         json_object_set_new(all, "tokenizer", json_string(t->recipe.tokenizer_file));
     return all;
@@ -61,11 +62,18 @@ static json_t *origin_json(const Trainer *t, const Data *d)
 
 /* ------------------------------------------------------------------ out */
 
+static json_t *paths_json(const Words *paths)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < paths->n; i++) json_array_append_new(all, json_string(paths->at[i]));
+    return all;
+}
+
 static json_t *data_json(const Trainer *t, const Data *d, int64_t position)
 {
-    json_t *paths = json_array();
-    for (int i = 0; i < t->data.n; i++) json_array_append_new(paths, json_string(t->data.at[i]));
-    json_t *all = json_pack("{s:o, s:s, s:I}", "paths", paths, "unit", item_word(d), "position", (json_int_t)position);
+    json_t *all = json_pack("{s:o, s:s, s:I}", "paths", paths_json(&t->data), "unit", item_word(d), "position",
+                            (json_int_t)position);
+    if (t->val_data.n) json_object_set_new(all, "val_paths", paths_json(&t->val_data));
     if (d->epochs) json_object_set_new(all, "stream", epochs_json(d->epochs));
     else json_object_set_new(all, "epoch", json_integer(position / d->train_items));
     return all;
@@ -118,12 +126,17 @@ void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault 
 
 /* ------------------------------------------------------------------ going on */
 
-static void take_paths(Trainer *t, const State *s)
+static void take_paths(Words *to, const State *s, const char *key)
 {
-    const json_t *paths = json_object_get(json_object_get(s->all, "data"), "paths"), *path;
+    const json_t *paths = json_object_get(json_object_get(s->all, "data"), key), *path;
     size_t i;
-    json_array_foreach(paths, i, path) if (json_is_string(path))
-        add_word(&t->data, text_of("%s", json_string_value(path)));
+    json_array_foreach(paths, i, path) if (json_is_string(path)) add_word(to, text_of("%s", json_string_value(path)));
+}
+
+/* Those for evaluation, where nothing else was said about it. */
+static void take_val_paths(Trainer *t, const State *s)
+{
+    if (!t->val_data.n && !was_set(t, "val_fraction")) take_paths(&t->val_data, s, "val_paths");
 }
 
 void resume_settings(Trainer *t, const State *s)
@@ -133,7 +146,8 @@ void resume_settings(Trainer *t, const State *s)
     if (seed > INT32_MAX) fail(EXIT_DATA, s->path, "expected a seed below 2147483648; the file is damaged");
     if (!t->seed_given) t->seed = (int32_t)seed;
     else if (t->seed != seed) note("the seed is %d as given; it was %d in the checkpoint", (int)t->seed, (int)seed);
-    if (!t->data.n) take_paths(t, s);
+    if (!t->data.n) take_paths(&t->data, s, "paths");
+    take_val_paths(t, s);
 }
 
 void take_evaluations(Progress *p, const Trainer *t, const State *s)
@@ -152,9 +166,11 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths)
     char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
     if (access(state, F_OK) == 0) {
         open_checkpoint(&s, folder);
-        if (paths) take_paths(t, &s);
+        if (paths) take_paths(&t->data, &s, "paths");
+        if (paths) take_val_paths(t, &s);
         take_data_settings(t, json_object_get(s.all, "recipe"));
-        if (paths && t->data.n) note("the data is the run's own: %s%s", t->data.at[0], t->data.n > 1 ? ", …" : "");
+        const Words *own = t->val_data.n ? &t->val_data : &t->data;
+        if (paths && own->n) note("the data is the run's own: %s%s", own->at[0], own->n > 1 ? ", …" : "");
         close_state(&s);
     }
     free(folder);
@@ -163,7 +179,7 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths)
 
 void take_own_data(Trainer *t, const char *weights)
 {
-    if (t->data.n == 0) take_from_checkpoint(t, weights, true);
+    if (t->data.n == 0 && t->val_data.n == 0) take_from_checkpoint(t, weights, true);
 }
 
 void take_own_settings(Trainer *t, const char *weights) { take_from_checkpoint(t, weights, false); }
@@ -188,12 +204,15 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
                  "number of "
                  "GPUs): going on gives other bits"},
         {"data", "the data is not the one that the checkpoint was trained on: going on gives another run"},
+        {"val_data",
+         "the data for evaluation is not the one that the checkpoint had: do not compare with its evaluations"},
     };
     const json_t *theirs = json_object_get(s->all, "provenance");
     compare_tokenizer(d, s);
     if (!d->origin) d->origin = origin_json(t, d);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const json_t *a = json_object_get(theirs, parts[i].key), *b = json_object_get(d->origin, parts[i].key);
+        if (!a && !b) continue; /* the last */
         if (!json_is_string(a) || !json_equal(a, b)) note("%s", parts[i].words);
     }
 }

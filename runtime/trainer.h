@@ -138,7 +138,7 @@ typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
     const char *program, *command; /* as it was called; train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
-    Words data, prompt;
+    Words data, val_data, prompt;
     const char *out, *weights, *inputs, *only, *trace, *to; /* NULL where not given */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
