@@ -8,7 +8,7 @@
 enum { DEEPEST = 6 };
 
 static const char *const hf_keys[] = {"config", "also",       "absent", "elsewhere", "unset",  "ids",
-                                      "names",  "transposed", "zeros",  "copies",    "ignored"};
+                                      "names",  "transposed", "zeros",  "copies",    "ignored", "harmless"};
 
 static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf", key); }
 
@@ -233,6 +233,7 @@ void read_hf(lua_State *L, int model)
         check_texts(L, "elsewhere");
         check_texts(L, "unset");
         check_texts(L, "ignored");
+        check_texts(L, "harmless");
         say_value(&t, L, "hf", 0);
         trace.desc->hf = t.at;
     }

@@ -2,9 +2,10 @@
  *
  * A text's score is the sum of its tokens' log probabilities over (number of its tokens)^power; its end is one of them.
  * Step by step the candidates, each live text with each token behind it, are ranked by that sum, the lower token, then
- * the lower row first where sums are equal.  An end among the best `beams` candidates ends its text; the best `beams` of
- * the others live on.  Of the texts that ended the best by score is the result, the first of several; where none has
- * ended, the best of those that live, or that nothing may follow.
+ * the lower row first where sums are equal.  An end among the best `beams` candidates ends its text; the best `beams`
+ * of the others live on; what `stops` there ends its text with its last token.  Of the texts that ended the best by
+ * score is the result, the first of several; where none has ended, the best of those that live, or that nothing may
+ * follow.
  *
  * A search ends after `most` tokens, or when no live text can do better: log probabilities are not above 0, so a
  * text of sum s ends with a score of s / most^power at best.  So that stopping changes no result. */
@@ -13,13 +14,29 @@
 
 #include "lathe_model.h"
 
+enum { MAX_ENDS = 64 };
+typedef struct Ends { /* tokens that end a text; none of them is part of it */
+    int n;
+    int32_t id[MAX_ENDS];
+} Ends;
+
+static inline bool is_end(const Ends *e, int32_t token)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->id[i] == token) return true;
+    return false;
+}
+
 typedef struct Beam_how {
     int64_t beams;
     int64_t least, most; /* tokens of a text: before its end; at most, its end included */
     int64_t no_repeat;   /* no so many tokens in a row that the text has already; 0: any */
     double power;        /* 0 or more */
-    int32_t end;         /* -1: texts have none */
-    int32_t ids;         /* only tokens below are written; the end is one in any case */
+    Ends ends;           /* a row's likeliest is the one that counts */
+    int32_t ids;         /* only tokens below are written; ends come in any case */
+    /* Whether a text of these tokens is over with the last of them, which stays a part of it; NULL: none is. */
+    bool (*stops)(void *with, const int32_t *token, int64_t n);
+    void *with;
 } Beam_how;
 
 typedef struct Beam_model {

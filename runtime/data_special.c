@@ -29,6 +29,15 @@ static int32_t first_special(const Tokenizer *k, const char *const *names)
     return id;
 }
 
+static const char *const begins[] = {"<s>", "<bos>", "[BOS]", "<|startoftext|>", "<|begin_of_text|>", NULL};
+static const char *const ends[] = {"</s>", "<eos>", "[EOS]", "<|endoftext|>", "<|end_of_text|>", NULL};
+static const char *const pads[] = {"<pad>", "[PAD]", "<|pad|>", "<|padding|>", NULL};
+
+Usual_tokens usual_tokens(const Tokenizer *k)
+{
+    return (Usual_tokens){first_special(k, begins), first_special(k, ends), first_special(k, pads)};
+}
+
 /* ------------------------------------------------------------------ documents */
 
 /* Lines and paragraphs come without the newline at their end. */
@@ -67,9 +76,6 @@ static int32_t pair_token(const Trainer *t, const Tokenizer *k, const char *knob
 
 static void settle_pair(Order *o, const Trainer *t, const Tokenizer *k)
 {
-    static const char *const begins[] = {"<s>", "<bos>", "[BOS]", "<|startoftext|>", "<|begin_of_text|>", NULL};
-    static const char *const ends[] = {"</s>", "<eos>", "[EOS]", "<|endoftext|>", "<|end_of_text|>", NULL};
-    static const char *const pads[] = {"<pad>", "[PAD]", "<|pad|>", "<|padding|>", NULL};
     const Lathe_recipe *r = &t->recipe;
     int64_t beyond = tokenizer_size(k);
     o->eos = pair_token(t, k, "eos", r->eos, ends, -1, &beyond);

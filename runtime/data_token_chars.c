@@ -145,12 +145,23 @@ char *hf_tokenizer(const Tokenizer *t)
     return text;
 }
 
+static void set_usual(json_t *all, const char *key, const Tokenizer *t, int32_t id)
+{
+    int64_t n;
+    if (id < 0) return;
+    const char *text = string_at(&t->token, id, &n);
+    json_object_set_new(all, key, json_stringn(text, (size_t)n));
+}
+
 char *hf_tokenizer_config(const Tokenizer *t, int64_t context)
 {
     json_t *all =
         json_pack("{s:s, s:b, s:b, s:I}", "tokenizer_class", "PreTrainedTokenizerFast", "clean_up_tokenization_spaces",
                   0, "add_prefix_space", 0, "model_max_length", (json_int_t)context);
-    if (special_id(t, "<|endoftext|>") >= 0) json_object_set_new(all, "eos_token", json_string("<|endoftext|>"));
+    const Usual_tokens usual = usual_tokens(t);
+    set_usual(all, "bos_token", t, usual.bos);
+    set_usual(all, "eos_token", t, usual.eos);
+    set_usual(all, "pad_token", t, usual.pad);
     char *text = json_dumps(all, JSON_INDENT(2));
     json_decref(all);
     return text;

@@ -48,8 +48,8 @@ typedef struct Candidate {
 
 typedef struct Sampler {
     int64_t n, top_k;
-    int64_t ids; /* only ids below, and the end, are drawn; n is beyond both */
-    int32_t end; /* -1: texts have none */
+    int64_t ids; /* only ids below, and ends, are drawn; n is beyond both */
+    const Ends *ends;
     bool may_end;
     double temperature, top_p, penalty;
     int32_t seed, number; /* number: of the sample among several */
@@ -63,15 +63,49 @@ void sampler_init(Sampler *s, const Trainer *t, int number);
 /* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
 
+/* ------------------------------------------------------------------ text/stop.c: where a text ends */
+
+void add_end(Ends *e, int64_t id, int64_t vocab); /* unless it is there, or no token of the model */
+/* What ends texts: `settled` (-1: none) and --stop-token; of language models, not of `pairs`, also what the files of an
+ * imported model call so, and the tokenizer's special tokens of that meaning. */
+Ends ends_of_texts(const Trainer *t, const Tokenizer *k, bool pairs, int32_t settled);
+
+/* model/origin.c: what config.json, generation_config.json and tokenizer_config.json call so; o may be NULL. */
+void add_origin_ends(const struct Origin *o, const Tokenizer *k, Ends *e, int64_t vocab);
+
+typedef struct Stops Stops;                              /* the texts of --stop */
+Stops *open_stops(const Trainer *t, const Tokenizer *k); /* NULL: there are none */
+void close_stops(Stops *s);
+/* Bytes of a text from where a stop begins that ends within its last token; 0: there is none.  Asked for each token. */
+int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **which);
+int64_t unfinished_stop(const Trainer *t, const char *text, int64_t bytes); /* bytes at the end that may begin one */
+
+/* ------------------------------------------------------------------ text/prompts.c: what to write for */
+
+typedef struct Prompt {
+    Passage text;
+    const char *place; /* for messages: "prompt", or its file */
+} Prompt;
+
+typedef struct Prompts {
+    Prompt *at;
+    int n;
+} Prompts;
+
+void add_prompt(Prompts *p, const char *text);
+void add_prompt_file(Prompts *p, const char *path); /* "-": standard input */
+
 /* ------------------------------------------------------------------ train_write.c: texts for prompts */
 
 typedef struct Written {
-    const int32_t *token; /* [n], without an end */
+    const int32_t *token; /* [n], without an end; of a text that was stopped up to the token in which the stop begins */
     int64_t n, from;      /* token[from] is the first that was written; those before are the prompt's, of language models */
     int64_t shown;        /* text begins with this one: `from` where the prompt is empty */
     const float *extra;   /* [n - from][extras] */
     double score;         /* of beam search, where scored */
     bool scored, ended;
+    const char *stop; /* the text of --stop that ended it, or NULL: */
+    int64_t cut;      /* then bytes of the last token that belong to it, and are not shown */
 } Written;
 
 typedef struct Text_writer Text_writer;
@@ -87,7 +121,8 @@ bool reads_sources(const Text_writer *w);
 bool writes_by_rows(const Text_writer *w);   /* one row, no beams: tokens can be seen as they come */
 int writer_extras(const Text_writer *w);
 const char *extra_name(const Text_writer *w, int k);
-void check_start(Text_writer *w, Passage prompt); /* a source that does not fit ends the program (2); others are cut */
+/* A source that does not fit ends the program (2); others are cut.  place: of the prompt, for messages. */
+void check_start(Text_writer *w, Passage prompt, const char *place);
 /* number: of the first prompt among all; step: of the run; what is drawn depends on both.  see may be NULL. */
 void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t number, int64_t step, Take_written *take,
                  See_token *see, void *with);

@@ -55,7 +55,7 @@ static const Command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-typedef enum Kind { FLAG, RESUME, TEXT, TEXTS, COUNT, SEED, THREADS, SIZE, KNOB, SET } Kind;
+typedef enum Kind { FLAG, RESUME, TEXT, TEXTS, PROMPTS, PROMPT_FILES, COUNT, SEED, THREADS, SIZE, KNOB, SET } Kind;
 
 typedef struct Option {
     const char *name;
@@ -106,7 +106,10 @@ static const Option options[] = {
      "go on from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
     {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
     {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: as Hugging Face's transformers load it"},
-    {"ids", EXPORT, COUNT, AT(ids), NULL, "N", "token ids in use; rows beyond are left out (default: the tokenizer's)"},
+    {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
+     "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},
+    {"ignore-config", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",
+     "keys of an imported config.json that are passed over: they change nothing that the model computes"},
     {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
      "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
     {"weights", EVAL | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
@@ -130,8 +133,16 @@ static const Option options[] = {
     {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between checkpoints (SIGUSR1 saves one at once)"},
     {"keep-last", TRAIN, KNOB, 0, "keep_last", "N", "checkpoints kept, beside the best; 0: all"},
     {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
-    {"prompt", GENERATE, TEXTS, AT(prompt), NULL, "TEXT…",
+    {"prompt", GENERATE, PROMPTS, AT(prompts), NULL, "TEXT…",
      "what to continue, each by itself; sources, of models that read them"},
+    {"prompt-file", GENERATE, PROMPT_FILES, AT(prompts), NULL, "FILE…",
+     "the same, each a whole file; -: standard input"},
+    {"stop", EVAL | GENERATE, TEXTS, AT(stop), NULL, "TEXT…",
+     "a text ends where one of these begins, which is left out"},
+    {"stop-token", EVAL | GENERATE, TEXTS, AT(stop_tokens), NULL, "TOKEN…",
+     "tokens that end a text, beside the tokenizer's and the model's own: each by its text or number"},
+    {"ignore-eos", EVAL | GENERATE, FLAG, AT(ignore_eos), NULL, NULL,
+     "no token ends a text: those that do are never written"},
     {"samples", GENERATE, COUNT, AT(samples), NULL, "N", "of each prompt, or without one (default 1)"},
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
     {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
@@ -226,6 +237,15 @@ static int64_t count_of(const Option *o, const char *value, int64_t least, int64
     return n;
 }
 
+static void take_prompt(Prompts **all, const char *value, bool file)
+{
+    if (!*all) *all = must_alloc(sizeof **all);
+    if (file) add_prompt_file(*all, value);
+    else add_prompt(*all, value);
+}
+
+static bool takes_several(const Option *o) { return o->kind == TEXTS || o->kind == PROMPTS || o->kind == PROMPT_FILES; }
+
 static void take_value(Trainer *t, const Option *o, const char *value)
 {
     void *field = (char *)t + o->field;
@@ -234,6 +254,8 @@ static void take_value(Trainer *t, const Option *o, const char *value)
     case RESUME: *(const char **)field = value ? value : ""; break;
     case TEXT: *(const char **)field = value; break;
     case TEXTS: add_word(field, value); break;
+    case PROMPTS:
+    case PROMPT_FILES: take_prompt(field, value, o->kind == PROMPT_FILES); break;
     case COUNT: *(int64_t *)field = count_of(o, value, 1, INT64_MAX); break;
     case SEED: *(int32_t *)field = (int32_t)count_of(o, value, 0, INT32_MAX); break;
     case THREADS: *(int *)field = (int)count_of(o, value, 1, 1024); break;
@@ -268,7 +290,7 @@ static int take_option(Trainer *t, const Command *c, int argc, char **argv, int 
             fail(EXIT_USAGE, NULL, "--%s needs a value: --%s %s (%s)", o->name, o->name, o->argument, o->help);
         take_value(t, o, argv[i++]);
     }
-    while (o->kind == TEXTS && i < argc && strncmp(argv[i], "--", 2) != 0) take_value(t, o, argv[i++]);
+    while (takes_several(o) && i < argc && strncmp(argv[i], "--", 2) != 0) take_value(t, o, argv[i++]);
     return i;
 }
 
@@ -395,6 +417,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
     Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
     take_options(&t, c, argc, argv);
     t.out_given = t.out != NULL;
+    ignore_config(&t.ignored_keys);
     if (t.weights) t.weights = weights_file(t.weights);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
     return end_process("trainer", c->run(&t));

@@ -125,7 +125,7 @@ static void bar_repeats(Beam *b, const int32_t *text, int64_t n)
 
 static bool may_follow(const Beam *b, int32_t token, int64_t n)
 {
-    if (token == b->how.end) return n >= b->how.least;
+    if (is_end(&b->how.ends, token)) return n >= b->how.least;
     if (token >= b->how.ids) return false;
     for (int64_t i = 0; i < b->n_barred; i++)
         if (b->barred[i] == token) return false;
@@ -144,6 +144,12 @@ static void list_candidate(Beam *b, Candidate_text c)
     int64_t k = b->listed < 2 * b->how.beams ? b->listed++ : b->listed - 1;
     for (; k > 0 && ranks_before(&c, &b->list[k - 1]); k--) b->list[k] = b->list[k - 1];
     b->list[k] = c;
+}
+
+static void try_candidate(Beam *b, Candidate_text c)
+{
+    bool full = b->listed == 2 * b->how.beams;
+    if (!full || ranks_before(&c, &b->list[b->listed - 1])) list_candidate(b, c);
 }
 
 /* log Σ exp of a row's scores. */
@@ -167,14 +173,16 @@ static void list_row(Beam *b, const Search *s, const void *scores, int64_t first
     const Beam_model *m = &b->model;
     const Lines *l = &b->lines[s->side];
     double before = l->sum[first + beam], all = log_sum(m, scores, first + beam);
+    Candidate_text end = {.sum = -INFINITY};
     bar_repeats(b, line_of(b, l, first + beam), s->n);
     for (int32_t token = 0; token < m->vocab; token++) {
         double x = read_element(m->type, scores, (first + beam) * m->vocab + token);
         Candidate_text c = {before + (x - all), token, beam};
-        bool full = b->listed == 2 * b->how.beams;
-        if (c.sum == -INFINITY || (full && !ranks_before(&c, &b->list[b->listed - 1]))) continue;
-        if (may_follow(b, token, s->n)) list_candidate(b, c);
+        if (c.sum == -INFINITY || !may_follow(b, token, s->n)) continue;
+        if (!is_end(&b->how.ends, token)) try_candidate(b, c);
+        else if (c.sum > end.sum) end = c;
     }
+    if (end.sum > -INFINITY) try_candidate(b, end);
 }
 
 /* ------------------------------------------------------------------ one step */
@@ -189,19 +197,35 @@ static void end_text(Beam *b, Search *s, const Lines *l, int64_t row, int64_t n,
     s->ended = ended;
 }
 
+static void add_last(Beam *b, const Lines *to, int64_t row, int64_t of, int64_t n, int32_t token)
+{
+    int extras = b->model.extras;
+    line_of(b, to, row)[n] = token;
+    if (extras) memcpy(extra_of(b, to, row) + n * extras, b->extra + of * extras, sizeof(float) * (size_t)extras);
+}
+
 static double score_of(const Beam *b, double sum, int64_t n) { return sum / pow((double)n, b->how.power); }
 
 static void live_on(Beam *b, Search *s, int64_t first, const Candidate_text *c)
 {
     const Lines *from = &b->lines[s->side], *to = &b->lines[!s->side];
     int64_t row = first + s->live++, of = first + c->row;
-    int extras = b->model.extras;
     copy_line(b, to, row, from, of, s->n);
-    line_of(b, to, row)[s->n] = c->token;
-    if (extras) memcpy(extra_of(b, to, row) + s->n * extras, b->extra + of * extras, sizeof(float) * (size_t)extras);
+    add_last(b, to, row, of, s->n, c->token);
     to->sum[row] = c->sum;
     b->next[row] = c->token;
     b->from[row] = (int32_t)of;
+}
+
+/* Whether the text that just began to live on stops: then it is one that ended, if it was among the best `beams`. */
+static bool stopped(Beam *b, Search *s, int64_t first, const Candidate_text *c, bool best)
+{
+    const Lines *to = &b->lines[!s->side];
+    int64_t row = first + s->live - 1, n = s->n + 1;
+    if (!b->how.stops || !b->how.stops(b->how.with, line_of(b, to, row), n)) return false;
+    s->live--;
+    if (best) end_text(b, s, to, row, n, score_of(b, c->sum, n), true);
+    return true;
 }
 
 /* Whether the live texts, the first of which is the best, cannot change the result any more. */
@@ -222,9 +246,11 @@ static void step_search(Beam *b, Search *s, const void *scores)
     s->live = 0;
     for (int64_t k = 0; k < b->listed; k++) {
         const Candidate_text *c = &b->list[k];
-        if (c->token != b->how.end && s->live < b->how.beams) live_on(b, s, first, c);
-        if (c->token == b->how.end && k < b->how.beams)
-            end_text(b, s, l, first + c->row, s->n, score_of(b, c->sum, s->n + 1), true);
+        bool end = is_end(&b->how.ends, c->token), best = k < b->how.beams;
+        if (end && best) end_text(b, s, l, first + c->row, s->n, score_of(b, c->sum, s->n + 1), true);
+        if (end || s->live == b->how.beams) continue;
+        live_on(b, s, first, c);
+        stopped(b, s, first, c, best);
     }
     s->side = !s->side;
     s->n++;

@@ -4,6 +4,7 @@
  *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
  *           /states.safetensors     what train carries from step to step (train_carry.c); absent where it does not
  *           /tokenizer.json         where the data is text
+ *           /huggingface.json       what imported weights came with (model/origin.c)
  *           /state.json             the rest, and the checksums of the others (train_state.c)
  *
  * Written into step-N.part, every file and the folder synced, renamed, checkpoints/ synced: at every instant a folder
@@ -28,7 +29,7 @@ struct Saver {
     const Trainer *t;
     const Memory *m;
     const Optimizer *o;
-    char *vocab; /* text of tokenizer.json; NULL: no text */
+    char *vocab, *origin; /* texts of tokenizer.json, huggingface.json; NULL: there is none */
     int metrics; /* synced with each checkpoint, so that it reaches at least as far */
     int64_t saved;
     /* the save under way, or the last */
@@ -82,11 +83,14 @@ static Store_writer *start_states(const Saver *s, const char *folder, Fault *f)
 static void write_beside(Saver *s, const char *folder, Fault *f)
 {
     char *vocab = text_of("%s/tokenizer.json", folder), *state = text_of("%s/state.json", folder);
+    char *origin = text_of("%s/huggingface.json", folder);
     if (s->vocab) add_mark(s->state, "tokenizer.json", write_text(vocab, s->vocab, f));
+    if (s->origin) add_mark(s->state, "huggingface.json", write_text(origin, s->origin, f));
     char *text = state_text(s->state);
     write_text(state, text, f);
     free(text);
     free(vocab);
+    free(origin);
     free(state);
 }
 
@@ -115,7 +119,7 @@ static void *write_checkpoint(void *saver)
     write_files(s, aside, f);
     replace_file(aside, path, f);
     if (f->path) (void)remove_folder(aside);
-    else link_checkpoint(run, s->at.step, s->at.best_step == s->at.step ? s->at.step : -1, s->vocab != NULL, &s->links);
+    else link_checkpoint(run, s->at.step, s->at.best_step == s->at.step ? s->at.step : -1, &s->links);
     if (!f->path) prune_run(run, s->t->recipe.keep_last, s->at.best_step);
     free(path);
     free(aside);
@@ -130,6 +134,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     Saver *s = must_alloc(sizeof *s);
     *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
     if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
+    if (t->origin) s->origin = origin_text(t->origin);
     return s;
 }
 
@@ -269,11 +274,11 @@ static void load_file(const Trainer *t, const State *s, const char *checkpoint, 
     free(path);
 }
 
-/* Its words belong to the ids that the model was trained with. */
-static void check_vocab(const State *s, const char *checkpoint)
+/* A small file of the checkpoint, if it has it. */
+static void check_beside(const State *s, const char *checkpoint, const char *file)
 {
-    char *path = text_of("%s/tokenizer.json", checkpoint);
-    if (json_object_get(json_object_get(s->all, "files"), "tokenizer.json")) {
+    char *path = text_of("%s/%s", checkpoint, file);
+    if (json_object_get(json_object_get(s->all, "files"), file)) {
         struct stat about;
         int fd = open_to_read(path);
         if (fd < 0 || fstat(fd, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
@@ -282,7 +287,7 @@ static void check_vocab(const State *s, const char *checkpoint)
         size_t bytes = (size_t)about.st_size;
         void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
         if (at == MAP_FAILED) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
-        check_mark(s, "tokenizer.json", path, at, bytes);
+        check_mark(s, file, path, at, bytes);
         if (at) munmap(at, bytes);
         close(fd);
     }
@@ -341,7 +346,8 @@ void open_checkpoint(State *s, const char *checkpoint)
         before = newest_checkpoint(run, step);
     if (before >= 0) advise(text_of("the checkpoint before it is %s", checkpoint_path(run, before)));
     read_state(s, checkpoint);
-    check_vocab(s, checkpoint);
+    check_beside(s, checkpoint, "tokenizer.json");
+    check_beside(s, checkpoint, "huggingface.json");
     free(run);
 }
 

@@ -28,15 +28,15 @@ static int32_t *row_of_given(const Drawing *d, int64_t row)
 }
 
 /* The row's first ids are the prompt's, the others -1. */
-static void give_prompt(const Drawing *d, int64_t row, const char *prompt)
+static void give_prompt(const Drawing *d, int64_t row, Passage prompt)
 {
     Ids ids = {0};
-    if (*prompt && !d->given)
+    if (prompt.bytes && !d->given)
         fail(EXIT_USAGE, NULL, "%s draws without a prompt: its sample does not read input.tokens", d->t->model->name);
     if (!d->given) return;
     int32_t *to = row_of_given(d, row);
     int64_t room = d->given->dim[1];
-    encode_bytes(d->encoder, prompt, (int64_t)strlen(prompt), &ids);
+    encode_bytes(d->encoder, prompt.at, prompt.bytes, &ids);
     if (ids.n > room)
         fail(EXIT_USAGE, NULL, "the prompt has %lld tokens, and %s makes texts of %lld; shorten it", (long long)ids.n,
              d->t->model->name, (long long)room);
@@ -44,12 +44,12 @@ static void give_prompt(const Drawing *d, int64_t row, const char *prompt)
     free_ids(&ids);
 }
 
-void check_prompt(const Drawing *d, const char *prompt) { give_prompt(d, 0, prompt); }
+void check_prompt(const Drawing *d, Passage prompt) { give_prompt(d, 0, prompt); }
 
-void draw_batch(const Drawing *d, const char *const *prompt, int64_t n, int64_t number, int64_t step)
+void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t number, int64_t step)
 {
     int32_t seed = philox_word(d->t->seed, (int)number, DRAW_SITE, 0, 0) & INT32_MAX;
-    for (int64_t i = 0; i < d->batch; i++) give_prompt(d, i, i < n ? prompt[i] : "");
+    for (int64_t i = 0; i < d->batch; i++) give_prompt(d, i, i < n ? prompt[i] : (Passage){"", 0});
     set_scalars(d->entry, d->in, seed, step, 0);
     run_entry(d->entry, &d->call);
 }
@@ -105,10 +105,10 @@ static json_t *row_shape(const Lathe_tensor *o)
     return dims;
 }
 
-json_t *drawn_json(const Drawing *d, int64_t row, const char *prompt)
+json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt)
 {
     json_t *all = json_object(), *others = json_object();
-    json_object_set_new(all, "prompt", json_string(prompt));
+    json_object_set_new(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
     if (d->tokens) {
         json_object_set_new(all, "text", row_text(d, row));
         json_object_set_new(all, "tokens", row_numbers(d, d->tokens, row));
@@ -173,24 +173,36 @@ int64_t drawing_batch(const Drawing *d) { return d->batch; }
 
 /* ------------------------------------------------------------------ trainer generate */
 
-/* How the next token is drawn of logits says nothing here. */
+static _Noreturn void refuse_setting(const Trainer *t, const char *name)
+{
+    fail(EXIT_USAGE, NULL, "%s is of no use: %s draws whole samples by the sample of its description", name,
+         t->model->name);
+}
+
+/* How the next token is drawn of logits says nothing here, nor what ends a text. */
 static void refuse_settings(const Trainer *t)
 {
     static const char *const names[] = {"sample_tokens", "temperature", "top_k", "top_p", "repetition_penalty"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (was_set(t, names[i]))
-            fail(EXIT_USAGE, NULL, "%s is of no use: %s draws whole samples by the sample of its description", names[i],
-                 t->model->name);
+        if (was_set(t, names[i])) refuse_setting(t, names[i]);
+    if (t->stop.n) refuse_setting(t, "--stop");
+    if (t->stop_tokens.n) refuse_setting(t, "--stop-token");
+    if (t->ignore_eos) refuse_setting(t, "--ignore-eos");
 }
 
-static const char **prompts_of(const Trainer *t, int n)
+static Passage *prompts_of(const Trainer *t, const Drawing *d, int n)
 {
-    const char **all = must_alloc(sizeof *all * (size_t)n);
-    for (int i = 0; i < n; i++) all[i] = prompt_number(t, i);
+    Passage *all = must_alloc(sizeof *all * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        Prompt p = prompt_number(t, i);
+        all[i] = p.text;
+        if (d->encoder) encoder_place(d->encoder, p.place);
+        check_prompt(d, p.text);
+    }
     return all;
 }
 
-static void draw_all(const Trainer *t, const Drawing *d, const char *const *prompt, int n, json_t *results)
+static void draw_all(const Trainer *t, const Drawing *d, const Passage *prompt, int n, json_t *results)
 {
     for (int i = 0; i < n; i++) {
         int64_t row = i % d->batch;
@@ -212,8 +224,7 @@ int draw_command(Trainer *t)
     take_memory(&memory, t, false, false, entries);
     Drawing *d = open_drawing(t, &memory);
     if (draws_text(d)) set_drawing_tokens(d, vocabulary_of(t, path), "prompt");
-    const char **prompt = prompts_of(t, n);
-    for (int i = 0; i < n; i++) check_prompt(d, prompt[i]);
+    Passage *prompt = prompts_of(t, d, n);
     load_saved_weights(t, path, memory.params);
     device_up(memory.params, weight_bytes(t->model));
     json_t *results = json_array();

@@ -184,6 +184,7 @@ int eval_command(Trainer *t)
     char *path = weights_path(t);
     take_own_data(t, path);
     evaluate_val_data(t);
+    if (t->generate) t->origin = read_origin(path);
     open_data(&d, t, false);
     use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);

@@ -14,7 +14,8 @@ typedef struct Export {
     Trainer *t;
     Hf hf;
     Tokenizer *tokenizer; /* NULL: not known */
-    int64_t ids;          /* rows of the tables of ids that are in use */
+    Origin *origin;       /* what the weights came with; NULL: they began here */
+    int64_t ids;          /* rows that tables of ids are to have */
     Memory memory;
 } Export;
 
@@ -29,12 +30,14 @@ static void find_tokenizer(Export *x)
     else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
 }
 
-/* Rows beyond the ids in use are padding. */
+/* As many rows as the imported tables had, or all of the model's: those beyond the tokenizer's are a part of what it
+ * computes. */
 static void settle_ids(Export *x)
 {
     const Lathe_model *m = x->t->model;
-    int64_t known = x->tokenizer ? tokenizer_size(x->tokenizer) : 0;
-    x->ids = x->t->ids ? x->t->ids : known ? known : m->vocab;
+    int64_t known = x->tokenizer ? tokenizer_size(x->tokenizer) : 0,
+            had = hf_ids(&x->hf, origin_object(x->origin, "config.json"));
+    x->ids = x->t->ids ? x->t->ids : had && had <= m->vocab && had >= known ? had : known > m->vocab ? known : m->vocab;
     if (x->ids > m->vocab)
         fail(EXIT_USAGE, NULL, "expected at most %lld ids, the model's vocabulary, found %lld; they are %s",
              (long long)m->vocab, (long long)x->ids,
@@ -94,21 +97,27 @@ static void write_tensors(const Export *x, const char *path)
 static void write_file(const char *folder, const char *name, char *text)
 {
     Fault fault = {0};
-    char *path = text_of("%s/%s", folder, name), *line = text_of("%s\n", text);
-    if (!replace_text(path, line, &fault))
+    char *path = text_of("%s/%s", folder, name);
+    if (!replace_text(path, text, &fault))
         fail(EXIT_DATA, fault.path, "%s; %s or choose another folder with --out", fault.text,
              room_remedy(fault.number));
-    free(line);
     free(path);
     free(text);
 }
 
-static char *config_text(const Export *x)
+static char *with_end(char *text)
 {
-    json_t *config = hf_config(&x->hf, lathe_weights(x->t->model), x->ids);
-    char *text = json_dumps(config, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
-    json_decref(config);
-    return text;
+    size_t n = strlen(text);
+    return n && text[n - 1] == '\n' ? text : text_of("%s\n", text);
+}
+
+/* What the weights came with, but for config.json. */
+static void write_origin(const Export *x)
+{
+    for (int k = 0; k < origin_files(x->origin); k++) {
+        const char *name = origin_name(x->origin, k);
+        if (strcmp(name, "config.json") != 0) write_file(x->t->out, name, text_of("%s", origin_file(x->origin, name)));
+    }
 }
 
 static bool same_folder(const char *a, const char *b)
@@ -135,10 +144,13 @@ static void write_folder(const Export *x)
     const Trainer *t = x->t;
     make_folder(t);
     write_tensors(x, text_of("%s/model.safetensors", t->out));
-    write_file(t->out, "config.json", config_text(x));
+    write_file(t->out, "config.json",
+               with_end(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)));
+    write_origin(x);
     if (!x->tokenizer) return;
-    write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer));
-    write_file(t->out, "tokenizer_config.json", hf_tokenizer_config(x->tokenizer, t->model->seq));
+    write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer)); /* as it was read, to the byte */
+    if (!origin_file(x->origin, "tokenizer_config.json"))
+        write_file(t->out, "tokenizer_config.json", with_end(hf_tokenizer_config(x->tokenizer, t->model->seq)));
 }
 
 /* ------------------------------------------------------------------ trainer export */
@@ -154,7 +166,7 @@ static void print_export(const Export *x)
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
     if (x->ids < vocab)
-        note("%lld of %lld rows of the vocabulary are in use; the others are left out", (long long)x->ids,
+        note("%lld of the model's %lld rows of ids are written; the others are left out", (long long)x->ids,
              (long long)vocab);
     if (!x->tokenizer) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
 }
@@ -169,6 +181,7 @@ int export_command(Trainer *t)
     if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
     x.hf = open_hf(t->model);
     find_tokenizer(&x);
+    x.origin = read_origin(t->weights);
     settle_ids(&x);
     rt_init_gemm(1);
     take_memory(&x.memory, t, false, false, none);

@@ -21,6 +21,7 @@ Text_written text_written(const Tokenizer *k, const Written *w)
 {
     Text_written s = {0};
     for (int64_t i = w->shown; i < w->n; i++) add_piece(&s, k, w->token[i]);
+    s.bytes -= (size_t)w->cut;
     return s;
 }
 
@@ -60,7 +61,8 @@ json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt
     json_object_set_new(all, "text", text_json(s.at, s.bytes));
     json_object_set_new(all, "tokens", tokens);
     if (w->scored) json_object_set_new(all, "score", json_real(w->score));
-    if (reads_sources(from) || w->scored) json_object_set_new(all, "ended", json_boolean(w->ended));
+    json_object_set_new(all, "ended", json_boolean(w->ended));
+    if (w->stop) json_object_set_new(all, "stop", text_json(w->stop, strlen(w->stop)));
     for (int i = 0; i < extras; i++) {
         json_t *outputs = json_object_get(all, "outputs");
         if (!outputs) json_object_set_new(all, "outputs", outputs = json_object());
@@ -79,30 +81,33 @@ typedef struct Shown { /* what has been written for the prompts so far */
     const Passage *prompt;
     int64_t prompts;
     bool seen, lines;  /* seen: token by token already; lines: each text is one of output */
-    Text_written held; /* of a character that is not whole yet */
+    Text_written text; /* what was seen of the text in turn */
+    size_t printed;    /* bytes of it: a character that is not whole yet waits, and what may begin a stop */
     json_t *results;
 } Shown;
 
 static void see_token(void *with, int32_t id)
 {
     Shown *s = with;
-    add_piece(&s->held, s->tokenizer, id);
-    size_t held = (size_t)unfinished_utf8(s->held.at, (int64_t)s->held.bytes), whole = s->held.bytes - held;
-    show_raw(stdout, s->held.at, whole);
+    add_piece(&s->text, s->tokenizer, id);
+    size_t waiting = (size_t)unfinished_stop(s->t, s->text.at, (int64_t)s->text.bytes), whole = s->text.bytes - waiting;
+    whole -= (size_t)unfinished_utf8(s->text.at, (int64_t)whole);
+    if (whole <= s->printed) return;
+    show_raw(stdout, s->text.at + s->printed, whole - s->printed);
     fflush(stdout);
-    memmove(s->held.at, s->held.at + whole, held);
-    s->held.bytes = held;
+    s->printed = whole;
 }
 
 static void print_written(const Shown *s, int64_t k, const Written *w)
 {
-    Text_written text = s->seen ? s->held : text_written(s->tokenizer, w);
+    Text_written text = text_written(s->tokenizer, w);
+    bug_if(text.bytes < s->printed);
     for (size_t i = 0; s->lines && i < text.bytes; i++)
         if (text.at[i] == '\n' || text.at[i] == '\r') text.at[i] = ' ';
-    if (text.bytes) show_raw(stdout, text.at, text.bytes);
+    if (text.bytes > s->printed) show_raw(stdout, text.at + s->printed, text.bytes - s->printed);
     show(stdout, "\n%s", !s->lines && k + 1 < s->prompts ? "---\n" : "");
     fflush(stdout);
-    if (!s->seen) free(text.at);
+    free(text.at);
 }
 
 static void take_written(void *with, int64_t k, const Written *w)
@@ -110,7 +115,7 @@ static void take_written(void *with, int64_t k, const Written *w)
     Shown *s = with;
     if (s->results) json_array_append_new(s->results, written_json(s->writer, s->tokenizer, s->prompt[k], w));
     else print_written(s, k, w);
-    s->held.bytes = 0;
+    s->text.bytes = s->printed = 0;
 }
 
 /* ------------------------------------------------------------------ starting */
@@ -135,13 +140,16 @@ static int64_t copies(const Trainer *t) { return t->samples ? t->samples : 1; }
 int generated(const Trainer *t)
 {
     enum { MOST = 1000000 };
-    int64_t prompts = t->prompt.n ? t->prompt.n : 1;
+    int64_t prompts = t->prompts ? t->prompts->n : 1;
     if (copies(t) > MOST / prompts)
         fail(EXIT_USAGE, NULL, "--samples %lld: more than %d in all", (long long)t->samples, MOST);
     return (int)(prompts * copies(t));
 }
 
-const char *prompt_number(const Trainer *t, int k) { return t->prompt.n ? t->prompt.at[k / copies(t)] : ""; }
+Prompt prompt_number(const Trainer *t, int k)
+{
+    return t->prompts ? t->prompts->at[k / copies(t)] : (Prompt){{"", 0}, "prompt"};
+}
 
 /* What to write for: --prompt, each by itself; of models that read sources, those of --data too. */
 static const Passage *find_prompts(Shown *s, Item_list **items)
@@ -149,7 +157,7 @@ static const Passage *find_prompts(Shown *s, Item_list **items)
     const Trainer *t = s->t;
     bool file = reads_sources(s->writer) && t->data.n > 0;
     s->prompts = generated(t);
-    if (file && t->prompt.n) fail(EXIT_USAGE, NULL, "--prompt and --data both say what to read; give one");
+    if (file && t->prompts) fail(EXIT_USAGE, NULL, "--prompt and --data both say what to read; give one");
     if (file) {
         *items = read_items(t, s->tokenizer, 0, false);
         s->prompts = (*items)->n;
@@ -158,9 +166,9 @@ static const Passage *find_prompts(Shown *s, Item_list **items)
     }
     Passage *all = must_alloc(sizeof *all * (size_t)s->prompts);
     for (int64_t k = 0; k < s->prompts; k++) {
-        const char *text = prompt_number(t, (int)k);
-        all[k] = (Passage){text, (int64_t)strlen(text)};
-        check_start(s->writer, all[k]);
+        Prompt p = prompt_number(t, (int)k);
+        all[k] = p.text;
+        check_start(s->writer, p.text, p.place);
     }
     return all;
 }
@@ -174,7 +182,8 @@ int generate_command(Trainer *t)
     if (find_entry(t->model, "sample")) return draw_command(t);
     need_entry(t->model, "decode");
     char *path = weights_path(t);
-    if (t->model->recipe.pairs) take_own_settings(t, path); /* which tokens begin and end texts */
+    take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* which tokens begin and end texts */
+    t->origin = read_origin(path);
     s.tokenizer = vocabulary_of(t, path);
     use_threads(t);
     take_memory(&memory, t, false, false, entries);

@@ -5,6 +5,8 @@
  *     elsewhere   another place of one of them: "rope_parameters.rope_theta"
  *     unset       keys that must be absent or null
  *     also        keys that are written and not looked at
+ *     harmless    {key: why}: keys that may be there and change nothing that the model computes, beside those of
+ * model/hf_config.c's table
  *     ids         {config: the key that counts ids, tensors: those with a row for each id}: files hold as many rows as
  * ids names       [[name here, name there], …], the first that fits: "*" stands for the same text in both transposed
  * matrices that lie there as [in, out] zeros       {name: shape}: tensors that belong there and not here; an axis for
@@ -121,78 +123,4 @@ Hf open_hf(const Lathe_model *m)
     for (int i = 0; i < m->params; i++) add_tensors(&hf, &m->param[i], false);
     json_object_foreach(json_object_get(hf.all, "zeros"), name, shape) add_tensors(&hf, zero_param(name, shape), true);
     return hf;
-}
-
-/* ------------------------------------------------------------------ config.json */
-
-json_t *hf_config(const Hf *hf, Lathe_dtype weights, int64_t ids)
-{
-    json_t *all = json_deep_copy(json_object_get(hf->all, "also"));
-    const char *type = weights == LATHE_F64 ? "float64" : weights == LATHE_BF16 ? "bfloat16" : "float32";
-    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
-    if (!json_is_object(all)) all = json_object();
-    json_object_update(all, json_object_get(hf->all, "config"));
-    if (count) json_object_set_new(all, count, json_integer(ids));
-    json_object_set_new(all, "torch_dtype", json_string(type));
-    json_object_set_new(all, "dtype", json_string(type));
-    json_object_set_new(all, "bos_token_id", json_null()); /* our tokenizers have none */
-    json_object_set_new(all, "eos_token_id", json_null());
-    return all;
-}
-
-/* "a.b" in a tree of objects; NULL where it is absent or null. */
-static const json_t *found_at(const json_t *all, const char *path)
-{
-    if (!path) return NULL;
-    while (*path && all) {
-        size_t n = strcspn(path, ".");
-        char *key = text_of("%.*s", (int)n, path);
-        all = json_object_get(all, key);
-        free(key);
-        path += n + (path[n] == '.');
-    }
-    return json_is_null(all) ? NULL : all;
-}
-
-/* Numbers by value: 10000 is 10000.0. */
-static bool agree(const json_t *a, const json_t *b)
-{
-    const char *key;
-    json_t *value;
-    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
-    if (!json_is_object(a) || !json_is_object(b)) return json_equal(a, b);
-    json_object_foreach((json_t *)a, key, value)
-    {
-        const json_t *other = json_object_get(b, key);
-        if (other && !json_is_null(other) && !agree(value, other)) return false;
-    }
-    return true;
-}
-
-static char *json_text(const json_t *x)
-{
-    return json_dumps(x, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
-}
-
-void check_hf_config(const Hf *hf, const json_t *theirs, Misfits *bad)
-{
-    const char *key;
-    json_t *ours;
-    size_t i;
-    json_object_foreach(json_object_get(hf->all, "config"), key, ours)
-    {
-        const json_t *said = found_at(theirs, key);
-        if (!said)
-            said = found_at(theirs, json_string_value(json_object_get(json_object_get(hf->all, "elsewhere"), key)));
-        bool silent = !said;
-        if (silent) said = json_object_get(json_object_get(hf->all, "absent"), key);
-        if (!said || agree(ours, said)) continue;
-        add_misfit(bad, text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
-                                silent ? " (which is meant where it is not said)" : ""));
-    }
-    json_array_foreach(json_object_get(hf->all, "unset"), i, ours)
-    {
-        const json_t *said = found_at(theirs, json_string_value(ours));
-        if (said) add_misfit(bad, text_of("%s: expected none, found %s", json_string_value(ours), json_text(said)));
-    }
 }

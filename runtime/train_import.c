@@ -284,8 +284,9 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
     char *config_path;
     int64_t rows = 0;
     json_t *config = config_beside(path, &config_path);
-    if (config) check_hf_config(&hf, config, &bad);
+    if (config) check_hf_config(&hf, m, config, &bad);
     refuse(m, config_path, &bad);
+    int64_t told = config ? hf_ids(&hf, config) : 0;
     Shards s = open_shards(path);
     memset(flat, 0, (size_t)weight_bytes(m));
     for (int i = 0; i < hf.n; i++) take(m, &hf.tensor[i], &s, &rows, flat, &bad);
@@ -293,6 +294,9 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat)
         for (int k = 0; k < s.store[i].n; k++)
             if (is_extra(&hf, &s, &s.store[i].tensor[k], &bad))
                 add_misfit(&bad, text_of("%s: not a tensor of this model", s.store[i].tensor[k].name));
+    if (told && rows && told != rows)
+        add_misfit(&bad, text_of("config.json says that there are %lld ids, and the tables of ids have %lld rows",
+                                 (long long)told, (long long)rows));
     refuse(m, path, &bad);
     close_shards(&s);
     json_decref(config);

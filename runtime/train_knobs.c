@@ -192,10 +192,11 @@ static bool is_of_data(const Run_knob *k)
     return k->words != optimizers && k->words != schedules && k->words != tokenizers;
 }
 
-void take_data_settings(Trainer *t, const json_t *recipe)
+void take_data_settings(Trainer *t, const json_t *recipe, const char *only)
 {
     for (int i = 0; i < KNOBS; i++) {
         bool wanted = is_of_data(&knobs[i]) && !was_set(t, knobs[i].name);
+        if (only && strcmp(knobs[i].name, only) != 0) continue;
         char *theirs = wanted ? value_text(json_object_get(recipe, knobs[i].name)) : NULL;
         if (theirs) change(&t->recipe, &knobs[i], theirs);
     }

@@ -183,7 +183,7 @@ static void link_again(const Training *r)
     int64_t best = r->at.best_step;
     if (best >= 0 && access(checkpoint_path(run, best), F_OK) != 0) best = -1;
     if (best < 0) unlink(text_of("%s/checkpoints/best", run));
-    link_checkpoint(run, r->at.step, best, has_tokens(&r->data), &f);
+    link_checkpoint(run, r->at.step, best, &f);
     if (f.path) note("%s %s", f.path, f.text);
 }
 
@@ -231,6 +231,7 @@ static void prepare_training(Training *r, Trainer *t)
     settle_val_data(t);
     open_data(&r->data, t, true);
     open_val_data(&r->data);
+    settle_origin(t, r->data.tokenizer);
     r->items = gpus_of(t) * items_in_call(r->entry);
     settle_steps(r);
     check_steps(r);
@@ -331,7 +332,7 @@ static void save_evaluation(Training *r)
     Fault f = {0};
     int64_t best = r->at.best_step == r->at.step ? r->at.step : -1;
     renew_evaluation(&r->from, &r->at, &r->t->recipe, &f);
-    if (!f.path) link_checkpoint(run, r->at.step, best, has_tokens(&r->data), &f);
+    if (!f.path) link_checkpoint(run, r->at.step, best, &f);
     if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
 }
 

@@ -212,9 +212,9 @@ static void sync_moved(const char *run, const char *before, Fault *f)
 
 bool prepare_run(const char *run, int64_t after, char **where)
 {
-    static const char *const files[] = {"metrics.jsonl",   "config.json",          "model.safetensors",
-                                        "tokenizer.json",  "diverged.safetensors", "checkpoints/latest",
-                                        "checkpoints/best"};
+    static const char *const files[] = {"metrics.jsonl",    "config.json",          "model.safetensors",
+                                        "tokenizer.json",   "diverged.safetensors", "checkpoints/latest",
+                                        "checkpoints/best", "huggingface.json"};
     char *checkpoints = text_of("%s/checkpoints", run);
     Fault f = {0};
     Steps s = list_steps(run, &f);
@@ -235,18 +235,24 @@ bool prepare_run(const char *run, int64_t after, char **where)
 
 /* ------------------------------------------------------------------ after a save */
 
-void link_checkpoint(const char *run, int64_t step, int64_t best, bool vocab, Fault *f)
+/* RUN/file, if the checkpoint has it. */
+static void link_file(const char *run, const char *checkpoint, const char *file, Fault *f)
 {
+    char *path = text_of("%s/%s", run, file), *to = text_of("checkpoints/%s/%s", checkpoint, file);
+    if (exists(run, to)) replace_link(path, to, f);
+    free(path);
+    free(to);
+}
+
+void link_checkpoint(const char *run, int64_t step, int64_t best, Fault *f)
+{
+    static const char *const files[] = {"model.safetensors", "tokenizer.json", "huggingface.json"};
     char *name = text_of("step-%lld", (long long)step), *path = text_of("%s/checkpoints/latest", run);
-    char *weights = text_of("%s/model.safetensors", run), *tokens = text_of("%s/tokenizer.json", run);
     char *best_path = text_of("%s/checkpoints/best", run), *best_name = text_of("step-%lld", (long long)best);
-    char *to_weights = text_of("checkpoints/%s/model.safetensors", name);
-    char *to_tokens = text_of("checkpoints/%s/tokenizer.json", name);
     replace_link(path, name, f);
     if (best >= 0) replace_link(best_path, best_name, f);
-    replace_link(weights, to_weights, f);
-    if (vocab) replace_link(tokens, to_tokens, f);
-    char *const all[] = {name, path, weights, tokens, best_path, best_name, to_weights, to_tokens};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) link_file(run, name, files[i], f);
+    char *const all[] = {name, path, best_path, best_name};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 

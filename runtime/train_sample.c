@@ -21,7 +21,7 @@ void sampler_init(Sampler *s, const Trainer *t, int number)
     memset(s->seen, 0, (size_t)s->n);
 }
 
-static bool may_come(const Sampler *s, int64_t id) { return id == s->end ? s->may_end : id < s->ids; }
+static bool may_come(const Sampler *s, int64_t id) { return is_end(s->ends, (int32_t)id) ? s->may_end : id < s->ids; }
 
 /* Tokens already there become less likely: positive logits are divided, negative ones multiplied. */
 static double penalised(const Sampler *s, int64_t id, double logit)

@@ -47,18 +47,18 @@ static void open_drawn(Samples *s, const Trainer *t, const Memory *m, Tokenizer 
 {
     s->drawing = open_drawing(t, m);
     if (draws_text(s->drawing)) set_drawing_tokens(s->drawing, tokenizer, "samples");
-    for (int k = 0; k < sample_count(s); k++) check_prompt(s->drawing, prompt_of(s, k).at);
+    for (int k = 0; k < sample_count(s); k++) check_prompt(s->drawing, prompt_of(s, k));
 }
 
 /* A batch at a time; the others of a batch lie where the call left them. */
 static json_t *drawn_sample(const Samples *s, int k, int64_t step)
 {
     int64_t rows = drawing_batch(s->drawing), row = k % rows, n = sample_count(s) - k;
-    const char **prompt = must_alloc(sizeof *prompt * (size_t)n);
-    for (int i = 0; i < n; i++) prompt[i] = prompt_of(s, k + i).at;
+    Passage *prompt = must_alloc(sizeof *prompt * (size_t)n);
+    for (int i = 0; i < n; i++) prompt[i] = prompt_of(s, k + i);
     if (row == 0) draw_batch(s->drawing, prompt, n, k / rows, step);
     free(prompt);
-    return drawn_json(s->drawing, row, prompt_of(s, k).at);
+    return drawn_json(s->drawing, row, prompt_of(s, k));
 }
 
 bool wants_samples(const Trainer *t) { return t->recipe.samples && *t->recipe.samples; }
@@ -73,7 +73,7 @@ Samples *open_samples(const Trainer *t, const Memory *m, Tokenizer *tokenizer, T
         return s;
     }
     s->writer = w;
-    for (int k = 0; k < sample_count(s); k++) check_start(s->writer, prompt_of(s, k));
+    for (int k = 0; k < sample_count(s); k++) check_start(s->writer, prompt_of(s, k), "samples");
     return s;
 }
 

@@ -160,7 +160,7 @@ void take_evaluations(Progress *p, const Trainer *t, const State *s)
     p->stale = 0;
 }
 
-static void take_from_checkpoint(Trainer *t, const char *weights, bool paths)
+static void take_from_checkpoint(Trainer *t, const char *weights, bool paths, const char *only)
 {
     State s;
     char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
@@ -168,7 +168,7 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths)
         open_checkpoint(&s, folder);
         if (paths) take_paths(&t->data, &s, "paths");
         if (paths) take_val_paths(t, &s);
-        take_data_settings(t, json_object_get(s.all, "recipe"));
+        take_data_settings(t, json_object_get(s.all, "recipe"), only);
         const Words *own = t->val_data.n ? &t->val_data : &t->data;
         if (paths && own->n) note("the data is the run's own: %s%s", own->at[0], own->n > 1 ? ", …" : "");
         close_state(&s);
@@ -179,10 +179,13 @@ static void take_from_checkpoint(Trainer *t, const char *weights, bool paths)
 
 void take_own_data(Trainer *t, const char *weights)
 {
-    if (t->data.n == 0 && t->val_data.n == 0) take_from_checkpoint(t, weights, true);
+    if (t->data.n == 0 && t->val_data.n == 0) take_from_checkpoint(t, weights, true, NULL);
 }
 
-void take_own_settings(Trainer *t, const char *weights) { take_from_checkpoint(t, weights, false); }
+void take_own_settings(Trainer *t, const char *weights, const char *only)
+{
+    take_from_checkpoint(t, weights, false, only);
+}
 
 /* The checkpoint's is a file whose checksum is its hash. */
 static void compare_tokenizer(const Data *d, const State *s)

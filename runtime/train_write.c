@@ -10,6 +10,8 @@ typedef struct Line { /* a text that is drawn */
     float *extra;     /* [made][extras] */
     int64_t n, given, made;
     bool ended, over;
+    const char *stop; /* of --stop, that ended it; NULL: none */
+    int64_t cut;      /* bytes of the last token that belong to it */
     Sampler sampler;
 } Line;
 
@@ -18,7 +20,8 @@ struct Text_writer {
     Decoder d;
     const Tokenizer *tokenizer;
     Encoder *encoder;
-    int32_t bos, end, pad; /* -1: none */
+    int32_t bos, pad; /* -1: none */
+    Stops *stops;     /* NULL: none */
     Beam_how how;
     Beam *beam;           /* NULL: tokens are drawn */
     Ids *prompt;          /* [rows], of a group */
@@ -33,14 +36,17 @@ struct Text_writer {
 static void settle_tokens(Text_writer *w)
 {
     const Trainer *t = w->t;
-    Order o = {.ids = t->model->vocab};
-    w->bos = w->end = w->pad = -1;
-    if (!w->d.encode && t->recipe.beams == 0) return;
-    settle_pairs(&o, t);
-    settle_specials(&o, t, w->tokenizer);
-    w->bos = o.bos;
-    w->end = o.eos;
-    w->pad = o.pad;
+    Order o = {.ids = t->model->vocab, .eos = -1};
+    bool pairs = w->d.encode, settled = pairs || t->recipe.beams || t->recipe.eos;
+    w->bos = w->pad = -1;
+    if (settled) {
+        settle_pairs(&o, t);
+        settle_specials(&o, t, w->tokenizer);
+        w->bos = o.bos;
+        w->pad = o.pad;
+    }
+    w->how.ends = ends_of_texts(t, w->tokenizer, pairs, o.eos);
+    w->stops = open_stops(t, w->tokenizer);
 }
 
 static void check_beams(const Text_writer *w)
@@ -52,11 +58,13 @@ static void check_beams(const Text_writer *w)
              "build with generate = { rows = %lld }",
              (long long)r->beams, (long long)w->d.rows, w->d.rows == 1 ? "" : "s", (long long)w->d.rows,
              (long long)r->beams);
-    if (r->min_tokens && w->end < 0)
-        fail(EXIT_USAGE, NULL, "min_tokens=%lld: these texts have no end before their last token: %s",
-             (long long)r->min_tokens,
-             w->d.encode || r->beams ? "the tokenizer has no token for it; name one with --set eos=TOKEN"
-                                     : "tokens are drawn until there are enough; give --beams N");
+    if (r->min_tokens && w->how.ends.n == 0)
+        fail(EXIT_USAGE, NULL,
+             "min_tokens=%lld: these texts have no end before their last token: the tokenizer has no token for it; "
+             "name one with --set eos=TOKEN or --stop-token TOKEN",
+             (long long)r->min_tokens);
+    if (w->t->ignore_eos && w->t->stop_tokens.n)
+        fail(EXIT_USAGE, NULL, "--ignore-eos lets no token end a text, and --stop-token names some; give one of them");
     if (r->min_tokens > w->how.most)
         fail(EXIT_USAGE, NULL, "min_tokens=%lld: texts have at most %lld tokens; give more (--tokens) or a smaller one",
              (long long)r->min_tokens, (long long)w->how.most);
@@ -84,6 +92,13 @@ static const void *feed_decoder(void *with, const int32_t *token, float *extra)
 
 static void reorder_decoder(void *with, const int32_t *from) { reorder_rows(with, from); }
 
+static bool stops_text(void *with, const int32_t *token, int64_t n)
+{
+    Text_writer *w = with;
+    const char *which;
+    return bytes_to_stop(w->stops, token, n, &which) > 0;
+}
+
 static void *take_rest(Text_writer *w, int64_t bytes)
 {
     void *at = w->d.rest;
@@ -101,14 +116,16 @@ static void open_beams(Text_writer *w)
     w->beam = open_beam(&w->how, &m, take_rest(w, beam_bytes(&w->how, &m)));
 }
 
-/* Ids that are drawn are those of the tokenizer, and the end, which may lie beyond. */
+/* Ids that are drawn are those of the tokenizer, and ends, which may lie beyond. */
 static void open_samplers(Text_writer *w)
 {
-    int64_t ids = w->how.ids, n = w->end < ids ? ids : w->end + 1, rows = w->d.rows;
+    int64_t ids = w->how.ids, n = ids, rows = w->d.rows;
+    for (int i = 0; i < w->how.ends.n; i++)
+        if (w->how.ends.id[i] >= n) n = w->how.ends.id[i] + 1;
     Candidate *list = take_rest(w, (int64_t)sizeof *list * n);
     w->line = must_alloc(sizeof *w->line * (size_t)rows);
     for (int64_t r = 0; r < rows; r++) {
-        w->line[r].sampler = (Sampler){.n = n, .ids = ids, .end = w->end, .list = list, .seen = take_rest(w, n)};
+        w->line[r].sampler = (Sampler){.n = n, .ids = ids, .ends = &w->how.ends, .list = list, .seen = take_rest(w, n)};
         w->line[r].extra = take_rest(w, w->how.most * w->d.extras * (int64_t)sizeof(float));
     }
 }
@@ -120,14 +137,15 @@ Text_writer *open_text_writer(const Trainer *t, const Memory *m, const Tokenizer
     *w = (Text_writer){.t = t, .tokenizer = k, .encoder = open_encoder(k)};
     encoder_place(w->encoder, place);
     open_decoder(&w->d, t, m);
-    settle_tokens(w);
     w->how = (Beam_how){.beams = r->beams,
-                        .least = r->min_tokens,
+                        .least = t->ignore_eos ? INT64_MAX : r->min_tokens,
                         .most = most_tokens(t),
                         .power = r->length_penalty,
                         .no_repeat = r->no_repeat_ngram,
-                        .end = w->end,
+                        .with = w,
                         .ids = (int32_t)tokenizer_size(k)};
+    settle_tokens(w);
+    w->how.stops = w->stops ? stops_text : NULL;
     check_beams(w);
     w->prompt = must_alloc(sizeof *w->prompt * (size_t)w->d.rows);
     w->next = must_alloc(sizeof *w->next * (size_t)w->d.rows);
@@ -141,6 +159,7 @@ void close_text_writer(Text_writer *w)
 {
     for (int64_t r = 0; r < w->d.rows; r++) free_ids(&w->prompt[r]);
     close_encoder(w->encoder);
+    close_stops(w->stops);
     free(w->prompt);
     free(w->line);
     free(w->next);
@@ -156,10 +175,11 @@ int64_t sources_cut(const Text_writer *w) { return w->cut; }
 
 /* ------------------------------------------------------------------ prompts */
 
-void check_start(Text_writer *w, Passage prompt)
+void check_start(Text_writer *w, Passage prompt, const char *place)
 {
     Ids ids = {0};
     int64_t most = w->t->model->source_seq;
+    encoder_place(w->encoder, place);
     encode_bytes(w->encoder, prompt.at, prompt.bytes, &ids);
     if (w->d.encode && ids.n == 0)
         fail(EXIT_USAGE, NULL, "%s reads a source and writes what belongs to it; give --prompt TEXT or --data FILE",
@@ -206,8 +226,25 @@ static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, i
     l->n = l->given = start.n;
     l->made = 0;
     l->ended = l->over = false;
+    l->stop = NULL;
+    l->cut = 0;
     sampler_init(&l->sampler, w->t, (int)number);
     l->sampler.step = step;
+}
+
+/* Where a stop lies at the end of n tokens, what it covers is left out: returns how many tokens stay, the last of which
+ * may be shown in part. */
+static int64_t cut_at_stop(Text_writer *w, const int32_t *token, int64_t n, const char **stop, int64_t *cut)
+{
+    const char *piece;
+    int64_t left = bytes_to_stop(w->stops, token, n, stop);
+    for (; left > 0; n--) {
+        int64_t bytes = token_bytes(w->tokenizer, token[n - 1], &piece);
+        if (bytes > left) break;
+        left -= bytes;
+    }
+    *cut = left;
+    return n;
 }
 
 /* Behind token `fed`, which was fed. */
@@ -220,10 +257,13 @@ static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const c
     l->sampler.may_end = l->made >= w->how.least;
     const char *own = logits + row * d->vocab * dtype_size(d->logits->dtype);
     int32_t id = sample_token(&l->sampler, d->logits->dtype, own, l->n);
-    l->ended = id == w->end;
+    l->ended = is_end(&w->how.ends, id);
     if (!l->ended) {
         read_extras(d, row, l->extra + l->made++ * d->extras);
         l->token[l->n++] = id;
+        l->made = cut_at_stop(w, l->token + l->given, l->made, &l->stop, &l->cut);
+        l->n = l->given + l->made;
+        l->ended = l->stop != NULL;
     }
     l->over = l->ended || l->made == w->how.most;
 }
@@ -247,7 +287,7 @@ static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number,
             live += !w->line[k].over;
         }
     }
-    for (; see && seen < only->n; seen++) see(with, only->token[seen]);
+    for (; see && !only->stop && seen < only->n; seen++) see(with, only->token[seen]);
 }
 
 static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *prompt, int64_t number,
@@ -262,6 +302,8 @@ static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *
                      .from = given,
                      .extra = l->extra,
                      .shown = prompt[first + k].bytes ? 0 : given,
+                     .stop = l->stop,
+                     .cut = l->cut,
                      .ended = l->ended};
         take(with, number + k, &r);
         free(l->token);
@@ -286,6 +328,7 @@ static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, bool e
                  .score = found->score,
                  .scored = true,
                  .ended = found->ended};
+    r.n = given + cut_at_stop(w, found->token, found->n, &r.stop, &r.cut);
     take(with, number, &r);
     free(token);
 }

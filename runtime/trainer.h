@@ -138,7 +138,11 @@ typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
     const char *program, *command; /* as it was called; train, eval, … */
     Lathe_recipe recipe; /* the model's with --set applied */
-    Words data, val_data, prompt;
+    Words data, val_data;
+    struct Prompts *prompts;            /* of generate (text/prompts.c); NULL: none is given */
+    Words stop, stop_tokens;            /* what ends texts (text/stop.c) */
+    Words ignored_keys;                 /* of config.json (model/hf_config.c) */
+    struct Origin *origin;              /* files that came with imported weights (model/origin.c); NULL: none */
     const char *out, *weights, *inputs, *only, *trace, *to; /* NULL where not given */
     const char *tokenizer;              /* file or folder of one; NULL: the recipe says which */
     int64_t steps, epochs, tokens, samples; /* 0 where not given */
@@ -150,6 +154,7 @@ typedef struct Trainer { /* one run of the program */
     int threads; /* 0: OpenMP decides */
     bool json, training, overfit, dry_run, tokenizer_given, seed_given, out_given;
     bool generate, stem;  /* eval: ROUGE of what is written; of stems */
+    bool ignore_eos;      /* no token ends a text */
     bool given[MAX_SETTINGS]; /* the k-th of the recipe was given */
     const char *resume;   /* NULL: a new run; "": from the run folder's newest checkpoint; else a path */
     struct Saver *saver;  /* NULL where nothing is saved while steps are taken */
@@ -184,7 +189,7 @@ void set_knob(Trainer *t, const char *name, const char *value);
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */
 json_t *recipe_json(const Lathe_recipe *r);             /* every knob under its name */
 void take_recipe(Trainer *t, const json_t *recipe);     /* a checkpoint's: what was not given */
-void take_data_settings(Trainer *t, const json_t *recipe); /* those about data, without a word */
+void take_data_settings(Trainer *t, const json_t *recipe, const char *only); /* those about data, without a word; only: NULL: all */
 bool is_setting(const char *name);                      /* a name that --set takes in all trainers */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 char *data_settings(const Trainer *t);                  /* " --set order=epochs": where the model has another, for a shell */
@@ -249,6 +254,13 @@ int64_t unfinished_utf8(const char *text, int64_t n); /* bytes at the end that b
 
 char *hf_tokenizer(const Tokenizer *t); /* text of tokenizer.json, from malloc */
 char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_config.json */
+
+/* ------------------------------------------------------------------ data_special.c: tokens by their usual names */
+
+typedef struct Usual_tokens { /* -1: the tokenizer has none */
+    int32_t bos, eos, pad;
+} Usual_tokens;
+Usual_tokens usual_tokens(const Tokenizer *k);
 
 #include "source.h" /* documents from files */
 #include "pack.h"   /* documents to rows */
@@ -335,8 +347,15 @@ Hf open_hf(const Lathe_model *m);                           /* ends the program 
 int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of theirs, in the flat arrays */
 char *hf_name(const Hf *hf, const char *name);              /* their name of one of ours, from malloc */
 bool hf_is_of(const Hf *hf, const char *template, const char *name); /* "h.%d.attn.bias", ours or theirs */
-json_t *hf_config(const Hf *hf, Lathe_dtype weights, int64_t ids);      /* config.json */
-void check_hf_config(const Hf *hf, const json_t *theirs, Misfits *bad);
+
+/* ------------------------------------------------------------------ model/hf_config.c: config.json */
+
+typedef struct Origin Origin;
+void ignore_config(const Words *keys); /* what check_hf_config passes over */
+void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad);
+int64_t hf_ids(const Hf *hf, const json_t *theirs); /* rows of their tables of ids; 0: not said */
+/* Text of the one to write, from malloc; o: what the weights came with, or NULL; k: their tokenizer, or NULL. */
+char *hf_config(const Hf *hf, const Origin *o, const Tokenizer *k, Lathe_dtype weights, int64_t ids);
 
 /* ------------------------------------------------------------------ train_import.c: weights that others wrote */
 
@@ -355,6 +374,20 @@ extern const char *const rouge_names[ROUGES]; /* rouge1, rouge2, rougeL: as metr
 /* Of each kind that against the reference, of n, with the best f1; the first of several.  stem: words are stemmed. */
 void best_rouge(const Passage *reference, int64_t n, Passage text, bool stem, Rouge *to);
 int64_t stem_word(char *word, int64_t n); /* in place, of a-z and 0-9; its length then */
+
+/* ------------------------------------------------------------------ model/origin.c: what came with imported weights */
+
+/* The files of a Hugging Face folder that are no tensors and no tokenizer.json: kept as they are in checkpoints
+ * (huggingface.json), given out again by export. */
+Origin *read_origin(const char *weights);   /* beside weights: of such a folder, or of a checkpoint; NULL: there are none */
+char *origin_text(const Origin *o);         /* of huggingface.json, from malloc */
+int origin_files(const Origin *o);          /* 0 where o is NULL */
+const char *origin_name(const Origin *o, int k);
+const char *origin_file(const Origin *o, const char *name); /* its text, or NULL */
+const json_t *origin_object(const Origin *o, const char *name); /* an object, or NULL */
+/* Of a run, what the weights that it starts from came with.  Where its tokenizer k is another than theirs, what speaks of
+ * tokens goes. */
+void settle_origin(Trainer *t, const Tokenizer *k);
 
 #include "generate.h" /* what writes texts */
 
@@ -403,10 +436,10 @@ Drawing *open_drawing(const Trainer *t, const Memory *m); /* ends the program wh
 bool draws_text(const Drawing *d);                        /* then it needs a tokenizer, */
 void set_drawing_tokens(Drawing *d, Tokenizer *k, const char *place); /* place: of prompts, for messages */
 int64_t drawing_batch(const Drawing *d);                  /* samples of a call */
-void check_prompt(const Drawing *d, const char *prompt);  /* ends the program (2) where it cannot be begun with */
+void check_prompt(const Drawing *d, Passage prompt);      /* ends the program (2) where it cannot be begun with */
 /* Makes batch number `number` of so many samples: the first n (at most a batch) begin with these prompts. */
-void draw_batch(const Drawing *d, const char *const *prompt, int64_t n, int64_t number, int64_t step);
-json_t *drawn_json(const Drawing *d, int64_t row, const char *prompt); /* {prompt, text, tokens, outputs} */
+void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t number, int64_t step);
+json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt); /* {prompt, text, tokens, outputs} */
 int draw_command(Trainer *t); /* trainer generate */
 
 /* ------------------------------------------------------------------ train_generate.c: texts and what is said of them */
@@ -416,8 +449,8 @@ typedef struct Text_written {
     size_t bytes, room;
 } Text_written;
 
-int generated(const Trainer *t);                       /* samples that the command line asks for: so many of each prompt */
-const char *prompt_number(const Trainer *t, int k);    /* of the k-th; "" without */
+int generated(const Trainer *t);          /* samples that the command line asks for: so many of each prompt */
+Prompt prompt_number(const Trainer *t, int k); /* of the k-th; empty without */
 /* As saved beside the weights; else the given text's characters; bytes need neither. */
 Tokenizer *vocabulary_of(Trainer *t, const char *weights);
 json_t *text_json(const char *text, size_t bytes); /* what is not UTF-8 becomes U+FFFD */
@@ -447,7 +480,7 @@ char *replay_words(const Trainer *t, const Data *d, const char *path, int64_t nu
 
 /*  RUN/checkpoints/step-N/   a checkpoint (train_checkpoint.c); step-N.part is being written, step-N.gone removed
  *                 /latest, best            links to one
- *     /model.safetensors, tokenizer.json   links into the newest
+ *     /model.safetensors, tokenizer.json, huggingface.json   links into the newest
  *     /config.json, metrics.jsonl, lock
  *     /before-K/                           what an earlier run in this folder has left */
 char *checkpoint_path(const char *run, int64_t step);
@@ -459,7 +492,7 @@ void keep_lock(
 /* Removes what a kill has left half done; puts checkpoints of more than `after` steps (-1: the whole run) into
  * before-K.  False: there was nothing to put there; else its name is in *where. */
 bool prepare_run(const char *run, int64_t after, char **where);
-void link_checkpoint(const char *run, int64_t step, int64_t best, bool vocab, Fault *f); /* best: -1: as it is */
+void link_checkpoint(const char *run, int64_t step, int64_t best, Fault *f); /* best: -1: as it is */
 void prune_run(const char *run, int64_t keep, int64_t best);
 
 /* ------------------------------------------------------------------ train_state.c: state.json */
@@ -488,7 +521,8 @@ void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those t
 /* Where the best was by another metric than it is now, it is no longer the best. */
 void take_evaluations(Progress *p, const Trainer *t, const State *s);
 void take_own_data(Trainer *t, const char *weights); /* where none is given: that of the checkpoint the weights lie in */
-void take_own_settings(Trainer *t, const char *weights); /* what it says about data, whatever is given to read */
+/* What it says about data, whatever is given to read; only: one setting, NULL: all. */
+void take_own_settings(Trainer *t, const char *weights, const char *only);
 void compare_origin(const Trainer *t, Data *d, const State *s); /* says where resuming is not bit-exact */
 
 /* ------------------------------------------------------------------ train_state_text.c */

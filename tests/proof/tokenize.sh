@@ -136,7 +136,7 @@ says 'the tokenizer is not the one that the checkpoint was trained with' err
 
 # A folder of Hugging Face's takes it along.
 works $gpt export --to hf --weights run --out folder
-says '"vocab_size": 280' folder/config.json
+says '"vocab_size": 320' folder/config.json
 says '"<|end|>"' folder/tokenizer.json
 works $gpt train --init folder --data t.txt --steps 2 --out again
 same again/tokenizer.json run/tokenizer.json

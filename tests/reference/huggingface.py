@@ -3,6 +3,11 @@
     python3 tests/reference/huggingface.py record
         writes tests/reference/hf_gpt2 and hf_llama: folders as transformers' save_pretrained() leaves them, of small random
         models, and in each expected.safetensors: tokens and targets I32 [B][T], logits F64 [B][T][V], loss F64 [1]
+    python3 tests/reference/huggingface.py record_ends
+        writes tests/reference/hf_ends: a small llama with a tokenizer whose vocabulary is smaller than the model's, a chat
+        template and several tokens that end texts; expected.json has what generate() writes for prompts
+    python3 tests/reference/huggingface.py compare FOLDER OTHER
+        whether transformers reads the same from both: configurations, tokens, chat template, weights
     python3 tests/reference/huggingface.py check MODEL.lua FOLDER [lathe build options…]
         builds MODEL.lua with build/lathe, trains it for 60 steps, exports it into FOLDER, loads that with transformers and
         compares logits; gives the folder back to the trainer and compares bytes; compares the tokenizers' ids
@@ -17,7 +22,8 @@ import sys
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -88,6 +94,89 @@ def record():
     record_one("hf_llama", LlamaForCausalLM(llama).eval(), 12, 600, dtype=torch.bfloat16, max_shard_size="8KB")
 
 
+# ---------------------------------------------------------------- where texts end
+
+TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+            "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+
+
+def small_tokenizer():
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    t.decoder = decoders.ByteLevel()
+    text = ["the cat sat on a mat and ran far off to see red", "é ü 漢字"] * 4
+    t.train_from_iterator(text, trainers.BpeTrainer(
+        vocab_size=290, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"]))
+    return PreTrainedTokenizerFast(tokenizer_object=t, eos_token="<|im_end|>", pad_token="<|endoftext|>",
+                                   chat_template=TEMPLATE)
+
+
+def record_ends():
+    torch.set_num_threads(1)
+    folder = os.path.join(HERE, "hf_ends")
+    shutil.rmtree(folder, ignore_errors=True)
+    k = small_tokenizer()
+    end = k.convert_tokens_to_ids("<|im_end|>")
+    config = LlamaConfig(vocab_size=304, hidden_size=16, intermediate_size=12, num_hidden_layers=1, num_attention_heads=2,
+                         num_key_value_heads=1, max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=False,
+                         bos_token_id=None, eos_token_id=end, pad_token_id=k.pad_token_id)
+    model = LlamaForCausalLM(config).eval()
+    letters = torch.tensor([[i < len(k) and k.decode([i]).replace(" ", "").isalpha() and k.decode([i]).isascii()]
+                            for i in range(304)])
+
+    def write_for(text, **how):
+        ids = k(text, return_tensors="pt")["input_ids"]
+        made = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=24, **how)
+        return made[0, ids.shape[1]:].tolist()
+
+    # texts are of letters (other tokens have no logits) and do not repeat themselves at once; a token that comes late
+    # enough in one is another end, as the list of a chat model has several
+    prompts = ["the cat", "a mat and", "red"]
+    for seed in range(700, 800):
+        draw(model, seed)
+        with torch.no_grad():
+            model.lm_head.weight.mul_(letters)
+        free = [write_for(p, eos_token_id=[]) for p in prompts]
+        others = [x for i, x in enumerate(free[0]) if i >= 4 and x not in free[0][:i]]
+        if others and min(len(set(f)) for f in free) > 5:
+            break
+    other = others[0]
+    model.generation_config = GenerationConfig(eos_token_id=[end, other], pad_token_id=k.pad_token_id, temperature=0.7,
+                                               top_p=0.9, do_sample=True)
+    texts = [k.decode(x) for x in free]
+    stop = texts[2][5:9]
+    expected = [{"prompt": p, "free": k.decode(f), "text": k.decode([x for x in write_for(p) if x not in (end, other)])}
+                for p, f in zip(prompts, free)]
+    stopped = k.decode(write_for(prompts[2], eos_token_id=[], stop_strings=[stop], tokenizer=k))
+    assert stop in stopped
+    model.to(torch.bfloat16).save_pretrained(folder)
+    k.save_pretrained(folder)
+    with open(os.path.join(folder, "expected.json"), "w") as f:
+        json.dump({"texts": expected, "stop": stop, "stopped": stopped[:stopped.index(stop)]}, f, indent=1)
+    print(sorted(os.listdir(folder)), expected, repr(stop))
+
+
+def compare(a, b):
+    x, y = AutoConfig.from_pretrained(a).to_dict(), AutoConfig.from_pretrained(b).to_dict()
+    apart = [k for k in x.keys() | y.keys() if x.get(k) != y.get(k) and k not in ("_name_or_path", "dtype", "torch_dtype")]
+    g, h = GenerationConfig.from_pretrained(a).to_dict(), GenerationConfig.from_pretrained(b).to_dict()
+    apart += ["generation: " + k for k in g.keys() | h.keys() if g.get(k) != h.get(k)]
+    t, u = AutoTokenizer.from_pretrained(a), AutoTokenizer.from_pretrained(b)
+    chat = [{"role": "user", "content": "the cat é"}, {"role": "assistant", "content": "sat"}]
+    for name, f in {"ids": lambda k: k("the cat<|im_end|> é 漢")["input_ids"], "length": len,
+                    "special tokens": lambda k: k.special_tokens_map,
+                    "chat": lambda k: k.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)}.items():
+        if f(t) != f(u):
+            apart.append(name)
+    m, n = AutoModelForCausalLM.from_pretrained(a).state_dict(), AutoModelForCausalLM.from_pretrained(b).state_dict()
+    apart += [k for k in m.keys() | n.keys() if k not in m or k not in n or m[k].shape != n[k].shape
+              or not torch.equal(m[k].float(), n[k].float())]
+    print("the same" if not apart else f"DIFFER: {apart}")
+    sys.exit(bool(apart))
+
+
 # ---------------------------------------------------------------- check
 
 def run(*words):
@@ -153,6 +242,10 @@ def check(description, folder, options):
 
 if sys.argv[1:] == ["record"]:
     record()
+elif sys.argv[1:] == ["record_ends"]:
+    record_ends()
+elif sys.argv[1:2] == ["compare"] and len(sys.argv) == 4:
+    compare(sys.argv[2], sys.argv[3])
 elif sys.argv[1:2] == ["check"] and len(sys.argv) > 3:
     check(sys.argv[2], sys.argv[3], sys.argv[4:])
 else:

@@ -76,7 +76,7 @@ static double log_probability(const Scorer *t, uint64_t state, int64_t token)
 
 static bool allowed(const Beam_how *h, const Found *f, int32_t token)
 {
-    if (token == h->end) return f->n >= h->least;
+    if (is_end(&h->ends, token)) return f->n >= h->least;
     if (token >= h->ids) return false;
     for (int64_t i = 0; h->no_repeat && i + h->no_repeat <= f->n; i++) {
         bool same = f->token[i + h->no_repeat - 1] == token;
@@ -86,16 +86,36 @@ static bool allowed(const Beam_how *h, const Found *f, int32_t token)
     return true;
 }
 
+/* A text stops behind some pairs of tokens. */
+static bool stops_after(void *with, const int32_t *token, int64_t n)
+{
+    const int *every = with;
+    return n > 1 && (token[n - 2] * 7 + token[n - 1] * 3) % *every == 0;
+}
+
+/* Of the ends that may follow a text the likeliest counts. */
+static bool is_lesser_end(const Scorer *t, const Beam_how *h, const Found *f, int32_t token)
+{
+    for (int i = 0; is_end(&h->ends, token) && i < h->ends.n; i++) {
+        int32_t other = h->ends.id[i];
+        double x = score_at(t, f->state, token), y = score_at(t, f->state, other);
+        if (y > x || (y == x && other < token)) return true;
+    }
+    return false;
+}
+
 static Found followed(const Scorer *t, const Beam_how *h, const Found *f, int32_t token)
 {
     Found g = *f;
     g.sum += log_probability(t, f->state, token);
     g.score = g.sum / pow((double)(g.n + 1), h->power);
-    g.ended = token == h->end;
+    g.ended = is_end(&h->ends, token);
     if (g.ended) return g;
     for (int k = 0; k < EXTRAS; k++) g.extra[g.n * EXTRAS + k] = (float)(f->state >> (8 + 20 * k) & 0xffff);
     g.token[g.n++] = token;
     g.state = mix(f->state, (uint64_t)token);
+    g.ended = h->stops && h->stops(h->with, g.token, g.n);
+    if (g.ended) g.score = g.sum / pow((double)g.n, h->power);
     return g;
 }
 
@@ -150,12 +170,13 @@ static Found plain_search(const Scorer *t, const Beam_how *h, Found first)
         int all = 0;
         for (int k = 0; k < n; k++)
             for (int32_t v = 0; v < t->vocab; v++)
-                if (allowed(h, &live[k], v) && score_at(t, live[k].state, v) > -INFINITY)
+                if (allowed(h, &live[k], v) && score_at(t, live[k].state, v) > -INFINITY &&
+                    !is_lesser_end(t, h, &live[k], v))
                     next[all++] = (Follower){followed(t, h, &live[k], v), v, k};
         qsort(next, (size_t)all, sizeof *next, by_rank);
         Found last = live[0];
         n = 0;
-        for (int i = 0; i < all; i++) {
+        for (int i = 0; i < all && i < 2 * h->beams; i++) {
             if (!next[i].text.ended && n < h->beams) live[n++] = next[i].text;
             if (next[i].text.ended && i < h->beams) keep_better(&best, &next[i].text);
         }
@@ -168,15 +189,26 @@ static Found plain_search(const Scorer *t, const Beam_how *h, Found first)
 
 /* ------------------------------------------------------------------ comparing */
 
+static Ends draw_ends(Rng *r, int64_t vocab)
+{
+    Ends e = {.n = below(r, 8) ? 1 + (int)below(r, 3) : 0};
+    for (int i = 0; i < e.n; i++) e.id[i] = (int32_t)below(r, vocab);
+    return e;
+}
+
 static Beam_how draw_how(Rng *r, int64_t beams, int64_t most, int64_t vocab)
 {
     static const double powers[] = {0, 0.5, 1, 1, 2};
+    static int every;
+    every = 2 + (int)below(r, 6);
     return (Beam_how){.beams = beams,
                       .most = 1 + below(r, most),
                       .least = below(r, 2) ? 0 : below(r, 5),
                       .no_repeat = below(r, 2) ? 0 : 1 + below(r, 3),
                       .power = powers[below(r, 5)],
-                      .end = (int32_t)(below(r, 8) ? below(r, vocab) : -1),
+                      .ends = draw_ends(r, vocab),
+                      .stops = below(r, 2) ? stops_after : NULL,
+                      .with = &every,
                       .ids = (int32_t)(below(r, 4) ? vocab : vocab - 1)};
 }
 
@@ -260,14 +292,14 @@ static void check_against_plain(void)
 static void check_ties(void)
 {
     Scorer t = {.vocab = 4};
-    Beam_how h = {.beams = 3, .most = 5, .end = 3, .ids = 4, .power = 1};
+    Beam_how h = {.beams = 3, .most = 5, .ends = {1, {3}}, .ids = 4, .power = 1};
     Beam_start start = {(const int32_t[]){0}, 1};
     Beam_text out;
     void *memory;
     search_beams(beam_of(&t, &h, 3, &memory), &start, 1, &out);
     expect(out.n == 5 && !out.ended && out.token[0] == 0 && out.token[4] == 0, "ends rank behind equals: %lld tokens",
            (long long)out.n);
-    h.end = 0;
+    h.ends.id[0] = 0;
     free(memory);
     search_beams(beam_of(&t, &h, 3, &memory), &start, 1, &out);
     expect(out.n == 0 && out.ended && fabs(out.score + log(4)) < 1e-12, "the first end of equal scores");

@@ -59,10 +59,17 @@ tail -c +$((9 + head)) tied-folder/model.safetensors | head -c $bytes >rows
 dd if=rows of=tied-folder/model.safetensors bs=1 seek=$((all - bytes)) conv=notrunc 2>dd.log
 works $gpt init --init tied-folder --out twice.safetensors
 
-# A run: padded rows are left out and come back as the mean, the tokenizer goes along.
+# A run: padded rows are a part of what it computes, and go along as the tokenizer does; --ids leaves them out, and they
+# come back as the mean.
 some_text t.txt 100
 works $padded train --data t.txt --steps 20 --out run --seed 2
-works $padded export --to hf --weights run --out run-folder
+works $padded export --to hf --weights run --out run-whole
+says '"vocab_size": 64' run-whole/config.json
+works $padded eval --data t.txt --weights run --json
+loss=$(number loss out)
+works $padded eval --data t.txt --weights run-whole --json
+[ "$loss" = "$(number loss out)" ] && ok "loss $loss from both" || wrong "loss $(number loss out), before $loss"
+works $padded export --to hf --weights run --ids 14 --out run-folder
 says '"vocab_size": 14' run-folder/config.json
 says '"WordLevel"' run-folder/tokenizer.json
 works $padded export --weights run-folder --out run-again
@@ -86,7 +93,7 @@ cp -R run damaged
 head -c 20 run/config.json >damaged/config.json
 works $padded eval --data t.txt --weights damaged
 works $padded eval --data t.txt --weights damaged/model.safetensors
-works $padded export --weights damaged --out damaged-folder
+works $padded export --weights damaged --ids 14 --out damaged-folder
 same damaged-folder/model.safetensors run-folder/model.safetensors
 works $padded train --out damaged --resume --steps 21
 

@@ -1,0 +1,344 @@
+/* model/hf_config.c: config.json: whether a folder's is of this model, and the one that export writes.
+ *
+ * What the description's `hf` says is compared.  Every other key of a config.json may change what the model computes:
+ * it passes where its value is the neutral one of the table `changes`, or where the table `harmless` says why it does
+ * not matter; null means that it is not set.  All else is refused by name, unless --ignore-config names it. */
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ keys beside the description's */
+
+/* Neutral: with this value (JSON) the model is the one without the key. */
+static const struct {
+    const char *key, *neutral, *what;
+} changes[] = {
+    {"sliding_window", "null", "attention sees no more than the last so many positions (nn.attention { window = N })"},
+    {"use_sliding_window", "false", "attention of some layers sees a window"},
+    {"attention_window_size", "null", "attention sees a window"},
+    {"attention_chunk_size", "null", "attention sees chunks"},
+    {"partial_rotary_factor", "1", "rotary positions turn a part of each head alone"},
+    {"rotary_pct", "1", "rotary positions turn a part of each head alone"},
+    {"rotary_dim", "null", "rotary positions turn a part of each head alone"},
+    {"rope_scaling", "null", "rotary positions are stretched"},
+    {"rope_interleaved", "false", "rotary positions turn neighbours, and here the two halves of a head"},
+    {"rope_local_base_freq", "null", "some layers have rotary positions of another base"},
+    {"no_rope_layers", "[]", "some layers have no rotary positions"},
+    {"alibi", "false", "scores have a bias by distance"},
+    {"attention_bias", "false", "projections of attention have biases"},
+    {"qkv_bias", "false", "projections of attention have biases"},
+    {"mlp_bias", "false", "projections of the mlp have biases"},
+    {"use_bias", "false", "projections have biases"},
+    {"attn_logit_softcapping", "null", "scores of attention are capped"},
+    {"final_logit_softcapping", "null", "logits are capped"},
+    {"logits_soft_cap", "null", "logits are capped"},
+    {"logit_scale", "1", "logits are scaled"},
+    {"logits_scaling", "1", "logits are scaled"},
+    {"embedding_multiplier", "1", "embeddings are scaled"},
+    {"scale_embedding", "false", "embeddings are scaled"},
+    {"residual_multiplier", "1", "branches are scaled"},
+    {"attention_multiplier", "null", "scores have another scale"},
+    {"query_pre_attn_scalar", "null", "scores have another scale"},
+    {"scale_attn_weights", "true", "scores are not scaled"},
+    {"scale_attn_by_inverse_layer_idx", "false", "scores of each layer have a scale of their own"},
+    {"clip_qkv", "null", "q, k and v are clipped"},
+    {"qk_layernorm", "false", "q and k are normalised"},
+    {"use_qk_norm", "false", "q and k are normalised"},
+    {"parallel_attn", "false", "attention and mlp are side by side"},
+    {"use_parallel_residual", "false", "attention and mlp are side by side"},
+    {"multi_query", "false", "all heads share one key and value"},
+    {"add_cross_attention", "false", "blocks attend to an encoder"},
+    {"is_encoder_decoder", "false", "there is an encoder"},
+    {"cross_attention_hidden_size", "null", "blocks attend to an encoder"},
+    {"num_experts", "null", "the mlp is a mixture of experts"},
+    {"num_local_experts", "null", "the mlp is a mixture of experts"},
+    {"pruned_heads", "{}", "heads were taken out"},
+    {"quantization_config", "null", "weights are quantised"},
+    {"auto_map", "null", "the model is code beside the weights"},
+};
+
+static const struct {
+    const char *keys, *why;
+} harmless[] = {
+    {"_name_or_path _commit_hash transformers_version is_llama_config transformers.js_config", "names and marks"},
+    {"torch_dtype dtype use_bfloat16 tf_legacy_loss", "how tensors are stored, which they say themselves"},
+    {"_attn_implementation _attn_implementation_internal _attn_implementation_autoset attn_implementation use_cache "
+     "pretraining_tp gradient_checkpointing chunk_size_feed_forward torchscript reorder_and_upcast_attn",
+     "kernels, memory, the order of a sum"},
+    {"return_dict use_return_dict output_attentions output_hidden_states output_scores return_dict_in_generate",
+     "what the library hands out"},
+    {"initializer_range", "weights before training"},
+    {"attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout embedding_dropout dropout",
+     "training alone, and the description says its own"},
+    {"n_ctx", "what n_positions says, too"},
+    {"max_window_layers", "counts only with use_sliding_window"},
+    {"is_decoder", "blocks of a language model are causal in any case"},
+    {"tie_encoder_decoder", "counts only with an encoder"},
+    {"summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj id2label label2id "
+     "num_labels problem_type finetuning_task task_specific_params classifier_dropout",
+     "heads of other tasks"},
+    {"bos_token_id eos_token_id pad_token_id sep_token_id unk_token_id decoder_start_token_id forced_bos_token_id "
+     "forced_eos_token_id tokenizer_class prefix suppress_tokens begin_suppress_tokens bad_words_ids",
+     "what tokens mean; generate reads it"},
+    {"max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k "
+     "top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size "
+     "num_return_sequences remove_invalid_values exponential_decay_length_penalty",
+     "how texts are drawn"},
+};
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == 0)) return true;
+    return false;
+}
+
+static bool is_harmless(const Hf *hf, const char *key)
+{
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (has_word(harmless[i].keys, key)) return true;
+    return json_object_get(json_object_get(hf->all, "harmless"), key) ||
+           json_object_get(json_object_get(hf->all, "also"), key);
+}
+
+/* ------------------------------------------------------------------ values */
+
+/* "a.b" in a tree of objects; NULL where it is absent or null. */
+static const json_t *found_at(const json_t *all, const char *path)
+{
+    if (!path) return NULL;
+    while (*path && all) {
+        size_t n = strcspn(path, ".");
+        char *key = text_of("%.*s", (int)n, path);
+        all = json_object_get(all, key);
+        free(key);
+        path += n + (path[n] == '.');
+    }
+    return json_is_null(all) ? NULL : all;
+}
+
+/* Numbers by value: 10000 is 10000.0. */
+static bool agree(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+    if (!json_is_object(a) || !json_is_object(b)) return json_equal(a, b);
+    json_object_foreach((json_t *)a, key, value)
+    {
+        const json_t *other = json_object_get(b, key);
+        if (other && !json_is_null(other) && !agree(value, other)) return false;
+    }
+    return true;
+}
+
+static char *json_text(const json_t *x)
+{
+    return json_dumps(x, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+}
+
+/* What their config.json says of a key of the description's, also elsewhere in it or by its silence; NULL: nothing. */
+static const json_t *said_of(const Hf *hf, const json_t *theirs, const char *key, bool *silent)
+{
+    const json_t *said = found_at(theirs, key);
+    if (!said) said = found_at(theirs, json_string_value(json_object_get(json_object_get(hf->all, "elsewhere"), key)));
+    *silent = !said;
+    return said ? said : json_object_get(json_object_get(hf->all, "absent"), key);
+}
+
+/* ------------------------------------------------------------------ reading one */
+
+static Words ignored;
+
+void ignore_config(const Words *keys) { ignored = *keys; }
+
+static bool is_ignored(const char *key)
+{
+    for (int i = 0; i < ignored.n; i++)
+        if (strcmp(ignored.at[i], key) == 0) return true;
+    return false;
+}
+
+static void misfit(Misfits *bad, const char *key, char *line)
+{
+    if (is_ignored(key)) note("config.json: passed over as --ignore-config says: %s", line);
+    else add_misfit(bad, line);
+}
+
+static void check_said(const Hf *hf, const json_t *theirs, Misfits *bad)
+{
+    const char *key;
+    json_t *ours;
+    size_t i;
+    json_object_foreach(json_object_get(hf->all, "config"), key, ours)
+    {
+        bool silent;
+        const json_t *said = said_of(hf, theirs, key, &silent);
+        if (!said || agree(ours, said)) continue;
+        misfit(bad, key,
+               text_of("%s: expected %s, found %s%s", key, json_text(ours), json_text(said),
+                       silent ? " (which is meant where it is not said)" : ""));
+    }
+    json_array_foreach(json_object_get(hf->all, "unset"), i, ours)
+    {
+        const json_t *said = found_at(theirs, json_string_value(ours));
+        if (said)
+            misfit(bad, json_string_value(ours),
+                   text_of("%s: expected none, found %s", json_string_value(ours), json_text(said)));
+    }
+}
+
+/* A window that no query sees the end of is none; nor is one that is switched off. */
+static bool is_wide_window(const Lathe_model *m, const json_t *theirs, const json_t *value)
+{
+    return (json_is_integer(value) && json_integer_value(value) >= m->seq) ||
+           json_is_false(json_object_get(theirs, "use_sliding_window"));
+}
+
+static bool is_full_attention(const json_t *layers)
+{
+    size_t i, n = json_array_size(layers);
+    for (i = 0; i < n; i++)
+        if (!json_is_string(json_array_get(layers, i)) ||
+            strcmp(json_string_value(json_array_get(layers, i)), "full_attention") != 0)
+            return false;
+    return n > 0;
+}
+
+static bool is_neutral(const Lathe_model *m, const json_t *theirs, const char *key, const json_t *value, int k)
+{
+    if (strcmp(key, "sliding_window") == 0 && is_wide_window(m, theirs, value)) return true;
+    json_t *neutral = json_loads(changes[k].neutral, JSON_DECODE_ANY, NULL);
+    bug_if(!neutral);
+    bool is = json_is_number(neutral) ? agree(neutral, value) : json_equal(neutral, value);
+    json_decref(neutral);
+    return is;
+}
+
+/* place: the key with what it lies in, "rope_parameters.partial_rotary_factor". */
+static void check_key(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const char *place,
+                      const json_t *value, Misfits *bad)
+{
+    if (json_is_null(value) || is_harmless(hf, key)) return;
+    if (strcmp(key, "layer_types") == 0 && is_full_attention(value)) return;
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+        if (strcmp(changes[k].key, key) != 0) continue;
+        if (is_neutral(m, theirs, key, value, (int)k)) return;
+        misfit(bad, place,
+               text_of("%s: found %s: %s, and this description does not say so", place, json_text(value),
+                       changes[k].what));
+        return;
+    }
+    misfit(bad, place,
+           text_of("%s: found %s, and what it means is not known here; if it changes nothing that the model computes, "
+                   "add --ignore-config %s",
+                   place, json_text(value), place));
+}
+
+static bool is_of_description(const Hf *hf, const char *key)
+{
+    size_t i;
+    json_t *word;
+    json_array_foreach(json_object_get(hf->all, "unset"), i,
+                       word) if (strcmp(json_string_value(word), key) == 0) return true;
+    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
+    return (count && strcmp(count, key) == 0) || json_object_get(json_object_get(hf->all, "config"), key);
+}
+
+/* What lies within a key of the description's that is a table, such as rope_parameters, and not in its own. */
+static void check_inner(const Hf *hf, const Lathe_model *m, const json_t *theirs, const char *key, const json_t *value,
+                        Misfits *bad)
+{
+    const json_t *ours = json_object_get(json_object_get(hf->all, "config"), key);
+    const char *inner;
+    json_t *said;
+    if (!json_is_object(ours)) return;
+    json_object_foreach((json_t *)value, inner, said)
+    {
+        char *place = text_of("%s.%s", key, inner);
+        if (!json_object_get(ours, inner)) check_key(hf, m, theirs, inner, place, said, bad);
+        free(place);
+    }
+}
+
+void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad)
+{
+    const char *key;
+    json_t *value;
+    check_said(hf, theirs, bad);
+    json_object_foreach((json_t *)theirs, key, value)
+    {
+        if (is_of_description(hf, key)) check_inner(hf, m, theirs, key, value, bad);
+        else check_key(hf, m, theirs, key, key, value, bad);
+    }
+}
+
+int64_t hf_ids(const Hf *hf, const json_t *theirs)
+{
+    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
+    const json_t *ids = count ? json_object_get(theirs, count) : NULL;
+    return json_is_integer(ids) ? json_integer_value(ids) : 0;
+}
+
+/* ------------------------------------------------------------------ writing one */
+
+static const char *type_word(Lathe_dtype weights)
+{
+    return weights == LATHE_F64 ? "float64" : weights == LATHE_BF16 ? "bfloat16" : "float32";
+}
+
+/* Newer releases of transformers call it dtype, older ones torch_dtype. */
+static void set_type(json_t *all, Lathe_dtype weights)
+{
+    static const char *const keys[] = {"dtype", "torch_dtype"};
+    bool some = json_object_get(all, keys[0]) || json_object_get(all, keys[1]);
+    for (int i = 0; i < 2; i++)
+        if (!some || json_object_get(all, keys[i])) json_object_set_new(all, keys[i], json_string(type_word(weights)));
+}
+
+static void set_token(json_t *all, const char *key, int32_t id)
+{
+    json_object_set_new(all, key, id < 0 ? json_null() : json_integer(id));
+}
+
+static json_t *new_config(const Hf *hf, const Tokenizer *k)
+{
+    json_t *all = json_deep_copy(json_object_get(hf->all, "also"));
+    Usual_tokens usual = k ? usual_tokens(k) : (Usual_tokens){-1, -1, -1};
+    if (!json_is_object(all)) all = json_object();
+    json_object_update(all, json_object_get(hf->all, "config"));
+    set_token(all, "bos_token_id", usual.bos);
+    set_token(all, "eos_token_id", usual.eos);
+    set_token(all, "pad_token_id", usual.pad);
+    return all;
+}
+
+/* Theirs, with what is another here. */
+static json_t *old_config(const Hf *hf, const json_t *theirs)
+{
+    json_t *all = json_deep_copy(theirs), *ours;
+    const char *key;
+    json_object_foreach(json_object_get(hf->all, "config"), key, ours)
+    {
+        bool silent;
+        const json_t *said = said_of(hf, theirs, key, &silent);
+        if (!said || !agree(ours, said)) json_object_set(all, key, ours);
+    }
+    return all;
+}
+
+char *hf_config(const Hf *hf, const Origin *o, const Tokenizer *k, Lathe_dtype weights, int64_t ids)
+{
+    const json_t *theirs = o ? origin_object(o, "config.json") : NULL;
+    const char *count = json_string_value(json_object_get(json_object_get(hf->all, "ids"), "config"));
+    json_t *all = theirs ? old_config(hf, theirs) : new_config(hf, k);
+    if (count && !(theirs && hf_ids(hf, theirs) == ids)) json_object_set_new(all, count, json_integer(ids));
+    set_type(all, weights);
+    bool same = theirs && json_equal(all, theirs);
+    char *text = same ? text_of("%s", origin_file(o, "config.json"))
+                      : json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    json_decref(all);
+    return text;
+}

@@ -1,0 +1,210 @@
+/* model/origin.c: files that come with imported weights and that training does not change: config.json, the ids that
+ * end a text, the chat template.  They are kept as text, byte by byte, from the Hugging Face folder through every
+ * checkpoint (huggingface.json: {"files": {name: text, …}}) to the folder that export writes. */
+#include "trainer.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* tokenizer.json travels on its own. */
+static const char *const names[] = {
+    "config.json",       "generation_config.json", "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "chat_template.json",     "chat_template.jinja"};
+enum { NAMES = sizeof names / sizeof *names, LARGEST = 128 << 20 /* bytes of a file */ };
+
+struct Origin {
+    json_t *files;         /* {name: text} */
+    json_t *parsed[NAMES]; /* of .json: objects */
+    int n;
+    const char *name[NAMES];
+};
+
+/* ------------------------------------------------------------------ reading */
+
+/* From malloc, with a 0 behind; NULL where there is none. */
+static char *read_file(const char *path, size_t *n)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) return NULL;
+    if (!S_ISREG(about.st_mode) || about.st_size > LARGEST)
+        fail(EXIT_DATA, path, "expected a file of at most %s; fetch it again, or remove it", bytes_text(LARGEST));
+    FILE *f = open_stream_to_read(path);
+    if (!f) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
+    char *text = must_alloc((size_t)about.st_size + 1);
+    *n = fread(text, 1, (size_t)about.st_size, f);
+    fclose(f);
+    return text;
+}
+
+static json_t *text_of_file(const char *path)
+{
+    size_t n;
+    char *text = read_file(path, &n);
+    if (!text) return NULL;
+    json_t *all = memchr(text, 0, n) ? NULL : json_stringn(text, n);
+    if (!all) fail(EXIT_DATA, path, "is not UTF-8 text; fetch it again, or remove it");
+    free(text);
+    return all;
+}
+
+static void parse(Origin *o, int k, const char *place)
+{
+    json_error_t error;
+    const json_t *text = json_object_get(o->files, names[k]);
+    size_t n = strlen(names[k]);
+    if (!text || strcmp(names[k] + n - 5, ".json") != 0) return;
+    o->parsed[k] = json_loads(json_string_value(text), 0, &error);
+    if (!o->parsed[k]) /* "model_max_length": 1000000000000000019884624838656 */
+        o->parsed[k] = json_loads(json_string_value(text), JSON_DECODE_INT_AS_REAL, &error);
+    if (!json_is_object(o->parsed[k]))
+        fail(EXIT_DATA, place, "%s is no JSON object%s%s; fetch it again, or remove it", names[k],
+             o->parsed[k] ? "" : ": ", o->parsed[k] ? "" : error.text);
+}
+
+static Origin *origin_of(json_t *files, const char *place)
+{
+    Origin *o = must_alloc(sizeof *o);
+    o->files = files;
+    for (int k = 0; k < NAMES; k++) {
+        const json_t *text = json_object_get(files, names[k]);
+        if (text && !json_is_string(text)) fail(EXIT_DATA, place, "%s: expected a text; the file is damaged", names[k]);
+        if (!text) continue;
+        parse(o, k, place);
+        o->name[o->n++] = names[k];
+    }
+    return o;
+}
+
+static Origin *read_kept(const char *path)
+{
+    json_error_t error;
+    size_t n = 0;
+    char *text = read_file(path, &n);
+    json_t *all = text ? json_loadb(text, n, JSON_REJECT_DUPLICATES, &error) : NULL;
+    json_t *files = json_object_get(all, "files");
+    free(text);
+    if (!json_is_object(files))
+        fail(EXIT_DATA, path, "expected {\"files\": {name: text, …}}, as a checkpoint has it%s%s", all ? "" : ": ",
+             all ? "" : error.text);
+    return origin_of(files, path);
+}
+
+Origin *read_origin(const char *weights)
+{
+    char *folder = folder_of(weights), *kept = text_of("%s/huggingface.json", folder);
+    Origin *o = NULL;
+    if (access(kept, F_OK) == 0) {
+        o = read_kept(kept);
+    } else if (is_exchange(weights)) {
+        json_t *files = json_object();
+        for (int k = 0; k < NAMES; k++) {
+            char *path = text_of("%s/%s", folder, names[k]);
+            json_t *text = text_of_file(path);
+            if (text) json_object_set_new(files, names[k], text);
+            free(path);
+        }
+        o = origin_of(files, folder);
+    } else {
+        free(folder);
+    }
+    free(kept);
+    return o;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+char *origin_text(const Origin *o)
+{
+    json_t *all = json_pack("{s:O}", "files", o->files);
+    char *text = json_dumps(all, JSON_INDENT(1) | JSON_SORT_KEYS);
+    json_decref(all);
+    return text;
+}
+
+int origin_files(const Origin *o) { return o ? o->n : 0; }
+const char *origin_name(const Origin *o, int k) { return o->name[k]; }
+
+const char *origin_file(const Origin *o, const char *name)
+{
+    return o ? json_string_value(json_object_get(o->files, name)) : NULL;
+}
+
+const json_t *origin_object(const Origin *o, const char *name)
+{
+    for (int k = 0; o && k < NAMES; k++)
+        if (strcmp(names[k], name) == 0) return o->parsed[k];
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+static bool speaks_of_tokens(const char *key)
+{
+    return strstr(key, "token_id") || strstr(key, "suppress_tokens") || strcmp(key, "bad_words_ids") == 0;
+}
+
+static json_t *without_tokens(const json_t *all)
+{
+    const char *key;
+    json_t *value, *rest = json_object();
+    json_object_foreach((json_t *)all, key, value) if (!speaks_of_tokens(key)) json_object_set(rest, key, value);
+    char *text = json_dumps(rest, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_t *string = json_string(text);
+    json_decref(rest);
+    free(text);
+    return string;
+}
+
+static void forget_tokens(Origin *o)
+{
+    json_t *files = json_object();
+    for (int k = 0; k < 2; k++) /* config.json, generation_config.json */
+        if (o->parsed[k]) json_object_set_new(files, names[k], without_tokens(o->parsed[k]));
+    *o = *origin_of(files, "config.json");
+}
+
+/* By the text of tokenizer.json.  True also where there is none beside the weights: then --tokenizer brings theirs. */
+static bool is_theirs(const Tokenizer *k, const char *weights)
+{
+    size_t n = 0;
+    char *folder = folder_of(weights), *path = text_of("%s/tokenizer.json", folder), *theirs = read_file(path, &n);
+    char *own = tokenizer_text(k);
+    while (n && isspace((unsigned char)theirs[n - 1])) n--;
+    bool is = !theirs || (strlen(own) == n && memcmp(own, theirs, n) == 0);
+    free(own);
+    free(theirs);
+    free(path);
+    free(folder);
+    return is;
+}
+
+void settle_origin(Trainer *t, const Tokenizer *k)
+{
+    t->origin = t->weights ? read_origin(t->weights) : NULL;
+    if (!t->origin || !k || !t->tokenizer_given || is_theirs(k, t->weights)) return;
+    forget_tokens(t->origin);
+    note("the tokenizer is another than that of %s: its chat template, and which ids begin and end texts there, are "
+         "left out of checkpoints",
+         t->weights);
+}
+
+static void add_ids(Ends *e, const json_t *said, int64_t vocab)
+{
+    size_t i;
+    json_t *id;
+    if (json_is_integer(said)) add_end(e, json_integer_value(said), vocab);
+    json_array_foreach(said, i, id) if (json_is_integer(id)) add_end(e, json_integer_value(id), vocab);
+}
+
+void add_origin_ends(const Origin *o, const Tokenizer *k, Ends *e, int64_t vocab)
+{
+    const json_t *token = json_object_get(origin_object(o, "tokenizer_config.json"), "eos_token");
+    if (json_is_object(token)) token = json_object_get(token, "content");
+    add_ids(e, json_object_get(origin_object(o, "generation_config.json"), "eos_token_id"), vocab);
+    add_ids(e, json_object_get(origin_object(o, "config.json"), "eos_token_id"), vocab);
+    if (json_is_string(token)) add_end(e, special_id(k, json_string_value(token)), vocab);
+}

@@ -1,0 +1,140 @@
+/* text/stop.c: where a text ends: the tokens that end it, and the texts that stop it (--stop), which may lie across
+ * tokens. */
+#include "trainer.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ tokens */
+
+void add_end(Ends *e, int64_t id, int64_t vocab)
+{
+    if (id < 0 || id >= vocab || is_end(e, (int32_t)id)) return;
+    if (e->n == MAX_ENDS) fail(EXIT_USAGE, NULL, "more than %d tokens end a text; leave some out", MAX_ENDS);
+    e->id[e->n++] = (int32_t)id;
+}
+
+/* How published tokenizers name what ends a text, or an assistant's turn; those that a tokenizer has are special in it.
+ */
+static const char *const usual_ends[] = {
+    "<|endoftext|>", "<|end_of_text|>", "</s>",          "<eos>",           "[EOS]",
+    "<|im_end|>",    "<|eot_id|>",      "<end_of_turn>", "<|eom_id|>",      "<|end|>",
+    "<|return|>",    "<|call|>",        "<|endofturn|>", "<|end_of_turn|>", "<end_of_utterance>"};
+
+static void add_named(Ends *e, const Trainer *t, const Tokenizer *k)
+{
+    for (int i = 0; i < t->stop_tokens.n; i++) {
+        const char *text = t->stop_tokens.at[i];
+        int64_t id;
+        if (!isdigit((unsigned char)*text) || !parse_count(text, &id)) id = special_id(k, text);
+        if (id < 0) id = token_of_text(k, text);
+        if (id < 0 || id >= t->model->vocab)
+            fail(EXIT_USAGE, NULL,
+                 "--stop-token %s: expected a token of the tokenizer (%s) or its number, below %lld; a text of several "
+                 "tokens is for --stop",
+                 text, tokenizer_words(k), (long long)t->model->vocab);
+        add_end(e, id, t->model->vocab);
+    }
+}
+
+Ends ends_of_texts(const Trainer *t, const Tokenizer *k, bool pairs, int32_t settled)
+{
+    Ends e = {0};
+    int64_t vocab = t->model->vocab;
+    add_end(&e, settled, vocab);
+    add_named(&e, t, k);
+    if (pairs) return e;
+    add_origin_ends(t->origin, k, &e, vocab);
+    for (size_t i = 0; i < sizeof usual_ends / sizeof *usual_ends; i++)
+        add_end(&e, special_id(k, usual_ends[i]), vocab);
+    return e;
+}
+
+/* ------------------------------------------------------------------ texts */
+
+struct Stops {
+    const Tokenizer *tokenizer;
+    const Words *text;
+    int64_t longest; /* bytes */
+    char *room;      /* the end of a text: what may hold one of them */
+    int64_t bytes, size;
+};
+
+Stops *open_stops(const Trainer *t, const Tokenizer *k)
+{
+    if (t->stop.n == 0) return NULL;
+    Stops *s = must_alloc(sizeof *s);
+    *s = (Stops){.tokenizer = k, .text = &t->stop};
+    for (int i = 0; i < t->stop.n; i++) {
+        int64_t n = (int64_t)strlen(t->stop.at[i]);
+        if (n == 0) fail(EXIT_USAGE, NULL, "--stop \"\": expected a text, found none; every text would end at once");
+        if (n > s->longest) s->longest = n;
+    }
+    return s;
+}
+
+void close_stops(Stops *s)
+{
+    if (!s) return;
+    free(s->room);
+    free(s);
+}
+
+/* Puts into room the last token's bytes and as many tokens before it as a stop that ends there can reach. */
+static void take_tail(Stops *s, const int32_t *token, int64_t n)
+{
+    const char *piece;
+    int64_t first = n, bytes = 0, before = 0;
+    for (; first == n || (first > 0 && before < s->longest - 1); first--) {
+        int64_t more = token_bytes(s->tokenizer, token[first - 1], &piece);
+        bytes += more;
+        if (first < n) before += more;
+    }
+    if (bytes > s->size) s->room = must_grow(s->room, (size_t)(s->size = 2 * bytes));
+    s->bytes = 0;
+    for (int64_t i = first; i < n; i++) {
+        int64_t more = token_bytes(s->tokenizer, token[i], &piece);
+        memcpy(s->room + s->bytes, piece, (size_t)more);
+        s->bytes += more;
+    }
+}
+
+static int64_t place_in(const char *text, int64_t bytes, const char *word)
+{
+    int64_t n = (int64_t)strlen(word);
+    for (int64_t i = 0; i + n <= bytes; i++) {
+        const char *at = memchr(text + i, word[0], (size_t)(bytes - n - i + 1));
+        if (!at) return -1;
+        i = at - text;
+        if (memcmp(at, word, (size_t)n) == 0) return i;
+    }
+    return -1;
+}
+
+int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **which)
+{
+    int64_t first = -1;
+    if (!s || n == 0) return 0;
+    take_tail(s, token, n);
+    for (int i = 0; i < s->text->n; i++) {
+        int64_t at = place_in(s->room, s->bytes, s->text->at[i]);
+        if (at < 0 || (first >= 0 && at >= first)) continue;
+        first = at;
+        *which = s->text->at[i];
+    }
+    return first < 0 ? 0 : s->bytes - first;
+}
+
+/* The longest end of the text that a stop begins with. */
+int64_t unfinished_stop(const Trainer *t, const char *text, int64_t bytes)
+{
+    int64_t most = 0;
+    for (int i = 0; i < t->stop.n; i++) {
+        int64_t n = (int64_t)strlen(t->stop.at[i]) - 1;
+        if (n > bytes) n = bytes;
+        while (n > most && memcmp(text + bytes - n, t->stop.at[i], (size_t)n) != 0) n--;
+        if (n > most) most = n;
+    }
+    return most;
+}

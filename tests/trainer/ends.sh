@@ -1,0 +1,100 @@
+# ends.sh: where generated texts end: at the tokens that an imported model and its tokenizer call so, as transformers'
+# generate() ends them (tests/reference/huggingface.py record_ends); at --stop, --stop-token; whole files as prompts.
+top=$PWD
+. tests/trainer/common
+lathe=${LATHE:-$BUILD/lathe}
+[ -x "$lathe" ] || { echo "skipped: $lathe is not built"; exit 77; }
+ends=$top/tests/reference/hf_ends
+model="$top/models/llama.lua --set layers=1 --set heads=2 --set kv_heads=1 --set width=16 --set hidden=12 --set seq=64 --set batch=2 --set vocab=304 --set tied=false"
+works "$lathe" build $model -o one
+sed 's/^  hf = hugging_face,/  generate = { rows = 4 },\n&/' "$top/models/llama.lua" >rows.lua
+works "$lathe" build rows.lua --set layers=1 --set heads=2 --set kv_heads=1 --set width=16 --set hidden=12 --set seq=64 --set batch=2 --set vocab=304 --set tied=false -o four
+one="one/trainer generate --weights $ends --tokens 24 --set temperature=0"
+four="four/trainer generate --weights $ends --tokens 24 --set temperature=0"
+
+# value NAME N: the N-th text of that name in expected.json; its prompt and what follows
+value() { sed -n "s/.*\"$1\": \"\(.*\)\",*\$/\1/p" "$ends/expected.json" | sed -n "$2p"; }
+is() { if [ "$(cat out)" = "$1" ]; then ok "$1"; else wrong "\"$1\" expected"; sed 's/^/    | /' out; fi; }
+
+# One at a time, all at once, as JSON: the texts of transformers.
+for i in 1 2 3; do
+    prompt=$(value prompt $i)
+    works $one --prompt "$prompt"
+    is "$prompt$(value text $i)"
+    printf '%s\n' "$prompt$(value text $i)" >>lines
+done
+works $four --prompt "$(value prompt 1)" "$(value prompt 2)" "$(value prompt 3)"
+grep -v '^---$' out >got
+same got lines
+works $one --prompt "$(value prompt 1)" --json
+says '"ended":true' out
+works $one --prompt "$(value prompt 2)" --json
+says '"ended":false' out
+works $four --beams 2 --prompt "$(value prompt 1)" --json
+says '"ended":' out
+
+# --ignore-eos writes on, and never writes an end.
+works $one --prompt "$(value prompt 1)" --ignore-eos --json
+grep -q '"tokens":\[[0-9,]*[[,]\(2\|86\)[],]' out && wrong 'an end is among the tokens' || ok 'no end is among the tokens'
+says '"ended":false' out
+[ "$(tr , '\n' <out | wc -l)" -ge 24 ] && ok '24 tokens' || wrong '24 tokens expected'
+
+# A stop lies across tokens ("r", "E", "Da" …) and is left out; the prompt may hold it; several: the first that comes.
+stop=$(value stop 1) stopped=$(value prompt 3)$(sed -n 's/.*"stopped": "\(.*\)".*/\1/p' "$ends/expected.json")
+works $one --prompt "$(value prompt 3)" --stop "$stop"
+is "$stopped"
+works $one --prompt "$(value prompt 3)" --stop never "$stop" far
+is "$stopped"
+works $one --prompt "$(value prompt 3)" --stop=red --stop "$stop" --json
+says "\"text\":\"$stopped\".*\"ended\":true,\"stop\":\"$stop\"" out
+works $four --prompt "$(value prompt 3)" "$(value prompt 1)" --stop "$stop"
+printf '%s\n---\n%s\n' "$stopped" "$(value prompt 1)$(value text 1)" >both
+same out both
+works $four --prompt "$(value prompt 3)" --stop "$stop" --beams 1
+is "$stopped"
+works $one --prompt "$(value prompt 3)" --stop q
+is "$(value prompt 3)"
+works $one --prompt "$(value prompt 3)" --stop-token q
+is "$(value prompt 3)"
+works $one --prompt "$(value prompt 3)" --stop-token 83
+is "$(value prompt 3)"
+works $one --prompt "$(value prompt 1)" --min-tokens 12 --json
+[ "$(tr , '\n' <out | wc -l)" -ge 14 ] && ok 'min-tokens' || wrong 'at least 12 tokens expected'
+
+# While training: samples end there, too; byte tokenizers have no ends.
+yes 'the cat sat on a mat and ran far off' | head -n 200 >t.txt
+works one/trainer train --init "$ends" --data t.txt --steps 1 --set lr=0 --set 'samples=["the cat"]' --set temperature=0 --set sample_tokens=24 --out run
+says "\"split\":\"sample\".*\"text\":\"$(value prompt 1)$(value text 1)\"" run/metrics.jsonl
+works one/trainer generate --out run --tokens 24 --set temperature=0 --prompt "$(value prompt 1)"
+is "$(value prompt 1)$(value text 1)"
+works "$toy" train --data t.txt --out toy
+works "$toy" generate --out toy --prompt the --tokens 30 --json
+says '"ended":false' out
+works "$toy" generate --out toy --prompt the --tokens 30 --set temperature=0 --stop ' '
+is the
+
+# Prompts from files: all bytes of them.
+printf red >prompt
+works $one --prompt-file prompt
+is "$(value prompt 3)$(value text 3)"
+$one --prompt-file - <prompt >out 2>err || wrong 'standard input'
+is "$(value prompt 3)$(value text 3)"
+printf 'the\0cat \377' >bytes
+works $one --prompt-file bytes prompt --prompt 'the cat' --json
+says '^\[{"prompt":"the\\u0000cat �",' out
+says '"prompt":"red".*"prompt":"the cat"' out
+refuses 3 'nowhere: error: the prompt cannot be read: no such file' $one --prompt-file nowhere
+refuses 3 'expected a file with a prompt, found a folder' $one --prompt-file .
+refuses 3 'bytes: error: .*is not one of the\|bytes: error: byte .*' "$toy" generate --out toy --prompt-file bytes
+refuses 2 'standard input is one prompt' $one --prompt-file - -
+head -c 70000000 /dev/zero >large
+refuses 3 'large: error: is larger than a prompt may be' $one --prompt-file large
+rm large
+
+# Refusals.
+refuses 2 'expected a text, found none' $one --stop ''
+refuses 2 '--stop-token the cat: expected a token of the tokenizer (BPE of 290 tokens) or its number, below 304' $one --stop-token 'the cat'
+refuses 2 '--stop-token 304: expected a token' $one --stop-token 304
+refuses 2 '--ignore-eos lets no token end a text' $one --ignore-eos --stop-token q
+refuses 2 'train has no option --stop; eval has' one/trainer train --stop q
+finish
