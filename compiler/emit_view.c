@@ -260,7 +260,7 @@ const char *wished_name(const Buffer *b)
     if (anonymous) return "array";
     if (b->home != PARAMETERS && b->home != GRADIENTS) return buffer_name(b);
     const char *full = identifier(b->param->name), *group = group_of(b->param);
-    if (group && starts_with(full, group) && full[strlen(group)] == '_') full += strlen(group) + 1;
+    if (group && starts_with(full, group) && full[strlen(group)] == '_') full = identifier(full + strlen(group) + 1);
     return b->home == GRADIENTS ? format("d_%s", full) : full;
 }
 

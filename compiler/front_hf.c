@@ -7,7 +7,7 @@
 
 enum { DEEPEST = 6 };
 
-static const char *const hf_keys[] = {"config", "also",       "absent", "elsewhere", "unset",  "ids",
+static const char *const hf_keys[] = {"config", "also",       "absent", "elsewhere", "unset",   "ids",
                                       "names",  "transposed", "zeros",  "copies",    "ignored", "harmless"};
 
 static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf", key); }

@@ -4,6 +4,7 @@
 #include "../runtime/base/printable.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static VEC(struct Known {
@@ -88,6 +89,29 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     return p;
 }
 
+/* Whether a copy of a is exported under the name of a copy of b: "h.%d.w" of three layers and "h.2.w". */
+static bool meet(const Param *a, const char *s, int i, const Param *b, const char *t, int j)
+{
+    for (; *s || *t; s++, t++) {
+        bool of_a = s[0] == '%', of_b = t[0] == '%';
+        if (of_b && !of_a) return meet(b, t, j, a, s, i);
+        if (of_a && of_b) {
+            s++, t++, i++, j++;
+        } else if (of_a) {
+            char *end;
+            long long copy =
+                *t >= '0' && *t <= '9' && (*t != '0' || t[1] < '0' || t[1] > '9') ? strtoll(t, &end, 10) : -1;
+            if (copy < 0 || copy >= a->shape.dim[i]) return false;
+            return meet(a, s + 2, i + 1, b, end, j);
+        } else if (*s != *t) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool share_a_name(const Param *a, const Param *b) { return meet(a, a->export_name, 0, b, b->export_name, 0); }
+
 static void check_again(lua_State *L, const struct Known *k, Shape own)
 {
     if (k->trace == trace.number && !applied_again())
@@ -119,9 +143,12 @@ static int param_call(lua_State *L)
             user_error(L, "sample makes a parameter '%s', that forward does not have: nothing would train it", name);
         Param *p = new_param(L, name, shape, copy_string(export));
         for (int i = 0; i < known.n; i++)
-            if (same(known.at[i].param->export_name, p->export_name))
-                user_error(L, "two parameters would be exported as '%s': this one and '%s'", p->export_name,
-                           known.at[i].param->name);
+            if (share_a_name(p, known.at[i].param))
+                user_error(L,
+                           "two parameters would be exported as '%s': this one and '%s', which is made at %s:%d; give "
+                           "one of them another name",
+                           p->loops < known.at[i].param->loops ? p->export_name : known.at[i].param->export_name,
+                           known.at[i].param->name, known.at[i].param->where.file, known.at[i].param->where.line);
         push(&known, ((struct Known){.param = p}));
         push(&trace.desc->params, p);
         k = &known.at[known.n - 1];

@@ -76,13 +76,30 @@ static int leave_call(lua_State *L)
     return 0;
 }
 
+/* A word, or a number: "attn", "0". */
+static bool is_part(const char *at, size_t n)
+{
+    static const char digits[] = "0123456789",
+                      letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    size_t number = strspn(at, digits);
+    return n > 0 && (number ? number == n : strspn(at, letters) == n);
+}
+
+/* "attn", and of several parts as PyTorch writes them, "layers.0". */
 void check_name(lua_State *L, const char *name)
 {
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    if (n == 0 || name[n] || (name[0] >= '0' && name[0] <= '9'))
-        user_error(L, "a name is made of letters, digits and _, and '%.100s' is not", name);
     enum { MOST = 200 };
-    if (n > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, n);
+    if (strlen(name) > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, strlen(name));
+    for (const char *at = name;; at++) {
+        size_t n = strcspn(at, ".");
+        if (!is_part(at, n))
+            user_error(
+                L,
+                "a name is a word of letters, digits and _ that begins with no digit, or a number, or several of "
+                "them with dots between (attn, layers.0), and '%.100s' is not",
+                name);
+        if (!*(at += n)) return;
+    }
 }
 
 static bool taken(const Scope *s, const char *name)

@@ -154,7 +154,8 @@ static void read_extents(Desc *d)
 {
     d->batch = extent_knob("batch", true);
     d->seq = extent_knob("seq", !is_csv());
-    d->vocab = extent_knob("vocab", !is_csv());
+    if (!is_csv())
+        d->vocab = extent_knob("vocab", true); /* of a table, targets are classes, whatever vocab means there */
     if (is_csv()) extent_knob("features", true);
     if (is_pairs()) d->source_seq = extent_knob("source_seq", true);
 }

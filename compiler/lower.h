@@ -109,6 +109,7 @@ bool give_gelus(const Level *top, Graph *g);                    /* gelu and its 
 void pair_gelus(const Level *top);                              /* with the dots that they are made of: Info.product, before_gelu */
 
 /* ---- lower_place.c: buffers and places */
+const char *last_part_of(const char *path); /* "attn" of "layer.attn", "layers.0" of "model.layers.0" */
 typedef struct Lowering {
     Program *program;
     const Desc *desc;

@@ -194,12 +194,6 @@ static void add_member(Build *b, int p, int i)
 
 static const char *path_of(const Node *n) { return n->where.path ? n->where.path : ""; }
 
-static const char *last_part(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot ? dot + 1 : path;
-}
-
 static const char *kernel_name(const char *layers, const char *what, bool back)
 {
     return format("%s%s%s%s", layers, *layers && *what ? "_" : "", what, back ? "_back" : "");
@@ -210,7 +204,7 @@ static const char *layers_of(const Nodes *nodes)
 {
     const char *first = "", *second = "";
     for (int i = 0; i < nodes->n; i++) {
-        const char *part = last_part(path_of(nodes->at[i]));
+        const char *part = last_part_of(path_of(nodes->at[i]));
         if (!*part || same(part, first) || same(part, second)) continue;
         if (!*first) first = part;
         else second = part;
@@ -284,7 +278,11 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
     Kernel *k = NEW(Kernel);
     k->kind = ROWS;
     k->where = n->where;
-    k->name = kernel_name(last_part(path_of(n)), is_filled(n, NULL) ? "fill" : add ? "accumulate" : "copy", n->phase);
+    k->name = kernel_name(last_part_of(path_of(n)),
+                          is_filled(n, NULL) ? "fill"
+                          : add              ? "accumulate"
+                                             : "copy",
+                          n->phase);
     k->formula = add ? "added to what is there" : of_forced ? "in another layout" : "as it is";
     k->space = squeezed(n->shape);
     if (k->space.rank == 0) k->space.dim[k->space.rank++] = 1;
@@ -310,7 +308,7 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
     k->kind = kind;
     k->node = n;
     k->where = n->where;
-    k->name = kernel_name(last_part(path_of(n)), op_info[n->op].name, n->phase);
+    k->name = kernel_name(last_part_of(path_of(n)), op_info[n->op].name, n->phase);
     k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
@@ -373,7 +371,7 @@ static void emit_product(Level *level, Node *n, Kernels *out)
     Node *sum = info(n)->sums_up;
     fill_gemm_kernel(n, k);
     k->where = n->where;
-    k->name = kernel_name(last_part(path_of(n)), "matmul", n->phase);
+    k->name = kernel_name(last_part_of(path_of(n)), "matmul", n->phase);
     add(level, out, k);
     if (!sum) return;
     for (int i = 0; i < info(sum)->group->nodes.n; i++) info(info(sum)->group->nodes.at[i])->emitted = true;
@@ -400,7 +398,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
 static void emit_attention(Level *level, Node *n, Kernels *out)
 {
     Kernel *k = attention_kernel(level, n);
-    k->name = kernel_name(last_part(path_of(n)), "attention", n->phase);
+    k->name = kernel_name(last_part_of(path_of(n)), "attention", n->phase);
     add(level, out, k);
 }
 

@@ -36,10 +36,13 @@ static const char *unique_name(const char *base)
     return name;
 }
 
-static const char *last_part(const char *path)
+const char *last_part_of(const char *path)
 {
-    const char *dot = strrchr(path, '.');
-    return dot ? dot + 1 : path;
+    const char *at = path + strlen(path);
+    while (at > path && at[-1] != '.') at--;
+    while (at > path && isdigit((unsigned char)*at))
+        for (at--; at > path && at[-1] != '.';) at--;
+    return at;
 }
 
 static const char *value_name(const Node *n)
@@ -52,7 +55,7 @@ static const char *value_name(const Node *n)
     if (rounded) what = format("%s_%s", what, dtype_name(n->dtype));
     if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) what = attention_result_name(n);
     if (n->op == OP_dot && dot_end(n) == END_GELU) what = "gelu";
-    const char *path = n->where.path && *n->where.path ? last_part(n->where.path) : "";
+    const char *path = n->where.path && *n->where.path ? last_part_of(n->where.path) : "";
     return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);
 }
 

@@ -25,7 +25,7 @@ static char *element_text(const Lathe_tensor *t, int64_t i)
     return text_of("%s%s", t->name, s);
 }
 
-/* Ids must be below this; 0: any 32-bit number.  Where there is no vocabulary, integers are classes. */
+/* Ids must be below this; 0: any 32-bit number.  Where there is no vocabulary, targets are classes. */
 static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 {
     if (is_scalar_role(t->role) || t->role == LATHE_SEGMENTS) return 0;
@@ -33,7 +33,7 @@ static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
     if (t->role == LATHE_POSITIONS) return m->seq;
     if (t->role == LATHE_LENGTHS) return m->seq + 1;
     if (t->role == LATHE_SOURCE_LENGTHS) return m->source_seq + 1;
-    return t->role == LATHE_FEATURES && m->vocab ? 0 : class_count(m);
+    return t->role == LATHE_FEATURES ? 0 : class_count(m);
 }
 
 static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor *t, int64_t i, double x)
@@ -45,7 +45,10 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
              x, (long long)limit - 1);
     if (limit && (x < (double)least || x >= (double)limit))
         fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld, the model's %s being %lld", element_text(t, i), x,
-             (long long)least, (long long)limit - 1, t->role == LATHE_POSITIONS ? "sequence" : "vocabulary",
+             (long long)least, (long long)limit - 1,
+             t->role == LATHE_POSITIONS ? "sequence"
+             : m->vocab                 ? "vocabulary"
+                                        : "number of classes (the last axis of logits)",
              (long long)limit);
     if (x < INT32_MIN || x > INT32_MAX)
         fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);

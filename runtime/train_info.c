@@ -1,6 +1,7 @@
 /* train_info.c: `trainer info`: what this trainer was built for. */
 #include "trainer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *dtype_word(Lathe_dtype t)
@@ -37,11 +38,26 @@ static char *rule_text(const Lathe_model *m, const Lathe_param *p)
     return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);
 }
 
+/* As checkpoints have it, with a * for the number of the copy, as a pattern of `groups` has it. */
+static char *pattern_of(const Lathe_param *p)
+{
+    char *name = text_of("%s", p->export_name), *to = name;
+    for (const char *s = p->export_name; *s; s++) {
+        bool number = s[0] == '%' && s[1] == 'd';
+        *to++ = number ? '*' : *s;
+        s += number;
+    }
+    *to = 0;
+    return name;
+}
+
 static void print_param(const Lathe_model *m, const Lathe_param *p)
 {
-    show(stdout, "  %-40s [", p->name);
-    for (int k = 0; k < p->rank; k++) show(stdout, "%s%lld", k ? ", " : "", (long long)p->dim[k]);
-    show(stdout, "]  %s%s\n", p->where, rule_text(m, p));
+    char *name = pattern_of(p);
+    show(stdout, "  %-40s ", name);
+    for (int k = 0; k < p->loops; k++) show(stdout, "%lld × ", (long long)p->dim[k]);
+    show(stdout, "%s  %s%s\n", dims_text(p->rank - p->loops, p->dim + p->loops), p->where, rule_text(m, p));
+    free(name);
 }
 
 static void print_info(const Trainer *t)
@@ -61,7 +77,7 @@ static void print_info(const Trainer *t)
         show(stdout, "  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
     show(stdout, "\nentries:\n");
     for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
-    show(stdout, "\nparameters:\n");
+    show(stdout, "\nparameters, as checkpoints and groups name them (* is the number of a layer):\n");
     for (int i = 0; i < m->params; i++) print_param(m, &m->param[i]);
 }
 
@@ -102,10 +118,12 @@ static json_t *parameters_json(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
-        json_object_set_new(all, p->name,
+        char *name = pattern_of(p);
+        json_object_set_new(all, name,
                             json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape",
                                       dims_json(p->rank, p->dim), "copies_axes", p->loops, "decay", p->decay, "where",
                                       p->where));
+        free(name);
     }
     return all;
 }

@@ -294,20 +294,25 @@ static void need_instruments(const Trainer *t, const Lathe_entry *e)
     if (!t->steps) fail(EXIT_USAGE, NULL, "replay needs the number of a step: --step N, as the trainer counts them");
 }
 
+static void check_parameter(const Trainer *t, const Lathe_param *p, const void *params)
+{
+    char name[512];
+    for (int64_t c = 0; c < copies_of_parameter(p); c++)
+        for (int64_t i = 0; i < copy_elements(p); i++) {
+            double x = read_element(lathe_weights(t->model), params, copy_place(p, c, i));
+            if (isfinite(x)) continue;
+            copy_name(name, sizeof name, p, c);
+            fail(EXIT_DATA, t->weights ? t->weights : NULL,
+                 "the weights are not finite before the step: element %lld of %s (%s) is %s; replay the step that made "
+                 "it, from an earlier checkpoint",
+                 (long long)i, name, p->where, value_text(x));
+        }
+}
+
 /* What is not finite before the step begins. */
 static void check_parameters(const Trainer *t, const void *params)
 {
-    const Lathe_model *m = t->model;
-    for (int64_t i = 0; i < m->flat_elements; i++) {
-        if (isfinite(read_element(lathe_weights(m), params, i))) continue;
-        const Lathe_param *p = m->param;
-        for (int k = 1; k < m->params; k++)
-            if (m->param[k].offset <= i && m->param[k].offset > p->offset) p = &m->param[k];
-        fail(EXIT_DATA, t->weights ? t->weights : NULL,
-             "the weights are not finite before the step: %s, or another parameter of its stack, has a %s; replay "
-             "the step that made it, from an earlier checkpoint",
-             p->name, value_text(read_element(lathe_weights(m), params, i)));
-    }
+    for (int k = 0; k < t->model->params; k++) check_parameter(t, &t->model->param[k], params);
 }
 
 typedef struct Replay {

@@ -248,7 +248,7 @@ end
 local function check_classes(name, called, classes, ids, x)
   local below = core.ids_below(ids)
   if below and classes < below then
-    fail("%s(%s, targets): targets are ids below vocab = %d, and the %s only %d classes\n    %-6s  %s\n    make the last layer `out = c.vocab`",
+    fail("%s(%s, targets): targets are ids below vocab = %d, the text's next tokens, and the %s only %d classes\n    %-6s  %s\n    make the last layer `out = c.vocab`; targets that are classes or tags, not tokens, come with data.csv",
       name, called, below, called == "x" and "weight has" or "logits have", classes, called == "x" and "weight" or "logits", core.text(x))
   end
 end
