@@ -378,6 +378,7 @@ Expr apply(const Node *n, const Expr *in)
     bool of_inputs = same(op_info[n->op].class, "CMP") || n->op == OP_philox || is_stored(n->dtype);
     DType word_type = of_inputs ? n->in[0]->dtype : n->dtype;
     if (n->op == OP_cast && n->in[0]->dtype == n->dtype) return in[0];
+    if (n->op == OP_class_id) return class_id_text(n, in);
     char *s = filled_in(text, in, "", word_type, n->dtype);
     if (s[0] == '-' && s[1] == '-') s = format("-(%s)", s + 1);
     return (Expr){s, operator_of(text).binding};

@@ -215,6 +215,7 @@ const char *thread_number(const Function *f, int64_t n);  /* of this thread, of 
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
 
 const char *id_text(const Kernel *k, const char *id, int64_t below);    /* emit_ids.c: of a kernel by ids */
+Expr class_id_text(const Node *n, const Expr *in);
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);

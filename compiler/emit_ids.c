@@ -38,3 +38,23 @@ const char *id_text(const Kernel *k, const char *id, int64_t below)
     return format("%s(%s, %s, %s, %s)", from_data(&seen, ids, d) ? "data_id" : "computed_id", id, size_text(below),
                   quoted(place), quoted(what));
 }
+
+/* Of a class, with its inputs' texts (class_id of ops.def): the id itself where it is one for certain. */
+Expr class_id_text(const Node *n, const Expr *in)
+{
+    const char *id = within(in[0], PRIMARY);
+    double below = 0, ignored = 0;
+    Table seen = {0};
+    Where w = n->where;
+    must(is_filled(n->in[1], &below) && is_filled(n->in[2], &ignored));
+    if (classes_below(n->in[0], (int64_t)below, (int64_t)ignored, described())) return in[0];
+    bool listed = ignored >= 0 && ignored < below;
+    const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
+    const char *what = format("class ids%s%s%s", w.path && *w.path ? " in " : "", w.path ? w.path : "",
+                              listed ? "" : format(", of which %.0f counts for none", ignored));
+    const char *checked =
+        format("%s(%s, %s, %s, %s)", from_data(&seen, n->in[0], described()) ? "data_id" : "computed_id", id,
+               size_text((int64_t)below), quoted(place), quoted(what));
+    if (listed) return (Expr){copy_string(checked), PRIMARY};
+    return (Expr){format("%s == %.0f ? %s : %s", id, ignored, id, checked), TERNARY};
+}

@@ -288,6 +288,7 @@ static void say_recipe(Text *t, const Lathe_recipe *r)
         (long long)r->sample_tokens, (long long)r->rows);
     say(t, "        .beams = %lld, .min_tokens = %lld, .no_repeat_ngram = %lld, .length_penalty = %s,\n",
         (long long)r->beams, (long long)r->min_tokens, (long long)r->no_repeat_ngram, number_text(r->length_penalty));
+    if (r->ignored) say(t, "        .ignored = %lld,\n", (long long)r->ignored);
     if (r->eval_generate) say(t, "        .eval_generate = %lld,\n", (long long)r->eval_generate);
     say(t, "    },\n");
 }

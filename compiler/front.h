@@ -49,6 +49,11 @@ typedef struct Trace {
     int site;            /* random ops so far */
     int time_places;     /* so far: calls that asked whether an axis is time, … */
     VEC(bool) over_time; /* … and what they found in the entry before decode */
+    struct Uncounted {   /* what the first loss of input.targets said of ids that do not count */
+        bool said;
+        int64_t id; /* beyond the classes; 0: none */
+        Where where;
+    } uncounted;
     int time_aware;      /* > 0: inside a library function that answers for the time axis itself */
     const char *path;    /* layer path */
     VEC(Loop *) open;    /* every open loop but micro, outermost first */
@@ -117,11 +122,13 @@ int axis_at(lua_State *L, int arg, int rank);               /* -rank … rank-1 
 int axis_value(lua_State *L, lua_Integer axis, int rank);
 Shape shape_at(lua_State *L, int arg); /* {2, 3} */
 int64_t integer_at(lua_State *L, int arg, const char *what);
+void check_words(lua_State *L, int table, const char *const *known, int n, const char *what); /* refuses other keys */
+void check_list(lua_State *L, int table, const char *what);                                   /* refuses keys that are words */
 void check_size(lua_State *L, Shape s);                     /* extents and elements are not too many */
 int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing); /* of an axis that is made longer */
 _Noreturn void refuse_comparison(lua_State *L, const char *symbol, const char *function);
 
-/* front_map.c: every element-wise op and reduction of ops.def, operators, broadcasting */
+/* front_map.c: every element-wise op of ops.def, operators, broadcasting */
 extern const Binding map_bindings[], random_bindings[];
 void bind_ops(lua_State *L, int nn, int methods);
 void bind_operators(lua_State *L, int meta);
@@ -130,6 +137,17 @@ Op element_twin(Op reduction); /* max of rmax; OPS: none */
 Shape broadcast_shape(lua_State *L, const Tensor *t, int n, Tensor *result, const char *doing); /* of an element-wise
                                                            result, and where its batch and time axes are */
 const Mixed *mixing(lua_State *L, const Mixed *already, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+void check_class(lua_State *L, Op op, DType t, const char *doing);
+enum { EXACT_INTEGERS = 1 << 24 }; /* fp32 holds all integers up to it */
+bool single(void);                 /* whether reals are fp32, or less */
+double real_number(lua_State *L, int arg, const char *doing); /* refused beyond the numbers of fp32; a warning where an
+                                                                 integer is rounded */
+
+/* front/reduce.c: sum, mean, max, min; axes for all reductions */
+extern const Binding reduce_bindings[];
+extern const luaL_Reg reduce_functions[];
+void bind_reductions(lua_State *L, int nn, int methods);
 
 /* front_equal.c: == between a tensor and something else is an error */
 char *guard_comparisons(const char *text);

@@ -277,6 +277,7 @@ static int dot_call(lua_State *L)
 {
     const Tensor *a = tensor_at(L, 1, "nn.dot"), *b = tensor_at(L, 2, "nn.dot");
     luaL_checktype(L, 3, LUA_TTABLE);
+    check_words(L, 3, (const char *const[]){"batch", "contract"}, 2, "nn.dot");
     check_factors(L, a, b, "nn.dot");
     Shape s = a->node->shape, o = b->node->shape;
     bool used_a[MAXRANK] = {false}, used_b[MAXRANK] = {false};
@@ -302,45 +303,69 @@ static void must_trace(lua_State *L, const char *what)
     if (!trace.graph) user_error(L, "%s: tensors are made inside forward", what);
 }
 
-static int push_filled(lua_State *L, double value, const char *what)
+static int push_filled(lua_State *L, double value)
 {
-    must_trace(L, what);
     Shape s = shape_at(L, 1);
     here = lua_place(L);
     push_tensor(L, filled(value, F32, s), NOWHERE, NOWHERE, NULL);
     return 1;
 }
 
-static int zeros_call(lua_State *L) { return push_filled(L, 0, "nn.zeros"); }
-static int ones_call(lua_State *L) { return push_filled(L, 1, "nn.ones"); }
-static int full_call(lua_State *L) { return push_filled(L, luaL_checknumber(L, 2), "nn.full"); }
-
-static double number_at(lua_State *L, int arg, DType t)
+static int zeros_call(lua_State *L)
 {
-    double x = lua_tonumber(L, arg);
-    if (t == I32 && (x != floor(x) || fabs(x) > 2147483648.0 || x == 2147483648.0))
-        user_error(L, "nn.constant: %s is no integer of 32 bits", lua_text(L, arg));
-    return t == F32 ? (float)x : x;
+    must_trace(L, "nn.zeros");
+    return push_filled(L, 0);
+}
+
+static int ones_call(lua_State *L)
+{
+    must_trace(L, "nn.ones");
+    return push_filled(L, 1);
+}
+
+static int full_call(lua_State *L)
+{
+    must_trace(L, "nn.full");
+    luaL_checknumber(L, 2);
+    return push_filled(L, real_number(L, 2, "nn.full"));
+}
+
+/* An element of nn.constant, on the top. */
+static double element_at(lua_State *L, DType t)
+{
+    if (t == F32) {
+        double x = real_number(L, -1, "nn.constant");
+        return single() ? (float)x : x;
+    }
+    double x = lua_tonumber(L, -1);
+    if (x != floor(x) || x < INT32_MIN || x > INT32_MAX)
+        user_error(L, "nn.constant: %s is no integer of 32 bits", lua_text(L, -1));
+    return x;
 }
 
 /* nn.constant({1, 2, 3}, "f32"): an array of numbers, rank 1; or one number, rank 0. */
 static int constant_call(lua_State *L)
 {
     must_trace(L, "nn.constant");
-    DType t = same(luaL_optstring(L, 2, "f32"), "i32") ? I32 : F32;
+    const char *type = luaL_optstring(L, 2, "f32");
+    DType t = same(type, "i32") ? I32 : F32;
+    if (!same(type, "f32") && !same(type, "i32"))
+        user_error(L, "nn.constant(values, type): the type is \"f32\" or \"i32\", and this is \"%s\"", type);
     here = lua_place(L);
     if (lua_type(L, 1) == LUA_TNUMBER) {
-        push_tensor(L, scalar(number_at(L, 1, t), t), NOWHERE, NOWHERE, NULL);
+        lua_settop(L, 1);
+        push_tensor(L, scalar(element_at(L, t), t), NOWHERE, NOWHERE, NULL);
         return 1;
     }
     luaL_checktype(L, 1, LUA_TTABLE);
+    check_list(L, 1, "nn.constant");
     int n = (int)lua_rawlen(L, 1);
     if (n == 0) user_error(L, "nn.constant{…} needs at least one number");
     double *data = NEW_ARRAY(double, n);
     for (int i = 0; i < n; i++) {
         if (lua_geti(L, 1, i + 1) != LUA_TNUMBER)
             user_error(L, "nn.constant: element %d is %s, not a number", i + 1, lua_text(L, -1));
-        data[i] = number_at(L, -1, t);
+        data[i] = element_at(L, t);
         lua_pop(L, 1);
     }
     push_tensor(L, intern((Node){.op = OP_constant, .dtype = t, .shape = {1, {n}}, .data = data}), NOWHERE, NOWHERE,
@@ -368,8 +393,8 @@ const Binding index_methods[] = {
     {"overwrite", overwrite_call,
      "ids: lathe.Tensor, updates: lathe.Tensor, axis?: integer, shared?: integer): lathe.Tensor",
      "the entries at ids along an axis replaced"},
-    {"argmax", argmax_call, "axis: integer): lathe.Tensor",
-     "i32: first index of the largest along an axis, which goes away"},
+    {"argmax", argmax_call, "axis?: integer|table): lathe.Tensor",
+     "i32: first index of the largest along an axis, which goes away, or of all elements"},
     {"cumsum", cumsum_call, "axis: integer, backwards?: boolean): lathe.Tensor", "running sum along an axis"},
     {"topk", topk_call, "k: integer, axis?: integer): lathe.Tensor, lathe.Tensor",
      "the k largest in falling order, and their i32 indices"},

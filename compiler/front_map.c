@@ -1,9 +1,10 @@
-/* front_map.c: element-wise ops and reductions: a binding for every row of ops.def, the operators, broadcasting.
+/* front_map.c: element-wise ops: a binding for every row of ops.def, the operators, broadcasting.
  *
  * The table is walked, not copied: a new row of ops.def is at once nn.NAME(…) and x:NAME(…).  Shapes and types are
  * checked here, before a node is made, so that the message can name the user's line. */
 #include "front.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -132,6 +133,27 @@ static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const 
     for (int k = 0; k < n; k++) t[k].node = broadcast(t[k].node, s);
 }
 
+/* ------------------------------------------------------------------ numbers of the description */
+
+bool single(void) { return !same(precision()->name, "fp64"); }
+
+double real_number(lua_State *L, int arg, const char *doing)
+{
+    double v = lua_tonumber(L, arg);
+    if (!single()) return v;
+    if (isfinite(v) && fabs(v) > FLT_MAX)
+        user_error(L,
+                   "%s: %s is beyond the numbers of fp32, the largest of which is 3.4e38; for infinity write math.huge",
+                   doing, lua_text(L, arg));
+    if (lua_isinteger(L, arg) && (double)(float)v != v)
+        warn(lua_place(L),
+             "%s: %s becomes %.0f: fp32 holds integers up to %d, and some beyond; keep ids in i32 tensors, or build "
+             "with "
+             "--precision fp64",
+             doing, lua_text(L, arg), (double)(float)v, EXACT_INTEGERS);
+    return v;
+}
+
 /* ------------------------------------------------------------------ element-wise ops */
 
 static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
@@ -143,7 +165,7 @@ static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
     }
     if (lua_type(L, arg) != LUA_TNUMBER)
         user_error(L, "%s: a tensor or a number is expected, and this is %s", doing, lua_text(L, arg));
-    double v = lua_tonumber(L, arg);
+    double v = t == I32 ? lua_tonumber(L, arg) : real_number(L, arg, doing);
     if (t == I32 && (v != floor(v) || fabs(v) > 2147483648.0 || v == 2147483648.0))
         user_error(L, "%s: %s is no integer of 32 bits, and the tensor beside it is i32; x:cast(\"f32\") makes it real",
                    doing, lua_text(L, arg));
@@ -168,7 +190,7 @@ static void operands(lua_State *L, int first, int n, Tensor *t, const char *doin
     }
 }
 
-static void check_class(lua_State *L, Op op, DType t, const char *doing)
+void check_class(lua_State *L, Op op, DType t, const char *doing)
 {
     const char *class = op_info[op].class;
     const char *wants = same(class, "REAL") && !is_real(t) ? "a real tensor; x:cast(\"f32\") makes one"
@@ -207,6 +229,21 @@ static int push_map(lua_State *L, Op op, Tensor *t, int n)
     return 1;
 }
 
+/* torch.max(x, -1) reduces; here that is x:max(-1).  What names an axis of the tensor beside it is not taken for a
+ * value. */
+static void refuse_axis_as_value(lua_State *L, Op op, const Tensor *t)
+{
+    lua_Integer v = lua_tointeger(L, 2);
+    int rank = t[0].node->shape.rank;
+    const char *name = op_info[op].name;
+    if ((op != OP_max && op != OP_min) || !lua_isinteger(L, 2) || v == 0 || v < -rank || v >= rank) return;
+    user_error(
+        L,
+        "nn.%s(x, %lld) is of two values, element by element, and %lld is an axis of x %s too\n  along the axis: "
+        "x:%s(%lld); the value: nn.%s(x, %lld.0)",
+        name, (long long)v, (long long)v, tensor_text(&t[0]), name, (long long)v, name, (long long)v);
+}
+
 static int call_map(lua_State *L)
 {
     Op op = (Op)lua_tointeger(L, lua_upvalueindex(1));
@@ -216,6 +253,7 @@ static int call_map(lua_State *L)
         user_error(L, "%s takes %d argument%s, and here are %d", spelling(op), n, n > 1 ? "s" : "", lua_gettop(L));
     lua_settop(L, n);
     operands(L, 1, n, t, spelling(op));
+    if (n == 2) refuse_axis_as_value(L, op, t);
     return push_map(L, op, t, n);
 }
 
@@ -291,11 +329,27 @@ static int cast_call(lua_State *L)
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     for (int i = 0; i < COUNT_OF(names); i++) {
         if (!same(name, names[i])) continue;
+        int64_t largest = types[i] == F32 && single() ? largest_integer(t->node, trace.desc) : 0;
+        if (largest > EXACT_INTEGERS)
+            warn(lua_place(L),
+                 "x:cast(\"f32\"): these integers go to %lld, and fp32 holds all only up to %d; beyond, several become "
+                 "one",
+                 (long long)largest, EXACT_INTEGERS);
         here = lua_place(L);
         push_like(L, cast_op(t->node, types[i]), t);
         return 1;
     }
     user_error(L, "x:cast(type): the type is \"f32\", \"i32\" or \"bool\", and this is %s", lua_text(L, 2));
+}
+
+/* Integers and bools have no gradient to stop. */
+static int stop_gradient_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "x:stop_gradient");
+    if (lua_gettop(L) > 1) user_error(L, "nn.stop_gradient takes one tensor, and here are %d arguments", lua_gettop(L));
+    here = lua_place(L);
+    push_like(L, is_real(t->node->dtype) ? stop_gradient(t->node) : t->node, t);
+    return 1;
 }
 
 static int philox_call(lua_State *L)
@@ -318,71 +372,6 @@ static int u01_call(lua_State *L)
     return 1;
 }
 
-/* ------------------------------------------------------------------ reductions */
-
-/* Axes as x:sum(-1), x:sum(0, 1), x:sum{-1, keep = true}; none: all. */
-static int axes_at(lua_State *L, int first, int rank, int *axes, bool *keep)
-{
-    int n = 0, top = lua_gettop(L);
-    bool seen[MAXRANK] = {false};
-    *keep = false;
-    if (top >= first && lua_istable(L, first) && !is_tensor(L, first)) {
-        lua_getfield(L, first, "keep");
-        *keep = lua_toboolean(L, -1);
-        int count = (int)lua_rawlen(L, first);
-        if (count > rank) user_error(L, "%d axes are given, and the tensor has %d", count, rank);
-        for (int i = 1; i <= count; i++) lua_geti(L, first, i);
-        first = top + 2;
-        top = lua_gettop(L);
-    }
-    for (int arg = first; arg <= top; arg++) {
-        int axis = axis_at(L, arg, rank);
-        if (seen[axis]) user_error(L, "axis %d is given twice", axis);
-        seen[axis] = true;
-        axes[n++] = axis;
-    }
-    if (n == 0)
-        for (; n < rank; n++) axes[n] = n;
-    return n;
-}
-
-/* What becomes of an axis when those marked go away (or stay as 1 with keep). */
-static Factor reduced(Factor f, const bool *gone, bool keep)
-{
-    if (f.axis < 0) return f;
-    if (gone[f.axis]) return NOWHERE;
-    int axis = f.axis;
-    for (int i = 0; i < axis && !keep; i++) f.axis -= gone[i];
-    return f;
-}
-
-static int push_reduced(lua_State *L, Op op, bool mean)
-{
-    const char *doing = mean ? "x:mean" : op == OP_sum ? "x:sum" : "x:max";
-    Tensor t = *tensor_at(L, 1, doing);
-    Shape s = t.node->shape, kept = s;
-    int axes[MAXRANK];
-    bool keep, gone[MAXRANK] = {false};
-    int n = axes_at(L, 2, s.rank, axes, &keep);
-    check_class(L, mean ? OP_div : OP_add, t.node->dtype, doing);
-    double count = 1;
-    for (int i = 0; i < n; i++) {
-        gone[axes[i]] = true;
-        kept.dim[axes[i]] = 1;
-        count *= (double)s.dim[axes[i]];
-    }
-    here = lua_place(L);
-    Node *y = reduce(op, t.node, n, axes);
-    if (mean) y = map2(OP_div, y, filled(count, y->dtype, y->shape));
-    if (keep) y = reshape(y, kept);
-    if (t.time.axis >= 0 && gone[t.time.axis]) t.mixed = mixing(L, t.mixed, "%s runs over the time axis", doing);
-    push_tensor(L, y, reduced(t.batch, gone, keep), reduced(t.time, gone, keep), t.mixed);
-    return 1;
-}
-
-static int reduce_call(lua_State *L) { return push_reduced(L, (Op)lua_tointeger(L, lua_upvalueindex(1)), false); }
-static int mean_call(lua_State *L) { return push_reduced(L, OP_sum, true); }
-
 /* ------------------------------------------------------------------ tables of all this */
 
 void set_op(lua_State *L, int table, const char *name, lua_CFunction f, Op op)
@@ -404,12 +393,9 @@ void bind_ops(lua_State *L, int nn, int methods)
 {
     for (int op = 0; op < OPS; op++) {
         bool map = op_info[op].kind == MAP && op_info[op].class[0];
-        if (map || op_info[op].kind == REDUCE)
-            for (int i = 0; i < 2; i++)
-                set_op(L, i ? nn : methods, op_info[op].name, map ? call_map : reduce_call, (Op)op);
+        for (int i = 0; i < 2 && map; i++) set_op(L, i ? nn : methods, op_info[op].name, call_map, (Op)op);
     }
-    for (int op = 0; op < OPS; op++)
-        if (element_twin((Op)op) < OPS) set_op(L, methods, op_info[op].name + 1, reduce_call, (Op)op);
+    bind_reductions(L, nn, methods);
     set_op(L, nn, "pow", power, OP_pow);
     set_op(L, methods, "pow", power, OP_pow);
 }
@@ -431,8 +417,8 @@ const Binding map_bindings[] = {{"where", where_call, "a: lathe.Tensor|number, b
                                  "a where the bool tensor holds, else b"},
                                 {"cast", cast_call, "type: \"f32\"|\"i32\"|\"bool\"): lathe.Tensor",
                                  "another type; real to integer truncates, to bool: not 0"},
-                                {"mean", mean_call, "axis?: integer|table, ...: integer): lathe.Tensor",
-                                 "mean over axes (all if none is named); {axis, keep = true} keeps them as 1"},
+                                {"stop_gradient", stop_gradient_call, "): lathe.Tensor",
+                                 "the same values; no gradient flows through (detach of PyTorch)"},
                                 {NULL, NULL, NULL, NULL}};
 
 const Binding random_bindings[] = {

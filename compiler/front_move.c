@@ -77,6 +77,7 @@ static Shape extents_at(lua_State *L, int first, int *unknown)
 {
     Shape s = {0};
     bool table = lua_istable(L, first);
+    if (table) check_list(L, first, "x:reshape");
     int n = table ? (int)lua_rawlen(L, first) : lua_gettop(L) - first + 1;
     if (n > MAXRANK) user_error(L, "a tensor has at most %d axes, and this shape has %d", MAXRANK, n);
     *unknown = -1;
@@ -125,6 +126,7 @@ static int permute_call(lua_State *L)
     const Tensor *t = tensor_at(L, 1, "x:permute");
     int rank = t->node->shape.rank, perm[MAXRANK];
     bool seen[MAXRANK] = {false};
+    if (lua_istable(L, 2)) check_list(L, 2, "x:permute");
     int first = lua_istable(L, 2) ? 3 : 2;
     int64_t given = lua_istable(L, 2) ? (int64_t)lua_rawlen(L, 2) : lua_gettop(L) - 1;
     if (given != rank)
@@ -188,6 +190,7 @@ static int expand_call(lua_State *L)
     const Tensor *t = tensor_at(L, 1, "x:expand");
     Shape old = t->node->shape, s = {0};
     int n = (int)(lua_istable(L, 2) ? lua_rawlen(L, 2) : 0);
+    if (lua_istable(L, 2)) check_list(L, 2, "x:expand");
     if (n < old.rank || n > MAXRANK)
         user_error(L, "x:expand{…} takes the whole new shape, with -1 for axes kept; %s has rank %d", tensor_text(t),
                    old.rank);
@@ -320,6 +323,7 @@ static int pad_call(lua_State *L)
 static int concat_call(lua_State *L)
 {
     if (!lua_istable(L, 1)) user_error(L, "nn.concat takes a table of tensors and an axis: nn.concat({a, b}, -1)");
+    check_list(L, 1, "nn.concat");
     int n = (int)lua_rawlen(L, 1), axis = 0;
     if (n == 0) user_error(L, "nn.concat of nothing: the table of tensors is empty");
     Node **parts = NEW_ARRAY(Node *, n);

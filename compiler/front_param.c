@@ -75,8 +75,8 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
                  .shape = with_copies(L, own),
                  .where = lua_place(L)};
     p->init = init_named(luaL_checkstring(L, 3));
-    p->init_a = luaL_optnumber(L, 4, 0);
-    p->init_b = luaL_optnumber(L, 5, 0);
+    p->init_a = lua_isnoneornil(L, 4) ? 0 : real_number(L, 4, "init");
+    p->init_b = lua_isnoneornil(L, 5) ? 0 : real_number(L, 5, "init");
     if (!isfinite(p->init_a) || !isfinite(p->init_b))
         user_error(L, "parameter '%s' would start from %g, which is no number to train from: see its init", name,
                    fabs(isfinite(p->init_a) ? p->init_b : p->init_a));

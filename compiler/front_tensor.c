@@ -130,11 +130,28 @@ int axis_value(lua_State *L, lua_Integer axis, int rank)
 
 int axis_at(lua_State *L, int arg, int rank) { return axis_value(L, integer_at(L, arg, "an axis"), rank); }
 
+void check_words(lua_State *L, int table, const char *const *known, int n, const char *what)
+{
+    const char **words;
+    int count;
+    keys_of(L, table, &words, &count);
+    for (int i = 0; i < count; i++) {
+        bool found = false;
+        for (int k = 0; k < n; k++) found |= same(words[i], known[k]);
+        if (!found)
+            user_error(L, "%s has no option '%s'%s", what, words[i],
+                       n ? advice(words[i], known, n) : "; this is a list");
+    }
+}
+
+void check_list(lua_State *L, int table, const char *what) { check_words(L, table, NULL, 0, what); }
+
 Shape shape_at(lua_State *L, int arg)
 {
     Shape s = {0};
     if (!lua_istable(L, arg))
         user_error(L, "a shape is a table of extents like {2, 3}, and this is %s", lua_text(L, arg));
+    check_list(L, arg, "a shape");
     s.rank = (int)lua_rawlen(L, arg);
     if (s.rank > MAXRANK) user_error(L, "a tensor has at most %d axes, and this shape has %d", MAXRANK, s.rank);
     for (int i = 0; i < s.rank; i++) {
@@ -248,11 +265,17 @@ static const Binding value_functions[] = {
 static const Binding value_methods[] = {{"size", size_call, "axis: integer): integer", "extent of an axis"},
                                         {NULL, NULL, NULL, NULL}};
 
-const struct Bindings all_bindings[] = {{map_bindings, true, true},     {move_methods, true, true},
-                                        {index_methods, true, true},    {join_functions, true, false},
-                                        {shape_functions, true, false}, {random_bindings, true, false},
-                                        {value_functions, true, false}, {value_methods, false, true},
-                                        {cfunc_bindings, true, false},  {NULL, false, false}};
+const struct Bindings all_bindings[] = {{map_bindings, true, true},
+                                        {reduce_bindings, true, true},
+                                        {move_methods, true, true},
+                                        {index_methods, true, true},
+                                        {join_functions, true, false},
+                                        {shape_functions, true, false},
+                                        {random_bindings, true, false},
+                                        {value_functions, true, false},
+                                        {value_methods, false, true},
+                                        {cfunc_bindings, true, false},
+                                        {NULL, false, false}};
 
 static void bind(lua_State *L, int table, const Binding *list)
 {

@@ -201,6 +201,7 @@ Graph *begin_entry(const char *name)
     trace.batch = trace.decode ? d->recipe.rows : d->batch / split;
     trace.time = trace.decode ? 1 : d->seq;
     trace.site = trace.time_aware = trace.time_places = 0;
+    trace.uncounted.said = false;
     trace.open.n = trace.copies.n = trace.states.n = 0;
     trace.rows = (Table){0};
     phase_now = 0;
@@ -273,6 +274,9 @@ static void collect_outputs(lua_State *L, int model)
     const char **names;
     int n;
     keys_of(L, -1, &names, &n);
+    if (lua_rawlen(L, -1) > 0)
+        err(forward_place(L, model), "forward's second result names each output, { logits = … }, and %d here ha%s no name",
+            (int)lua_rawlen(L, -1), lua_rawlen(L, -1) > 1 ? "ve" : "s");
     for (int i = 0; i < n; i++) {
         lua_getfield(L, -1, names[i]);
         const Tensor *t = is_tensor(L, -1);
@@ -331,10 +335,12 @@ void trace_entries(lua_State *L, int model)
     int c = lua_gettop(L);
     read_extents(d);
     params_forget();
-    push(&d->graphs, trace_entry(L, model, c, "train"));
+    Graph *train = trace_entry(L, model, c, "train"); /* before the list grows: tracing reads it */
+    push(&d->graphs, train);
     Graph *grad = trace_entry(L, model, c, "grad");
     push(&d->graphs, grad);
-    push(&d->graphs, trace_entry(L, model, c, "eval"));
+    Graph *eval = trace_entry(L, model, c, "eval");
+    push(&d->graphs, eval);
     if (wants_decode(L, model, grad)) add_decode(L, model, c);
     trace_sample(L, model, c);
 }

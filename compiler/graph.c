@@ -254,6 +254,19 @@ Node *u01(Node *bits, DType t)
     return node_of(OP_u01, t, bits->shape, 1, &bits, 0, NULL);
 }
 
+Node *class_id(Node *ids, int64_t classes, int64_t ignored)
+{
+    must(ids->dtype == I32);
+    Node *in[] = {ids, filled((double)classes, I32, ids->shape), filled((double)ignored, I32, ids->shape)};
+    return node_of(OP_class_id, I32, ids->shape, 3, in, 0, NULL);
+}
+
+Node *stop_gradient(Node *a)
+{
+    must(is_real(a->dtype));
+    return node_of(OP_stop_gradient, a->dtype, a->shape, 1, &a, 0, NULL);
+}
+
 /* ------------------------------------------------------------------ reductions, results */
 
 Node *reduce(Op op, Node *a, int naxes, const int *axes)

@@ -78,6 +78,13 @@ static Found mixed_map_type(const Node *n)
         for (int i = 0; i < n->nin; i++)
             if (in[i]->dtype != I32) return bad("philox takes i32");
         return typed(I32, s);
+    case OP_class_id:
+        for (int i = 0; i < n->nin; i++)
+            if (in[i]->dtype != I32) return bad("class_id takes i32");
+        return typed(I32, s);
+    case OP_stop_gradient:
+        if (!is_real(in[0]->dtype)) return bad("stop_gradient takes a real");
+        return typed(in[0]->dtype, s);
     case OP_u01:
         if (in[0]->dtype != I32 || !is_real(n->dtype)) return bad("u01 makes a real of an i32");
         return typed(n->dtype, s);

@@ -52,6 +52,7 @@ static Range exact(Ranges *seen, const Node *n)
     case OP_idiv: return b.low > 0 && a.low >= 0 ? (Range){0, a.high} : anything;
     case OP_sign: return (Range){-1, 1};
     case OP_where: return both(b, range_of(seen, n->in[2]));
+    case OP_class_id: return both((Range){0, b.high - 1}, range_of(seen, n->in[2]));
     case OP_cast: return n->in[0]->dtype == BOOL ? (Range){0, 1} : n->in[0]->dtype == I32 ? a : anything;
     case OP_reshape:
     case OP_permute:
@@ -76,6 +77,26 @@ static Range of_array(const Node *n)
     return r;
 }
 
+/* As class_count() of the runtime; 0: the trainer does not know. */
+static int64_t class_extent(const Desc *d)
+{
+    for (int i = 0; i < d->graphs.n && !d->vocab; i++)
+        for (int k = 0; k < d->graphs.at[i]->outs.n; k++) {
+            const Output *o = &d->graphs.at[i]->outs.at[k];
+            Shape s = o->node->shape;
+            if (o->kind == OUT_VALUE && same(o->name, "logits") && s.rank > 0) return s.dim[s.rank - 1];
+        }
+    return d->vocab;
+}
+
+static Range of_targets(const Desc *d)
+{
+    int64_t classes = class_extent(d);
+    Range r = {lathe_ignores(&d->recipe) ? -1 : 0, classes - 1};
+    if (!classes) return anything;
+    return d->recipe.ignored ? both(r, (Range){d->recipe.ignored, d->recipe.ignored}) : r;
+}
+
 /* As the trainer fills it, and checks what it fills it with.  Tokens of `sample` may be -1. */
 static Range of_input(const Desc *d, const Node *n)
 {
@@ -87,7 +108,7 @@ static Range of_input(const Desc *d, const Node *n)
     switch (role) {
     case LATHE_TOKENS: return d->vocab ? (Range){sampled ? -1 : 0, d->vocab - 1} : anything;
     case LATHE_SOURCE: return d->vocab ? (Range){0, d->vocab - 1} : anything;
-    case LATHE_TARGETS: return d->vocab ? (Range){lathe_ignores(&d->recipe) ? -1 : 0, d->vocab - 1} : anything;
+    case LATHE_TARGETS: return of_targets(d);
     case LATHE_POSITION:
     case LATHE_POSITIONS: return d->seq ? (Range){0, d->seq - 1} : anything;
     case LATHE_LENGTHS: return d->seq ? (Range){0, d->seq} : anything;
@@ -128,9 +149,24 @@ bool may_wrap(const Node *n)
     return n->dtype == I32 && !fits(exact(&seen, n));
 }
 
+int64_t largest_integer(const Node *n, const Desc *d)
+{
+    Ranges seen = {.desc = d};
+    Range r = range_of(&seen, n);
+    if (n->dtype != I32 || r.low == anything.low || r.high == anything.high) return 0;
+    return max64(r.high, -r.low);
+}
+
 bool ids_below(const Node *ids, int64_t n, const Desc *d)
 {
     Ranges seen = {.desc = d};
     Range r = range_of(&seen, ids);
     return r.low >= 0 && r.high < n;
+}
+
+bool classes_below(const Node *ids, int64_t n, int64_t ignored, const Desc *d)
+{
+    Ranges seen = {.desc = d};
+    Range r = range_of(&seen, ids);
+    return r.low >= (ignored == -1 ? -1 : 0) && r.high < n;
 }

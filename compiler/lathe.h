@@ -440,6 +440,8 @@ Node *where_op(Node *condition, Node *yes, Node *no);
 Node *cast_op(Node *a, DType t);
 Node *philox(Node *seed, Node *step, Node *site, Node *row, Node *index);
 Node *u01(Node *bits, DType t);
+Node *class_id(Node *ids, int64_t classes, int64_t ignored); /* ignored: it counts for no class; 0: none */
+Node *stop_gradient(Node *a);
 Node *reduce(Op op, Node *a, int naxes, const int *axes);   /* any order; repeats are our mistake */
 Node *pick(Node *n, int kind, int which);                   /* whole ops, topk: result `kind`, 0 */
 bool has_several(const Node *n);                            /* results, which must be picked */
@@ -514,6 +516,8 @@ bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or
 /* graph_range.c */
 bool may_wrap(const Node *n);                               /* an i32 sum, product, … that may be beyond what 32 bits hold */
 bool ids_below(const Node *ids, int64_t n, const struct Desc *d);   /* all 0 … n - 1 for certain, data being as the trainer checks it */
+int64_t largest_integer(const Node *n, const struct Desc *d);   /* the largest |value| that an i32 node may have; 0: anything */
+bool classes_below(const Node *ids, int64_t n, int64_t ignored, const struct Desc *d);  /* or the one that counts for none */
 
 /* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
  * body: what the body needs from this level precedes it).  Deterministic: by roots, then inputs in order. */

@@ -33,6 +33,11 @@ Node *simplified(Node *n)
 
 /* ------------------------------------------------------------------ loops */
 
+typedef struct Simplify {
+    bool changed;
+    const Desc *desc;
+} Simplify;
+
 /* A slice of a stack that is the same everywhere is that, outside the loop. */
 static Node *seen_through(Node *n)
 {
@@ -61,26 +66,38 @@ static Node *simplify_stack(Rewrite *r, Node *old)
     Node *n = simplified(broadcast(slot, old->shape));
     here = was;
     phase_now = phase;
-    *(bool *)r->user = true;
+    ((Simplify *)r->user)->changed = true;
     return n;
+}
+
+static bool is_class(const Node *n, Node *ids, const Desc *d)
+{
+    double below, ignored;
+    return n->op == OP_class_id && is_filled(n->in[1], &below) && is_filled(n->in[2], &ignored) &&
+           classes_below(ids, (int64_t)below, (int64_t)ignored, d);
 }
 
 static Node *simplify_node(Rewrite *r, Node *old, Node *const *in)
 {
+    Simplify *s = r->user;
+    if (old->nin && is_class(old, in[0], s->desc)) {
+        s->changed = true;
+        return in[0];
+    }
     Node **seen = NEW_ARRAY(Node *, old->nin + 1), *as_is = remade(old, in);
     for (int i = 0; i < old->nin; i++) seen[i] = seen_through(in[i]);
     Node *n = simplified(remade(old, seen));
-    if (n != as_is) *(bool *)r->user = true;
+    if (n != as_is) s->changed = true;
     return n;
 }
 
 /* Again while something changes: what a loop's body has become may show more outside, and the other way round. */
 void pass_simplify(Graph *g, const Desc *d)
 {
-    (void)d;
-    for (bool changed = !options.no_simplify; changed;) {
-        changed = false;
-        Rewrite r = {.node = simplify_node, .before = simplify_stack, .user = &changed};
+    Simplify s = {.changed = !options.no_simplify, .desc = d};
+    while (s.changed) {
+        s.changed = false;
+        Rewrite r = {.node = simplify_node, .before = simplify_stack, .user = &s};
         rewrite_graph(&r, g);
     }
 }

@@ -130,6 +130,7 @@ static Node *call(Op op, int nin, Node *const *in, DType t)
 {
     if (op == OP_where) return where_op(in[0], in[1], in[2]);
     if (op == OP_cast) return cast_op(in[0], t);
+    if (op == OP_stop_gradient) return stop_gradient(in[0]);
     return map_op(op, nin, in);
 }
 

@@ -230,14 +230,14 @@ static void show_line(Where where, int column)
     fprintf(stderr, "^\n");
 }
 
-static void complain(Where where, int column, const char *fmt, va_list args)
+static void complain(const char *kind, Where where, int column, const char *fmt, va_list args)
 {
     fflush(stdout);
     if (where.file && where.line > 0 && column > 0) say_to(stderr, "%s:%d:%d: ", where.file, where.line, column);
     else if (where.file && where.line > 0) say_to(stderr, "%s:%d: ", where.file, where.line);
     else if (where.file) say_to(stderr, "%s: ", where.file);
     else fprintf(stderr, "lathe: ");
-    fprintf(stderr, "error: ");
+    fprintf(stderr, "%s: ", kind);
     say_text_to(stderr, vformat(fmt, args));
     fputc('\n', stderr);
     show_line(where, column);
@@ -248,16 +248,29 @@ void err(Where where, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain(where, 0, fmt, args);
+    complain("error", where, 0, fmt, args);
     va_end(args);
     exit(1);
+}
+
+/* A description is traced for every entry: each line is warned of once. */
+void warn(Where where, const char *fmt, ...)
+{
+    static VEC(Where) warned;
+    for (int i = 0; i < warned.n; i++)
+        if (warned.at[i].line == where.line && same(warned.at[i].file, where.file)) return;
+    push(&warned, where);
+    va_list args;
+    va_start(args, fmt);
+    complain("warning", where, 0, fmt, args);
+    va_end(args);
 }
 
 void err_at(Where where, int column, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain(where, column, fmt, args);
+    complain("error", where, column, fmt, args);
     va_end(args);
     exit(1);
 }
@@ -266,7 +279,7 @@ void usage_error(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain((Where){0}, 0, fmt, args);
+    complain("error", (Where){0}, 0, fmt, args);
     va_end(args);
     exit(2);
 }

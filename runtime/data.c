@@ -189,7 +189,10 @@ static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
         fail(EXIT_USAGE, NULL,
              "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
              t->model->name);
-    d->csv = open_csv(&t->data, t->recipe.csv_target, class_count(t->model));
+    d->csv = open_csv(&t->data, &(Csv_form){.target = t->recipe.csv_target,
+                                            .classes = class_count(t->model),
+                                            .ignored = t->model->recipe.ignored,
+                                            .single = t->model->real != LATHE_F64});
     int64_t wanted = features_wanted(e, items_in_call(e));
     if (csv_features(d->csv) != wanted)
         fail(EXIT_DATA, t->data.at[0],

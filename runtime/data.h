@@ -20,11 +20,23 @@ uint64_t text_hash(const Text_data *t); /* of all bytes */
 int64_t text_heap(const Text_data *t); /* bytes taken beside the mapped files */
 void read_tokens(const Text_data *t, int64_t first, int64_t n, int32_t *out);
 
+/* What a table of numbers must hold. */
+typedef struct Csv_form {
+    const char *target; /* the column of classes */
+    int64_t classes;    /* they are below it; 0: it is not known */
+    int64_t ignored;    /* one more that counts for none, -100; 0: there is none such */
+    bool single;        /* features become fp32 */
+} Csv_form;
+bool is_class(const Csv_form *f, double x);
+const char *no_class(const Csv_form *f, double x); /* the message */
+bool fits_single(const Csv_form *f, double x);     /* or features are not fp32 */
+void tell_feature(double x, const char *place, const char *column); /* what does not: refused, or a warning */
+
 /* A table of numbers: first line names, one column integers 0 … classes-1.  Or two arrays (data_arrays.c). */
-Csv_data *open_csv(const Words *paths, const char *target, int64_t classes);
+Csv_data *open_csv(const Words *paths, const Csv_form *form);
 Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class); /* both to be filled in */
 bool are_arrays(const Words *paths);                         /* all of them .npy */
-Csv_data *open_arrays(const Words *paths, int64_t classes); /* FEATURES.npy [rows][…] CLASSES.npy [rows] */
+Csv_data *open_arrays(const Words *paths, const Csv_form *form); /* FEATURES.npy [rows][…] CLASSES.npy [rows] */
 int64_t csv_rows(const Csv_data *c);
 int csv_features(const Csv_data *c);
 int64_t csv_heap(const Csv_data *c);

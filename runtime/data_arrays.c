@@ -1,6 +1,7 @@
 /* data_arrays.c: a table of numbers from two arrays of NumPy: features [rows][…], classes [rows]. */
 #include "trainer.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,34 +21,38 @@ static int64_t rows_of(const Npy *a, const char *path)
     return npy_dim(a)[0];
 }
 
-static int32_t class_in(double x, int64_t classes, const char *path, int64_t row)
+static int32_t class_in(double x, const Csv_form *form, const char *path, int64_t row)
 {
-    if (x == floor(x) && x >= 0 && x <= (classes ? (double)classes - 1 : INT32_MAX)) return (int32_t)x;
-    fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)row),
-         "expected a class, 0%s, found %g; number the classes from 0%s",
-         classes ? text_of(" to %lld", (long long)classes - 1) : " or more", x,
-         classes ? ", or rebuild for more of them" : "");
+    if (is_class(form, x)) return (int32_t)x;
+    fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)row), "%s", no_class(form, x));
 }
 
-static void take_classes(const Npy *a, const char *path, int64_t classes, int64_t rows, int32_t *out)
+static void take_classes(const Npy *a, const char *path, const Csv_form *form, int64_t rows, int32_t *out)
 {
     double x[1024];
     for (int64_t r = 0; r < rows; r += 1024) {
         int64_t n = rows - r < 1024 ? rows - r : 1024;
         read_npy(a, r, n, x);
-        for (int64_t i = 0; i < n; i++) out[r + i] = class_in(x[i], classes, path, r + i);
+        for (int64_t i = 0; i < n; i++) out[r + i] = class_in(x[i], form, path, r + i);
     }
 }
 
-static void check_finite(const double *x, int64_t rows, int64_t width, const char *path)
+/* Finite, and as numbers of fp32 too; of rounded integers the first is told. */
+static void check_features(const double *x, int64_t rows, int64_t width, const Csv_form *form, const char *path)
 {
-    for (int64_t i = 0; i < rows * width; i++)
+    bool told = false;
+    for (int64_t i = 0; i < rows * width; i++) {
         if (!isfinite(x[i]))
             fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)(i / width)), "expected finite numbers, found %g",
                  x[i]);
+        if (fits_single(form, x[i]) || (told && fabs(x[i]) <= FLT_MAX)) continue;
+        tell_feature(x[i], text_of("%s: row %lld", path, (long long)(i / width)),
+                     text_of("number %lld", (long long)(i % width)));
+        told = true;
+    }
 }
 
-Csv_data *open_arrays(const Words *paths, int64_t classes)
+Csv_data *open_arrays(const Words *paths, const Csv_form *form)
 {
     double *feature;
     int32_t *class;
@@ -64,8 +69,8 @@ Csv_data *open_arrays(const Words *paths, int64_t classes)
         fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers a row, found %lld", (long long)npy_width(x));
     Csv_data *c = new_csv(rows, (int)npy_width(x), &feature, &class);
     read_npy(x, 0, rows, feature);
-    check_finite(feature, rows, npy_width(x), paths->at[0]);
-    take_classes(y, paths->at[1], classes, rows, class);
+    check_features(feature, rows, npy_width(x), form, paths->at[0]);
+    take_classes(y, paths->at[1], form, rows, class);
     close_npy(x);
     close_npy(y);
     return c;

@@ -5,6 +5,7 @@
 #include "trainer.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,11 @@
 #include <unistd.h>
 
 struct Csv_data {
-    const char *target;
+    Csv_form form;
     int columns, target_column;
-    char **name; /* [columns] */
-    int64_t rows, room, classes;
+    char **name;   /* [columns] */
+    bool *rounded; /* [columns]: some integers of it are, and that was said */
+    int64_t rows, room;
     double *feature; /* [rows][columns - 1] */
     int32_t *class;  /* [rows] */
 };
@@ -96,6 +98,46 @@ static char *next_line(Cursor *c, char **rest, const char *end)
     return line;
 }
 
+/* ------------------------------------------------------------------ what values may be */
+
+enum { EXACT = 1 << 24 }; /* fp32 holds all integers up to it */
+
+bool is_class(const Csv_form *f, double x)
+{
+    if (f->ignored && x == (double)f->ignored) return true;
+    return x == floor(x) && x >= 0 && x <= (f->classes ? (double)f->classes - 1 : INT32_MAX);
+}
+
+const char *no_class(const Csv_form *f, double x)
+{
+    if (x != floor(x))
+        return text_of("expected a class, a whole number, found %g; is this a column to be predicted as a number?", x);
+    return text_of("expected a class, 0%s%s, found %g; number the classes from 0%s",
+                   f->classes ? text_of(" to %lld", (long long)f->classes - 1) : " or more",
+                   f->ignored ? text_of(" (or %lld, which does not count)", (long long)f->ignored) : "", x,
+                   f->classes ? ", or rebuild for more of them" : "");
+}
+
+/* Whether fp32 holds x as well as it holds any number: fractions are rounded, integers should not be. */
+bool fits_single(const Csv_form *f, double x)
+{
+    if (!f->single) return true;
+    if (fabs(x) > FLT_MAX) return false;
+    return fabs(x) <= EXACT || x != floor(x) || (double)(float)x == x;
+}
+
+/* Of an x that does not fit. */
+void tell_feature(double x, const char *place, const char *column)
+{
+    if (fabs(x) > FLT_MAX)
+        fail(EXIT_DATA, place,
+             "%s: %g is beyond the numbers of fp32, %g; scale the column, or build with --precision fp64", column, x,
+             (double)FLT_MAX);
+    note("warning: %s: %s: %.0f becomes %.0f in fp32, which holds integers up to %d; if these are ids or times, "
+         "number them from 0 or build with --precision fp64",
+         place, column, x, (double)(float)x, EXACT);
+}
+
 /* ------------------------------------------------------------------ the header */
 
 /* The first few columns. */
@@ -114,15 +156,18 @@ static void take_header(Csv_data *c, Cursor *at)
     for (at->more = true; at->more; at->column += width) {
         char *name = next_field(at, &width);
         if (c->columns == cap) c->name = must_grow(c->name, sizeof *c->name * (size_t)(cap = cap * 2 + 16));
-        if (strcmp(name, c->target) == 0) c->target_column = c->columns;
+        if (strcmp(name, c->form.target) == 0) c->target_column = c->columns;
         c->name[c->columns++] = text_of("%s", name);
     }
+    c->rounded = must_alloc(sizeof *c->rounded * (size_t)c->columns);
+    memset(c->rounded, 0, sizeof *c->rounded * (size_t)c->columns);
     if (c->target_column >= 0) return;
-    const char *close = nearest_word(c->target, (const char *const *)c->name, c->columns);
+    const char *close = nearest_word(c->form.target, (const char *const *)c->name, c->columns);
     fail(EXIT_DATA, line_place(at),
          "expected a column \"%s\" (the class) among the %d that the first line names, %s%s%s%s; name it "
          "with --set csv_target=COLUMN",
-         c->target, c->columns, names_of(c), close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+         c->form.target, c->columns, names_of(c), close ? "; did you mean \"" : "", close ? close : "",
+         close ? "\"?" : "");
 }
 
 static void compare_header(const Csv_data *c, Cursor *at)
@@ -151,12 +196,18 @@ static double number_in(const Csv_data *c, const Cursor *at, const char *field, 
 
 static int32_t class_in(const Csv_data *c, const Cursor *at, double x)
 {
-    double most = c->classes ? (double)c->classes - 1 : INT32_MAX;
-    if (x != floor(x) || x < 0 || x > most)
-        fail(EXIT_DATA, field_place(at), "column \"%s\": expected a class, 0%s, found %g; number the classes from 0%s",
-             c->target, c->classes ? text_of(" to %lld", (long long)c->classes - 1) : " or more", x,
-             c->classes ? ", or rebuild for more of them" : "");
+    if (!is_class(&c->form, x))
+        fail(EXIT_DATA, field_place(at), "column \"%s\": %s", c->form.target, no_class(&c->form, x));
     return (int32_t)x;
+}
+
+static double feature_in(Csv_data *c, const Cursor *at, double x, int column)
+{
+    if (fits_single(&c->form, x)) return x;
+    if (fabs(x) > FLT_MAX || !c->rounded[column])
+        tell_feature(x, field_place(at), text_of("column \"%s\"", c->name[column]));
+    c->rounded[column] = true;
+    return x;
 }
 
 static void grow_rows(Csv_data *c)
@@ -176,7 +227,7 @@ static void take_row(Csv_data *c, Cursor *at)
         if (k >= c->columns) continue;
         double x = number_in(c, at, field, k);
         if (k == c->target_column) c->class[c->rows] = class_in(c, at, x);
-        else *to++ = x;
+        else *to++ = feature_in(c, at, x, k);
     }
     if (k != c->columns)
         fail(EXIT_DATA, line_place(at), "expected %d fields, as the first line has, found %d", c->columns, k);
@@ -212,12 +263,11 @@ Csv_data *new_csv(int64_t rows, int features, double **feature, int32_t **class)
     return c;
 }
 
-Csv_data *open_csv(const Words *paths, const char *target, int64_t classes)
+Csv_data *open_csv(const Words *paths, const Csv_form *form)
 {
-    if (are_arrays(paths)) return open_arrays(paths, classes);
+    if (are_arrays(paths)) return open_arrays(paths, form);
     Csv_data *c = must_alloc(sizeof *c);
-    c->target = target;
-    c->classes = classes;
+    c->form = *form;
     for (int i = 0; i < paths->n; i++) take_file(c, paths->at[i], i == 0);
     return c;
 }

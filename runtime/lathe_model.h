@@ -201,6 +201,7 @@ typedef struct Lathe_recipe {
     int64_t buckets;            /* pairs: batches among which rows are sorted by length; 0: they are not */
     const char *sep, *pad;      /* special tokens: between source and target; behind both.  NULL: as data_special.c finds them */
     const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
+    int64_t ignored;            /* a target beyond the classes that losses leave out (-100); 0: none but what lathe_ignores() says */
     double temperature, top_p, repetition_penalty;  /* of generate */
     int64_t top_k, sample_tokens;
     int64_t rows;               /* that decode takes at once; fixed when built */

@@ -54,8 +54,8 @@ bool take_bad_id(Bad_id *to)
 void refuse_id(const Lathe_entry *e, const Bad_id *id)
 {
     fail(id->data ? EXIT_DATA : EXIT_ERROR, *id->place ? id->place : NULL,
-         "%s (entry %s): expected ids 0 to %d, found %d, which %s; keep them in range there: nn.max(nn.min(ids, %d), "
-         "0)",
+         "%s (entry %s): expected ids 0 to %d, found %d, which %s; make room for it, or keep ids in range there: "
+         "nn.clamp(ids, 0, %d)",
          id->what, e->name, id->below - 1, id->id, id->data ? "follows from the data alone" : "the model has computed",
          id->below - 1);
 }

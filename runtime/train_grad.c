@@ -39,13 +39,16 @@ static int64_t ids_below(const Lathe_model *m, const Lathe_tensor *t)
 static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor *t, int64_t i, double x)
 {
     int64_t limit = ids_below(m, t), least = t->role == LATHE_TARGETS && lathe_ignores(&m->recipe) ? -1 : 0;
+    int64_t ignored = t->role == LATHE_TARGETS ? m->recipe.ignored : 0;
+    if (ignored && x == (double)ignored) return;
     bool length = t->role == LATHE_LENGTHS || t->role == LATHE_SOURCE_LENGTHS;
     if (limit && length && (x < 0 || x >= (double)limit))
         fail(EXIT_DATA, path, "%s is %.0f: expected a length, 0 to %lld: so many places there are", element_text(t, i),
              x, (long long)limit - 1);
     if (limit && (x < (double)least || x >= (double)limit))
-        fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld, the model's %s being %lld", element_text(t, i), x,
-             (long long)least, (long long)limit - 1,
+        fail(EXIT_DATA, path, "%s is %.0f: expected ids %lld to %lld%s, the model's %s being %lld", element_text(t, i),
+             x, (long long)least, (long long)limit - 1,
+             ignored ? text_of(" or %lld, which does not count", (long long)ignored) : "",
              t->role == LATHE_POSITIONS ? "sequence"
              : m->vocab                 ? "vocabulary"
                                         : "number of classes (the last axis of logits)",

@@ -113,6 +113,9 @@ static void settle_evaluation(Training *r)
 {
     r->evaluates = find_entry(r->t->model, "eval") && evaluated(&r->data)->val_items > 0;
     if (r->evaluates) check_metric(r->t, &r->data);
+    else if (r->t->recipe.patience)
+        note("patience counts evaluations, and there are none: no part of the data is kept for them; "
+             "--val-fraction F keeps one");
     if (r->t->recipe.val_fraction == 0 || r->data.held) return;
     if (!r->evaluates && r->data.epochs)
         note("no evaluation: %s", r->data.epochs->order.once

@@ -296,7 +296,7 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
   qkv_bias = { "boolean", none, "whether those of q, k, v have; default: bias" },
   out_bias = { "boolean", none, "whether the last one has; default: bias" },
   layout = { "string", "out_in", "of the weights, see nn.linear" },
-  names = { "table", none, "of the projections; default: { \"qkv\", \"out\" }, or { \"q\", \"k\", \"v\", \"out\" } where not fused" },
+  names = { "list", none, "of the projections; default: { \"qkv\", \"out\" }, or { \"q\", \"k\", \"v\", \"out\" } where not fused" },
   probabilities = { "boolean", false, "whether they are returned as well, [batch, heads, time, length], after dropout" },
   init = { "init", none, "of the weights of q, k, v" },
   out_init = { "init", none, "of the last weight; default: as init" },

@@ -23,7 +23,7 @@ end
 
 local param_options = options.declare("nn.param", {
   name = { "string", required, "its name in the scope" },
-  shape = { "table", required, "extents" },
+  shape = { "list", required, "extents" },
   init = { "init", 0, "values before training" },
   decay = { "boolean", none, "whether weight decay applies; default: from two axes on" },
   export = { "string", none, "name in checkpoints, with %d for each nn.stack around it" },

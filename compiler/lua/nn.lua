@@ -18,8 +18,8 @@ local layer, param, fail = made.layer, made.param, made.fail
 -- 1 / (1 + exp(-x)); tanh keeps value and derivative finite for every x.
 function nn.sigmoid(x) return 0.5 + 0.5 * nn.tanh(0.5 * x) end
 
--- max(x, 0)
-function nn.relu(x) return nn.max(x, 0) end
+-- max(x, 0); no gradient at 0
+function nn.relu(x) return nn.max(0, x) end
 
 -- x · sigmoid(x)
 function nn.silu(x) return x * nn.sigmoid(x) end
@@ -71,7 +71,7 @@ function nn.masked_mean(x, counts, ...)
     fail("nn.masked_mean(x, counts): x is real and counts a bool tensor that fits it\n    x       %s\n    counts  %s", core.text(x), core.text(counts))
   end
   local counted = nn.where(counts, x, 0)
-  return counted:sum(...) / nn.max(nn.where(counts, nn.ones(counted.shape), 0):sum(...), 1)
+  return counted:sum(...) / nn.max(nn.where(counts, nn.ones(counted.shape), 0):sum(...), 1.0)
 end
 
 -- In training each element is dropped with probability p, the others grow by 1 / (1 - p).
@@ -118,7 +118,7 @@ function nn.bernoulli(x, p) return nn.lt(nn.uniform(x), p) end
 -- i32: 0 … n - 1; for n in the millions not quite evenly, since uniform numbers are 2^24.
 function nn.integers(x, n)
   if math.type(n) ~= "integer" or n < 1 then fail("nn.integers(x, n): n is a positive integer, and this is %s", core.text(n)) end
-  return nn.min((nn.uniform(x) * n):cast("i32"), n - 1)
+  return nn.min((nn.uniform(x) * n):cast("i32"), n - 1.0)
 end
 
 -- -log(-log(uniform)): logits + these, their argmax is a draw from softmax(logits) (Gumbel 1954).
@@ -203,10 +203,10 @@ end)
 layer("mlp", "linear, activation, linear", {
   hidden = { "integer", required, "width between the two" },
   out = { "integer", none, "default: as x" },
-  activation = { "string", "gelu", "gelu, gelu_tanh, relu, silu, tanh, sigmoid" },
+  activation = { "string", "gelu", "gelu, gelu_tanh, relu, silu, tanh, sigmoid, leaky_relu, elu, selu, relu6, hardswish, mish" },
   bias = { "boolean", true, "whether both have a bias" },
   layout = { "string", "out_in", "of both weights, see nn.linear" },
-  names = { "table", { "up", "down" }, "of the two linear layers" },
+  names = { "list", { "up", "down" }, "of the two linear layers" },
   init = { "init", none, "of the first weight" },
   out_init = { "init", none, "of the second weight; default: as init" },
 }, function(_, o, x)
@@ -219,7 +219,7 @@ layer("swiglu", "down(silu(gate(x)) · up(x))", {
   hidden = { "integer", required, "width between" },
   out = { "integer", none, "default: as x" },
   bias = { "boolean", false, "whether the three have a bias" },
-  names = { "table", { "gate", "up", "down" }, "of the three linear layers" },
+  names = { "list", { "gate", "up", "down" }, "of the three linear layers" },
   init = { "init", none, "of gate and up" },
   out_init = { "init", none, "of down; default: as init" },
 }, function(_, o, x)
@@ -258,7 +258,7 @@ local function check_logits(name, logits, ids)
   check_classes(name, "logits", logits:size(-1), ids, logits)
 end
 
--- -log of the probability given to the right class: [...] for logits [..., classes].
+-- -log of the probability given to the right class: [...] for logits [..., classes] and ids that are classes.
 local function surprise(logits, ids, smoothing)
   local classes = nn.iota(logits:size(-1))
   local right = nn.where(nn.eq(classes, ids:unsqueeze(-1)), logits, 0):sum(-1)
@@ -291,7 +291,9 @@ function nn.cross_entropy(logits, ids, given)
   check_logits("nn.cross_entropy", logits, ids)
   local o = cross_entropy_options(given)
   check_smoothing("nn.cross_entropy", o.smoothing)
-  return mean_of(surprise(logits, ids, o.smoothing), ids, ignored(o))
+  local ignore = ignored(o)
+  ids = core.class_ids(ids, logits:size(-1), ignore, "nn.cross_entropy")
+  return mean_of(surprise(logits, ids, o.smoothing), ids, ignore)
 end
 
 local head_options = options.declare("nn.linear_cross_entropy", {
@@ -331,6 +333,7 @@ function nn.linear_cross_entropy(x, ids, given)
   local o = head_options(given)
   local across = check_head(name, x, ids, o)
   local ignore = ignored(o)
+  ids = core.class_ids(ids, o.weight:size(1 - across), ignore, name)
   local losses, predicted = core.linear_cross_entropy(x, ids, o.weight, across, o.smoothing, o.bias, ignore)
   local loss = o.row_weight and (losses * o.row_weight):sum() or mean_of(losses, ids, ignore)
   return loss, losses, predicted
@@ -343,6 +346,7 @@ function nn.accuracy(logits, ids, given)
   local ignore, predicted = ignored(accuracy_options(given)), logits
   if not (nn.is_tensor(logits) and logits.dtype == "i32" and begins_like(logits, ids, 0) and ids.dtype == "i32") then
     check_logits("nn.accuracy", logits, ids)
+    ids = core.class_ids(ids, logits:size(-1), ignore, "nn.accuracy")
     predicted = logits:argmax(-1)
   end
   return mean_of(nn.eq(predicted, ids):cast("f32"), ids, ignore)
@@ -356,7 +360,7 @@ end
 
 -- ------------------------------------------------------------------ methods
 
-core.lua_methods = { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid" }
+core.lua_methods = { "softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid", "clamp" }
 for _, name in ipairs(core.lua_methods) do
   core.methods[name] = core.wrap(function(x, ...)
     if not nn.is_tensor(x) then
@@ -384,6 +388,11 @@ nn.cumsum = core.wrap(function(x, axis, backwards)
 end, "x:cumsum")
 core.methods.cumsum = nn.cumsum
 
+core.use("reduce")              -- x:var, x:prod, …
+core.use("activation")          -- nn.clamp, nn.elu, …, nn.one_hot
+core.use("losses")              -- nn.mse, nn.huber, nn.bce_with_logits, …
+core.use("einsum")              -- nn.einsum
+for _, name in ipairs { "leaky_relu", "elu", "selu", "relu6", "hardswish", "mish" } do activations[name] = nn[name] end
 core.use("attention")           -- nn.positions, nn.position_embedding, nn.sinusoidal, nn.rotary, nn.attention, nn.additive_attention
 core.use("score_bias")          -- nn.alibi, nn.relative_bias
 core.use("loop")                -- nn.stack, nn.map, nn.scan, nn.checkpoint

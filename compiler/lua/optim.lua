@@ -113,7 +113,7 @@ end
 local step_options = options.declare("optim.step", {
   warmup = warmup,
   every = { "integer", 0, "steps after which the rate is multiplied, each time" },
-  at = { "table", options.none, "a list of steps at which it is, instead of every" },
+  at = { "list", options.none, "a list of steps at which it is, instead of every" },
   factor = { "number", 0.1, "what it is multiplied by" },
 })
 

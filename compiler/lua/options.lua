@@ -4,6 +4,19 @@
 local core = ...
 local M = { required = {}, none = {} }
 
+-- Whether a table has no keys but 1 … #t and those given.
+local function only(t, keys)
+  for key in pairs(t) do
+    if not (math.type(key) == "integer" and key >= 1 and key <= #t) and not (keys and keys[key]) then return false end
+  end
+  return true
+end
+
+local function is_init(v)
+  return type(v) == "table" and only(v, { init = true, a = true, b = true }) and type(v.a) == "number" and type(v.b) == "number"
+    and (v.init == "normal" or v.init == "uniform")
+end
+
 local checks = {
   integer = function(v) return math.type(v) == "integer" end,
   number = function(v) return type(v) == "number" end,
@@ -11,9 +24,11 @@ local checks = {
   string = function(v) return type(v) == "string" end,
   word = function(v) return v == false or type(v) == "string" end,
   tensor = core.nn.is_tensor,
-  init = function(v) return type(v) == "number" or type(v) == "table" and v.init ~= nil end,
+  value = function(v) return type(v) == "number" or core.nn.is_tensor(v) end,
+  init = function(v) return type(v) == "number" or is_init(v) end,
   ["function"] = function(v) return type(v) == "function" end,
   table = function(v) return type(v) == "table" end,
+  list = function(v) return type(v) == "table" and only(v) end,
   tensors = function(v) return core.nn.is_tensor(v) or type(v) == "table" end,
   scores = function(v) return core.nn.is_tensor(v) or type(v) == "function" or getmetatable(v) == "layer" end,
   norm = function(v) return v == false or type(v) == "string" or type(v) == "function" end,
@@ -21,7 +36,8 @@ local checks = {
 
 local what = {
   integer = "an integer", number = "a number", boolean = "true or false", string = "a string", word = "a string or false", tensor = "a tensor",
-  init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table",
+  value = "a number or a tensor",
+  init = "a number or nn.init.normal(sd), nn.init.uniform(low, high)", ["function"] = "a function", table = "a table", list = "a list { …, … }",
   tensors = "a tensor or a table of tensors", scores = "a tensor, or a function of positions", norm = "a string, a function or false",
 }
 

@@ -103,6 +103,11 @@ local function check_start(kind, cell, o, x)
   local name = "nn." .. kind
   if x.rank ~= 3 then fail("%s walks along time, x [batch, time, width], and x is %s", name, core.shape_text(x)) end
   local walks = o.layers * (o.bidirectional and 2 or 1)
+  local known = {}
+  for _, key in ipairs(cell.state) do known[key] = true end
+  for key in pairs(o.start or {}) do
+    if not known[key] then fail("%s: start has no '%s'; known are %s", name, tostring(key), table.concat(cell.state, ", ")) end
+  end
   for _, key in ipairs(o.start and cell.state or {}) do
     local s = o.start[key]
     if not nn.is_tensor(s) or s.rank ~= 3 or s:size(0) ~= walks or s:size(1) ~= x:size(0) or s:size(2) ~= o.hidden then

@@ -57,6 +57,6 @@ layer("relative_bias", "a learned number for each head and each bucket of distan
   end
   local weight = param("weight", { o.buckets, o.heads }, o.init)
   local by_distance = weight:gather(nn.constant(table_of, "i32"), 0)            -- [2 most + 1, heads]
-  local back = nn.max(nn.min(queries:unsqueeze(-1) - keys, o.most), -o.most) + o.most
+  local back = nn.clamp(queries:unsqueeze(-1) - keys, -o.most, o.most) + o.most
   return by_distance:gather(back, 0):permute { 2, 0, 1 }
 end)

@@ -9,7 +9,7 @@ local out = {}
 local function line(fmt, ...) out[#out + 1] = select("#", ...) > 0 and fmt:format(...) or fmt end
 
 local types = { integer = "integer", number = "number", boolean = "boolean", string = "string", word = "string|false", tensor = "lathe.Tensor",
-  init = "number|lathe.Init", ["function"] = "function", table = "table",
+  init = "number|lathe.Init", ["function"] = "function", table = "table", list = "any[]", value = "lathe.Tensor|number",
   tensors = "lathe.Tensor|table", scores = "lathe.Tensor|fun(queries: lathe.Tensor, keys: lathe.Tensor): lathe.Tensor",
   norm = "string|false|fun(y: lathe.Tensor, name: string): lathe.Tensor" }
 
@@ -68,7 +68,7 @@ local function write_tensor()
   line("---@operator unm: lathe.Tensor")
   line("local Tensor = {}")
   line("")
-  local reduced = {}                            -- x:max(axis) reduces; nn.max(a, b) is element by element
+  local reduced = { min = true }                            -- x:max(axis) reduces; nn.max(a, b) is element by element
   for _, op in ipairs(core.ops) do
     if op.kind == "reduce" then reduced[op.method] = true end
   end
@@ -80,6 +80,8 @@ local function write_tensor()
       annotated("Tensor:" .. op.method, nil, "axis?: integer|table, ...: integer): lathe.Tensor", op.doc)
     end
   end
+  annotated("Tensor:min", nil, "axis?: integer|table, ...: integer): lathe.Tensor", "smallest over axes")
+  for _, r in ipairs(core.reductions) do annotated("Tensor:" .. r.name, nil, "axis?: integer|table, ...: integer): lathe.Tensor", r.doc) end
   for _, b in ipairs(core.bindings.methods) do annotated("Tensor:" .. b.name, nil, b.signature, b.doc) end
   for _, name in ipairs(core.lua_methods) do annotated("Tensor:" .. name, nil, "...: any): lathe.Tensor", "nn." .. name .. " of it") end
 end
@@ -136,9 +138,12 @@ for _, op in ipairs(core.ops) do
     annotated("nn." .. op.name, "a: lathe.Tensor", "axis?: integer|table, ...: integer): lathe.Tensor", op.doc)
   end
 end
+for _, r in ipairs(core.reductions) do
+  annotated("nn." .. r.name, "x: lathe.Tensor", "axis?: integer|table, ...: integer): lathe.Tensor", r.doc)
+end
 for _, b in ipairs(core.bindings.nn) do annotated("nn." .. b.name, b.first, b.signature, b.doc) end
 write_layers()
-for _, file in ipairs { "layer", "nn", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
+for _, file in ipairs { "layer", "nn", "activation", "losses", "einsum", "attention", "score_bias", "loop", "recurrent", "convolution" } do write_library("nn", file) end
 write_library("optim")
 write_library("data")
 return table.concat(out, "\n")

@@ -72,6 +72,7 @@ static Node *rg_condition(Maker *m, Shape s)
 {
     static const Op ops[] = {OP_lt, OP_le, OP_eq, OP_ne, OP_ult};
     int k = rg_below(m, 8);
+    if (k == 0) return map2(ops[k], class_id(rg_ids(m, s, 4), 4, -7), rg_int_of(m, s));
     if (k < 5) return map2(ops[k], rg_ids(m, s, 4), rg_int_of(m, s));
     Node *a = rg_real_of(m, s).n;
     return map2(k == 5 ? OP_lt : k == 6 ? OP_le : OP_ne, a, rg_off_grid(rg_real_of(m, s).n));
@@ -353,7 +354,7 @@ static void rg_along(Maker *m)
     int axis = rg_below(m, x.n->shape.rank);
     int64_t extent = x.n->shape.dim[axis];
     switch (rg_below(m, 3)) {
-    case 0: rg_push(m, argmax(rg_steps(x), axis), 0); break;
+    case 0: rg_push(m, argmax(stop_gradient(rg_steps(x)), axis), 0); break;
     case 1: rg_push(m, cumsum(x.n, axis, rg_chance(m, 0.5)), x.bound * (double)extent); break;
     case 2: {
         Node *top = topk(m->smooth ? rg_smooth_steps(x) : rg_steps(x), axis, 1 + below(&m->rng, extent));

@@ -28,6 +28,8 @@ bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" �
     neg … erf, add … pow, where    element by element, [N]
     sum rmax cumsum argmax topk gather scatter_add dot softmax cross_entropy linear_cross_entropy    small, of several axes
 
+functions: cases of tests/proof/functions.lua; functions.py says what the file holds.
+
 optimizers: updates of train_optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
 update s; NAME.w [20][3][4], …: parameters after it.  The metadata has under NAME the settings "key=value …" of the recipe
 (w decays, b does not); rate of update s: 0.01 (1 + s mod 5) where no schedule is said.  In `groups` b has half the rate and
@@ -48,6 +50,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from attends import Attends
+from functions import functions
 from models import GPT, CharRNN, Library, Llama, Recurrent
 from systems import Diffusion, Mu, PointerGenerator, PostNorm, Seq2seq
 
@@ -456,6 +459,7 @@ def main():
     record_optimizers()
     record_schedules()
     record_models()
+    save("functions", functions(), {})
     o = Ops()
     record_maps(o)
     record_others(o)

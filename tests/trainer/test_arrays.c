@@ -19,6 +19,8 @@ static char *write_npy(const char *name, const char *descr, const char *shape, c
     return path;
 }
 
+static const Csv_form form = {.target = "class", .classes = 7, .single = true};
+
 static void write_csv(Bytes *b)
 {
     puts_to(b, "a,b,class,c,d,e\n");
@@ -35,19 +37,19 @@ static void check_same(void)
     Words arrays = {0}, files = {0};
     add_word(&arrays, write_npy("x.npy", "<f8", "(3000, 1, 5)", feature, sizeof feature));
     add_word(&arrays, write_npy("y.npy", "<i8", "(3000,)", class, sizeof class));
-    uint64_t hash = csv_hash(open_csv(&arrays, "class", 7));
+    uint64_t hash = csv_hash(open_csv(&arrays, &form));
     for (int how = NOT_PACKED; how <= PACKED_ZST; how++) {
         if (!pack_bytes((Packed)how, csv.at, csv.n, &packed)) continue;
         write_bytes(in_folder("x.csv"), packed.at, packed.n);
         files.n = 0;
         add_word(&files, in_folder("x.csv"));
-        Csv_data *c = open_csv(&files, "class", 7);
+        Csv_data *c = open_csv(&files, &form);
         expect(csv_rows(c) == ROWS && csv_features(c) == FEATURES && csv_hash(c) == hash, "the same table, packing %d",
                how);
     }
 }
 
-static void open_both(void *paths) { open_csv(paths, "class", 7); }
+static void open_both(void *paths) { open_csv(paths, &form); }
 
 static void refuses(const char *x, const char *y, const char *message)
 {

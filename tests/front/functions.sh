@@ -1,0 +1,140 @@
+# functions.sh: what the language's functions refuse and warn of: an expression a line, and what is said of it.
+#
+#   refused EXPRESSION ~ PATTERN        exit code 1, its line named
+#   warned EXPRESSION ~ PATTERN         taken, with a warning that names its line
+#   taken EXPRESSION                    taken without a word
+# x is f32 [4, 6], ids i32 [4], counts f32 [4], t i32 [4], the targets.
+set -u
+failed=0
+describe() {
+    cat >"$TMP/one.lua" <<END
+return {
+  config = { batch = 4, features = 6 },
+  forward = function(c, input)
+    local x, t = input.features * nn.param { name = "w", shape = { 6 }, init = 1 }, input.targets
+    local ids, counts = x:argmax(-1), x:sum(-1)
+    local value = $1
+    return (nn.is_tensor(value) and value.rank == 0 and value.dtype == "f32") and value or x:mean()
+  end,
+  decode = false,
+  data = data.csv { target = "label" },
+}
+END
+}
+# look CODE EXPRESSION PATTERN [ARGUMENT…]
+look() {
+    wanted=$1 pattern=$3
+    describe "$2"
+    expression=$2
+    shift 3
+    "$LATHE" check "$TMP/one.lua" "$@" >"$TMP/out" 2>"$TMP/err"
+    code=$?
+    if [ $code != "$wanted" ] || ! { if [ -n "$pattern" ]; then grep -Eq -- "$pattern" "$TMP/err"; else [ ! -s "$TMP/err" ]; fi; }; then
+        echo "failed: $expression"
+        echo "  exit code $code, not $wanted; or no \"$pattern\" in:"
+        sed 's/^/  | /' "$TMP/err"
+        failed=1
+    fi
+}
+while read -r kind rest; do
+    expression=${rest% ~ *} pattern=${rest##* ~ }
+    case $kind in
+    refused) look 1 "$expression" "one.lua:6: error: .*$pattern" ;;
+    warned)
+        look 0 "$expression" "one.lua:6: warning: .*$pattern"
+        look 0 "$expression" "" --precision fp64
+        ;;
+    taken) look 0 "$rest" "" ;;
+    esac
+done <<'END'
+taken x:mean { -1, keep = true }
+taken x:max { 0, keepdim = true }
+taken x:min(1)
+taken x:var { 0, correction = 0, keep = true }
+taken x:sum {}
+taken x:argmax()
+taken x:argmin { -1, keepdim = true }
+refused x:mean { -1, keepdims = true } ~ x:mean has no option 'keepdims'; axes are named by place, x:mean . -1, keep = true
+refused x:sum { dim = -1 } ~ x:sum has no option 'dim'
+refused x:min { -1, keep = 1 } ~ keep is true or false, and this is 1
+refused x:max { -1, keep = true, keepdim = true } ~ keep and keepdim are the same
+refused x:mean(-1, true) ~ an axis is an integer, and this is true; to keep the axes
+refused x:mean({ 0 }, true) ~ nothing follows the table
+refused x:min(x) ~ of two, element by element: nn.min.a, b
+refused x:max(0.5) ~ beside a number, element by element: nn.max.x, 0.5
+refused x:sum(2) ~ there is no axis 2
+refused x:var { 0, unbiased = false } ~ x:var has no option 'unbiased'
+refused x:var { 0, correction = 4 } ~ of 4 elements, with correction = 4, there is none
+refused x:std { 0, correction = "none" } ~ correction is a number
+refused x:norm { -1, p = 0 } ~ p is a positive number
+refused x:argmax(0, 1) ~ works along one axis, and here are 2
+refused x:argmin { keep = true } ~ keep = true goes with an axis
+refused nn.lt(x, 0):prod() ~ wants numbers
+refused nn.lt(x, 0):max(-1) ~ wants numbers
+taken nn.max(x, 0)
+taken nn.max(counts, 1)
+taken nn.max(x, 1.0)
+taken nn.max(x, 7)
+taken nn.min(x, x)
+refused nn.max(x, -1) ~ -1 is an axis of x .batch 4, features 6. too
+refused nn.min(x, 1) ~ of two values, element by element
+refused nn.max(ids, -1) ~ of two values
+taken nn.clamp(x, -1, 1)
+taken ids:clamp(0, 3)
+refused nn.clamp(x) ~ needs a bound
+refused nn.clamp(x, 1, 0) ~ low is 1 and high 0
+refused nn.elu(ids) ~ nn.elu.x, alpha.: wants a real tensor|wants a real tensor
+refused nn.leaky_relu(x, x) ~ slope is a number
+taken nn.one_hot(ids, 6)
+taken nn.one_hot(t, 3, { ignore = -1 })
+refused nn.one_hot(nn.constant({ 0, 3 }, "i32"), 3) ~ there are 3 classes, so ids are 0 to 2, and one of these is 3
+refused nn.one_hot(x, 3) ~ ids are i32
+refused nn.one_hot(ids, 0) ~ n is a positive integer
+refused nn.one_hot(ids, 6, { ignored = 1 }) ~ no option 'ignored'; did you mean 'ignore'
+taken nn.stop_gradient(x) + ids:stop_gradient():cast("f32"):sum()
+refused nn.stop_gradient(x, 1) ~ takes one tensor
+taken nn.mse(x, x, { reduction = "none" })
+refused nn.mse(x, x, { reduction = "avg" }) ~ reduction is "mean", "sum" or "none", and this is 'avg'
+refused nn.mse(x, counts) ~ both are real tensors of one shape
+refused nn.l1(counts, counts:unsqueeze(-1)) ~ both are real tensors of one shape
+refused nn.huber(x, x, { delta = 0 }) ~ delta is above 0
+refused nn.bce_with_logits(x, nn.lt(x, 0)) ~ both are real tensors
+refused nn.bce_with_logits(x, x, { weight = 2 }) ~ no option 'weight'
+refused nn.kl_div(x:sum(), x:sum(), { reduction = "batchmean" }) ~ a scalar has none
+refused nn.nll(x, counts) ~ ids i32
+refused nn.nll(x, nn.constant({ 0, 6, 1, 2 }, "i32")) ~ there are 6 classes, so ids are 0 to 5, and one of these is 6
+taken nn.nll(x, nn.constant({ 0, -100, 1, 2 }, "i32"), { ignore = -100 })
+refused nn.cross_entropy(x, nn.constant({ 0, 9, 1, 2 }, "i32")) ~ ids are 0 to 5, and one of these is 9
+refused nn.cross_entropy(x, t, { ignore = -100 }) + nn.accuracy(x, t) ~ takes the targets with ignore = -100, and this with no such id
+refused nn.cross_entropy(x, t) + nn.nll(x, t, { ignore = 6 }) ~ with no such id, and this with ignore = 6
+taken nn.cross_entropy(x, t, { ignore = -100 }) + nn.accuracy(x, t, { ignore = -100 })
+taken nn.einsum("bi,bj->ij", x, x):sum()
+taken nn.einsum("bi,bi", x, x)
+refused nn.einsum("bi,bj->ij", x) ~ names 2 operands, and here are 1
+refused nn.einsum("bij->b", x) ~ 'bij' names 3 axes, and operand 1 is
+refused nn.einsum("b1->b", x) ~ axes are letters or '...', and here is '1'
+refused nn.einsum("bi->bib", x) ~ the result has 'b' twice
+refused nn.einsum("bi->bk", x) ~ no operand has the result's 'k'
+refused nn.einsum("bi,ib->b", x, x) ~ 'i' is 4 in operand 2 .*, and 6 in one before it
+refused nn.einsum("bb->b", x) ~ 'b' names axes of 4 and 6 of one operand
+refused nn.einsum("b->b", ids) ~ operand 1 is a real tensor
+refused nn.einsum("...b...->b", x) ~ '...' stands twice
+refused nn.dot(x, x, { contract = { 1, 1 }, batches = { 0, 0 } }) ~ nn.dot has no option 'batches'; did you mean 'batch'
+refused x:reshape { 6, 4, keep = true } ~ x:reshape has no option 'keep'; this is a list
+refused nn.zeros { 3, axis = 1 } ~ a shape has no option 'axis'
+refused nn.concat({ x, x, axis = 1 }, 0) ~ nn.concat has no option 'axis'
+refused nn.constant({ 1.5 }, "i32") ~ 1.5 is no integer of 32 bits
+refused nn.constant({ 1 }, "int") ~ the type is "f32" or "i32"
+taken x + 16777216
+taken x * 1e10 + math.huge
+warned x + 16777217 ~ a . b: 16777217 becomes 16777216: fp32 holds integers up to 16777216
+warned nn.constant({ 20000001, 20000001.0 }) ~ 20000001 becomes 20000000
+warned nn.iota(20000000):cast("f32"):sum() ~ these integers go to 19999999, and fp32 holds all only up to 16777216
+taken nn.integers(x, 7):cast("f32"):sum()
+taken nn.iota(16777217):cast("f32"):sum()
+refused x * 1e39 ~ 1e.39 is beyond the numbers of fp32
+refused nn.full({ 4 }, -1e39) ~ beyond the numbers of fp32
+refused nn.param { name = "p", shape = { 4 }, init = 1e39 } ~ beyond the numbers of fp32
+refused nn.param { name = "p", shape = { 4 }, init = nn.init.normal(1e39) } ~ beyond the numbers of fp32
+END
+exit $failed

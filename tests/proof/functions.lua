@@ -1,0 +1,105 @@
+-- functions.lua: the library's functions without parameters, each of parameters of its own, for test_functions.c.
+--
+-- A case is a name, the shapes of its operands a, b, c, and the function.  The loss adds up y · cos(0, 1, 2, …) of all.
+-- tests/reference/functions.py has the same cases in torch.
+local cases = {
+  -- activations
+  { "leaky_relu", { { 12 } }, function(a) return nn.leaky_relu(a, 0.2) end },
+  { "elu", { { 12 } }, function(a) return nn.elu(a, 1.5) end },
+  { "selu", { { 12 } }, nn.selu },
+  { "hardtanh", { { 12 } }, function(a) return nn.hardtanh(a, -0.5, 2) end },
+  { "relu6", { { 12 } }, nn.relu6 },
+  { "hardsigmoid", { { 12 } }, nn.hardsigmoid },
+  { "hardswish", { { 12 } }, nn.hardswish },
+  { "softsign", { { 12 } }, nn.softsign },
+  { "log_sigmoid", { { 12 } }, nn.log_sigmoid },
+  { "mish", { { 12 } }, nn.mish },
+  { "glu", { { 3, 4 } }, function(a) return nn.glu(a, 0 - 1) end },
+  { "clamp", { { 12 } }, function(a) return a:clamp(-0.5, 2) end },
+  { "clamp_low", { { 12 } }, function(a) return nn.clamp(a, 0.25) end },
+  { "clamp_tensor", { { 12 }, { 12 } }, function(a, b) return nn.clamp(a, nil, b) end },
+  { "one_hot", { { 3, 4 } }, function(a) return nn.one_hot(a:argmax(-1), 5) * a:sum(-1):unsqueeze(-1) end },
+
+  -- reductions
+  { "min", { { 3, 4 } }, function(a) return a:min(1) end },
+  { "min_all", { { 3, 4 } }, function(a) return a:min() end },
+  { "min_keep", { { 3, 4 } }, function(a) return a - a:min { 0, keepdim = true } end },
+  { "prod", { { 3, 5 } }, function(a) return a:prod(-1) end },
+  { "prod_all", { { 3, 5 } }, function(a) return a:prod() end },
+  { "any", { { 3, 4 } }, function(a) return (a * nn.lt(0, a):any { -1, keep = true }:cast("f32")) end },
+  { "all", { { 3, 4 } }, function(a) return (a * nn.lt(-1, a):all { 0, keep = true }:cast("f32")) end },
+  { "var", { { 3, 4 } }, function(a) return a:var(-1) end },
+  { "var_biased", { { 3, 4 } }, function(a) return a:var { 0, 1, correction = 0 } end },
+  { "std", { { 3, 4 } }, function(a) return (a - a:mean { -1, keep = true }) / a:std { -1, keep = true } end },
+  { "logsumexp", { { 3, 4 } }, function(a) return (100 * a):logsumexp(-1) end },
+  { "norm", { { 3, 4 } }, function(a) return a:norm(-1) end },
+  { "norm_1", { { 3, 4 } }, function(a) return a:norm { -1, p = 1 } end },
+  { "norm_3", { { 3, 4 } }, function(a) return a:norm { -1, p = 3, keep = true } end },
+  { "norm_inf", { { 3, 4 } }, function(a) return a:norm { -1, p = math.huge } end },
+  { "argmin", { { 3, 4 } }, function(a) return a:argmin(-1):cast("f32") + a:argmax():cast("f32") end },
+
+  -- losses
+  { "mse", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.mse(a, b) end },
+  { "l1", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.l1(a, b, { reduction = "sum" }) end },
+  { "huber", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.huber(a, b, { delta = 0.7, reduction = "none" }) end },
+  { "smooth_l1", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.smooth_l1(a, b, { beta = 0.7 }) end },
+  { "bce", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.bce_with_logits(60 * a, nn.sigmoid(b)) end },
+  { "bce_weight", { { 3, 4 }, { 3, 4 } }, function(a, b)
+    return nn.bce_with_logits(a, nn.sigmoid(b), { pos_weight = 3, reduction = "none" })
+  end },
+  { "kl_div", { { 3, 4 }, { 3, 4 } }, function(a, b)
+    return nn.kl_div(nn.log_softmax(a), nn.relu(b), { reduction = "batchmean" })
+  end },
+  { "kl_log", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.kl_div(nn.log_softmax(a), nn.log_softmax(b), { log_target = true }) end },
+  { "nll", { { 3, 4 } }, function(a) return nn.nll(nn.log_softmax(a), nn.constant({ 2, -100, 0 }, "i32"), { ignore = -100 }) end },
+  { "nll_none", { { 3, 4 } }, function(a) return nn.nll(nn.log_softmax(a), nn.constant({ 2, 3, 0 }, "i32"), { reduction = "none" }) end },
+
+  -- sums of products
+  { "einsum_matmul", { { 3, 4 }, { 4, 5 } }, function(a, b) return nn.einsum("ij,jk->ik", a, b) end },
+  { "einsum_implicit", { { 3, 4 }, { 4, 2 } }, function(a, b) return nn.einsum("bj, ja", a, b) end },
+  { "einsum_trace", { { 4, 4 } }, function(a) return nn.einsum("ii", a) end },
+  { "einsum_diagonal", { { 4, 3, 4 } }, function(a) return nn.einsum("iji->ji", a) end },
+  { "einsum_heads", { { 2, 3, 4, 5 }, { 2, 6, 4, 5 } }, function(a, b) return nn.einsum("bqhd,bkhd->bhqk", a, b) end },
+  { "einsum_three", { { 3, 4 }, { 3, 5 }, { 4, 5 } }, function(a, b, c) return nn.einsum("bi,bj,ij->b", a, b, c) end },
+  { "einsum_outer", { { 3 }, { 4 } }, function(a, b) return nn.einsum("i,j->ji", a, b) end },
+  { "einsum_ellipsis", { { 2, 3, 4 }, { 3, 4, 5 } }, function(a, b) return nn.einsum("...j,...jk->...k", a, b) end },
+  { "einsum_summed", { { 3, 4 }, { 5, 4 } }, function(a, b) return nn.einsum("ij,kj->j", a, b) end },
+  { "einsum_one", { { 3, 1 }, { 4, 5 } }, function(a, b) return nn.einsum("ij,jk->ik", a, b) end },
+  { "einsum_sum", { { 3, 4 } }, function(a) return nn.einsum("ij->", a) end },
+  { "einsum_elements", { { 3, 4 }, { 3, 4 } }, function(a, b) return nn.einsum("ij,ij->ji", a, b) end },
+
+  -- no gradient
+  { "stopped", { { 12 }, { 12 } }, function(a, b) return nn.tanh(a * b) * nn.stop_gradient(nn.tanh(a * b)) end },
+  { "stopped_loop", { { 3, 4 } }, function(a)
+    local _, ys = nn.scan(a, nn.zeros { 3 }, function(x, h)
+      h = nn.tanh(x + h:stop_gradient() + 0.5 * h)
+      return h, h * nn.stop_gradient(x)
+    end)
+    return ys
+  end },
+  { "stopped_stack", { { 4 } }, function(a)
+    return nn.checkpoint(function(x)
+      return nn.stack(3, x, function(x, i) return x + nn.sin(x) * nn.stop_gradient(nn.sin(x)) * (i:cast("f32") + 1) end)
+    end, a)
+  end },
+}
+
+return {
+  config = { batch = 1, features = 1 },
+  forward = function()
+    local loss, outputs = nn.zeros {}, {}
+    for _, case in ipairs(cases) do
+      local name, shapes, f = table.unpack(case)
+      local operands = {}
+      for i, shape in ipairs(shapes) do operands[i] = nn.param { name = name .. "_" .. ("abc"):sub(i, i), shape = shape } end
+      local y = f(table.unpack(operands))
+      local flat = y:reshape { -1 }
+      loss = loss + (flat * nn.cos(nn.iota(flat:size(0)):cast("f32"))):sum()
+      outputs[name] = y
+    end
+    return loss, outputs
+  end,
+  decode = false,
+  train = { optimizer = optim.adamw { lr = 1e-3 }, steps = 1 },
+  data = data.csv { target = "class" },
+}
