@@ -110,12 +110,12 @@ bool is_class(const Csv_form *f, double x)
 
 const char *no_class(const Csv_form *f, double x)
 {
-    if (x != floor(x))
-        return text_of("expected a class, a whole number, found %g; is this a column to be predicted as a number?", x);
-    return text_of("expected a class, 0%s%s, found %g; number the classes from 0%s",
+    const char *cure = x != floor(x) ? "classes are whole numbers; is this a column to be predicted as a number?"
+                       : f->classes  ? "number the classes from 0, or rebuild for more of them"
+                                     : "number the classes from 0";
+    return text_of("expected a class, 0%s%s, found %g; %s",
                    f->classes ? text_of(" to %lld", (long long)f->classes - 1) : " or more",
-                   f->ignored ? text_of(" (or %lld, which does not count)", (long long)f->ignored) : "", x,
-                   f->classes ? ", or rebuild for more of them" : "");
+                   f->ignored ? text_of(" (or %lld, which does not count)", (long long)f->ignored) : "", x, cure);
 }
 
 /* Whether fp32 holds x as well as it holds any number: fractions are rounded, integers should not be. */

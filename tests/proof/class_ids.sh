@@ -27,7 +27,7 @@ for form in plain head nll hot; do
             "$TMP/$form/trainer" train --data "$TMP/high.csv" --out "$TMP/none" --steps 30 --threads $threads
     done
 done
-refuse 3 'expected a class, a whole number, found 1.5; is this a column to be predicted as a number' \
+refuse 3 'expected a class, 0 or more, found 1.5; classes are whole numbers; is this a column to be predicted as a number' \
     "$TMP/plain/trainer" train --data "$TMP/fraction.csv" --out "$TMP/none"
 refuse 3 'one.csv.*expected a class, 0 or more, found -1' "$TMP/plain/trainer" train --data "$TMP/one.csv" --out "$TMP/none"
 
