@@ -1,6 +1,8 @@
 /* front_recipe.c: the description's train and data tables become the Lathe_recipe that the trainer follows. */
 #include "front.h"
 
+#include "../runtime/base/printable.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -229,6 +231,8 @@ static const char *prompts_text(lua_State *L)
         lua_rawgeti(L, -1, i);
         if (lua_type(L, -1) != LUA_TSTRING)
             err(at_key("samples"), "`samples` is a list of texts, and number %d is %s", i, lua_text(L, -1));
+        if (!is_utf8(lua_tostring(L, -1)))
+            err(at_key("samples"), "`samples` are texts in UTF-8, and number %d is none: %s", i, lua_text(L, -1));
         say(&t, "%s", i > 1 ? ", " : "[");
         say_json_string(&t, lua_tostring(L, -1));
         lua_pop(L, 1);

@@ -7,7 +7,7 @@
 static json_t *place_json(const Epoch_source *from, const Place *p)
 {
     if (p->file < 0) return json_null();
-    return json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "path", from->files->file[p->file].path, "file",
+    return json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "path", utf8_of(from->files->file[p->file].path), "file",
                      (int)p->file, "offset", (json_int_t)p->offset, "record", (json_int_t)p->record, "line",
                      (json_int_t)p->line, "inside", (json_int_t)p->inside, "hash", hash_json(p->hash));
 }
@@ -25,7 +25,7 @@ static json_t *pair_sum_json(const Pair_sum *s)
 {
     json_t *all = json_object();
     for (int i = 0; i < PAIR_MEMBERS; i++)
-        json_object_set_new(all, pair_members[i].name,
+        put_json(all, pair_members[i].name,
                             json_integer(*(const int64_t *)((const char *)s + pair_members[i].at)));
     return all;
 }
@@ -43,7 +43,7 @@ static json_t *stream_json(const Epoch_source *from, const Mix_part *p)
     const Stream_sum *s = &p->at.before;
     json_t *sum = json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)s->documents, "tokens",
                             (json_int_t)s->tokens, "rows", (json_int_t)s->rows, "predicted", (json_int_t)s->predicted);
-    if (s->pairs.pairs) json_object_set_new(sum, "pairs", pair_sum_json(&s->pairs));
+    if (s->pairs.pairs) put_json(sum, "pairs", pair_sum_json(&s->pairs));
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "epoch", (json_int_t)p->at.epoch, "block",
                      (json_int_t)p->at.block, "used", (json_int_t)p->at.used, "taken", (json_int_t)p->at.taken, "mixed",
                      (json_int_t)p->mixed, "predicted", (json_int_t)p->at.predicted, "first_tokens",
@@ -62,7 +62,7 @@ json_t *epochs_json(const Epochs *e)
             json_decref(all);
             return one;
         }
-        json_array_append_new(all, one);
+        add_json(all, one);
     }
     return all;
 }
@@ -73,7 +73,7 @@ static Place stored_place(const Epoch_source *of, const State *s, const json_t *
     if (!json_is_object(from)) return p;
     const char *path = json_string_value(json_object_get(from, "path"));
     int64_t file = whole_member(s, from, "file", 0);
-    if (file >= of->files->n || !path || strcmp(path, of->files->file[file].path) != 0)
+    if (file >= of->files->n || !path || strcmp(path, utf8_of(of->files->file[file].path)) != 0)
         fail(EXIT_DATA, s->path,
              "the run stopped in %s, file %lld of the data, which is not that file now; give the same --data, or start "
              "anew from the weights with --init",

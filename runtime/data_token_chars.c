@@ -47,16 +47,16 @@ int byte_of_letter(uint32_t letter)
 char *plain_text(const Tokenizer *t)
 {
     json_t *all = json_object();
-    json_object_set_new(all, "type", json_string(t->kind == TOKEN_CHARS ? "chars" : "bytes"));
+    put_json(all, "type", json_string(t->kind == TOKEN_CHARS ? "chars" : "bytes"));
     if (t->kind == TOKEN_CHARS) {
         json_t *list = json_array();
         for (int i = 0; i < t->n; i++) {
             char utf8[4];
-            json_array_append_new(list, json_stringn(utf8, (size_t)encode_utf8(t->character[i], utf8)));
+            add_json(list, json_stringn(utf8, (size_t)encode_utf8(t->character[i], utf8)));
         }
-        json_object_set_new(all, "characters", list);
+        put_json(all, "characters", list);
     }
-    char *text = json_dumps(all, JSON_INDENT(1));
+    char *text = json_written(all, JSON_INDENT(1));
     json_decref(all);
     return text;
 }
@@ -140,7 +140,7 @@ char *hf_tokenizer(const Tokenizer *t)
                             chars ? split_into_characters() : byte_level(false), "post_processor", "decoder",
                             chars ? json_pack("{s:s}", "type", "Fuse") : byte_level(true), "model", model);
     bug_if(!all);
-    char *text = json_dumps(all, JSON_INDENT(2));
+    char *text = json_written(all, JSON_INDENT(2));
     json_decref(all);
     return text;
 }
@@ -150,7 +150,7 @@ static void set_usual(json_t *all, const char *key, const Tokenizer *t, int32_t 
     int64_t n;
     if (id < 0) return;
     const char *text = string_at(&t->token, id, &n);
-    json_object_set_new(all, key, json_stringn(text, (size_t)n));
+    put_json(all, key, json_stringn(text, (size_t)n));
 }
 
 char *hf_tokenizer_config(const Tokenizer *t, int64_t context)
@@ -162,7 +162,7 @@ char *hf_tokenizer_config(const Tokenizer *t, int64_t context)
     set_usual(all, "bos_token", t, usual.bos);
     set_usual(all, "eos_token", t, usual.eos);
     set_usual(all, "pad_token", t, usual.pad);
-    char *text = json_dumps(all, JSON_INDENT(2));
+    char *text = json_written(all, JSON_INDENT(2));
     json_decref(all);
     return text;
 }

@@ -41,7 +41,7 @@ static json_t *pieces_json(const Tokenizer *t)
         size_t n;
         char *name = name_of(t, id, &n);
         if (id == t->unknown || !special_with(t, id))
-            json_array_append_new(all, json_pack("[o, f]", json_stringn(name, n), t->score[id]));
+            add_json(all, json_pack("[o, f]", json_stringn(name, n), t->score[id]));
         free(name);
     }
     return all;
@@ -77,7 +77,7 @@ static void add_ways(const Tokenizer *t, int32_t id, json_t *all)
     const char *at = string_at(&t->token, id, &n);
     for (int64_t k = 1; k < n; k++) {
         int32_t left = find_string(&t->token, at, k), right = left < 0 ? -1 : find_string(&t->token, at + k, n - k);
-        if (right >= 0) json_array_append_new(all, merge_json(t, left, right));
+        if (right >= 0) add_json(all, merge_json(t, left, right));
     }
 }
 
@@ -86,7 +86,7 @@ static json_t *merges_json(const Tokenizer *t)
     json_t *all = json_array();
     for (int32_t id = 0; t->by_token && id < t->n; id++)
         if (!special_with(t, id)) add_ways(t, id, all);
-    for (int64_t k = 0; k < t->merges; k++) json_array_append_new(all, merge_json(t, t->merge[k][0], t->merge[k][1]));
+    for (int64_t k = 0; k < t->merges; k++) add_json(all, merge_json(t, t->merge[k][0], t->merge[k][1]));
     return all;
 }
 
@@ -109,7 +109,7 @@ static json_t *model_json(const Tokenizer *t)
         json_pack("{s:s, s:n, s:o, s:n, s:n, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
                   unknown_json(t), "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0,
                   "ignore_merges", t->whole, "vocab", vocab_json(t), "merges", merges_json(t));
-    if (t->by_token) json_object_set_new(all, "by_token", json_true());
+    if (t->by_token) put_json(all, "by_token", json_true());
     return all;
 }
 
@@ -137,18 +137,18 @@ static json_t *pre_tokenizer_json(const Tokenizer *t)
                          "type", "Punctuation", "behavior", "Isolated");
     }
     if (t->kind == TOKEN_UNIGRAM) {
-        for (int i = 0; i < t->stages; i++) json_array_append_new(list, stage_json(&t->stage[i]));
+        for (int i = 0; i < t->stages; i++) add_json(list, stage_json(&t->stage[i]));
         return json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", list);
     }
     bool last = t->stages && strcmp(t->stage[t->stages - 1].pattern, published_pattern("gpt2")) == 0 &&
                 !t->stage[t->stages - 1].only;
-    for (int i = 0; i < t->stages - last; i++) json_array_append_new(list, stage_json(&t->stage[i]));
+    for (int i = 0; i < t->stages - last; i++) add_json(list, stage_json(&t->stage[i]));
     json_t *bytes = byte_level(t->prefix_space, last);
     if (json_array_size(list) == 0) {
         json_decref(list);
         return bytes;
     }
-    json_array_append_new(list, bytes);
+    add_json(list, bytes);
     return json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", list);
 }
 
@@ -157,7 +157,7 @@ static json_t *added_json(const Tokenizer *t)
     json_t *all = json_array();
     for (int i = 0; i < t->specials; i++) {
         const Special *s = &t->special[i];
-        json_array_append_new(all, json_pack("{s:i, s:s%, s:b, s:b, s:b, s:b, s:b}", "id", (int)s->id, "content",
+        add_json(all, json_pack("{s:i, s:s%, s:b, s:b, s:b, s:b, s:b}", "id", (int)s->id, "content",
                                              s->text, (size_t)s->bytes, "single_word", 0, "lstrip", s->left, "rstrip",
                                              s->right, "normalized", 0, "special", 1));
     }
@@ -178,7 +178,7 @@ char *hf_text(const Tokenizer *t)
         added_json(t), "normalizer", t->lower ? json_pack("{s:s}", "type", "Lowercase") : json_null(), "pre_tokenizer",
         pre_tokenizer_json(t), "post_processor", "decoder", decoder_json(t), "model", model_json(t));
     bug_if(!all);
-    char *text = json_dumps(all, JSON_INDENT(1));
+    char *text = json_written(all, JSON_INDENT(1));
     json_decref(all);
     return text;
 }

@@ -227,6 +227,7 @@ void print_padded(FILE *f, const char *s, int width)
 void print_json(json_t *all)
 {
     size_t plain = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0; /* a terminal would obey what else is in a name */
+    bug_if(!all);
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15) | plain);
     putchar('\n');
     json_decref(all);

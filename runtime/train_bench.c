@@ -163,25 +163,25 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
-    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", m->name, "config", m->config, "precision",
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", utf8_of(m->name), "config", utf8_of(m->config), "precision",
                             m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)b->steps);
-    json_object_set_new(all, "tokens_per_s", json_real(b->items * (double)b->steps / (b->total_ms * 1e-3)));
-    json_object_set_new(
+    put_json(all, "tokens_per_s", real_json(b->items * (double)b->steps / (b->total_ms * 1e-3)));
+    put_json(
         all, "step_ms",
         json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
-    json_object_set_new(all, "parts_ms",
+    put_json(all, "parts_ms",
                         json_pack("{s:f, s:f, s:f}", "forward", b->part_ms[FORWARD], "backward", b->part_ms[BACKWARD],
                                   "update", b->part_ms[UPDATE]));
-    json_object_set_new(all, "flops_per_step", json_real(e->flops));
-    json_object_set_new(all, "gemm_floor_ms", b->floor_ms > 0 ? json_real(b->floor_ms) : json_null());
+    put_json(all, "flops_per_step", real_json(e->flops));
+    put_json(all, "gemm_floor_ms", b->floor_ms > 0 ? real_json(b->floor_ms) : json_null());
     json_t *losses = json_array();
-    for (int64_t i = 0; i < b->steps + WARM_UP; i++) json_array_append_new(losses, json_real(b->loss[i]));
-    json_object_set_new(all, "losses", losses);
-    json_object_set_new(all, "skipped_steps", json_integer(b->skipped));
-    json_object_set_new(all, "planned_bytes", json_integer(m->planned_bytes));
-    json_object_set_new(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
-    json_object_set_new(all, "peak_rss_bytes", json_integer(b->peak_rss));
-    json_object_set_new(all, "startup_ms", json_real(b->startup_ms));
+    for (int64_t i = 0; i < b->steps + WARM_UP; i++) add_json(losses, real_json(b->loss[i]));
+    put_json(all, "losses", losses);
+    put_json(all, "skipped_steps", json_integer(b->skipped));
+    put_json(all, "planned_bytes", json_integer(m->planned_bytes));
+    put_json(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
+    put_json(all, "peak_rss_bytes", json_integer(b->peak_rss));
+    put_json(all, "startup_ms", real_json(b->startup_ms));
     print_json(all);
 }
 

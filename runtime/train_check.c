@@ -99,8 +99,8 @@ int overfit(const Trial *c)
     hold_rate(&t->recipe);
     Fall f = train_on_one(c, most);
     if (t->json)
-        print_json(json_pack("{s:b, s:I, s:f, s:f, s:f}", "overfit", f.reached, "steps", (json_int_t)f.steps, "first",
-                             f.first, "last", f.last, "least", f.least));
+        print_json(json_pack("{s:b, s:I, s:o, s:o, s:o}", "overfit", f.reached, "steps", (json_int_t)f.steps, "first",
+                             real_json(f.first), "last", real_json(f.last), "least", real_json(f.least)));
     else print_verdict(&f, &t->recipe);
     return f.reached ? 0 : EXIT_ERROR;
 }
@@ -202,7 +202,7 @@ int dry_run(const Trial *c)
     Times w = {.step = time_steps(c)};
     if (c->evaluates) time_evaluation(c, &w);
     if (c->t->json)
-        print_json(json_pack("{s:f, s:f, s:f, s:f, s:I, s:f}", "loss", w.step.loss, "grad_norm", w.step.norm, "step_s",
+        print_json(json_pack("{s:o, s:o, s:f, s:f, s:I, s:f}", "loss", real_json(w.step.loss), "grad_norm", real_json(w.step.norm), "step_s",
                              step_time(&w.step), "evaluation_s", w.eval_batch, "evaluations", (json_int_t)w.evaluations,
                              "run_s", whole_time(c, &w)));
     else print_times(c, &w);

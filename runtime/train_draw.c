@@ -92,8 +92,8 @@ static json_t *row_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
     bool whole = o->dtype == LATHE_I32 || o->dtype == LATHE_BOOL;
     for (int64_t i = 0; i < tensor_size(o) / o->dim[0]; i++) {
         double x = read_element(o->dtype, at, i);
-        json_t *number = whole ? json_integer((json_int_t)x) : json_real(x); /* NULL where it is not finite */
-        json_array_append_new(list, number ? number : json_null());
+        json_t *number = whole ? json_integer((json_int_t)x) : real_json(x); /* NULL where it is not finite */
+        add_json(list, number ? number : json_null());
     }
     return list;
 }
@@ -101,17 +101,17 @@ static json_t *row_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
 static json_t *row_shape(const Lathe_tensor *o)
 {
     json_t *dims = json_array();
-    for (int k = 1; k < o->rank; k++) json_array_append_new(dims, json_integer(o->dim[k]));
+    for (int k = 1; k < o->rank; k++) add_json(dims, json_integer(o->dim[k]));
     return dims;
 }
 
 json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt)
 {
     json_t *all = json_object(), *others = json_object();
-    json_object_set_new(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
+    put_json(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
     if (d->tokens) {
-        json_object_set_new(all, "text", row_text(d, row));
-        json_object_set_new(all, "tokens", row_numbers(d, d->tokens, row));
+        put_json(all, "text", row_text(d, row));
+        put_json(all, "tokens", row_numbers(d, d->tokens, row));
     }
     for (int i = 0; i < d->entry->outputs; i++) {
         const Lathe_tensor *o = &d->entry->output[i];
@@ -207,7 +207,7 @@ static void draw_all(const Trainer *t, const Drawing *d, const Passage *prompt, 
     for (int i = 0; i < n; i++) {
         int64_t row = i % d->batch;
         if (row == 0) draw_batch(d, prompt + i, n - i, i / d->batch, 0);
-        if (t->json) json_array_append_new(results, drawn_json(d, row, prompt[i]));
+        if (t->json) add_json(results, drawn_json(d, row, prompt[i]));
         else print_drawn(d, row);
         if (!t->json && i + 1 < n) show(stdout, "---\n");
     }

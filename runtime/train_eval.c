@@ -122,14 +122,12 @@ char *scores_text(const Scores *s, const Data *d)
     return has_tokens(d) ? text_of("%s | perplexity %.4g", text, exp(s->value[0])) : text;
 }
 
-static json_t *real_json(double x) { return isfinite(x) ? json_real(x) : json_null(); }
-
 json_t *scores_json(const Scores *s, const Data *d)
 {
     json_t *all = json_object();
-    for (int i = 0; i < s->n; i++) json_object_set_new(all, s->name[i], real_json(s->value[i]));
-    if (has_tokens(d)) json_object_set_new(all, "perplexity", real_json(exp(s->value[0])));
-    json_object_set_new(all, item_word(evaluated(d)), json_integer(s->items));
+    for (int i = 0; i < s->n; i++) put_json(all, s->name[i], real_json(s->value[i]));
+    if (has_tokens(d)) put_json(all, "perplexity", real_json(exp(s->value[0])));
+    put_json(all, item_word(evaluated(d)), json_integer(s->items));
     return all;
 }
 
@@ -171,7 +169,7 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
     Text_writer *w = open_text_writer(t, m, d->tokenizer, "source");
     Text_eval *e = open_text_eval(t, w, d->tokenizer, t->items, t->stem);
     evaluate_texts(e, 0, r);
-    if (json) json_object_set_new(json, "rouge", rouge_json(e, r));
+    if (json) put_json(json, "rouge", rouge_json(e, r));
     else show(stdout, "%s\n", rouge_text(e, r));
 }
 
@@ -193,7 +191,7 @@ int eval_command(Trainer *t)
     Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
     if (t->json) {
         json_t *all = scores_json(&s, &d);
-        json_object_set_new(all, "weights", json_string(path));
+        put_json(all, "weights", word_json(path));
         if (t->generate) eval_texts(t, &m, &d, all);
         print_json(all);
     } else {

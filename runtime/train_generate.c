@@ -45,8 +45,8 @@ static json_t *extra_json(const Written *w, int k, int extras)
     json_t *list = json_array();
     int64_t n = w->n - w->from;
     for (int64_t i = 0; i < n; i++) {
-        json_t *number = json_real((double)w->extra[i * extras + k]); /* NULL where it is not finite */
-        json_array_append_new(list, number ? number : json_null());
+        json_t *number = real_json((double)w->extra[i * extras + k]); /* NULL where it is not finite */
+        add_json(list, number ? number : json_null());
     }
     return json_pack("{s:[I], s:o}", "shape", (json_int_t)n, "values", list);
 }
@@ -56,17 +56,17 @@ json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt
     json_t *all = json_object(), *tokens = json_array();
     Text_written s = text_written(k, w);
     int extras = writer_extras(from);
-    for (int64_t i = 0; i < w->n; i++) json_array_append_new(tokens, json_integer(w->token[i]));
-    json_object_set_new(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
-    json_object_set_new(all, "text", text_json(s.at, s.bytes));
-    json_object_set_new(all, "tokens", tokens);
-    if (w->scored) json_object_set_new(all, "score", json_real(w->score));
-    json_object_set_new(all, "ended", json_boolean(w->ended));
-    if (w->stop) json_object_set_new(all, "stop", text_json(w->stop, strlen(w->stop)));
+    for (int64_t i = 0; i < w->n; i++) add_json(tokens, json_integer(w->token[i]));
+    put_json(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
+    put_json(all, "text", text_json(s.at, s.bytes));
+    put_json(all, "tokens", tokens);
+    if (w->scored) put_json(all, "score", real_json(w->score));
+    put_json(all, "ended", json_boolean(w->ended));
+    if (w->stop) put_json(all, "stop", text_json(w->stop, strlen(w->stop)));
     for (int i = 0; i < extras; i++) {
         json_t *outputs = json_object_get(all, "outputs");
-        if (!outputs) json_object_set_new(all, "outputs", outputs = json_object());
-        json_object_set_new(outputs, extra_name(from, i), extra_json(w, i, extras));
+        if (!outputs) put_json(all, "outputs", outputs = json_object());
+        put_json(outputs, extra_name(from, i), extra_json(w, i, extras));
     }
     free(s.at);
     return all;
@@ -113,7 +113,7 @@ static void print_written(const Shown *s, int64_t k, const Written *w)
 static void take_written(void *with, int64_t k, const Written *w)
 {
     Shown *s = with;
-    if (s->results) json_array_append_new(s->results, written_json(s->writer, s->tokenizer, s->prompt[k], w));
+    if (s->results) add_json(s->results, written_json(s->writer, s->tokenizer, s->prompt[k], w));
     else print_written(s, k, w);
     s->text.bytes = s->printed = 0;
 }

@@ -225,7 +225,8 @@ int grad_command(Trainer *t)
     Lathe_call call = call_of(&m, e);
     compute_results(t, e, &m);
     write_results(t, e, call.out, m.grads);
-    if (t->json) show(stdout, "{\"loss\":%.17g}\n", output_scalar(e, call.out, "loss"));
+    double loss = output_scalar(e, call.out, "loss");
+    if (t->json) show(stdout, isfinite(loss) ? "{\"loss\":%.17g}\n" : "{\"loss\":null}\n", loss);
     else show(stdout, "loss %.9g; wrote %s\n", output_scalar(e, call.out, "loss"), t->out);
     return 0;
 }

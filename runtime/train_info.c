@@ -86,7 +86,7 @@ static void print_info(const Trainer *t)
 static json_t *dims_json(int rank, const int64_t *dim)
 {
     json_t *all = json_array();
-    for (int k = 0; k < rank; k++) json_array_append_new(all, json_integer(dim[k]));
+    for (int k = 0; k < rank; k++) add_json(all, json_integer(dim[k]));
     return all;
 }
 
@@ -94,7 +94,7 @@ static json_t *tensors_json(const Lathe_tensor *t, int n)
 {
     json_t *all = json_object();
     for (int i = 0; i < n; i++)
-        json_object_set_new(
+        put_json(
             all, t[i].name,
             json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
     return all;
@@ -105,7 +105,7 @@ static json_t *entries_json(const Lathe_model *m)
     json_t *all = json_object();
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];
-        json_object_set_new(all, e->name,
+        put_json(all, e->name,
                             json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
                                       tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
                                       (json_int_t)e->work_bytes));
@@ -119,10 +119,10 @@ static json_t *parameters_json(const Lathe_model *m)
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         char *name = pattern_of(p);
-        json_object_set_new(all, name,
+        put_json(all, name,
                             json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape",
                                       dims_json(p->rank, p->dim), "copies_axes", p->loops, "decay", p->decay, "where",
-                                      p->where));
+                                      utf8_of(p->where)));
         free(name);
     }
     return all;
@@ -133,18 +133,18 @@ static void print_info_json(const Trainer *t)
     const Lathe_model *m = t->model;
     json_t *plan = json_object(), *built = json_object();
     for (int i = 0; i < m->categories; i++)
-        json_object_set_new(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
-    for (int i = 0; i < m->knobs; i++) json_object_set_new(built, m->knob[i][0], json_string(m->knob[i][1]));
-    json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", m->name, "config",
-                            m->config, "precision", m->precision, "source_hash", m->source_hash, "parameter_count",
+        put_json(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
+    for (int i = 0; i < m->knobs; i++) put_json(built, m->knob[i][0], word_json(m->knob[i][1]));
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", utf8_of(m->name), "config",
+                            utf8_of(m->config), "precision", m->precision, "source_hash", m->source_hash, "parameter_count",
                             (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq", (json_int_t)m->seq,
                             "vocab", (json_int_t)m->vocab, "planned_bytes", (json_int_t)m->planned_bytes,
                             "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
-    json_object_set_new(all, "plan", plan);
-    json_object_set_new(all, "built_with", built);
-    json_object_set_new(all, "recipe", recipe_json(&t->recipe));
-    json_object_set_new(all, "entries", entries_json(m));
-    json_object_set_new(all, "parameters", parameters_json(m));
+    put_json(all, "plan", plan);
+    put_json(all, "built_with", built);
+    put_json(all, "recipe", recipe_json(&t->recipe));
+    put_json(all, "entries", entries_json(m));
+    put_json(all, "parameters", parameters_json(m));
     print_json(all);
 }
 

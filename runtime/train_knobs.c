@@ -160,8 +160,7 @@ static char *value_text(const json_t *value)
 {
     return json_is_real(value)      ? text_of("%.17g", json_real_value(value))
            : json_is_integer(value) ? text_of("%lld", (long long)json_integer_value(value))
-           : json_is_string(value)  ? text_of("%s", json_string_value(value))
-                                    : NULL;
+                                    : word_of_json(value);
 }
 
 static char *short_text(const json_t *value)
@@ -226,9 +225,9 @@ static json_t *value_json(const Lathe_recipe *r, const Run_knob *k)
 {
     const void *field = (const char *)r + k->field;
     switch (k->type) {
-    case WORD: return json_string(k->words[*(const int *)field]);
-    case STRING: return *(const char *const *)field ? json_string(*(const char *const *)field) : json_null();
-    case REAL: return json_real(*(const double *)field);
+    case WORD: return word_json(k->words[*(const int *)field]);
+    case STRING: return *(const char *const *)field ? word_json(*(const char *const *)field) : json_null();
+    case REAL: return real_json(*(const double *)field);
     default: return json_integer(*(const int64_t *)field);
     }
 }
@@ -236,8 +235,8 @@ static json_t *value_json(const Lathe_recipe *r, const Run_knob *k)
 json_t *recipe_json(const Lathe_recipe *r)
 {
     json_t *all = json_object();
-    for (int i = 0; i < KNOBS; i++) json_object_set_new(all, knobs[i].name, value_json(r, &knobs[i]));
-    json_object_set_new(all, "accumulate", json_integer(r->accumulate));
+    for (int i = 0; i < KNOBS; i++) put_json(all, knobs[i].name, value_json(r, &knobs[i]));
+    put_json(all, "accumulate", json_integer(r->accumulate));
     return all;
 }
 
@@ -270,7 +269,7 @@ void print_knobs(FILE *f, const Lathe_recipe *r)
         char *text = json_is_real(value)     ? text_of("%g", json_real_value(value))
                      : json_is_string(value) ? text_of("%s", json_string_value(value))
                      : json_is_null(value)   ? text_of("-")
-                                             : json_dumps(value, JSON_ENCODE_ANY);
+                                             : json_written(value, JSON_ENCODE_ANY);
         show(f, "  %-20s %-10s %s\n", knobs[i].name, text, knobs[i].meaning);
         free(text);
         json_decref(value);

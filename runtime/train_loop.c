@@ -510,13 +510,13 @@ static void all_steps(Training *r)
 static void print_result(const Training *r)
 {
     json_t *all = json_object();
-    json_object_set_new(all, "steps", json_integer(r->at.step));
-    json_object_set_new(all, "weights", json_string(weights_path(&(Trainer){.out = r->t->out})));
-    json_object_set_new(all, "eval",
+    put_json(all, "steps", json_integer(r->at.step));
+    put_json(all, "weights", word_json(weights_path(&(Trainer){.out = r->t->out})));
+    put_json(all, "eval",
                         r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
-    json_object_set_new(all, "seconds", json_real(seconds_now() - r->report.started));
-    json_object_set_new(all, "interrupted", json_boolean(interrupted));
-    json_object_set_new(all, "stopped", json_boolean(is_tired(r)));
+    put_json(all, "seconds", real_json(seconds_now() - r->report.started));
+    put_json(all, "interrupted", json_boolean(interrupted));
+    put_json(all, "stopped", json_boolean(is_tired(r)));
     print_json(all);
 }
 

@@ -196,7 +196,7 @@ static void print_table(const Profile *p)
 static json_t *kernel_json(const Lathe_kernel *k)
 {
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part", part_of(k),
-                     "formula", k->formula, "path", k->path, "where", k->where, "bytes", k->bytes, "flops", k->flops);
+                     "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes", k->bytes, "flops", k->flops);
 }
 
 static json_t *times_json(Total t)
@@ -211,19 +211,19 @@ static void print_object(const Profile *p)
     json_t *rows = json_array();
     for (int i = 0; i < p->rows; i++) {
         json_t *row = kernel_json(&p->row[i].k);
-        json_object_set_new(row, "calls", json_integer(p->row[i].calls));
+        put_json(row, "calls", json_integer(p->row[i].calls));
         json_object_update_new(row, times_json((Total){p->row[i].time, p->row[i].floor}));
-        json_array_append_new(rows, row);
+        add_json(rows, row);
     }
     json_t *all =
-        json_pack("{s:s, s:s?, s:s, s:i, s:I, s:f, s:f, s:f}", "model", m->name, "config", m->config, "precision",
+        json_pack("{s:s, s:s?, s:s, s:i, s:I, s:f, s:f, s:f}", "model", utf8_of(m->name), "config", utf8_of(m->config), "precision",
                   m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)p->steps, "step_ms",
                   1e3 * p->step_time, "copy_bytes_per_s", p->copy_rate, "product_flops_per_s", p->product_rate);
-    json_object_set_new(all, "kernels", rows);
-    json_object_set_new(all, "products", times_json(total(p, "products")));
-    json_object_set_new(all, "rest", times_json(total(p, "the rest")));
-    for (int i = 2; i < 5; i++) json_object_set_new(all, totals[i], times_json(total(p, totals[i])));
-    json_object_set_new(all, "total", times_json(total(p, "all")));
+    put_json(all, "kernels", rows);
+    put_json(all, "products", times_json(total(p, "products")));
+    put_json(all, "rest", times_json(total(p, "the rest")));
+    for (int i = 2; i < 5; i++) put_json(all, totals[i], times_json(total(p, totals[i])));
+    put_json(all, "total", times_json(total(p, "all")));
     print_json(all);
 }
 
@@ -237,8 +237,8 @@ static void write_trace(const Profile *p, const char *path)
         json_t *event = json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", k->name, "cat",
                                   k->flops > 0 ? "product" : "kernel", "ph", "X", "pid", 1, "tid", 1, "ts",
                                   1e6 * (before - p->begin), "dur", 1e6 * (laps.at[i].end - before));
-        json_object_set_new(event, "args", kernel_json(k));
-        json_array_append_new(events, event);
+        put_json(event, "args", kernel_json(k));
+        add_json(events, event);
         before = laps.at[i].end;
     }
     json_t *all = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", events);

@@ -236,8 +236,8 @@ static json_t *look_json(const Lathe_operand *o, const Look *l)
     json_t *all = json_pack("{s:s, s:I, s:I, s:I}", "name", o->name, "elements", (json_int_t)l->elements, "nan",
                             (json_int_t)l->nans, "infinite", (json_int_t)l->infinities);
     bool finite = l->nans + l->infinities < l->elements;
-    json_object_set_new(all, "min", finite ? json_real(l->low) : json_null());
-    json_object_set_new(all, "max", finite ? json_real(l->high) : json_null());
+    put_json(all, "min", finite ? real_json(l->low) : json_null());
+    put_json(all, "max", finite ? real_json(l->high) : json_null());
     return all;
 }
 
@@ -245,15 +245,15 @@ static json_t *birth_json(const Birth *b)
 {
     const Lathe_kernel *k = kernel_of(b->made->lap);
     const Lathe_operand *first = &watch.with->operand[watch.first_of[b->made->lap]];
-    json_t *all = json_pack("{s:s, s:s, s:s}", "operation", k->formula, "where", k->where, "path", k->path);
+    json_t *all = json_pack("{s:s, s:s, s:s}", "operation", k->formula, "where", utf8_of(k->where), "path", k->path);
     json_t *loops = json_object(), *inputs = json_array();
     for (int l = b->made->loop, n = 0; l >= 0; l = watch.with->loop[l].outer, n++)
-        json_object_set_new(loops, watch.with->loop[l].name, json_integer(b->iteration[n]));
+        put_json(loops, watch.with->loop[l].name, json_integer(b->iteration[n]));
     for (const Lathe_operand *o = first; o < watch.with->operand + watch.with->operands && o->lap == first->lap; o++)
-        if (!o->written) json_array_append_new(inputs, look_json(o, &b->input[o - first]));
-    json_object_set_new(all, "iterations", loops);
-    json_object_set_new(all, "tensor", look_json(b->made, &b->look));
-    json_object_set_new(all, "inputs", inputs);
+        if (!o->written) add_json(inputs, look_json(o, &b->input[o - first]));
+    put_json(all, "iterations", loops);
+    put_json(all, "tensor", look_json(b->made, &b->look));
+    put_json(all, "inputs", inputs);
     return all;
 }
 
@@ -274,9 +274,9 @@ static void print_births(int64_t step, Step s)
 static void print_object(int64_t step, Step s)
 {
     json_t *births = json_array();
-    for (int i = 0; i < watch.births; i++) json_array_append_new(births, birth_json(&watch.birth[i]));
-    json_t *loss = isfinite(s.loss) ? json_real(s.loss) : json_null();
-    json_t *norm = isfinite(s.norm) ? json_real(s.norm) : json_null();
+    for (int i = 0; i < watch.births; i++) add_json(births, birth_json(&watch.birth[i]));
+    json_t *loss = isfinite(s.loss) ? real_json(s.loss) : json_null();
+    json_t *norm = isfinite(s.norm) ? real_json(s.norm) : json_null();
     print_json(
         json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step, "loss", loss, "grad_norm", norm, "born", births));
 }

@@ -18,14 +18,14 @@
 static json_t *knobs_json(const Lathe_model *m)
 {
     json_t *all = json_object();
-    for (int i = 0; i < m->knobs; i++) json_object_set_new(all, m->knob[i][0], json_string(m->knob[i][1]));
+    for (int i = 0; i < m->knobs; i++) put_json(all, m->knob[i][0], word_json(m->knob[i][1]));
     return all;
 }
 
 static json_t *words_json(const Words *w)
 {
     json_t *all = json_array();
-    for (int i = 0; i < w->n; i++) json_array_append_new(all, json_string(w->at[i]));
+    for (int i = 0; i < w->n; i++) add_json(all, word_json(w->at[i]));
     return all;
 }
 
@@ -33,18 +33,18 @@ static void write_config(const Trainer *t, const char *path)
 {
     const Lathe_model *m = t->model;
     json_t *all = json_object();
-    json_object_set_new(all, "model", json_string(m->name));
-    json_object_set_new(all, "config", m->config ? json_string(m->config) : json_null());
-    json_object_set_new(all, "precision", json_string(m->precision));
-    json_object_set_new(all, "source_hash", json_string(m->source_hash));
-    json_object_set_new(all, "built_with", knobs_json(m));
-    json_object_set_new(all, "recipe", recipe_json(&t->recipe));
-    json_object_set_new(all, "data", words_json(&t->data));
-    if (t->val_data.n) json_object_set_new(all, "val_data", words_json(&t->val_data));
-    json_object_set_new(all, "weights", t->weights ? json_string(t->weights) : json_null());
-    json_object_set_new(all, "seed", json_integer(t->seed));
-    json_object_set_new(all, "threads", json_integer(omp_get_max_threads()));
-    char *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    put_json(all, "model", word_json(m->name));
+    put_json(all, "config", m->config ? word_json(m->config) : json_null());
+    put_json(all, "precision", word_json(m->precision));
+    put_json(all, "source_hash", word_json(m->source_hash));
+    put_json(all, "built_with", knobs_json(m));
+    put_json(all, "recipe", recipe_json(&t->recipe));
+    put_json(all, "data", words_json(&t->data));
+    if (t->val_data.n) put_json(all, "val_data", words_json(&t->val_data));
+    put_json(all, "weights", t->weights ? word_json(t->weights) : json_null());
+    put_json(all, "seed", json_integer(t->seed));
+    put_json(all, "threads", json_integer(omp_get_max_threads()));
+    char *text = json_written(all, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
     char *lines = text_of("%s\n", text);
     Fault f = {0};
     if (!replace_text(path, lines, &f))
@@ -378,7 +378,7 @@ void report_scores(Report *r, int64_t done, const Scores *s)
 {
     json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)done, "split", "val"), *scores = scores_json(s, r->data);
     json_object_update(line, scores);
-    char *json = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *text;
+    char *json = json_written(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *text;
     put_line(r, text_of("%s\n", json));
     json_decref(scores);
     json_decref(line);
@@ -395,7 +395,7 @@ void report_sample(Report *r, int64_t done, const json_t *sample)
     json_object_set(line, "prompt", json_object_get(sample, "prompt"));
     json_object_set(line, "text", json_object_get(sample, "text"));
     json_object_set(line, "outputs", json_object_get(sample, "outputs")); /* set where there are any */
-    char *json = json_dumps(line, JSON_COMPACT);
+    char *json = json_written(line, JSON_COMPACT);
     put_line(r, text_of("%s\n", json));
     report_text(r, "sample %lld/%lld | %s", (long long)done, (long long)r->steps, text ? text : "in metrics.jsonl");
     free(json);
@@ -432,8 +432,8 @@ static bool is_told(const Report *r, int source, const Stream_sum *sum)
 /* ,"source":"books"; "" without a mixture */
 static char *source_member(const char *path)
 {
-    json_t *name = path ? json_string(path) : NULL;
-    char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+    json_t *name = path ? word_json(path) : NULL;
+    char *quoted = name ? json_written(name, JSON_ENCODE_ANY) : NULL;
     char *member = quoted ? text_of(",\"source\":%s", quoted) : text_of("%s", "");
     json_decref(name);
     free(quoted);

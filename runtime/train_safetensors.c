@@ -238,7 +238,7 @@ static Store_writer *new_writer(const char *path)
     Store_writer *w = must_alloc(sizeof *w);
     w->path = text_of("%s", path);
     w->header = json_object();
-    json_object_set_new(w->header, "__metadata__", json_pack("{s:s}", "format", "pt"));
+    put_json(w->header, "__metadata__", json_pack("{s:s}", "format", "pt"));
     return w;
 }
 
@@ -266,19 +266,20 @@ void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int ra
     json_t *shape = json_array();
     bug_if(w->started || json_object_get(w->header, name));
     for (int k = 0; k < rank; k++) {
-        json_array_append_new(shape, json_integer(dim[k]));
+        add_json(shape, json_integer(dim[k]));
         bytes *= dim[k];
     }
-    json_object_set_new(w->header, name,
+    json_t *info =
                         json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
-                                  (json_int_t)w->declared, (json_int_t)(w->declared + bytes)));
+                                  (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
+    bug_if(!info || json_object_set_new(w->header, name, info) != 0);
     w->declared += bytes;
 }
 
 /* The header is padded with blanks so that the data starts at a multiple of 8. */
 static void write_header(Store_writer *w)
 {
-    char *text = json_dumps(w->header, JSON_COMPACT);
+    char *text = json_written(w->header, JSON_COMPACT);
     size_t length = strlen(text), padded = (length + 7) & ~(size_t)7;
     unsigned char first[8];
     for (int i = 0; i < 8; i++) first[i] = (unsigned char)((uint64_t)padded >> (8 * i));

@@ -15,7 +15,7 @@ struct Samples {
 static json_t *without_prompts(int64_t n)
 {
     json_t *all = json_array();
-    for (int64_t i = 0; i < n; i++) json_array_append_new(all, json_string(""));
+    for (int64_t i = 0; i < n; i++) add_json(all, json_string(""));
     return all;
 }
 

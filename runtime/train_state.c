@@ -51,12 +51,12 @@ static uint64_t data_hash(const Data *d)
 static json_t *origin_json(const Trainer *t, const Data *d)
 {
     json_t *all = json_object();
-    json_object_set_new(all, "description", json_string(t->model->source_hash));
-    json_object_set_new(all, "plan", hash_json(plan_hash(t)));
-    json_object_set_new(all, "data", hash_json(data_hash(d)));
-    if (d->held) json_object_set_new(all, "val_data", hash_json(data_hash(d->held)));
+    put_json(all, "description", word_json(t->model->source_hash));
+    put_json(all, "plan", hash_json(plan_hash(t)));
+    put_json(all, "data", hash_json(data_hash(d)));
+    if (d->held) put_json(all, "val_data", hash_json(data_hash(d->held)));
     if (t->recipe.tokenizer == LATHE_TOKENIZER_FILE && !t->tokenizer && t->recipe.tokenizer_file)
-        json_object_set_new(all, "tokenizer", json_string(t->recipe.tokenizer_file));
+        put_json(all, "tokenizer", word_json(t->recipe.tokenizer_file));
     return all;
 }
 
@@ -65,7 +65,7 @@ static json_t *origin_json(const Trainer *t, const Data *d)
 static json_t *paths_json(const Words *paths)
 {
     json_t *all = json_array();
-    for (int i = 0; i < paths->n; i++) json_array_append_new(all, json_string(paths->at[i]));
+    for (int i = 0; i < paths->n; i++) add_json(all, word_json(paths->at[i]));
     return all;
 }
 
@@ -73,51 +73,51 @@ static json_t *data_json(const Trainer *t, const Data *d, int64_t position)
 {
     json_t *all = json_pack("{s:o, s:s, s:I}", "paths", paths_json(&t->data), "unit", item_word(d), "position",
                             (json_int_t)position);
-    if (t->val_data.n) json_object_set_new(all, "val_paths", paths_json(&t->val_data));
-    if (d->epochs) json_object_set_new(all, "stream", epochs_json(d->epochs));
-    else json_object_set_new(all, "epoch", json_integer(position / d->train_items));
+    if (t->val_data.n) put_json(all, "val_paths", paths_json(&t->val_data));
+    if (d->epochs) put_json(all, "stream", epochs_json(d->epochs));
+    else put_json(all, "epoch", json_integer(position / d->train_items));
     return all;
 }
 
 static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
 {
     json_t *all = json_pack("{s:I}", "step", (json_int_t)p->evaluated);
-    json_object_set_new(all, "best_step", json_integer(p->best_step));
-    json_object_set_new(all, "best_metric", json_string(metric_name(r)));
-    json_object_set_new(all, "best_value", p->best_step >= 0 ? json_real(p->best_value) : json_null());
-    json_object_set_new(all, "since_best", json_integer(p->stale));
+    put_json(all, "best_step", json_integer(p->best_step));
+    put_json(all, "best_metric", word_json(metric_name(r)));
+    put_json(all, "best_value", p->best_step >= 0 ? real_json(p->best_value) : json_null());
+    put_json(all, "since_best", json_integer(p->stale));
     return all;
 }
 
 json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step)
 {
     const Lathe_model *m = t->model;
-    json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", m->name, "config",
-                            m->config ? m->config : "", "precision", m->precision, "step", (json_int_t)p->step, "seed",
+    json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", utf8_of(m->name), "config",
+                            m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step, "seed",
                             (int)t->seed, "elapsed_s", p->elapsed);
     if (!d->origin) d->origin = origin_json(t, d);
-    json_object_set_new(
+    put_json(
         all, "schedule",
         json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
-    json_object_set_new(all, "recipe", recipe_json(&t->recipe));
-    json_object_set_new(all, "data", data_json(t, d, p->step * items_per_step));
-    json_object_set_new(all, "evaluation", evaluation_json(p, &t->recipe));
+    put_json(all, "recipe", recipe_json(&t->recipe));
+    put_json(all, "data", data_json(t, d, p->step * items_per_step));
+    put_json(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)
-        json_object_set_new(all, "epoch",
-                            json_pack("{s:I, s:f, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", p->epoch_loss,
+        put_json(all, "epoch",
+                            json_pack("{s:I, s:o, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", real_json(p->epoch_loss),
                                       "ended", (json_int_t)p->epochs));
     if (p->loss_scale.scale > 0 || p->loss_scale.skipped)
-        json_object_set_new(all, "loss_scale",
+        put_json(all, "loss_scale",
                             json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
                                       (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
-    json_object_set_new(all, "provenance", json_deep_copy(d->origin));
-    json_object_set_new(all, "files", json_object());
+    put_json(all, "provenance", json_deep_copy(d->origin));
+    put_json(all, "files", json_object());
     return all;
 }
 
 void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f)
 {
-    json_object_set_new(s->all, "evaluation", evaluation_json(p, r));
+    put_json(s->all, "evaluation", evaluation_json(p, r));
     json_object_del(s->all, "xxh64");
     char *text = state_text(s->all);
     replace_text(s->path, text, f);

@@ -15,7 +15,7 @@ json_t *hash_json(uint64_t hash)
 {
     char digits[17];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
-    return json_string(digits);
+    return word_json(digits);
 }
 
 /* ------------------------------------------------------------------ out */
@@ -23,7 +23,7 @@ json_t *hash_json(uint64_t hash)
 void add_mark(json_t *state, const char *file, Mark m)
 {
     json_t *mark = json_pack("{s:I, s:o}", "bytes", (json_int_t)m.bytes, "xxh64", hash_json(m.hash));
-    json_object_set_new(json_object_get(state, "files"), file, mark);
+    put_json(json_object_get(state, "files"), file, mark);
 }
 
 char *state_last_line(const char *body, size_t bytes)
@@ -33,7 +33,7 @@ char *state_last_line(const char *body, size_t bytes)
 
 char *state_text(const json_t *state)
 {
-    char *body = json_dumps(state, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    char *body = json_written(state, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     size_t bytes = strlen(body) - strlen("\n}");
     char *last = state_last_line(body, bytes), *text = text_of("%.*s%s", (int)bytes, body, last);
     free(body);

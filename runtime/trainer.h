@@ -8,6 +8,8 @@
 #include "stream.h"
 #include "train_device.h"
 
+#include "base/json_text.h"
+
 #include <jansson.h>
 #include <pthread.h>
 #include <stddef.h>

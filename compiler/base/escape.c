@@ -66,11 +66,12 @@ char *in_comment(const char *text)
 
 /* ------------------------------------------------------------------ JSON */
 
-/* JSON is UTF-8; other bytes are written as escape_bytes() has them, and read back so where they are a path's. */
+/* JSON is UTF-8; a text with other bytes is written as escape_bytes() has it. */
 void say_json_string(Text *t, const char *text)
 {
     char *utf8 = alloc(printable_room(strlen(text)));
-    escape_bytes(utf8, text);
+    if (is_utf8(text)) strcpy(utf8, text);
+    else escape_bytes(utf8, text);
     say(t, "\"");
     for (const char *s = utf8; *s; s++)
         if (*s == '"' || *s == '\\') say(t, "\\%c", *s);
