@@ -25,8 +25,7 @@ static json_t *pair_sum_json(const Pair_sum *s)
 {
     json_t *all = json_object();
     for (int i = 0; i < PAIR_MEMBERS; i++)
-        put_json(all, pair_members[i].name,
-                            json_integer(*(const int64_t *)((const char *)s + pair_members[i].at)));
+        put_json(all, pair_members[i].name, json_integer(*(const int64_t *)((const char *)s + pair_members[i].at)));
     return all;
 }
 

@@ -157,9 +157,9 @@ static json_t *added_json(const Tokenizer *t)
     json_t *all = json_array();
     for (int i = 0; i < t->specials; i++) {
         const Special *s = &t->special[i];
-        add_json(all, json_pack("{s:i, s:s%, s:b, s:b, s:b, s:b, s:b}", "id", (int)s->id, "content",
-                                             s->text, (size_t)s->bytes, "single_word", 0, "lstrip", s->left, "rstrip",
-                                             s->right, "normalized", 0, "special", 1));
+        add_json(all, json_pack("{s:i, s:s%, s:b, s:b, s:b, s:b, s:b}", "id", (int)s->id, "content", s->text,
+                                (size_t)s->bytes, "single_word", 0, "lstrip", s->left, "rstrip", s->right, "normalized",
+                                0, "special", 1));
     }
     return all;
 }

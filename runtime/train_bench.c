@@ -163,15 +163,14 @@ static void run_steps(Bench *b, const Trainer *t, const Lathe_entry *e, Memory *
 
 static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry *e)
 {
-    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", utf8_of(m->name), "config", utf8_of(m->config), "precision",
-                            m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)b->steps);
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:i, s:I}", "model", utf8_of(m->name), "config", utf8_of(m->config),
+                            "precision", m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)b->steps);
     put_json(all, "tokens_per_s", real_json(b->items * (double)b->steps / (b->total_ms * 1e-3)));
-    put_json(
-        all, "step_ms",
-        json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
+    put_json(all, "step_ms",
+             json_pack("{s:f, s:f, s:f}", "median", b->median_ms, "min", b->ms[0], "max", b->ms[b->steps - 1]));
     put_json(all, "parts_ms",
-                        json_pack("{s:f, s:f, s:f}", "forward", b->part_ms[FORWARD], "backward", b->part_ms[BACKWARD],
-                                  "update", b->part_ms[UPDATE]));
+             json_pack("{s:f, s:f, s:f}", "forward", b->part_ms[FORWARD], "backward", b->part_ms[BACKWARD], "update",
+                       b->part_ms[UPDATE]));
     put_json(all, "flops_per_step", real_json(e->flops));
     put_json(all, "gemm_floor_ms", b->floor_ms > 0 ? real_json(b->floor_ms) : json_null());
     json_t *losses = json_array();

@@ -202,9 +202,9 @@ int dry_run(const Trial *c)
     Times w = {.step = time_steps(c)};
     if (c->evaluates) time_evaluation(c, &w);
     if (c->t->json)
-        print_json(json_pack("{s:o, s:o, s:f, s:f, s:I, s:f}", "loss", real_json(w.step.loss), "grad_norm", real_json(w.step.norm), "step_s",
-                             step_time(&w.step), "evaluation_s", w.eval_batch, "evaluations", (json_int_t)w.evaluations,
-                             "run_s", whole_time(c, &w)));
+        print_json(json_pack("{s:o, s:o, s:f, s:f, s:I, s:f}", "loss", real_json(w.step.loss), "grad_norm",
+                             real_json(w.step.norm), "step_s", step_time(&w.step), "evaluation_s", w.eval_batch,
+                             "evaluations", (json_int_t)w.evaluations, "run_s", whole_time(c, &w)));
     else print_times(c, &w);
     return 0;
 }

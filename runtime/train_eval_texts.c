@@ -83,9 +83,8 @@ json_t *rouge_json(const Text_eval *e, const Rouge *r)
 {
     json_t *all = json_object();
     for (int i = 0; i < ROUGES; i++)
-        put_json(
-            all, rouge_names[i],
-            json_pack("{s:f, s:f, s:f}", "f1", r[i].f1, "precision", r[i].precision, "recall", r[i].recall));
+        put_json(all, rouge_names[i],
+                 json_pack("{s:f, s:f, s:f}", "f1", r[i].f1, "precision", r[i].precision, "recall", r[i].recall));
     put_json(all, "items", json_integer(e->items->n));
     put_json(all, "stem", json_boolean(e->stem));
     return all;

@@ -160,8 +160,8 @@ static void print_export(const Export *x)
     const Trainer *t = x->t;
     int64_t vocab = t->model->vocab;
     if (t->json) {
-        print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights), "tensors", x->hf.n,
-                             "ids", (json_int_t)x->ids, "tokenizer", x->tokenizer != NULL));
+        print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights),
+                             "tensors", x->hf.n, "ids", (json_int_t)x->ids, "tokenizer", x->tokenizer != NULL));
         return;
     }
     show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);

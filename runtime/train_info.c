@@ -94,9 +94,8 @@ static json_t *tensors_json(const Lathe_tensor *t, int n)
 {
     json_t *all = json_object();
     for (int i = 0; i < n; i++)
-        put_json(
-            all, t[i].name,
-            json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
+        put_json(all, t[i].name,
+                 json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
     return all;
 }
 
@@ -106,9 +105,9 @@ static json_t *entries_json(const Lathe_model *m)
     for (int i = 0; i < m->entries; i++) {
         const Lathe_entry *e = &m->entry[i];
         put_json(all, e->name,
-                            json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
-                                      tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
-                                      (json_int_t)e->work_bytes));
+                 json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
+                           tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
+                           (json_int_t)e->work_bytes));
     }
     return all;
 }
@@ -120,9 +119,8 @@ static json_t *parameters_json(const Lathe_model *m)
         const Lathe_param *p = &m->param[i];
         char *name = pattern_of(p);
         put_json(all, name,
-                            json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape",
-                                      dims_json(p->rank, p->dim), "copies_axes", p->loops, "decay", p->decay, "where",
-                                      utf8_of(p->where)));
+                 json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape", dims_json(p->rank, p->dim),
+                           "copies_axes", p->loops, "decay", p->decay, "where", utf8_of(p->where)));
         free(name);
     }
     return all;
@@ -132,14 +130,13 @@ static void print_info_json(const Trainer *t)
 {
     const Lathe_model *m = t->model;
     json_t *plan = json_object(), *built = json_object();
-    for (int i = 0; i < m->categories; i++)
-        put_json(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
+    for (int i = 0; i < m->categories; i++) put_json(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
     for (int i = 0; i < m->knobs; i++) put_json(built, m->knob[i][0], word_json(m->knob[i][1]));
     json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", utf8_of(m->name), "config",
-                            utf8_of(m->config), "precision", m->precision, "source_hash", m->source_hash, "parameter_count",
-                            (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq", (json_int_t)m->seq,
-                            "vocab", (json_int_t)m->vocab, "planned_bytes", (json_int_t)m->planned_bytes,
-                            "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
+                            utf8_of(m->config), "precision", m->precision, "source_hash", m->source_hash,
+                            "parameter_count", (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq",
+                            (json_int_t)m->seq, "vocab", (json_int_t)m->vocab, "planned_bytes",
+                            (json_int_t)m->planned_bytes, "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
     put_json(all, "plan", plan);
     put_json(all, "built_with", built);
     put_json(all, "recipe", recipe_json(&t->recipe));

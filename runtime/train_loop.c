@@ -512,8 +512,7 @@ static void print_result(const Training *r)
     json_t *all = json_object();
     put_json(all, "steps", json_integer(r->at.step));
     put_json(all, "weights", word_json(weights_path(&(Trainer){.out = r->t->out})));
-    put_json(all, "eval",
-                        r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
+    put_json(all, "eval", r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
     put_json(all, "seconds", real_json(seconds_now() - r->report.started));
     put_json(all, "interrupted", json_boolean(interrupted));
     put_json(all, "stopped", json_boolean(is_tired(r)));

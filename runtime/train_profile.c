@@ -196,7 +196,8 @@ static void print_table(const Profile *p)
 static json_t *kernel_json(const Lathe_kernel *k)
 {
     return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part", part_of(k),
-                     "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes", k->bytes, "flops", k->flops);
+                     "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes", k->bytes, "flops",
+                     k->flops);
 }
 
 static json_t *times_json(Total t)
@@ -216,8 +217,8 @@ static void print_object(const Profile *p)
         add_json(rows, row);
     }
     json_t *all =
-        json_pack("{s:s, s:s?, s:s, s:i, s:I, s:f, s:f, s:f}", "model", utf8_of(m->name), "config", utf8_of(m->config), "precision",
-                  m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)p->steps, "step_ms",
+        json_pack("{s:s, s:s?, s:s, s:i, s:I, s:f, s:f, s:f}", "model", utf8_of(m->name), "config", utf8_of(m->config),
+                  "precision", m->precision, "threads", omp_get_max_threads(), "steps", (json_int_t)p->steps, "step_ms",
                   1e3 * p->step_time, "copy_bytes_per_s", p->copy_rate, "product_flops_per_s", p->product_rate);
     put_json(all, "kernels", rows);
     put_json(all, "products", times_json(total(p, "products")));

@@ -269,9 +269,8 @@ void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int ra
         add_json(shape, json_integer(dim[k]));
         bytes *= dim[k];
     }
-    json_t *info =
-                        json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
-                                  (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
+    json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
+                             (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
     bug_if(!info || json_object_set_new(w->header, name, info) != 0);
     w->declared += bytes;
 }

@@ -93,23 +93,22 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_p
 {
     const Lathe_model *m = t->model;
     json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", utf8_of(m->name), "config",
-                            m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step, "seed",
-                            (int)t->seed, "elapsed_s", p->elapsed);
+                            m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step,
+                            "seed", (int)t->seed, "elapsed_s", p->elapsed);
     if (!d->origin) d->origin = origin_json(t, d);
-    put_json(
-        all, "schedule",
-        json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
+    put_json(all, "schedule",
+             json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
     put_json(all, "recipe", recipe_json(&t->recipe));
     put_json(all, "data", data_json(t, d, p->step * items_per_step));
     put_json(all, "evaluation", evaluation_json(p, &t->recipe));
     if (d->epochs)
         put_json(all, "epoch",
-                            json_pack("{s:I, s:o, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", real_json(p->epoch_loss),
-                                      "ended", (json_int_t)p->epochs));
+                 json_pack("{s:I, s:o, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", real_json(p->epoch_loss),
+                           "ended", (json_int_t)p->epochs));
     if (p->loss_scale.scale > 0 || p->loss_scale.skipped)
         put_json(all, "loss_scale",
-                            json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
-                                      (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
+                 json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
+                           (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
     put_json(all, "provenance", json_deep_copy(d->origin));
     put_json(all, "files", json_object());
     return all;
@@ -130,7 +129,7 @@ static void take_paths(Words *to, const State *s, const char *key)
 {
     const json_t *paths = json_object_get(json_object_get(s->all, "data"), key), *path;
     size_t i;
-    json_array_foreach(paths, i, path) if (json_is_string(path)) add_word(to, text_of("%s", json_string_value(path)));
+    json_array_foreach(paths, i, path) if (json_is_string(path)) add_word(to, word_of_json(path));
 }
 
 /* Those for evaluation, where nothing else was said about it. */

@@ -105,7 +105,7 @@ if [ -n "$targets" ]; then
         for target in $targets; do
             name=${target##*/}
             mkdir -p "$kept/$name"
-            "$TMP/fuzz/$name" -max_total_time="${LATHE_FUZZ_SECONDS:-300}" -timeout=60 -rss_limit_mb=3000 -detect_leaks=0 -close_fd_mask=3 \
+            LATHE_FUZZ_CC=${CC:-cc} "$TMP/fuzz/$name" -max_total_time="${LATHE_FUZZ_SECONDS:-300}" -timeout=60 -rss_limit_mb=3000 -detect_leaks=0 -close_fd_mask=3 \
                 -artifact_prefix="$kept/$name-" "$kept/$name" "$target" >"$TMP/log" 2>&1 && word=ok || word=FAIL
             [ $word = ok ] || tail -n 30 "$TMP/log"
             result "fuzz_$name" $word "$(sed -n 's/^Done //p' "$TMP/log"), new inputs and findings in $kept"

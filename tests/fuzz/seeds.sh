@@ -11,6 +11,12 @@ seeds() {   # TARGET FILE…
 }
 
 seeds front tests/fuzz/corpus/front/* tests/golden/*.lua models/mlp.lua
+# Descriptions by a grammar (fuzz_describe.c), from numbers; the C of the last ones is compiled.
+mkdir -p "$TMP/describe" "$TMP/compiled"
+for i in $(seq 1 250); do echo "$i" >"$TMP/describe/$i"; done
+for i in $(seq 1000 1039); do echo "$i" >"$TMP/compiled/$i"; done
+seeds describe tests/fuzz/corpus/describe/* "$TMP"/describe/*
+LATHE_FUZZ_CC=${CC:-cc} seeds describe "$TMP"/compiled/*
 seeds cfunc tests/fuzz/corpus/cfunc/*
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
@@ -23,7 +29,7 @@ for reader in plain jsonl table shard npy packed; do seeds $reader tests/fuzz/co
 # libFuzzer's programs (tests/long.sh) link the files of the runtime that are named there, and no others.
 . tests/fuzz/libfuzzer
 nm -A "$build/liblathe_rt.a" 2>/dev/null | awk -v named="$fuzz_runtime" '
-    BEGIN { split(named, word); for (i in word) wanted[word[i]] = 1; known["dtype_size"] = 1 }
+    BEGIN { split(named, word); for (i in word) wanted[word[i]] = 1; known["dtype_size"] = known["usual_tokens"] = 1 }
     { split($1, part, ":"); file = part[2]; sub(/\.c\.o$/, "", file) }
     $(NF - 1) ~ /^[TDBRCV]$/ { from[$NF] = file; if (file in wanted) known[$NF] = 1 }
     $(NF - 1) == "U" && file in wanted { needs[$NF] = file }
