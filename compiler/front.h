@@ -46,6 +46,7 @@ typedef struct Trace {
     int first;    /* ids of its nodes begin here */
     bool decode;
     int64_t batch, time; /* extents of this entry: in decode the rows decoded together, and 1 */
+    int widened;         /* traced once more, for comparison, at so many times the batch; 0: it is not */
     int site;            /* random ops so far */
     int time_places;     /* so far: calls that asked whether an axis is time, … */
     VEC(bool) over_time; /* … and what they found in the entry before decode */
@@ -95,6 +96,7 @@ void strict_table(lua_State *L, const char *name);  /* the table on the top: unk
 /* front_config.c */
 void read_config(lua_State *L, int model, const Options *o); /* fills desc->knobs, pushes c */
 bool knob_integer(const char *name, int64_t *value);
+void set_batch(lua_State *L, int c, int64_t batch); /* c.batch, for the entry that is traced */
 const char *knob_with_extent(int64_t extent); /* the one knob of that value, or NULL */
 void apply_late_sets(void);                   /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);

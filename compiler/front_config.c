@@ -247,6 +247,15 @@ static void push_c(lua_State *L, int values)
     lua_setmetatable(L, -2);
 }
 
+void set_batch(lua_State *L, int c, int64_t batch)
+{
+    int top = lua_gettop(L);
+    must(lua_getmetatable(L, c) && lua_getfield(L, -1, "__index") == LUA_TFUNCTION && lua_getupvalue(L, -1, 1));
+    lua_pushinteger(L, batch);
+    lua_setfield(L, -2, "batch");
+    lua_settop(L, top);
+}
+
 static void note_knobs(lua_State *L, int values)
 {
     const char **keys;

@@ -1,6 +1,6 @@
 /* front_trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode;
  * encode is taken out of decode (front_encode.c); `sample` is another (front_sample.c). */
-#include "front.h"
+#include "front/objective.h"
 
 #include <string.h>
 
@@ -198,7 +198,7 @@ Graph *begin_entry(const char *name)
     trace.graph = g;
     trace.number++;
     trace.decode = same(g->name, "decode");
-    trace.batch = trace.decode ? d->recipe.rows : d->batch / split;
+    trace.batch = trace.decode ? d->recipe.rows : d->batch / split * (trace.widened ? trace.widened : 1);
     trace.time = trace.decode ? 1 : d->seq;
     trace.site = trace.time_aware = trace.time_places = 0;
     trace.uncounted.said = false;
@@ -299,6 +299,7 @@ static void call_forward(lua_State *L, int model, int c)
 static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
 {
     Graph *g = begin_entry(name);
+    set_batch(L, c, trace.decode ? trace.desc->batch : trace.batch);
     call_forward(L, model, c);
     check_loss(L, model);
     if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
@@ -306,9 +307,31 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
     for (int i = 0; i < trace.states.n; i++)
         push(&g->outs, ((Output){OUT_STATE, trace.states.at[i].name, trace.states.at[i].node}));
     lua_pop(L, 2);
+    set_batch(L, c, trace.desc->batch);
     trace.graph = NULL;
     trace.decode = false;
     return g;
+}
+
+/* Once more at twice the batch, to compare with; nothing of it stays. */
+static Graph *trace_wider(lua_State *L, int model, int c, const char *name)
+{
+    Desc before = *trace.desc;
+    trace.widened = 2;
+    Graph *g = trace_entry(L, model, c, name);
+    trace.widened = 0;
+    trace.desc->states.n = before.states.n;
+    trace.desc->inputs.n = before.inputs.n;
+    return g;
+}
+
+static Graph *trace_training(lua_State *L, int model, int c)
+{
+    Graph *train = trace_entry(L, model, c, "train");
+    if (!train->micro) return train;
+    const Graph *wide = trace_wider(L, model, c, "train");
+    keep_objective(train, wide, 2 * (trace.desc->batch / split_of(train, trace.desc)));
+    return train;
 }
 
 /* decode needs text of one piece, an output that is no scalar, and no word against it. */
@@ -335,7 +358,7 @@ void trace_entries(lua_State *L, int model)
     int c = lua_gettop(L);
     read_extents(d);
     params_forget();
-    Graph *train = trace_entry(L, model, c, "train"); /* before the list grows: tracing reads it */
+    Graph *train = trace_training(L, model, c); /* before the list grows: tracing reads it */
     push(&d->graphs, train);
     Graph *grad = trace_entry(L, model, c, "grad");
     push(&d->graphs, grad);

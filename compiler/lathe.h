@@ -171,6 +171,7 @@ typedef struct Desc {
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
+    const char *uncut;                      /* why --memory may not cut the batch, with the line; NULL: it may */
     uint64_t source_hash;                   /* of every Lua file read and every override */
 } Desc;
 

@@ -122,6 +122,8 @@ static void take_options(const char *words)
         else if (same(word, "--precision")) options.precision = value;
         else if (same(word, "--parameters")) options.parameters = value;
         else if (same(word, "--set")) push(&options.sets, value);
+        else if (same(word, "--split")) options.split = atoi(value);
+        else if (same(word, "--head-rows")) options.head_rows = atoi(value);
         else must(flag);
     }
 }

@@ -1,0 +1,134 @@
+/* objective.c: a batch that is cut into parts trains what the whole batch would.
+ *
+ * The step takes the mean of the parts' losses.  For a mean over all rows that is the whole batch's; for a sum over a
+ * count (targets that are not ignored, weights, lengths) it is not, since each part would count alike.  So what the
+ * loss divides by is made of all parts before the first of them (a loop of its own), and sums are multiplied by the
+ * parts' number where the mean over the parts would divide by it.  graph/rows.h finds out which values these are. */
+#include "front/objective.h"
+#include "graph/rows.h"
+
+#include <math.h>
+
+typedef struct Cut {
+    const Rows *rows;
+    const Loop *parts; /* the loop over them, before anything is rewritten */
+    Table edits;       /* node: Row_pair */
+    Table totals;      /* node: its total over all parts */
+} Cut;
+
+static Node *over_all_parts(Cut *c, Node *n, bool mean);
+
+/* n · parts^power */
+static Node *scaled(const Cut *c, Node *n, int power)
+{
+    if (!power) return n;
+    return map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
+}
+
+static Node *edited(Rewrite *r, Node *old, Node *const *in)
+{
+    Cut *c = r->user;
+    const Row_pair *p = table_get(&c->edits, old);
+    if (!p) return NULL;
+    Node **new = NEW_ARRAY(Node *, old->nin + 1);
+    for (int k = 0; k < old->nin; k++) {
+        const Row_edit *e = &p->edit[k];
+        new[k] = scaled(c, e->whole ? over_all_parts(c, old->in[k], e->mean) : in[k], e->power);
+    }
+    return remade(old, new);
+}
+
+/* Of a value of one part: the sum (or mean) of it over all parts, made outside of the loop over them. */
+static Node *over_all_parts(Cut *c, Node *n, bool mean)
+{
+    Node *total = table_get(&c->totals, n);
+    if (total) return total;
+    Loop *l = loop_again(c->parts, false);
+    Rewrite r = {.node = edited, .user = c};
+    *table_at(&r.done, c->parts->index) = l->index;
+    for (int k = 0; k < c->parts->xs.n; k++)
+        *table_at(&r.done, c->parts->xs.at[k].arg) = loop_x(l, c->parts->xs.at[k].outer);
+    Node *value = rewritten(&r, n);
+    loop_yield(l, value);
+    loop_close(l);
+    total = reduce(OP_sum, loop_stack(l, value), 1, &(int){0});
+    if (mean) total = scaled(c, total, -1);
+    return *table_at(&c->totals, n) = total;
+}
+
+/* ------------------------------------------------------------------ refusing */
+
+static const char cannot_cut[] =
+    "%s, so rows of the batch depend on each other: cut into %lld micro-batches it trains something else\n"
+    "  leave `accumulate` at 1, or let each row's loss depend on that row alone";
+
+static bool cuttable(const Row_fact *f) { return f->kind != ROWS_MEET && f->kind != ROWS_FUNCTION; }
+
+/* What --memory would cut is left as it is; what the description cuts is the user's mistake. */
+static void refuse(const Row_fault *f, int64_t parts)
+{
+    if (trace.desc->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)parts);
+    trace.desc->uncut = format("%s:%d: %s", f->where.file ? f->where.file : trace.desc->file, f->where.line, f->why);
+}
+
+/* Whether the loss, and what is carried on, can be had of parts. */
+static bool check_outputs(const Rows *r, const Graph *g)
+{
+    for (int k = 0; k < g->outs.n; k++) {
+        const Row_fact *f = &row_output(r, k)->fact;
+        bool metric = k > 0 && g->outs.at[k].kind == OUT_VALUE;
+        if (cuttable(f) || metric) continue;
+        refuse(f->fault, g->micro->trip);
+        return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ rewriting */
+
+static bool same_edits(const Row_pair *a, const Row_pair *b)
+{
+    for (int k = 0; k < a->nin; k++)
+        if (a->edit[k].whole != b->edit[k].whole || a->edit[k].power != b->edit[k].power) return false;
+    return true;
+}
+
+/* Of all nodes; false: one node stands for two values that need different ones, refused. */
+static bool collect_edits(Cut *c, const Graph *g)
+{
+    for (int i = 0; i < c->rows->pairs.n; i++) {
+        Row_pair *p = c->rows->pairs.at[i];
+        if (p->elided || p->misfit) continue;
+        void **slot = table_at(&c->edits, p->node);
+        if (*slot && !same_edits(*slot, p)) {
+            Row_fault f = {p->node->where, "one value depends on the size of the batch in two ways"};
+            refuse(&f, g->micro->trip);
+            return false;
+        }
+        *slot = p;
+    }
+    return true;
+}
+
+static bool changes(const Rows *r, const Graph *g)
+{
+    bool any = false;
+    for (int i = 0; i < r->pairs.n; i++) any |= has_edits(r->pairs.at[i]);
+    for (int k = 0; k < g->outs.n; k++) any |= row_output(r, k)->fact.power != 0;
+    return any;
+}
+
+void keep_objective(Graph *g, const Graph *wide, int64_t batch)
+{
+    Rows *r = rows_of(g, wide, batch);
+    Cut c = {.rows = r, .parts = g->micro};
+    if (!check_outputs(r, g) || !changes(r, g) || !collect_edits(&c, g)) return;
+    Rewrite rewrite = {.node = edited, .user = &c};
+    int *power = NEW_ARRAY(int, g->outs.n);
+    for (int k = 0; k < g->outs.n; k++) {
+        const Row_fact *f = &row_output(r, k)->fact;
+        power[k] = g->outs.at[k].kind == OUT_VALUE && cuttable(f) ? f->power : 0;
+    }
+    rewrite_graph(&rewrite, g);
+    for (int k = 0; k < g->outs.n; k++) g->outs.at[k].node = scaled(&c, g->outs.at[k].node, power[k]);
+}

@@ -1,0 +1,11 @@
+/* objective.h: what is trained, for a batch that is cut. */
+#ifndef FRONT_OBJECTIVE_H
+#define FRONT_OBJECTIVE_H
+
+#include "front.h"
+
+/* Makes the train entry, whose batch is cut into parts (micro-batches), compute what the whole batch gives; wide: the
+ * same entry at twice the batch.  What cannot be cut is refused at its line. */
+void keep_objective(Graph *train, const Graph *wide, int64_t batch);
+
+#endif

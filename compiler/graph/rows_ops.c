@@ -1,0 +1,370 @@
+/* rows_ops.c: how an operation's result depends on the rows of the batch, from how its inputs do: maps, reductions,
+ * leaves, loops.  rows_moves.c has what moves, contracts and indexes. */
+#include "graph/rows_ops.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ facts */
+
+Row_fact row_meets(const Row_pair *p, const char *why)
+{
+    Row_fault *f = NEW(Row_fault);
+    *f = (Row_fault){p->node->where, why};
+    return (Row_fact){.kind = ROWS_MEET, .fault = f, .learned = true};
+}
+
+static bool is_zero(const Row_pair *p)
+{
+    double v;
+    return is_filled(p->node, &v) && v == 0;
+}
+
+Row_fact row_input(const Row_pair *p, int k) { return p->in[k] ? p->in[k]->fact : (Row_fact){.kind = ROWS_SAME}; }
+
+/* Times parts^power where it is read, so that this is the whole batch's value. */
+static Row_fact settle(Rows *r, Row_pair *p, int k, Row_fact f)
+{
+    if (f.power == 0) return f;
+    if (p->node->op == OP_loop || p->node->op == OP_loop_arg)
+        return row_meets(p, "a loop begins with a value that depends on the size of the batch");
+    if (!is_real(p->in[k]->node->dtype))
+        return row_meets(p, "a value that is no real number depends on the size of the batch");
+    if (r->recording) p->edit[k].power = f.power;
+    f.power = 0;
+    return f;
+}
+
+/* A total as a value that all parts share.  One without parameters can be had before the parts are gone through. */
+static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
+{
+    if (f.learned) {
+        Row_fault *fault = NEW(Row_fault);
+        *fault = (Row_fault){p->node->where, "a sum over rows goes into what is no multiple of it"};
+        return (Row_fact){.kind = ROWS_FUNCTION, .fault = fault, .learned = true, .counted = true};
+    }
+    if (p->in[k]->node->in_loop != r->graph->micro || p->node->op == OP_loop || p->node->op == OP_loop_arg)
+        return row_meets(p, "rows are counted inside of a loop");
+    if (r->recording) p->edit[k].whole = true, p->edit[k].mean = f.affine;
+    if (!f.affine) f.power = r->graph == r->wide ? 0 : f.power - 1;
+    return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true};
+}
+
+Row_fact row_demand(Rows *r, Row_pair *p, int k)
+{
+    Row_fact f = row_input(p, k);
+    if (f.kind == ROWS_TOTAL) f = as_whole(r, p, k, f);
+    return settle(r, p, k, f);
+}
+
+/* Of inputs that are no totals, element by element. */
+Row_fact row_join(const Row_pair *p, Row_fact a, Row_fact b)
+{
+    if (a.kind == ROWS_MEET || b.kind == ROWS_UNSEEN) return a;
+    if (b.kind == ROWS_MEET || a.kind == ROWS_UNSEEN) return b;
+    bool apart = a.axis != b.axis || a.outer != b.outer || a.inner != b.inner;
+    if (a.kind == ROWS_EACH && b.kind == ROWS_EACH && apart) return row_meets(p, "rows meet other rows");
+    if (a.kind + b.kind == ROWS_EACH + ROWS_FUNCTION && a.kind != b.kind)
+        return row_meets(p, "each row meets a sum over all rows");
+    Row_fact f = a.kind >= b.kind ? a : b;
+    f.learned = a.learned || b.learned;
+    f.counted = a.counted || b.counted;
+    return f;
+}
+
+static Row_fact plain(Rows *r, Row_pair *p)
+{
+    Row_fact f = {.kind = ROWS_SAME};
+    for (int k = 0; k < p->nin; k++) f = row_join(p, f, row_demand(r, p, k));
+    return f;
+}
+
+/* ------------------------------------------------------------------ sums and products of two */
+
+/* a total beside another value: that, too, is a total, but for what was added */
+static Row_fact total_and(Rows *r, Row_pair *p, int i, int k, Row_fact a, Row_fact b)
+{
+    if (b.kind != ROWS_TOTAL && b.kind != ROWS_SAME) return row_join(p, row_demand(r, p, i), row_demand(r, p, k));
+    if (b.kind == ROWS_SAME && is_zero(p->in[k])) return a;
+    Row_fact f = a;
+    if (b.kind == ROWS_SAME || a.power != b.power || a.counted != b.counted) {
+        Row_fact x = settle(r, p, i, a), y = settle(r, p, k, b);
+        if (x.kind == ROWS_MEET || y.kind == ROWS_MEET) return row_join(p, x, y);
+        f.power = 0;
+    }
+    f.affine |= b.affine || b.kind == ROWS_SAME;
+    f.learned |= b.learned;
+    f.counted |= b.counted;
+    return f;
+}
+
+Row_fact row_sum_of(Rows *r, Row_pair *p, int i, int k)
+{
+    Row_fact a = row_input(p, i), b = row_input(p, k);
+    if (a.kind == ROWS_TOTAL) return total_and(r, p, i, k, a, b);
+    if (b.kind == ROWS_TOTAL) return total_and(r, p, k, i, b, a);
+    if (a.power == b.power || is_zero(p->in[k]) || is_zero(p->in[i])) {
+        Row_fact f = row_join(p, a, b);
+        f.power = is_zero(p->in[i]) ? b.power : a.power;
+        return f;
+    }
+    return row_join(p, settle(r, p, i, a), settle(r, p, k, b));
+}
+
+/* Of input i times input k, or over it. */
+static Row_fact product_of(Rows *r, Row_pair *p, bool over)
+{
+    Row_fact a = row_input(p, 0), b = row_input(p, 1);
+    bool both = a.kind == ROWS_TOTAL && b.kind == ROWS_TOTAL;
+    if (b.kind == ROWS_TOTAL && (over || (both && !b.learned) || a.kind == ROWS_EACH)) b = row_demand(r, p, 1);
+    else if (a.kind == ROWS_TOTAL && ((both && !a.learned) || b.kind == ROWS_EACH)) a = row_demand(r, p, 0);
+    else if (both) a = row_demand(r, p, 0), b = row_demand(r, p, 1);
+    if (a.kind != ROWS_TOTAL && b.kind != ROWS_TOTAL) {
+        Row_fact f = row_join(p, a, b);
+        f.power = over ? a.power - b.power : a.power + b.power;
+        return f;
+    }
+    Row_fact t = a.kind == ROWS_TOTAL ? a : b, other = a.kind == ROWS_TOTAL ? b : a;
+    if (other.kind != ROWS_SAME) return row_join(p, row_demand(r, p, 0), row_demand(r, p, 1));
+    t.power += over ? -other.power : other.power;
+    if (r->graph == r->wide && other.counted && t.power < 0)
+        t.power = 0; /* a sum over a count: the batch's size cancels */
+    t.learned |= other.learned;
+    t.counted |= other.counted;
+    return t;
+}
+
+Row_fact row_product(Rows *r, Row_pair *p) { return product_of(r, p, false); }
+
+static Row_fact choice(Rows *r, Row_pair *p)
+{
+    Row_fact c = row_demand(r, p, 0), f = row_sum_of(r, p, 1, 2);
+    if (f.kind == ROWS_TOTAL && c.kind == ROWS_SAME) {
+        f.counted |= c.counted;
+        f.learned |= c.learned;
+        return f;
+    }
+    if (f.kind == ROWS_TOTAL) return row_join(p, c, row_join(p, row_demand(r, p, 1), row_demand(r, p, 2)));
+    int power = f.power;
+    f = row_join(p, f, c);
+    f.power = power;
+    return f;
+}
+
+/* ------------------------------------------------------------------ reductions */
+
+/* x = 2^power, or 99 */
+static int doublings(double x)
+{
+    double power = log2(fabs(x));
+    return x > 0 && fabs(power - round(power)) < 1e-9 ? (int)lround(power) : 99;
+}
+
+static Row_fact over_axes(const Row_pair *p, Row_fact f)
+{
+    const Node *n = p->node;
+    int gone = 0;
+    for (int i = 0; i < n->nints; i++) gone += n->ints[i] < f.axis;
+    f.axis -= gone;
+    return f;
+}
+
+/* Values repeated as often as there are rows count as often in a sum. */
+static int repeated(const Row_pair *p, Row_fact f)
+{
+    const Node *a = p->in[0]->node, *b = p->in[0]->wider;
+    double ratio = 1;
+    for (int i = 0; i < p->node->nints; i++) {
+        int64_t axis = p->node->ints[i];
+        if (f.kind != ROWS_EACH || axis != f.axis) ratio *= (double)b->shape.dim[axis] / (double)a->shape.dim[axis];
+    }
+    return doublings(ratio);
+}
+
+static Row_fact sum(Rows *r, Row_pair *p)
+{
+    Row_fact f = row_input(p, 0);
+    int more = repeated(p, f);
+    if (more == 99) return row_meets(p, "a sum's length depends on the size of the batch in an unknown way");
+    f.power += more;
+    if (f.kind != ROWS_EACH) return f;
+    bool rows = false;
+    for (int i = 0; i < p->node->nints; i++) rows |= p->node->ints[i] == f.axis;
+    if (!rows) return over_axes(p, f);
+    int power = r->graph == r->wide ? f.counted ? 0 : -1 : f.power + 1;
+    return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = f.learned, .counted = f.counted};
+}
+
+static Row_fact largest(Rows *r, Row_pair *p)
+{
+    Row_fact f = row_demand(r, p, 0);
+    if (f.kind != ROWS_EACH) return f;
+    for (int i = 0; i < p->node->nints; i++)
+        if (p->node->ints[i] == f.axis) return row_meets(p, "the largest of all rows is taken");
+    return over_axes(p, f);
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+static Row_fact rows_at(int axis) { return (Row_fact){.kind = ROWS_EACH, .axis = axis, .outer = 1, .inner = 1}; }
+
+/* Inputs begin with the batch; of a state the axis that is longer in the wider trace, or as long as the batch. */
+static Row_fact leaf(const Rows *r, const Row_pair *p, const Node *origin)
+{
+    if (origin->op == OP_input) return p->node->shape.rank ? rows_at(0) : (Row_fact){.kind = ROWS_SAME};
+    for (int i = 0; i < p->node->shape.rank; i++) {
+        int64_t a = p->node->shape.dim[i], b = p->wider->shape.dim[i];
+        if (r->graph == r->wide ? a == r->batch : b != a) return rows_at(i);
+    }
+    return (Row_fact){.kind = ROWS_SAME};
+}
+
+static Row_fact constant(const Row_pair *p)
+{
+    const Node *a = p->node, *b = p->wider;
+    Row_fact f = {.kind = ROWS_SAME};
+    if (a == b) return f;
+    if (!same_shape(a->shape, b->shape)) return row_meets(p, "rows differ by their place in the batch");
+    int64_t n = a->data ? elements(a->shape) : 1;
+    for (int64_t i = 0; i < n; i++) {
+        double x = a->data ? a->data[i] : a->value, y = b->data ? b->data[i] : b->value;
+        int power = x == y ? 0 : doublings(y / x);
+        bool fits = power != 99 && (i == 0 || x == 0 || power == f.power);
+        if (!fits) return row_meets(p, "a constant depends on the size of the batch in an unknown way");
+        if (x != 0) f.power = power;
+    }
+    return f;
+}
+
+static Row_fact fixed_leaf(const Row_pair *p)
+{
+    const Node *n = p->node;
+    int64_t a = n->shape.rank && n->op == OP_iota ? n->shape.dim[n->ints[0]] : 0;
+    int64_t b = n->shape.rank && n->op == OP_iota ? p->wider->shape.dim[n->ints[0]] : 0;
+    if (a != b) return row_meets(p, "rows differ by their place in the batch");
+    return (Row_fact){.kind = ROWS_SAME, .learned = n->op == OP_parameter};
+}
+
+/* Which axis the row numbers of a draw run along: they are iota / inner mod batch and more (front_time.c). */
+static Row_fact numbered(const Rows *r, const Row_pair *p, const Node *n)
+{
+    double by;
+    if (n->op == OP_iota) {
+        Row_fact f = rows_at((int)n->ints[0]);
+        f.outer = n->shape.dim[f.axis] / r->batch;
+        return f;
+    }
+    if (!n->nin) return (Row_fact){.kind = ROWS_SAME};
+    Row_fact f = numbered(r, p, n->in[0]);
+    if (f.kind != ROWS_EACH) return f;
+    if (n->op == OP_reshape) return row_reshaped(r, p, f, n->in[0]->shape, n->shape);
+    if (n->op != OP_idiv || !is_filled(n->in[1], &by)) return f;
+    f.inner *= (int64_t)by;
+    f.outer = max64(1, f.outer / (int64_t)by);
+    return f;
+}
+
+static Row_fact drawn(const Rows *r, const Row_pair *p)
+{
+    Row_fact f = numbered(r, p, p->wider->in[3]);
+    if (f.kind != ROWS_SAME || same_shape(p->node->shape, p->wider->shape)) return f;
+    return row_meets(p, "random numbers differ by their place in the batch");
+}
+
+/* ------------------------------------------------------------------ loops */
+
+static Row_fact carried(Rows *r, Row_pair *p)
+{
+    const Loop *a = p->node->loop, *b = p->wider->loop;
+    int k = (int)p->node->ints[1];
+    const Row_pair *next = find_pair(r, a->carries.at[k].next, b->carries.at[k].next);
+    Row_fact f = row_input(p, 0), n = next ? next->fact : (Row_fact){0};
+    if (n.kind == ROWS_UNSEEN || is_zero(p->in[0])) return n.kind == ROWS_UNSEEN ? f : n;
+    if (f.power != n.power) return row_meets(p, "a loop carries what depends on the size of the batch");
+    if (f.kind != ROWS_TOTAL && n.kind != ROWS_TOTAL) return row_join(p, f, n);
+    if (f.kind > ROWS_TOTAL || n.kind > ROWS_TOTAL) return row_join(p, f, n);
+    if (f.kind == ROWS_EACH || n.kind == ROWS_EACH) return row_meets(p, "each row meets a sum over all rows");
+    n.affine |= f.affine || f.kind == ROWS_SAME;
+    n.kind = ROWS_TOTAL;
+    return n;
+}
+
+static Row_fact slice_of_loop(Rows *r, Row_pair *p)
+{
+    const Loop *l = p->node->loop;
+    if (l == r->graph->micro) {
+        const Node *outer = l->xs.at[p->node->ints[1]].outer;
+        return leaf(r, p, outer);
+    }
+    Row_fact f = row_input(p, 0);
+    if (f.kind != ROWS_EACH) return f;
+    if (f.axis == 0) return row_meets(p, "a loop goes through the rows of the batch");
+    f.axis--;
+    return f;
+}
+
+static Row_fact argument(Rows *r, Row_pair *p)
+{
+    if (p->node->ints[0] == ARG_INDEX) return (Row_fact){.kind = ROWS_SAME};
+    return p->node->ints[0] == ARG_X ? slice_of_loop(r, p) : carried(r, p);
+}
+
+static Row_fact result_of_loop(const Row_pair *p)
+{
+    const Row_pair *loop = p->in[0];
+    const Loop *l = loop->node->loop;
+    int which = (int)p->node->ints[1], nexts = l->carries.n + l->xs.n;
+    bool stack = p->node->ints[0] == PICK_STACK;
+    if (loop->misfit) return loop->fact;
+    Row_fact f = row_input(loop, stack ? nexts + l->carries.n + which : nexts + which);
+    f.axis += stack && f.kind == ROWS_EACH;
+    return f;
+}
+
+/* ------------------------------------------------------------------ all */
+
+static Row_fact map(Rows *r, Row_pair *p)
+{
+    Row_fact f;
+    switch (p->node->op) {
+    case OP_add:
+    case OP_sub: return row_sum_of(r, p, 0, 1);
+    case OP_mul:
+    case OP_div: return product_of(r, p, p->node->op == OP_div);
+    case OP_neg: return row_input(p, 0);
+    case OP_where: return choice(r, p);
+    case OP_philox: return drawn(r, p);
+    case OP_cast:
+        f = row_input(p, 0);
+        if (is_real(p->node->dtype) && (f.kind == ROWS_TOTAL || is_real(p->in[0]->node->dtype))) return f;
+        return plain(r, p);
+    default: return plain(r, p);
+    }
+}
+
+static Row_fact leaf_fact(const Rows *r, const Row_pair *p)
+{
+    switch (p->node->op) {
+    case OP_input:
+    case OP_state: return leaf(r, p, p->node);
+    case OP_constant: return constant(p);
+    default: return fixed_leaf(p);
+    }
+}
+
+Row_fact row_fact(Rows *r, Row_pair *p)
+{
+    const Node *n = p->node;
+    if (p->elided) return row_input(p, 0);
+    if (p->misfit) return row_meets(p, "what is computed here depends on the size of the batch");
+    switch (op_info[n->op].kind) {
+    case LEAF: return leaf_fact(r, p);
+    case MAP: return map(r, p);
+    case REDUCE: return n->op == OP_sum ? sum(r, p) : largest(r, p);
+    case LOOP: break;
+    default: return row_moved(r, p);
+    }
+    if (n->op == OP_loop) return (Row_fact){.kind = ROWS_SAME}; /* its results say more */
+    if (n->op == OP_loop_arg) return argument(r, p);
+    if (n->in[0]->op == OP_loop) return result_of_loop(p);
+    return row_input(p, 0); /* of ops with several results */
+}
