@@ -2,8 +2,9 @@
  * fits.
  *
  * All but the last compute the same numbers, bit for bit, under the same tiles: they differ in what the backward part
- * keeps.  The last ones cut each micro-batch into smaller ones, which changes the order of the sum of gradients.  Every
- * plan is compiled in a process of its own, since marks on nodes would stay. */
+ * keeps.  The last ones cut each micro-batch into smaller ones, which changes the order of the sum of gradients and
+ * nothing else (front/objective.c); where that cannot be they are left out.  Every plan is compiled in a process of its
+ * own, since marks on nodes would stay. */
 #include "emit.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@ typedef struct Choice {
     struct Outcome {
         int64_t total, activations;
         double ms;
+        char uncut[400]; /* why the batch cannot be cut so; "": it can */
     } is;
 } Choice;
 
@@ -81,9 +83,15 @@ static void take(const Choice *c)
 static void tell_outcome(const Choice *c, int to)
 {
     take(c);
-    const Module *m = compile(front(&options));
-    const Plan *p = &m->plan;
-    struct Outcome is = {p->total, p->inputs + p->outputs + p->work, estimated_ms(m)};
+    Desc *d = front(&options);
+    struct Outcome is = {.total = INT64_MAX};
+    if (d->batch % c->split) snprintf(is.uncut, sizeof is.uncut, "batch = %lld", (long long)d->batch);
+    else if (d->uncut) snprintf(is.uncut, sizeof is.uncut, "%s", d->uncut);
+    if (!is.uncut[0]) {
+        const Module *m = compile(d);
+        const Plan *p = &m->plan;
+        is = (struct Outcome){p->total, p->inputs + p->outputs + p->work, estimated_ms(m), ""};
+    }
     _exit(write(to, &is, sizeof is) == (ssize_t)sizeof is ? 0 : 1);
 }
 
@@ -124,12 +132,24 @@ static int64_t limit_of(const char *size)
 static void refuse(const char *size, int64_t limit)
 {
     const Choice *least = &choices[0];
-    for (int i = 0; i < COUNT_OF(choices); i++)
+    const char *uncut = "";
+    for (int i = 0; i < COUNT_OF(choices); i++) {
         if (choices[i].is.total < least->is.total) least = &choices[i];
+        if (choices[i].is.uncut[0]) uncut = format("\n  micro-batches cannot be cut: %s", choices[i].is.uncut);
+    }
     err((Where){0},
         "--memory %s: no plan fits %s bytes; the smallest (%s) needs %s bytes, %s more\n"
-        "  allow that much, or make the model, its batch or its sequences smaller (--set batch=…)",
-        size, grouped(limit), least->name, grouped(least->is.total), grouped(least->is.total - limit));
+        "  allow that much, or make the model, its batch or its sequences smaller (--set batch=…)%s",
+        size, grouped(limit), least->name, grouped(least->is.total), grouped(least->is.total - limit), uncut);
+}
+
+/* What a plan that cuts the batch changes, and what not. */
+static const char *cut_text(const Desc *d)
+{
+    return format(
+        "--memory cuts each micro-batch of %lld rows into %d of %lld: the loss and the gradients are those of "
+        "the whole, up to rounding",
+        (long long)d->batch, options.split, (long long)(d->batch / options.split));
 }
 
 Module *compile_within(const char *size)
@@ -141,7 +161,9 @@ Module *compile_within(const char *size)
         if (choices[i].is.total <= limit && (chosen < 0 || choices[i].is.ms < choices[chosen].is.ms)) chosen = i;
     if (chosen < 0) refuse(size, limit);
     take(&choices[chosen]);
-    return compile(front(&options));
+    Desc *d = front(&options);
+    if (options.split > 1) fprintf(stderr, "%s\n", cut_text(d));
+    return compile(d);
 }
 
 /* ------------------------------------------------------------------ what was tried */
@@ -150,9 +172,11 @@ void say_choices(Text *t)
 {
     if (chosen < 0) return;
     say(t, "plans (bytes in all, estimated milliseconds a step):\n");
-    for (int i = 0; i < COUNT_OF(choices); i++)
-        say(t, "  %s %-50s %18s %10.1f\n", i == chosen ? "*" : " ", choices[i].name, grouped(choices[i].is.total),
-            choices[i].is.ms);
+    for (int i = 0; i < COUNT_OF(choices); i++) {
+        const Choice *c = &choices[i];
+        if (c->is.uncut[0]) say(t, "    %-50s cannot be: %s\n", c->name, c->is.uncut);
+        else say(t, "  %s %-50s %18s %10.1f\n", i == chosen ? "*" : " ", c->name, grouped(c->is.total), c->is.ms);
+    }
     say(t, "\n");
 }
 
@@ -161,8 +185,9 @@ void say_choices_json(Text *t)
     if (chosen < 0) return;
     say(t, ",\n \"plans\": [");
     for (int i = 0; i < COUNT_OF(choices); i++)
-        say(t, "%s{\"name\": \"%s\", \"planned_bytes\": %lld, \"step_ms_estimate\": %.3f, \"taken\": %s}",
-            i ? ",\n  " : "", choices[i].name, (long long)choices[i].is.total, choices[i].is.ms,
-            i == chosen ? "true" : "false");
+        if (!choices[i].is.uncut[0])
+            say(t, "%s{\"name\": \"%s\", \"planned_bytes\": %lld, \"step_ms_estimate\": %.3f, \"taken\": %s}",
+                i ? ",\n  " : "", choices[i].name, (long long)choices[i].is.total, choices[i].is.ms,
+                i == chosen ? "true" : "false");
     say(t, "]");
 }

@@ -113,7 +113,7 @@ static const char *role_word(Lathe_role r)
                             "LATHE_STEP",      "LATHE_POSITION", "LATHE_STATE",          "LATHE_SEGMENTS",
                             "LATHE_POSITIONS", "LATHE_SOURCE",   "LATHE_SOURCE_LENGTHS", "LATHE_LENGTHS",
                             "LATHE_BEGINS",    "LATHE_CARRIED",  "LATHE_EVAL_CARRIED",   "LATHE_LOSS_SCALE",
-                            "LATHE_FIRST_ROW"}[r];
+                            "LATHE_TOTAL",     "LATHE_SHARE",    "LATHE_FIRST_ROW"}[r];
 }
 
 static void say_param_table(Text *t, const Module *m)
@@ -159,6 +159,13 @@ static const char *output_words(const Program *p, int which)
     return "";
 }
 
+static bool rows_meet(const Graph *g, const char *output)
+{
+    for (int i = 0; i < g->meeting.n; i++)
+        if (same(g->meeting.at[i], output)) return true;
+    return false;
+}
+
 static void say_tensors(Text *t, const Module *m, const Program *p, Home home, const char *what)
 {
     if (!count_home(p, home)) return;
@@ -170,7 +177,8 @@ static void say_tensors(Text *t, const Module *m, const Program *p, Home home, c
         if (b->home != home) continue;
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
         const Tensor_spec *spec = spec_of(m->desc, home, name);
-        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b), "");
+        say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b),
+                   home == OUTPUTS && rows_meet(p->graph, name) ? ", .meets = true" : "");
     }
     say(t, "};\n");
 }

@@ -422,11 +422,11 @@ static const Graph *entry_named(const char *name)
 static void check_best(const Lathe_recipe *r)
 {
     static const char *const rouge[] = {"rouge1", "rouge2", "rougeL"};
-    const Graph *eval = entry_named("eval");
+    const Graph *train = entry_named("train"); /* which has the scores of eval and score */
     VEC(const char *) known = {0};
     bool found = !r->best;
-    for (int i = 0; i < eval->outs.n; i++)
-        if (eval->outs.at[i].kind == OUT_VALUE) push(&known, eval->outs.at[i].name);
+    for (int i = 0; i < train->outs.n; i++)
+        if (train->outs.at[i].kind == OUT_VALUE) push(&known, train->outs.at[i].name);
     if (!r->csv_target) push(&known, "perplexity");
     for (int i = 0; i < COUNT_OF(rouge) && r->eval_generate; i++) push(&known, rouge[i]);
     for (int i = 0; i < known.n; i++) found |= same(known.at[i], r->best);

@@ -352,8 +352,19 @@ static void add_decode(lua_State *L, int model, int c)
     push(&trace.desc->graphs, decode);
 }
 
+/* A batch of one row is compared with one of two, to find its rows' axis. */
+static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
+{
+    int64_t batch = trace.desc->batch;
+    Graph *eval = trace_entry(L, model, c, "eval");
+    const Graph *wide = batch > 1 ? eval : trace_wider(L, model, c, "eval");
+    *score = take_scores(eval, wide, max64(2, batch));
+    return eval;
+}
+
 void trace_entries(lua_State *L, int model)
 {
+    Graph *score;
     Desc *d = trace.desc;
     int c = lua_gettop(L);
     read_extents(d);
@@ -362,10 +373,11 @@ void trace_entries(lua_State *L, int model)
     push(&d->graphs, train);
     Graph *grad = trace_entry(L, model, c, "grad");
     push(&d->graphs, grad);
-    Graph *eval = trace_entry(L, model, c, "eval");
+    Graph *eval = trace_evaluation(L, model, c, &score);
     push(&d->graphs, eval);
     if (wants_decode(L, model, grad)) add_decode(L, model, c);
     trace_sample(L, model, c);
+    if (score) push(&d->graphs, score);
 }
 
 /* ------------------------------------------------------------------ front */

@@ -120,11 +120,12 @@ typedef struct Output {
 
 /* One entry: what is wanted, and thereby what is computed. */
 typedef struct Graph {
-    const char *name;           /* train, grad, eval, encode, decode */
+    const char *name;           /* train, grad, eval, score, encode, decode */
     bool training;              /* dropout on */
     bool wants_grads;           /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss where there is one */
+    VEC(const char *) meeting;  /* of those the names whose rows depend on the other rows of the batch */
 } Graph;
 
 /* ------------------------------------------------------------------ description: what the Lua file says */
@@ -166,7 +167,7 @@ typedef struct Desc {
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */
     VEC(Tensor_spec) states;                /* of encode and decode */
-    VEC(Graph *) graphs;                    /* train, grad, eval, [encode], [decode] */
+    VEC(Graph *) graphs;                    /* train, grad, eval, [encode], [decode], [sample], [score] */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */

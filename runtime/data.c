@@ -283,7 +283,6 @@ void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
 }
 
 int64_t val_item(const Data *d, int64_t k) { return d->epochs ? k : d->train + k * d->seq; }
-double item_weight(const Data *d, int64_t item) { return d->epochs ? (double)held_targets(d->epochs, item) : 1; }
 
 /* ------------------------------------------------------------------ filling inputs */
 

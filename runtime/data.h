@@ -85,7 +85,6 @@ int64_t rows_for_targets(const Epochs *e, int64_t targets);
 int64_t targets_taken(const Epochs *e); /* that count, of all rows so far */
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step);
 void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_t *item);
-int64_t held_targets(const Epochs *e, int64_t k);
 uint64_t epochs_hash(const Epochs *e);
 int64_t epochs_bytes(const Epochs *e); /* of memory, at most */
 int64_t held_bytes(const Epochs *e);   /* of what is held back alone */
@@ -158,7 +157,6 @@ int64_t epoch_items(const Data *d);   /* side by side in the training part; of d
 /* Units: rows of a table; tokens of text, but of those that padding is not: targets that count. */
 int64_t items_for_units(const Data *d, int64_t units);
 int64_t units_taken(const Data *d, int64_t items); /* by so many items; of documents, by all rows so far */
-double item_weight(const Data *d, int64_t item); /* of evaluation: what its mean counts among others */
 bool has_tokens(const Data *d);       /* items are of text */
 const char *item_word(const Data *d); /* "windows", "sequences" or "rows" */
 

@@ -360,12 +360,6 @@ void fill_held(const Epochs *e, const Lathe_entry *entry, char *in, const int64_
     }
 }
 
-int64_t held_targets(const Epochs *e, int64_t k)
-{
-    const Epoch_source *s = holder(e, &k);
-    return row_targets(&s->held, &s->held_order, k);
-}
-
 /* ------------------------------------------------------------------ what it is */
 
 uint64_t epochs_hash(const Epochs *e)

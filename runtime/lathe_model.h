@@ -48,6 +48,8 @@ typedef enum Lathe_role {
     LATHE_CARRIED,              /* a state that train takes from one step to the next */
     LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
     LATHE_LOSS_SCALE,           /* f32 []: under fp16: the gradients are those of the loss times so much */
+    LATHE_TOTAL,                /* score: the output of eval that has its name, summed over all batches */
+    LATHE_SHARE,                /* f32 []: score: of all rows those of one batch */
     LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, of which several GPUs have parts */
 } Lathe_role;
 
@@ -62,6 +64,7 @@ typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
     int rows_axis;              /* along it are the samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
                                  * elements; -1: the same for all */
     bool fixed;                 /* written by encode alone, and only read by decode */
+    bool meets;                 /* of an output: its rows depend on the other rows of the batch */
 } Lathe_tensor;
 
 typedef struct Lathe_param {
@@ -130,11 +133,11 @@ typedef struct Lathe_instruments {
 } Lathe_instruments;
 
 typedef struct Lathe_entry {
-    const char *name;           /* train, grad, eval, encode, decode */
+    const char *name;           /* train, grad, eval, score, encode, decode */
     void (*run)(const Lathe_call *);
     int64_t work_bytes, in_bytes, out_bytes;
     int inputs, outputs;
-    const Lathe_tensor *input, *output;     /* an output "loss" is the mean over the entry's batch */
+    const Lathe_tensor *input, *output;     /* eval's outputs are means over its batch, but for those that score adds up */
     int kernels;                /* 0 but for train */
     const Lathe_kernel *kernel; /* in the order of its text */
     double flops;               /* of one call: 2 · multiply-adds of its contractions */

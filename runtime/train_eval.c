@@ -13,65 +13,132 @@ typedef struct Part { /* n of the validation items, spread evenly */
 
 static int64_t place_in(const Part *p, int64_t k) { return p->n == p->d->val_items ? k : k * p->d->val_items / p->n; }
 
-static void name_scores(Scores *s, const Lathe_entry *e)
+/* ------------------------------------------------------------------ sums over batches */
+
+typedef struct Tally { /* eval's outputs over batches: means, and totals that the entry score makes scores of */
+    const Lathe_entry *eval, *score; /* score: NULL where all are means */
+    Lathe_call call;
+    Scores *s;
+    double mean[MAX_SCORES], items[MAX_SCORES]; /* of each mean: the sum over so many items */
+    double *total;                              /* of all elements of score's totals, in the order of its inputs */
+} Tally;
+
+static int64_t elements_of_totals(const Lathe_entry *score)
 {
-    s->name[s->n++] = "loss";
-    for (int i = 0; i < e->outputs && s->n < MAX_SCORES; i++)
-        if (e->output[i].rank == 0 && strcmp(e->output[i].name, "loss") != 0) s->name[s->n++] = e->output[i].name;
+    int64_t n = 0;
+    for (int i = 0; score && i < score->inputs; i++)
+        if (score->input[i].role == LATHE_TOTAL) n += tensor_size(&score->input[i]);
+    return n;
 }
 
-/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first.  Adds weight times
- * the batch's means to sum. */
-static void add_batch(const Part *p, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
-                      int64_t real, double weight, const Scores *s, double *sum)
+static bool is_total(const Lathe_entry *score, const char *name)
 {
-    int64_t rows = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)rows);
-    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
-    fill_items(p->d, e, in, item);
-    free(item);
-    set_begins(e, in, true);
-    set_scalars(e, in, 0, first / items_in_call(e), 0); /* batches draw apart, each the same in every evaluation */
-    run_entry(e, call);
-    for (int i = 0; i < s->rouge; i++) sum[i] += weight * output_scalar(e, call->out, s->name[i]);
+    for (int i = 0; score && i < score->inputs; i++)
+        if (score->input[i].role == LATHE_TOTAL && strcmp(score->input[i].name, name) == 0) return true;
+    return false;
 }
 
-/* What items first … first + n - 1 count: each 1, or so many targets. */
-static double weight_of(const Part *p, int64_t first, int64_t n)
+static void name_outputs(Scores *s, const Lathe_entry *e, const Lathe_entry *score, bool loss)
 {
-    double sum = 0;
-    for (int64_t k = first; k < first + n; k++) sum += item_weight(p->d, place_in(p, k));
-    return sum;
-}
-
-/* The last batch may be short of rows.  An entry yields the mean over its batch, so with `real` items and copies of
- * one of them, less a batch of nothing but that one (all items counting 1):
- *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
-static void add_remainder(const Part *p, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t first,
-                          int64_t real, const Scores *s, double *sum)
-{
-    double rows = (double)items_in_call(e);
-    if (real == 0) return;
-    double one = item_weight(p->d, place_in(p, first)), copies = (rows - (double)real) * one;
-    if (real == 1) {
-        add_batch(p, e, call, in, first, 1, one, s, sum);
-        return;
+    for (int i = 0; e && i < e->outputs && s->n < MAX_SCORES; i++) {
+        const char *name = e->output[i].name;
+        bool is_loss = strcmp(name, "loss") == 0;
+        if (e->output[i].rank == 0 && is_loss == loss && !is_total(score, name)) s->name[s->n++] = name;
     }
-    add_batch(p, e, call, in, first, real, weight_of(p, first, real) + copies, s, sum);
-    add_batch(p, e, call, in, first, 1, -copies, s, sum);
+}
+
+/* The loss first. */
+static void name_scores(Scores *s, const Lathe_model *m)
+{
+    const Lathe_entry *eval = find_entry(m, "eval"), *score = find_entry(m, "score");
+    for (int loss = 1; eval && loss >= 0; loss--) {
+        name_outputs(s, eval, score, loss);
+        name_outputs(s, score, score, loss);
+    }
+}
+
+/* A batch that counts as so many rows.  Where rows depend on each other it has to be a whole one, or the only one. */
+static void add_call(Tally *t, double rows, bool whole)
+{
+    run_entry(t->eval, &t->call);
+    for (int i = 0; i < t->s->rouge; i++) {
+        const Lathe_tensor *o = output_named(t->eval, t->s->name[i]);
+        if (!o || (o->meets && !whole && t->items[i] > 0)) continue;
+        double counts = o->meets && !whole ? 1 : rows;
+        t->mean[i] += counts * output_scalar(t->eval, t->call.out, t->s->name[i]);
+        t->items[i] += counts;
+    }
+    int64_t at = 0;
+    for (int i = 0; t->score && i < t->score->inputs; i++) {
+        const Lathe_tensor *x = &t->score->input[i];
+        if (x->role != LATHE_TOTAL) continue;
+        const Lathe_tensor *o = output_named(t->eval, x->name);
+        bug_if(!o);
+        for (int64_t k = 0; k < tensor_size(x); k++)
+            t->total[at++] += rows / (double)items_in_call(t->eval) *
+                              read_element(o->dtype, (const char *)t->call.out + o->offset, k);
+    }
+}
+
+static void put_real(const Lathe_tensor *t, char *in, int64_t k, double value)
+{
+    if (t->dtype == LATHE_F64) ((double *)(void *)(in + t->offset))[k] = value;
+    else ((float *)(void *)(in + t->offset))[k] = (float)value;
+}
+
+static void make_scores(Tally *t, const Memory *m)
+{
+    for (int i = 0; i < t->s->rouge; i++) t->s->value[i] = t->items[i] > 0 ? t->mean[i] / t->items[i] : 0;
+    if (!t->score) return;
+    Lathe_call call = call_of(m, t->score);
+    int64_t at = 0;
+    set_scalars(t->score, m->call, 0, 0, 0);
+    for (int i = 0; i < t->score->inputs; i++) {
+        const Lathe_tensor *x = &t->score->input[i];
+        double share = (double)items_in_call(t->eval) / (double)t->s->items;
+        if (x->role == LATHE_SHARE) put_real(x, m->call, 0, share);
+        for (int64_t k = 0; x->role == LATHE_TOTAL && k < tensor_size(x); k++) put_real(x, m->call, k, t->total[at++]);
+    }
+    run_entry(t->score, &call);
+    for (int i = 0; i < t->s->rouge; i++)
+        if (output_named(t->score, t->s->name[i])) t->s->value[i] = output_scalar(t->score, call.out, t->s->name[i]);
+}
+
+/* ------------------------------------------------------------------ the validation part */
+
+/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first. */
+static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
+{
+    int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
+    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
+    fill_items(p->d, t->eval, in, item);
+    free(item);
+    set_begins(t->eval, in, true);
+    set_scalars(t->eval, in, 0, first / rows, 0); /* batches draw apart, each the same in every evaluation */
+    add_call(t, counts, real == rows);
+}
+
+/* The last batch may be short of rows.  An entry yields means and sums over its batch, so with `real` items and copies
+ * of one of them, less a batch of nothing but that one:
+ *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
+static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int64_t real)
+{
+    double rows = (double)items_in_call(t->eval);
+    if (real == 0) return;
+    add_batch(p, t, in, first, real, real == 1 ? 1 : rows);
+    if (real > 1) add_batch(p, t, in, first, 1, (double)real - rows);
 }
 
 /* Where rows go on, each has a stretch of `length` windows; the stretches begin evenly spread. */
-static void add_stretches(const Part *p, const Lathe_entry *e, const Lathe_call *call, char *in, int64_t length,
-                          const Scores *s, double *sum)
+static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
 {
-    int64_t rows = items_in_call(e), *item = must_alloc(sizeof *item * (size_t)rows);
+    int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
     for (int64_t k = 0; k < length && !interrupted; k++) {
         for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, r * (p->d->val_items / rows) + k);
-        fill_items(p->d, e, in, item);
-        set_begins(e, in, k == 0);
-        set_scalars(e, in, 0, k, 0);
-        run_entry(e, call);
-        for (int i = 0; i < s->rouge; i++) sum[i] += (double)rows * output_scalar(e, call->out, s->name[i]);
+        fill_items(p->d, t->eval, in, item);
+        set_begins(t->eval, in, k == 0);
+        set_scalars(t->eval, in, 0, k, 0);
+        add_call(t, (double)rows, true);
     }
     free(item);
 }
@@ -79,8 +146,7 @@ static void add_stretches(const Part *p, const Lathe_entry *e, const Lathe_call 
 Scores no_scores(const Trainer *t)
 {
     Scores s = {0};
-    const Lathe_entry *e = find_entry(t->model, "eval");
-    if (e) name_scores(&s, e);
+    name_scores(&s, t->model);
     s.rouge = s.n;
     for (int i = 0; i < ROUGES && strcmp(t->command, "train") == 0 && t->recipe.eval_generate; i++)
         s.name[s.n++] = rouge_names[i];
@@ -90,24 +156,25 @@ Scores no_scores(const Trainer *t)
 Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t most)
 {
     const Data *d = evaluated(all_data);
-    const Lathe_entry *e = need_entry(t->model, "eval");
+    const Lathe_entry *e = need_entry(t->model, "eval"), *score = find_entry(t->model, "score");
     const Part p = {d, most && most < d->val_items ? most : d->val_items};
-    Lathe_call call = call_of(m, e);
     int64_t rows = items_in_call(e), k = 0;
-    double sum[MAX_SCORES] = {0};
     Scores s = no_scores(t);
+    Tally tally = {.eval = e, .score = score, .call = call_of(m, e), .s = &s};
+    tally.total = must_alloc(sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
+    memset(tally.total, 0, sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
     s.items = p.n;
     if (entry_carries(e) && p.n >= rows) {
         k = s.items = p.n / rows * rows;
-        add_stretches(&p, e, &call, m->call, p.n / rows, &s, sum);
+        add_stretches(&p, &tally, m->call, p.n / rows);
     }
-    for (; k + rows <= s.items && !interrupted; k += rows)
-        add_batch(&p, e, &call, m->call, k, rows, weight_of(&p, k, rows), &s, sum);
-    if (interrupted) return s;
-    add_remainder(&p, e, &call, m->call, k, s.items - k, &s, sum);
-    double all = weight_of(&p, 0, s.items);
-    for (int i = 0; i < s.rouge; i++) s.value[i] = sum[i] / all;
-    s.complete = true;
+    for (; k + rows <= s.items && !interrupted; k += rows) add_batch(&p, &tally, m->call, k, rows, (double)rows);
+    if (!interrupted) {
+        add_remainder(&p, &tally, m->call, k, s.items - k);
+        make_scores(&tally, m);
+        s.complete = true;
+    }
+    free(tally.total);
     return s;
 }
 
@@ -175,7 +242,8 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
 
 int eval_command(Trainer *t)
 {
-    static const char *const entries[] = {"eval", NULL}, *const both[] = {"eval", "encode", "decode", NULL};
+    static const char *const entries[] = {"eval", "score", NULL}, *const both[] = {"eval", "score", "encode", "decode",
+                                                                                   NULL};
     Data d;
     Memory m;
     check_generate(t);

@@ -225,7 +225,7 @@ static void open_texts(Training *r)
 
 static void prepare_training(Training *r, Trainer *t)
 {
-    static const char *const entries[] = {"train", "eval", "encode", "decode", NULL};
+    static const char *const entries[] = {"train", "eval", "score", "encode", "decode", NULL};
     r->t = t;
     r->entry = need_entry(t->model, "train");
     check_gpus(t);

@@ -59,8 +59,8 @@ static Node *over_all_parts(Cut *c, Node *n, bool mean)
 /* ------------------------------------------------------------------ refusing */
 
 static const char cannot_cut[] =
-    "%s, so rows of the batch depend on each other: cut into %lld micro-batches it trains something else\n"
-    "  leave `accumulate` at 1, or let each row's loss depend on that row alone";
+    "%s, so %lld micro-batches do not train what the whole batch would (accumulate)\n"
+    "  leave accumulate at 1, or let the loss be a sum or a mean over rows that do not depend on each other";
 
 static bool cuttable(const Row_fact *f) { return f->kind != ROWS_MEET && f->kind != ROWS_FUNCTION; }
 
@@ -120,7 +120,7 @@ static bool changes(const Rows *r, const Graph *g)
 
 void keep_objective(Graph *g, const Graph *wide, int64_t batch)
 {
-    Rows *r = rows_of(g, wide, batch);
+    Rows *r = rows_of(g, wide, batch, false);
     Cut c = {.rows = r, .parts = g->micro};
     if (!check_outputs(r, g) || !changes(r, g) || !collect_edits(&c, g)) return;
     Rewrite rewrite = {.node = edited, .user = &c};

@@ -1,4 +1,4 @@
-/* objective.h: what is trained, for a batch that is cut. */
+/* objective.h: what is trained and evaluated, of a batch that is cut. */
 #ifndef FRONT_OBJECTIVE_H
 #define FRONT_OBJECTIVE_H
 
@@ -7,5 +7,8 @@
 /* Makes the train entry, whose batch is cut into parts (micro-batches), compute what the whole batch gives; wide: the
  * same entry at twice the batch.  What cannot be cut is refused at its line. */
 void keep_objective(Graph *train, const Graph *wide, int64_t batch);
+
+/* Entry score, where eval's outputs have to be made of sums over all batches; NULL where they are means. */
+Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch);
 
 #endif

@@ -132,11 +132,11 @@ static bool go_through(Rows *r)
     return changed;
 }
 
-Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch)
+Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single)
 {
     enum { ROUNDS = 40 }; /* a loop inside a loop settles in four */
     Rows *r = NEW(Rows);
-    *r = (Rows){.graph = g, .wide = wide, .batch = batch};
+    *r = (Rows){.graph = g, .wide = wide, .single = single, .batch = batch};
     for (int k = 0; k < g->outs.n; k++) list_pairs(r, pair_of(r, g->outs.at[k].node, wide->outs.at[k].node));
     for (int i = 0; i < r->pairs.n; i++) r->pairs.at[i]->fact = (Row_fact){0};
     int round = 0;
@@ -149,6 +149,8 @@ Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch)
 }
 
 Row_pair *row_output(const Rows *r, int k) { return find_pair(r, r->graph->outs.at[k].node, r->wide->outs.at[k].node); }
+
+bool is_raw_total(const Row_fact *f) { return f->kind == ROWS_TOTAL && !f->counted && !f->affine && f->power == -1; }
 
 bool has_edits(const Row_pair *p)
 {

@@ -2,7 +2,8 @@
  * graph, whatever the layers are called.
  *
  * A graph may come with a second trace of the same description at twice the batch.  The two differ in extents and in
- * constants made of the batch's size; what a value is for a batch cut in `parts` is then known as a power of parts. */
+ * constants made of the batch's size; what a value is for a batch cut in `parts` is then known as a power of parts.
+ * Without one (single) all that is known is what is a sum over rows, and what is divided by a count. */
 #ifndef GRAPH_ROWS_H
 #define GRAPH_ROWS_H
 
@@ -52,14 +53,16 @@ typedef struct Row_pair { /* a node, and the node of the wider trace that stands
 } Row_pair;
 
 typedef struct Rows {
-    const Graph *graph, *wide; /* wide: the same graph where there is one trace alone */
+    const Graph *graph, *wide; /* wide: may be the same graph, of one trace alone */
+    bool single;               /* powers are not followed: a sum over rows has -1 until a count divides it */
     int64_t batch;             /* of wide, by whose extents axes are followed: they are 2 at least */
     Table by_node;             /* of wider nodes: Row_pair */
     VEC(Row_pair *) pairs;     /* inputs first */
     bool recording;            /* facts are final: edits are noted */
 } Rows;
 
-Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch);
+Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single);
+bool is_raw_total(const Row_fact *f);       /* single: linear in sums over rows, with no count in it */
 Row_pair *row_output(const Rows *r, int k); /* of output k */
 bool has_edits(const Row_pair *p);
 

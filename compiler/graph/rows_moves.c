@@ -19,7 +19,6 @@ Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, S
     for (int k = 0; k < new.rank; k++) {
         int64_t behind = extents_from(new, k + 1), whole = behind * new.dim[k];
         bool holds = stride % behind == 0 && whole % (stride * count) == 0;
-        if (count == 1 && new.dim[k] != 1 && k != f.axis) continue; /* any axis would do */
         if (!holds) continue;
         f.axis = k;
         f.outer = whole / (stride * count);
@@ -132,7 +131,7 @@ static int free_axis(const Row_pair *p, int operand, int axis)
 static Row_fact total_of(const Rows *r, Row_fact a, Row_fact b)
 {
     bool counted = a.counted || b.counted;
-    int power = r->graph == r->wide ? counted ? 0 : -1 : a.power + b.power + 1;
+    int power = r->single ? counted ? 0 : -1 : a.power + b.power + 1;
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = a.learned || b.learned, .counted = counted};
 }
 

@@ -40,12 +40,13 @@ static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
     if (f.learned) {
         Row_fault *fault = NEW(Row_fault);
         *fault = (Row_fault){p->node->where, "a sum over rows goes into what is no multiple of it"};
+        if (r->recording) p->edit[k].power = f.power;
         return (Row_fact){.kind = ROWS_FUNCTION, .fault = fault, .learned = true, .counted = true};
     }
     if (p->in[k]->node->in_loop != r->graph->micro || p->node->op == OP_loop || p->node->op == OP_loop_arg)
         return row_meets(p, "rows are counted inside of a loop");
     if (r->recording) p->edit[k].whole = true, p->edit[k].mean = f.affine;
-    if (!f.affine) f.power = r->graph == r->wide ? 0 : f.power - 1;
+    if (!f.affine) f.power = r->single ? 0 : f.power - 1;
     return (Row_fact){.kind = ROWS_SAME, .power = f.power, .counted = true};
 }
 
@@ -126,8 +127,7 @@ static Row_fact product_of(Rows *r, Row_pair *p, bool over)
     Row_fact t = a.kind == ROWS_TOTAL ? a : b, other = a.kind == ROWS_TOTAL ? b : a;
     if (other.kind != ROWS_SAME) return row_join(p, row_demand(r, p, 0), row_demand(r, p, 1));
     t.power += over ? -other.power : other.power;
-    if (r->graph == r->wide && other.counted && t.power < 0)
-        t.power = 0; /* a sum over a count: the batch's size cancels */
+    if (r->single && other.counted && t.power < 0) t.power = 0; /* a sum over a count: the batch's size cancels */
     t.learned |= other.learned;
     t.counted |= other.counted;
     return t;
@@ -169,10 +169,11 @@ static Row_fact over_axes(const Row_pair *p, Row_fact f)
 }
 
 /* Values repeated as often as there are rows count as often in a sum. */
-static int repeated(const Row_pair *p, Row_fact f)
+static int repeated(const Rows *r, const Row_pair *p, Row_fact f)
 {
     const Node *a = p->in[0]->node, *b = p->in[0]->wider;
     double ratio = 1;
+    if (r->single) return 0;
     for (int i = 0; i < p->node->nints; i++) {
         int64_t axis = p->node->ints[i];
         if (f.kind != ROWS_EACH || axis != f.axis) ratio *= (double)b->shape.dim[axis] / (double)a->shape.dim[axis];
@@ -183,14 +184,14 @@ static int repeated(const Row_pair *p, Row_fact f)
 static Row_fact sum(Rows *r, Row_pair *p)
 {
     Row_fact f = row_input(p, 0);
-    int more = repeated(p, f);
+    int more = repeated(r, p, f);
     if (more == 99) return row_meets(p, "a sum's length depends on the size of the batch in an unknown way");
     f.power += more;
     if (f.kind != ROWS_EACH) return f;
     bool rows = false;
     for (int i = 0; i < p->node->nints; i++) rows |= p->node->ints[i] == f.axis;
     if (!rows) return over_axes(p, f);
-    int power = r->graph == r->wide ? f.counted ? 0 : -1 : f.power + 1;
+    int power = r->single ? f.counted ? 0 : -1 : f.power + 1;
     return (Row_fact){.kind = ROWS_TOTAL, .power = power, .learned = f.learned, .counted = f.counted};
 }
 
@@ -213,16 +214,16 @@ static Row_fact leaf(const Rows *r, const Row_pair *p, const Node *origin)
     if (origin->op == OP_input) return p->node->shape.rank ? rows_at(0) : (Row_fact){.kind = ROWS_SAME};
     for (int i = 0; i < p->node->shape.rank; i++) {
         int64_t a = p->node->shape.dim[i], b = p->wider->shape.dim[i];
-        if (r->graph == r->wide ? a == r->batch : b != a) return rows_at(i);
+        if (r->graph == r->wide ? b == r->batch : b != a) return rows_at(i);
     }
     return (Row_fact){.kind = ROWS_SAME};
 }
 
-static Row_fact constant(const Row_pair *p)
+static Row_fact constant(const Rows *r, const Row_pair *p)
 {
     const Node *a = p->node, *b = p->wider;
     Row_fact f = {.kind = ROWS_SAME};
-    if (a == b) return f;
+    if (a == b || r->single) return f;
     if (!same_shape(a->shape, b->shape)) return row_meets(p, "rows differ by their place in the batch");
     int64_t n = a->data ? elements(a->shape) : 1;
     for (int64_t i = 0; i < n; i++) {
@@ -235,12 +236,12 @@ static Row_fact constant(const Row_pair *p)
     return f;
 }
 
-static Row_fact fixed_leaf(const Row_pair *p)
+static Row_fact fixed_leaf(const Rows *r, const Row_pair *p)
 {
     const Node *n = p->node;
     int64_t a = n->shape.rank && n->op == OP_iota ? n->shape.dim[n->ints[0]] : 0;
     int64_t b = n->shape.rank && n->op == OP_iota ? p->wider->shape.dim[n->ints[0]] : 0;
-    if (a != b) return row_meets(p, "rows differ by their place in the batch");
+    if (a != b && !r->single) return row_meets(p, "rows differ by their place in the batch");
     return (Row_fact){.kind = ROWS_SAME, .learned = n->op == OP_parameter};
 }
 
@@ -266,8 +267,9 @@ static Row_fact numbered(const Rows *r, const Row_pair *p, const Node *n)
 static Row_fact drawn(const Rows *r, const Row_pair *p)
 {
     Row_fact f = numbered(r, p, p->wider->in[3]);
-    if (f.kind != ROWS_SAME || same_shape(p->node->shape, p->wider->shape)) return f;
-    return row_meets(p, "random numbers differ by their place in the batch");
+    if (r->single || f.kind != ROWS_SAME || same_shape(p->node->shape, p->wider->shape)) return f;
+    return row_meets(p,
+                     "random numbers shaped like a tensor that no input leads to differ by their place in the batch");
 }
 
 /* ------------------------------------------------------------------ loops */
@@ -346,8 +348,8 @@ static Row_fact leaf_fact(const Rows *r, const Row_pair *p)
     switch (p->node->op) {
     case OP_input:
     case OP_state: return leaf(r, p, p->node);
-    case OP_constant: return constant(p);
-    default: return fixed_leaf(p);
+    case OP_constant: return constant(r, p);
+    default: return fixed_leaf(r, p);
     }
 }
 

@@ -1,0 +1,151 @@
+/* scores.c: an evaluation over many batches gives what one batch of all rows would.
+ *
+ * A mean over all rows of a batch is averaged over the batches by the trainer.  What is divided by a count, or is
+ * another function of sums over rows, is not: eval then gives the sums, the trainer adds them up, and the entry `score`
+ * makes the outputs of them.  A mean that stands beside a count is multiplied there by the share of all rows that a
+ * batch has. */
+#include "front/objective.h"
+#include "graph/rows.h"
+
+#include <string.h>
+
+enum { MOST_TOTALS = 4096 }; /* elements of one */
+
+typedef struct Scoring {
+    const Rows *rows;
+    Table made;              /* pair's node: its copy in score */
+    VEC(Row_pair *) totals;  /* that eval gives */
+    VEC(const char *) names; /* of these */
+    const Graph *eval;
+} Scoring;
+
+static const Row_pair *behind(const Row_pair *p)
+{
+    while (p->elided) p = p->in[0];
+    return p;
+}
+
+/* ------------------------------------------------------------------ what can be made of totals */
+
+static bool can_be_total(const Row_pair *p)
+{
+    return is_raw_total(&p->fact) && is_real(p->node->dtype) && elements(p->node->shape) <= MOST_TOTALS &&
+           !p->node->in_loop;
+}
+
+/* Whether it can, of totals and of what depends on no row; `seen` holds what has been asked. */
+static bool is_made_of_totals(const Row_pair *root)
+{
+    VEC(const Row_pair *) todo = {0};
+    Table seen = {0};
+    push(&todo, root);
+    while (todo.n) {
+        const Row_pair *p = behind(todo.at[--todo.n]);
+        void **slot = table_at(&seen, p->node);
+        if (*slot || can_be_total(p)) continue;
+        *slot = &seen;
+        if (p->fact.kind == ROWS_SAME && !p->fact.counted && !p->node->in_loop) continue;
+        bool kind = p->fact.kind == ROWS_SAME || p->fact.kind == ROWS_TOTAL || p->fact.kind == ROWS_FUNCTION;
+        if (!kind || p->misfit || op_info[p->node->op].kind == LOOP || p->nin != p->node->nin) return false;
+        for (int k = 0; k < p->nin; k++) {
+            if (!p->in[k]) return false;
+            push(&todo, p->in[k]);
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the entry */
+
+static const char *free_name(const Graph *eval, int number)
+{
+    const char *name = format("total_%d", number);
+    for (int i = 0; i < eval->outs.n; i++)
+        if (same(eval->outs.at[i].name, name)) return free_name(eval, number + 100);
+    return name;
+}
+
+static Node *total_input(Scoring *s, Row_pair *p)
+{
+    const char *name = free_name(s->eval, s->totals.n + 1);
+    push(&s->totals, p);
+    push(&s->names, name);
+    push(&trace.desc->inputs, ((Tensor_spec){name, F32, p->node->shape, LATHE_TOTAL, p->node->where, 0, false}));
+    return input_node(name, F32, p->node->shape);
+}
+
+/* n is of one batch: times its share^-power */
+static Node *shared(Node *n, int power)
+{
+    if (!power) return n;
+    must(power == -1);
+    bool have = false;
+    for (int i = 0; i < trace.desc->inputs.n; i++) have |= trace.desc->inputs.at[i].role == LATHE_SHARE;
+    if (!have) push(&trace.desc->inputs, ((Tensor_spec){.name = "share", .dtype = F32, .role = LATHE_SHARE}));
+    return map2(OP_mul, n, broadcast(input_node("share", F32, (Shape){0}), n->shape));
+}
+
+typedef struct Step {
+    Row_pair *pair;
+    bool entered;
+} Step;
+
+static void make(Scoring *s, Row_pair *p)
+{
+    Node **in = NEW_ARRAY(Node *, p->nin + 1);
+    for (int k = 0; k < p->nin; k++) in[k] = shared(table_get(&s->made, behind(p->in[k])->node), p->edit[k].power);
+    here = p->node->where;
+    *table_at(&s->made, p->node) = remade(p->node, in);
+}
+
+static Node *made_of_totals(Scoring *s, Row_pair *root)
+{
+    VEC(Step) stack = {0};
+    push(&stack, ((Step){(Row_pair *)behind(root), false}));
+    while (stack.n) {
+        Step step = stack.at[--stack.n];
+        Row_pair *p = step.pair;
+        void **slot = table_at(&s->made, p->node);
+        if (*slot) continue;
+        if (can_be_total(p)) *slot = total_input(s, p);
+        else if (p->fact.kind == ROWS_SAME && !p->fact.counted) *slot = p->node;
+        else if (step.entered) make(s, p);
+        else {
+            push(&stack, ((Step){p, true}));
+            for (int k = 0; k < p->nin; k++) push(&stack, ((Step){(Row_pair *)behind(p->in[k]), false}));
+        }
+    }
+    return shared(table_get(&s->made, behind(root)->node), root->fact.kind == ROWS_TOTAL ? root->fact.power : 0);
+}
+
+/* ------------------------------------------------------------------ outputs */
+
+/* Whether the mean over the batches is not what all rows give. */
+static bool needs_totals(const Row_fact *f)
+{
+    return f->kind == ROWS_FUNCTION || ((f->kind == ROWS_TOTAL || f->kind == ROWS_SAME) && f->counted);
+}
+
+static bool is_score(const Output *o) { return o->kind == OUT_VALUE && o->node->shape.rank == 0; }
+
+Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch)
+{
+    Rows *r = rows_of(eval, wide, batch, true);
+    Scoring s = {.rows = r, .eval = eval};
+    Graph *score = NEW(Graph);
+    score->name = "score";
+    Where was = here;
+    int kept = 0;
+    for (int k = 0; k < eval->outs.n; k++) {
+        Output *o = &eval->outs.at[k];
+        Row_pair *p = row_output(r, k);
+        if (p->fact.kind == ROWS_MEET) push(&eval->meeting, o->name);
+        if (is_score(o) && needs_totals(&p->fact) && is_made_of_totals(p))
+            push(&score->outs, ((Output){OUT_VALUE, o->name, made_of_totals(&s, p)}));
+        else eval->outs.at[kept++] = *o;
+    }
+    eval->outs.n = kept;
+    for (int i = 0; i < s.totals.n; i++) push(&eval->outs, ((Output){OUT_VALUE, s.names.at[i], s.totals.at[i]->node}));
+    here = was;
+    return score->outs.n ? score : NULL;
+}

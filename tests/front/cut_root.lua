@@ -1,0 +1,7 @@
+-- the root of a mean is no mean of roots
+return { config = { features = 6, batch = 8, accumulate = 2 }, forward = function(c, input)
+  local y = nn.linear(input.features, { name = "up", out = 1 })
+  return nn.sqrt((y * y):mean())
+end,
+train = function(c) return { optimizer = optim.sgd { lr = 0.1 }, steps = 1, accumulate = c.accumulate } end,
+data = data.csv { target = "class" } }
