@@ -82,6 +82,7 @@ static void take(const Choice *c)
 
 static void tell_outcome(const Choice *c, int to)
 {
+    options.trying = true;
     take(c);
     Desc *d = front(&options);
     struct Outcome is = {.total = INT64_MAX};

@@ -438,6 +438,7 @@ void say_tables(Text *t, const Module *m)
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     if (options.target->device) say(t, "    .device = &%s, .host_categories = 3,\n", options.target->device);
+    if (options.target->device && m->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
     say(t, "};\n\n");
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

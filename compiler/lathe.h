@@ -172,7 +172,7 @@ typedef struct Desc {
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
-    const char *uncut;                      /* why --memory may not cut the batch, with the line; NULL: it may */
+    const char *uncut, *one_gpu;            /* why --memory, several GPUs may not cut the batch, with the line; NULL: they may */
     uint64_t source_hash;                   /* of every Lua file read and every override */
 } Desc;
 
@@ -387,6 +387,7 @@ typedef struct Options {        /* of a compilation */
         no_persist, check_stages, json;
     const char *memory;         /* the budget, as given; NULL: none */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
+    bool trying;                /* one of several compilations of a description: remarks are left to the last */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
     const char *dump_after;     /* pass name; prints the stage and stops */
     bool source;                /* build: nothing is compiled */

@@ -423,6 +423,7 @@ typedef struct Lathe_model {
     const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
     int64_t planned_bytes, lower_bound_bytes;       /* of the device, where there is one */
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
+    const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
     int host_categories;                            /* so many of the last are of the host's memory, beside the device's */
 } Lathe_model;
 

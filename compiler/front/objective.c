@@ -64,11 +64,16 @@ static const char cannot_cut[] =
 
 static bool cuttable(const Row_fact *f) { return f->kind != ROWS_MEET && f->kind != ROWS_FUNCTION; }
 
-/* What --memory would cut is left as it is; what the description cuts is the user's mistake. */
-static void refuse(const Row_fault *f, int64_t parts)
+static const char *fault_text(const Row_fault *f)
 {
-    if (trace.desc->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)parts);
-    trace.desc->uncut = format("%s:%d: %s", f->where.file ? f->where.file : trace.desc->file, f->where.line, f->why);
+    return format("%s:%d: %s", f->where.file ? f->where.file : trace.desc->file, f->where.line, f->why);
+}
+
+/* What the description cuts is the user's mistake; what --memory or several GPUs would cut is left as it is. */
+static void refuse(const Row_fault *f, const Graph *g)
+{
+    if (g->micro && trace.desc->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
+    trace.desc->uncut = trace.desc->one_gpu = fault_text(f);
 }
 
 /* Whether the loss, and what is carried on, can be had of parts. */
@@ -78,10 +83,21 @@ static bool check_outputs(const Rows *r, const Graph *g)
         const Row_fact *f = &row_output(r, k)->fact;
         bool metric = k > 0 && g->outs.at[k].kind == OUT_VALUE;
         if (cuttable(f) || metric) continue;
-        refuse(f->fault, g->micro->trip);
+        refuse(f->fault, g);
         return false;
     }
     return true;
+}
+
+/* GPUs do not tell each other their counts. */
+static void keep_to_one_gpu(const Rows *r, const Graph *g)
+{
+    Row_fault f = {g->outs.at[0].node->where, "the loss grows with the batch: it is no mean over its rows"};
+    for (int i = r->pairs.n - 1; i >= 0; i--)
+        for (int k = 0; k < r->pairs.at[i]->nin; k++)
+            if (r->pairs.at[i]->edit[k].whole)
+                f = (Row_fault){r->pairs.at[i]->node->where, "the loss is divided by a count over the whole batch"};
+    trace.desc->one_gpu = fault_text(&f);
 }
 
 /* ------------------------------------------------------------------ rewriting */
@@ -102,7 +118,7 @@ static bool collect_edits(Cut *c, const Graph *g)
         void **slot = table_at(&c->edits, p->node);
         if (*slot && !same_edits(*slot, p)) {
             Row_fault f = {p->node->where, "one value depends on the size of the batch in two ways"};
-            refuse(&f, g->micro->trip);
+            refuse(&f, g);
             return false;
         }
         *slot = p;
@@ -114,15 +130,21 @@ static bool changes(const Rows *r, const Graph *g)
 {
     bool any = false;
     for (int i = 0; i < r->pairs.n; i++) any |= has_edits(r->pairs.at[i]);
-    for (int k = 0; k < g->outs.n; k++) any |= row_output(r, k)->fact.power != 0;
+    for (int k = 0; k < g->outs.n; k++) any |= cuttable(&row_output(r, k)->fact) && row_output(r, k)->fact.power != 0;
     return any;
 }
 
 void keep_objective(Graph *g, const Graph *wide, int64_t batch)
 {
+    if (!wide) {
+        Row_fault f = {g->outs.at[0].node->where, "forward is written for one size of the batch"};
+        return refuse(&f, g);
+    }
     Rows *r = rows_of(g, wide, batch, false);
     Cut c = {.rows = r, .parts = g->micro};
-    if (!check_outputs(r, g) || !changes(r, g) || !collect_edits(&c, g)) return;
+    if (!check_outputs(r, g) || !changes(r, g)) return;
+    keep_to_one_gpu(r, g);
+    if (!g->micro || !collect_edits(&c, g)) return;
     Rewrite rewrite = {.node = edited, .user = &c};
     int *power = NEW_ARRAY(int, g->outs.n);
     for (int k = 0; k < g->outs.n; k++) {

@@ -149,3 +149,18 @@ Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch)
     here = was;
     return score->outs.n ? score : NULL;
 }
+
+/* What a row is told of its batch: users of a model give it rows in other company than training did. */
+void tell_meeting(const Graph *grad, int64_t batch)
+{
+    if (batch == 1 || options.trying) return;
+    const Rows *r = rows_of(grad, grad, batch, true);
+    for (int k = 0; k < grad->outs.n; k++) {
+        const Output *o = &grad->outs.at[k];
+        const Row_fact *f = &row_output(r, k)->fact;
+        if (o->kind != OUT_VALUE || o->node->shape.rank == 0 || f->kind != ROWS_MEET) continue;
+        warn(f->fault->where,
+             "%s, so output '%s' of a row depends on the other rows of its batch, also where it is evaluated",
+             f->fault->why, o->name);
+    }
+}

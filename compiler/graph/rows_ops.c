@@ -332,7 +332,8 @@ static Row_fact map(Rows *r, Row_pair *p)
     case OP_sub: return row_sum_of(r, p, 0, 1);
     case OP_mul:
     case OP_div: return product_of(r, p, p->node->op == OP_div);
-    case OP_neg: return row_input(p, 0);
+    case OP_neg:
+    case OP_stop_gradient: return row_input(p, 0);
     case OP_where: return choice(r, p);
     case OP_philox: return drawn(r, p);
     case OP_cast:

@@ -1,4 +1,4 @@
--- rows are told from the other rows: micro-batches would be told from fewer
+-- contrastive: rows are told from the other rows, of which a micro-batch has fewer
 return { config = { features = 6, batch = 8, accumulate = 2 }, forward = function(c, input)
   local a = nn.linear(input.features, { name = "a", out = 4 })
   local b = nn.linear(input.features, { name = "b", out = 4 })
