@@ -165,6 +165,15 @@ refused 2 '--dry-run tries a run on one GPU' mlp6 --gpus 2 --dry-run
 refused 2 'expected 1 to 64' mlp6 --gpus 65
 FAKE_NCCL_FAILS='1 9' refused 1 'remote process exited or there was a network error: a link is down' mlp6 --gpus 2 --steps 9
 times=2 SIM_DEVICE='stuck 3' LATHE_NCCL_TIMEOUT=2 refused 1 'rank [01] has waited for the other GPUs for 2 seconds' mlp6 --gpus 2 --steps 9
+cat >"$TMP/counted.lua" <<'END'
+return { config = { features = 4, batch = 4 }, forward = function(c, input)
+  local y = nn.linear(input.features, { name = "up", out = 1 }):squeeze(1)
+  return nn.masked_mean(y * y, nn.lt(0, y:size(0) * input.features:select(1, 0)))
+end, train = { optimizer = optim.sgd { lr = 0.1 }, steps = 2 }, data = data.csv { target = "class" } }
+END
+built counted "$TMP/counted.lua"
+refused 2 'counted.lua:3: the loss is divided by a count over the whole batch, and each GPU would see its own rows alone' counted --gpus 2
+run counted counted.one --steps 2
 data="--data $TMP/no.csv" refused 3 'no.csv: error' mlp6 --gpus 2
 must "$LATHE" build models/mlp.lua -o "$TMP/cpu"
 refused 2 'this trainer is for the processor' cpu --gpus 2
