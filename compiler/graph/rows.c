@@ -134,7 +134,7 @@ static bool go_through(Rows *r)
 
 Rows *rows_of(const Graph *g, const Graph *wide, int64_t batch, bool single)
 {
-    enum { ROUNDS = 40 }; /* a loop inside a loop settles in four */
+    enum { ROUNDS = 1000 }; /* far more than loops inside each other need */
     Rows *r = NEW(Rows);
     *r = (Rows){.graph = g, .wide = wide, .single = single, .batch = batch};
     for (int k = 0; k < g->outs.n; k++) list_pairs(r, pair_of(r, g->outs.at[k].node, wide->outs.at[k].node));
