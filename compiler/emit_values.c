@@ -169,10 +169,12 @@ Expr declare(Rows *r, const Node *n, const char *name, Expr e)
 
 /* ------------------------------------------------------------------ expressions */
 
-/* Is the number next to it a value of its type, so that C converts a plain 2? */
+/* Is the number next to it a value of its type, so that C converts a plain 2?  A division by a plain 0 is warned of. */
 static bool brief_literal(const Rows *r, const Node *reader, int k)
 {
+    double x;
     if (!is_real(reader->in[k]->dtype)) return true;
+    if (reader->op == OP_div && k == 1 && is_filled(reader->in[k], &x) && (float)x == 0) return false;
     for (int i = 0; i < reader->nin; i++) {
         const Node *other = reader->in[i];
         if (i != k && is_real(other->dtype) && !is_filled(source(r, r->phase, other), NULL)) return true;

@@ -15,8 +15,8 @@ seeds front tests/fuzz/corpus/front/* tests/golden/*.lua models/mlp.lua
 mkdir -p "$TMP/describe" "$TMP/compiled"
 for i in $(seq 1 250); do echo "$i" >"$TMP/describe/$i"; done
 for i in $(seq 1000 1039); do echo "$i" >"$TMP/compiled/$i"; done
-seeds describe tests/fuzz/corpus/describe/* "$TMP"/describe/*
-LATHE_FUZZ_CC=${CC:-cc} seeds describe "$TMP"/compiled/*
+seeds describe "$TMP"/describe/*
+LATHE_FUZZ_CC=${CC:-cc} seeds describe tests/fuzz/corpus/describe/* "$TMP"/compiled/*
 seeds cfunc tests/fuzz/corpus/cfunc/*
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
