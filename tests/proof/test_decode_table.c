@@ -96,6 +96,16 @@ static const Row refused[] = {
     {"return x:mean(1)", "runs over the time axis"},
     {"return x:sum { 1, keep = true }", "runs over the time axis"},
     {"return x:max(1)", "runs over the time axis"},
+    {"return nn.lt(x, 0):any(1):cast(\"f32\")", "time"},
+    {"return nn.lt(x, 0):all(1):cast(\"f32\")", "time"},
+    {"return x:prod(1)", "time"},
+    {"return x:var(1)", "time"},
+    {"return x:std(1)", "time"},
+    {"return x:logsumexp(1)", "time"},
+    {"return x:norm(1)", "time"},
+    {"return x:argmin(1)", "time"},
+    {"return nn.glu(x:expand { x:size(0), x:size(1), 8 }:slice(1, 0, 8), 1)", "time"},
+    {"return nn.einsum(\"btc,bsc->bts\", x, x)", "time"},
     {"return nn.entropy(x, 1)", "runs over the time axis"},
     {"return nn.masked_mean(x, nn.lt(x, 1), 1)", "runs over the time axis"},
     {"return x:gather(nn.iota(3), 1)", "x:gather"},
@@ -120,6 +130,8 @@ static const char elsewhere[] =
     " unsqueeze squeeze expand where cast size zeros ones full constant iota philox u01 is_tensor cfunc embedding "
     "layernorm linear mlp rmsnorm swiglu normal uniform param scope sigmoid relu silu gelu dropout training "
     "random_bits "
+    "clamp leaky_relu elu selu hardtanh relu6 hardsigmoid hardswish softsign log_sigmoid mish one_hot mse l1 huber "
+    "smooth_l1 bce_with_logits kl_div nll "
     "bernoulli integers gumbel cross_entropy linear_cross_entropy accuracy lstm_cell ";
 
 /* Made by the same library function as lstm_step; another name of max. */
