@@ -67,6 +67,10 @@ static void say_extents(Text *t, const Attention *a, int nb)
         (long long)a->v->shape.dim[nb + 2]);
     must(is_filled(a->scale, &x));
     say(t, ", .scale = %s", number_text(x));
+    if (a->flags & SOFT_CAP) {
+        must(is_filled(a->cap, &x));
+        say(t, ", .cap = %s", number_text(x));
+    }
     if (a->flags & DROPOUT) {
         must(is_filled(a->keep, &x));
         say(t, ", .keep = %s, .threshold = %lldu", number_text(x), (long long)a->threshold);
@@ -98,6 +102,8 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
     say_heads(&t, "k_segments", reads(k, a->k_segments), nb, nb, -1);
     say_heads(&t, "q_turns", reads(k, a->q_turns), nb, nb, -1);
     say_heads(&t, "k_turns", reads(k, a->k_turns), nb, nb, -1);
+    say_heads(&t, "bias", reads(k, a->bias), nb, nb + 1, nb);
+    if (a->bias) say(&t, ", .bias_key = %lld", (long long)reads(k, a->bias)->view.stride[nb + 2]);
     say_heads(&t, "row", reads(k, a->row), nb, -1, -1);
     say_heads(&t, "base", reads(k, a->base), nb, -1, -1);
     say(&t, "}");
@@ -153,6 +159,7 @@ static const char *mask_fields(const Kernel *k, const Attention *a)
     say_array(&t, k, "k_segments", a->k_segments);
     say_array(&t, k, "q_turns", a->q_turns);
     say_array(&t, k, "k_turns", a->k_turns);
+    say_array(&t, k, "bias", a->bias);
     say_integer(&t, k, "seed", a->seed);
     say_integer(&t, k, "step", a->step);
     say_integer(&t, k, "site", a->site);
@@ -185,14 +192,14 @@ char *attention_call(const Kernel *k)
 }
 
 /* What is called, up to its first operand.  Of 16 bits: on tensor cores, which take widths that are multiples of 16, or
- * cuDNN's; kernels for others are made for multiples of 64. */
+ * cuDNN's; kernels for others, and for scores with a cap or a bias, are made for multiples of 64. */
 static char *attention_head(const Kernel *k, const Attention *a, bool back)
 {
     enum { WIDTHS = 64, TENSOR_WIDTHS = 16, WIDEST = 256 };
     int last = a->q->shape.rank - 1;
     int64_t d = a->q->shape.dim[last], e = a->v->shape.dim[last];
     const char *type = kernel_type(k->node->dtype), *dropout = a->flags & DROPOUT ? "true" : "false";
-    if (is_stored(k->node->dtype) && max64(d, e) <= WIDEST)
+    if (is_stored(k->node->dtype) && max64(d, e) <= WIDEST && !a->cap && !a->bias)
         return format("attention%s<%s, %lld, %lld, %s>(stream, ", back ? "_back" : "", type,
                       (long long)round_up(d, TENSOR_WIDTHS), (long long)round_up(e, TENSOR_WIDTHS), dropout);
     return format("launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", type,

@@ -13,10 +13,10 @@ static bool is_number(const Node *n, const Attention *a)
     return n->shape.rank == 0 && is_filled(n, NULL);
 }
 
-/* Has a width as its last axis: everything real but lse and the numbers. */
+/* Has a width as its last axis: everything real but lse, the bias on scores and the numbers. */
 static bool has_width(const Node *n, const Attention *a)
 {
-    return (is_real(n->dtype) || is_stored(n->dtype)) && n->shape.rank && n != a->lse;
+    return (is_real(n->dtype) || is_stored(n->dtype)) && n->shape.rank && n != a->lse && n != a->bias;
 }
 
 static bool neighbours(const View *v)

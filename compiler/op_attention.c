@@ -210,7 +210,7 @@ static bool by_definition(Node *n, const bool *wanted, Node **results)
 {
     Attention a = attention_of(n);
     Attention_extents z = attention_extents(&a);
-    if (z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD && !a.cap && !a.bias) return false;
+    if (z.D <= LATHE_MAX_HEAD && z.E <= LATHE_MAX_HEAD) return false;
     for (int k = 0; k < 3; k++)
         if (wanted[k]) results[k] = whole_info[n->op].define(n, k);
     return true;

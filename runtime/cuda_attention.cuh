@@ -28,7 +28,7 @@ DEVICE int number(const Cuda_number &n) { return n.at ? *n.at : n.value; }
 struct Cuda_masks {
     Cuda_number offset;
     const int *lengths, *q_segments, *k_segments;
-    const void *q_turns, *k_turns;
+    const void *q_turns, *k_turns, *bias;
     Cuda_number seed, step, site;
     const int *row, *base;
 };

@@ -25,6 +25,8 @@ DEVICE float exp_of(float x) { return exp_f32(x); }
 DEVICE double exp_of(double x) { return exp_f64(x); }
 DEVICE float log_of(float x) { return log_f32(x); }
 DEVICE double log_of(double x) { return log_f64(x); }
+DEVICE float tanh_of(float x) { return tanh_f32(x); }
+DEVICE double tanh_of(double x) { return tanh_f64(x); }
 DEVICE float fused(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE double fused(double a, double b, double c) { return fma(a, b, c); }
 
@@ -202,27 +204,53 @@ DEVICE void take_weights(Real (&s)[N / SIDE][N / SIDE], Real (&m)[N / SIDE], Rea
     }
 }
 
+/* What becomes of products of one sample and head. */
+template <class Real> struct Shaping {
+    Real scale, cap;
+    const Real *bias; /* NULL: there is none */
+    int64_t time, key;
+};
+
+template <class Real>
+DEVICE Shaping<Real> shaping_of(const Lathe_attention &g, const Cuda_masks &m, int sample, int head)
+{
+    const Real *bias = (const Real *)m.bias;
+    return {(Real)g.scale, (Real)g.cap, head_of(bias, g, g.bias, sample, head), g.bias.time, g.bias_key};
+}
+
+/* A score before its bias. */
+template <class Real> DEVICE Real capped(const Shaping<Real> &x, Real product)
+{
+    Real s = product * x.scale;
+    return x.cap > 0 ? x.cap * tanh_of(s / x.cap) : s;
+}
+
+template <class Real> DEVICE Real biased(const Shaping<Real> &x, Real score, int t, int key)
+{
+    return x.bias ? score + x.bias[t * x.time + key * x.key] : score;
+}
+
 template <class Real, int N>
-DEVICE void hide(Real (&s)[N / SIDE][N / SIDE], const Sight &sight, Real scale, int t, int key)
+DEVICE void hide(Real (&s)[N / SIDE][N / SIDE], const Sight &sight, const Shaping<Real> &shaping, int t, int key)
 {
     UNROLL for (int i = 0; i < N / SIDE; i++) UNROLL for (int j = 0; j < N / SIDE; j++)
     {
-        bool seen = sees(sight, t + threadIdx.x / SIDE + SIDE * i, key + threadIdx.x % SIDE + SIDE * j);
-        s[i][j] = seen ? s[i][j] * scale : (Real)-INFINITY;
+        int query = t + threadIdx.x / SIDE + SIDE * i, at = key + threadIdx.x % SIDE + SIDE * j;
+        s[i][j] = sees(sight, query, at) ? biased(shaping, capped(shaping, s[i][j]), query, at) : (Real)-INFINITY;
     }
 }
 
 /* p[n][S], 0 where it is not seen: every score once more */
 template <class T, class Real, int N>
 DEVICE void write_weights(T *p, int64_t step, Plain_room<Real, N> &room, const Plain_rows<T> &queries, const T *k,
-                          const Lathe_attention &g, const Cuda_masks &m, const Sight &sight, int sample, int t,
-                          const Real (&lse)[N / SIDE])
+                          const Lathe_attention &g, const Cuda_masks &m, const Sight &sight,
+                          const Shaping<Real> &shaping, int sample, int t, const Real (&lse)[N / SIDE])
 {
     Real s[N / SIDE][N / SIDE];
     for (int key = 0; key < g.S; key += N) {
         Plain_rows<T> keys = turned_rows(k, g, g.k, m.k_turns, g.k_turns, sample, key, N, sight.S);
         products(s, room, queries, keys);
-        hide<Real, N>(s, sight, (Real)g.scale, t, key);
+        hide<Real, N>(s, sight, shaping, t, key);
         UNROLL for (int i = 0; i < N / SIDE; i++) UNROLL for (int j = 0; j < N / SIDE; j++)
         {
             int r = threadIdx.x / SIDE + SIDE * i, c = key + threadIdx.x % SIDE + SIDE * j;
@@ -245,6 +273,7 @@ PLAIN_KERNEL void attention_plain(T *o, typename Arithmetic<T>::Real *lse, T *p,
     int head = blockIdx.x / tiles % (int)g.H, sample = blockIdx.x / tiles / (int)g.H, shared = head / (int)(g.H / g.G);
     int y = threadIdx.x / SIDE, x = threadIdx.x % SIDE;
     Sight sight = sight_of(g, m, sample);
+    Shaping<Real> shaping = shaping_of<Real>(g, m, sample, head);
     Draws draws = {};
     if (DROPOUT) draws = draws_of(g, m, sample, head);
     q = head_of(q, g, g.q, sample, head), k = head_of(k, g, g.k, sample, shared),
@@ -257,7 +286,7 @@ PLAIN_KERNEL void attention_plain(T *o, typename Arithmetic<T>::Real *lse, T *p,
     for (int key = range.from / N * N; key < range.end; key += N) {
         Plain_rows<T> keys = turned_rows(k, g, g.k, m.k_turns, g.k_turns, sample, key, N, sight.length);
         products(s, room, queries, keys);
-        hide<Real, N>(s, sight, (Real)g.scale, t, key);
+        hide<Real, N>(s, sight, shaping, t, key);
         take_weights<Real, N>(s, highest, sum, factor);
         UNROLL for (int i = 0; i < ROWS; i++)
         {
@@ -281,8 +310,8 @@ PLAIN_KERNEL void attention_plain(T *o, typename Arithmetic<T>::Real *lse, T *p,
     }
     if (o) store_rows(head_of(o, g, g.o, sample, head) + t * g.o.time, g.o.time, queries.n, (int)g.E, sum_o, factor);
     if (p)
-        write_weights(head_of(p, g, g.p, sample, head) + t * g.p.time, g.p.time, room, queries, k, g, m, sight, sample,
-                      t, sum);
+        write_weights(head_of(p, g, g.p, sample, head) + t * g.p.time, g.p.time, room, queries, k, g, m, sight, shaping,
+                      sample, t, sum);
 }
 
 /* ------------------------------------------------------------------ backward */
@@ -295,12 +324,14 @@ template <class Real> struct Weight {
 
 template <bool DROPOUT, class Real>
 DEVICE Weight<Real> weight_back(Real s, Real dp, Real lse, Real delta, const Lathe_attention &g, const Sight &sight,
-                                const Draws &draws, int t, int key)
+                                const Shaping<Real> &shaping, const Draws &draws, int t, int key)
 {
     if (!sees(sight, t, key)) return {0, 0};
-    Real scale = (Real)g.scale, weight = exp_of(s * scale - lse), factor = 1;
+    Real score = capped(shaping, s), slope = shaping.scale, factor = 1;
+    Real weight = exp_of(biased(shaping, score, t, key) - lse);
+    if (shaping.cap > 0) slope *= 1 - score / shaping.cap * (score / shaping.cap);
     if (DROPOUT) factor = kept(draws, t, key, sight.S) ? (Real)g.keep : 0;
-    return {weight * factor, weight * (dp * factor - delta) * scale};
+    return {weight * factor, weight * (dp * factor - delta) * slope};
 }
 
 /* Σ d_o · o of a row, by 16 lanes */
@@ -326,6 +357,7 @@ attention_plain_back_q(T *d_q, const T *q, const T *k, const T *v, const T *o, c
     int head = blockIdx.x / tiles % (int)g.H, sample = blockIdx.x / tiles / (int)g.H, shared = head / (int)(g.H / g.G);
     int y = threadIdx.x / SIDE, x = threadIdx.x % SIDE;
     Sight sight = sight_of(g, m, sample);
+    Shaping<Real> shaping = shaping_of<Real>(g, m, sample, head);
     Draws draws = {};
     if (DROPOUT) draws = draws_of(g, m, sample, head);
     q = head_of(q, g, g.q, sample, head), k = head_of(k, g, g.k, sample, shared),
@@ -350,7 +382,7 @@ attention_plain_back_q(T *d_q, const T *q, const T *k, const T *v, const T *o, c
         products(dp, room, gradients, rows_of(v, g.v, g.E, key, N, sight.length));
         UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < ROWS; j++)
             room.weights[y + SIDE * i][x + SIDE * j] =
-            weight_back<DROPOUT>(s[i][j], dp[i][j], own_lse[i], delta[i], g, sight, draws, t + y + SIDE * i,
+            weight_back<DROPOUT>(s[i][j], dp[i][j], own_lse[i], delta[i], g, sight, shaping, draws, t + y + SIDE * i,
                                  key + x + SIDE * j)
                 .ds;
         gather_rows(sum, room, keys);
@@ -388,6 +420,7 @@ PLAIN_KERNEL void attention_plain_back_k(T *d_k, T *d_v, const T *q, const T *k,
         const T *own_q = head_of(q, g, g.q, sample, head), *own_o = head_of(o, g, g.o, sample, head);
         const T *own_d = head_of(d_o, g, g.d_o, sample, head);
         const Real *own_lse = head_of(lse, g, g.lse, sample, head);
+        Shaping<Real> shaping = shaping_of<Real>(g, m, sample, head);
         Draws draws = {};
         if (DROPOUT) draws = draws_of(g, m, sample, head);
         for (int t = range.from / N * N; t < range.end; t += N) {
@@ -404,8 +437,8 @@ PLAIN_KERNEL void attention_plain_back_k(T *d_k, T *d_v, const T *q, const T *k,
             UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < ROWS; j++)
             {
                 int r = y + SIDE * i, c = x + SIDE * j;
-                Weight<Real> w = weight_back<DROPOUT>(s[i][j], dp[i][j], room.lse[c], room.delta[c], g, sight, draws,
-                                                      t + c, key + r);
+                Weight<Real> w = weight_back<DROPOUT>(s[i][j], dp[i][j], room.lse[c], room.delta[c], g, sight, shaping,
+                                                      draws, t + c, key + r);
                 room.weights[r][c] = w.met;
                 dp[i][j] = w.ds;
             }

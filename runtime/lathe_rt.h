@@ -124,7 +124,7 @@ LATHE_MATMULS(double, f64)
 typedef struct Lathe_masks {    /* NULL instead of one: all of it zero */
     int offset;
     const int *lengths, *q_segments, *k_segments;
-    const void *q_turns, *k_turns;
+    const void *q_turns, *k_turns, *bias;
     int seed, step, site;
     const int *row, *base;
 } Lathe_masks;

@@ -59,6 +59,7 @@ typedef struct Queries {
     int64_t sample, head, t, at;
     int n, lanes;     /* lanes: n rounded up */
     int64_t key, end; /* no others are seen by any */
+    int64_t bias;     /* where that of query t and key 0 lies */
     const int *segment, *key_segment;
     int row; /* of random draws */
     uint32_t base;
@@ -76,6 +77,7 @@ static Queries queries_of(const Lathe_attention *g, const Lathe_masks *m, int64_
     if (g->window) q.key = most(0, q.at - g->window + 1);
     if (m->q_segments) q.segment = m->q_segments + begin_of(g, &g->q_segments, sample) + t * g->q_segments.time;
     if (m->k_segments) q.key_segment = m->k_segments + begin_of(g, &g->k_segments, sample);
+    if (m->bias) q.bias = begin_of(g, &g->bias, sample) + head * g->bias.head + t * g->bias.time;
     if (g->keep > 0) q.row = m->row[begin_of(g, &g->row, sample)];
     if (g->keep > 0) q.base = (uint32_t)m->base[begin_of(g, &g->base, sample)];
     return q;

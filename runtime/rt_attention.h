@@ -8,6 +8,8 @@
  * q_turns [batch…][T][D] and k_turns [batch…][S][D] (of q's type; pointers that are not NULL): rotary positions.  The halves (x, y)
  * of q and k are turned to (x · c - y · s, y · c + x · s), (c, s) being the halves of a turn, and d_q and d_k turned back.
  *
+ * cap > 0: a score becomes cap · tanh(score / cap).  bias [batch…][H][T][S], of lse's type: added to scores after that; -infinity hides.
+ *
  * H / G heads share a key.  Query t stands at i = offset + t among the keys and sees key s where s <= i (causal),
  * s > i - window (window > 0), s < lengths[batch] and q_segments[t] == k_segments[s] (pointers that are not NULL).  A query
  * that sees nothing yields o = 0, lse = -1e30 and no gradient.  keep > 0: dropout; the weight of (h, t, s) is dropped
@@ -27,12 +29,14 @@ typedef struct Lathe_heads {    /* strides in elements; along the width: 1 */
 typedef struct Lathe_attention {
     int nbatch;
     int64_t batch[LATHE_MAXRANK], T, S, H, G, D, E;
-    double scale, keep;
+    double scale, cap, keep;
     uint32_t threshold;
     bool causal;
     int64_t window;
     Lathe_heads q, k, v, o, lse, p, d_o, d_q, d_k, d_v;
-    Lathe_heads lengths, q_segments, k_segments, q_turns, k_turns, row, base;
+    Lathe_heads lengths, q_segments, k_segments, q_turns, k_turns, bias;
+    int64_t bias_key;           /* stride of bias along S; any stride of it may be 0 */
+    Lathe_heads row, base;
 } Lathe_attention;
 
 #endif

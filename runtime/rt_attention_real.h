@@ -103,6 +103,31 @@ static NAME(Rows) NAME(keys)(REAL *room, const REAL *k, const Queries *own, int6
 
 /* ---- forward */
 
+/* x[i] += factor times the bias of lane i on a key */
+static void NAME(add_bias)(REAL *x, const Queries *q, const Run *r, int64_t key, REAL factor)
+{
+    const REAL *bias = (const REAL *)q->m->bias + q->bias + key * q->g->bias_key;
+    for (int i = r->from; i < least(r->to, q->n); i++) x[i] += factor * bias[i * q->g->bias.time];
+}
+
+/* The soft cap and the bias of scores s of one key. */
+static void NAME(shape_scores)(REAL *s, const Queries *q, const Run *r, int64_t key)
+{
+    REAL cap = (REAL)q->g->cap;
+    if (cap > 0)
+        EACH_LANE (r->from, r->to) s[i] = cap * NAME(tanh)(s[i] / cap);
+    if (q->m->bias) NAME(add_bias)(s, q, r, key, 1);
+}
+
+/* The derivative of the soft cap, 1 - tanh², from scores s with their bias; 0 where a key is not seen. */
+static void NAME(slopes)(REAL *slope, const REAL *s, const Queries *q, const Run *r, int64_t key)
+{
+    REAL cap = (REAL)q->g->cap;
+    EACH_LANE (r->from, r->to) slope[i] = s[i];
+    if (q->m->bias) NAME(add_bias)(slope, q, r, key, -1);
+    EACH_LANE (r->from, r->to) slope[i] = s[i] > (REAL)-INFINITY ? 1 - slope[i] / cap * (slope[i] / cap) : 0;
+}
+
 /* sᵀ of one run, -infinity where it is not seen; s is that of the tile's first key */
 static void NAME(scores)(REAL *s, const Queries *q, const Run *r, int64_t key, NAME(Rows) k, const REAL *qt)
 {
@@ -112,6 +137,8 @@ static void NAME(scores)(REAL *s, const Queries *q, const Run *r, int64_t key, N
     NAME(tile_multiply)
     (own, TILE, k.at + (r->key - k.first) * k.row, k.row, 1, qt + r->from, TILE, r->end - r->key, r->to - r->from, g->D,
      false);
+    for (int64_t j = r->key; (g->cap > 0 || q->m->bias) && j < r->end; j++)
+        NAME(shape_scores)(s + (j - key) * TILE, q, r, j);
     for (int64_t j = r->key; r->edge > r->from && j < r->end; j++) {
         REAL *row = s + (j - key) * TILE;
         lanes_seeing(q, r, j, seen);
@@ -242,7 +269,8 @@ void NAME(attention_weights)(REAL *o, REAL *lse, REAL *p, const REAL *q, const R
         int64_t sample = task / (g->H * tiles), head = task / tiles % g->H, t = task % tiles * TILE;
         int64_t shared = head / (g->H / g->G);
         Queries own = queries_of(g, m, sample, head, t);
-        NAME(Made) to = {
+        NAME(Made)
+        to = {
             .o = o ? o + begin_of(g, &g->o, sample) + t * g->o.time + head * g->o.head : NULL,
             .lse = lse ? lse + begin_of(g, &g->lse, sample) + t * g->lse.time + head * g->lse.head : NULL,
             .p = p ? p + begin_of(g, &g->p, sample) + t * g->p.time + head * g->p.head : NULL,
@@ -305,9 +333,10 @@ static void NAME(weights_back)(REAL *s, REAL *dp, const REAL *lse, const REAL *d
                                int64_t key)
 {
     int kept[TILE];
-    REAL scale = (REAL)q->g->scale, keep = (REAL)q->g->keep;
+    REAL scale = (REAL)q->g->scale, keep = (REAL)q->g->keep, slope[TILE];
     for (int64_t j = r->key; j < r->end; j++) {
         REAL *p = s + (j - key) * TILE, *d = dp + (j - key) * TILE;
+        if (q->g->cap > 0) NAME(slopes)(slope, p, q, r, j);
         EACH_LANE (r->from, r->to) p[i] = NAME(exp)(p[i] - lse[i]);
         if (keep > 0) {
             lanes_kept(q, r, j, kept);
@@ -319,6 +348,8 @@ static void NAME(weights_back)(REAL *s, REAL *dp, const REAL *lse, const REAL *d
         } else {
             EACH_LANE (r->from, r->to) d[i] = p[i] * (d[i] - delta[i]) * scale;
         }
+        if (q->g->cap > 0)
+            EACH_LANE (r->from, r->to) d[i] *= slope[i];
     }
 }
 

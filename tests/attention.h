@@ -17,6 +17,16 @@ static inline Node *attention_turns(Shape s, DType t)
     return map1(OP_cos, cast_op(map2(OP_add, x, iota(s, 2)), t));
 }
 
+/* For all heads alike, so that it is a view that repeats. */
+static inline Node *attention_bias(Shape s, DType t)
+{
+    Shape one = s;
+    one.dim[s.rank - 3] = 1;
+    Node *x = map2(OP_add, map2(OP_mul, iota(one, s.rank - 2), filled(5, I32, one)), iota(one, s.rank - 1));
+    x = map1(OP_cos, cast_op(map2(OP_add, x, iota(one, 0)), t));
+    return expand(map2(OP_mul, x, filled(2, t, one)), s);
+}
+
 /* All parts over q, k, v, [B][T][H][D] …: masks from constants, so that some rows see everything and some nothing.
  * Third of rows dropped. */
 static inline Attention attention_over(Attention_sizes z, Node *q, Node *k, Node *v)
@@ -35,6 +45,8 @@ static inline Attention attention_over(Attention_sizes z, Node *q, Node *k, Node
         a.q_segments = map2(OP_idiv, iota(bt, 1), filled(3, I32, bt));
         a.k_segments = map2(OP_idiv, iota(bs, 1), filled(4, I32, bs));
     }
+    if (z.flags & SOFT_CAP) a.cap = scalar(0.8, q->dtype);
+    if (z.flags & SCORE_BIAS) a.bias = attention_bias(shape_of(4, (int64_t[]){z.B, z.H, z.T, z.S}), q->dtype);
     if (!(z.flags & DROPOUT)) return a;
     a.keep = scalar(1.5, q->dtype);
     a.seed = attention_number(7), a.step = attention_number(3), a.site = attention_number(2);

@@ -51,7 +51,9 @@ static double product(Attention_sizes z, const Value *in, int64_t b, int64_t h, 
 {
     double sum = 0;
     for (int64_t d = 0; d < z.D; d++) sum += turned(z, in[0], b, t, h, d) * turned(z, in[1], b, s, h / (z.H / z.G), d);
-    return 0.7 * sum;
+    sum *= 0.7;
+    if (z.flags & SOFT_CAP) sum = 0.8 * tanh(sum / 0.8);
+    return z.flags & SCORE_BIAS ? sum + 2 * cos((double)(5 * t + s + b)) : sum;
 }
 
 /* One query: o[E], lse, p[S]. */
@@ -122,9 +124,25 @@ static void test_masks(void)
         Attention_sizes z = {.B = 2, .T = 5, .S = 6, .H = 4, .G = 2, .D = 4, .E = 3, .flags = flags | TURNS};
         check_one(format("turned, flags %d", (int)flags), z);
     }
+    for (int64_t flags = 0; flags <= DROPOUT; flags += flags ? flags : CAUSAL)
+        for (int64_t more = SOFT_CAP; more <= (SOFT_CAP | SCORE_BIAS); more += SOFT_CAP) {
+            Attention_sizes z = {.B = 2, .T = 5, .S = 6, .H = 4, .G = 2, .D = 4, .E = 3};
+            z.flags = flags | more | (flags == SEGMENTS ? TURNS : 0);
+            check_one(format("cap and bias, flags %d", (int)z.flags), z);
+        }
     check_one("one query", (Attention_sizes){.B = 1, .T = 1, .S = 9, .H = 6, .G = 1, .D = 2, .E = 1, .flags = CAUSAL});
     check_one("more queries than keys",
               (Attention_sizes){.B = 1, .T = 9, .S = 2, .H = 1, .G = 1, .D = 1, .E = 3, .flags = CAUSAL});
+}
+
+/* A bias that wants a gradient itself, repeated over samples and queries. */
+static void test_learned_bias(void)
+{
+    Attention_sizes z = {.B = 2, .T = 4, .S = 5, .H = 2, .G = 1, .D = 3, .E = 3, .flags = CAUSAL | SOFT_CAP};
+    Attention a = drawn(z);
+    a.bias = expand(param("bias", SHAPE(1, z.H, 1, z.S)), SHAPE(z.B, z.H, z.T, z.S));
+    a.flags |= SCORE_BIAS;
+    check_gradients_of("learned bias", loss_of_all(pick(attention_op(&a), 0, 0)), NULL, 8);
 }
 
 /* ------------------------------------------------------------------ in loops */
@@ -208,6 +226,7 @@ int main(void)
 {
     dice = rng_of(3);
     test_masks();
+    test_learned_bias();
     test_loops();
     test_definition_in_loop();
     test_text();

@@ -175,7 +175,7 @@ static Node *build_map_loop(void)
 
 static Node *build_attention(void)
 {
-    Attention_sizes z = {.B = 2, .T = 5, .S = 7, .H = 4, .G = 2, .D = 4, .E = 6, .flags = CAUSAL | LENGTHS | TURNS};
+    Attention_sizes z = {.B = 2, .T = 5, .S = 7, .H = 4, .G = 2, .D = 4, .E = 6, .flags = CAUSAL | LENGTHS | TURNS | SOFT_CAP | SCORE_BIAS};
     Node *q = param("q", shape_of(4, (int64_t[]){z.B, z.T, z.H, z.D})),
          *k = param("k", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.D})),
          *v = param("v", shape_of(4, (int64_t[]){z.B, z.S, z.G, z.E}));

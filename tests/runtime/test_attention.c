@@ -1,6 +1,6 @@
 /* test_attention.c: rt_attention.c on random shapes against plain loops in doubles: every mask alone and together, one
- * query, odd widths, grouped heads, cross, rotary positions, dropout, strided operands with their surroundings
- * untouched; the same bits for 1, 2, 3 and 8 threads; queries that see nothing. */
+ * query, odd widths, grouped heads, cross, rotary positions, soft caps, biases on scores, dropout, strided operands
+ * with their surroundings untouched; the same bits for 1, 2, 3 and 8 threads; queries that see nothing. */
 #include "harness.h"
 #include "lathe_rt.h"
 #include "rt_internal.h"
@@ -28,7 +28,7 @@ typedef struct Case {
     Lathe_masks m;
     Operand_ x[OPERANDS];
     int *lengths, *q_segments, *k_segments, *row, *base;
-    void *q_turns, *k_turns;
+    void *q_turns, *k_turns, *bias;
     bool is_f64, weights; /* weights: p is asked for */
 } Case;
 
@@ -141,6 +141,19 @@ static void *make_turns(Case *c, int x, Lathe_heads *at, Rng *r)
     return turns;
 }
 
+/* [B0][B1][H][T][S], or one for all samples, [H][T][S] or [T][S][H]; some of it hides keys. */
+static void make_bias(Case *c, Rng *r)
+{
+    Lathe_attention *g = &c->g;
+    int64_t one = g->H * g->T * g->S, samples = g->batch[0] * g->batch[1], form = below(r, 3);
+    c->m.bias = c->bias = malloc((size_t)(one * samples) * sizeof(double));
+    for (int64_t i = 0; i < one * samples; i++) put(c, c->bias, i, below(r, 9) ? 2 * normal(r) : -INFINITY);
+    if (form == 0) g->bias.batch[0] = one * g->batch[1], g->bias.batch[1] = one;
+    g->bias.head = form < 2 ? g->T * g->S : 1;
+    g->bias.time = form < 2 ? g->S : g->S * g->H;
+    g->bias_key = form < 2 ? 1 : g->H;
+}
+
 static Case make_case(Rng *r, int number, bool is_f64)
 {
     static const int64_t widths[] = {1, 3, 8, 16, 24, 32, 33, 64, 80};
@@ -170,6 +183,8 @@ static Case make_case(Rng *r, int number, bool is_f64)
         c.m.q_turns = c.q_turns = make_turns(&c, Q, &g->q_turns, r);
         c.m.k_turns = c.k_turns = make_turns(&c, K, &g->k_turns, r);
     }
+    if (number % 7 == 5 || number % 13 == 8) g->cap = 1.5;
+    if (number % 5 == 3 || number % 13 == 8) make_bias(&c, r);
     g->d_o = c.x[D_O].at, g->d_q = c.x[D_Q].at, g->d_k = c.x[D_K].at, g->d_v = c.x[D_V].at;
     return c;
 }
@@ -178,7 +193,7 @@ static void free_case(Case *c)
 {
     for (int x = 0; x < OPERANDS; x++) free(c->x[x].exact), free(c->x[x].size), free(c->x[x].given);
     free(c->lengths), free(c->q_segments), free(c->k_segments), free(c->row), free(c->base);
-    free(c->q_turns), free(c->k_turns);
+    free(c->q_turns), free(c->k_turns), free(c->bias);
 }
 
 /* ------------------------------------------------------------------ plain loops */
@@ -234,21 +249,39 @@ static double *size_of_lse(Case *c, int64_t b, int64_t h, int64_t t)
     return &c->x[LSE].size[place(c, LSE, b, t, h, 0)];
 }
 
+/* A score, -infinity where it is not seen; *size: of what it is a sum of; *slope: its derivative towards scale · q · k
+ */
+static double score(const Case *c, int64_t b, int64_t h, int64_t t, int64_t s, double *size, double *slope)
+{
+    const Lathe_attention *g = &c->g;
+    const double *q = exact(c, Q, b, t, h), *k = exact(c, K, b, s, h / (g->H / g->G));
+    double x = g->scale * inner(q, k, g->D), high = g->cap > 0 ? tanh(x / g->cap) : 0;
+    *size = g->scale * inner_size(q, k, g->D), *slope = 1 - high * high;
+    if (g->cap > 0) x = g->cap * high;
+    if (c->bias) {
+        const Lathe_heads *at = &g->bias;
+        double bias = get(c, c->bias,
+                          b / g->batch[1] * at->batch[0] + b % g->batch[1] * at->batch[1] + h * at->head +
+                              t * at->time + s * g->bias_key);
+        x += bias, *size += fabs(bias);
+    }
+    return sees(c, b, t, s) ? x : -INFINITY;
+}
+
 /* One query, forward and backward. */
 static void one_query(Case *c, int64_t b, int64_t h, int64_t t, double *p)
 {
     const Lathe_attention *g = &c->g;
     int64_t shared = h / (g->H / g->G);
     double *q = exact(c, Q, b, t, h), *o = exact(c, O, b, t, h), *d_o = exact(c, D_O, b, t, h);
-    double largest = -INFINITY, largest_size = 0, sum = 0;
+    double largest = -INFINITY, largest_size = 0, sum = 0, size, slope;
     memset(o, 0, sizeof *o * (size_t)g->E);
     memset(exact(c, D_Q, b, t, h), 0, sizeof *o * (size_t)g->D);
     memset(exact(c, P, b, t, h), 0, sizeof *o * (size_t)g->S);
     for (int64_t s = 0; s < g->S; s++) {
-        p[s] = sees(c, b, t, s) ? g->scale * inner(q, exact(c, K, b, s, shared), g->D) : -INFINITY;
+        p[s] = score(c, b, h, t, s, &size, &slope);
         largest = fmax(largest, p[s]);
-        if (p[s] > -INFINITY)
-            largest_size = fmax(largest_size, g->scale * inner_size(q, exact(c, K, b, s, shared), g->D));
+        if (p[s] > -INFINITY) largest_size = fmax(largest_size, size);
     }
     *exact(c, LSE, b, t, h) = -1e30;
     if (largest == -INFINITY) return;
@@ -266,8 +299,9 @@ static void one_query(Case *c, int64_t b, int64_t h, int64_t t, double *p)
     for (int64_t s = 0; s < g->S; s++) {
         double factor = kept(c, b, h, t, s);
         double *k = exact(c, K, b, s, shared), *v = exact(c, V, b, s, shared);
-        double ds = g->scale * p[s] * (factor * inner(d_o, v, g->E) - delta);
-        double size = g->scale * p[s] * (factor * inner_size(d_o, v, g->E) + delta_size) * (1 + largest_size);
+        score(c, b, h, t, s, &size, &slope);
+        double ds = g->scale * p[s] * (factor * inner(d_o, v, g->E) - delta) * slope;
+        size = g->scale * p[s] * (factor * inner_size(d_o, v, g->E) + delta_size) * (1 + largest_size);
         add_scaled(c, D_V, b, s, shared, d_o, p[s] * factor, p[s] * factor * (1 + largest_size));
         add_scaled(c, D_K, b, s, shared, q, ds, size);
         add_scaled(c, D_Q, b, t, h, k, ds, size);

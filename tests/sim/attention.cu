@@ -1,5 +1,5 @@
 /* attention.cu: the attention of generated CUDA in the simulator against plain loops in doubles, on random shapes:
- * every mask alone and together, one query, odd widths, grouped heads, cross, rotary positions, dropout, strided
+ * every mask alone and together, one query, odd widths, grouped heads, cross, rotary positions, caps, biases, dropout, strided
  * operands with their surroundings untouched, queries that see nothing; the same bits in three orders of blocks and
  * threads. */
 #include "cuda_attention.cuh"
@@ -56,7 +56,7 @@ struct Case {
     Operand x[OPERANDS];
     int offset, flags, aligned;
     std::vector<int> lengths, q_segments, k_segments, row, base;
-    std::vector<double> q_turns, k_turns;
+    std::vector<double> q_turns, k_turns, bias;
     bool weights;
 };
 
@@ -149,6 +149,27 @@ template <class Round> static std::vector<double> make_turns(Case &c, Which x, L
     return turns;
 }
 
+/* [B0][B1][H][T][S], or one for all samples, [H][T][S] or [T][S][H]; some of it hides keys. */
+static void make_bias(Case &c)
+{
+    Lathe_attention &g = c.g;
+    int64_t one = g.H * g.T * g.S;
+    int form = below(3);
+    c.bias.resize((size_t)(one * samples(c)));
+    for (double &x : c.bias) x = below(9) ? (float)(2 * normal()) : -INFINITY;
+    if (form == 0) g.bias.batch[0] = one * g.batch[1], g.bias.batch[1] = one;
+    g.bias.head = form < 2 ? g.T * g.S : 1;
+    g.bias.time = form < 2 ? g.S : g.S * g.H;
+    g.bias_key = form < 2 ? 1 : g.H;
+}
+
+/* Some have a cap or a bias. */
+static void shape_scores(Case &c, int number)
+{
+    if (number % 7 == 5 || number % 13 == 8) c.g.cap = 1.5;
+    if (number % 5 == 3 || number % 13 == 8) make_bias(c);
+}
+
 /* keys: their number is a multiple of it */
 template <class Round>
 static Case make_case(int number, bool large, int fewest, int most_width, int multiple, Round round, int keys = 1)
@@ -225,19 +246,35 @@ static void add_scaled(Case &c, Which to, int64_t at, Which x, int64_t from, dou
     }
 }
 
+/* A score, -infinity where it is not seen; *size: of what it is a sum of; *slope: its derivative towards scale · q · k */
+static double score(const Case &c, int b, int h, int t, int s, double *size, double *slope)
+{
+    const Lathe_attention &g = c.g;
+    int64_t q = place(c, Q, b, t, h, 0), k = place(c, K, b, s, h / (int)(g.H / g.G), 0);
+    double x = g.scale * inner(c, Q, q, K, k, (int)g.D), high = g.cap > 0 ? tanh(x / g.cap) : 0;
+    *size = fabs(g.scale) * inner(c, Q, q, K, k, (int)g.D, true), *slope = 1 - high * high;
+    if (g.cap > 0) x = g.cap * high;
+    if (!c.bias.empty()) {
+        int inner_batch = (int)g.batch[1];
+        double bias = c.bias[(size_t)(b / inner_batch * g.bias.batch[0] + b % inner_batch * g.bias.batch[1] +
+                                      h * g.bias.head + t * g.bias.time + s * g.bias_key)];
+        x += bias, *size += fabs(bias);
+    }
+    return shown(c, b, t, s) ? x : -INFINITY;
+}
+
 static void one_query(Case &c, int b, int h, int t)
 {
     const Lathe_attention &g = c.g;
-    int shared = h / (int)(g.H / g.G), S = (int)g.S, D = (int)g.D, E = (int)g.E;
+    int shared = h / (int)(g.H / g.G), S = (int)g.S, E = (int)g.E;
     int64_t q = place(c, Q, b, t, h, 0), o = place(c, O, b, t, h, 0), d_o = place(c, D_O, b, t, h, 0);
     int64_t lse = place(c, LSE, b, t, h, 0), dq = place(c, D_Q, b, t, h, 0), all = place(c, P, b, t, h, 0);
-    double largest = -INFINITY, larger = 1, sum = 0;
+    double largest = -INFINITY, larger = 1, sum = 0, size, slope;
     std::vector<double> p(S);
     for (int s = 0; s < S; s++) {
-        int64_t k = place(c, K, b, s, shared, 0);
-        p[s] = shown(c, b, t, s) ? g.scale * inner(c, Q, q, K, k, D) : -INFINITY;
+        p[s] = score(c, b, h, t, s, &size, &slope);
         largest = fmax(largest, p[s]);
-        if (p[s] > -INFINITY) larger = fmax(larger, 1 + fabs(g.scale) * inner(c, Q, q, K, k, D, true));
+        if (p[s] > -INFINITY) larger = fmax(larger, 1 + size);
     }
     c.x[LSE].exact[lse] = -1e30;
     if (largest == -INFINITY) return;
@@ -252,8 +289,9 @@ static void one_query(Case &c, int b, int h, int t)
     for (int s = 0; s < S; s++) {
         double factor = growth(c, b, h, t, s);
         int64_t k = place(c, K, b, s, shared, 0), v = place(c, V, b, s, shared, 0);
-        double ds = g.scale * p[s] * (factor * inner(c, D_O, d_o, V, v, E) - delta);
-        double size = fabs(g.scale) * p[s] * (factor * inner(c, D_O, d_o, V, v, E, true) + delta_size) * larger;
+        score(c, b, h, t, s, &size, &slope);
+        double ds = g.scale * p[s] * (factor * inner(c, D_O, d_o, V, v, E) - delta) * slope;
+        size = fabs(g.scale) * p[s] * (factor * inner(c, D_O, d_o, V, v, E, true) + delta_size) * larger;
         add_scaled(c, D_V, place(c, D_V, b, s, shared, 0), D_O, d_o, p[s] * factor, p[s] * factor * larger);
         add_scaled(c, D_K, place(c, D_K, b, s, shared, 0), Q, q, ds, size);
         add_scaled(c, D_Q, dq, K, k, ds, size);
@@ -318,7 +356,7 @@ static Results run(Case &c, Forward forward, Backward backward)
     m.seed.at = device(five), m.step.value = 6, m.site.value = 7, m.offset.value = c.offset;
     m.lengths = device(c.lengths), m.q_segments = device(c.q_segments), m.k_segments = device(c.k_segments);
     m.row = device(c.row), m.base = device(c.base);
-    m.q_turns = device<T>(c.q_turns), m.k_turns = device<T>(c.k_turns);
+    m.q_turns = device<T>(c.q_turns), m.k_turns = device<T>(c.k_turns), m.bias = device<Real>(c.bias);
     for (int x = 0; x < OPERANDS; x++)
         c.x[x].device = x == LSE ? (void *)device<Real>(c.x[x].given) : (void *)device<T>(c.x[x].given);
 #define AT(which) ((T *)c.x[which].device)
@@ -404,9 +442,28 @@ template <class T> static void test_plain(int n, double epsilon)
 {
     for (int i = 0; i < n; i++) {
         Case c = make_case(i, i % 6 == 5, 50, 128, 1, [](double x) { return (double)(float)x; });
+        shape_scores(c, i);
         check_case(c, i, epsilon, c.g.D <= 64 && c.g.E <= 64 ? run_widths<T, T, 64, 64> : run_widths<T, T, 128, 128>);
     }
     printf("note: plain, %d bytes: worst error %.2f units\n", (int)sizeof(T), worst);
+    worst = 0;
+}
+
+/* 16 bits without tensor cores: where scores have a cap or a bias. */
+static Results run_plain_16(Case &c)
+{
+    return run<Bf16, float>(
+        c, [](auto... a) { launch_attention_plain<Bf16, 64, false>(NULL, a...); },
+        [](auto... a) { launch_attention_plain_back<Bf16, 64, false>(NULL, a...); });
+}
+
+static void test_plain_16(int n)
+{
+    for (int i = 0; i < n; i++) {
+        Case c = make_case(i % 2 ? CAUSAL : LENGTHS | TURNED, i == 0, 70, 64, 8, [](double x) { return (double)(float)Bf16((float)x); });
+        shape_scores(c, i % 2 ? 8 : i % 4 ? 3 : 5);
+        check_case(c, i, 0x1p-9, run_plain_16);
+    }
     worst = 0;
 }
 
@@ -451,6 +508,7 @@ int main(int argc, char **argv)
     int n = argc > 1 ? atoi(argv[1]) : 32;
     test_plain<float>(n, FLT_EPSILON);
     test_plain<double>(n / 4, DBL_EPSILON);
+    test_plain_16(n / 8);
     test_tensor<Bf16>("bf16", n, 80, 0x1p-9, [](Case &c) {
         bool wide = c.g.D > 64 || c.g.E > 64;
         return wide          ? run_widths<Bf16, float, 80, 80>
