@@ -141,10 +141,11 @@ static int64_t chosen_head_rows(const Desc *d)
  * larger, whatever its size: so a model's source is the same for any number of layers. */
 static void choose_panels(const Desc *d, int64_t head_rows)
 {
-    enum { NOTHING = 64 << 10 }; /* bytes */
+    enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18 }; /* bytes; of all trials together */
     if (options.no_panels || options.all_panels || !options.target->panels) return;
-    int64_t most = planned_bytes(d, head_rows) + NOTHING;
-    for (int i = 0; i < panel_choices.n; i++) { /* taking one may show others */
+    int64_t most = planned_bytes(d, head_rows) + NOTHING, nodes = 1;
+    for (int i = 0; i < d->graphs.n; i++) nodes += count_nodes(d->graphs.at[i]);
+    for (int i = 0; i < panel_choices.n && (i + 1) * nodes <= MOST_NODES; i++) { /* taking one may show others */
         panel_choices.at[i].taken = true;
         panel_choices.at[i].taken = planned_bytes(d, head_rows) <= most;
     }
@@ -159,7 +160,7 @@ Module *compile_until(Desc *d, const char *from, const char *until)
     if (first < whole) run_passes(d, first, whole - 1);
     const Options given = options;
     int64_t rows = given.head_rows ? given.head_rows : chosen_head_rows(d);
-    choose_panels(d, rows);
+    if (last >= pass_number("panels")) choose_panels(d, rows);
     options.head_rows = rows;
     Module *m = run_passes(d, whole, last);
     options = given;

@@ -200,21 +200,44 @@ static Node *rewritten_op(Rewrite *r, Node *old, Node **in)
     return n;
 }
 
-Node *rewritten(Rewrite *r, Node *old)
+/* old's inputs are done. */
+static Node *rewritten_over(Rewrite *r, Node *old)
 {
-    Node *new = table_get(&r->done, old);
+    if (old->op == OP_loop) return rewritten_loop(r, old);
+    Node **in = NEW_ARRAY(Node *, old->nin + 1);
+    for (int i = 0; i < old->nin; i++) in[i] = table_get(&r->done, old->in[i]);
+    must(old->op != OP_loop_arg); /* those of copied loops are done; others need `before` */
+    bool of_loop = old->op == OP_pick && in[0]->op == OP_loop && old->in[0]->op == OP_loop;
+    return of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
+}
+
+/* Depth first, without recursion but for loops in loops, and where `before` asks for nodes itself. */
+Node *rewritten(Rewrite *r, Node *root)
+{
+    Node *new = table_get(&r->done, root);
     if (new) return new;
-    new = r->before ? r->before(r, old) : NULL;
-    if (!new && old->op == OP_loop) {
-        new = rewritten_loop(r, old);
-    } else if (!new) {
-        Node **in = NEW_ARRAY(Node *, old->nin + 1);
-        for (int i = 0; i < old->nin; i++) in[i] = rewritten(r, old->in[i]);
-        must(old->op != OP_loop_arg); /* those of copied loops are done; others need `before` */
-        bool of_loop = old->op == OP_pick && in[0]->op == OP_loop && old->in[0]->op == OP_loop;
-        new = of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
+    VEC(struct Frame {
+        Node *old;
+        int next; /* input; -1: `before` has not been asked yet */
+    }) stack = {0};
+    push(&stack, ((struct Frame){root, -1}));
+    while (stack.n) {
+        struct Frame *f = &stack.at[stack.n - 1];
+        Node *old = f->old, *made = NULL;
+        if (f->next < 0 && !table_get(&r->done, old) && r->before) made = r->before(r, old);
+        if (made) *table_at(&r->done, old) = made;
+        f->next += f->next < 0;
+        if (table_get(&r->done, old)) {
+            stack.n--;
+        } else if (f->next < old->nin) {
+            Node *in = old->in[f->next++];
+            if (!table_get(&r->done, in)) push(&stack, ((struct Frame){in, -1}));
+        } else {
+            made = rewritten_over(r, old);
+            *table_at(&r->done, old) = made;
+        }
     }
-    return *table_at(&r->done, old) = new;
+    return table_get(&r->done, root);
 }
 
 void rewrite_graph(Rewrite *r, Graph *g)

@@ -43,11 +43,12 @@ Buffer *bytes_of(const Buffer *b)
 static void note(Touches *t, Buffer *b, bool writes)
 {
     if (!b) return;
-    for (int i = 0; i < t->n; i++)
-        if (t->at[i].buffer == b) {
-            t->at[i].writes |= writes;
-            return;
-        }
+    if (b->noted_in == t && b->noted_at < t->n && t->at[b->noted_at].buffer == b) { /* lists are made one by one */
+        t->at[b->noted_at].writes |= writes;
+        return;
+    }
+    b->noted_in = t;
+    b->noted_at = t->n;
     push(t, ((Touch){b, writes}));
 }
 

@@ -195,6 +195,10 @@ typedef struct Buffer {
     Node *value;                /* what it holds first; its where and path name it in the plan */
     Param *param;               /* PARAMETERS, GRADIENTS */
     struct Buffer *in_place_of; /* shares that buffer's bytes (same offset); NULL: its own */
+    bool given;                 /* another one has taken over its bytes */
+    int number;                 /* among its program's, while a pass counts them */
+    const void *noted_in;       /* the list of touches that it was last noted in, and where */
+    int noted_at;
 } Buffer;
 
 /* How a kernel addresses a value of some shape: element (i0, i1, …) of it is element

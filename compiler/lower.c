@@ -7,7 +7,8 @@
 static struct {
     Info **of; /* by id; NULL: nothing is known yet */
     int n;
-    VEC(Info *) all;
+    VEC(Info *) all, spare; /* of this entry; of those before it */
+    int round;              /* how often readings have been looked at for what bends */
 } infos;
 
 Info *info(const Node *n)
@@ -20,7 +21,7 @@ Info *info(const Node *n)
     }
     Info **of = &infos.of[n->id];
     if (!*of) {
-        *of = NEW(Info);
+        *of = infos.spare.n ? infos.spare.at[--infos.spare.n] : NEW(Info);
         (*of)->node = n;
         push(&infos.all, *of);
     }
@@ -29,13 +30,21 @@ Info *info(const Node *n)
 
 static void forget_infos(void)
 {
-    for (int i = 0; i < infos.all.n; i++) infos.of[infos.all.at[i]->node->id] = NULL;
+    for (int i = 0; i < infos.all.n; i++) {
+        Info *old = infos.all.at[i];
+        infos.of[old->node->id] = NULL;
+        *old = (Info){0};
+        push(&infos.spare, old);
+    }
     infos.all.n = 0;
+    infos.round = 1;
 }
 
 /* ------------------------------------------------------------------ kinds */
 
 bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+
+enum { MOST_FREE = 200 }; /* operations of a map that is computed wherever it is read */
 
 static bool number(const Node *n)
 {
@@ -57,17 +66,37 @@ bool widens(const Node *n)
     return n->op == OP_cast && is_stored(n->in[0]->dtype) && !options.no_fuse && !info(n)->grouped && !info(n)->solid;
 }
 
-static bool reads_nothing(const Node *n)
+/* The operations of a map that reads no memory, each counted wherever it is read; 0: it reads some.  Copies are found
+ * one after another and only make such maps fewer, so "none" stays, and other answers hold for a round. */
+static int free_size(const Node *n);
+
+static int own_free_size(const Node *n)
 {
-    if (op_info[n->op].kind != MAP || options.no_fuse || info(n)->solid) return false;
-    if (is_widened_weight(n)) return true;
+    int size = 1;
+    if (op_info[n->op].kind != MAP || options.no_fuse || info(n)->solid) return 0;
+    if (is_widened_weight(n)) return size;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
         while (is_view(under) && !info(under)->forced && under->op != OP_pad) under = under->in[0];
-        if (!is_filled(in, NULL) && !by_value(in) && !number(under) && !reads_nothing(in)) return false;
+        if (is_filled(in, NULL) || by_value(in) || number(under)) continue;
+        int more = free_size(in);
+        if (!more || (size += more) > MOST_FREE) return 0;
     }
-    return true;
+    return size;
 }
+
+static int free_size(const Node *n)
+{
+    Info *known = info(n);
+    if (!known->reads_some && known->free_round != infos.round) {
+        known->free_size = own_free_size(n);
+        known->free_round = infos.round;
+        known->reads_some = !known->free_size;
+    }
+    return known->free_size;
+}
+
+static bool reads_nothing(const Node *n) { return free_size(n); }
 
 bool is_free(const Node *n) { return widens(n) || reads_nothing(n); }
 
@@ -277,15 +306,26 @@ static int count_straightened(void)
 
 static int straightened; /* how many when kernels began to be cut */
 
+/* In order, inputs first: so none is asked through a chain. */
+static void find_free(Level *level)
+{
+    for (int i = 0; i < level->nodes.n; i++) free_size(level->nodes.at[i]);
+    for (int i = 0; i < level->inside.n; i++) find_free(level->inside.at[i]);
+}
+
 /* A copy may make another reading bend: until none does. */
 static void straighten_all(Level *top, const Nodes *roots)
 {
     for (int before = -1, now = 0; now != before; now = count_straightened()) {
         before = count_straightened();
+        infos.round++;
+        find_free(top);
         for (int i = 0; i < roots->n; i++) reading(roots->at[i]);
         each_level(top, straighten_node);
     }
     straightened = count_straightened();
+    infos.round++;
+    find_free(top);
 }
 
 /* next = add(carry, x): added to in place where nobody else looks at the carry. */

@@ -19,10 +19,17 @@ Shape squeezed(Shape s);                                        /* without unit 
 /* ---- one level: the top of a graph, or the body of one loop */
 typedef enum Role { FULL, PER_ROW, ROW_SUM, COLUMN_SUM } Role;
 
+typedef struct Extent { int64_t all, inner; } Extent;          /* elements of a space, of its inner axis (0: free) */
+
 typedef struct Group {          /* nodes that become one ROWS kernel */
     Nodes nodes;                /* in topological order */
-    Role *role;                 /* one each */
+    Role *role;                 /* one each, once groups are made */
     Shape space;                /* row axes, then the inner axis */
+    Extent extent;
+    Shape rows;                 /* the row axes alone */
+    int sums;                   /* reductions among its nodes */
+    bool forced;                /* it is a copy */
+    struct Unit *unit;          /* kernels/order.h */
 } Group;
 
 typedef VEC(Group *) Groups;
@@ -47,11 +54,14 @@ typedef struct Info {
     bool solid;                 /* a map that could be free, but is not affine over the space of a reader */
     bool grouped;               /* a free map that somebody reads from memory all the same */
     bool absorbed;              /* an add without a kernel of its own: its inputs' kernels add to its place */
+    bool reads_some;            /* no free map, for certain */
+    int free_size, free_round;  /* lower.c: free_size() */
     bool memory;                /* somebody reads it from memory */
     const Node *layout;         /* dot: the permutation that it is laid out for */
     Node *twin;                 /* the same value of the forward phase, where both meet in one kernel */
-    Nodes needs;                /* what it reads of its level; cap 0: not asked yet */
-    int search;                 /* the last one in pass_fuse.c that came by */
+    Nodes needs;                /* a loop's: what its body reads of its level; cap 0: not asked yet */
+    Nodes sources;              /* what it reads, free maps looked through; likewise */
+    struct Unit *unit;          /* while its level is being fused: itself or its group */
     Group *group;
     bool emitted;               /* its kernel stands */
     bool placed;
@@ -85,8 +95,9 @@ bool in_rows(const Node *n);                                    /* lands in a RO
 
 /* ---- pass_fuse.c */
 void fuse_level(Level *level);                                  /* gives every in_rows node of the level its group */
-void needs_at(Loop *level, Node *n, Nodes *out);                /* the nodes of this level that n reads, bodies included */
-bool depends_on(Loop *level, Node *n, const Group *g);          /* does anything that n is made of lead to the group */
+
+/* ---- kernels/order.c */
+void needs_at(Loop *level, const Node *n, Nodes *out);          /* the nodes of this level that n reads, bodies included */
 
 /* ---- lower_ends.c */
 typedef struct In_loop { Loop *loop; int k; } In_loop;          /* its y or x number k */

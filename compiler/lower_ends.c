@@ -8,7 +8,7 @@
  * beside it.  Only where the sum would be a kernel of its own: in others it costs nothing.
  *
  * Both are found by who reads what, no layer is known by name. */
-#include "lower.h"
+#include "kernels/order.h"
 
 #include <string.h>
 
@@ -310,11 +310,10 @@ static void give_sum(const Level *level, Node *sum)
         Node *dot = level->nodes.at[i];
         if (dot->op != OP_dot || dot_end(dot) != END_NONE || info(dot)->sums_up || dot->dtype != sum->dtype) continue;
         for (int k = 0; k < 2; k++)
-            if (sums_operand(sum, dot, k) && !depends_on(level->loop, dot, info(sum)->group)) {
+            if (sums_operand(sum, dot, k) && come_before(level->loop, dot, info(sum)->group)) {
                 info(dot)->sums_up = sum;
                 info(dot)->summed = k;
                 info(sum)->product = dot;
-                info(sum)->needs = (Nodes){0}; /* the product from now on, too */
                 return;
             }
     }

@@ -381,7 +381,6 @@ void pair_gelus(const Level *level)
             if (dot == ended || !same_product(dot, ended) || !can_be_added(dot) || is_part_of_sum(level, dot)) continue;
             info(ended)->before_gelu = dot;
             info(dot)->product = ended;
-            info(dot)->needs = (Nodes){0};
         }
     }
     for (int i = 0; i < level->inside.n; i++) pair_gelus(level->inside.at[i]);

@@ -10,22 +10,20 @@
  *   4. no path between two of them leads through a node outside.
  * Greedy in topological order: first with the groups that made a node's inputs, then with siblings that read the same.
  * No layer is known by name. */
-#include "lower.h"
+#include "kernels/order.h"
 
 #include <stdlib.h>
 
-static int by_order(const void *a, const void *b)
-{
-    return info(*(Node *const *)a)->order - info(*(Node *const *)b)->order;
-}
+/* No kernel is larger, so that its text can be printed and compiled, and each pass takes time in proportion to nodes. */
+enum {
+    MOST_NODES = 128,
+    MOST_SUMS = 32,     /* reductions, and thereby phases */
+    MOST_SIBLINGS = 256 /* groups that are tried for one, of those that read the same */
+};
 
 /* ------------------------------------------------------------------ 1. the space */
 
 static bool is_column(const Node *n) { return n->shape.rank > 0 && n->ints[0] == 0 && n->in[0]->shape.rank > 1; }
-
-typedef struct Extent {
-    int64_t all, inner;
-} Extent; /* elements of the space, of its inner axis (0: free) */
 
 static bool settle(int64_t *value, int64_t to)
 {
@@ -34,22 +32,22 @@ static bool settle(int64_t *value, int64_t to)
     return true;
 }
 
-static bool extent_of(const Nodes *nodes, Extent *e)
+/* Of one node: a reduction fixes the inner axis. */
+static Extent extent_of(const Node *n)
 {
-    *e = (Extent){0};
-    for (int i = 0; i < nodes->n; i++) {
-        const Node *n = nodes->at[i];
-        if (op_info[n->op].kind != REDUCE) continue;
-        int64_t all = elements(n->in[0]->shape), out = elements(n->shape);
-        if (!settle(&e->all, all) || !settle(&e->inner, is_column(n) ? out : all / out)) return false;
-    }
-    for (int i = 0; i < nodes->n; i++) {
-        int64_t n = elements(nodes->at[i]->shape);
-        if (op_info[nodes->at[i]->op].kind == REDUCE) continue;
-        if (e->inner && n == e->all / e->inner) continue;
-        if (!settle(&e->all, n)) return false;
-    }
-    return true;
+    int64_t out = elements(n->shape);
+    if (op_info[n->op].kind != REDUCE) return (Extent){.all = out};
+    int64_t all = elements(n->in[0]->shape);
+    return (Extent){.all = all, .inner = is_column(n) ? out : all / out};
+}
+
+/* Nodes without an inner axis fit one that has: as full values or as values per row. */
+static bool common_extent(Extent a, Extent b, Extent *e)
+{
+    const Extent *free = a.inner ? &b : &a;
+    *e = a.inner ? a : b;
+    if (e->inner && !free->inner && free->all == e->all / e->inner) return true;
+    return settle(&e->all, free->all) && (!free->inner || settle(&e->inner, free->inner));
 }
 
 static bool role_of(const Node *n, Extent e, Role *role)
@@ -63,179 +61,177 @@ static bool role_of(const Node *n, Extent e, Role *role)
 }
 
 /* Row axes are as fine as any node wants them; a fixed inner axis is one. */
-static bool space_of(const Nodes *nodes, const Role *role, Extent e, Shape *space)
+static bool add_to_rows(const Node *n, Role role, Extent e, Shape *rows)
 {
-    Shape rows = {.rank = 1, .dim = {e.inner ? e.all / e.inner : e.all}};
-    Shape outline = {.rank = 2, .dim = {rows.dim[0], e.inner}};
-    for (int i = 0; i < nodes->n; i++) {
-        Shape s = role[i] == ROW_SUM || role[i] == COLUMN_SUM ? nodes->at[i]->in[0]->shape : nodes->at[i]->shape;
-        if (e.inner && role[i] != PER_ROW) {
-            if (!refine(s, outline, &s)) return false;
-            for (int64_t inner = 1; s.rank > 0 && inner < e.inner; s.rank--) inner *= s.dim[s.rank - 1];
-        }
-        if (!refine(rows, s, &rows)) return false;
+    Shape outline = {.rank = 2, .dim = {e.inner ? e.all / e.inner : e.all, e.inner}};
+    Shape s = role == ROW_SUM || role == COLUMN_SUM ? n->in[0]->shape : n->shape;
+    if (e.inner && role != PER_ROW) {
+        if (!refine(s, outline, &s)) return false;
+        for (int64_t inner = 1; s.rank > 0 && inner < e.inner; s.rank--) inner *= s.dim[s.rank - 1];
     }
-    if (rows.rank >= MAXRANK) return false;
-    if (e.inner || rows.rank == 0) rows.dim[rows.rank++] = e.inner ? e.inner : 1;
-    *space = rows;
+    return refine(*rows, s, rows);
+}
+
+static bool space_of(const Shape *rows, Extent e, Shape *space)
+{
+    if (rows->rank >= MAXRANK) return false;
+    *space = *rows;
+    if (e.inner || space->rank == 0) space->dim[space->rank++] = e.inner ? e.inner : 1;
+    return true;
+}
+
+static bool same_extent(Extent a, Extent b) { return a.all == b.all && a.inner == b.inner; }
+
+/* The rows of g's nodes where the extent is e. */
+static bool rows_of(const Group *g, Extent e, Shape *rows)
+{
+    Role role;
+    if (same_extent(g->extent, e) && g->rows.rank) return refine(*rows, g->rows, rows);
+    for (int i = 0; i < g->nodes.n; i++)
+        if (!role_of(g->nodes.at[i], e, &role) || !add_to_rows(g->nodes.at[i], role, e, rows)) return false;
     return true;
 }
 
 /* ------------------------------------------------------------------ 2., 3. what is read */
 
-static int place_in(const Nodes *nodes, const Node *n)
+/* A group to be: of a and b, which have nodes and roles of their own; or of a alone. */
+typedef struct Trial {
+    const Group *a, *b;
+    Extent extent;
+    Shape rows, space;
+} Trial;
+
+static bool is_in(const Trial *t, const Node *n)
 {
-    for (int i = 0; i < nodes->n; i++)
-        if (nodes->at[i] == n) return i;
-    return -1;
+    const Group *g = info(n)->group;
+    return g && (g == t->a || g == t->b);
 }
 
-static bool reads_own(const Group *g, int reader, int made, const View *v, bool fixed)
+static Role role_in(const Trial *t, const Node *n)
 {
-    int64_t inner = g->space.dim[g->space.rank - 1];
-    View over;
-    if (g->role[made] == COLUMN_SUM || is_stored(g->nodes.at[made]->dtype)) return false;
-    if (g->role[made] == FULL) return g->role[reader] != PER_ROW && view_is_dense(v);
-    if (g->role[reader] == PER_ROW) return view_is_dense(v);
-    return fixed && view_reshape(v, g->space, &over) && view_rows_dense(&over, inner);
+    Role role = FULL;
+    must(role_of(n, t->extent, &role));
+    return role;
 }
 
-static bool affine(const Group *g, int reader, const View *v)
+static bool reads_own(const Trial *t, Role reader, const Node *made, const View *v)
+{
+    int64_t inner = t->space.dim[t->space.rank - 1];
+    Role role = role_in(t, made);
+    View over;
+    if (role == COLUMN_SUM || is_stored(made->dtype)) return false;
+    if (role == FULL) return reader != PER_ROW && view_is_dense(v);
+    if (reader == PER_ROW) return view_is_dense(v);
+    return t->extent.inner && view_reshape(v, t->space, &over) && view_rows_dense(&over, inner);
+}
+
+static bool affine(const Trial *t, Role reader, const View *v)
 {
     View over;
-    Shape rows = {.rank = g->space.rank - 1};
-    for (int i = 0; i < rows.rank; i++) rows.dim[i] = g->space.dim[i];
-    return view_reshape(v, g->role[reader] == PER_ROW ? rows : g->space, &over);
+    Shape rows = {.rank = t->space.rank - 1};
+    for (int i = 0; i < rows.rank; i++) rows.dim[i] = t->space.dim[i];
+    return view_reshape(v, reader == PER_ROW ? rows : t->space, &over);
 }
 
 /* What n reads must be made in the group and read in its place, or be affine; free maps are looked through. */
-static bool readable(const Group *g, int reader, const Node *n, bool fixed)
+static bool readable(const Trial *t, Role reader, const Node *n)
 {
     for (int k = 0; k < n->nin; k++) {
         Reading r = reading(n->in[k]);
-        int made = place_in(&g->nodes, r.source);
-        if (made < 0 && is_free(n->in[k])) {
-            if (!readable(g, reader, n->in[k], fixed)) return false;
-        } else if (made >= 0 ? !reads_own(g, reader, made, &r.view, fixed) : !affine(g, reader, &r.view)) {
+        bool own = is_in(t, r.source);
+        if (!own && is_free(n->in[k])) {
+            if (!readable(t, reader, n->in[k])) return false;
+        } else if (own ? !reads_own(t, reader, r.source, &r.view) : !affine(t, reader, &r.view)) {
             return false;
         }
     }
     return true;
 }
 
-static bool fits(const Nodes *nodes, Group *g)
+/* The sources that n reads, free maps looked through and among them. */
+static void find_sources(Node *n, Nodes *out)
 {
-    Extent e;
-    g->nodes = *nodes;
-    g->role = NEW_ARRAY(Role, nodes->n);
-    if (!extent_of(nodes, &e)) return false;
-    for (int i = 0; i < nodes->n; i++)
-        if (!role_of(nodes->at[i], e, &g->role[i])) return false;
-    if (!space_of(nodes, g->role, e, &g->space)) return false;
-    for (int i = 0; i < nodes->n; i++) {
-        const Node *n = nodes->at[i];
-        if (!in_rows(n)) return false;
-        if (info(n)->forced) { /* a copy: its reading is below it */
-            if (nodes->n > 1) return false;
-            continue;
-        }
-        if (!readable(g, i, n, e.inner > 0)) return false;
+    for (int k = 0; k < n->nin; k++) {
+        Node *source = reading(n->in[k]).source;
+        push(out, source);
+        if (is_free(n->in[k])) find_sources(n->in[k], out);
     }
-    return true;
 }
 
-/* ------------------------------------------------------------------ 4. paths */
-
-static void needs_of_body(Loop *level, const Loop *l, Nodes *out);
-
-static void needs_of(Loop *level, const Node *n, Nodes *out)
+static const Nodes *sources_of(Node *n)
 {
-    for (int k = 0; k < n->nin; k++)
-        if (n->in[k]->in_loop == level) push(out, n->in[k]);
-    if (n->op == OP_loop) needs_of_body(level, n->loop, out);
-    if (info(n)->product && n->in_loop == level) push(out, info(n)->product);
-}
-
-static void needs_of_body(Loop *level, const Loop *l, Nodes *out)
-{
-    Nodes roots = {0}, body = {0};
-    loop_roots(l, &roots);
-    for (int k = 0; k < l->carries.n; k++) push(&roots, l->carries.at[k].init);
-    for (int k = 0; k < l->xs.n; k++) push(&roots, l->xs.at[k].outer);
-    for (int k = 0; k < roots.n; k++)
-        if (roots.at[k]->in_loop == level) push(out, roots.at[k]);
-    nodes_at((Loop *)l, roots.at, roots.n, &body);
-    for (int k = 0; k < body.n; k++) needs_of(level, body.at[k], out);
-}
-
-void needs_at(Loop *level, Node *n, Nodes *out) { needs_of(level, n, out); }
-
-static const Nodes *needs(Loop *level, Node *n)
-{
-    Nodes *c = &info(n)->needs;
-    if (!c->cap) {
-        needs_of(level, n, c);
-        c->cap += !c->cap;
+    Nodes *found = &info(n)->sources;
+    if (!found->cap) {
+        find_sources(n, found);
+        found->cap += !found->cap;
     }
-    return c;
+    return found;
 }
 
-/* Does anything that n reads, groups taken as one, lead to a or b? */
-static bool leads_to(Loop *level, Node *n, const Group *a, const Group *b, int search)
+static bool reads_from(Node *n, const Group *g)
 {
-    Nodes todo = {0};
-    push(&todo, n);
-    while (todo.n) {
-        Node *m = todo.at[--todo.n];
-        const Group *g = info(m)->group;
-        if (info(m)->search == search) continue;
-        if (g == a || g == b) return true;
-        info(m)->search = search;
-        const Nodes *members = g ? &g->nodes : &(Nodes){.at = &m, .n = 1};
-        for (int i = 0; i < members->n; i++) {
-            const Nodes *next = needs(level, members->at[i]);
-            info(members->at[i])->search = search;
-            for (int k = 0; k < next->n; k++) push(&todo, next->at[k]);
-        }
-    }
+    const Nodes *sources = sources_of(n);
+    for (int i = 0; i < sources->n; i++)
+        if (info(sources->at[i])->group == g) return true;
     return false;
 }
 
-static int searches;
-
-bool depends_on(Loop *level, Node *n, const Group *g) { return leads_to(level, n, g, g, ++searches); }
-
-static bool apart(Loop *level, const Group *a, const Group *b)
+/* May g's nodes be in it?  Where neither space nor roles change, this is a matter of what they read of the other. */
+static bool all_readable(const Trial *t, const Group *g, const Group *other)
 {
-    searches++;
-    for (int pass = 0; pass < 2; pass++) {
-        const Group *g = pass ? b : a;
-        for (int i = 0; i < g->nodes.n; i++) {
-            const Nodes *next = needs(level, g->nodes.at[i]);
-            for (int k = 0; k < next->n; k++) {
-                Node *m = next->at[k];
-                while (is_view(m) && !info(m)->forced && m->in[0]->in_loop == level) m = m->in[0];
-                const Group *other = info(m)->group;
-                if (other != a && other != b && leads_to(level, m, a, b, searches)) return false;
-            }
-        }
+    bool as_before = other && same_extent(t->extent, g->extent) && same_shape(t->space, g->space);
+    for (int i = 0; i < g->nodes.n; i++) {
+        Node *n = g->nodes.at[i];
+        if (as_before && !reads_from(n, other)) continue;
+        if (!readable(t, role_in(t, n), n)) return false;
     }
     return true;
+}
+
+static bool fits(Trial *t)
+{
+    const Group *a = t->a, *b = t->b;
+    t->extent = a->extent;
+    if (b && !common_extent(a->extent, b->extent, &t->extent)) return false;
+    Extent e = t->extent;
+    t->rows = (Shape){.rank = 1, .dim = {e.inner ? e.all / e.inner : e.all}};
+    if (!rows_of(a, e, &t->rows) || (b && !rows_of(b, e, &t->rows)) || !space_of(&t->rows, e, &t->space)) return false;
+    if (a->forced || (b && b->forced)) return !b; /* a copy: its reading is below it */
+    return all_readable(t, a, b) && (!b || all_readable(t, b, a));
 }
 
 /* ------------------------------------------------------------------ merging */
 
+/* b's nodes come into a's list, in order. */
+static void take_nodes(Group *a, const Group *b)
+{
+    Nodes *all = &a->nodes;
+    int i = all->n - 1, j = b->nodes.n - 1;
+    for (int k = 0; k < b->nodes.n; k++) push(all, b->nodes.at[k]);
+    for (int at = all->n - 1; j >= 0; at--) {
+        bool first = i >= 0 && info(all->at[i])->order > info(b->nodes.at[j])->order;
+        all->at[at] = first ? all->at[i--] : b->nodes.at[j--];
+    }
+}
+
+static void settle_group(Group *g, const Trial *t)
+{
+    g->extent = t->extent;
+    g->rows = t->rows;
+    g->space = t->space;
+    for (int i = 0; i < g->nodes.n; i++) info(g->nodes.at[i])->group = g;
+}
+
 static bool merge(Loop *level, Group *a, Group *b)
 {
+    Trial t = {.a = a, .b = b};
     if (a == b) return true;
-    Nodes all = {0};
-    for (int i = 0; i < a->nodes.n; i++) push(&all, a->nodes.at[i]);
-    for (int i = 0; i < b->nodes.n; i++) push(&all, b->nodes.at[i]);
-    qsort(all.at, (size_t)all.n, sizeof *all.at, by_order);
-    Group both = {0};
-    if (!fits(&all, &both) || !apart(level, a, b)) return false;
-    *a = both;
-    for (int i = 0; i < all.n; i++) info(all.at[i])->group = a;
+    if (a->nodes.n + b->nodes.n > MOST_NODES || a->sums + b->sums > MOST_SUMS) return false;
+    if (!fits(&t) || !apart(level, a, b)) return false;
+    take_nodes(a, b);
+    join_units(a, b);
+    settle_group(a, &t);
+    a->sums += b->sums;
     b->nodes.n = 0;
     return true;
 }
@@ -254,40 +250,124 @@ static const Node *in_memory(Node *n)
     return widens(source) ? reading(source->in[0]).source : source;
 }
 
-static bool share_a_source(const Group *a, const Group *b)
+/* ------------------------------------------------------------------ siblings */
+
+typedef VEC(int) Numbers;
+
+static void **readers_slot(Table *readers, const Node *source)
 {
-    for (int i = 0; i < a->nodes.n; i++)
-        for (int k = 0; k < a->nodes.at[i]->nin; k++) {
-            const Node *source = in_memory(a->nodes.at[i]->in[k]);
+    void **slot = table_at(readers, source);
+    if (!*slot) *slot = NEW(Numbers);
+    return slot;
+}
+
+/* Which groups read a source from memory, in their order. */
+static void note_sources(Table *readers, const Group *g, int number)
+{
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int k = 0; k < g->nodes.at[i]->nin; k++) {
+            const Node *source = in_memory(g->nodes.at[i]->in[k]);
             if (elements(source->shape) == 1) continue;
-            for (int j = 0; j < b->nodes.n; j++)
-                for (int m = 0; m < b->nodes.at[j]->nin; m++)
-                    if (in_memory(b->nodes.at[j]->in[m]) == source) return true;
+            Numbers *list = *readers_slot(readers, source);
+            if (!list->n || list->at[list->n - 1] != number) push(list, number);
         }
-    return false;
+}
+
+static int first_after(const Numbers *list, int number)
+{
+    int low = 0, high = list->n;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (list->at[middle] > number) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* Adds the next groups after `number` that read what these nodes read. */
+static void add_siblings(const Table *readers, const Nodes *nodes, int number, Numbers *out)
+{
+    for (int i = 0; i < nodes->n; i++)
+        for (int k = 0; k < nodes->at[i]->nin; k++) {
+            const Numbers *list = table_get(readers, in_memory(nodes->at[i]->in[k]));
+            if (!list) continue;
+            int from = first_after(list, number), to = from + MOST_SIBLINGS;
+            for (int j = from; j < list->n && j < to; j++) push(out, list->at[j]);
+        }
+}
+
+static int lower(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* The lowest number after `after`; -1: there is none. */
+static int next_of(Numbers *candidates, int after, bool *sorted)
+{
+    if (!*sorted && candidates->n) qsort(candidates->at, (size_t)candidates->n, sizeof *candidates->at, lower);
+    *sorted = true;
+    int at = first_after(candidates, after);
+    return at < candidates->n ? candidates->at[at] : -1;
+}
+
+/* Group i with those after it that read what it reads, as it grows. */
+static void merge_with_siblings(Level *level, const Groups *groups, const Table *readers, int i, Numbers *candidates)
+{
+    Group *g = groups->at[i];
+    bool sorted = false;
+    candidates->n = 0;
+    add_siblings(readers, &g->nodes, i, candidates);
+    for (int tried = 0, j = i; tried < MOST_SIBLINGS && g->nodes.n < MOST_NODES; tried++) {
+        if ((j = next_of(candidates, j, &sorted)) < 0) return;
+        Group *other = groups->at[j];
+        if (!other->nodes.n) continue;
+        const Nodes more = {.at = copy_of(other->nodes.at, sizeof *more.at * (size_t)other->nodes.n), .n = other->nodes.n};
+        if (!merge(level->loop, g, other)) continue;
+        add_siblings(readers, &more, j, candidates);
+        sorted = false;
+    }
 }
 
 static void merge_siblings(Level *level, const Groups *groups)
 {
+    Table readers = {0};
+    Numbers candidates = {0};
+    for (int i = 0; i < groups->n; i++) note_sources(&readers, groups->at[i], i);
     for (int i = 0; i < groups->n; i++)
-        for (int j = i + 1; j < groups->n && groups->at[i]->nodes.n; j++)
-            if (groups->at[j]->nodes.n && share_a_source(groups->at[i], groups->at[j]))
-                merge(level->loop, groups->at[i], groups->at[j]);
+        if (groups->at[i]->nodes.n) merge_with_siblings(level, groups, &readers, i, &candidates);
+}
+
+/* ------------------------------------------------------------------ a level */
+
+static Group *group_alone(Node *n)
+{
+    Group *g = NEW(Group);
+    g->nodes = (Nodes){.at = copy_of(&n, sizeof n), .n = 1, .cap = 1};
+    g->extent = extent_of(n);
+    g->sums = op_info[n->op].kind == REDUCE;
+    g->forced = info(n)->forced;
+    g->unit = info(n)->unit;
+    g->unit->group = g;
+    Trial t = {.a = g};
+    if (!fits(&t)) die("%s %s fits no kernel, not even alone", op_info[n->op].name, shape_text(n->shape));
+    settle_group(g, &t);
+    return g;
+}
+
+static void give_roles(Group *g)
+{
+    const Trial t = {.a = g, .extent = g->extent};
+    g->role = NEW_ARRAY(Role, g->nodes.n);
+    for (int i = 0; i < g->nodes.n; i++) g->role[i] = role_in(&t, g->nodes.at[i]);
 }
 
 void fuse_level(Level *level)
 {
     Groups groups = {0};
+    order_level(level);
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
         if (!in_rows(n) || info(n)->absorbed) continue;
-        Group *g = NEW(Group);
-        Nodes alone = {0};
-        push(&alone, n);
-        if (!fits(&alone, g)) die("%s %s fits no kernel, not even alone", op_info[n->op].name, shape_text(n->shape));
-        info(n)->group = g;
-        push(&groups, g);
+        push(&groups, group_alone(n));
         if (!options.no_fuse && !info(n)->forced) merge_with_makers(level, n);
     }
     if (!options.no_fuse) merge_siblings(level, &groups);
+    for (int i = 0; i < groups.n; i++) give_roles(groups.at[i]);
 }

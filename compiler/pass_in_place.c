@@ -125,13 +125,6 @@ bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old)
     return k->kind == ROWS && rows_overwrite(k, new, old);
 }
 
-static bool is_taken(const Program *p, const Buffer *b)
-{
-    for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->in_place_of == b) return true;
-    return false;
-}
-
 static void choose(Program *p, const Kernel *k)
 {
     Touches t = {0};
@@ -141,8 +134,8 @@ static void choose(Program *p, const Kernel *k)
         Buffer *new = t.at[i].buffer;
         for (int j = 0; j < t.n && t.at[i].writes && !new->in_place_of; j++) {
             Buffer *old = t.at[j].buffer;
-            if (old != new && !t.at[j].writes && !is_taken(p, old) && works_in_place(k, new, old))
-                new->in_place_of = old, p->taken_over++;
+            if (old != new && !t.at[j].writes && !old->given && works_in_place(k, new, old))
+                new->in_place_of = old, old->given = true, p->taken_over++;
         }
     }
 }

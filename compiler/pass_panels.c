@@ -26,7 +26,9 @@ enum {
     THIN = 8,          /* products as narrow have loops of their own (rt_gemm.c) */
     CACHE = 512 << 10, /* bytes of a panel's values that its core is to keep */
     LOWEST = 192,      /* rows, so that what a product reads of its right operand pays */
-    HIGHEST = 512
+    HIGHEST = 512,
+    WINDOW = 512,     /* kernels */
+    MOST_CHOICES = 64 /* groups that are judged, each by a plan of its own */
 };
 static const int64_t most_packed = 16 << 20; /* bytes: a larger operand would be read from memory for every panel */
 static const double least_work = 1e6;        /* flops and bytes of a group */
@@ -304,7 +306,7 @@ static bool taken(const char *name)
 {
     for (int i = 0; i < panel_choices.n; i++)
         if (same(panel_choices.at[i].name, name)) return panel_choices.at[i].taken || options.all_panels;
-    push(&panel_choices, ((Panel_choice){name, false}));
+    if (panel_choices.n < MOST_CHOICES) push(&panel_choices, ((Panel_choice){name, false}));
     return options.all_panels;
 }
 
@@ -400,14 +402,13 @@ static void dissolve(Work *w)
     }
 }
 
-static Kernels in_panels(Program *p, Kernel *const *list, int n)
+static void window_in_panels(Program *p, Kernel *const *list, int n, Kernels *out)
 {
     Work w = {.list = list,
               .n = n,
               .conflicts = NEW_ARRAY(bool, (int64_t)n *n + 1),
               .units = NEW_ARRAY(Unit, 2 * n + 1),
               .unit_of = NEW_ARRAY(int, n + 1)};
-    Kernels out = {0};
     find_conflicts(&w);
     find_units(&w);
     dissolve(&w);
@@ -416,10 +417,17 @@ static Kernels in_panels(Program *p, Kernel *const *list, int n)
         while (u < w.nunits && (w.units[u].done || !ready(&w, u))) u++;
         must(u < w.nunits);
         w.units[u].done = true;
-        if (w.units[u].group) add_group(p, &w.units[u], &out);
+        if (w.units[u].group) add_group(p, &w.units[u], out);
         else
-            for (int i = 0; i < w.units[u].members.n; i++) add_alone(p, w.units[u].members.at[i], &out);
+            for (int i = 0; i < w.units[u].members.n; i++) add_alone(p, w.units[u].members.at[i], out);
     }
+}
+
+/* A long list is taken in windows, one after another: each is looked through pair by pair. */
+static Kernels in_panels(Program *p, Kernel *const *list, int n)
+{
+    Kernels out = {0};
+    for (int at = 0; at < n; at += WINDOW) window_in_panels(p, list + at, (int)min64(WINDOW, n - at), &out);
     return out;
 }
 

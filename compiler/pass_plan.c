@@ -23,12 +23,15 @@ static Lives lives_of(const Program *p)
     Lives lives = {0};
     for (int i = 0; i < p->buffers.n; i++) {
         Buffer *b = p->buffers.at[i];
-        if (b->home == WORK && b->first >= 0 && !b->in_place_of) push(&lives, ((Life){b, b->first, b->last}));
+        b->number = -1;
+        if (b->home != WORK || b->first < 0 || b->in_place_of) continue;
+        b->number = lives.n;
+        push(&lives, ((Life){b, b->first, b->last}));
     }
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
-        for (int k = 0; k < lives.n && b->in_place_of; k++)
-            if (lives.at[k].buffer == bytes_of(b) && b->last > lives.at[k].last) lives.at[k].last = b->last;
+        int at = b->in_place_of ? bytes_of(b)->number : -1;
+        if (at >= 0 && b->last > lives.at[at].last) lives.at[at].last = b->last;
     }
     return lives;
 }
@@ -63,13 +66,13 @@ static int64_t lowest_free(const Life *placed, int n, const Life *l)
 static int64_t peak(const Program *p)
 {
     Lives lives = lives_of(p);
-    int64_t most = 0;
-    for (int step = 0; step < p->steps; step++) {
-        int64_t live = 0;
-        for (int i = 0; i < lives.n; i++)
-            if (lives.at[i].first <= step && step <= lives.at[i].last) live += lives.at[i].buffer->bytes;
-        most = max64(most, live);
+    int64_t most = 0, live = 0, *more = NEW_ARRAY(int64_t, p->steps + 1); /* in use from this step on */
+    for (int i = 0; i < lives.n; i++) {
+        if (lives.at[i].last < lives.at[i].first) continue;
+        more[lives.at[i].first] += lives.at[i].buffer->bytes;
+        more[lives.at[i].last + 1] -= lives.at[i].buffer->bytes;
     }
+    for (int step = 0; step < p->steps; step++) most = max64(most, live += more[step]);
     return most;
 }
 

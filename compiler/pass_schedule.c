@@ -17,51 +17,139 @@
 typedef struct Item { /* a kernel waiting for its turn */
     Kernel *kernel;
     Touches touches;
-    int waits; /* kernels that must run first and have not */
+    VEC(int) after; /* what waits for it */
+    int waits;      /* kernels that must run first and have not */
     bool done;
 } Item;
 
+typedef struct Shared { /* a buffer, as the level's kernels touch it */
+    VEC(int) by;        /* whom */
+    int done, writer;   /* so many have run; while edges are made: the last to write it, or -1, */
+    int readers;        /* and where in `by` those begin that read it since */
+} Shared;
+
+typedef struct Turn { /* an item that may run, as things stood */
+    int64_t growth;
+    int item;
+} Turn;
+
+typedef struct Order {
+    Item *items;
+    Shared *shared;
+    const Loop *level;
+    VEC(Turn) turns; /* a heap: least growth first, then in the order of making; some are out of date */
+} Order;
+
+static void must_follow(Order *o, int i, int first)
+{
+    if (first < 0 || first == i) return;
+    push(&o->items[first].after, i);
+    o->items[i].waits++;
+}
+
+/* A writer follows the last writer and all who have read since; a reader the last writer. */
+static void note_touch(Order *o, int i, const Touch *t)
+{
+    Shared *s = &o->shared[t->buffer->number];
+    must_follow(o, i, s->writer);
+    for (int k = s->readers; t->writes && k < s->by.n; k++) must_follow(o, i, s->by.at[k]);
+    push(&s->by, i);
+    if (!t->writes) return;
+    s->writer = i;
+    s->readers = s->by.n;
+}
+
 /* Bytes of the level's own buffers that live on after item i has run, less those that lived before. */
-static int64_t growth(const Item *items, int n, int i, const Loop *level)
+static int64_t growth(const Order *o, int i)
 {
     int64_t bytes = 0;
-    for (int t = 0; t < items[i].touches.n; t++) {
-        const Buffer *b = items[i].touches.at[t].buffer;
-        if (b->home != WORK || b->level != level) continue;
-        bool before = false, after = false;
-        for (int k = 0; k < n; k++) {
-            if (k == i) continue;
-            for (int m = 0; m < items[k].touches.n; m++)
-                if (items[k].touches.at[m].buffer == b) *(items[k].done ? &before : &after) = true;
-        }
-        bytes += b->bytes * ((int)after - (int)before);
+    const Touches *touches = &o->items[i].touches;
+    for (int t = 0; t < touches->n; t++) {
+        const Buffer *b = touches->at[t].buffer;
+        const Shared *s = &o->shared[b->number];
+        if (b->home == WORK && b->level == o->level) bytes += b->bytes * ((s->by.n > s->done + 1) - (s->done > 0));
     }
     return bytes;
 }
 
+static bool sooner(Turn a, Turn b) { return a.growth != b.growth ? a.growth < b.growth : a.item < b.item; }
+
+static void add_turn(Order *o, int item)
+{
+    if (o->items[item].done || o->items[item].waits) return;
+    push(&o->turns, ((Turn){growth(o, item), item}));
+    Turn *at = o->turns.at;
+    for (int i = o->turns.n - 1; i > 0 && sooner(at[i], at[(i - 1) / 2]); i = (i - 1) / 2) {
+        Turn up = at[i];
+        at[i] = at[(i - 1) / 2];
+        at[(i - 1) / 2] = up;
+    }
+}
+
+static Turn first_turn(Order *o)
+{
+    must(o->turns.n);
+    Turn *at = o->turns.at, first = at[0], moved = at[--o->turns.n];
+    int i = 0, n = o->turns.n;
+    for (int k = 1; k < n; k = 2 * i + 1) {
+        k += k + 1 < n && sooner(at[k + 1], at[k]);
+        if (!sooner(at[k], moved)) break;
+        at[i] = at[k];
+        i = k;
+    }
+    at[i] = moved;
+    return first;
+}
+
+/* What item i frees or begins to use changes the growth of others that touch it: when the first has run, and when all
+ * but one have. */
+static void run(Order *o, int i)
+{
+    Item *item = &o->items[i];
+    item->done = true;
+    for (int t = 0; t < item->touches.n; t++) o->shared[item->touches.at[t].buffer->number].done++;
+    for (int k = 0; k < item->after.n; k++)
+        if (!--o->items[item->after.at[k]].waits) add_turn(o, item->after.at[k]);
+    for (int t = 0; t < item->touches.n; t++) {
+        const Shared *s = &o->shared[item->touches.at[t].buffer->number];
+        bool changed = s->done == 1 || s->done == s->by.n - 1;
+        for (int k = 0; changed && k < s->by.n; k++) add_turn(o, s->by.at[k]);
+    }
+}
+
+/* Numbers the buffers that the items touch: how many. */
+static int number_buffers(const Item *items, int n)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < items[i].touches.n; t++) items[i].touches.at[t].buffer->number = -1;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < items[i].touches.n; t++) {
+            Buffer *b = items[i].touches.at[t].buffer;
+            if (b->number < 0) b->number = count++;
+        }
+    return count;
+}
+
 static void order(Kernel **kernels, int n, const Loop *level)
 {
-    Item *items = NEW_ARRAY(Item, n);
-    bool *first = NEW_ARRAY(bool, (int64_t)n *n); /* [i][j]: i before j */
+    Order o = {.items = NEW_ARRAY(Item, n + 1), .level = level};
     for (int i = 0; i < n; i++) {
-        items[i].kernel = kernels[i];
-        touches_of(kernels[i], &items[i].touches);
-        for (int j = 0; j < i; j++)
-            if (conflict(&items[i].touches, &items[j].touches)) first[j * n + i] = true, items[i].waits++;
         if (kernels[i]->kind == REPEAT) order(kernels[i]->body.at, kernels[i]->body.n, kernels[i]->loop);
+        o.items[i].kernel = kernels[i];
+        touches_of(kernels[i], &o.items[i].touches);
     }
-    for (int at = 0; at < n; at++) {
-        int best = -1;
-        int64_t least = INT64_MAX;
-        for (int i = 0; i < n; i++) {
-            if (items[i].done || items[i].waits) continue;
-            int64_t g = growth(items, n, i, level);
-            if (g < least) least = g, best = i;
-        }
-        must(best >= 0);
-        items[best].done = true;
-        kernels[at] = items[best].kernel;
-        for (int i = 0; i < n; i++) items[i].waits -= first[best * n + i];
+    int buffers = number_buffers(o.items, n);
+    o.shared = NEW_ARRAY(Shared, buffers + 1);
+    for (int i = 0; i < buffers; i++) o.shared[i].writer = -1;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < o.items[i].touches.n; t++) note_touch(&o, i, &o.items[i].touches.at[t]);
+    for (int i = 0; i < n; i++) add_turn(&o, i);
+    for (int at = 0; at < n;) {
+        Turn t = first_turn(&o);
+        if (o.items[t.item].done || t.growth != growth(&o, t.item)) continue;
+        run(&o, t.item);
+        kernels[at++] = o.items[t.item].kernel;
     }
 }
 

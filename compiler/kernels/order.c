@@ -1,0 +1,197 @@
+/* kernels/order.c: an order of what becomes kernels while nodes are being fused, so that a search for a path is short.
+ *
+ * A unit is a group, or a node that is in none.  Units of a level stand in one list, each after all that it reads; its
+ * number rises along the list.  A search for a path up to some unit need not look at units that stand before it.  When
+ * two groups become one, the group that stands later comes to the earlier one, and what it reads of what stands between
+ * them is moved before both: what the search for paths has just come by.
+ *
+ * Views between two units are looked through: a path through a view alone is no path through a node outside. */
+#include "kernels/order.h"
+
+#include <stdlib.h>
+
+enum {
+    SPACING = 40,     /* bits between the numbers of neighbours at first */
+    KEPT_FREE = 64,   /* of the room before a unit, what is moved there takes a part of this size */
+    MOST_VISITS = 512 /* units of a search, so that all searches are linear; a longer one is taken for a path */
+};
+
+static int64_t search; /* the last one's number */
+static Units seen;     /* what it came by */
+
+/* ------------------------------------------------------------------ what a node reads of its level */
+
+static void needs_of_loop(Loop *level, const Loop *l, Nodes *out)
+{
+    Nodes roots = {0}, body = {0};
+    loop_roots(l, &roots);
+    for (int k = 0; k < l->carries.n; k++) push(&roots, l->carries.at[k].init);
+    for (int k = 0; k < l->xs.n; k++) push(&roots, l->xs.at[k].outer);
+    for (int k = 0; k < roots.n; k++)
+        if (roots.at[k]->in_loop == level) push(out, roots.at[k]);
+    nodes_at((Loop *)l, roots.at, roots.n, &body);
+    for (int k = 0; k < body.n; k++) needs_at(level, body.at[k], out);
+}
+
+void needs_at(Loop *level, const Node *n, Nodes *out)
+{
+    for (int k = 0; k < n->nin; k++)
+        if (n->in[k]->in_loop == level) push(out, n->in[k]);
+    if (n->op == OP_loop) needs_of_loop(level, n->loop, out);
+    if (info(n)->product && n->in_loop == level) push(out, info(n)->product);
+}
+
+/* Of a loop node they are found once. */
+static const Nodes *needs_of_body(Loop *level, Node *n)
+{
+    Nodes *kept = &info(n)->needs;
+    if (!kept->cap) needs_at(level, n, kept);
+    return kept;
+}
+
+/* ------------------------------------------------------------------ the list */
+
+static void put_before(Unit *u, Unit *next)
+{
+    u->next = next;
+    u->before = next->before;
+    next->before = u;
+    if (u->before) u->before->next = u;
+}
+
+static void take_out(Unit *u)
+{
+    if (u->before) u->before->next = u->next;
+    u->next->before = u->before;
+}
+
+static void number_all(Unit *end)
+{
+    int64_t n = 0;
+    Unit *first = end;
+    while (first->before) first = first->before;
+    for (Unit *u = first; u != end; u = u->next) u->number = ++n << SPACING;
+}
+
+void order_level(Level *level)
+{
+    must(level->nodes.n < 1 << 22);
+    Unit *units = NEW_ARRAY(Unit, level->nodes.n + 1), *end = &units[level->nodes.n];
+    end->number = INT64_MAX;
+    for (int i = 0; i < level->nodes.n; i++) {
+        units[i].node = level->nodes.at[i];
+        put_before(&units[i], end);
+        info(level->nodes.at[i])->unit = &units[i];
+    }
+    number_all(end);
+    seen = (Units){0}; /* of an arena that may be gone */
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = (*(Unit *const *)a)->number, y = (*(Unit *const *)b)->number;
+    return (x > y) - (x < y);
+}
+
+static void move_before(const Units *moved, Unit *to)
+{
+    if (!moved->n) return;
+    qsort(moved->at, (size_t)moved->n, sizeof *moved->at, by_number);
+    for (int i = 0; i < moved->n; i++) take_out(moved->at[i]);
+    int64_t low = to->before ? to->before->number : 0, step = (to->number - low) / KEPT_FREE / (moved->n + 1);
+    for (int i = 0; i < moved->n; i++) {
+        moved->at[i]->number = low + step * (i + 1);
+        put_before(moved->at[i], to);
+    }
+    if (step) return;
+    while (to->next) to = to->next;
+    number_all(to);
+}
+
+/* ------------------------------------------------------------------ paths */
+
+static Unit *unit_of(Loop *level, Node *n)
+{
+    while (is_view(n) && !info(n)->forced && n->in[0]->in_loop == level) n = n->in[0];
+    return info(n)->unit;
+}
+
+typedef struct Search {
+    Loop *level;
+    const Unit *a, *b; /* is there a path to either */
+    int64_t lowest;    /* number: of what stands before nothing leads there */
+} Search;
+
+/* n is read by unit u.  false: it is a or b, where that matters. */
+static bool come_by(const Search *s, const Unit *u, Node *n, bool ends_are_paths)
+{
+    Unit *m = unit_of(s->level, n);
+    if (m == s->a || m == s->b) return !ends_are_paths;
+    if (m == u || m->number <= s->lowest || m->search == search) return true;
+    m->search = search;
+    push(&seen, m);
+    return true;
+}
+
+static bool look_at_node(const Search *s, const Unit *u, Node *n, bool ends_are_paths)
+{
+    bool well = true;
+    if (n->op == OP_loop) {
+        const Nodes *next = needs_of_body(s->level, n);
+        for (int k = 0; well && k < next->n; k++) well = come_by(s, u, next->at[k], ends_are_paths);
+        return well;
+    }
+    for (int k = 0; well && k < n->nin; k++)
+        if (n->in[k]->in_loop == s->level) well = come_by(s, u, n->in[k], ends_are_paths);
+    return well && (!info(n)->product || come_by(s, u, info(n)->product, ends_are_paths));
+}
+
+static bool look_at(const Search *s, const Unit *u, bool ends_are_paths)
+{
+    if (!u->group) return look_at_node(s, u, u->node, ends_are_paths);
+    for (int i = 0; i < u->group->nodes.n; i++)
+        if (!look_at_node(s, u, u->group->nodes.at[i], ends_are_paths)) return false;
+    return true;
+}
+
+static bool no_path(const Search *s)
+{
+    for (int i = 0; i < seen.n; i++)
+        if (i == MOST_VISITS || !look_at(s, seen.at[i], true)) return false;
+    return true;
+}
+
+static void begin_search(void)
+{
+    search++;
+    seen.n = 0;
+}
+
+bool apart(Loop *level, const Group *a, const Group *b)
+{
+    Search s = {.level = level, .a = a->unit, .b = b->unit, .lowest = min64(a->unit->number, b->unit->number)};
+    begin_search();
+    return look_at(&s, a->unit, false) && look_at(&s, b->unit, false) && no_path(&s);
+}
+
+void join_units(Group *a, const Group *b)
+{
+    Unit *first = a->unit->number < b->unit->number ? a->unit : b->unit, *last = first == a->unit ? b->unit : a->unit;
+    move_before(&seen, first);
+    take_out(last);
+    first->group = a;
+    a->unit = first;
+    for (int i = 0; i < a->nodes.n; i++) info(a->nodes.at[i])->unit = first;
+}
+
+bool come_before(Loop *level, Node *n, const Group *g)
+{
+    Unit *u = unit_of(level, n);
+    Search s = {.level = level, .a = g->unit, .b = g->unit, .lowest = g->unit->number};
+    begin_search();
+    if (u == g->unit) return false;
+    if (u->number > s.lowest) push(&seen, u);
+    if (!no_path(&s)) return false;
+    move_before(&seen, g->unit);
+    return true;
+}
