@@ -2,6 +2,7 @@
  * loops, pointers into the arena declared on top, the memory plan drawn above. */
 #include "emit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { REMARK_COLUMN = 72, COLUMNS = 99 };
@@ -91,9 +92,13 @@ static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
 
 typedef VEC(const Buffer *) Buffers;
 
-static bool earlier(const Buffer *a, const Buffer *b)
+/* Of those that come to life together the first made. */
+static int by_birth(const void *a, const void *b)
 {
-    return a->first != b->first ? a->first < b->first : a->begin < b->begin;
+    const Buffer *x = *(const Buffer *const *)a, *y = *(const Buffer *const *)b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->number - y->number;
 }
 
 /* The arena's buffers in the order in which they come to life. */
@@ -102,12 +107,9 @@ static Buffers arena(const Program *p)
     Buffers all = {0};
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (b->home != WORK || b->first < 0) continue;
-        int at = all.n;
-        push(&all, b);
-        for (; at > 0 && earlier(b, all.at[at - 1]); at--) all.at[at] = all.at[at - 1];
-        all.at[at] = b;
+        if (b->home == WORK && b->first >= 0) push(&all, b);
     }
+    if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_birth);
     return all;
 }
 
@@ -157,12 +159,14 @@ static const char *shape_within(Shape s, int width)
     return shortened(t.at, width);
 }
 
-/* The last step of those that take over the bytes of b, one after another. */
-static int last_of_bytes(const Program *p, const Buffer *b)
+/* By number: the last step of those that take over the bytes of a buffer, one after another. */
+static const int *last_of_bytes(const Program *p)
 {
-    int last = b->last;
-    for (int i = 0; i < p->buffers.n; i++)
-        if (bytes_of(p->buffers.at[i]) == b && p->buffers.at[i]->last > last) last = p->buffers.at[i]->last;
+    int *last = NEW_ARRAY(int, p->buffers.n + 1);
+    for (int i = 0; i < p->buffers.n; i++) {
+        int of = bytes_of(p->buffers.at[i])->number;
+        last[of] = (int)max64(last[of], p->buffers.at[i]->last);
+    }
     return last;
 }
 
@@ -182,12 +186,13 @@ void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
     say(t, "%s        %s without sharing, no less than %s\n", margin, grouped(p->unshared_bytes),
         grouped(p->lower_bound));
     if (!all.n || !drawn) return;
+    const int *last = last_of_bytes(p);
     int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
     say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
     for (int i = 0; i < all.n; i++) {
         Buffer b = *all.at[i];
         if (b.in_place_of) continue;
-        b.last = last_of_bytes(p, all.at[i]);
+        b.last = last[b.number];
         say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
             shape_within(b.shape, shape), (long long)b.bytes, (long long)b.offset, b.first, b.last,
             drawing(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));

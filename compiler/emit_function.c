@@ -6,7 +6,11 @@
 #include <string.h>
 
 static VEC(struct Printed { const char *canonical, *name, *const *part_names; }) printed;
-static Names taken; /* of the file: functions, and what the entries call their buffers */
+static struct {
+    Strings texts;             /* canonical -> 1 + its place in `printed` */
+    Strings functions;         /* names of functions */
+    Strings names;             /* all that is taken in the file: functions, and what the entries call their buffers */
+} taken;
 static Text functions;
 
 /* Words of the headers that a kernel must not be called. */
@@ -18,20 +22,34 @@ static const char *const library[] = {
     "signbit", "sin",   "sincos", "sinh",     "sqrt",    "strlen",  "tan", "tanh",      "tgamma", "trunc",
     "y0",      "y1",    "yn",     "PARALLEL", "LANES",   "RESTRICT"};
 
+static void take(const char *name)
+{
+    int *number = string_at(&taken.names, name);
+    *number += !*number;
+}
+
+/* The name of something of the file: taken from now on. */
+static const char *new_file_name(const char *wish)
+{
+    return unique_string(&taken.names, wish, strlen(wish) > 1 ? "_" : "");
+}
+
 void start_functions(const Module *m)
 {
     memset(&printed, 0, sizeof printed); /* an arena may have been given back since */
-    taken = (Names){0};
+    memset(&taken, 0, sizeof taken);
+    Names own = {0};
     functions = (Text){0};
     start_persistent();
-    for (int i = 0; i < COUNT_OF(library); i++) push(&taken, library[i]);
-    take_entry_names(&taken); /* or an entry could not call them */
-    for (const char *const *word = options.target->words; *word; word++) push(&taken, *word);
+    for (int i = 0; i < COUNT_OF(library); i++) take(library[i]);
+    take_entry_names(&own); /* or an entry could not call them */
+    for (int i = 0; i < own.n; i++) take(own.at[i]);
+    for (const char *const *word = options.target->words; *word; word++) take(*word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        push(&taken, entry_name(m, p));
+        take(entry_name(m, p));
         for (int k = 0; k < p->buffers.n; k++)
-            if (p->buffers.at[k]->home == WORK) push(&taken, identifier(p->buffers.at[k]->name));
+            if (p->buffers.at[k]->home == WORK) take(identifier(p->buffers.at[k]->name));
     }
 }
 
@@ -129,9 +147,8 @@ static Function *make(const Kernel *k)
 
 static const struct Printed *shared_function(const char *canonical)
 {
-    for (int i = 0; i < printed.n; i++)
-        if (same(printed.at[i].canonical, canonical)) return &printed.at[i];
-    return NULL;
+    int number = string_get(&taken.texts, canonical);
+    return number ? &printed.at[number - 1] : NULL;
 }
 
 /* "fused: add, mul, erf": each operation once, in order. */
@@ -205,7 +222,7 @@ static void say_function(Text *t, const char *remark, const char *head, const ch
 static const char *function_name(const Function *f, const char *wish)
 {
     for (;;) {
-        const char *name = new_name(&taken, wish);
+        const char *name = new_file_name(wish);
         bool hidden = false;
         for (int i = 0; i < f->args.n; i++) hidden |= f->parts.n && same(f->args.at[i].name, name);
         if (!hidden) return name;
@@ -284,12 +301,11 @@ static char *remark(const Kernel *k)
 static struct Printed print_new(const Kernel *k, const Function *f, const int *order)
 {
     const char *wish = identifier(k->name);
-    if (name_taken(&taken, wish) && !name_taken(&taken, format("make_%s", wish)) && !shared_function(wish)) {
-        bool function = false;
-        for (int i = 0; i < printed.n; i++) function |= same(printed.at[i].name, wish);
-        if (!function) wish = format("make_%s", wish);
-    }
+    if (string_get(&taken.names, wish) && !string_get(&taken.names, format("make_%s", wish)) && !shared_function(wish) &&
+        !string_get(&taken.functions, wish))
+        wish = format("make_%s", wish);
     const char *name = function_name(f, wish);
+    *string_at(&taken.functions, name) = 1;
     struct Printed new = {.name = name};
     if (f->parts.n) new.part_names = say_parts(&functions, f, order, name, remark(k));
     else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
@@ -310,6 +326,7 @@ Call kernel_call(const Kernel *k)
         struct Printed new = print_new(k, c.f, c.order);
         new.canonical = canonical;
         push(&printed, new);
+        *string_at(&taken.texts, canonical) = printed.n;
         old = &printed.at[printed.n - 1];
     }
     c.name = old->name;
@@ -331,7 +348,7 @@ char *call_text(const Kernel *k)
     return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
 }
 
-const char *file_name_of(const char *wish) { return new_name(&taken, wish); }
+const char *file_name_of(const char *wish) { return new_file_name(wish); }
 Text *function_text(void) { return &functions; }
 
 void say_functions(Text *t) { say_bytes(t, functions.at ? functions.at : "", functions.n); }

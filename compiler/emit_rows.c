@@ -109,8 +109,7 @@ void one_element(Rows *r, const char *lane)
         if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
     }
     Writer *w = &r->f->w;
-    Expr in[64];
-    must(p->stores.n + p->sums.n + p->columns.n <= COUNT_OF(in));
+    Expr *in = NEW_ARRAY(Expr, p->stores.n + p->sums.n + p->columns.n + 1);
     int at = 0; /* all loads that have to be named are, before the first store */
     for (int i = 0; i < p->stores.n; i++) in[at++] = value_of(r, p->stores.at[i].node);
     for (int i = 0; i < p->sums.n; i++) in[at++] = value_of(r, p->sums.at[i]->in[0]);
@@ -332,5 +331,6 @@ void emit_rows(Function *f, const Kernel *original)
     set_axes(&r, k);
     add_uses(&r);
     fit_args(f);
+    find_values(&r);
     options.target->rows(&r);
 }

@@ -29,6 +29,10 @@ typedef struct Rows {
     Phase_uses *uses;  /* by phase */
     VEC(Known) known;  /* values that have an expression now; sweeps pop theirs */
     const char **kept; /* the local array of each kept value */
+    struct Found {     /* emit_values.c: 1 + the number of a node's load, of its kept array, of the first phase that has it */
+        Table loads, kept, rows;         /* among its values per row or sums; */
+        Table *each, *sweep, row_uses;   /* by phase: those of its elements, how often its sweep reads what; row values, stores */
+    } found;
     VEC(Total) totals;
     const Phase *phase; /* being printed */
     bool sweeping;
@@ -69,7 +73,7 @@ bool sums_go_across(const Rows *r); /* do neighbours in memory belong to neighbo
 void rows_across(Rows *r, bool parallel);
 
 /* emit_values.c: what the values of the phase being printed are in C */
-bool is_among(const Nodes *s, const Node *n);
+void find_values(Rows *r);                                    /* before all others */
 int sweep_uses(const Rows *r, const Phase *p, const Node *n); /* how often the phase's sweep reads n */
 bool row_named(const Rows *r, const Node *n); /* a row's value is named if a sweep reads it or if it is read twice */
 Known *known(Rows *r, const Node *n);

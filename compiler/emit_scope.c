@@ -1,6 +1,7 @@
 /* emit_scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
 #include "emit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -14,6 +15,7 @@ static struct {
         const char *letter;
         bool noted;
     }) loops;
+    VEC(int) places; /* the buffers that are noted */
     bool homes[TABLES + 1];
     const Module *module;
     const Program *program;
@@ -78,20 +80,27 @@ void take_entry_names(Names *taken)
     for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);
 }
 
+static const char *work_name(Strings *taken, const char *wish)
+{
+    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
+}
+
 void enter_scope(const Module *m, const Program *p)
 {
     memset(&scope, 0, sizeof scope);
     scope.module = m;
     scope.program = p;
-    Names none = {0}, taken = {0};
+    Names none = {0}, own = {0};
+    Strings taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
-    take_entry_names(&taken);
-    for (int i = 0; i < scope.loops.n; i++)
-        if (!name_taken(&taken, scope.loops.at[i].letter)) push(&taken, scope.loops.at[i].letter);
+    take_entry_names(&own);
+    for (int i = 0; i < own.n; i++) *string_at(&taken, own.at[i]) = 1;
+    for (int i = 0; i < scope.loops.n; i++) *string_at(&taken, scope.loops.at[i].letter) = 1;
     for (int i = 0; i < p->buffers.n; i++) {
-        const Buffer *b = p->buffers.at[i];
+        Buffer *b = p->buffers.at[i];
         const char *name = NULL;
-        if (b->home == WORK) name = new_name(&taken, identifier(b->name));
+        b->number = i;
+        if (b->home == WORK) name = work_name(&taken, identifier(b->name));
         else if (b->home == OUTPUTS) name = output_name(p, b);
         else if (b->home == STATES) name = state_member(m->desc, b->value->name);
         else if (b->home == INPUTS) name = identifier(b->value->name);
@@ -103,8 +112,7 @@ void enter_scope(const Module *m, const Program *p)
 
 static struct Named *named(const Buffer *b)
 {
-    for (int i = 0; i < scope.buffers.n; i++)
-        if (scope.buffers.at[i].buffer == b) return &scope.buffers.at[i];
+    if (b->number < scope.buffers.n && scope.buffers.at[b->number].buffer == b) return &scope.buffers.at[b->number];
     die("buffer %s is not among its program's", b->name);
 }
 
@@ -113,9 +121,16 @@ const Module *module_in_scope(void) { return scope.module; }
 const Program *program_in_scope(void) { return scope.program; }
 const char *buffer_name(const Buffer *b) { return named(b)->name; }
 
+static void note(const Buffer *b)
+{
+    struct Named *n = named(b);
+    if (!n->noted) push(&scope.places, b->number);
+    n->noted = true;
+}
+
 void note_place(const Buffer *b)
 {
-    named(b)->noted = true;
+    note(b);
     scope.homes[b->home] = true;
 }
 
@@ -136,14 +151,19 @@ const char *loop_letter(const Loop *l)
 
 bool in_kernel(void) { return scope.in_kernel; }
 
-/* Takes the notes away. */
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* Takes the notes away, in the buffers' order. */
 static Notes take_notes(void)
 {
     Notes n = {0};
-    for (int i = 0; i < scope.buffers.n; i++) {
-        if (scope.buffers.at[i].noted) push(&n.places, scope.buffers.at[i].buffer);
-        scope.buffers.at[i].noted = false;
+    if (scope.places.n) qsort(scope.places.at, (size_t)scope.places.n, sizeof *scope.places.at, by_number);
+    for (int i = 0; i < scope.places.n; i++) {
+        struct Named *place = &scope.buffers.at[scope.places.at[i]];
+        push(&n.places, place->buffer);
+        place->noted = false;
     }
+    scope.places.n = 0;
     for (int i = 0; i < scope.loops.n; i++) {
         if (scope.loops.at[i].noted) push(&n.loops, scope.loops.at[i].loop);
         scope.loops.at[i].noted = false;
@@ -155,7 +175,7 @@ static Notes take_notes(void)
 
 static void put_notes(const Notes *n)
 {
-    for (int i = 0; i < n->places.n; i++) named(n->places.at[i])->noted = true;
+    for (int i = 0; i < n->places.n; i++) note(n->places.at[i]);
     for (int i = 0; i < n->loops.n; i++) (void)loop_letter(n->loops.at[i]);
     for (int h = 0; h <= TABLES; h++) scope.homes[h] |= n->homes[h];
 }

@@ -6,13 +6,6 @@
 
 /* ------------------------------------------------------------------ finding values */
 
-bool is_among(const Nodes *s, const Node *n)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->at[i] == n) return true;
-    return false;
-}
-
 static bool same_view(const View *a, const View *b, int axes)
 {
     bool equal = a->buffer == b->buffer && a->base == b->base && a->nover == b->nover && a->guarded == b->guarded;
@@ -23,26 +16,39 @@ static bool same_view(const View *a, const View *b, int axes)
     return equal;
 }
 
-/* The load of a node; of several that read the same the first. */
-static int load_of(const Rows *r, const Node *n)
+/* What is asked of nodes again and again, found once when their kernel is begun. */
+static void add_number(Table *t, const Node *n, intptr_t number)
 {
-    const Operands *loads = &r->k->loads;
-    for (int i = 0; i < loads->n; i++) {
-        if (loads->at[i].node != n) continue;
-        for (int j = 0; j < i; j++)
-            if (same_view(&loads->at[j].view, &loads->at[i].view, r->f->naxes) && loads->at[j].node->dtype == n->dtype)
-                return j;
-        return i;
+    void **slot = table_at(t, n);
+    if (!*slot) *slot = (void *)number;
+}
+
+static int number_of(const Table *t, const Node *n) { return (int)(intptr_t)table_get(t, n); }
+
+/* The load of a node; of several that read the same the first. */
+static int first_load(const Rows *r, int i)
+{
+    const Operand *o = &r->k->loads.at[i];
+    for (int j = 0; j < i; j++) {
+        const Operand *other = &r->k->loads.at[j];
+        if (other->view.buffer == o->view.buffer && same_view(&other->view, &o->view, r->f->naxes) &&
+            other->node->dtype == o->node->dtype)
+            return j;
     }
-    return -1;
+    return i;
+}
+
+static int load_of(const Rows *r, const Node *n) { return number_of(&r->found.loads, n) - 1; }
+
+static bool is_each(const Rows *r, const Phase *p, const Node *n)
+{
+    return table_get(&r->found.each[p - r->k->phases.at], n);
 }
 
 static bool computed(const Rows *r, const Phase *p, const Node *n)
 {
-    if (is_among(&p->each, n) || is_among(&p->row, n) || is_among(&r->k->kept, n)) return true;
-    for (const Phase *q = r->k->phases.at; q <= p; q++)
-        if (is_among(&q->row, n) || is_among(&q->sums, n)) return true;
-    return false;
+    int by = number_of(&r->found.rows, n); /* 1 + the first phase that has it among its values per row */
+    return (by && by - 1 <= p - r->k->phases.at) || is_each(r, p, n) || kept_number(r, n) >= 0;
 }
 
 /* The value that n stands for in this phase: a computed one, a load or a constant, seen through absorbed moves. */
@@ -58,7 +64,7 @@ static const Node *source(const Rows *r, const Phase *p, const Node *n)
 
 static bool per_row(const Rows *r, const Phase *p, const Node *n)
 {
-    if (is_among(&p->each, n) || is_among(&r->k->kept, n)) return false;
+    if (is_each(r, p, n) || kept_number(r, n) >= 0) return false;
     int load = load_of(r, n);
     return computed(r, p, n) || (load >= 0 && r->k->loads.at[load].once_a_row);
 }
@@ -73,38 +79,67 @@ static int mentions(const Node *n, int k)
     return count > 1 && op_info[n->op].kind == MAP ? count : 1;
 }
 
-/* How often a phase's sweep, or its row values, read n. */
-static int reads_of(const Rows *r, const Phase *p, const Node *n, const Nodes *readers)
+static void count_use(Table *uses, const Node *n, int count)
 {
-    int count = 0;
-    for (int i = 0; i < readers->n; i++)
-        for (int k = 0; k < readers->at[i]->nin; k++)
-            if (source(r, p, readers->at[i]->in[k]) == n) count += mentions(readers->at[i], k);
-    return count;
+    void **slot = table_at(uses, n);
+    *slot = (void *)((intptr_t)*slot + count);
 }
 
-static int stored(const Rows *r, const Phase *p, const Node *n, const Operands *stores)
+/* How often the readers of a phase read what. */
+static void count_reads(const Rows *r, const Phase *p, const Nodes *readers, Table *uses)
 {
-    int count = 0;
-    for (int i = 0; i < stores->n; i++) count += source(r, p, stores->at[i].node) == n;
-    return count;
+    for (int i = 0; i < readers->n; i++)
+        for (int k = 0; k < readers->at[i]->nin; k++)
+            count_use(uses, source(r, p, readers->at[i]->in[k]), mentions(readers->at[i], k));
+}
+
+static void count_stores(const Rows *r, const Phase *p, const Operands *stores, Table *uses)
+{
+    for (int i = 0; i < stores->n; i++) count_use(uses, source(r, p, stores->at[i].node), 1);
+}
+
+static void find_places(Rows *r)
+{
+    const Kernel *k = r->k;
+    for (int i = 0; i < k->loads.n; i++) add_number(&r->found.loads, k->loads.at[i].node, first_load(r, i) + 1);
+    for (int i = 0; i < k->kept.n; i++) add_number(&r->found.kept, k->kept.at[i], i + 1);
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *q = &k->phases.at[p];
+        for (int i = 0; i < q->row.n; i++) add_number(&r->found.rows, q->row.at[i], p + 1);
+        for (int i = 0; i < q->sums.n; i++) add_number(&r->found.rows, q->sums.at[i], p + 1);
+        for (int i = 0; i < q->each.n; i++) add_number(&r->found.each[p], q->each.at[i], 1);
+    }
+}
+
+/* Needs: axes, loads. */
+void find_values(Rows *r)
+{
+    int phases = r->k->phases.n;
+    r->found.each = NEW_ARRAY(Table, phases + 1);
+    r->found.sweep = NEW_ARRAY(Table, phases + 1);
+    find_places(r);
+    for (const Phase *p = r->k->phases.at; p < r->k->phases.at + phases; p++) {
+        Table *sweep = &r->found.sweep[p - r->k->phases.at];
+        count_reads(r, p, &p->each, sweep);
+        count_reads(r, p, &p->sums, sweep);
+        count_reads(r, p, &p->columns, sweep);
+        count_stores(r, p, &p->stores, sweep);
+        count_reads(r, p, &p->row, &r->found.row_uses);
+        count_stores(r, p, &p->row_stores, &r->found.row_uses);
+    }
 }
 
 int sweep_uses(const Rows *r, const Phase *p, const Node *n)
 {
-    return reads_of(r, p, n, &p->each) + reads_of(r, p, n, &p->sums) + reads_of(r, p, n, &p->columns) +
-           stored(r, p, n, &p->stores);
+    return number_of(&r->found.sweep[p - r->k->phases.at], n);
 }
 
 /* A row's value is named if a sweep reads it or if it is read twice. */
 bool row_named(const Rows *r, const Node *n)
 {
-    int uses = 0;
-    for (const Phase *p = r->k->phases.at; p < r->k->phases.at + r->k->phases.n; p++) {
-        if (sweep_uses(r, p, n)) return true;
-        uses += reads_of(r, p, n, &p->row) + stored(r, p, n, &p->row_stores);
-    }
-    return uses > 1;
+    for (int p = 0; p < r->k->phases.n; p++)
+        if (table_get(&r->found.sweep[p], n)) return true;
+    return number_of(&r->found.row_uses, n) > 1;
 }
 
 Known *known(Rows *r, const Node *n)
@@ -189,12 +224,7 @@ char *kept_element(const Rows *r, int i)
     return format("%s[%s]", r->kept[i], r->kept_at ? r->kept_at : r->f->axis[r->inner].now);
 }
 
-int kept_number(const Rows *r, const Node *n)
-{
-    for (int i = 0; i < r->k->kept.n; i++)
-        if (r->k->kept.at[i] == n) return i;
-    return -1;
-}
+int kept_number(const Rows *r, const Node *n) { return number_of(&r->found.kept, n) - 1; }
 
 Expr computed_here(Rows *r, const Node *n)
 {

@@ -319,6 +319,7 @@ typedef struct Program {        /* a lowered entry */
     Graph *graph;
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
+    Strings names;              /* of these */
     int steps;
     int carried, taken_over;    /* carries made where they lie; buffers made over an input's bytes */
     int64_t work_bytes;         /* of the arena */

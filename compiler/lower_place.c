@@ -13,13 +13,6 @@ Lowering lowering;
 
 /* ------------------------------------------------------------------ names */
 
-static bool taken(const char *name)
-{
-    for (int i = 0; i < lowering.program->buffers.n; i++)
-        if (same(lowering.program->buffers.at[i]->name, name)) return true;
-    return false;
-}
-
 /* "layer.attn" -> "layer_attn" */
 static char *identifier(const char *s)
 {
@@ -31,9 +24,7 @@ static char *identifier(const char *s)
 
 static const char *unique_name(const char *base)
 {
-    const char *name = identifier(base);
-    for (int k = 2; taken(name); k++) name = format("%s%d", identifier(base), k);
-    return name;
+    return unique_string(&lowering.program->names, identifier(base), "");
 }
 
 const char *last_part_of(const char *path)

@@ -46,18 +46,10 @@ static int loops_outlasted(const View *b, const Nest *around)
     return n;
 }
 
-static const char *free_name(const Program *p, const char *wish)
-{
-    const char *name = wish;
-    for (int i = 0, next = 2; i < p->buffers.n; i++)
-        if (same(p->buffers.at[i]->name, name)) name = format("%s_%d", wish, next++), i = -1;
-    return name;
-}
-
 Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value)
 {
     Buffer *b = NEW(Buffer);
-    *b = (Buffer){.name = free_name(p, wish),
+    *b = (Buffer){.name = unique_string(&p->names, wish, "_"),
                   .home = WORK,
                   .dtype = t,
                   .shape = s,
