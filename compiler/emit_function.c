@@ -329,7 +329,7 @@ Call kernel_call(const Kernel *k)
         *string_at(&taken.texts, canonical) = printed.n;
         old = &printed.at[printed.n - 1];
     }
-    c.name = old->name;
+    c.name = ((Kernel *)k)->function = old->name;
     c.part_names = old->part_names;
     return c;
 }

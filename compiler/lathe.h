@@ -266,6 +266,7 @@ typedef struct Kernel {
     const char *formula;        /* for the comment above: "act = gelu(pre + b)" */
     Where where;
     Loop *in_loop;
+    const char *function;       /* its function's name, once that is printed; NULL before */
     int step;                   /* position in the order in which kernels run, bodies once */
     double flops, bytes;        /* per execution: 2 * multiply-adds of contractions; what it cannot help reading and writing */
 

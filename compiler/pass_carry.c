@@ -162,7 +162,7 @@ static void move_in(Body *b, Kernel *const *kernels, int n)
 
 static bool drop_copy(Body *b, int at)
 {
-    if (!copies_to_carry(b, at) || !find_maker(b) || !maker_can(b) || !has_room(b, b->list, b->n)) return false;
+    if (!find_maker(b) || !maker_can(b) || !has_room(b, b->list, b->n)) return false;
     bool *after = after_maker(b);
     int last = last_reader(b, after);
     if (last < 0) return false;
@@ -189,7 +189,9 @@ static int drop_copies(Program *p, Loop *loop, Kernel **list, int n)
         if (k->kind == REPEAT) k->body.n = drop_copies(p, k->loop, k->body.at, k->body.n);
     }
     for (int i = n; i-- > 0;) {
-        Body b = {.loop = loop, .list = list, .n = n, .touches = NEW_ARRAY(Touches, n)};
+        Body b = {.loop = loop, .list = list, .n = n};
+        if (!copies_to_carry(&b, i)) continue;
+        b.touches = NEW_ARRAY(Touches, n);
         for (int k = 0; k < n; k++) touches_of(list[k], &b.touches[k]);
         if (!drop_copy(&b, i)) continue;
         forget(p, b.aside);

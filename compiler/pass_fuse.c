@@ -18,7 +18,7 @@
 enum {
     MOST_NODES = 128,
     MOST_SUMS = 32,     /* reductions, and thereby phases */
-    MOST_SIBLINGS = 256 /* groups that are tried for one, of those that read the same */
+    MOST_SIBLINGS = 64 /* groups that are tried for one, of those that read the same */
 };
 
 /* ------------------------------------------------------------------ 1. the space */

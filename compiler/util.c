@@ -49,6 +49,13 @@ void *alloc(size_t bytes)
     return p;
 }
 
+size_t allocated_bytes(void)
+{
+    size_t sum = 0;
+    for (const Chunk *c = chunks; c; c = c->next) sum += c->used;
+    return sum;
+}
+
 void free_all(void)
 {
     while (chunks) {
@@ -65,10 +72,26 @@ void *copy_of(const void *from, size_t bytes)
     return p;
 }
 
+/* Where nothing was made since, what was made last becomes longer where it lies. */
+static bool stretch(const void *at, size_t old, size_t bytes)
+{
+    old = (old + 15) & ~(size_t)15;
+    bytes = (bytes + 15) & ~(size_t)15;
+    const char *end = chunks ? chunks->bytes + chunks->used : NULL;
+    if ((const char *)at + old != end || bytes - old > chunks->size - chunks->used) return false;
+    chunks->used += bytes - old;
+    return true;
+}
+
 void *grow(void *at, int n, int *cap, size_t size)
 {
     int bigger = *cap ? *cap * 2 : 8;
-    void *p = alloc((size_t)bigger * size);
+    size_t old = (size_t)*cap * size, more = (size_t)bigger * size;
+    if (n && stretch(at, old, more)) {
+        *cap = bigger;
+        return at;
+    }
+    void *p = alloc(more);
     if (n) memcpy(p, at, (size_t)n * size);
     *cap = bigger;
     return p;

@@ -12,6 +12,7 @@
 void *alloc(size_t bytes);                              /* zeroed, 16-byte aligned */
 void *copy_of(const void *from, size_t bytes);          /* may be called with bytes 0 */
 void free_all(void);
+size_t allocated_bytes(void);                           /* of the arena, since free_all() */
 _Noreturn void no_memory(size_t bytes);                 /* the system has no more: says so, exit 1 */
 
 #define NEW(T)         ((T *)alloc(sizeof(T)))
