@@ -7,9 +7,9 @@
 
 static VEC(struct Printed { const char *canonical, *name, *const *part_names; }) printed;
 static struct {
-    Strings texts;             /* canonical -> 1 + its place in `printed` */
-    Strings functions;         /* names of functions */
-    Strings names;             /* all that is taken in the file: functions, and what the entries call their buffers */
+    Strings texts;     /* canonical -> 1 + its place in `printed` */
+    Strings functions; /* names of functions */
+    Strings names;     /* all that is taken in the file: functions, and what the entries call their buffers */
 } taken;
 static Text functions;
 
@@ -24,7 +24,7 @@ static const char *const library[] = {
 
 static void take(const char *name)
 {
-    int *number = string_at(&taken.names, name);
+    int *number = strings_at(&taken.names, name);
     *number += !*number;
 }
 
@@ -147,7 +147,7 @@ static Function *make(const Kernel *k)
 
 static const struct Printed *shared_function(const char *canonical)
 {
-    int number = string_get(&taken.texts, canonical);
+    int number = strings_get(&taken.texts, canonical);
     return number ? &printed.at[number - 1] : NULL;
 }
 
@@ -301,11 +301,11 @@ static char *remark(const Kernel *k)
 static struct Printed print_new(const Kernel *k, const Function *f, const int *order)
 {
     const char *wish = identifier(k->name);
-    if (string_get(&taken.names, wish) && !string_get(&taken.names, format("make_%s", wish)) && !shared_function(wish) &&
-        !string_get(&taken.functions, wish))
+    if (strings_get(&taken.names, wish) && !strings_get(&taken.names, format("make_%s", wish)) &&
+        !shared_function(wish) && !strings_get(&taken.functions, wish))
         wish = format("make_%s", wish);
     const char *name = function_name(f, wish);
-    *string_at(&taken.functions, name) = 1;
+    *strings_at(&taken.functions, name) = 1;
     struct Printed new = {.name = name};
     if (f->parts.n) new.part_names = say_parts(&functions, f, order, name, remark(k));
     else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
@@ -326,7 +326,7 @@ Call kernel_call(const Kernel *k)
         struct Printed new = print_new(k, c.f, c.order);
         new.canonical = canonical;
         push(&printed, new);
-        *string_at(&taken.texts, canonical) = printed.n;
+        *strings_at(&taken.texts, canonical) = printed.n;
         old = &printed.at[printed.n - 1];
     }
     c.name = ((Kernel *)k)->function = old->name;

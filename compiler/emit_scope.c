@@ -94,8 +94,8 @@ void enter_scope(const Module *m, const Program *p)
     Strings taken = {0};
     name_loops((const Kernel *const *)p->kernels.at, p->kernels.n, &none);
     take_entry_names(&own);
-    for (int i = 0; i < own.n; i++) *string_at(&taken, own.at[i]) = 1;
-    for (int i = 0; i < scope.loops.n; i++) *string_at(&taken, scope.loops.at[i].letter) = 1;
+    for (int i = 0; i < own.n; i++) *strings_at(&taken, own.at[i]) = 1;
+    for (int i = 0; i < scope.loops.n; i++) *strings_at(&taken, scope.loops.at[i].letter) = 1;
     for (int i = 0; i < p->buffers.n; i++) {
         Buffer *b = p->buffers.at[i];
         const char *name = NULL;

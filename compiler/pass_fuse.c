@@ -14,10 +14,11 @@
 
 #include <stdlib.h>
 
-/* No kernel is larger, so that its text can be printed and compiled, and each pass takes time in proportion to nodes. */
+/* No kernel is larger, so that its text can be printed and compiled, and each pass takes time in proportion to nodes.
+ */
 enum {
     MOST_NODES = 128,
-    MOST_SUMS = 32,     /* reductions, and thereby phases */
+    MOST_SUMS = 32,    /* reductions, and thereby phases */
     MOST_SIBLINGS = 64 /* groups that are tried for one, of those that read the same */
 };
 
@@ -318,7 +319,8 @@ static void merge_with_siblings(Level *level, const Groups *groups, const Table 
         if ((j = next_of(candidates, j, &sorted)) < 0) return;
         Group *other = groups->at[j];
         if (!other->nodes.n) continue;
-        const Nodes more = {.at = copy_of(other->nodes.at, sizeof *more.at * (size_t)other->nodes.n), .n = other->nodes.n};
+        const Nodes more = {.at = copy_of(other->nodes.at, sizeof *more.at * (size_t)other->nodes.n),
+                            .n = other->nodes.n};
         if (!merge(level->loop, g, other)) continue;
         add_siblings(readers, &more, j, candidates);
         sorted = false;

@@ -132,14 +132,14 @@ bool starts_with(const char *s, const char *prefix) { return strncmp(s, prefix, 
 
 bool same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
-static int string_slot(const Strings *t, const char *s)
+static int strings_slot(const Strings *t, const char *s)
 {
     uint64_t h = hash_bytes(s, strlen(s), 5), mask = (uint64_t)(t->cap - 1);
     while (t->key[h & mask] && !same(t->key[h & mask], s)) h++;
     return (int)(h & mask);
 }
 
-int *string_at(Strings *t, const char *s)
+int *strings_at(Strings *t, const char *s)
 {
     if (t->n * 2 >= t->cap) {
         Strings old = *t;
@@ -148,32 +148,32 @@ int *string_at(Strings *t, const char *s)
         t->value = NEW_ARRAY(int, t->cap);
         for (int i = 0; i < old.cap; i++) {
             if (!old.key[i]) continue;
-            int slot = string_slot(t, old.key[i]);
+            int slot = strings_slot(t, old.key[i]);
             t->key[slot] = old.key[i];
             t->value[slot] = old.value[i];
         }
     }
-    int slot = string_slot(t, s);
+    int slot = strings_slot(t, s);
     t->n += !t->key[slot];
     t->key[slot] = s;
     return &t->value[slot];
 }
 
-int string_get(const Strings *t, const char *s) { return t->cap ? t->value[string_slot(t, s)] : 0; }
+int strings_get(const Strings *t, const char *s) { return t->cap ? t->value[strings_slot(t, s)] : 0; }
 
 /* A taken string's number is the last that was put behind it. */
 const char *unique_string(Strings *taken, const char *wish, const char *joint)
 {
-    int last = string_get(taken, wish);
+    int last = strings_get(taken, wish);
     if (!last) {
-        *string_at(taken, wish) = 1;
+        *strings_at(taken, wish) = 1;
         return wish;
     }
     const char *name;
     do name = format("%s%s%d", wish, joint, ++last);
-    while (string_get(taken, name));
-    *string_at(taken, name) = 1;
-    *string_at(taken, wish) = last;
+    while (strings_get(taken, name));
+    *strings_at(taken, name) = 1;
+    *strings_at(taken, wish) = last;
     return name;
 }
 

@@ -39,8 +39,8 @@ uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed);
 
 /* Strings -> numbers, 0 at first. */
 typedef struct Strings { const char **key; int *value; int n, cap; } Strings;
-int *string_at(Strings *t, const char *s);              /* good until the next is made */
-int string_get(const Strings *t, const char *s);
+int *strings_at(Strings *t, const char *s);              /* good until the next is made */
+int strings_get(const Strings *t, const char *s);
 const char *unique_string(Strings *taken, const char *wish, const char *joint);     /* wish, wish2, wish3, …; taken from now on */
 
 /* Text under construction; say() appends. */

@@ -11,13 +11,12 @@
 #include <stdlib.h>
 
 enum {
-    SPACING = 40,     /* bits between the numbers of neighbours at first */
-    KEPT_FREE = 64,   /* of the room before a unit, what is moved there takes a part of this size */
     MOST_VISITS = 512 /* units of a search, so that all searches are linear; a longer one is taken for a path */
 };
 
-static int64_t search; /* the last one's number */
-static Units seen;     /* what it came by */
+static const double THIN = 1.4; /* numbers that a unit has for itself, by the bits of a range */
+static int64_t search;          /* the last one's number */
+static Units seen;              /* what it came by */
 
 /* ------------------------------------------------------------------ what a node reads of its level */
 
@@ -65,17 +64,32 @@ static void take_out(Unit *u)
     u->next->before = u->before;
 }
 
-static void number_all(Unit *end)
+static void number_evenly(Unit *u, int n, int64_t from, int64_t to)
 {
-    int64_t n = 0;
-    Unit *first = end;
-    while (first->before) first = first->before;
-    for (Unit *u = first; u != end; u = u->next) u->number = ++n << SPACING;
+    int64_t step = (to - from) / (n + 1);
+    for (int i = 0; i < n; i++, u = u->next) u->number = from + step * (i + 1);
+}
+
+/* There is no number between two units at u: those around it are spread, as many as it takes until their numbers are
+ * far apart again.  The larger the range, the thinner it must be; so a unit is numbered anew log n times. */
+static void make_room(Unit *u)
+{
+    Unit *first = u, *last = u;
+    double most = 1;
+    for (int bits = 1, n = 1; bits < 62; bits++) {
+        int64_t size = (int64_t)1 << bits, low = u->number & ~(size - 1);
+        for (; first->before && first->before->number >= low; n++) first = first->before;
+        for (; last->next->next && last->next->number < low + size; n++) last = last->next;
+        if (n < (most *= THIN)) {
+            number_evenly(first, n, low, low + size);
+            return;
+        }
+    }
+    die("too many units for their numbers");
 }
 
 void order_level(Level *level)
 {
-    must(level->nodes.n < 1 << 22);
     Unit *units = NEW_ARRAY(Unit, level->nodes.n + 1), *end = &units[level->nodes.n];
     end->number = INT64_MAX;
     for (int i = 0; i < level->nodes.n; i++) {
@@ -83,7 +97,7 @@ void order_level(Level *level)
         put_before(&units[i], end);
         info(level->nodes.at[i])->unit = &units[i];
     }
-    number_all(end);
+    number_evenly(units, level->nodes.n, 0, (int64_t)1 << 62);
     seen = (Units){0}; /* of an arena that may be gone */
 }
 
@@ -98,14 +112,12 @@ static void move_before(const Units *moved, Unit *to)
     if (!moved->n) return;
     qsort(moved->at, (size_t)moved->n, sizeof *moved->at, by_number);
     for (int i = 0; i < moved->n; i++) take_out(moved->at[i]);
-    int64_t low = to->before ? to->before->number : 0, step = (to->number - low) / KEPT_FREE / (moved->n + 1);
+    int64_t low = to->before ? to->before->number : 0, step = (to->number - low) / (moved->n + 1);
     for (int i = 0; i < moved->n; i++) {
         moved->at[i]->number = low + step * (i + 1);
         put_before(moved->at[i], to);
     }
-    if (step) return;
-    while (to->next) to = to->next;
-    number_all(to);
+    if (!step) make_room(to);
 }
 
 /* ------------------------------------------------------------------ paths */
