@@ -45,6 +45,20 @@ static Sources *find_files(const Trainer *t, const Words *paths, bool bytes)
     return open_sources(paths, &o);
 }
 
+/* By its first bytes; what is not UTF-8 further on is counted as it is read. */
+static void check_texts(const Sources *s, bool bytes)
+{
+    for (int i = 0; i < s->n; i++) {
+        const Source_file *f = &s->file[i];
+        const char *head;
+        if (f->bytes < 0 || f->format == FORMAT_SHARD || f->format == FORMAT_NPY) continue;
+        Input *in = open_input(f->path, -1);
+        int64_t n = peek_input(in, &head, PEEK);
+        check_is_text(f->path, (const unsigned char *)head, n, bytes, false);
+        close_input(in);
+    }
+}
+
 Sources *shards_alone(const Trainer *t)
 {
     Sources *s = find_files(t, &t->data, false);
@@ -130,6 +144,7 @@ static void find_sources(Epochs *e, bool bytes)
         e->source[i] = (Epoch_source){
             .path = t->data.at[i], .weight = n ? weight[i] : 1, .files = find_files(t, n ? &path : &t->data, bytes)};
         e->weights += e->source[i].weight;
+        check_texts(e->source[i].files, bytes);
         if (e->n > 1) check_no_pipe(&e->source[i]);
     }
 }

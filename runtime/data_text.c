@@ -167,6 +167,8 @@ Text_data *open_text(const Words *paths, Tokenizer *v, int64_t limit)
     t->file = must_alloc(sizeof *t->file * (size_t)t->n);
     t->tokenizer = v;
     for (int i = 0; i < t->n; i++) map_file(&t->file[i], paths->at[i]);
+    for (int i = 0; i < t->n && v->kind != TOKEN_CHARS; i++) /* those are all looked up */
+        check_is_text(paths->at[i], t->file[i].at, t->file[i].bytes, v->kind == TOKEN_BYTES, true);
     if (v->kind != TOKEN_BYTES && v->kind != TOKEN_CHARS) {
         list_all_tokens(t, v);
         return t;

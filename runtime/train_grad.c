@@ -57,24 +57,42 @@ static void check_id(const Lathe_model *m, const char *path, const Lathe_tensor 
         fail(EXIT_DATA, path, "%s is %.0f, which is no 32-bit number", element_text(t, i), x);
 }
 
-static void check_stored(const char *path, const Lathe_tensor *t, const Stored *s)
+/* Where a step has micro-batches, [micro][batch][…], a file may also have all their rows as one batch, or one batch as
+ * `grad` takes it, which each of them is then. */
+static bool is_batch_of(const Trainer *t, const Lathe_tensor *x, const Stored *s)
 {
-    bool ids = t->dtype == LATHE_I32;
-    if (s->rank != t->rank || memcmp(s->dim, t->dim, sizeof *s->dim * (size_t)s->rank) != 0)
+    const Lathe_entry *plain = find_entry(t->model, "grad");
+    const Lathe_tensor *one = NULL;
+    for (int i = 0; plain && i < plain->inputs; i++)
+        if (strcmp(plain->input[i].name, x->name) == 0) one = &plain->input[i];
+    if (!one || one->rank != x->rank - 1 || s->rank != one->rank || one->rank == 0) return false;
+    bool rest = memcmp(s->dim + 1, one->dim + 1, sizeof *s->dim * (size_t)(s->rank - 1)) == 0;
+    int64_t rows = x->dim[0] * x->dim[1];
+    return rest && (s->dim[0] == rows || (s->dim[0] == one->dim[0] && rows % one->dim[0] == 0));
+}
+
+static void check_stored(const Trainer *trainer, const Lathe_tensor *t, const Stored *s)
+{
+    bool ids = t->dtype == LATHE_I32, same = s->rank == t->rank;
+    const char *path = trainer->inputs;
+    if (same) same = memcmp(s->dim, t->dim, sizeof *s->dim * (size_t)s->rank) == 0;
+    if (!same && !is_batch_of(trainer, t, s))
         fail(EXIT_DATA, path, "%s: expected shape %s, found %s", t->name, dims_text(t->rank, t->dim),
              dims_text(s->rank, s->dim));
     if (!stored_is(s, ids ? "I32 I64" : "F32 F64"))
         fail(EXIT_DATA, path, "%s: expected %s, found %s", t->name, ids ? "I32 or I64" : "F32 or F64", s->dtype);
 }
 
-static void take_input(const Lathe_model *m, const char *path, const Lathe_tensor *t, const Stored *s, char *in)
+static void take_input(const Trainer *trainer, const Lathe_tensor *t, const Stored *s, char *in)
 {
     char *at = in + t->offset;
-    check_stored(path, t, s);
+    int64_t there = 1;
+    check_stored(trainer, t, s);
+    for (int k = 0; k < s->rank; k++) there *= s->dim[k];
     for (int64_t i = 0; i < tensor_size(t); i++) {
-        double x = stored_element(s, i);
+        double x = stored_element(s, i % there);
         if (t->dtype == LATHE_I32) {
-            check_id(m, path, t, i, x);
+            check_id(trainer->model, trainer->inputs, t, i, x);
             ((int32_t *)at)[i] = (int32_t)x;
         } else if (t->dtype == LATHE_F64) {
             ((double *)at)[i] = x;
@@ -92,14 +110,25 @@ static char *input_names(const Lathe_entry *e)
     return s;
 }
 
-static void refuse_unknown_inputs(const Store *s, const Lathe_entry *e)
+/* What no kernel of the entry reads is none of its inputs, and may be in the file all the same; what looks like the
+ * name of one that is missing is a slip. */
+static void check_names(const Store *s, const Lathe_entry *e)
 {
+    const char **names = must_alloc(sizeof *names * (size_t)(e->inputs + 2));
+    int n = 0;
+    names[n++] = "seed", names[n++] = "step";
+    for (int k = 0; k < e->inputs; k++) names[n++] = e->input[k].name;
     for (int i = 0; i < s->n; i++) {
-        const char *name = s->tensor[i].name;
-        bool known = strcmp(name, "seed") == 0 || strcmp(name, "step") == 0;
-        for (int k = 0; k < e->inputs && !known; k++) known = strcmp(name, e->input[k].name) == 0;
-        if (!known) fail(EXIT_DATA, s->path, "%s is no input of entry %s; expected %s", name, e->name, input_names(e));
+        const char *name = s->tensor[i].name, *close = nearest_word(name, names, n);
+        bool known = false;
+        for (int k = 0; k < n; k++) known |= strcmp(name, names[k]) == 0;
+        if (known) continue;
+        if (close && !find_stored(s, close))
+            fail(EXIT_DATA, s->path, "%s is no input of entry %s; did you mean %s?  Expected %s", name, e->name, close,
+                 input_names(e));
+        note("%s: %s is not read by entry %s", s->path, name, e->name);
     }
+    free(names);
 }
 
 /* Seed, step and position may be left out: they are --seed, 0 and 0 then, and all rows begin. */
@@ -107,12 +136,12 @@ void take_inputs(const Trainer *t, const Lathe_entry *e, char *in)
 {
     Store s;
     read_store(&s, t->inputs);
-    refuse_unknown_inputs(&s, e);
+    check_names(&s, e);
     set_scalars(e, in, t->seed, 0, 0);
     set_begins(e, in, true);
     for (int i = 0; i < e->inputs; i++) {
         const Stored *stored = find_stored(&s, e->input[i].name);
-        if (stored) take_input(t->model, t->inputs, &e->input[i], stored, in);
+        if (stored) take_input(t, &e->input[i], stored, in);
         else if (!is_scalar_role(e->input[i].role) && e->input[i].role != LATHE_BEGINS)
             fail(EXIT_DATA, t->inputs, "input %s is missing; expected %s", e->input[i].name, input_names(e));
     }

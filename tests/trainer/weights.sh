@@ -82,7 +82,18 @@ if grep -q 'output.logits' head.txt; then wrong '--only loss,gradients writes lo
 works $grad --inputs i.safetensors --only logits
 [ "$(wc -c <g.safetensors)" -lt $((4 * 8 * 24 * 4 + 200)) ] || wrong '--only logits writes more'
 refuses 2 'only: there is no logit; expected some of gradients, .*logits' $grad --inputs i.safetensors --only loss,logit
-refuses 3 'tokens: expected shape \[2, 4, 8\], found \[4, 8\]' $grad --inputs i.safetensors --training
+works $grad --inputs i.safetensors --training --json # a batch as grad takes it, in each micro-batch
+close "$(number loss out)" "$loss" 1e-6 'one batch for two micro-batches'
+works "$toy" bench --steps 2 --inputs i.safetensors --weights w.safetensors --json
+losses=$(sed -n 's/.*"losses":\[\([^]]*\)\].*/\1/p' out)
+close "${losses%%,*}" "$loss" 1e-6 'the first loss of bench is that of grad, of the same file'
+ids I32 '[8,8]' 256
+works $grad --inputs i.safetensors --training --json # all rows of a step
+close "$(number loss out)" "$loss" 1e-6 'the rows of two micro-batches'
+for shape in '[3,8]' '[8,4]' '[2,4,8,1]' '[1,4,8]'; do
+    ids I32 "$shape" $(($(echo "$shape" | tr -d '[]' | tr , '*') * 4))
+    refuses 3 'tokens: expected shape \[2, 4, 8\], found ' $grad --inputs i.safetensors --training
+done
 ids I32 '[2,4,8]' 256
 works $grad --inputs i.safetensors --training --json
 close "$(number loss out)" "$loss" 1e-6 'two micro-batches of the same'
@@ -100,5 +111,10 @@ refuses 3 'i.safetensors: error: tokens\[1\]\[5\] is 24: expected ids 0 to 23' $
 store i.safetensors '{"tokens":{"dtype":"I32","shape":[4,8],"data_offsets":[0,128]}}' 128
 refuses 3 'input targets is missing; expected tokens \[4, 8\], targets \[4, 8\]' $grad --inputs i.safetensors
 store i.safetensors '{"token":{"dtype":"I32","shape":[4,8],"data_offsets":[0,128]}}' 128
-refuses 3 'token is no input of entry grad' $grad --inputs i.safetensors
+refuses 3 'token is no input of entry grad; did you mean tokens?' $grad --inputs i.safetensors
+# What is not read may be there.
+store i.safetensors '{"mask":{"dtype":"F32","shape":[4,8],"data_offsets":[0,128]},"targets":{"dtype":"I32","shape":[4,8],"data_offsets":[128,256]},"tokens":{"dtype":"I32","shape":[4,8],"data_offsets":[256,384]}}' 384
+works $grad --inputs i.safetensors --json
+close "$(number loss out)" "$loss" 1e-12 'an input that is not read'
+says 'note: i.safetensors: mask is not read by entry grad' err
 finish
