@@ -48,7 +48,7 @@ static void say_device(Text *t, const Plan *p)
         p->gpus > 1 ? format(", %d times these, and shared", p->gpus) : "");
     say_category(t, "image", p->image);
     say_category(t, "pinned", p->pinned);
-    say_category(t, "data", p->data);
+    say_category(t, p->data ? "data, at most" : "data", p->data);
     if (p->gpus > 1) say_category(t, "shared", p->shared);
 }
 
@@ -70,7 +70,7 @@ void print_plan(Text *t, const Module *m)
     say_category(t, "outputs", p->outputs);
     say_category(t, "work", p->work);
     if (!device) say_category(t, "blas", p->blas);
-    if (!device) say_category(t, "data", p->data);
+    if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* less where there is less of it */
     say_category(t, "generation", p->generation);
     if (device) say_device(t, p);
     for (int i = 0; i < m->programs.n; i++) {

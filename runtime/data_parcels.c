@@ -59,12 +59,11 @@ struct Parcels {
 _Static_assert(PART_BYTES + sizeof(Document_part) * PARCEL_PARTS + sizeof(int32_t) * PART_BYTES <= LATHE_PARCEL_BYTES,
                "planned");
 
-int64_t parcels_bytes(const Tokenizer *t, int encoders)
+int64_t parcels_bytes(const Order *o, const Tokenizer *t, int encoders)
 {
-    int64_t cache = t ? encoder_heap(t) : 0;
-    bug_if(cache > LATHE_ENCODER_BYTES);
-    return lathe_parcels(encoders) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + LATHE_KEPT_BYTES +
-           (encoders + 1) * cache;
+    int64_t tables = t ? encoder_heap(t) : 0;
+    bug_if(tables > LATHE_ENCODER_BYTES);
+    return lathe_reading_bytes(tables == 0, o->pairs, encoders);
 }
 
 static Parcel *parcel(Parcels *p, int64_t number) { return &p->slot[number % p->slots]; }

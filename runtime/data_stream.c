@@ -34,7 +34,7 @@ struct Row_stream {
 
 int64_t stream_bytes(const Order *o, const Tokenizer *t, int encoders)
 {
-    return parcels_bytes(t, encoders) + 2 * block_bytes(o);
+    return parcels_bytes(o, t, encoders) + 2 * block_bytes(o);
 }
 
 /* ------------------------------------------------------------------ the thread */

@@ -304,6 +304,14 @@ static inline int64_t lathe_rows_bytes(const Lathe_recipe *r, int64_t tokens, in
     return r->pairs ? lathe_pair_bytes(tokens, seq, source_seq) : lathe_block_bytes(tokens, seq, r->stride ? r->stride : seq, r->pack);
 }
 
+/* Beside the rows, of one stream: parcels, what is read, tables of those that encode, ids that are kept.  Bytes and
+ * characters need no tables and are not kept, and nor are pairs. */
+static inline int64_t lathe_reading_bytes(bool plain, bool pairs, int64_t readers)
+{
+    int64_t tables = plain ? 0 : (readers + 1) * LATHE_ENCODER_BYTES, kept = plain || pairs ? 0 : LATHE_KEPT_BYTES;
+    return lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + tables + kept;
+}
+
 /* Each source of a mixture has blocks and parcels of its own. */
 static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int64_t source_seq, int64_t readers)
 {
@@ -314,7 +322,7 @@ static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int
         int64_t own = lathe_share(r->shuffle_tokens, weight[i], all, seq), held = lathe_share(r->eval_tokens, weight[i], all, seq);
         bytes += 2 * lathe_rows_bytes(r, own, seq, source_seq) +
                  (r->val_fraction > 0 ? lathe_rows_bytes(r, held, seq, source_seq) : 0) +
-                 lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + LATHE_KEPT_BYTES + (readers + 1) * LATHE_ENCODER_BYTES;
+                 lathe_reading_bytes(r->tokenizer == LATHE_BYTES || r->tokenizer == LATHE_CHARS, r->pairs, readers);
     }
     return bytes;
 }

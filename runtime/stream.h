@@ -161,7 +161,7 @@ typedef enum Next {
 Parcels *open_parcels(const Sources *from, const Tokenizer *t, const Order *o, int encoders, const Stream_at *at);
 void stop_parcels(Parcels *p);  /* ends the threads; next_part() has nothing any more */
 void close_parcels(Parcels *p); /* after that */
-int64_t parcels_bytes(const Tokenizer *t, int encoders);
+int64_t parcels_bytes(const Order *o, const Tokenizer *t, int encoders);
 Next next_part(Parcels *p, Document_part *part); /* in order; its ids stay until the next call */
 char *parcels_failure(Parcels *p, int *code);    /* NULL: none */
 

@@ -38,6 +38,16 @@ static int64_t peak_rss_bytes(void)
     return (int64_t)usage.ru_maxrss * 1024;
 }
 
+/* Of the program, its libraries and tables now; 0 where /proc does not tell. */
+static int64_t resident_bytes(void)
+{
+    long long all, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%lld %lld", &all, &resident) != 2) resident = 0;
+    if (f) fclose(f);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
 /* Below the vocabulary, or where several documents may share a sequence: one document. */
 static int32_t random_id(const Lathe_model *m, const Lathe_tensor *x, int64_t i, int word, int64_t limit)
 {
@@ -81,7 +91,7 @@ typedef struct Bench {
     double *ms;                         /* [steps], sorted in the end */
     double startup_ms, total_ms, items; /* items: tokens or rows of a step */
     double median_ms, floor_ms; /* floor: all contractions of a step at the processor's rate of one large product */
-    int64_t peak_rss;           /* bytes, of start and steps */
+    int64_t peak_rss, program;  /* bytes, of start and steps; before what is planned was taken */
     double *part[PARTS];        /* ms [apart], sorted in the end: of steps that have told them */
     int64_t apart;
     double part_ms[PARTS]; /* medians */
@@ -180,6 +190,7 @@ static void print_object(const Bench *b, const Lathe_model *m, const Lathe_entry
     put_json(all, "planned_bytes", json_integer(m->planned_bytes));
     put_json(all, "lower_bound_bytes", json_integer(m->lower_bound_bytes));
     put_json(all, "peak_rss_bytes", json_integer(b->peak_rss));
+    put_json(all, "program_bytes", json_integer(b->program));
     put_json(all, "startup_ms", real_json(b->startup_ms));
     print_json(all);
 }
@@ -194,8 +205,10 @@ static void print_text(const Bench *b, const Lathe_model *m, const Lathe_entry *
          b->items * (double)b->steps / (b->total_ms * 1e-3), e->flops / b->median_ms * 1e-6);
     if (b->floor_ms > 0) show(stdout, "its contractions at the rate of one large product: %.2f ms\n", b->floor_ms);
     if (b->skipped) show(stdout, "%lld steps were not taken: gradients beyond fp16\n", (long long)b->skipped);
-    show(stdout, "memory: planned %s, at most %s resident; first step began %.0f ms after the process\n",
-         bytes_text(m->planned_bytes), bytes_text(b->peak_rss), b->startup_ms);
+    show(stdout,
+         "memory: planned %s, at most %s resident, %s of it the program itself; first step began %.0f ms after the "
+         "process\n",
+         bytes_text(m->planned_bytes), bytes_text(b->peak_rss), bytes_text(b->program), b->startup_ms);
 }
 
 int bench_command(Trainer *t)
@@ -207,6 +220,7 @@ int bench_command(Trainer *t)
     Memory m;
     Optimizer o;
     check_memory(t);
+    b.program = resident_bytes();
     b.items = (double)(tokens ? tensor_size(tokens) : items_in_call(e));
     b.ms = must_alloc(sizeof *b.ms * (size_t)b.steps);
     for (int i = 0; i < PARTS; i++) b.part[i] = must_alloc(sizeof **b.part * (size_t)b.steps);
