@@ -29,9 +29,11 @@ static Choice choices[] = {
     {0.5, 1, "recompute half of what layers save", {0}},
     {0.75, 1, "recompute three quarters of what layers save", {0}},
     {1, 1, "recompute layers from what goes into each", {0}},
-    {1, 2, "the same, micro-batches in two (other rounding)", {0}},
-    {1, 4, "the same, micro-batches in four (other rounding)", {0}},
-    {1, 8, "the same, micro-batches in eight (other rounding)", {0}},
+    {2, 1, "recompute layers in parts, from where branches meet", {0}},
+    {1, 2, "recompute layers, micro-batches in two (other rounding)", {0}},
+    {1, 4, "recompute layers, micro-batches in four (other rounding)", {0}},
+    {1, 8, "recompute layers, micro-batches in eight (other rounding)", {0}},
+    {2, 8, "recompute parts, micro-batches in eight (other rounding)", {0}},
 };
 static int chosen = -1;
 
@@ -175,8 +177,8 @@ void say_choices(Text *t)
     say(t, "plans (bytes in all, estimated milliseconds a step):\n");
     for (int i = 0; i < COUNT_OF(choices); i++) {
         const Choice *c = &choices[i];
-        if (c->is.uncut[0]) say(t, "    %-50s cannot be: %s\n", c->name, c->is.uncut);
-        else say(t, "  %s %-50s %18s %10.1f\n", i == chosen ? "*" : " ", c->name, grouped(c->is.total), c->is.ms);
+        if (c->is.uncut[0]) say(t, "    %-58s cannot be: %s\n", c->name, c->is.uncut);
+        else say(t, "  %s %-58s %18s %10.1f\n", i == chosen ? "*" : " ", c->name, grouped(c->is.total), c->is.ms);
     }
     say(t, "\n");
 }

@@ -4,7 +4,9 @@
  * Where it counts: bodies of loops over layers, that is loops with a carry whose products have many rows.  Of what
  * differentiation would save there (results of products, of whole and index ops; maps are remade anyway) the cheapest
  * to compute, by the byte, are given up until options.recompute of the bytes are: 0 none, 1 all, so that a body starts
- * again from its carry.  What is chosen for a smaller share is chosen for a larger one.  No value changes by it.
+ * again from its carry.  What is chosen for a smaller share is chosen for a larger one.  2: all, but for what every way
+ * from the carry to the result meets in, as a residual stream between two branches does: a body is then remade in
+ * parts, none of which is as large as the whole, as by nn.checkpoint around each branch.  No value changes by it.
  * Needs: the graph as traced.  Leaves: Node.recompute. */
 #include "lathe.h"
 
@@ -89,6 +91,30 @@ static void mark_all(const Loop *l)
     }
 }
 
+/* Keeps where branches meet again and no other way goes past: nothing that depends on a carry and is made before is
+ * read behind it.  `last` has, in the order of the body, the place where each such value is read last. */
+static void keep_meetings(const Loop *l, const Nodes *body)
+{
+    Table places = {0};
+    int args = l->carries.n, *last = NEW_ARRAY(int, args + body->n), reach = 0;
+    for (int k = 0; k < args; k++) *table_at(&places, l->carries.at[k].arg) = &last[k];
+    for (int i = 0; i < body->n; i++)
+        for (int k = 0; k < body->at[i]->nin; k++) {
+            int *place = table_get(&places, body->at[i]->in[k]);
+            if (!place) continue;
+            *place = i;
+            if (!table_get(&places, body->at[i])) *table_at(&places, body->at[i]) = &last[args + i];
+        }
+    for (int k = 0; k < args; k++) reach = last[k] > reach ? last[k] : reach;
+    for (int i = 0; i < body->n; i++) {
+        Node *n = body->at[i];
+        int ways = 0;
+        for (int k = 0; k < n->nin; k++) ways += table_get(&places, n->in[k]) != NULL;
+        if (ways > 1 && reach <= i && last[args + i] > i) n->recompute = false;
+        if (last[args + i] > reach) reach = last[args + i];
+    }
+}
+
 static int cheapest_first(const void *a, const void *b)
 {
     const Saved *x = a, *y = b;
@@ -123,6 +149,7 @@ static void visit_loops(const Loop *l)
     if (over_layers(l, &body)) {
         if (options.recompute >= 1) mark_all(l);
         else mark_share(&body, options.recompute);
+        if (options.recompute > 1) keep_meetings(l, &body);
         return;
     }
     for (int i = 0; i < body.n; i++)

@@ -39,6 +39,34 @@ code=0
 plan --memory 100K >"$TMP/out" 2>"$TMP/err" || code=$?
 [ "$code" = 1 ] || complain "--memory 100K: exit code $code, not 1"
 grep -q 'needs [0-9,]* bytes, [0-9,]* more' "$TMP/err" || { cat "$TMP/err"; complain "no word of how much is missing"; }
+# The smallest plan is no larger than one with nn.checkpoint around each branch, written by hand.
+cat >"$TMP/hand.lua" <<'END'
+return {
+  config = { layers = 4, width = 64, vocab = 256, seq = 64, batch = 1, hand = false },
+  forward = function(c, input)
+    local function branch(f, x) if c.hand then return x + nn.checkpoint(f, x) end return x + f(x) end
+    local x = nn.embedding(input.tokens, { name = "wte", rows = c.vocab, width = c.width })
+    x = nn.stack(c.layers, x, function(x)
+      x = branch(function(x) return nn.attention(nn.layernorm(x, { name = "ln_1" }), { name = "attn", heads = 4, causal = true }) end, x)
+      return branch(function(x) return nn.mlp(nn.layernorm(x, { name = "ln_2" }), { name = "mlp", hidden = 4 * c.width }) end, x)
+    end)
+    return nn.cross_entropy(nn.linear(x, { name = "head", out = c.vocab }), input.targets)
+  end,
+  train = function(c) return { optimizer = optim.sgd { lr = 0.1 }, steps = 3 } end,
+  data = function(c) return data.text { tokenizer = "bytes" } end,
+}
+END
+"$LATHE" plan "$TMP/hand.lua" --set seq=512 --set hand=true --json >"$TMP/hand.json"
+"$LATHE" plan "$TMP/hand.lua" --set seq=512 --memory 1K >"$TMP/out" 2>"$TMP/err" && complain '1K is enough'
+least=$(sed -n 's/.*needs \([0-9,]*\) bytes.*/\1/p' "$TMP/err" | tr -d ,)
+echo "note: the smallest plan takes $least bytes, by hand $(planned "$TMP/hand.json")"
+[ "$least" -le "$(planned "$TMP/hand.json")" ] || complain "the smallest plan, $least bytes, is larger than $(planned "$TMP/hand.json") by hand"
+"$LATHE" plan "$TMP/hand.lua" --set seq=512 --memory "$least" | grep -q '\* recompute layers in parts' || complain 'the smallest is not that in parts'
+model="$TMP/hand.lua --set seq=512"
+train whole
+train least --memory "$least"
+cmp "$TMP/run-whole/model.safetensors" "$TMP/run-least/model.safetensors" || complain "layers in parts train to other bits"
+
 for size in 0 -1 x 2Q 1GG 60%%; do
     code=0
     plan --memory "$size" >"$TMP/out" 2>"$TMP/err" || code=$?
