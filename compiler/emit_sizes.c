@@ -154,6 +154,7 @@ const char *extent_text(int64_t n, bool first)
     const char *name = first ? leading(n) : NULL;
     if (!name) name = single(n);
     if (!name) name = composed(n);
+    if (name && n > INT32_MAX && strchr(name, ' ')) name = NULL; /* a product of int */
     return name ? name : format("%lld", (long long)n);
 }
 
@@ -193,13 +194,14 @@ const char *product_in(Shape s, int from, int to)
 {
     Text t = {0};
     int factors = 0;
-    for (int k = from; k < to; k++) factors += s.dim[k] != 1;
+    int64_t all = 1;
+    for (int k = from; k < to; k++) factors += s.dim[k] != 1, all *= s.dim[k];
     for (int k = from; k < to; k++) {
         if (s.dim[k] == 1) continue;
         const char *x = extent_in(s, k, false);
         say(&t, "%s%s", t.n ? " * " : "", strchr(x, '/') && factors > 1 ? format("(%s)", x) : x);
     }
-    return t.n ? t.at : "1";
+    return t.n ? in_64_bits(t.at, all) : "1";
 }
 
 /* ------------------------------------------------------------------ loops and their stacks */

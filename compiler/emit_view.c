@@ -296,20 +296,32 @@ void fit_args(Function *f)
 
 /* ------------------------------------------------------------------ text */
 
-static void add_term(Text *t, int64_t coef, const char *what, bool compound)
+/* A bound of the index and of every sum and product on the way to it. */
+static int64_t bound_of(const Function *f, const Index *x)
+{
+    int64_t bound = llabs(x->constant);
+    for (int j = 0; j < f->naxes; j++) bound += llabs(x->axis[j]) * f->axis[j].extent;
+    for (int o = 0; o < x->nover; o++) bound += llabs(x->over[o].coef) * x->over[o].loop->trip;
+    return bound;
+}
+
+/* wide: 32 bits do not hold it, and nothing before it in the sum is of 64. */
+static void add_term(Text *t, int64_t coef, const char *what, bool compound, bool wide)
 {
     if (!coef) return;
     int64_t n = llabs(coef);
-    const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "";
-    const char *body = compound && (n != 1 || coef < 0) ? format("(%s)", what) : what;
-    if (n == 1) say(t, "%s%s", sign, body);
-    else say(t, "%s%s * %s", sign, strchr(size_text(n), '/') ? format("(%s)", size_text(n)) : size_text(n), body);
+    const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "", *cast = wide ? "(ptrdiff_t)" : "";
+    const char *body = compound && (n != 1 || coef < 0 || wide) ? format("(%s)", what) : what;
+    if (n == 1) say(t, "%s%s%s", sign, cast, body);
+    else say(t, "%s%s%s * %s", sign, cast, strchr(size_text(n), '/') ? format("(%s)", size_text(n)) : size_text(n), body);
 }
 
+/* A number beyond 32 bits is said in digits: its factors are int. */
 static void add_constant(Text *t, int64_t c)
 {
-    if (c && t->n) say(t, "%s%s", c < 0 ? " - " : " + ", size_text(llabs(c)));
-    else if (c) say(t, c < 0 ? "-%s" : "%s", size_text(llabs(c)));
+    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : size_text(llabs(c));
+    if (c && t->n) say(t, "%s%s", c < 0 ? " - " : " + ", n);
+    else if (c) say(t, c < 0 ? "-%s" : "%s", n);
 }
 
 static const char *iteration_of(const Function *f, const Loop *l)
@@ -324,20 +336,27 @@ static const char *iteration_of(const Function *f, const Loop *l)
 
 static bool compound(const char *s) { return strchr(s, ' ') != NULL; }
 
-/* A positive term comes first: C - 1 - c rather than -c + C - 1. */
+/* A positive term comes first: C - 1 - c rather than -c + C - 1.  Where 32 bits do not hold the index, the first term has 64,
+ * so that all sums have, and each product that needs them. */
 char *index_text(Function *f, Index x)
 {
     Text t = {0};
-    bool positive = false;
+    bool positive = false, wide = bound_of(f, &x) > INT32_MAX;
     for (int j = 0; j < f->naxes; j++) positive |= x.axis[j] > 0;
     for (int o = 0; o < x.nover; o++) positive |= x.over[o].coef > 0;
     if (!positive) add_constant(&t, x.constant);
     for (int sign = 1; sign >= -1; sign -= 2) {
-        for (int o = 0; o < x.nover; o++)
-            if (x.over[o].coef * sign > 0) add_term(&t, x.over[o].coef, iteration_of(f, x.over[o].loop), false);
-        for (int j = 0; j < f->naxes; j++)
-            if (x.axis[j] * sign > 0 && !same(f->axis[j].now, "0"))
-                add_term(&t, x.axis[j], f->axis[j].now, compound(f->axis[j].now));
+        for (int o = 0; o < x.nover; o++) {
+            bool large = llabs(x.over[o].coef) * x.over[o].loop->trip > INT32_MAX;
+            if (x.over[o].coef * sign > 0)
+                add_term(&t, x.over[o].coef, iteration_of(f, x.over[o].loop), false, wide && (large || !t.n));
+        }
+        for (int j = 0; j < f->naxes; j++) {
+            const Axis *a = &f->axis[j];
+            bool large = llabs(x.axis[j]) * a->extent > INT32_MAX;
+            if (x.axis[j] * sign > 0 && !same(a->now, "0"))
+                add_term(&t, x.axis[j], a->now, compound(a->now), wide && (large || !t.n));
+        }
     }
     if (positive) add_constant(&t, x.constant);
     if (!t.n) say(&t, "0");
@@ -351,8 +370,7 @@ char *element(Function *f, int use)
     a->parts |= 1u << f->parts.n;
     if (a->by_value) return copy_string(a->name);
     if (a->dims == 0) return format("*%s", a->name);
-    const char *wide = elements(a->buffer->shape) > INT32_MAX ? "(ptrdiff_t)" : "";
-    if (a->flat) return format("%s[%s%s]", a->name, wide, index_text(f, u->offset));
+    if (a->flat) return format("%s[%s]", a->name, index_text(f, u->offset));
     Text t = {0};
     say(&t, "%s", a->name);
     for (int k = 0; k < a->dims; k++) say(&t, "[%s]", index_text(f, u->sub[k]));

@@ -34,4 +34,19 @@ large 40000 50001 'const int i = blockIdx.x * THREADS + threadIdx.x;' 'if (i >= 
 large 70000 50001 'const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;' 'if (i >= (int64_t)BATCH * FEATURES) return;' \
     'CEIL_DIV((int64_t)BATCH * FEATURES, THREADS)'
 large 70000 50000 'const int i = blockIdx.x * THREADS + threadIdx.x;' 'if (i >= (int64_t)BATCH * FEATURES / 4) return;'
+
+# A stack of layers in an array of structs: 32 layers of 113,286,144 numbers.  No tensor has 2^31 elements, but the structs of the
+# last layers begin behind that: each offset by layers is of 64 bits, in C as in CUDA.
+stride=113286144
+stack() { # TARGET FILE FLAGS…: of the text
+    target=$1 file=$2
+    shift 2
+    "$LATHE" build models/gpt.lua --config gpt2 --set layers=32 --set width=3072 --set heads=24 --target "$target" --source \
+        -o "$TMP/stack" >"$TMP/log" 2>&1 || { cat "$TMP/log"; exit 1; }
+    grep -qE "\(ptrdiff_t\)$stride \* [a-z]" "$TMP/stack/$file" || { echo "failed: $file: no offset of 64 bits"; failed=1; }
+    if grep -nE "(^|[^)0-9])$stride \* [a-z]" "$TMP/stack/$file"; then echo "failed: $file: offsets of 32 bits"; failed=1; fi
+    "$@" -fsyntax-only -I"$TMP/stack" "$TMP/stack/$file" >"$TMP/log" 2>&1 || { echo "failed: $file:"; head -n 9 "$TMP/log"; failed=1; }
+}
+stack cuda model.cu "$CXX" -std=gnu++17 -Wall -Wextra -Werror -Wno-missing-field-initializers -Itests/sim/include -Itests/sim -Iruntime -x c++
+stack cpu model.c "${CC:-cc}" -std=gnu11 -Wall -Wextra -Werror -fopenmp -Iruntime
 exit $failed
