@@ -178,7 +178,7 @@ static void run_jobs(Jobs *all)
 
 /* ------------------------------------------------------------------ the program */
 
-/* Where the toolkit's libraries are, which the program looks for when it starts; NULL: where the system looks. */
+/* Where the toolkit's libraries are, in which the program looks for cuBLASLt too when it starts; NULL: where the system looks. */
 static const char *library_folder(const char *compiler)
 {
     static const char *const places[] = {"lib64", "lib"};
@@ -196,7 +196,7 @@ static const char *library_folder(const char *compiler)
 /* By the C compiler: kernels of one file call nothing of another, so there is nothing that nvcc would have to link. */
 static Words link_line(const char *compiler, const Jobs *jobs, const char *to)
 {
-    static const char *const cuda[] = {"-lcublasLt", "-lcudart_static", "-lrt", "-lpthread", "-lstdc++"};
+    static const char *const cuda[] = {"-lcudart_static", "-lrt", "-lpthread", "-lstdc++"};
     Words w = {0};
     const char *libraries = library_folder(compiler);
     push(&w, needed_compiler());
@@ -228,7 +228,7 @@ const char *build_cuda(const char *dir)
     pid_t child = start_logged(&words, log);
     if (waitpid(child, &status, 0) < 0 || exit_of(status) != 0)
         err((Where){0},
-            "the trainer cannot be linked: is the CUDA toolkit whole (libcublasLt, libcudart_static)?\n%.2000s",
+            "the trainer cannot be linked: is the CUDA toolkit whole (libcudart_static)?\n%.2000s",
             read_file(log, NULL) ? read_file(log, NULL) : "");
     if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
     keep_hash(trainer, hash);

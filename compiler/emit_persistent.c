@@ -155,6 +155,10 @@ typedef struct Steps {
     Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
     Names blocks;        /* how many each step takes */
     Names kept, names;   /* the products whose b is kept, by their types; what that is called */
+    VEC(struct Passed {
+        const Buffer *buffer; /* whose name a call says */
+        bool written;
+    }) passed;
     bool waited;         /* threads of a block have, in what is printed so far of an iteration */
     bool kept_unwaited;  /* a product reads what keep() has copied before they do */
     int depth;
@@ -196,6 +200,25 @@ static const char *type_of_product(const Kernel *k)
     return name;
 }
 
+static void note_passed(Steps *s, const Buffer *b, bool written)
+{
+    if (b && b->home == WORK) push(&s->passed, ((struct Passed){b, written}));
+}
+
+/* A name by which the launch only reads bytes that it writes by another name: a value made in place of another.  nvcc takes what
+ * a launch does not write for constant, by names, and reads it through a cache that no meeting empties. */
+static bool changes_under(const Steps *s, const Buffer *b)
+{
+    bool changes = false, read = false;
+    for (int i = 0; i < s->passed.n; i++) {
+        const struct Passed *p = &s->passed.at[i];
+        if (p->buffer == b && p->written) return false;
+        read |= p->buffer == b;
+        changes |= p->buffer != b && p->written && overlap(p->buffer, b);
+    }
+    return read && changes;
+}
+
 static const char *passed_to(const Call *c, int part)
 {
     Text t = {0};
@@ -225,6 +248,10 @@ static const char *kept_by(Steps *s, const Kernel *k, const char *type)
 static void say_product(Steps *s, const Kernel *k)
 {
     const char *type = type_of_product(k), *kept = kept_by(s, k, type);
+    note_passed(s, k->gemm.a.view.buffer, false);
+    note_passed(s, k->gemm.b.view.buffer, false);
+    note_passed(s, k->gemm.c.view.buffer, true);
+    if (k->gemm.end) note_passed(s, k->gemm.vector.view.buffer, false);
     say_step(s, step_product_call(k, type, kept), "slice", format("slices<%s>", type), false);
 }
 
@@ -235,6 +262,7 @@ static void say_kernel(Steps *s, const Kernel *k)
         return;
     }
     Call c = kernel_call(k);
+    for (int i = 0; i < c.f->args.n; i++) note_passed(s, c.f->args.at[i].buffer, c.f->args.at[i].written);
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
         if (i) say_line(s, 0, "meet(grid);");
@@ -264,7 +292,7 @@ static void say_steps(Steps *s, const Kernel *repeat)
 /* ------------------------------------------------------------------ the kernel */
 
 typedef struct Parameters {
-    Text declared, passed;
+    Text declared, passed, hidden; /* hidden: lines of the kernel that hide from nvcc where pointers come from */
 } Parameters;
 
 static void add_parameter(Parameters *p, const char *declaration, const char *name)
@@ -273,12 +301,13 @@ static void add_parameter(Parameters *p, const char *declaration, const char *na
     say(&p->passed, ", %s", name);
 }
 
-static Parameters parameters(const Notes *notes, const Kernel *repeat)
+static Parameters parameters(const Notes *notes, const Steps *s, const Kernel *repeat)
 {
     Parameters p = {0};
     for (int i = 0; i < notes->places.n; i++) {
         const Buffer *b = notes->places.at[i];
         if (b->home == WORK) add_parameter(&p, pointer_declaration(b), buffer_name(b));
+        if (b->home == WORK && changes_under(s, b)) say(&p.hidden, "    CHANGES(%s);\n", buffer_name(b));
     }
     for (int h = 0; h < WORK; h++)
         if (notes->homes[h]) add_parameter(&p, home_declaration((Home)h), home_name((Home)h));
@@ -318,17 +347,26 @@ static const char *room_text(const Steps *s)
     return t.n ? t.at : "0";
 }
 
+/* For messages, where the kernel has a name: "lstm_time: char_rnn.lua:31 lstm". */
+static const char *name_and_place(const Kernel *repeat, const char *name)
+{
+    const char *path = repeat->where.path;
+    if (!*name || !repeat->where.file) return name;
+    return format("%s: %s:%d%s%s", name, file_name(repeat->where.file), repeat->where.line, path && *path ? " " : "", path ? path : "");
+}
+
 static const char *kernel_and_launch(const Kernel *repeat, const char *name, const Steps *s, const Parameters *p)
 {
     Text t = {0};
     const char *declared = p->declared.n ? p->declared.at : "", *passed = p->passed.n ? p->passed.at : "";
     say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
+    if (p->hidden.n) say(&t, "%s", p->hidden.at);
     if (s->keeping.n) say(&t, "%s%s", s->keeping.at, s->kept_unwaited ? "    __syncthreads();\n" : "");
     say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
-    say_wrapped(&t, format("    launch_persistent(%s, most_of(blocks), %s, stream, (unsigned *)arrived%s);\n}\n\n",
-                           name, room_text(s), passed));
+    say_wrapped(&t, format("    launch_persistent(\"%s\", %s, most_of(blocks), %s, stream, (unsigned *)arrived%s);\n}\n\n",
+                           name_and_place(repeat, name), name, room_text(s), passed));
     return t.at;
 }
 
@@ -362,7 +400,7 @@ char *persistent_call(const Kernel *repeat)
     Notes before = begin_notes();
     say_steps(&s, repeat);
     Notes own = end_notes(&before);
-    Parameters all = parameters(&own, repeat);
+    Parameters all = parameters(&own, &s, repeat);
     note_place(repeat->barrier);
     return format("launch_%s(stream, %s%s);", name_of_loop(repeat, &s, &all), buffer_name(repeat->barrier),
                   all.passed.n ? all.passed.at : "");

@@ -136,8 +136,7 @@ static inline void launch_tiles(void (*kernel)(Parameters...), int64_t tasks, in
     config.blockDim = dim3((unsigned)threads);
     config.dynamicSmemBytes = shared;
     config.stream = stream;
-    if (shared > 48 * 1024)
-        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (shared > 48 * 1024) prefer_shared(kernel, (int)shared);
     if (tasks > 0) (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

@@ -1,6 +1,7 @@
 /* cuda_cudnn.cu: cuDNN, loaded at run time: which calls of attention it serves, their compiled plans, and running them.
  */
 #include "cuda_cudnn_internal.h"
+#include "cuda/second_way.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -71,7 +72,6 @@ const char *cudnn_start(void *workspace, size_t bytes)
     cudnnStatus_t status = LIBRARY.cudnnCreate(&LIBRARY.handle);
     LIBRARY.workspace = (char *)workspace;
     LIBRARY.workspace_bytes = bytes;
-    LIBRARY.failure[0] = 0;
     if (status == CUDNN_STATUS_SUCCESS) return NULL;
     LIBRARY.handle = NULL;
     return without("cuDNN does not start (%s%s): attention runs in kernels of Lathe",
@@ -96,16 +96,16 @@ void cudnn_stop(void)
 }
 
 size_t cudnn_version(void) { return LIBRARY.handle ? LIBRARY.cudnnGetVersion() : 0; }
-const char *cudnn_failure(void) { return LIBRARY.failure[0] ? LIBRARY.failure : NULL; }
 
+/* A call that it takes and then does not do is none of its calls any more: ours writes all that it may have begun to write. */
 static bool failed(const char *what, cudnnStatus_t status)
 {
     if (status == CUDNN_STATUS_SUCCESS) return false;
-    char said[256] = "";
+    char said[256] = "", why[400];
     LIBRARY.cudnnGetLastErrorString(said, sizeof said);
-    if (!LIBRARY.failure[0])
-        snprintf(LIBRARY.failure, sizeof LIBRARY.failure, "cuDNN: %s: %s: %.250s", what,
-                 LIBRARY.cudnnGetErrorString(status), said);
+    snprintf(why, sizeof why, "%s fails (%s: %.200s); this attention runs in kernels of Lathe", what,
+             LIBRARY.cudnnGetErrorString(status), said);
+    second_way("cuDNN", why);
     return true;
 }
 
@@ -262,10 +262,10 @@ static bool may_take(const Lathe_attention *g, Cudnn_what what, int64_t n)
            (n == all || n * cudnn_between_samples(g, &g->lse) % 4 == 0);
 }
 
-static const Plan *plan_of(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what)
+static Plan *plan_of(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what)
 {
     for (int i = 0; i < plans.n; i++) {
-        const Plan *p = &plans.at[i];
+        Plan *p = &plans.at[i];
         if (p->type == type && p->what == what && memcmp(&p->shape, g, sizeof *g) == 0) return p;
     }
     if (!LIBRARY.handle || plans.n == PLANS || !may_be(type, g, what)) return NULL;
@@ -302,8 +302,8 @@ static void give(Pointers *p, Cudnn_id id, const void *at)
     p->at[p->n++] = at;
 }
 
-/* The samples from `first` on, as many as the plan is for. */
-static void run_part(const Plan *p, const Given *given, int n, int64_t first)
+/* The samples from `first` on, as many as the plan is for; false: it failed. */
+static bool run_part(const Plan *p, const Given *given, int n, int64_t first)
 {
     static const float unseen = -INFINITY, one = 1;
     const Lathe_attention *g = &p->shape;
@@ -322,9 +322,10 @@ static void run_part(const Plan *p, const Given *given, int n, int64_t first)
                is_set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, a.n, a.at) &&
                is_set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &own);
     cudnnStatus_t status = set ? LIBRARY.cudnnBackendFinalize(pack) : CUDNN_STATUS_NOT_SUPPORTED;
-    if (!failed("a call's operands", status))
-        failed("a call", LIBRARY.cudnnBackendExecute(LIBRARY.handle, p->plan, pack));
+    bool done = !failed("a call's operands", status) &&
+                !failed("a call", LIBRARY.cudnnBackendExecute(LIBRARY.handle, p->plan, pack));
     LIBRARY.cudnnBackendDestroyDescriptor(pack);
+    return done;
 }
 
 static bool run(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g, Cudnn_what what, const Given *given,
@@ -332,11 +333,15 @@ static bool run(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g,
 {
     for (int i = 0; i < n; i++)
         if (!given[i].at || (size_t)given[i].at % 16) return false;
-    const Plan *p = plan_of(type, g, what);
+    const bool clean = cudaPeekAtLastError() == cudaSuccess;
+    Plan *p = plan_of(type, g, what);
     if (!p || !p->plan) return false;
-    if (failed("a stream", LIBRARY.cudnnSetStream(LIBRARY.handle, stream))) return true;
-    for (int64_t first = 0; first < all_samples(g); first += p->samples) run_part(p, given, n, first);
-    return true;
+    bool done = !failed("a stream", LIBRARY.cudnnSetStream(LIBRARY.handle, stream));
+    for (int64_t first = 0; done && first < all_samples(g); first += p->samples) done = run_part(p, given, n, first);
+    if (done) return true;
+    if (clean) (void)cudaGetLastError();
+    forget(p);
+    return false;
 }
 
 bool cudnn_attention(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g, void *o, float *lse,

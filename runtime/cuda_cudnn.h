@@ -23,7 +23,6 @@ typedef struct CUstream_st *cudaStream_t;
 const char *cudnn_start(void *workspace, size_t bytes);
 void cudnn_stop(void);
 size_t cudnn_version(void);             /* 91900: 9.19.0; 0: not started */
-const char *cudnn_failure(void);        /* of a call that was made; the first; NULL: none */
 
 /* What a workspace must have for the derivative of so many samples of g in one call (lathe_model.h).  With less, a call becomes several
  * of fewer samples; with less than one sample's it is not served. */
@@ -34,8 +33,9 @@ int64_t cudnn_workspace_bytes(const Lathe_attention *g, int64_t samples);
 typedef enum Cudnn_what { CUDNN_FORWARD, CUDNN_FORWARD_LSE, CUDNN_BACKWARD } Cudnn_what;
 bool cudnn_serves(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what);
 
-/* Each is false, with nothing done, where the call is not served: by its shape, or where a pointer is not at a multiple of 16
- * bytes, or NULL (but for lse, which nobody may want). */
+/* Each is false where the call is not served: by its shape, or where a pointer is not at a multiple of 16 bytes, or NULL (but for
+ * lse, which nobody may want); or where the library fails, which is said, and not asked for it again: its results are to be
+ * written by another then, whole. */
 bool cudnn_attention(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g, void *o, float *lse, const void *q,
                      const void *k, const void *v);
 bool cudnn_attention_back(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g, void *d_q, void *d_k, void *d_v,

@@ -11,7 +11,6 @@ extern struct Cudnn_library {
     cudnnBackendDescriptor_t device; /* of a GPU that is not there (tests), instead of the handle */
     char *workspace;
     size_t workspace_bytes;
-    char failure[512];
 #define POINTER(name) decltype(&::name) name;
     CUDNN_FUNCTIONS(POINTER)
 #undef POINTER

@@ -1,5 +1,6 @@
 /* cuda_device.cu: the GPU that a trainer runs on: whether it will do, its memory, copies through pinned buffers, graphs. */
 #include "cuda_device.h"
+#include "cuda_persistent.cuh"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,7 +47,9 @@ static struct {
     Ring large, small; /* for what is staged; for a few numbers */
     Room room[ROOMS];
     char *pinned; /* all of it */
+    unsigned *stuck; /* pinned: which loop in one launch has given up */
     bool (*trouble)(double waited); /* gpu_watch */
+    bool (*others_failed)(void);    /* gpu_ask */
     cudaEvent_t all; /* to wait for everything where that is asked */
     bool waits; /* LATHE_CUDA_CHECK */
     bool captures;
@@ -57,8 +60,13 @@ static struct {
 
 static bool failed(const char *what, cudaError_t error)
 {
+    const char *loop = error == cudaSuccess ? NULL : loop_that_gave_up();
     if (error == cudaSuccess) return gpu.failure[0] != 0;
-    if (!gpu.failure[0])
+    if (!gpu.failure[0] && loop)
+        snprintf(gpu.failure, sizeof gpu.failure,
+                 "%.300s: its blocks waited for each other without end, and it gave up (%s)\n"
+                 "  `lathe build --no-persist` builds a trainer without such loops", loop, cudaGetErrorName(error));
+    else if (!gpu.failure[0])
         snprintf(gpu.failure, sizeof gpu.failure, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
     return true;
 }
@@ -67,13 +75,13 @@ const char *gpu_failure(void) { return gpu.failure[0] ? gpu.failure : NULL; }
 
 bool gpu_in_trouble(void)
 {
-    if (gpu.failure[0]) return false;
+    if (gpu.failure[0] || gpu.captures) return false; /* what a capture refuses is done without it */
     return (gpu.waits && cudaStreamSynchronize(gpu.stream) != cudaSuccess) || cudaPeekAtLastError() != cudaSuccess;
 }
 
 void gpu_launched(const char *kernel)
 {
-    if (gpu.failure[0]) return;
+    if (gpu.failure[0] || gpu.captures) return;
     failed(kernel, gpu.waits ? cudaStreamSynchronize(gpu.stream) : cudaSuccess);
     failed(kernel, cudaPeekAtLastError());
 }
@@ -153,6 +161,9 @@ static bool take_ring(Ring *r, int n, int64_t bytes, char **at)
 
 static bool take_pinned(const Gpu_needs *n)
 {
+    if (failed("pinned memory", cudaHostAlloc((void **)&gpu.stuck, sizeof *gpu.stuck, cudaHostAllocMapped))) return false;
+    *gpu.stuck = 0;
+    loops_launched.stuck = gpu.stuck;
     if (failed("pinned memory", cudaMallocHost((void **)&gpu.pinned, (size_t)lathe_pinned_bytes(n->staged)))) return false;
     char *at = gpu.pinned;
     if (!take_ring(&gpu.large, SLOTS, lathe_slot_bytes(n->staged), &at) || !take_ring(&gpu.small, SMALL_SLOTS, SMALL, &at)) return false;
@@ -225,6 +236,8 @@ void gpu_close(void)
     }
     if (gpu.all) cudaEventDestroy(gpu.all);
     if (gpu.pinned) cudaFreeHost(gpu.pinned);
+    if (gpu.stuck) cudaFreeHost(gpu.stuck);
+    gpu.stuck = loops_launched.stuck = NULL;
     if (gpu.device) cudaFree(gpu.device);
     if (gpu.stream) cudaStreamDestroy(gpu.stream);
     gpu.device = gpu.pinned = NULL;
@@ -415,26 +428,50 @@ static Lathe_call on_device(const Lathe_call *c)
             (char *)gpu_place(c->work), gpu.stream};
 }
 
-static bool capture(Gpu_entry *e, const Lathe_call *device)
+void gpu_ask(bool (*others_failed)(void)) { gpu.others_failed = others_failed; }
+
+static bool others_failed(void) { return gpu.others_failed && gpu.others_failed(); }
+
+/* No graph is made of what is not whole. */
+static cudaError_t capture(Gpu_entry *e, const Lathe_call *device)
 {
     cudaGraph_t graph = NULL;
-    if (failed("a graph", cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal))) return false;
+    cudaError_t error = cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal);
+    if (error != cudaSuccess) return error;
     gpu.captures = true;
     e->enqueue(e->with, device);
     gpu.captures = false;
-    bool done = !failed("a graph", cudaStreamEndCapture(gpu.stream, &graph)) && !failed("a graph", cudaGraphInstantiate(&e->graph, graph, 0));
+    error = cudaStreamEndCapture(gpu.stream, &graph);
+    if (error == cudaSuccess && !others_failed()) error = cudaGraphInstantiate(&e->graph, graph, 0);
     if (graph) cudaGraphDestroy(graph);
-    return done;
+    return error;
+}
+
+/* Where CUDA makes no graph of the entry, or does not take it, its kernels are launched one by one from then on. */
+static void run_graph(Gpu_entry *e, const Lathe_call *device)
+{
+    char why[200];
+    cudaError_t error = e->graph ? cudaSuccess : capture(e, device);
+    if (others_failed()) return;
+    if (error == cudaSuccess) error = cudaGraphLaunch(e->graph, gpu.stream);
+    if (error == cudaSuccess) return;
+    snprintf(why, sizeof why, "CUDA refuses them (%s); kernels are launched one by one, more slowly", cudaGetErrorName(error));
+    second_way("entries as graphs", why);
+    (void)cudaGetLastError();
+    e->no_graph = true;
+    if (e->graph) cudaGraphExecDestroy(e->graph);
+    e->graph = NULL;
+    e->enqueue(e->with, device);
 }
 
 void gpu_run(Gpu_entry *e, const Lathe_call *call)
 {
     Lathe_call device = on_device(call);
-    if (gpu.failure[0]) return;
+    if (gpu.failure[0] || others_failed()) return;
     if (e->calls && memcmp(&e->call, call, sizeof *call) != 0) gpu_forget(e);
     e->call = *call;
-    if (e->calls++ == 0 || gpu.waits || e->by_itself) e->enqueue(e->with, &device);
-    else if (e->graph || capture(e, &device)) failed("a graph's launch", cudaGraphLaunch(e->graph, gpu.stream));
+    if (e->calls++ == 0 || gpu.waits || e->by_itself || e->no_graph) e->enqueue(e->with, &device);
+    else run_graph(e, &device);
     failed("a launch", cudaPeekAtLastError());
 }
 

@@ -55,6 +55,9 @@ void gpu_arrive(void);
  * gpu_failure has nothing to say of it.  NULL: it just waits. */
 void gpu_watch(bool (*trouble)(double waited));
 
+/* Whether a library has failed to do what it was asked for: then nothing that follows from that is launched.  NULL: none is asked. */
+void gpu_ask(bool (*others_failed)(void));
+
 /* What the host reads later: a few bytes of the device's memory into one of two pinned rooms, behind all that was asked for.
  * gpu_sent waits for them, and for nothing behind them. */
 void gpu_begin(int room);               /* from here on */
@@ -79,6 +82,7 @@ typedef struct Gpu_entry {
     int calls;
     Lathe_call call;
     struct CUgraphExec_st *graph;
+    bool no_graph;                      /* CUDA makes none of it: every call does it */
 } Gpu_entry;
 void gpu_run(Gpu_entry *e, const Lathe_call *call);
 void gpu_forget(Gpu_entry *e);          /* before gpu_close */

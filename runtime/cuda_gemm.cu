@@ -2,9 +2,12 @@
  *
  * The library's matrices are column-major.  A row-major c[M][N] is its c', so it multiplies c' = b' · a': its A is our b, its
  * rows are our columns (`exchanged`).  Where c itself lies by columns it multiplies as we say.  One batch axis, the longest, is
- * the library's; over the others the host loops.  An end that the library does not take follows in kernels of ours. */
+ * the library's; over the others the host loops.  An end that the library does not take follows in kernels of ours.  Where the
+ * library is missing, has no algorithm or fails, the product itself is ours: slow, and said once. */
 #include "cuda_gemm_internal.h"
+#include "lathe_cuda.cuh"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,24 +18,70 @@ struct Gemm_library gemm_library;
 void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status)
 {
     if (gemm_library.failure[0]) return;
-    snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s: %s: %s", g ? g->name : "cuBLASLt", what, cublasLtGetStatusName(status));
+    const char *call = strncmp(what, "LIBRARY.", 8) == 0 ? what + 8 : what; /* of a call its name */
+    snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s: %.*s: %s", g ? g->name : "cuBLASLt", (int)strcspn(call, "("), call,
+             LIBRARY.cublasLtGetStatusName ? LIBRARY.cublasLtGetStatusName(status) : "");
 }
 
 const char *cuda_gemm_failure(void) { return gemm_library.failure[0] ? gemm_library.failure : NULL; }
+
+static char missing[400]; /* why there is no library */
+
+static bool is_missing(const char *what, const char *name)
+{
+    snprintf(missing, sizeof missing, what, name);
+    return false;
+}
+
+/* LATHE_CUBLASLT names the library; else that of CUDA 13 or 12, where the system or the toolkit that built the trainer has it.
+ * The simulator's is part of its programs. */
+static bool load(void)
+{
+    static const char *const usual[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
+    const char *named = getenv("LATHE_CUBLASLT"), *path = named && *named ? named : usual[0];
+#ifndef __CUDACC__
+#define LINKED(name) LIBRARY.name = ::name;
+    CUBLASLT_FUNCTIONS(LINKED)
+#undef LINKED
+    if (!named) return true;
+#endif
+    if (LIBRARY.loaded) return true;
+    void *loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!loaded && path == usual[0]) loaded = dlopen(path = usual[1], RTLD_NOW | RTLD_LOCAL);
+    if (!loaded) return is_missing("it was not found (%.300s)", dlerror());
+#define FIND(name)                                                                                                     \
+    LIBRARY.name = (decltype(&::name))dlsym(loaded, #name);                                                            \
+    if (!LIBRARY.name) return is_missing("it has no %s", #name);
+    CUBLASLT_FUNCTIONS(FIND)
+#undef FIND
+    LIBRARY.loaded = loaded;
+    return true;
+}
+
+static bool start(void)
+{
+    if (!load()) return false;
+    const cublasStatus_t status = LIBRARY.cublasLtCreate(&gemm_library.handle);
+    if (status == CUBLAS_STATUS_SUCCESS) return true;
+    gemm_library.handle = NULL;
+    return is_missing("it does not start (%s)", LIBRARY.cublasLtGetStatusName(status));
+}
 
 bool cuda_gemm_start(void *workspace, size_t bytes)
 {
     gemm_library.failure[0] = 0;
     gemm_library.workspace = workspace;
     gemm_library.workspace_bytes = bytes;
-    cublasStatus_t status = cublasLtCreate(&gemm_library.handle);
-    if (status != CUBLAS_STATUS_SUCCESS) gemm_fail(NULL, "cublasLtCreate", status);
-    return status == CUBLAS_STATUS_SUCCESS;
+    if (start()) return true;
+    char why[sizeof missing + 120];
+    snprintf(why, sizeof why, "%s: products run in kernels of Lathe, many times slower; it comes with CUDA 12 and 13", missing);
+    second_way("cuBLASLt", why);
+    return false;
 }
 
 void cuda_gemm_stop(void)
 {
-    if (gemm_library.handle) cublasLtDestroy(gemm_library.handle);
+    if (gemm_library.handle) LIBRARY.cublasLtDestroy(gemm_library.handle);
     gemm_library.handle = NULL;
 }
 
@@ -89,8 +138,8 @@ static Layouts layouts_of(const Cuda_gemm *g)
 
 static bool may_be(const Cuda_gemm *g, const Layouts *l)
 {
+    if (!gemm_library.handle) return false;
     if (!l->a.fits || !l->b.fits || !l->d.fits) gemm_fail(g, "an operand without an axis of stride 1", CUBLAS_STATUS_INVALID_VALUE);
-    if (g->end != GEMM_END_NONE && g->shape.nbatch) gemm_fail(g, "an end after a batch", CUBLAS_STATUS_INVALID_VALUE);
     return !gemm_library.failure[0];
 }
 
@@ -101,10 +150,10 @@ static bool make_layout(const Cuda_gemm *g, cublasLtMatrixLayout_t *layout, cuda
                         int64_t apart)
 {
     int32_t count = (int32_t)batch;
-    MUST(cublasLtMatrixLayoutCreate(layout, type, (uint64_t)x->rows, (uint64_t)x->columns, x->ld));
+    MUST(LIBRARY.cublasLtMatrixLayoutCreate(layout, type, (uint64_t)x->rows, (uint64_t)x->columns, x->ld));
     if (batch == 1) return true;
-    MUST(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
-    MUST(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart));
+    MUST(LIBRARY.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+    MUST(LIBRARY.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart));
     return true;
 }
 
@@ -126,9 +175,9 @@ static bool make_desc(const Cuda_gemm *g, const Gemm_plan *p, Way *way)
 {
     const struct Numbers *n = &numbers_of[g->numbers];
     int32_t a = p->layouts.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, b = p->layouts.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    MUST(cublasLtMatmulDescCreate(&way->desc, n->compute, n->scale));
-    MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a));
-    MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b));
+    MUST(LIBRARY.cublasLtMatmulDescCreate(&way->desc, n->compute, n->scale));
+    MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a));
+    MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b));
     return true;
 }
 
@@ -142,12 +191,12 @@ static bool prefer(const Cuda_gemm *g, const Gemm_plan *p, cublasLtMatmulPrefere
     uint64_t bytes = gemm_library.workspace_bytes;
     const struct Numbers *n = &numbers_of[g->numbers];
     uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    MUST(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+    MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
     if (n->out_bytes == 2) /* parts of sums stay in fp32 */
-        MUST(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));
+        MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));
     for (int i = 0; i < 4; i++) {
         uint32_t align = (uint32_t)(p->align ? p->align : i < 2 ? n->in_bytes : n->out_bytes);
-        MUST(cublasLtMatmulPreferenceSetAttribute(wish, operands[i], &align, sizeof align));
+        MUST(LIBRARY.cublasLtMatmulPreferenceSetAttribute(wish, operands[i], &align, sizeof align));
     }
     return true;
 }
@@ -165,11 +214,11 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
 {
     cublasLtMatmulPreference_t wish;
     int found = 0;
-    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&wish);
+    cublasStatus_t status = LIBRARY.cublasLtMatmulPreferenceCreate(&wish);
     if (status != CUBLAS_STATUS_SUCCESS) return gemm_fail(g, "cublasLtMatmulPreferenceCreate", status), 0;
     if (prefer(g, p, wish))
-        status = cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, wish, most, results, &found);
-    cublasLtMatmulPreferenceDestroy(wish);
+        status = LIBRARY.cublasLtMatmulAlgoGetHeuristic(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, wish, most, results, &found);
+    LIBRARY.cublasLtMatmulPreferenceDestroy(wish);
     if (status == CUBLAS_STATUS_SUCCESS) return usable(results, found);
     if (way == &p->plain && status != CUBLAS_STATUS_NOT_SUPPORTED) gemm_fail(g, "cublasLtMatmulAlgoGetHeuristic", status);
     return 0;
@@ -210,7 +259,7 @@ static bool may_end(const Cuda_gemm *g, const Gemm_plan *p)
 static bool set_vector(const Cuda_gemm *g, const Way *way, void *vector)
 {
     if (gemm_has_bias(g) || gemm_sums(g))
-        MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector));
+        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector));
     return true;
 }
 
@@ -218,13 +267,13 @@ static bool set_pointers(const Cuda_gemm *g, const Way *way, void *vector, void 
 {
     if (!set_vector(g, way, vector)) return false;
     if (gemm_uses_aux(g))
-        MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux));
+        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux));
     return true;
 }
 
 static bool set_epilogue(const Cuda_gemm *g, const Way *way, uint32_t epilogue)
 {
-    MUST(cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    MUST(LIBRARY.cublasLtMatmulDescSetAttribute(way->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     return true;
 }
 
@@ -250,22 +299,43 @@ static bool choose_ended(const Cuda_gemm *g, Gemm_plan *p, void *vector, void *a
     if (!make_desc(g, p, &p->ended) || !set_pointers(g, &p->ended, vector, aux)) return false;
     if (!set_epilogue(g, &p->ended, epilogue_of(g, p->layouts.exchanged))) return false;
     if (gemm_uses_aux(g))
-        MUST(cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m, sizeof g->aux_m));
+        MUST(LIBRARY.cublasLtMatmulDescSetAttribute(p->ended.desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->aux_m, sizeof g->aux_m));
     choose(g, p, &p->ended);
     return !gemm_library.failure[0];
 }
 
 /* ------------------------------------------------------------------ making and freeing them */
 
+/* What the library knows of it. */
+static void free_library_plan(Gemm_plan *p)
+{
+    if (p->plain.desc) LIBRARY.cublasLtMatmulDescDestroy(p->plain.desc);
+    if (p->ended.desc) LIBRARY.cublasLtMatmulDescDestroy(p->ended.desc);
+    if (p->a) LIBRARY.cublasLtMatrixLayoutDestroy(p->a);
+    if (p->b) LIBRARY.cublasLtMatrixLayoutDestroy(p->b);
+    if (p->d) LIBRARY.cublasLtMatrixLayoutDestroy(p->d);
+    if (p->aux) LIBRARY.cublasLtMatrixLayoutDestroy(p->aux);
+    p->plain = p->ended = {};
+    p->a = p->b = p->d = p->aux = NULL;
+}
+
 static void free_plan(Gemm_plan *p)
 {
-    if (p->plain.desc) cublasLtMatmulDescDestroy(p->plain.desc);
-    if (p->ended.desc) cublasLtMatmulDescDestroy(p->ended.desc);
-    if (p->a) cublasLtMatrixLayoutDestroy(p->a);
-    if (p->b) cublasLtMatrixLayoutDestroy(p->b);
-    if (p->d) cublasLtMatrixLayoutDestroy(p->d);
-    if (p->aux) cublasLtMatrixLayoutDestroy(p->aux);
+    free_library_plan(p);
     free(p);
+}
+
+void gemm_take_own(const Cuda_gemm *g, Gemm_plan *p, const char *why)
+{
+    char line[sizeof gemm_library.failure + 80];
+    const size_t n = strlen(g->name);
+    if (strncmp(why, g->name, n) == 0 && why[n] == ':') why += n + 2;
+    snprintf(line, sizeof line, "%s: it runs in a kernel of Lathe, many times slower", why);
+    if (gemm_library.handle) second_way(g->name, line);
+    free_library_plan(p);
+    gemm_library.failure[0] = 0;
+    p->own = true;
+    p->to_aux = p->biased = false;
 }
 
 void cuda_gemm_forget(Cuda_gemm *g)
@@ -280,6 +350,7 @@ Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
 {
     Gemm_plan **at = &g->plan[wide ? 0 : 1];
     if (*at) return *at;
+    if (g->end != GEMM_END_NONE && g->shape.nbatch) return gemm_fail(g, "an end after a batch", CUBLAS_STATUS_INVALID_VALUE), nullptr;
     Gemm_plan *p = (Gemm_plan *)calloc(1, sizeof *p);
     if (!p) {
         gemm_fail(g, "its descriptors", CUBLAS_STATUS_ALLOC_FAILED);
@@ -288,10 +359,9 @@ Gemm_plan *gemm_plan(Cuda_gemm *g, bool wide, void *vector, void *aux)
     p->layouts = layouts_of(g);
     p->align = wide ? 16 : 0;
     p->to_aux = gemm_is_gelu(g) && g->aux_m >= g->shape.N && p->layouts.exchanged;
-    if (may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p, vector) && choose_ended(g, p, vector, aux))
-        return *at = p;
-    free_plan(p);
-    return NULL;
+    if (!(may_be(g, &p->layouts) && make_layouts(g, p) && choose_plain(g, p, vector) && choose_ended(g, p, vector, aux)))
+        gemm_take_own(g, p, gemm_library.failure);
+    return *at = p;
 }
 
 /* ------------------------------------------------------------------ calls */
@@ -313,8 +383,9 @@ static bool multiply(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, voi
     static const double one_f64 = 1, zero_f64 = 0;
     bool f64 = g->numbers == GEMM_F64;
     const void *one = f64 ? (const void *)&one_f64 : &one_f32, *zero = f64 ? (const void *)&zero_f64 : &zero_f32;
-    MUST(cublasLtMatmul(gemm_library.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
+    MUST(LIBRARY.cublasLtMatmul(gemm_library.handle, way->desc, one, p->layouts.exchanged ? b : a, p->a, p->layouts.exchanged ? a : b, p->b,
                         add ? one : zero, c, way->d, c, way->d, &way->algo, gemm_library.workspace, gemm_library.workspace_bytes, stream));
+    gemm_library.done++;
     return true;
 }
 
@@ -336,22 +407,32 @@ static bool multiply_all(const Cuda_gemm *g, const Gemm_plan *p, int axis, char 
 void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const void *a, const void *b, bool add,
               cudaStream_t stream, void *vector, void *aux)
 {
-    if (ended) {
+    if (ended && !p->own) {
         if (set_pointers(g, &p->ended, vector, aux)) multiply(g, p, &p->ended, c, a, b, add, stream);
         return;
     }
     if (p->biased && !set_vector(g, &p->plain, vector)) return;
     char *to = (char *)(p->to_aux ? aux : c);
-    if (multiply_all(g, p, 0, to, (const char *)a, (const char *)b, add, stream) && g->end != GEMM_END_NONE)
+    if (p->own) gemm_own(g, c, a, b, add, stream);
+    else if (!multiply_all(g, p, 0, to, (const char *)a, (const char *)b, add, stream)) return;
+    if (g->end != GEMM_END_NONE)
         gemm_end(g, p, c, a, b, add, vector, aux, gemm_library.workspace, gemm_library.workspace_bytes, stream);
 }
 
-/* The library's sums replace what is there. */
+/* The library's sums replace what is there.  Where it fails, all of the product is ours, from then on; not where some of its batch has
+ * been added already. */
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, const void *read_vector,
                const void *read_aux)
 {
     void *vector = (void *)read_vector, *aux = (void *)read_aux;
+    const bool clean = cudaPeekAtLastError() == cudaSuccess;
     if (gemm_library.failure[0]) return;
-    const Gemm_plan *p = gemm_plan(g, gemm_is_wide(g, c, a, b, vector, aux), vector, aux);
-    if (p) gemm_run(g, p, p->ended.possible && !(add && gemm_sums(g)), c, a, b, add, stream, vector, aux);
+    Gemm_plan *p = gemm_plan(g, gemm_is_wide(g, c, a, b, vector, aux), vector, aux);
+    if (!p) return;
+    gemm_library.done = 0;
+    gemm_run(g, p, p->ended.possible && !(add && gemm_sums(g)), c, a, b, add, stream, vector, aux);
+    if (!gemm_library.failure[0] || p->own || (add && gemm_library.done)) return;
+    if (clean) (void)cudaGetLastError();
+    gemm_take_own(g, p, gemm_library.failure);
+    gemm_run(g, p, false, c, a, b, add, stream, vector, aux);
 }

@@ -5,7 +5,8 @@
  *
  * What the library needs to know of a product is worked out at its first call and kept in it.  A call allocates nothing on
  * the device, never waits, and may be captured.  All products share a workspace: they run in one stream at a time.
- * What goes wrong (our mistake, or a broken installation) is kept until cuda_gemm_failure asks; calls after it do nothing. */
+ * Where cuBLASLt is missing, has no algorithm or fails, products run in kernels of ours, which is said once a product.  What goes
+ * wrong all the same (our mistake) is kept until cuda_gemm_failure asks; calls after it do nothing. */
 #ifndef CUDA_GEMM_H
 #define CUDA_GEMM_H
 
@@ -45,7 +46,8 @@ typedef struct Cuda_gemm {
     struct Gemm_plan *plan[2];  /* for operands at multiples of 16 bytes; for others.  NULL until they are met */
 } Cuda_gemm;
 
-/* Before the first product; workspace: on the device, at a multiple of 256 bytes.  false: cuda_gemm_failure says why. */
+/* Before the first product; workspace: on the device, at a multiple of 256 bytes.  false: there is no cuBLASLt, which has been said:
+ * all products are ours. */
 bool cuda_gemm_start(void *workspace, size_t bytes);
 void cuda_gemm_stop(void);
 const char *cuda_gemm_failure(void);    /* the first; NULL: none */

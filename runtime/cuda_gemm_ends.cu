@@ -1,5 +1,5 @@
-/* cuda_gemm_ends.cu: what follows a product where cuBLASLt has no epilogue for it, or ours is faster: bias, gelu and its derivative,
- * sums over an operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
+/* cuda_gemm_ends.cu: what is ours of a product: all of it where cuBLASLt has no algorithm, or a wrong one; what follows it where
+ * the library has no epilogue, or ours is faster: bias, gelu and its derivative, sums over an operand's rows.  Element-wise, or sums in two stages whose order follows from extents: the same bits every time. */
 #include "cuda_gemm_internal.h"
 #include "cuda_tensor.cuh"
 
@@ -158,6 +158,89 @@ static void sum_over(V *vector, const T *x, int64_t K, int64_t N, int64_t x_k, i
     int64_t blocks = CEIL_DIV(N, (int64_t)(x_k == 1 ? WARPS : THREADS));
     launch(x_k == 1 ? sum_rows<T> : sum_parts<T>, (int)(blocks * n), stream, (Real<T> *)parts, x, K, N, x_k, x_n, length, blocks);
     launch(sum_of_parts<V>, (int)CEIL_DIV(N, (int64_t)THREADS), stream, vector, (const Real<V> *)parts, n, N, add);
+}
+
+/* ------------------------------------------------------------------ the product */
+
+/* A block makes a tile of c[M][N], a thread four elements of a row of it; k by tiles in its order, so that the bits are always the
+ * same.  Operands pass through shared memory, whatever their strides. */
+enum { TILE = 32, EACH = TILE * TILE / THREADS };
+
+/* In no template: the simulator finds shared arrays by where the compiler puts them. */
+typedef float Tile_f32[TILE][TILE + 1];
+typedef double Tile_f64[TILE][TILE + 1];
+DEVICE Tile_f32 *tiles(float)
+{
+    __shared__ Tile_f32 both[2];
+    return both;
+}
+DEVICE Tile_f64 *tiles(double)
+{
+    __shared__ Tile_f64 both[2];
+    return both;
+}
+
+/* tile[i][j] = x[(row + i) · x_row + (column + j) · x_column], zero outside; neighbours read neighbours where the rows' stride is
+ * 1 too. */
+template <class T, class R>
+DEVICE void bring_tile(R (*tile)[TILE + 1], const T *x, int64_t row, int64_t rows, int64_t x_row, int64_t column, int64_t columns,
+                       int64_t x_column)
+{
+    for (int at = threadIdx.x; at < TILE * TILE; at += THREADS) {
+        const int i = x_row == 1 ? at % TILE : at / TILE, j = x_row == 1 ? at / TILE : at % TILE;
+        const bool there = row + i < rows && column + j < columns;
+        tile[i][j] = there ? loaded(x[(row + i) * x_row + (column + j) * x_column]) : (R)0;
+    }
+}
+
+template <class T, class V> KERNEL void own_product(V *c, const T *a, const T *b, Lathe_gemm s, bool add)
+{
+    typedef Real<T> R;
+    const int64_t across = CEIL_DIV(s.N, (int64_t)TILE), down = CEIL_DIV(s.M, (int64_t)TILE);
+    const int64_t m = blockIdx.x / across % down * TILE, n = blockIdx.x % across * TILE;
+    const int i = threadIdx.x / (TILE / EACH), j = threadIdx.x % (TILE / EACH) * EACH;
+    auto *const tile = tiles((R)0);
+    R sum[EACH] = {};
+    int64_t batch = blockIdx.x / across / down;
+    for (int k = s.nbatch - 1; k >= 0; k--) {
+        const int64_t at = batch % s.batch[k];
+        batch /= s.batch[k];
+        a += at * s.a_batch[k], b += at * s.b_batch[k], c += at * s.c_batch[k];
+    }
+    for (int64_t k = 0; k < s.K; k += TILE) {
+        bring_tile(tile[0], a, m, s.M, s.a_m, k, s.K, s.a_k);
+        bring_tile(tile[1], b, k, s.K, s.b_k, n, s.N, s.b_n);
+        __syncthreads();
+        for (int l = 0; l < TILE; l++)
+            UNROLL for (int e = 0; e < EACH; e++) sum[e] += tile[0][i][l] * tile[1][l][j + e];
+        __syncthreads();
+    }
+    for (int e = 0; e < EACH && m + i < s.M; e++) {
+        if (n + j + e >= s.N) continue;
+        V *to = &c[(m + i) * s.c_m + (n + j + e) * s.c_n];
+        *to = stored<V>(add ? (Real<V>)sum[e] + loaded(*to) : (Real<V>)sum[e]);
+    }
+}
+
+template <class T, class V>
+static void own(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream)
+{
+    int64_t blocks = CEIL_DIV(g->shape.N, (int64_t)TILE) * CEIL_DIV(g->shape.M, (int64_t)TILE);
+    for (int i = 0; i < g->shape.nbatch; i++) blocks *= g->shape.batch[i];
+    launch(own_product<T, V>, (int)blocks, stream, (V *)c, (const T *)a, (const T *)b, g->shape, add);
+}
+
+void gemm_own(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream)
+{
+    switch (g->numbers) {
+    case GEMM_F32:
+    case GEMM_TF32: return own<float, float>(g, c, a, b, add, stream);
+    case GEMM_F64: return own<double, double>(g, c, a, b, add, stream);
+    case GEMM_BF16: return own<Bf16, Bf16>(g, c, a, b, add, stream);
+    case GEMM_F16: return own<F16, F16>(g, c, a, b, add, stream);
+    case GEMM_BF16_TO_F32: return own<Bf16, float>(g, c, a, b, add, stream);
+    case GEMM_F16_TO_F32: return own<F16, float>(g, c, a, b, add, stream);
+    }
 }
 
 /* ------------------------------------------------------------------ by type */

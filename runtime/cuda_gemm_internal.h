@@ -33,6 +33,7 @@ typedef struct Gemm_plan {
     cublasLtMatrixLayout_t a, b, d, aux;
     int align;
     bool to_aux, biased;
+    bool own;         /* in a kernel of ours: the library has none, or its is wrong */
     Way plain, ended; /* without and with g's end */
 } Gemm_plan;
 
@@ -41,10 +42,25 @@ static inline bool gemm_is_gelu(const Cuda_gemm *g) { return g->end == GEMM_END_
 static inline bool gemm_has_bias(const Cuda_gemm *g) { return g->end == GEMM_END_BIAS || g->end == GEMM_END_BIAS_GELU; }
 static inline bool gemm_uses_aux(const Cuda_gemm *g) { return g->end == GEMM_END_GELU_BACK || (gemm_is_gelu(g) && g->aux_m); }
 
+/* Of cuBLASLt, which is loaded at run time: of CUDA 12 or 13. */
+#define CUBLASLT_FUNCTIONS(DO)                                                                                         \
+    DO(cublasLtCreate) DO(cublasLtDestroy) DO(cublasLtGetVersion) DO(cublasLtGetStatusName)                            \
+    DO(cublasLtMatrixLayoutCreate) DO(cublasLtMatrixLayoutDestroy) DO(cublasLtMatrixLayoutSetAttribute)                \
+    DO(cublasLtMatmulDescCreate) DO(cublasLtMatmulDescDestroy) DO(cublasLtMatmulDescSetAttribute)                      \
+    DO(cublasLtMatmulPreferenceCreate) DO(cublasLtMatmulPreferenceDestroy)                                             \
+    DO(cublasLtMatmulPreferenceSetAttribute) DO(cublasLtMatmulAlgoGetHeuristic) DO(cublasLtMatmulAlgoCheck)            \
+    DO(cublasLtMatmul)
+
+#define LIBRARY gemm_library
 extern struct Gemm_library {
-    cublasLtHandle_t handle;
+    cublasLtHandle_t handle; /* NULL: there is none, and all products are ours */
+#define POINTER(name) decltype(&::name) name;
+    CUBLASLT_FUNCTIONS(POINTER)
+#undef POINTER
+    void *loaded;
     void *workspace;
     size_t workspace_bytes;
+    int done; /* calls of it, of the product that runs */
     char failure[512];
 } gemm_library;
 void gemm_fail(const Cuda_gemm *g, const char *what, cublasStatus_t status); /* the first is kept */
@@ -76,8 +92,12 @@ int gemm_algorithms(const Cuda_gemm *g, const Gemm_plan *p, const Way *way, cubl
 void gemm_run(const Cuda_gemm *g, const Gemm_plan *p, bool ended, void *c, const void *a, const void *b, bool add,
               cudaStream_t stream, void *vector, void *aux);
 
-/* cuda_gemm_ends.cu: what g's end makes of the product that has been stored as p says, in kernels of ours.  add: END_SUM_* adds to
+/* From now on the product is ours; why is said, and the library's failure is none any more. */
+void gemm_take_own(const Cuda_gemm *g, Gemm_plan *p, const char *why);
+
+/* cuda_gemm_ends.cu: c (+)= a · b in a kernel of ours, any strides and batch; what g's end makes of the product that has been stored as p says, in kernels of ours.  add: END_SUM_* adds to
  * what vector holds.  parts: `bytes` on the device, for partial sums. */
+void gemm_own(const Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream);
 void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector, void *aux,
               void *parts, size_t bytes, cudaStream_t stream);
 

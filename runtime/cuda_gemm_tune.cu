@@ -153,7 +153,7 @@ static void say_head(char *to)
 {
     cudaDeviceProp device;
     const char *name = cudaGetDeviceProperties(&device, 0) == cudaSuccess ? device.name : "an unknown GPU";
-    snprintf(to, LINE, "lathe products 2, %s, cuBLASLt %zu, workspace %zu\n", name, cublasLtGetVersion(), gemm_library.workspace_bytes);
+    snprintf(to, LINE, "lathe products 2, %s, cuBLASLt %zu, workspace %zu\n", name, LIBRARY.cublasLtGetVersion(), gemm_library.workspace_bytes);
 }
 
 /* The file's lines, one after another, those of products that are not asked for included. */
@@ -231,7 +231,7 @@ static void drop_line(Lines *l, const char *key)
 static bool accepted(const Gemm_plan *p, const Way *way, const cublasLtMatmulAlgo_t *algo)
 {
     cublasLtMatmulHeuristicResult_t result;
-    return cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, algo, &result) == CUBLAS_STATUS_SUCCESS &&
+    return LIBRARY.cublasLtMatmulAlgoCheck(gemm_library.handle, way->desc, p->a, p->b, way->d, way->d, algo, &result) == CUBLAS_STATUS_SUCCESS &&
            result.workspaceSize <= gemm_library.workspace_bytes;
 }
 
@@ -269,15 +269,17 @@ static void tune(Cuda_gemm *g, Clock *k, Lines *l, Gemm_tuning *t)
     Operands o = operands_at(g, k->room);
     bool wide = gemm_is_wide(g, o.c, o.a, o.b, o.vector, o.aux);
     Gemm_plan *p = gemm_plan(g, wide, g->end == GEMM_END_NONE ? NULL : o.vector, o.aux);
-    if (!p) return;
+    if (!p || p->own) return;
     say_key(key, g);
     if (take_known(l, key, p)) {
         t->known++;
     } else if (goes_back(&g->shape) || o.bytes > (int64_t)k->bytes) {
         t->too_large++;
     } else {
+        double ms = choose_by_time(k, g, p);
         drop_line(l, key);
-        say_product(l, key, p, choose_by_time(k, g, p));
+        if (gemm_library.failure[0]) return gemm_take_own(g, p, gemm_library.failure);
+        say_product(l, key, p, ms);
         t->timed++;
     }
 }

@@ -43,7 +43,23 @@ DEVICE unsigned load_acquire(const unsigned *at)
 struct Grid {
     unsigned *arrived, due;
     int room, used; /* bytes of shared memory for what is kept in it */
+    unsigned *stuck, loop; /* where the host reads which loop has given up, or NULL */
 };
+
+/* A meeting takes microseconds.  A mistake in the number of blocks must not hang a GPU without a word: after so many looks,
+ * some 20 seconds, the launch fails.  Looks, not time, so that a machine that slept is not one that hangs. */
+#ifdef __CUDACC__
+constexpr unsigned MOST_LOOKS = 1u << 25;
+static __device__ __noinline__ void give_up(unsigned *stuck, unsigned loop)
+{
+    if (stuck) *(volatile unsigned *)stuck = loop;
+    __threadfence_system();
+    __trap();
+}
+#else
+constexpr unsigned MOST_LOOKS = 1000;
+#define give_up(stuck, loop) sim_give_up(stuck, loop)
+#endif
 
 /* The barriers before and after make one thread's release and acquire those of its block. */
 DEVICE void meet(Grid &grid)
@@ -52,10 +68,19 @@ DEVICE void meet(Grid &grid)
     __syncthreads();
     if (threadIdx.x == 0) {
         add_release(grid.arrived, 1);
-        while ((int)(load_acquire(grid.arrived) - grid.due) < 0) continue;
+        for (unsigned looks = 0; (int)(load_acquire(grid.arrived) - grid.due) < 0; looks++)
+            if (looks == MOST_LOOKS) give_up(grid.stuck, grid.loop);
     }
     __syncthreads();
 }
+
+/* What the launch writes by another name than this pointer's: without this nvcc would find that nothing is stored through it, and
+ * read by ld.global.nc, through a cache that a meeting does not empty. */
+#ifdef __CUDACC__
+#define CHANGES(x) asm volatile("" : "+l"(x))
+#else
+#define CHANGES(x) (void)(x)
+#endif
 
 /* One block a processor: its threads may have all registers that there are. */
 #define PERSISTENT __global__ __launch_bounds__(THREADS, 1)
@@ -71,12 +96,50 @@ template <int n> static inline int most_of(const int (&blocks)[n])
     return most;
 }
 
-/* room: bytes that the kernel would keep in shared memory; it keeps what there is room for. */
+/* The loops that were launched, by name, and the blocks that each may have; 0: not refused so far. */
+struct Loop_launched {
+    const char *name;
+    int most;
+};
+
+inline struct Loops_launched {
+    Loop_launched at[64], other;
+    int n;
+    unsigned *stuck; /* a word of the host's that a kernel may write: the number of a loop, from 1, that gave up; NULL: none */
+} loops_launched;
+
+static inline Loop_launched *loop_launched(const char *name)
+{
+    Loops_launched *all = &loops_launched;
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].name, name) == 0) return &all->at[i];
+    if (all->n == (int)(sizeof all->at / sizeof all->at[0])) return &all->other;
+    all->at[all->n] = {name, 0};
+    return &all->at[all->n++];
+}
+
+static inline const char *loop_that_gave_up(void)
+{
+    const Loops_launched *all = &loops_launched;
+    if (!all->stuck || !*all->stuck) return NULL;
+    return *all->stuck <= (unsigned)all->n ? all->at[*all->stuck - 1].name : "a loop";
+}
+
+/* Whether CUDA will not have so many blocks together, or none at all. */
+static inline bool is_refusal(cudaError_t error)
+{
+    return error == cudaErrorCooperativeLaunchTooLarge || error == cudaErrorNotSupported || error == cudaErrorLaunchOutOfResources;
+}
+
+/* room: bytes that the kernel would keep in shared memory; it keeps what there is room for.  Where a cooperative launch is refused
+ * it has half the blocks, and in the end one, which has nobody to wait for: an ordinary launch.  The same bits. */
 template <class... Parameters, class... Arguments>
-static inline void launch_persistent(void (*kernel)(Grid, Parameters...), int blocks, int room, cudaStream_t stream,
+static inline void launch_persistent(const char *name, void (*kernel)(Grid, Parameters...), int blocks, int room, cudaStream_t stream,
                                      unsigned *arrived, Arguments... arguments)
 {
     int device = 0, processors = 1, most = 0;
+    Loop_launched *const loop = loop_launched(name);
+    const unsigned number = loop == &loops_launched.other ? ~0u : (unsigned)(loop - loops_launched.at) + 1;
     cudaFuncAttributes own = {}; /* the kernel's: what it has of shared memory beside that */
     (void)cudaGetDevice(&device);
     (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -84,19 +147,33 @@ static inline void launch_persistent(void (*kernel)(Grid, Parameters...), int bl
     (void)cudaFuncGetAttributes(&own, kernel);
     most -= (int)own.sharedSizeBytes;
     room = room < most ? room : most;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+    prefer_shared(kernel, room);
     cudaLaunchAttribute together = {};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks < processors ? blocks : processors);
     config.blockDim = dim3(THREADS);
     config.dynamicSmemBytes = (size_t)room;
     config.stream = stream;
     config.attrs = &together;
-    config.numAttrs = 1;
     (void)cudaMemsetAsync(arrived, 0, sizeof *arrived, stream);
-    (void)cudaLaunchKernelEx(&config, kernel, Grid{arrived, 0, room, 0}, arguments...);
+    const bool clean = cudaPeekAtLastError() == cudaSuccess;
+    blocks = blocks < processors ? blocks : processors;
+    if (loop->most && loop->most < blocks) blocks = loop->most;
+    for (;; blocks = blocks / 2) {
+        config.gridDim = dim3(blocks);
+        config.numAttrs = blocks > 1;
+        const Grid grid = {arrived, 0, room, 0, loops_launched.stuck, number};
+        const cudaError_t error = cudaLaunchKernelEx(&config, kernel, grid, arguments...);
+        if (!is_refusal(error) || blocks == 1 || !clean) break;
+        char why[200];
+        (void)cudaGetLastError();
+        snprintf(why, sizeof why, "%d blocks together are refused (%s); it runs in fewer, slower: `lathe build --no-persist` avoids it", blocks,
+                 cudaGetErrorName(error));
+        second_way(name, why);
+        loop->most = error == cudaErrorNotSupported ? 1 : blocks / 2;
+        if (loop->most == 1) blocks = 2;
+    }
 }
 
 /* ---- products: c (+)= a · b (+ a row), by slices of c's columns, a block each

@@ -36,7 +36,7 @@ static inline void launch(void (*kernel)(Parameters...), int blocks, int shared,
     config.blockDim = dim3(THREADS);
     config.dynamicSmemBytes = (size_t)shared;
     config.stream = stream;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    prefer_shared(kernel, shared);
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

@@ -27,6 +27,17 @@ static struct {
     char remark[1024];
 } trainer;
 
+/* ------------------------------------------------------------------ failures */
+
+static const char *failure(void)
+{
+    if (gpu_failure()) return gpu_failure();
+    if (ranks_joined() && ranks_failure()) return ranks_failure();
+    return cuda_gemm_failure();
+}
+
+static bool others_failed(void) { return failure() != NULL; }
+
 /* ------------------------------------------------------------------ the clock */
 
 struct Marks {                          /* of the step that runs: events in the order in which it comes to them */
@@ -165,6 +176,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
         trainer.entry[i].with = (void *)&n->model->entry[i];
     }
     cuda_lap = lap_ended;
+    gpu_ask(others_failed);
     if (workspace && cuda_gemm_start(gpu_workspace(), LATHE_GPU_WORKSPACE - LATHE_GPU_ALIGN)) tune(n);
     start_cudnn(workspace);
     *remark = trainer.remark[0] ? trainer.remark : NULL;
@@ -176,6 +188,7 @@ static void close_gpu(void)
 {
     const bool lost = ranks_joined() && ranks_failure();
     gpu_watch(NULL);
+    gpu_ask(NULL);
     if (lost) ranks_leave();
     if (lost) return;
     for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
@@ -184,13 +197,6 @@ static void close_gpu(void)
     cuda_gemm_stop();
     cudnn_stop();
     gpu_close();
-}
-
-static const char *failure(void)
-{
-    if (gpu_failure()) return gpu_failure();
-    if (ranks_joined() && ranks_failure()) return ranks_failure();
-    return cuda_gemm_failure() ? cuda_gemm_failure() : cudnn_failure();
 }
 
 /* ------------------------------------------------------------------ several GPUs */
@@ -266,6 +272,7 @@ static void enqueue_step(void *with, const Lathe_call *device)
     if (ranks_joined()) ranks_begin(&trainer.optimizer, device->grads);
     enqueue_entry(with, device);
     cuda_part = NULL;
+    if (failure()) return; /* the gradients are not those of this step */
     part_begins(UPDATE_PART, stream);
     if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
     else gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, at, loss->dtype, bad, stream);

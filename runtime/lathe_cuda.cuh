@@ -5,12 +5,14 @@
 #ifndef LATHE_CUDA_CUH
 #define LATHE_CUDA_CUH
 
+#include "cuda/second_way.h"
 #include "rt_quick.h"
 #include <assert.h>
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP;
 
@@ -139,6 +141,14 @@ static inline void launch(void (*kernel)(Parameters...), int blocks, cudaStream_
     config.blockDim = dim3(THREADS);
     config.stream = stream;
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+/* What the processors have of shared memory and first cache in one is shared memory, all of it: the blocks a processor are counted
+ * with that. */
+template <class... Parameters> static inline void prefer_shared(void (*kernel)(Parameters...), int bytes)
+{
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
 
 /* ---- entries: functions of the host that launch kernels in order */

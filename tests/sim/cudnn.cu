@@ -203,6 +203,26 @@ static void test_graph(void)
     EXPECT(!*said, "the graph: %s", said);
 }
 
+/* A call that fails, or the second of one in parts, is not served, nor is that shape again. */
+static void test_failing(void)
+{
+    Lathe_attention g = packed(4, 2, 1, 64, 16);
+    Bf16 *qkv, *o;
+    cudaMalloc(&qkv, (size_t)(4 * 64 * 4 * 16) * 2), cudaMalloc(&o, (size_t)(4 * 64 * 2 * 16) * 2);
+    cudaMemset(qkv, 0, (size_t)(4 * 64 * 4 * 16) * 2);
+    for (int after = 0; after < 2; after++) {
+        EXPECT(cudnn_attention(NULL, LATHE_BF16, &g, o, NULL, qkv, qkv + 32, qkv + 48), "it is not served while nothing fails");
+        sim_device.refuses = "execute";
+        EXPECT(!cudnn_attention(NULL, LATHE_BF16, &g, o, NULL, qkv, qkv + 32, qkv + 48), "what fails is served");
+        sim_device.refuses = "";
+        EXPECT(!cudnn_serves(LATHE_BF16, &g, CUDNN_FORWARD), "what has failed is served");
+        EXPECT(cudaPeekAtLastError() == cudaSuccess, "an error is left");
+        cudnn_stop();
+        cudnn_start(workspace, WORKSPACE);
+    }
+    cudaFree(qkv), cudaFree(o);
+}
+
 /* Engines that say that they give other bits each time are none. */
 static void test_notes(void)
 {
@@ -241,7 +261,7 @@ int main(int argc, char **)
     test_type<F16>("fp16", LATHE_F16, n / 3, 0x1p-12);
     test_left_to_ours(8);
     test_graph();
-    EXPECT(!cudnn_failure(), "%s", cudnn_failure());
+    test_failing();
     cudnn_stop();
     const char *said = sim_report();
     EXPECT(!*said, "at the end: %s", said);

@@ -1,6 +1,7 @@
 /* device.cu: a trainer's memory on a GPU (cuda_device.h) in the simulator: the host's block and the device's, copies, entries as
  * graphs, failures with their kernel's name, and what a user is told of a GPU that will not do. */
 #include "cuda_device.h"
+#include "cuda_persistent.cuh"
 #include "sim.h"
 
 #include <stdio.h>
@@ -100,12 +101,14 @@ static void closed(void)
 
 /* ------------------------------------------------------------------ what is right */
 
-static void test_steps(bool waits)
+/* runs: of the entry's text, in six steps */
+static void test_steps(bool waits, const char *refuses, int runs)
 {
     double params[16], in = 0;
     Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
     Lathe_call c = call();
     setenv("LATHE_CUDA_CHECK", waits ? "1" : "0", 1);
+    sim_device.refuses = refuses;
     opened();
     EXPECT(sim_allocated() == sizeof block + 1256 + 512, "%zu bytes were taken", sim_allocated());
     EXPECT((uintptr_t)gpu_workspace() % 256 == 0, "the workspace is not aligned");
@@ -125,7 +128,8 @@ static void test_steps(bool waits)
             EXPECT(block.out[i] == (float)(step * params[i]), "step %d: %g, not %g", step, block.out[i], step * params[i]);
         }
     }
-    EXPECT(enqueued == (waits ? 6 : 2), "the entry's text ran %d times", enqueued);
+    EXPECT(enqueued == runs, "%s: the entry's text ran %d times", refuses, enqueued);
+    sim_device.refuses = "";
     gpu_down(block.params, sizeof block.params);
     for (int i = 0; i < 16; i++) EXPECT(block.params[i] == (float)params[i], "%g, not %g", block.params[i], params[i]);
     block.work[9] = 5;
@@ -137,6 +141,35 @@ static void test_steps(bool waits)
     EXPECT(block.work[9] == 5, "%g, not 5", block.work[9]);
     for (int i = 0; i < 10 * MANY; i++) EXPECT(block.more[i] == (float)i, "number %d of eleven pieces is %g", i, block.more[i]);
     EXPECT(!gpu_failure(), "%s", gpu_failure());
+    gpu_forget(&entry);
+    closed();
+}
+
+static bool other_fails;
+static bool other_failed(void) { return other_fails; }
+static void train_and_fail(void *, const Lathe_call *c)
+{
+    other_fails = enqueued == 1; /* while it is captured */
+    train(NULL, c);
+}
+
+/* A library fails while an entry is captured: it is not launched without what that was to do, nor is anything after it. */
+static void test_others(void)
+{
+    Gpu_entry entry = {train_and_fail, NULL, false, 0, {}, NULL};
+    Lathe_call c = call();
+    setenv("LATHE_CUDA_CHECK", "0", 1);
+    opened();
+    gpu_ask(other_failed);
+    for (int i = 0; i < 16; i++) block.params[i] = 1;
+    block.in[0] = 1;
+    gpu_up(&block, sizeof block);
+    enqueued = 0, other_fails = false;
+    for (int step = 0; step < 3; step++) gpu_run(&entry, &c);
+    gpu_down(block.params, sizeof block.params);
+    EXPECT(block.params[0] == 2 && enqueued == 2, "%g, not 2, behind %d calls", block.params[0], enqueued);
+    other_fails = false;
+    gpu_ask(NULL);
     gpu_forget(&entry);
     closed();
 }
@@ -329,6 +362,31 @@ static void test_failures(void)
     closed();
 }
 
+/* A loop in one launch whose blocks wait for ever. */
+PERSISTENT void hangs(Grid grid)
+{
+    if (blockIdx.x == 1) return;
+    meet(grid);
+}
+
+static void enqueue_hanging(void *, const Lathe_call *c)
+{
+    launch_persistent("lstm_time: toy.lua:9 lstm", hangs, 3, 0, (cudaStream_t)c->stream, (unsigned *)c->work);
+}
+
+static void test_stuck(void)
+{
+    Gpu_entry entry = {enqueue_hanging, NULL, false, 0, {}, NULL};
+    Lathe_call c = call();
+    sim_device.looks = true;
+    opened();
+    gpu_run(&entry, &c);
+    gpu_wait();
+    failure_has("lstm_time: toy.lua:9 lstm: its blocks waited for each other without end");
+    closed();
+    sim_device.looks = false;
+}
+
 static void refused(const char *word, Sim_device device)
 {
     Gpu_needs n = needs();
@@ -366,8 +424,12 @@ int main(void)
 {
     for (int order = SIM_FORWARD; order <= SIM_SHUFFLED; order++) {
         sim_order((Sim_order)order, 5);
-        test_steps(false);
-        test_steps(true);
+        test_steps(false, "", 2);
+        test_steps(true, "", 6);
+        test_steps(false, "capture", 6);    /* no graphs: the second call, and those after it, as the first */
+        test_steps(false, "captured", 7);   /* its end fails: the second call's text runs again */
+        test_steps(false, "graph", 7);
+        test_others();
         test_many_copies(16);
         test_many_copies(MANY);
         test_there();
@@ -378,6 +440,7 @@ int main(void)
         test_ahead(true);
     }
     test_failures();
+    test_stuck();
     test_refusals();
     return failures != 0;
 }

@@ -109,6 +109,7 @@ static bool is_handle(cublasLtHandle_t h)
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
+    if (sim_refuses("start")) return CUBLAS_STATUS_NOT_INITIALIZED;
     *handle = new cublasLtContext();
     handles.push_back(*handle);
     return CUBLAS_STATUS_SUCCESS;
@@ -394,7 +395,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (!wish || wanted < 1) return refuse("no preference, or %d algorithms wanted", wanted);
     cublasStatus_t status = product_of(&p, handle, desc, a, b, c, d);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    if (!supported(p)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!supported(p) || sim_refuses("algorithm")) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (uint32_t number : {WIDE, DIVIDED, PLAIN}) {
         Algo algo = algo_of(p, *wish, number);
         if (*found == wanted || !allowed(p, algo, *wish)) continue;
@@ -655,7 +656,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     double x = loaded(alpha, 0, p.desc.scale), y = loaded(beta, 0, p.desc.scale);
     status = check_operands(p, *words, A, B, C, D, y != 0, workspace, workspace_bytes);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    if (costs[words->number] < 0) return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (costs[words->number] < 0 || sim_refuses("product")) return CUBLAS_STATUS_EXECUTION_FAILED;
     double ms = costs[words->number] + (p.desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 0 : epilogue_cost);
     uint64_t used = words->workspace;
     cudaError_t error = sim_enqueue(stream, "cublasLtMatmul", [=] {

@@ -454,6 +454,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     cudnnStatus_t status = bring(graph, given, &r);
     if (status != CUDNN_STATUS_SUCCESS) return status;
     if (!sim_on_device(workspace, bytes)) return refuse("a workspace that is too small");
+    if (sim_refuses("execute")) return CUDNN_STATUS_NOT_SUPPORTED;
     sim_enqueue(handle->stream, "cuDNN", [=] {
         memset(workspace, 0xff, bytes);
         run_graph(graph, r);

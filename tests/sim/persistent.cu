@@ -12,10 +12,16 @@ static const char *sim_report(void) { return ""; }
 enum Sim_order { SIM_FORWARD, SIM_BACKWARD, SIM_SHUFFLED };
 static void sim_order(Sim_order, unsigned) {}
 static void set_processors(int) {}
+static void set_refusals(const char *) {}
+static void set_looks(bool) {}
 #else
 #include "sim.h"
 static void set_processors(int n) { sim_device.processors = n; }
+static void set_refusals(const char *words) { sim_device.refuses = words; }
+static void set_looks(bool looks) { sim_device.looks = looks; }
 #endif
+
+#define LOOP "a loop of the test"
 
 static int failed;
 
@@ -135,11 +141,11 @@ static void test_meetings(void)
         set_processors(processors);
         x = start();
         cudaMemcpy(at, x.data(), x.size() * sizeof(int), cudaMemcpyHostToDevice);
-        launch_persistent(rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+        launch_persistent(LOOP, rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
         fetch(&x, at);
         expect(right(x), "rounds between meetings", sim_report());
     }
-    launch_persistent(own_memory, BLOCKS, 1 << 20, NULL, (unsigned *)arrived, at); /* more room than there is beside its own */
+    launch_persistent(LOOP, own_memory, BLOCKS, 1 << 20, NULL, (unsigned *)arrived, at); /* more room than there is beside its own */
     fetch(&x, at);
     bool own = true;
     for (int i = 0; i < N; i++) own &= x[i] == i / THREADS;
@@ -159,7 +165,7 @@ static void test_graph(void)
     cudaGraphExec_t exec;
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    launch_persistent(rounds, BLOCKS, 0, stream, (unsigned *)arrived, at);
+    launch_persistent(LOOP, rounds, BLOCKS, 0, stream, (unsigned *)arrived, at);
     expect(cudaStreamEndCapture(stream, &graph) == cudaSuccess, "a cooperative launch is captured", sim_report());
     expect(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess, "its graph");
     for (int again = 0; again < 2; again++) {
@@ -181,19 +187,19 @@ static void test_mistakes(void)
 {
     int *at = device(start());
     unsigned *arrived = (unsigned *)device(std::vector<int>(1, 0));
-    launch_persistent(no_meeting, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, no_meeting, BLOCKS, 0, NULL, arrived, at);
     expect_fault("no meeting", "another block");
-    launch_persistent(every_other, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, every_other, BLOCKS, 0, NULL, arrived, at);
     expect_fault("a meeting too few", "another block");
-    launch_persistent(bad_rounds<RELEASE>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<RELEASE>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("nothing released", "another block");
-    launch_persistent(bad_rounds<ACQUIRE>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<ACQUIRE>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("nothing acquired", "another block");
-    launch_persistent(bad_rounds<BARRIER_BEFORE>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<BARRIER_BEFORE>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("released before others of the block are done", "another block");
-    launch_persistent(bad_rounds<BARRIER_AFTER>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<BARRIER_AFTER>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("others of the block go on before it is acquired", "another block");
-    launch_persistent(bad_rounds<A_BLOCK>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<A_BLOCK>, BLOCKS, 0, NULL, arrived, at);
     expect_fault("a block stays away", "for other blocks, which wait too or have returned");
     launch(rounds, 1, NULL, Grid{arrived, 0, 0, 0}, at); /* alone it does not wait */
     (void)sim_report();
@@ -211,6 +217,60 @@ static void test_mistakes(void)
     config.numAttrs = 1;
     (void)cudaLaunchKernelEx(&config, rounds, Grid{arrived, 0, 0, 0}, at);
     expect_fault("more blocks than run at once", "a cooperative launch of 1057 blocks, of which 1056 can run at once");
+    cudaFree(at);
+    cudaFree(arrived);
+}
+
+/* ------------------------------------------------------------------ refusals, and meetings that never end */
+
+/* Fewer blocks, and in the end one, by an ordinary launch: the same bits. */
+static void test_refusals(void)
+{
+    static const struct {
+        const char *words, *name;
+        int most;
+    } ways[] = {{"cooperative", "cooperative launches are refused", 1}, {"together", "more than two blocks are refused", 2}};
+    int *at = device(start()), *arrived = device(std::vector<int>(1, 77));
+    for (const auto &way : ways) {
+        set_refusals(way.words);
+        for (int again = 0; again < 2; again++) {
+            std::vector<int> x = start();
+            cudaMemcpy(at, x.data(), x.size() * sizeof(int), cudaMemcpyHostToDevice);
+            launch_persistent(way.name, rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+            fetch(&x, at);
+            const char *said = sim_report();
+            expect(right(x) && !*said && cudaGetLastError() == cudaSuccess, way.name, said);
+            expect(loop_launched(way.name)->most == way.most, "blocks after a refusal");
+        }
+    }
+    set_refusals(NULL);
+    cudaFree(at);
+    cudaFree(arrived);
+}
+
+PERSISTENT void one_leaves(Grid grid, int *x)
+{
+    for (int round = 0; round < TURNS; round++) {
+        if (blockIdx.x == 1 && round == 2) return;
+        one_round(x, round);
+        meet(grid);
+    }
+}
+
+/* It ends, as a failed launch, and says which loop it was. */
+static void test_gives_up(void)
+{
+    int *at = device(start()), *arrived = device(std::vector<int>(1, 77));
+    unsigned stuck = 0;
+    loops_launched.stuck = &stuck;
+    set_looks(true);
+    launch_persistent("another loop", rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+    expect(!loop_that_gave_up(), "nothing gives up", sim_report());
+    launch_persistent("the loop that hangs", one_leaves, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+    expect_fault("a block stays away, and the others give up", "__trap()");
+    expect(loop_that_gave_up() && strcmp(loop_that_gave_up(), "the loop that hangs") == 0, "which loop gave up");
+    set_looks(false);
+    loops_launched.stuck = NULL;
     cudaFree(at);
     cudaFree(arrived);
 }
@@ -282,7 +342,7 @@ template <class G> static void test_product(const char *what, bool add, bool wit
         bool keeps = !s.nbatch && processors % 2; /* a batch's b are several */
         set_processors(processors > 132 ? 132 : processors);
         cudaMemcpy(dc, old.data(), old.size() * sizeof(Out), cudaMemcpyHostToDevice);
-        launch_persistent(one_product<G>, slices<G>, keeps ? kept_bytes<G> : 0, NULL, arrived, dc, da, db, add, with_row ? drow : NULL);
+        launch_persistent(LOOP, one_product<G>, slices<G>, keeps ? kept_bytes<G> : 0, NULL, arrived, dc, da, db, add, with_row ? drow : NULL);
         fetch(&c, dc);
         if (first.empty()) first = c;
         expect(!memcmp(c.data(), first.data(), c.size() * sizeof(Out)), "other bits for another number of blocks", what);
@@ -373,6 +433,8 @@ int main(void)
         test_meetings();
         test_graph();
         test_mistakes();
+        test_refusals();
+        test_gives_up();
         test_products();
     }
     return failed > 0;

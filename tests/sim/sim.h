@@ -37,9 +37,17 @@ struct Sim_device {
     size_t memory = (size_t)4 << 30;
     bool no_image = false;      /* it is too old for the program's kernels */
     int failing_launch = 0;     /* the so manieth launch from now on fails */
+    bool looks = false;         /* blocks that wait for each other for ever look again and again, rather than to be reported */
+    const char *refuses = NULL; /* what it refuses, in words: sim_refuses; NULL: those of SIM_REFUSES in the environment */
     int stuck_after = 0;        /* an event that was recorded so often is never reached, for those who ask */
 };
 extern Sim_device sim_device;
+
+/* Whether this call of what the word names is refused: "cooperative graph:3" refuses every cooperative launch of more than one
+ * block, and graphs from the third on.  Words: cooperative, together (more than two blocks), capture, captured (its end), graph; of cuBLASLt's (fake_cublaslt.cc) start, algorithm, product; of cuDNN's
+ * (fake_cudnn.cc) execute.
+ * Nothing is complained of. */
+bool sim_refuses(const char *word);
 
 void sim_processors(int n);  /* for programs that load the simulator */
 
@@ -65,6 +73,7 @@ struct Sim_moment {
 [[noreturn]] void sim_fault(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 cudaError_t sim_refuse(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 cudaError_t sim_unready(void);                 /* cudaErrorNotReady, which cudaGetLastError tells of as of others */
+cudaError_t sim_refused(cudaError_t error);    /* the same of any */
 bool sim_running(void);                        /* a kernel's thread has the CPU */
 Sim_moment sim_now(void);
 bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */

@@ -34,7 +34,7 @@ static void start_threads(void)
 
 static bool may_run(const Thread *t)
 {
-    return t->state <= READY || (t->state == SPINNING && *t->spun != t->spun_value);
+    return t->state <= READY || (t->state == SPINNING && (*t->spun != t->spun_value || sim.looks));
 }
 
 static int count(State state)
@@ -137,6 +137,8 @@ static void run_together(int blocks)
         start_threads();
     }
     while (!sim.given_up && run_turns()) continue;
+    for (sim.looks = sim_device.looks; !sim.given_up && sim.looks;) sim.looks = run_turns();
+    sim.looks = false;
     for (int i = 0; i < blocks && !sim.given_up; i++) {
         if (sim.blocks[i].done) continue;
         enter_block(i);
@@ -182,6 +184,8 @@ static cudaError_t check_launch(const cudaLaunchConfig_t *c)
     if (c->dynamicSmemBytes > dynamic_limit)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: %zu bytes of dynamic shared memory, more than the %zu it may have",
                           kernel_name().c_str(), c->dynamicSmemBytes, dynamic_limit);
+    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > 1 && sim_refuses("cooperative")) return sim_refused(cudaErrorNotSupported);
+    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > 2 && sim_refuses("together")) return sim_refused(cudaErrorCooperativeLaunchTooLarge);
     size_t at_once = (size_t)sim_device.processors * blocks_a_processor(threads, c->dynamicSmemBytes);
     if (is_cooperative(c) && (size_t)g.x * g.y * g.z > at_once)
         return sim_refuse(cudaErrorCooperativeLaunchTooLarge, "%s: a cooperative launch of %zu blocks, of which %zu can run at once",
@@ -237,9 +241,10 @@ cudaError_t sim_launch(const cudaLaunchConfig_t *config, const void *kernel, voi
     return sim_enqueue(config->stream, "a launch", [=] { return run_launch(&c, cooperative, kernel, thread, copy, bytes); });
 }
 
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what, int value)
 {
     size_t own = sim_static_shared();
+    if (what == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
     if (value < 0 || value + own > 227 * 1024)
         return sim_refuse(cudaErrorInvalidValue, "%d bytes of dynamic shared memory beside %zu of __shared__ arrays: no block can have that",
                           value, own);
@@ -261,7 +266,8 @@ cudaError_t cudaGetLastError(void)
 }
 
 cudaError_t cudaPeekAtLastError(void) { return sim.error; }
-cudaError_t sim_unready(void) { return sim.error = cudaErrorNotReady; }
+cudaError_t sim_unready(void) { return sim_refused(cudaErrorNotReady); }
+cudaError_t sim_refused(cudaError_t error) { return sim.error = error; }
 
 void sim_order(Sim_order order, unsigned seed)
 {

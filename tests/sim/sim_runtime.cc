@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <math.h>
 #include <stdlib.h>
+#include <string>
 #include <vector>
 
 typedef std::function<cudaError_t(void)> Work;
@@ -58,6 +60,18 @@ struct CUevent_st {
 };
 
 Sim_device sim_device;
+bool sim_refuses(const char *word)
+{
+    static std::map<std::string, long> asked;
+    const char *all = sim_device.refuses ? sim_device.refuses : getenv("SIM_REFUSES");
+    for (const char *at = all; at && (at = strstr(at, word)); at += strlen(word)) {
+        const char *end = at + strlen(word);
+        if ((at > all && at[-1] != ' ') || (*end && *end != ' ' && *end != ':')) continue;
+        return ++asked[word] >= (*end == ':' ? atol(end + 1) : 1);
+    }
+    return false;
+}
+
 void sim_processors(int n) { sim_device.processors = n; }
 static std::vector<cudaStream_t> streams;
 static std::vector<CUgraph_st *> captures;
@@ -278,6 +292,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode)
 {
     if (!s) return sim_refuse(cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
+    if (sim_refuses("capture")) return sim_refused(cudaErrorStreamCaptureUnsupported);
     if (s->capture) return sim_refuse(cudaErrorInvalidValue, "cudaStreamBeginCapture of a stream that is captured");
     s->capture = new CUgraph_st{{}, {s}, false};
     captures.push_back(s->capture);
@@ -295,6 +310,7 @@ static cudaError_t end_of_capture(const CUgraph_st *g, cudaStream_t s)
 {
     if (g->streams[0] != s)
         return sim_refuse(cudaErrorStreamCaptureUnmatched, "cudaStreamEndCapture of a stream that did not begin it");
+    if (sim_refuses("captured")) return sim_refused(cudaErrorStreamCaptureInvalidated);
     if (g->broken) return sim_refuse(cudaErrorStreamCaptureInvalidated, "cudaStreamEndCapture of what was broken");
     for (cudaStream_t other : g->streams)
         for (size_t n : other->last)
@@ -321,6 +337,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
+    if (sim_refuses("graph")) return sim_refused(cudaErrorMemoryAllocation);
     *exec = new CUgraphExec_st{graph->nodes};
     return cudaSuccess;
 }
@@ -380,6 +397,12 @@ cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned)
     if (!*at) return cudaErrorMemoryAllocation;
     memset(*at, 0xff, bytes);
     pinned.push_back({(char *)*at, bytes});
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **at, void *host, unsigned)
+{
+    *at = host;
     return cudaSuccess;
 }
 
@@ -527,6 +550,8 @@ static const struct {
               {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
               {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
               {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+              {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
+              {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
               {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
               {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch"},
               {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},

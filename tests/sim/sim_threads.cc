@@ -240,6 +240,12 @@ unsigned sim_load_acquire(const unsigned *at, Sim_place place)
     return *at;
 }
 
+void sim_give_up(unsigned *stuck, unsigned loop)
+{
+    if (stuck) *stuck = loop;
+    sim_fault(cudaErrorLaunchFailure, "__trap()");
+}
+
 /* ------------------------------------------------------------------ warps */
 
 static const char *const op_names[] = {"__syncwarp",      "__shfl_sync",   "__shfl_up_sync", "__shfl_down_sync",

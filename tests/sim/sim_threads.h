@@ -55,6 +55,7 @@ extern struct Sim {
     uint32_t block, first_block;    /* numbered through all launches, from 1 */
     uint32_t barriers;              /* passed by this block */
     bool given_up;
+    bool looks;                     /* threads that spin run again though nothing has changed */
     const cudaLaunchConfig_t *config;
     const void *kernel;
     void (*call)(const void *);

@@ -76,6 +76,62 @@ static void test_room(void)
     expect(wide == 3, "blocks.lua, 800 wide: %d loops are one launch, not 3: has_room() of pass_persist.c", wide);
 }
 
+/* ------------------------------------------------------------------ what a launch writes by another name than it is read by */
+
+typedef struct Named { /* of a loop's body: an array of the arena that it only reads, and one that it writes */
+    Buffer *reads[99], *writes[99];
+    int nreads, nwrites;
+} Named;
+
+static bool is_among(Buffer *const *all, int n, const Buffer *b)
+{
+    bool found = false;
+    for (int i = 0; i < n; i++) found |= all[i] == b;
+    return found;
+}
+
+static void note_named(Operand *o, bool writes, void *named)
+{
+    Named *x = named;
+    Buffer *b = o->view.buffer;
+    if (!b || b->home != WORK || b->in_place_of || is_among(writes ? x->writes : x->reads, writes ? x->nwrites : x->nreads, b)) return;
+    if (writes) x->writes[x->nwrites++] = b;
+    else x->reads[x->nreads++] = b;
+}
+
+static Kernel *first_launch(const Program *p)
+{
+    for (int i = 0; i < p->kernels.n; i++)
+        if (p->kernels.at[i]->kind == REPEAT && p->kernels.at[i]->barrier) return p->kernels.at[i];
+    return NULL;
+}
+
+static const char *text_of_module(const Module *m, const char *name)
+{
+    const char *folder = format("%s/%s", temp_folder(), name);
+    must(run_command(NULL, "mkdir '%s'", folder) == 0);
+    emit_cuda(m, folder);
+    return read_file(format("%s/model.cu", folder), NULL);
+}
+
+/* An array that is only read is laid over one that is written: nvcc must not take it for constant (persistent.sh looks at PTX). */
+static void test_other_name(void)
+{
+    const Module *m = compile_model("models/char_rnn.lua --config tiny --target cuda");
+    const Kernel *loop = first_launch(m->programs.at[0]);
+    Named named = {0};
+    must(loop);
+    for (int i = 0; i < loop->body.n; i++) each_operand(loop->body.at[i], note_named, &named);
+    Buffer *read = NULL;
+    for (int i = 0; i < named.nreads && !read; i++)
+        if (!is_among(named.writes, named.nwrites, named.reads[i])) read = named.reads[i];
+    must(read && named.nwrites);
+    expect(!strstr(text_of_module(m, "names"), "CHANGES("), "%s is written by no other name, and is hidden", read->name);
+    read->offset = named.writes[0]->offset;
+    expect(strstr(text_of_module(m, "over"), "    CHANGES(") != NULL,
+           "%s lies over %s, which the launch writes, and nvcc may take it for constant", read->name, named.writes[0]->name);
+}
+
 /* ------------------------------------------------------------------ mistakes put in */
 
 static void test_mistakes(void)
@@ -108,6 +164,7 @@ static void test_mistakes(void)
 int main(void)
 {
     test_room();
+    test_other_name();
     need_simulator();
     for (int i = 0; i < COUNT_OF(models); i++) test_model(models[i].line, models[i].bound);
     test_mistakes();

@@ -15,8 +15,10 @@ typedef enum cudaError {
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchOutOfResources = 701,
     cudaErrorLaunchFailure = 719,
     cudaErrorCooperativeLaunchTooLarge = 720,
+    cudaErrorNotSupported = 801,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnmatched = 903,
@@ -29,7 +31,11 @@ typedef enum cudaMemcpyKind {
     cudaMemcpyDeviceToHost,
     cudaMemcpyDeviceToDevice
 } cudaMemcpyKind;
-typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
+typedef enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+} cudaFuncAttribute;
+enum { cudaSharedmemCarveoutMaxShared = 100 };
 struct cudaFuncAttributes {
     size_t sharedSizeBytes; /* a kernel may have used less so far: that of all __shared__ arrays there are, to 48 KB */
 };
@@ -44,7 +50,7 @@ typedef enum cudaStreamCaptureMode {
     cudaStreamCaptureModeThreadLocal = 1,
     cudaStreamCaptureModeRelaxed = 2
 } cudaStreamCaptureMode;
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2, cudaHostAllocDefault = 0 };
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2, cudaHostAllocDefault = 0, cudaHostAllocMapped = 2 };
 enum { cudaEventRecordDefault = 0, cudaEventRecordExternal = 1 };
 
 typedef struct CUstream_st *cudaStream_t;
@@ -76,6 +82,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes); /* filled with NaN */
 cudaError_t cudaFree(void *at);
 cudaError_t cudaMallocHost(void **at, size_t bytes);
 cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags);
+cudaError_t cudaHostGetDevicePointer(void **at, void *host, unsigned flags);
 cudaError_t cudaFreeHost(void *at);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void *at, int value, size_t bytes);

@@ -1,0 +1,26 @@
+/* second_way.h: what a trainer says, once, where CUDA or a library of its refuses the first way of doing something, and it is done
+ * more slowly. */
+#ifndef SECOND_WAY_H
+#define SECOND_WAY_H
+
+#include <stdio.h>
+#include <string.h>
+
+inline struct Second_ways {
+    char said[64][160]; /* of these there will be no more words */
+    int n;
+} second_ways;
+
+/* what: a product or loop with its Lua line, or a library; why: what was refused, and what that costs. */
+static inline void second_way(const char *what, const char *why)
+{
+    Second_ways *all = &second_ways;
+    char line[sizeof all->said[0]];
+    snprintf(line, sizeof line, "%s", what);
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->said[i], line) == 0) return;
+    if (all->n < (int)(sizeof all->said / sizeof all->said[0])) memcpy(all->said[all->n++], line, sizeof line);
+    fprintf(stderr, "note: %s: %s\n", what, why);
+}
+
+#endif
