@@ -178,7 +178,8 @@ static void run_jobs(Jobs *all)
 
 /* ------------------------------------------------------------------ the program */
 
-/* Where the toolkit's libraries are, in which the program looks for cuBLASLt too when it starts; NULL: where the system looks. */
+/* Where the toolkit's libraries are, in which the program looks for cuBLASLt too when it starts; NULL: where the system
+ * looks. */
 static const char *library_folder(const char *compiler)
 {
     static const char *const places[] = {"lib64", "lib"};
@@ -227,8 +228,7 @@ const char *build_cuda(const char *dir)
     run_jobs(&jobs);
     pid_t child = start_logged(&words, log);
     if (waitpid(child, &status, 0) < 0 || exit_of(status) != 0)
-        err((Where){0},
-            "the trainer cannot be linked: is the CUDA toolkit whole (libcudart_static)?\n%.2000s",
+        err((Where){0}, "the trainer cannot be linked: is the CUDA toolkit whole (libcudart_static)?\n%.2000s",
             read_file(log, NULL) ? read_file(log, NULL) : "");
     if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
     keep_hash(trainer, hash);

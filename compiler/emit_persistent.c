@@ -159,8 +159,8 @@ typedef struct Steps {
         const Buffer *buffer; /* whose name a call says */
         bool written;
     }) passed;
-    bool waited;         /* threads of a block have, in what is printed so far of an iteration */
-    bool kept_unwaited;  /* a product reads what keep() has copied before they do */
+    bool waited;        /* threads of a block have, in what is printed so far of an iteration */
+    bool kept_unwaited; /* a product reads what keep() has copied before they do */
     int depth;
 } Steps;
 
@@ -205,8 +205,8 @@ static void note_passed(Steps *s, const Buffer *b, bool written)
     if (b && b->home == WORK) push(&s->passed, ((struct Passed){b, written}));
 }
 
-/* A name by which the launch only reads bytes that it writes by another name: a value made in place of another.  nvcc takes what
- * a launch does not write for constant, by names, and reads it through a cache that no meeting empties. */
+/* A name by which the launch only reads bytes that it writes by another name: a value made in place of another.  nvcc
+ * takes what a launch does not write for constant, by names, and reads it through a cache that no meeting empties. */
 static bool changes_under(const Steps *s, const Buffer *b)
 {
     bool changes = false, read = false;
@@ -352,7 +352,8 @@ static const char *name_and_place(const Kernel *repeat, const char *name)
 {
     const char *path = repeat->where.path;
     if (!*name || !repeat->where.file) return name;
-    return format("%s: %s:%d%s%s", name, file_name(repeat->where.file), repeat->where.line, path && *path ? " " : "", path ? path : "");
+    return format("%s: %s:%d%s%s", name, file_name(repeat->where.file), repeat->where.line, path && *path ? " " : "",
+                  path ? path : "");
 }
 
 static const char *kernel_and_launch(const Kernel *repeat, const char *name, const Steps *s, const Parameters *p)
@@ -365,8 +366,9 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
-    say_wrapped(&t, format("    launch_persistent(\"%s\", %s, most_of(blocks), %s, stream, (unsigned *)arrived%s);\n}\n\n",
-                           name_and_place(repeat, name), name, room_text(s), passed));
+    say_wrapped(&t,
+                format("    launch_persistent(\"%s\", %s, most_of(blocks), %s, stream, (unsigned *)arrived%s);\n}\n\n",
+                       name_and_place(repeat, name), name, room_text(s), passed));
     return t.at;
 }
 

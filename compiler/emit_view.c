@@ -313,7 +313,9 @@ static void add_term(Text *t, int64_t coef, const char *what, bool compound, boo
     const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "", *cast = wide ? "(ptrdiff_t)" : "";
     const char *body = compound && (n != 1 || coef < 0 || wide) ? format("(%s)", what) : what;
     if (n == 1) say(t, "%s%s%s", sign, cast, body);
-    else say(t, "%s%s%s * %s", sign, cast, strchr(size_text(n), '/') ? format("(%s)", size_text(n)) : size_text(n), body);
+    else
+        say(t, "%s%s%s * %s", sign, cast, strchr(size_text(n), '/') ? format("(%s)", size_text(n)) : size_text(n),
+            body);
 }
 
 /* A number beyond 32 bits is said in digits: its factors are int. */
@@ -336,8 +338,8 @@ static const char *iteration_of(const Function *f, const Loop *l)
 
 static bool compound(const char *s) { return strchr(s, ' ') != NULL; }
 
-/* A positive term comes first: C - 1 - c rather than -c + C - 1.  Where 32 bits do not hold the index, the first term has 64,
- * so that all sums have, and each product that needs them. */
+/* A positive term comes first: C - 1 - c rather than -c + C - 1.  Where 32 bits do not hold the index, the first term
+ * has 64, so that all sums have, and each product that needs them. */
 char *index_text(Function *f, Index x)
 {
     Text t = {0};

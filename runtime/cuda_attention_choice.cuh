@@ -13,6 +13,15 @@ template <class T, bool DROPOUT> static inline bool may_be_cudnns(const Cuda_mas
            !m.k_turns;
 }
 
+/* What the library's failure has left is no error where another makes it. */
+static inline bool made(bool clean, bool served)
+{
+    if (!served && clean) (void)cudaGetLastError();
+    return served;
+}
+
+static inline bool is_clean(void) { return cudaPeekAtLastError() == cudaSuccess; }
+
 template <class T> static inline Lathe_dtype dtype_of_half(void) { return Is_fp16<T>::value ? LATHE_F16 : LATHE_BF16; }
 
 template <class T, int D, int E, bool DROPOUT>
@@ -20,7 +29,8 @@ static inline void attention(cudaStream_t stream, T *o, typename Arithmetic<T>::
                              const T *v, const Lathe_attention &g, const Cuda_masks &m)
 {
     if constexpr (sizeof(T) == 2)
-        if (!p && may_be_cudnns<T, DROPOUT>(m) && cudnn_attention(stream, dtype_of_half<T>(), &g, o, lse, q, k, v))
+        if (!p && may_be_cudnns<T, DROPOUT>(m) &&
+            made(is_clean(), cudnn_attention(stream, dtype_of_half<T>(), &g, o, lse, q, k, v)))
             return;
     launch_attention<T, D, E, DROPOUT>(stream, o, lse, p, q, k, v, g, m);
 }
@@ -32,7 +42,7 @@ static inline void attention_back(cudaStream_t stream, T *d_q, T *d_k, T *d_v, c
 {
     if constexpr (sizeof(T) == 2)
         if (may_be_cudnns<T, DROPOUT>(m) &&
-            cudnn_attention_back(stream, dtype_of_half<T>(), &g, d_q, d_k, d_v, q, k, v, o, lse, d_o))
+            made(is_clean(), cudnn_attention_back(stream, dtype_of_half<T>(), &g, d_q, d_k, d_v, q, k, v, o, lse, d_o)))
             return;
     launch_attention_back<T, D, E, DROPOUT>(stream, d_q, d_k, d_v, q, k, v, o, lse, d_o, g, m);
 }

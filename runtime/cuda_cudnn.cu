@@ -22,6 +22,7 @@ struct Plan { /* of one shape; plan NULL: not served */
     int64_t samples; /* of one call: a part of the batch */
     cudnnBackendDescriptor_t plan, way;
     Cudnn_graph graph; /* what it was made of is kept with it */
+    char name[160];    /* for messages; others have others */
 };
 
 static struct {
@@ -97,7 +98,8 @@ void cudnn_stop(void)
 
 size_t cudnn_version(void) { return LIBRARY.handle ? LIBRARY.cudnnGetVersion() : 0; }
 
-/* A call that it takes and then does not do is none of its calls any more: ours writes all that it may have begun to write. */
+/* A call that it takes and then does not do is none of its calls any more: ours writes all that it may have begun to
+ * write. */
 static bool failed(const char *what, cudnnStatus_t status)
 {
     if (status == CUDNN_STATUS_SUCCESS) return false;
@@ -236,6 +238,18 @@ static cudnnDataType_t number_of(Lathe_dtype type)
     return type == LATHE_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
 }
 
+/* FNV-1a of a shape, strides included, tells those apart that have the same extents. */
+static void name_plan(Plan *p)
+{
+    static const char *const what[] = {"forward", "forward", "backward"};
+    const Lathe_attention *g = &p->shape;
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < sizeof *g; i++) hash = (hash ^ ((const unsigned char *)g)[i]) * 16777619u;
+    snprintf(p->name, sizeof p->name, "attention by cuDNN, %s: %lld heads of %lld, %lld queries, %lld keys%s (%08x)",
+             what[p->what], (long long)g->H, (long long)g->D, (long long)g->T, (long long)g->S,
+             g->causal ? ", causal" : "", hash);
+}
+
 /* For p->samples; where the workspace is too small or nothing can be compiled, NULL. */
 static void make_plan(Plan *p)
 {
@@ -270,11 +284,15 @@ static Plan *plan_of(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what
     }
     if (!LIBRARY.handle || plans.n == PLANS || !may_be(type, g, what)) return NULL;
     Plan *p = &plans.at[plans.n++];
-    *p = {*g, type, what, all_samples(g), NULL, NULL, {}};
+    *p = {*g, type, what, all_samples(g), NULL, NULL, {}, ""};
+    name_plan(p);
     while (p->samples > 0 && !may_take(g, what, p->samples)) p->samples--;
     if (p->samples > 0) make_plan(p);
     return p;
 }
+
+int cudnn_plans(void) { return plans.n; }
+const char *cudnn_plan(int i) { return plans.at[i].plan ? plans.at[i].name : NULL; }
 
 bool cudnn_serves(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what)
 {
@@ -333,13 +351,11 @@ static bool run(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g,
 {
     for (int i = 0; i < n; i++)
         if (!given[i].at || (size_t)given[i].at % 16) return false;
-    const bool clean = cudaPeekAtLastError() == cudaSuccess;
     Plan *p = plan_of(type, g, what);
-    if (!p || !p->plan) return false;
+    if (!p || !p->plan || is_switched_off(p->name)) return false;
     bool done = !failed("a stream", LIBRARY.cudnnSetStream(LIBRARY.handle, stream));
     for (int64_t first = 0; done && first < all_samples(g); first += p->samples) done = run_part(p, given, n, first);
     if (done) return true;
-    if (clean) (void)cudaGetLastError();
     forget(p);
     return false;
 }

@@ -33,6 +33,10 @@ int64_t cudnn_workspace_bytes(const Lathe_attention *g, int64_t samples);
 typedef enum Cudnn_what { CUDNN_FORWARD, CUDNN_FORWARD_LSE, CUDNN_BACKWARD } Cudnn_what;
 bool cudnn_serves(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what);
 
+/* The shapes that were asked about so far; of one its name, by which it can be switched off (cuda/second_way.h), NULL: not served. */
+int cudnn_plans(void);
+const char *cudnn_plan(int i);
+
 /* Each is false where the call is not served: by its shape, or where a pointer is not at a multiple of 16 bytes, or NULL (but for
  * lse, which nobody may want); or where the library fails, which is said, and not asked for it again: its results are to be
  * written by another then, whole. */

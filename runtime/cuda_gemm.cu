@@ -79,6 +79,8 @@ bool cuda_gemm_start(void *workspace, size_t bytes)
     return false;
 }
 
+size_t cuda_gemm_version(void) { return gemm_library.handle ? LIBRARY.cublasLtGetVersion() : 0; }
+
 void cuda_gemm_stop(void)
 {
     if (gemm_library.handle) LIBRARY.cublasLtDestroy(gemm_library.handle);

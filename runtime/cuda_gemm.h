@@ -50,22 +50,25 @@ typedef struct Cuda_gemm {
  * all products are ours. */
 bool cuda_gemm_start(void *workspace, size_t bytes);
 void cuda_gemm_stop(void);
+size_t cuda_gemm_version(void);         /* of cuBLASLt; 0: there is none */
 const char *cuda_gemm_failure(void);    /* the first; NULL: none */
 
 /* c (+)= a · b, ended as g says, in the stream.  Its end says whether vector and aux are only read. */
 void cuda_gemm(Cuda_gemm *g, void *c, const void *a, const void *b, bool add, cudaStream_t stream, const void *vector = NULL,
                const void *aux = NULL);
 
-/* Chooses algorithms by timing, before training: for each product the library's best, and its end in the library or by kernels of
- * ours.  room: memory of the device in which all operands of one product lie side by side, its contents are lost (the
+/* Chooses algorithms by timing, before training: for each product the library's fastest that gives what the plain kernel gives, and
+ * its end in the library or by kernels of ours; where all are wrong the product is ours.  room: memory of the device in which all operands of one product lie side by side, its contents are lost (the
  * trainer's block, before anything is in it).  path: a file of what earlier runs have found for the same GPU and library,
- * written again with what is new; NULL: none.  In the stream, waiting for it: not while it is captured. */
+ * written again with what is new; NULL: none; afresh: what it knows of these products is not believed.  In the stream, waiting for it: not while it is captured. */
 typedef struct Gemm_tuning {
     int timed, known, too_large;    /* products: timed now; of the file; whose operands do not fit into the room */
+    int wrong;                      /* products of which an algorithm gave other numbers than the plain kernel */
+    int checked;                    /* of those timed: whose algorithms were compared with the plain kernel; there was room for that */
     double ms;                      /* spent in products, as the device's clock has it */
     char remark[512];               /* what is wrong with the file; "": nothing */
 } Gemm_tuning;
-bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, cudaStream_t stream,
+bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, bool afresh, cudaStream_t stream,
                     Gemm_tuning *tuning);
 
 int cuda_products(Cuda_gemm *const **all);      /* the model's; how many */

@@ -101,4 +101,11 @@ void gemm_own(const Cuda_gemm *g, void *c, const void *a, const void *b, bool ad
 void gemm_end(const Cuda_gemm *g, const Gemm_plan *p, void *c, const void *a, const void *b, bool add, void *vector, void *aux,
               void *parts, size_t bytes, cudaStream_t stream);
 
+/* gemm_check.cu: how far results x are from y, in multiples of what rounding explains: more than 1 is wrong.  room: a word of the
+ * device's.  Waits for the stream. */
+typedef struct Gemm_results {
+    void *c, *vector, *aux;
+} Gemm_results;
+float gemm_off(const Cuda_gemm *g, const Gemm_results *x, const Gemm_results *y, unsigned *room, cudaStream_t stream);
+
 #endif

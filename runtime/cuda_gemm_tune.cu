@@ -1,7 +1,9 @@
-/* cuda_gemm_tune.cu: which algorithm a product takes, by timing, and the file that remembers it.
+/* cuda_gemm_tune.cu: which algorithm a product takes: the fastest of those that give what the plain kernel gives; and the file that
+ * remembers it.
  *
  * The file: a line that says for which GPU, version of cuBLASLt and workspace it is, then a line a product:
  *     KEY <tab> library|ours <tab> algorithm <tab> algorithm with the library's end, or - <tab> microseconds
+ *     KEY <tab> wrong <tab> - <tab> - <tab> 0        every algorithm is wrong: the product is the plain kernel's
  * An algorithm is the library's own struct in hexadecimal, asked about before it is used.  What cannot be read is timed
  * again. */
 #include "cuda_gemm_internal.h"
@@ -69,7 +71,52 @@ typedef struct Clock {
     char *room;
     size_t bytes;
     double spent; /* ms */
+    Gemm_results plain; /* what the product is, behind the operands; c NULL: there is no room for it */
+    unsigned *word;     /* of the device's */
+    bool afresh;
+    int wrong;          /* algorithms */
 } Clock;
+
+static void fill(char *room, int64_t bytes, cudaStream_t stream)
+{
+    const int64_t n = bytes / 2;
+    launch(fill_with_numbers, (int)(n / THREADS < 1024 ? n / THREADS + 1 : 1024), stream, (uint16_t *)room, n);
+}
+
+/* What the plain kernel makes of operands that are filled anew, at the end of the room, which ends before that from then on. */
+static void make_plain(Clock *k, const Cuda_gemm *g)
+{
+    const Operands o = operands_at(g, k->room);
+    const int64_t c = o.vector - o.c, vector = o.aux - o.vector, aux = o.bytes - (o.aux - k->room), more = c + vector + aux + 256;
+    char *at = k->room + ((int64_t)k->bytes - more) / 256 * 256;
+    Gemm_plan own = {};
+    k->plain = {};
+    if ((int64_t)k->bytes < o.bytes + more + 256) return;
+    k->plain = {at, gemm_sums(g) ? at + c : o.vector, gemm_is_gelu(g) ? at + c + vector : o.aux};
+    k->word = (unsigned *)(at + c + vector + aux);
+    k->bytes = (size_t)(at - k->room);
+    own.own = true;
+    fill(k->room, o.bytes, k->stream);
+    gemm_run(g, &own, false, k->plain.c, o.a, o.b, false, k->stream, k->plain.vector, k->plain.aux);
+}
+
+/* Whether what the plan makes is what the plain kernel makes; or it fails, which others find. */
+static bool is_right(const Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool ended)
+{
+    const Operands o = operands_at(g, k->room);
+    const Gemm_results made = {o.c, o.vector, o.aux};
+    char why[200];
+    if (!k->plain.c) return true;
+    gemm_run(g, p, ended, o.c, o.a, o.b, false, k->stream, o.vector, o.aux);
+    if (gemm_library.failure[0]) return true;
+    const float off = gemm_off(g, &made, &k->plain, k->word, k->stream);
+    if (off <= 1) return true;
+    if (cudaPeekAtLastError() != cudaSuccess) return true;
+    snprintf(why, sizeof why, "an algorithm of cuBLASLt%s gives other numbers than the plain kernel (by %.3g times what rounding explains): it is not used",
+             ended ? " with its end" : "", (double)off);
+    second_way(g->name, why);
+    return false;
+}
 
 /* ms of one run, the mean of a few; operands move through the room, so that they come from memory where it is large.  Infinite
  * where it does not run. */
@@ -90,32 +137,39 @@ static double time_of(Clock *k, const Cuda_gemm *g, const Gemm_plan *p, bool end
     return ms / (double)TIMES;
 }
 
+#define ALL_WRONG "every algorithm of cuBLASLt gives other numbers than the plain kernel"
+
 /* Leaves the fastest algorithm in the way; its ms.  Where the library has none to try, that of the plan.  One that the library
  * takes and cannot launch is none, unless all are. */
 static double fastest(Clock *k, const Cuda_gemm *g, Gemm_plan *p, Way *way)
 {
     cublasLtMatmulHeuristicResult_t some[CANDIDATES];
-    int n = gemm_algorithms(g, p, way, some, CANDIDATES), best = 0;
+    int n = gemm_algorithms(g, p, way, some, CANDIDATES), best = 0, wrong = 0;
     double least = HUGE_VAL;
     char failure[sizeof gemm_library.failure] = "";
     if (gemm_library.failure[0]) return least;
     for (int i = 0; i < n; i++) {
         way->algo = some[i].algo;
-        double ms = time_of(k, g, p, way == &p->ended);
+        const bool right = is_right(k, g, p, way == &p->ended);
+        double ms = right ? time_of(k, g, p, way == &p->ended) : HUGE_VAL;
+        wrong += !right;
         if (ms < least) least = ms, best = i;
         if (gemm_library.failure[0]) memcpy(failure, gemm_library.failure, sizeof failure);
         gemm_library.failure[0] = 0;
     }
+    k->wrong += wrong;
     if (n) way->algo = some[best].algo;
-    if (n && least == HUGE_VAL) memcpy(gemm_library.failure, failure, sizeof failure);
+    if (wrong && least == HUGE_VAL) snprintf(gemm_library.failure, sizeof gemm_library.failure, "%s", ALL_WRONG);
+    else if (n && least == HUGE_VAL) memcpy(gemm_library.failure, failure, sizeof failure);
     return least;
 }
 
 static double choose_by_time(Clock *k, const Cuda_gemm *g, Gemm_plan *p)
 {
     double ours = fastest(k, g, p, &p->plain); /* with what follows it, if anything does */
-    if (!p->ended.possible) return ours;
+    if (!p->ended.possible || gemm_library.failure[0]) return ours;
     double theirs = fastest(k, g, p, &p->ended);
+    gemm_library.failure[0] = 0; /* then the end is ours */
     p->ended.possible = theirs <= ours;
     return theirs <= ours ? theirs : ours;
 }
@@ -153,7 +207,7 @@ static void say_head(char *to)
 {
     cudaDeviceProp device;
     const char *name = cudaGetDeviceProperties(&device, 0) == cudaSuccess ? device.name : "an unknown GPU";
-    snprintf(to, LINE, "lathe products 2, %s, cuBLASLt %zu, workspace %zu\n", name, LIBRARY.cublasLtGetVersion(), gemm_library.workspace_bytes);
+    snprintf(to, LINE, "lathe products 3, %s, cuBLASLt %zu, workspace %zu\n", name, LIBRARY.cublasLtGetVersion(), gemm_library.workspace_bytes);
 }
 
 /* The file's lines, one after another, those of products that are not asked for included. */
@@ -236,15 +290,16 @@ static bool accepted(const Gemm_plan *p, const Way *way, const cublasLtMatmulAlg
 }
 
 /* What the file knows of g. */
-static bool take_known(const Lines *l, const char *key, Gemm_plan *p)
+static bool take_known(const Lines *l, const char *key, const Cuda_gemm *g, Gemm_plan *p)
 {
     char who[16], plain[2 * sizeof(cublasLtMatmulAlgo_t) + 8], ended[sizeof plain];
     const char *line = line_of(l, key);
     cublasLtMatmulAlgo_t first, second;
-    if (!line || sscanf(line, "%15s %135s %135s", who, plain, ended) != 3 || !read_algo(plain, &first)) return false;
+    if (!line || sscanf(line, "%15s %135s %135s", who, plain, ended) != 3) return false;
     bool library = strcmp(who, "library") == 0;
+    if (strcmp(who, "wrong") == 0) return gemm_take_own(g, p, ALL_WRONG), true;
     if (!library && strcmp(who, "ours") != 0) return false;
-    if (!accepted(p, &p->plain, &first)) return false;
+    if (!read_algo(plain, &first) || !accepted(p, &p->plain, &first)) return false;
     if (library && (!p->ended.possible || !read_algo(ended, &second) || !accepted(p, &p->ended, &second))) return false;
     p->plain.algo = first;
     if (library) p->ended.algo = second;
@@ -261,6 +316,13 @@ static void say_product(Lines *l, const char *key, const Gemm_plan *p, double ms
     add_line(l, line);
 }
 
+static void say_wrong(Lines *l, const char *key)
+{
+    char line[2 * LINE];
+    snprintf(line, sizeof line, "%s\twrong\t-\t-\t0\n", key);
+    add_line(l, line);
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 static void tune(Cuda_gemm *g, Clock *k, Lines *l, Gemm_tuning *t)
@@ -271,23 +333,30 @@ static void tune(Cuda_gemm *g, Clock *k, Lines *l, Gemm_tuning *t)
     Gemm_plan *p = gemm_plan(g, wide, g->end == GEMM_END_NONE ? NULL : o.vector, o.aux);
     if (!p || p->own) return;
     say_key(key, g);
-    if (take_known(l, key, p)) {
+    if (!k->afresh && take_known(l, key, g, p)) {
         t->known++;
     } else if (goes_back(&g->shape) || o.bytes > (int64_t)k->bytes) {
         t->too_large++;
     } else {
+        const size_t bytes = k->bytes;
+        k->wrong = 0;
+        make_plain(k, g);
         double ms = choose_by_time(k, g, p);
+        k->bytes = bytes;
         drop_line(l, key);
+        if (k->plain.c) t->checked++;
+        if (k->wrong) t->wrong++;
+        if (strcmp(gemm_library.failure, ALL_WRONG) == 0) say_wrong(l, key), t->timed++;
         if (gemm_library.failure[0]) return gemm_take_own(g, p, gemm_library.failure);
         say_product(l, key, p, ms);
         t->timed++;
     }
 }
 
-bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, cudaStream_t stream,
-                    Gemm_tuning *tuning)
+bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes, const char *path, bool afresh,
+                    cudaStream_t stream, Gemm_tuning *tuning)
 {
-    Clock k = {stream, NULL, NULL, (char *)room, bytes, 0};
+    Clock k = {stream, NULL, NULL, (char *)room, bytes, 0, {}, NULL, afresh, 0};
     Lines lines = {NULL, 0};
     *tuning = {};
     read_file(&lines, path, tuning);
@@ -295,8 +364,7 @@ bool cuda_gemm_tune(Cuda_gemm *const *products, int n, void *room, size_t bytes,
         gemm_fail(NULL, "events to time products", CUBLAS_STATUS_EXECUTION_FAILED);
         return false;
     }
-    int blocks = (int)(bytes / 2 / THREADS < 1024 ? bytes / 2 / THREADS + 1 : 1024);
-    launch(fill_with_numbers, blocks, stream, (uint16_t *)room, (int64_t)(bytes / 2));
+    fill((char *)room, (int64_t)bytes, stream);
     for (int i = 0; i < n && !gemm_library.failure[0]; i++) tune(products[i], &k, &lines, tuning);
     tuning->ms = k.spent;
     cudaEventDestroy(k.begin);

@@ -160,6 +160,7 @@ static inline void launch_persistent(const char *name, void (*kernel)(Grid, Para
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
     blocks = blocks < processors ? blocks : processors;
     if (loop->most && loop->most < blocks) blocks = loop->most;
+    if (is_switched_off(name)) blocks = 1;
     for (;; blocks = blocks / 2) {
         config.gridDim = dim3(blocks);
         config.numAttrs = blocks > 1;

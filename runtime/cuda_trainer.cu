@@ -4,6 +4,7 @@
 #include "cuda_gemm.h"
 #include "cuda_ids.h"
 #include "cuda_optim.h"
+#include "cuda_persistent.cuh"
 #include "cuda_ranks.h"
 #include "lathe_cuda.cuh"
 #include "train_device.h"
@@ -24,6 +25,7 @@ static struct {
     bool multiplies;
     int rank, gpus;
     int64_t begun, ended;
+    int checked, wrong;                 /* products */
     char remark[1024];
 } trainer;
 
@@ -132,8 +134,10 @@ static void tune(const Device_needs *n)
     Gemm_tuning tuning;
     int count = cuda_products(&products);
     const char *wish = getenv("LATHE_CUDA_TUNE");
-    if (count == 0 || (wish && strcmp(wish, "off") == 0)) return;
-    cuda_gemm_tune(products, count, gpu_place(n->block), (size_t)n->bytes, n->products, gpu_stream(), &tuning);
+    trainer.checked = trainer.wrong = 0;
+    if (count == 0 || (wish && strcmp(wish, "off") == 0 && !n->afresh)) return;
+    cuda_gemm_tune(products, count, gpu_place(n->block), (size_t)n->bytes, n->products, n->afresh, gpu_stream(), &tuning);
+    trainer.checked = tuning.checked, trainer.wrong = tuning.wrong;
     gpu_clear(n->block, n->bytes);
     snprintf(trainer.remark, sizeof trainer.remark, "%s", tuning.remark);
 }
@@ -381,5 +385,41 @@ static void rates(double *copy, double *product)
     cuda_gemm_forget(&g);
 }
 
+/* ------------------------------------------------------------------ second ways */
+
+static int ways(void) { return loops_launched.n + cudnn_plans(); }
+
+static const char *way(int i, bool *exact)
+{
+    const bool loop = i < loops_launched.n;
+    if (exact) *exact = loop;
+    return loop ? loops_launched.at[i].name : cudnn_plan(i - loops_launched.n);
+}
+
+/* Graphs were made of the other one. */
+static void second(const char *name, bool wanted)
+{
+    for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
+    gpu_forget(&trainer.step);
+    switch_off(name, wanted);
+}
+
+static int products(int *wrong)
+{
+    *wrong = trainer.wrong;
+    return trainer.checked;
+}
+
+static const char *about(void)
+{
+    static char text[500];
+    cudaDeviceProp device = {};
+    int driver = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaGetDeviceProperties(&device, trainer.rank);
+    snprintf(text, sizeof text, "%.250s, driver %d, cuBLASLt %zu, cuDNN %zu", device.name, driver, cuda_gemm_version(), cudnn_version());
+    return text;
+}
+
 const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     time_parts, rates};
+                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};

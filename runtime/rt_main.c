@@ -3,6 +3,7 @@
 #include "base/process.h"
 #include "lathe_rt.h"
 #include "trainer.h"
+#include "trainer/selftest.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ enum { /* subcommands, as bits */
        PROFILE = 128,
        REPLAY = 256,
        EXPORT = 512,
-       ALL = 1023
+       SELFTEST = 1024,
+       ALL = 2047
 };
 
 typedef struct Command {
@@ -51,6 +53,9 @@ static const Command commands[] = {
      "Times each kernel of training steps on random data against the least it could take."},
     {"replay", REPLAY, replay_command, "--step N [--checkpoint C | --weights W.safetensors] --data PATH… [options]",
      "Runs a training step again and names the first tensor that is not finite (build with --instrument)."},
+    {"selftest", SELFTEST, selftest_command, "[--seed S] [--json]",
+     "Tests this machine: a training step twice, each way of computing against a second one, gradients against "
+     "losses."},
     {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -97,7 +102,7 @@ static const Option options[] = {
     {"stem", EVAL, FLAG, AT(stem), NULL, NULL, "of --generate: ROUGE of stems of words (Porter)"},
     {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
      "changes a setting of the recipe"},
-    {"seed", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | PROFILE | REPLAY, SEED, AT(seed), NULL, "S",
+    {"seed", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
      "0 … 2147483647 (default 1)"},
     {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
     {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},

@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include "data_cache.h"
+#include "trainer/selftest.h"
 #include "lathe_rt.h"
 #include "rt_scale.h"
 #include <math.h>
@@ -52,12 +53,14 @@ void open_device(const Memory *m, const Trainer *t)
                                                      .inputs = slot_bytes(t->model),
                                                      .ahead = m->step ? ahead_bytes(t->model) : 0,
                                                      .most = t->memory_limit,
-                                                     .products = products},
+                                                     .products = products,
+                                                     .afresh = strcmp(t->command, "selftest") == 0},
                                      &remark);
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
     device = t->model->device;
     if (remark) note("%s", remark);
     must_work();
+    remember_selftest(folder, t);
     free(products);
     free(folder);
 }
@@ -275,6 +278,14 @@ void time_parts(bool wanted)
     bug_if(steps_begun() > 0);
     if (device) device->time_parts(wanted);
 }
+
+/* ------------------------------------------------------------------ second ways */
+
+int device_ways(void) { return device->ways(); }
+const char *device_way(int i, bool *exact) { return device->way(i, exact); }
+void take_second_way(const char *name, bool wanted) { device->second(name, wanted); }
+int tested_products(int *wrong) { return device->products(wrong); }
+const char *about_device(void) { return device->about(); }
 
 void device_rates(double *copy, double *product)
 {

@@ -19,6 +19,7 @@ typedef struct Device_needs {
     int64_t ahead;                      /* what inputs of steps take beside it, on their way; 0: there are no steps */
     int64_t most;                       /* --memory-limit; 0: all the device has */
     const char *products;               /* the file of the products' fastest algorithms; NULL: none */
+    bool afresh;                        /* what it says is not believed */
 } Device_needs;
 
 typedef struct Step_result {
@@ -76,6 +77,16 @@ typedef struct Lathe_device {
     /* At its best: bytes read and written a second by a copy, flop a second of one large product, 0 where there is no room for one.
      * What the block holds there is zero afterwards. */
     void (*rates)(double *copy, double *product);
+
+    /* Ways of computing that have a second, slower one (loops in one launch; attention by a library): how many have been met so far;
+     * the name of one, NULL: it is none any more; exact: both give the same bits.  second: whether it is taken by its second way
+     * from now on. */
+    int (*ways)(void);
+    const char *(*way)(int i, bool *exact);
+    void (*second)(const char *name, bool wanted);
+    /* Products whose algorithms were compared with the plain kernel when the device was opened; of how many one was wrong. */
+    int (*products)(int *wrong);
+    const char *(*about)(void);         /* the device, its driver, its libraries */
 } Lathe_device;
 
 #ifdef __cplusplus

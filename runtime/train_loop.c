@@ -1,6 +1,7 @@
 /* train_loop.c: `trainer train`: steps, evaluations and saves, until done, interrupted or diverged. */
 #include "lathe_rt.h"
 #include "trainer.h"
+#include "trainer/selftest.h"
 
 #include <math.h>
 #include <omp.h>
@@ -146,6 +147,7 @@ static void give_arrays(Training *r)
     const Lathe_model *m = r->t->model;
     join_ranks(r->t, &r->optimizer, &r->memory);
     if (!r->t->ranks) device_up(r->memory.params, weight_bytes(m));
+    test_first_start(r->t, r->entry, &r->memory);
     if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
     if (r->t->resume && !r->t->ranks) {
         device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));

@@ -1,5 +1,5 @@
-/* second_way.h: what a trainer says, once, where CUDA or a library of its refuses the first way of doing something, and it is done
- * more slowly. */
+/* second_way.h: what a trainer says, once, where CUDA or a library of its refuses the first way of doing something, and
+ * it is done more slowly. */
 #ifndef SECOND_WAY_H
 #define SECOND_WAY_H
 
@@ -21,6 +21,30 @@ static inline void second_way(const char *what, const char *why)
         if (strcmp(all->said[i], line) == 0) return;
     if (all->n < (int)(sizeof all->said / sizeof all->said[0])) memcpy(all->said[all->n++], line, sizeof line);
     fprintf(stderr, "note: %s: %s\n", what, why);
+}
+
+/* Ways that a test has found to be wrong here, by name, or that are to be tested against their second one: not taken.
+ */
+inline struct Switched_off {
+    char name[64][200];
+    int n;
+} switched_off;
+
+static inline bool is_switched_off(const char *name)
+{
+    for (int i = 0; i < switched_off.n; i++)
+        if (strcmp(switched_off.name[i], name) == 0) return true;
+    return false;
+}
+
+static inline void switch_off(const char *name, bool off)
+{
+    Switched_off *all = &switched_off;
+    if (is_switched_off(name) == off) return;
+    if (off && all->n < (int)(sizeof all->name / sizeof all->name[0]))
+        snprintf(all->name[all->n++], sizeof all->name[0], "%s", name);
+    for (int i = 0; !off && i < all->n; i++)
+        if (strcmp(all->name[i], name) == 0) memcpy(all->name[i], all->name[--all->n], sizeof all->name[0]);
 }
 
 #endif

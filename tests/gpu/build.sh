@@ -113,7 +113,7 @@ compile_row() {
     *:model_*) $CC -std=gnu11 -Dmain=model_main -Iruntime "-I$folder" -c "$folder/tables.c" -o "$work/$1/tables.o" || return 1 ;;
     esac
     case $how:$1 in
-    simulate:model_*) simulated "$1" "-I$folder" tests/gpu/entry.cu "$folder/model.cu" runtime/cuda_gemm*.cu runtime/cuda_cudnn*.cu ;;
+    simulate:model_*) simulated "$1" "-I$folder" tests/gpu/entry.cu "$folder/model.cu" runtime/cuda_gemm*.cu runtime/cuda/gemm*.cu runtime/cuda_cudnn*.cu ;;
     simulate:*) simulated "$1" '' "tests/gpu/$1.cu" ;;
     *:train_*) [ "$(gpus_here)" -lt "$(gpus_of "${1#train_}")" ] || compile_trainer "trainers/${1#train_}" "$1" ;;
     *:speed_*) compile_trainer "speed/${1#speed_}" "$1" ;;
@@ -151,8 +151,8 @@ link_row() {
     [ -e "$at/model.o" ] || [ -e "$at/program.o" ] || return 0
     case $1 in
     train_* | speed_*) linked "$at/trainer" "$at/model.o" "$at/tables.o" $trainer ;;
-    model_*) linked "$at/program" "$work/entry/entry.o" "$at/model.o" "$at/tables.o" "$rt"/cuda_gemm*.o "$rt"/cuda_cudnn*.o ;;
-    gemm) linked "$at/program" "$at/program.o" "$rt"/cuda_gemm*.o ;;
+    model_*) linked "$at/program" "$work/entry/entry.o" "$at/model.o" "$at/tables.o" "$rt"/cuda_gemm*.o "$rt"/gemm*.o "$rt"/cuda_cudnn*.o ;;
+    gemm) linked "$at/program" "$at/program.o" "$rt"/cuda_gemm*.o "$rt"/gemm*.o ;;
     cudnn) linked "$at/program" "$at/program.o" "$rt"/cuda_cudnn*.o ;;
     optim) linked "$at/program" "$at/program.o" $trainer ;;
     *) linked "$at/program" "$at/program.o" ;;

@@ -659,9 +659,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     if (costs[words->number] < 0 || sim_refuses("product")) return CUBLAS_STATUS_EXECUTION_FAILED;
     double ms = costs[words->number] + (p.desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 0 : epilogue_cost);
     uint64_t used = words->workspace;
+    bool wrong = (words->number == WIDE && sim_refuses("wrong_wide")) || sim_refuses("wrong_all") ||
+                 (p.desc.epilogue != CUBLASLT_EPILOGUE_DEFAULT && sim_refuses("wrong_end"));
     cudaError_t error = sim_enqueue(stream, "cublasLtMatmul", [=] {
         if (used) memset(workspace, 0xff, used); /* what was there is gone */
         multiply(p, x, A, B, y, C, D);
+        int64_t last = (int64_t)(p.n - 1) * p.d.ld + (int64_t)p.m - 1;
+        if (wrong) store(D, last, p.d.type, 1.5 * loaded(D, last, p.d.type) + 2);
         sim_spend(ms);
         return cudaSuccess;
     });

@@ -147,6 +147,8 @@ static Values &values_of(Run &r, const Descriptor *t)
     return x;
 }
 
+static bool unmasked; /* a mistake put in: keys that are not to be seen are */
+
 static double pointwise(cudnnPointwiseMode_t mode, double x, double b, double t)
 {
     switch (mode) {
@@ -157,7 +159,7 @@ static double pointwise(cudnnPointwiseMode_t mode, double x, double b, double t)
     case CUDNN_POINTWISE_EXP: return exp(x);
     case CUDNN_POINTWISE_LOG: return log(x);
     case CUDNN_POINTWISE_CMP_GE: return x >= b;
-    case CUDNN_POINTWISE_BINARY_SELECT: return t ? x : b;
+    case CUDNN_POINTWISE_BINARY_SELECT: return t || unmasked ? x : b;
     default: return NAN;
     }
 }
@@ -455,9 +457,12 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     if (status != CUDNN_STATUS_SUCCESS) return status;
     if (!sim_on_device(workspace, bytes)) return refuse("a workspace that is too small");
     if (sim_refuses("execute")) return CUDNN_STATUS_NOT_SUPPORTED;
+    bool wrong = sim_refuses("wrong_attention");
     sim_enqueue(handle->stream, "cuDNN", [=] {
         memset(workspace, 0xff, bytes);
+        unmasked = wrong;
         run_graph(graph, r);
+        unmasked = false;
         return cudaSuccess;
     });
     return CUDNN_STATUS_SUCCESS;

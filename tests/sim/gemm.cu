@@ -392,7 +392,7 @@ struct Tuned {
         cudaMalloc(&room, room_bytes);
         bool started = cuda_gemm_start(workspace, WORKSPACE);
         EXPECT(started != refused_start(), "cuda_gemm_start: %d", started);
-        EXPECT(cuda_gemm_tune(all, 5, room, room_bytes, path, NULL, &t), "cuda_gemm_tune: %s", cuda_gemm_failure());
+        EXPECT(cuda_gemm_tune(all, 5, room, room_bytes, path, false, NULL, &t), "cuda_gemm_tune: %s", cuda_gemm_failure());
         quiet("tuning");
         cudaFree(room);
     }
@@ -475,6 +475,30 @@ static void test_failing(const char *path)
     fake_cublaslt_costs(3, 1, 2, 0);
 }
 
+static void test_wrong_one(const char *path, const char *wrong, double fc, bool own, const char *who)
+{
+    for (int again = 0; again < 2; again++) { /* then by the file */
+        if (!again) remove(path);
+        sim_device.refuses = again ? "" : wrong;
+        Tuned x(path, 400000);
+        sim_device.refuses = "";
+        EXPECT(x.t.known == (again ? 5 : 1) && (again || x.t.checked == 4), "%s: %d known, %d checked", wrong, x.t.known, x.t.checked);
+        EXPECT(x.fc.plan[0]->own == own, "%s: the product is%s ours", wrong, own ? " not" : "");
+        EXPECT(own ? x.ms_of(&x.fc) < 0.9 : near(x.ms_of(&x.fc), fc), "%s: a product takes %g ms", wrong, x.ms_of(&x.fc));
+        EXPECT(!x.out.plan[0]->ended.possible == (own || strstr(wrong, "end")), "%s: whose end it is", wrong);
+    }
+    EXPECT(strstr(text_of(path).c_str(), who), "%s: the file does not say \"%s\"", wrong, who);
+}
+
+/* What gives other numbers than the plain kernel is not taken, however fast; and the file knows. */
+static void test_wrong(const char *path)
+{
+    fake_cublaslt_costs(3, 1, 2, 0);
+    test_wrong_one(path, "wrong_wide", 2, false, "library");
+    test_wrong_one(path, "wrong_end", 1, false, "ours");
+    test_wrong_one(path, "wrong_all", 0, true, "\twrong\t");
+}
+
 /* Whatever is done to the file: nothing breaks, and the next one is whole. */
 static void test_damage(const char *path)
 {
@@ -525,6 +549,7 @@ static void test_timing(const char *path)
     test_choice(path);
     test_ends_timed(path);
     test_failing(path);
+    test_wrong(path);
     test_damage(path);
     remove(path);
     fake_cublaslt_costs(3, 1, 2, 0);

@@ -3,7 +3,8 @@
 # Where nvcc is, it compiles the files, and no kernel spills.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu runtime/cuda_gemm_tune.cu
+sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu runtime/cuda_gemm_tune.cu \
+    runtime/cuda/gemm_check.cu
 "$TMP/program" "$TMP/products.txt"
 
 failed=0
@@ -47,7 +48,7 @@ if ! nvcc=$(command -v nvcc); then
 elif include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include && [ ! -e "$include/cublasLt.h" ]; then
     echo "note: cublasLt.h is not in $include: they are compiled for the simulator alone"
 else
-    for file in cuda_gemm cuda_gemm_ends cuda_gemm_tune; do
+    for file in cuda_gemm cuda_gemm_ends cuda_gemm_tune cuda/gemm_check; do
         nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
             -gencode arch=compute_90,code=sm_90 -c runtime/$file.cu -o "$TMP/nvcc.o" >>"$TMP/nvcc" 2>&1 ||
             { cat "$TMP/nvcc"; failed=1; }

@@ -43,10 +43,11 @@ struct Sim_device {
 };
 extern Sim_device sim_device;
 
-/* Whether this call of what the word names is refused: "cooperative graph:3" refuses every cooperative launch of more than one
- * block, and graphs from the third on.  Words: cooperative, together (more than two blocks), capture, captured (its end), graph; of cuBLASLt's (fake_cublaslt.cc) start, algorithm, product; of cuDNN's
- * (fake_cudnn.cc) execute.
- * Nothing is complained of. */
+/* Whether this call of what the word names is refused: "cooperative graph:3" refuses cooperative launches, and graphs from the third
+ * on; nothing is complained of.  Words: cooperative, together (more than two blocks), capture, captured (its end), graph; of
+ * cuBLASLt's (fake_cublaslt.cc) start, algorithm, product; of cuDNN's (fake_cudnn.cc) execute.  Mistakes, by the same rule: wrong_wide,
+ * wrong_all, wrong_end: the last element of a product, by the algorithm for 16 bytes, by any, by any with an epilogue;
+ * wrong_attention: all keys are seen. */
 bool sim_refuses(const char *word);
 
 void sim_processors(int n);  /* for programs that load the simulator */

@@ -1,13 +1,14 @@
 /* test_emitted.c: the CUDA text of every ROWS and index kernel of every model, run in the simulator, gives what the C
  * kernel gives: bit for bit where no rows are reduced, else within rounding of sums in another order; the same bits in
  * every order of blocks and threads; and nothing for the simulator to complain of; and every entry gives what that of
- * the CPU target's text gives, train over 2 steps, 20 in the long run.  A barrier taken out of the text, and an index
- * made too large, are complained of.  With a word as argument: the models that have it in their line, and no mistakes.
- */
+ * the CPU target's text gives, train over 2 steps, 20 in the long run, and once more where cuBLASLt and cooperative
+ * launches fail.  A barrier taken out of the text, and an index made too large, are complained of.  With a word as
+ * argument: the models that have it in their line, and no mistakes. */
 #include "harness_cuda.h"
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Small, but so that rows are taken by a thread, a warp and a block, and columns in shared memory, in registers of
@@ -100,6 +101,10 @@ static int test_model(int number)
     worst = (Differences){0};
     Live *cpu = build_model(line);
     compare_entries(&b.device, cpu, line, long_run() ? 20 : 2, bound_of(line), bound_of(line), &rng);
+    memset(cpu->state, 0, (size_t)cpu->model->state_bytes);
+    setenv("SIM_REFUSES", "product cooperative", 1); /* by second ways alone: products of ours, one block for loops */
+    compare_entries(&b.device, cpu, format("%s, second ways", line), 1, bound_of(line), bound_of(line), &rng);
+    unsetenv("SIM_REFUSES");
     unload(cpu);
     printf("%s%s: training within %.1e, gradients %.1e, other entries %.1e\n", long_run() ? "note: " : "", line,
            worst.training, worst.gradient, worst.other);

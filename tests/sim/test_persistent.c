@@ -76,7 +76,8 @@ static void test_room(void)
     expect(wide == 3, "blocks.lua, 800 wide: %d loops are one launch, not 3: has_room() of pass_persist.c", wide);
 }
 
-/* ------------------------------------------------------------------ what a launch writes by another name than it is read by */
+/* ------------------------------------------------------------------ what a launch writes by another name than it is
+ * read by */
 
 typedef struct Named { /* of a loop's body: an array of the arena that it only reads, and one that it writes */
     Buffer *reads[99], *writes[99];
@@ -94,7 +95,9 @@ static void note_named(Operand *o, bool writes, void *named)
 {
     Named *x = named;
     Buffer *b = o->view.buffer;
-    if (!b || b->home != WORK || b->in_place_of || is_among(writes ? x->writes : x->reads, writes ? x->nwrites : x->nreads, b)) return;
+    if (!b || b->home != WORK || b->in_place_of ||
+        is_among(writes ? x->writes : x->reads, writes ? x->nwrites : x->nreads, b))
+        return;
     if (writes) x->writes[x->nwrites++] = b;
     else x->reads[x->nreads++] = b;
 }
@@ -114,7 +117,8 @@ static const char *text_of_module(const Module *m, const char *name)
     return read_file(format("%s/model.cu", folder), NULL);
 }
 
-/* An array that is only read is laid over one that is written: nvcc must not take it for constant (persistent.sh looks at PTX). */
+/* An array that is only read is laid over one that is written: nvcc must not take it for constant (persistent.sh looks
+ * at PTX). */
 static void test_other_name(void)
 {
     const Module *m = compile_model("models/char_rnn.lua --config tiny --target cuda");
@@ -126,10 +130,12 @@ static void test_other_name(void)
     for (int i = 0; i < named.nreads && !read; i++)
         if (!is_among(named.writes, named.nwrites, named.reads[i])) read = named.reads[i];
     must(read && named.nwrites);
-    expect(!strstr(text_of_module(m, "names"), "CHANGES("), "%s is written by no other name, and is hidden", read->name);
+    expect(!strstr(text_of_module(m, "names"), "CHANGES("), "%s is written by no other name, and is hidden",
+           read->name);
     read->offset = named.writes[0]->offset;
     expect(strstr(text_of_module(m, "over"), "    CHANGES(") != NULL,
-           "%s lies over %s, which the launch writes, and nvcc may take it for constant", read->name, named.writes[0]->name);
+           "%s lies over %s, which the launch writes, and nvcc may take it for constant", read->name,
+           named.writes[0]->name);
 }
 
 /* ------------------------------------------------------------------ mistakes put in */

@@ -44,6 +44,20 @@ trained() {
     echo "note: $name trains"
 }
 
+# second_ways REFUSALS OPTIONS…: the same training where CUDA or its libraries refuse so much, which is said
+second_ways() {
+    SIM_REFUSES=$1
+    export SIM_REFUSES
+    shift
+    must "$gpu" train "$@" --steps 20 --out "$TMP/$name.e"
+    cp "$TMP/said" "$TMP/notes"
+    grep -q '^note: .* Lathe, many times slower' "$TMP/said" || tell "$name: nothing is said of products of ours"
+    grep -q '^note: entries as graphs: ' "$TMP/said" || tell "$name: nothing is said of graphs that are refused"
+    unset SIM_REFUSES
+    same "$TMP/$name.a" "$TMP/$name.e" "${bound:-1e-4}"
+    echo "note: $name trains by its second ways"
+}
+
 # agree COMMAND OPTIONS…: both say the same of the weights that the GPU's has made
 agree() {
     must "$cpu" "$@"
@@ -65,6 +79,8 @@ both gpt models/gpt.lua --set layers=2 --set width=16 --set heads=2 --set seq=8 
 text="--data $TMP/text.txt"
 # shellcheck disable=SC2086
 trained $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --set warmup=5
+# shellcheck disable=SC2086
+second_ways 'algorithm:2 product:9 graph' $text --eval-every 10 --set eval_rows=5 --set clip=0.5 --set warmup=5
 agree generate --out "$TMP/gpt.b" --prompt "To be" --set sample_tokens=12 --set temperature=0
 agree eval --out "$TMP/gpt.b" --set eval_rows=7
 agree generate --out "$TMP/gpt.b" --prompt "O" "Well" --samples 2 --set sample_tokens=9        # drawn; past the context
@@ -140,9 +156,13 @@ refused 3 'ids.lua:8: .*entry eval.*: expected ids 0 to 9, found 12' eval --data
 both rnn models/char_rnn.lua --config tiny --precision fp64 --set vocab=256 --set carry=true --set accumulate=2
 # shellcheck disable=SC2086
 trained $text --set eval_every=10 --set eval_rows=6
+# shellcheck disable=SC2086
+second_ways 'start captured cooperative' $text --set eval_every=10 --set eval_rows=6
+grep -q '^note: lstm_time[a-z0-9_]*: char_rnn.lua:[0-9]*.*blocks together are refused' "$TMP/notes" || tell "rnn: nothing is said of its loops"
 
 both pairs models/pointer_generator.lua --config tiny --set vocab=259 --set source_seq=8 --set seq=5 --set batch=4 --set rows=3 --set layers=1
 trained --data "$TMP/pairs.tsv" --set eval_every=0 --set eval_epochs=1 --set eval_rows=8 --set val_fraction=0.8
+second_ways 'start capture together' --data "$TMP/pairs.tsv" --set eval_every=0 --set eval_epochs=1 --set eval_rows=8 --set val_fraction=0.8
 grep -c '"split":"val"' "$TMP/pairs.b/metrics.jsonl" | grep -q '^2$' || tell "pairs: not evaluated behind its epoch and at the end"
 agree generate --out "$TMP/pairs.b" --prompt "say abc" "say p" --beams 3 --tokens 4
 agree generate --out "$TMP/pairs.b" --prompt "say abc" "say p" "say ooo" "say" --tokens 4

@@ -1,0 +1,236 @@
+/* selftest.c: `trainer selftest`, and the test at the first start on a device: the training entry on random data, at
+ * the model's own shapes: twice, for the same bits; with each way of computing against its second one; and its gradient
+ * against differences of its loss.  What differs takes its second way, which the folder of caches remembers. */
+#include "trainer/selftest.h"
+
+#include "data_cache.h"
+#include "rt_internal.h"
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Test {
+    const Trainer *t;
+    const Lathe_entry *entry;
+    Memory *m;
+    char *first;     /* outputs and gradients of a run, to compare others with */
+    char *untouched; /* parameters */
+    int tested, wrong;
+    bool says; /* each result, not mistakes alone */
+} Test;
+
+/* ------------------------------------------------------------------ runs */
+
+static int64_t result_bytes(const Test *x) { return x->entry->out_bytes + flat_bytes(x->t->model); }
+
+/* The entry on random data, from states and an arena that are zero: what a way leaves out is not what another has left
+ * there.  Outputs and gradients come to the host's block. */
+static void run_once(const Test *x)
+{
+    const Lathe_call call = call_of(x->m, x->entry);
+    clear_there(x->m->call, x->m->call_bytes);
+    random_inputs(x->t, x->entry, x->m->call, 0);
+    if (x->m->state) clear_there(x->m->state, x->t->model->state_bytes);
+    clear_there(x->m->grads, flat_bytes(x->t->model));
+    run_entry(x->entry, &call);
+    device_down(x->m->grads, flat_bytes(x->t->model));
+}
+
+static void keep_results(const Test *x)
+{
+    memcpy(x->first, call_of(x->m, x->entry).out, (size_t)x->entry->out_bytes);
+    memcpy(x->first + x->entry->out_bytes, x->m->grads, (size_t)flat_bytes(x->t->model));
+}
+
+static bool same_bits(const Test *x)
+{
+    return memcmp(x->first, call_of(x->m, x->entry).out, (size_t)x->entry->out_bytes) == 0 &&
+           memcmp(x->first + x->entry->out_bytes, x->m->grads, (size_t)flat_bytes(x->t->model)) == 0;
+}
+
+static double number_at(const Trainer *t, const void *at, int64_t i)
+{
+    return t->model->real == LATHE_F64 ? ((const double *)at)[i] : (double)((const float *)at)[i];
+}
+
+static double norm_of(const Test *x, const void *grads, const void *other)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < x->t->model->flat_elements; i++) {
+        const double d = number_at(x->t, grads, i) - (other ? number_at(x->t, other, i) : 0);
+        sum += d * d;
+    }
+    return sqrt(sum);
+}
+
+static double loss_of(const Test *x, const void *out) { return output_scalar(x->entry, out, "loss"); }
+
+/* How far a run is from the kept one: the larger part of its loss and of its gradients' norm; infinite where one is no
+ * number. */
+static double difference(const Test *x)
+{
+    const void *kept = x->first + x->entry->out_bytes;
+    const double a = loss_of(x, call_of(x->m, x->entry).out), b = loss_of(x, x->first);
+    const double norm = norm_of(x, kept, NULL), off = norm_of(x, x->m->grads, kept) / (norm > 0 ? norm : 1);
+    const double loss = fabs(a - b) / (fabs(b) > 0 ? fabs(b) : 1), most = loss > off ? loss : off;
+    return isfinite(off) && isfinite(loss) ? most : INFINITY;
+}
+
+/* ------------------------------------------------------------------ what is compared */
+
+/* The parts of 16 bits add up otherwise in another kernel. */
+static double allowed(const Trainer *t)
+{
+    const bool half = strcmp(t->model->precision, "bf16") == 0 || strcmp(t->model->precision, "fp16") == 0;
+    return half ? 0.05 : strcmp(t->model->precision, "tf32") == 0 ? 0.02 : 1e-3;
+}
+
+static void tell(Test *x, bool right, const char *what, const char *found)
+{
+    x->tested++;
+    x->wrong += !right;
+    if (x->says) show(stdout, "%-5s %s%s%s\n", right ? "ok" : "WRONG", what, *found ? ": " : "", found);
+    else if (!right) note("%s: %s", what, found);
+}
+
+static void test_repeats(Test *x)
+{
+    run_once(x);
+    keep_results(x);
+    run_once(x);
+    tell(x, same_bits(x), "the training entry gives the same bits again", same_bits(x) ? "" : "it does not");
+    const bool finite = isfinite(loss_of(x, x->first)) && isfinite(norm_of(x, x->first + x->entry->out_bytes, NULL));
+    tell(x, finite, "its loss and gradients are numbers", finite ? "" : "they are not");
+}
+
+/* On this processor results must not depend on the number of threads. */
+static void test_threads(Test *x)
+{
+    const int threads = omp_get_max_threads();
+    if (threads == 1) return;
+    Trainer one = *x->t;
+    one.threads = 1;
+    use_threads(&one);
+    run_once(x);
+    const bool same = same_bits(x);
+    one.threads = threads;
+    use_threads(&one);
+    tell(x, same, text_of("%d threads and one give the same bits", threads), same ? "" : "they do not");
+}
+
+/* The first results are those of second ways alone; one way at a time is taken first again. */
+static void test_ways(Test *x)
+{
+    const int n = device_ways();
+    for (int i = 0; i < n; i++) take_second_way(device_way(i, NULL), true);
+    if (!n) return;
+    run_once(x);
+    keep_results(x);
+    for (int i = 0; i < n; i++) {
+        bool exact;
+        const char *name = device_way(i, &exact);
+        take_second_way(name, false);
+        run_once(x);
+        const double off = same_bits(x) ? 0 : difference(x);
+        const bool right = exact ? off == 0 : off <= allowed(x->t);
+        tell(x, right, name,
+             right ? ""
+                   : text_of("it differs from its second way by %.2g%s, and takes that", off,
+                             exact ? ", where bits are to be equal" : ""));
+        take_second_way(name, true);
+        if (right) continue;
+        keep_wrong_way(name);
+    }
+    for (int i = 0; i < n; i++)
+        if (!is_wrong_way(device_way(i, NULL))) take_second_way(device_way(i, NULL), false);
+}
+
+/* The parameters a step up or down their gradient. */
+static double loss_beside(const Test *x, double step)
+{
+    const Lathe_model *m = x->t->model;
+    const void *grads = x->first + x->entry->out_bytes;
+    for (int64_t i = 0; i < m->flat_elements; i++) {
+        const double p = number_at(x->t, x->untouched, i) + step * number_at(x->t, grads, i);
+        if (m->real == LATHE_F64) ((double *)x->m->params)[i] = p;
+        else ((float *)x->m->params)[i] = (float)p;
+    }
+    device_up(x->m->params, weight_bytes(m));
+    run_once(x);
+    return loss_of(x, call_of(x->m, x->entry).out);
+}
+
+/* What the gradient says of the loss a little beside, and what the loss is there: all that is only in one of them
+ * shows. */
+static void test_gradient(Test *x)
+{
+    const Lathe_model *m = x->t->model;
+    const double bound = allowed(x->t) < 0.01 ? 0.05 : 0.25;
+    if (lathe_weights(m) != m->real || strcmp(m->precision, "fp16") == 0) return;
+    run_once(x);
+    keep_results(x);
+    memcpy(x->untouched, x->m->params, (size_t)weight_bytes(m));
+    const double norm = norm_of(x, x->first + x->entry->out_bytes, NULL), loss = loss_of(x, x->first);
+    if (!(norm > 0) || !isfinite(norm) || !isfinite(loss)) return;
+    const double step = 5e-3 * (fabs(loss) > 1e-3 ? fabs(loss) : 1e-3) / (norm * norm);
+    const double slope = (loss_beside(x, step) - loss_beside(x, -step)) / (2 * step * norm * norm);
+    memcpy(x->m->params, x->untouched, (size_t)weight_bytes(m));
+    device_up(x->m->params, weight_bytes(m));
+    const bool right = fabs(slope - 1) <= bound;
+    tell(x, right, "the gradient agrees with differences of the loss",
+         text_of("%.4f of it%s", slope, right ? "" : text_of(", where 1 is expected to %g", bound)));
+}
+
+/* ------------------------------------------------------------------ both */
+
+static Test test_of(const Trainer *t, const Lathe_entry *e, Memory *m)
+{
+    Test x = {.t = t, .entry = e, .m = m};
+    x.first = must_alloc((size_t)result_bytes(&x));
+    return x;
+}
+
+void test_first_start(const Trainer *t, const Lathe_entry *train, Memory *m)
+{
+    if (!on_device() || !needs_selftest()) return;
+    Test x = test_of(t, train, m);
+    test_repeats(&x);
+    test_ways(&x);
+    keep_selftest();
+    clear_there(m->grads, flat_bytes(t->model));
+    if (m->state) clear_there(m->state, t->model->state_bytes);
+    free(x.first);
+}
+
+int selftest_command(Trainer *t)
+{
+    static const char *const entries[] = {"train", NULL};
+    const Lathe_entry *e = need_entry(t->model, "train");
+    Memory m;
+    check_memory(t);
+    use_threads(t);
+    take_memory(&m, t, true, true, entries);
+    init_parameters(t->model, (uint64_t)t->seed, m.params);
+    device_up(m.params, weight_bytes(t->model));
+    Test x = test_of(t, e, &m);
+    x.untouched = must_alloc((size_t)weight_bytes(t->model));
+    x.says = !t->json;
+    int products = 0, wrong = 0;
+    if (on_device()) products = tested_products(&wrong);
+    if (on_device() && x.says)
+        show(stdout, "%-5s %d products: algorithms against the plain kernel\n", wrong ? "WRONG" : "ok", products);
+    test_repeats(&x);
+    if (on_device()) test_ways(&x);
+    else test_threads(&x);
+    test_gradient(&x);
+    if (on_device()) keep_selftest();
+    x.tested += products, x.wrong += wrong;
+    if (t->json) print_json(json_pack("{s:i, s:i}", "tested", x.tested, "wrong", x.wrong));
+    else
+        show(stdout, "%d tested, %d wrong%s\n", x.tested, x.wrong,
+             x.wrong && on_device() ? ": a second way is taken where there is one, now and later" : "");
+    free(x.first);
+    free(x.untouched);
+    return x.wrong ? EXIT_ERROR : 0;
+}
