@@ -21,11 +21,11 @@ mutant() { # FROM TO WORD: the first line of $file with FROM, and what the progr
 }
 mutant 'columns > 1 ? column : rows' 'rows' 'element'
 mutant 'rows > 1 ? row : columns' 'rows' 'leading dimension\|element\|not all in'
-mutant 'bits % 16 == 0' 'true' 'misaligned'
+mutant 'bits % 16 == 0' 'true' 'misaligned\|ssertion'
 mutant 'exchanged ? b : a, p->a' 'exchanged ? a : b, p->a' 'element\|not all in\|INVALID'
 mutant 'add ? one : zero' 'add ? zero : one' 'element'
 mutant 'p->layouts.a.turned ? CUBLAS_OP_T' 'p->layouts.b.turned ? CUBLAS_OP_T' 'extents\|element'
-mutant 'a_batch[i] | s->b_batch[i]) * n->in_bytes' 'a_batch[i]) * n->in_bytes' 'misaligned'
+mutant 'a_batch[i] | s->b_batch[i]) * n->in_bytes' 'a_batch[i]) * n->in_bytes' 'misaligned\|ssertion'
 mutant 'CUBLASLT_EPILOGUE_GELU_AUX_BIAS' 'CUBLASLT_EPILOGUE_GELU_BIAS' 'aux: element'
 mutant 'CUBLASLT_EPILOGUE_GELU_AUX :' 'CUBLASLT_EPILOGUE_GELU :' 'aux: element'
 mutant 'p->to_aux ? p->aux : p->d' 'p->d' 'element\|not all in\|overlap'
