@@ -77,9 +77,12 @@ void write_build_file(const char *dir)
     bool cuda = options.target == &target_cuda;
     say(&t, build_text, cuda ? "CUDA's" : "a C compiler", cuda ? for_cuda : "project(trainer C)\n",
         cuda ? "${LATHE_RUNTIME}/*.c ${LATHE_RUNTIME}/*.cu" : "${LATHE_RUNTIME}/*.c",
-        cuda ? "model.cu tables.c" : "model.c", cuda ? " CUDA::cudart_static CUDA::cublasLt" : "");
+        cuda ? "model.cu tables.c" : "model.c", cuda ? " CUDA::cudart_static" : "");
     say_options(&t, plain_c_flags(), cuda ? "C" : "");
     if (cuda) say_options(&t, nvcc_flags(), "CUDA");
+    if (cuda)
+        say(&t, "# where the trainer looks for cuBLASLt\nset_target_properties(trainer PROPERTIES BUILD_RPATH "
+                "${CUDAToolkit_LIBRARY_DIR})\n");
     put_file(dir, "CMakeLists.txt", t.at, t.n);
 }
 

@@ -400,12 +400,6 @@ cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned)
     return cudaSuccess;
 }
 
-cudaError_t cudaHostGetDevicePointer(void **at, void *host, unsigned)
-{
-    *at = host;
-    return cudaSuccess;
-}
-
 cudaError_t cudaMallocHost(void **at, size_t bytes) { return cudaHostAlloc(at, bytes, cudaHostAllocDefault); }
 
 cudaError_t cudaFreeHost(void *at)

@@ -19,6 +19,7 @@ build
 trainer=$TMP/mlp/trainer
 [ "$(tail -n 1 "$TMP/said")" = "$trainer" ] || tell "it does not print the trainer's path"
 "$trainer" info >"$TMP/said" 2>&1 || tell "info"
+! readelf -d "$trainer" 2>/dev/null | grep NEEDED >"$TMP/said" || ! grep -i cublas "$TMP/said" || tell "it does not start without cuBLASLt"
 "$trainer" init --out "$TMP/w.safetensors" >"$TMP/said" 2>&1 || tell "init, for which no GPU is needed"
 found=0
 "$trainer" bench --steps 2 >"$TMP/said" 2>&1 || found=$?
@@ -41,4 +42,6 @@ grep -q 'LATHE_CUDA_ARCH=x: expected a number' "$TMP/said" || tell "LATHE_CUDA_A
 mv "$TMP/made" "$TMP/away"
 (cd "$TMP/away" && cmake -DCMAKE_CUDA_ARCHITECTURES=90 -S . -B build && cmake --build build --parallel 2) >"$TMP/said" 2>&1 || tell "the bundle does not build"
 "$TMP/away/build/trainer" init --out "$TMP/v.safetensors" >"$TMP/said" 2>&1 || tell "the bundle's trainer"
+readelf -d "$TMP/away/build/trainer" >"$TMP/said" && grep -q 'R.*PATH.*cuda' "$TMP/said" && ! grep -i 'NEEDED.*cublas' "$TMP/said" ||
+    tell "where the bundle's trainer looks for cuBLASLt"
 cmp "$TMP/w.safetensors" "$TMP/v.safetensors"

@@ -82,7 +82,6 @@ cudaError_t cudaMalloc(void **at, size_t bytes); /* filled with NaN */
 cudaError_t cudaFree(void *at);
 cudaError_t cudaMallocHost(void **at, size_t bytes);
 cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags);
-cudaError_t cudaHostGetDevicePointer(void **at, void *host, unsigned flags);
 cudaError_t cudaFreeHost(void *at);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void *at, int value, size_t bytes);
