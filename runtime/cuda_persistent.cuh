@@ -98,7 +98,7 @@ template <int n> static inline int most_of(const int (&blocks)[n])
 
 /* The loops that were launched, by name, and the blocks that each may have; 0: not refused so far. */
 struct Loop_launched {
-    const char *name;
+    char name[120]; /* its beginning, copied: the text that says it may be unloaded before this is */
     int most;
 };
 
@@ -111,10 +111,12 @@ inline struct Loops_launched {
 static inline Loop_launched *loop_launched(const char *name)
 {
     Loops_launched *all = &loops_launched;
+    Loop_launched own = {};
+    snprintf(own.name, sizeof own.name, "%s", name);
     for (int i = 0; i < all->n; i++)
-        if (strcmp(all->at[i].name, name) == 0) return &all->at[i];
+        if (strcmp(all->at[i].name, own.name) == 0) return &all->at[i];
     if (all->n == (int)(sizeof all->at / sizeof all->at[0])) return &all->other;
-    all->at[all->n] = {name, 0};
+    all->at[all->n] = own;
     return &all->at[all->n++];
 }
 

@@ -67,10 +67,12 @@ static const Case cases[] = {
     {"rnn, one bias, in a map", "grad",
      "tests/models/recurrent.lua --set kind=rnn --set bias=one --set both=false --set copies=2", 3},
     {"pointer_generator", "grad", "models/pointer_generator.lua --config tiny", 3},
-    {"pointer_generator, coverage, renamed, accumulated", "train",
-     "models/pointer_generator.lua --config tiny --set coverage=0.7 --set renaming=0.5 --set accumulate=2 --set "
+    {"pointer_generator, coverage, renamed", "train",
+     "models/pointer_generator.lua --config tiny --set coverage=0.7 --set renaming=0.5 --set accumulate=1 --set "
      "layers=1",
      3},
+    {"pointer_generator, coverage, accumulated", "train",
+     "models/pointer_generator.lua --config tiny --set coverage=0.7 --set accumulate=2 --set layers=1", 3},
     {"pointer_generator without pointer", "train",
      "models/pointer_generator.lua --config tiny --set pointer=false --set smoothing=0.2 --set layers=3", 3},
     {"seq2seq", "grad", "models/seq2seq.lua --config tiny", 3},

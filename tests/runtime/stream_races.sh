@@ -16,7 +16,7 @@ awk -v n=$lines -v to="$TMP/corpus/" 'BEGIN {
         print "line " x (x % 7 == 0 ? "\n" : "") >(to x % 9 ".txt")
     }
 }'
-files="$(find runtime -path "runtime/data*" -name "*.c" ! -name data_csv.c | sort) runtime/rt_words.c runtime/rt_hash.c runtime/rt_file.c runtime/rt_thread.c"
+files="$(find runtime -path "runtime/data*" -name "*.c" ! -name data_csv.c | sort) runtime/rt_words.c runtime/rt_hash.c runtime/rt_file.c runtime/rt_thread.c $(find runtime/base -name "*.c")"
 flags="-g -O1 -fsanitize=thread -Iruntime $(pkg-config --cflags --libs jansson) -ffunction-sections -Wl,--gc-sections"
 libraries="-ljansson -lz -lzstd -lpcre2-8 -lpthread -lm"
 

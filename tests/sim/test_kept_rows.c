@@ -103,7 +103,7 @@ static void test_mistakes(void)
         {"row[last] = from[last]", "(void)row", "before it is written"},
         {"= keep_row<4>(", "= keep_row<8>(", "before it is written"}, /* what other threads take */
         {"BATCH, row_bytes", "BATCH, -16 + row_bytes", "out of bounds"},
-        {"cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared)", "kernel",
+        {"prefer_shared(kernel, shared)", "(void)kernel",
          "more than the 49152"},
     };
     Both b = both_sides(compiled("--set batch=3"));
