@@ -2,7 +2,7 @@
 -- coverage, sinusoidal features, entropy, masked means, label smoothing, running sums, the largest of a row.
 
 return {
-  config = { vocab = 13, width = 6, seq = 9, batch = 3, accumulate = 1, extra = true, smoothing = 0.1 },
+  config = { vocab = 13, width = 6, seq = 9, batch = 3, accumulate = 1, extra = true, by_place = true, smoothing = 0.1 },
 
   forward = function(c, input)
     local tokens, B = input.tokens, input.tokens:size(0)
@@ -17,7 +17,7 @@ return {
 
     local memory = nn.conv1d(x, { name = "strided", out = 5, kernel = 3, stride = 2, padding = 2, bias = false })
     local pairs = nn.conv1d(x, { name = "pairs", out = 2 * c.width, kernel = 2, groups = c.width })
-    local lengths = nn.min(2 * nn.iota(B) + 1, memory:size(1))
+    local lengths = nn.min(2 * (c.by_place and nn.iota(B) or tokens:select(1, 0) % 3) + 1, memory:size(1))
     local context, seen = nn.additive_attention(x, memory, { name = "look", width = 7, lengths = lengths, bias = true })
     local attend = nn.additive_attention { name = "walk", width = 4 }
     local start = { fed = nn.zeros { B, 5 }, seen = nn.zeros { B, memory:size(1) } }
