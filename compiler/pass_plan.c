@@ -314,6 +314,22 @@ static void check_bytes(const Module *m)
             "the values of this description would take %.3g bytes, and 2^60 are the most", bytes);
 }
 
+/* The host's loops count in int; a GPU's threads in 64 bits where they have to. */
+static void check_counts(Kernel *const *kernels, int n, int64_t bytes)
+{
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        int64_t most = k->rows;
+        for (int a = 0; a < k->space.rank; a++) most = max64(most, k->space.dim[a]);
+        if (most > INT32_MAX)
+            err(k->where,
+                "this runs over %lld elements of one axis, and 2147483647 are the most (the plan has %.1f GB)\n"
+                "  make the batch or the sequence smaller; accumulate adds up several batches",
+                (long long)most, (double)bytes * 1e-9);
+        check_counts(k->body.at, k->body.n, bytes);
+    }
+}
+
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
@@ -353,4 +369,6 @@ void pass_plan(Module *m)
     plan->total = persistent + largest + beside;
     plan->lower_bound = persistent + bound + beside;
     if (options.target->device) plan_device(plan, m);
+    for (int i = 0; !options.target->device && i < m->programs.n; i++)
+        check_counts(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n, plan->total);
 }

@@ -22,14 +22,14 @@ refuse 1 'no C compiler' env PATH=/nonexistent "$LATHE" build $model -o "$TMP/a"
 refuse 1 'CC=.*no-such-compiler' env CC=no-such-compiler "$LATHE" build $model -o "$TMP/a"
 
 # More than any machine has: refused before a byte of it is taken, with the figure.
-"$LATHE" build $model --set batch=200000000 -o "$TMP/huge" >"$TMP/log" 2>&1
+"$LATHE" build $model --set batch=400000000 -o "$TMP/huge" >"$TMP/log" 2>&1
 if [ -x "$TMP/huge/trainer" ]; then
     awk 'BEGIN { for (i = 0; i < 200; i++) print "some text to train on" }' >"$TMP/text"
     (if (ulimit -v 16000000 && "$TMP/huge/trainer" info) >"$TMP/log" 2>&1; then ulimit -v 16000000; fi # sanitizers take more
      refuse 1 '[0-9] .?B' "$TMP/huge/trainer" train --data "$TMP/text" --tokenizer bytes --out "$TMP/run"
      exit $failed) || failed=1
 else
-    refuse 1 '[0-9] .?B' "$LATHE" build $model --set batch=200000000 -o "$TMP/huge"
+    refuse 1 '[0-9] .?B' "$LATHE" build $model --set batch=400000000 -o "$TMP/huge"
 fi
 
 # The same with a limit of one's own.
