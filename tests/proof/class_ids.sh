@@ -1,15 +1,7 @@
 # class_ids.sh: an id that chooses a class is one of them, whatever it went through: in both forms of cross entropy and where
 # else ids choose, code 3 with line, id and range; targets of -100 can be left out, exactly those.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-# refuse CODE WORDS COMMAND…
-refuse() {
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -Eq -- "$words" "$TMP/said" || tell "exit code $code, or no \"$words\": $*"
-}
+. tests/proof/checks
 # table ROW VALUE: 40 rows of classes 0 to 4, but VALUE in ROW
 table() {
     awk -v row="$1" -v x="$2" 'BEGIN { print "a,b,class"; for (i = 0; i < 40; i++) print i ",1." i "," (i == row ? x : i % 5) }'

@@ -1,15 +1,7 @@
 # ids.sh: ids out of range at run time: code 3 where the data holds them, 1 where the model has computed them; layer, line, id
 # and range are named, the same for any threads, in training and in evaluation; what is saved stays.
 set -eu
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-# refuse CODE WORDS COMMAND…
-refuse() {
-    wanted=$1 words=$2
-    shift 2
-    "$@" >"$TMP/said" 2>&1 && tell "was taken: $*" || code=$?
-    [ $code = "$wanted" ] && grep -Eq -- "$words" "$TMP/said" || tell "exit code $code, or no \"$words\": $*"
-}
+. tests/proof/checks
 # table FIRST LAST ROW VALUE: 100 rows, the column going round from FIRST to LAST, but VALUE in ROW
 table() {
     awk -v a="$1" -v b="$2" -v row="$3" -v x="$4" 'BEGIN {
