@@ -37,7 +37,7 @@ static void take_classes(const Npy *a, const char *path, const Csv_form *form, i
     }
 }
 
-/* Finite, and as numbers of fp32 too; of rounded integers the first is told. */
+/* Finite, and as numbers of fp32 too; of integers that fp32 rounds the first is reported. */
 static void check_features(const double *x, int64_t rows, int64_t width, const Csv_form *form, const char *path)
 {
     bool told = false;

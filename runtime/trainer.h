@@ -456,7 +456,7 @@ typedef struct Text_written {
     size_t bytes, room;
 } Text_written;
 
-int generated(const Trainer *t);          /* samples that the command line asks for: so many of each prompt */
+int generated(const Trainer *t);          /* number of samples that the command line asks for, over all prompts */
 Prompt prompt_number(const Trainer *t, int k); /* of the k-th; empty without */
 /* As saved beside the weights; else the given text's characters; bytes need neither. */
 Tokenizer *vocabulary_of(Trainer *t, const char *weights);

@@ -150,7 +150,7 @@ Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch)
     return score->outs.n ? score : NULL;
 }
 
-/* What a row is told of its batch: users of a model give it rows in other company than training did. */
+/* A prediction that depends on the other rows of the batch changes with the company that a user gives it. */
 void tell_meeting(const Graph *grad, int64_t batch)
 {
     if (batch == 1 || options.trying) return;

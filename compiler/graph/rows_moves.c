@@ -38,7 +38,7 @@ static Row_fact permuted(const Row_pair *p, Row_fact f)
     return f;
 }
 
-/* A part of the batch axis: whole rows of its outer factor, or rows are told apart. */
+/* A part of the batch axis: whole blocks of its outer factor, or the rows differ by their place. */
 static Row_fact sliced(const Rows *r, const Row_pair *p, Row_fact f)
 {
     const Node *n = p->wider;

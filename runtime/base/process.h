@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* A descriptor 0, 1 or 2 that is closed would become that of the next file opened, and text would land in it.  Standard
- * input and output are opened the wrong way round, so that whoever uses them is told; what is said on a closed standard
+ * input and output are opened the wrong way round, so that using them is an error; what is said on a closed standard
  * error is lost, as its owner wanted. */
 static inline void open_standard(void)
 {

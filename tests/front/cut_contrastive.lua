@@ -1,4 +1,4 @@
--- contrastive: rows are told from the other rows, of which a micro-batch has fewer
+-- contrastive: each row is compared with the other rows, and a micro-batch has fewer of them
 return { config = { features = 6, batch = 8, accumulate = 2 }, forward = function(c, input)
   local a = nn.linear(input.features, { name = "a", out = 4 })
   local b = nn.linear(input.features, { name = "b", out = 4 })

@@ -1,4 +1,4 @@
--- rows that are told apart by their place in the batch
+-- rows that differ by their place in the batch
 return { config = { features = 6, batch = 8, accumulate = 2 }, forward = function(c, input)
   local y = nn.linear(input.features, { name = "up", out = 1 })
   return (y:squeeze(1) * nn.iota(y:size(0)):cast("f32")):mean()

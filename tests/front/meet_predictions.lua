@@ -1,4 +1,4 @@
--- predictions that depend on the rows beside them are told
+-- predictions that depend on the other rows of the batch: a warning
 -- exit: 0
 return { config = { features = 6, batch = 8 }, forward = function(c, input)
   local x = nn.linear(input.features, { name = "up", out = 4 })
