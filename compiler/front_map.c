@@ -169,6 +169,7 @@ static Node *constant_at(lua_State *L, int arg, DType t, const char *doing)
     if (t == I32 && (v != floor(v) || fabs(v) > 2147483648.0 || v == 2147483648.0))
         user_error(L, "%s: %s is no integer of 32 bits, and the tensor beside it is i32; x:cast(\"f32\") makes it real",
                    doing, lua_text(L, arg));
+    here = lua_place(L);
     return scalar(v, t);
 }
 

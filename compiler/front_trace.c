@@ -198,6 +198,7 @@ Graph *begin_entry(const char *name)
     int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
     if (g->wants_grads && precision()->scaled) declare_loss_scale(d);
     trace.graph = g;
+    leaves_made = &g->leaves;
     trace.number++;
     trace.decode = same(g->name, "decode");
     trace.batch = trace.decode ? d->recipe.rows : d->batch / split * (trace.widened ? trace.widened : 1);
@@ -311,6 +312,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
     lua_pop(L, 2);
     set_batch(L, c, trace.desc->batch);
     trace.graph = NULL;
+    leaves_made = NULL;
     trace.decode = false;
     return g;
 }

@@ -7,6 +7,7 @@
 Where here;
 int phase_now;
 bool recompute_now;
+Made_leaves *leaves_made;
 
 const OpInfo op_info[OPS] = {
 #define MAP1(name, class, text, da, domain, doc) [OP_##name] = {#name, MAP, 1, #text, NULL, #class, #domain, "", doc},
@@ -123,7 +124,7 @@ static Loop *innermost(const Node *n)
     return l;
 }
 
-Node *intern(Node key)
+static Node *find_or_make(Node key)
 {
     if (interned.n * 2 >= interned.cap) rehash();
     uint64_t h = hash_node(&key);
@@ -139,6 +140,13 @@ Node *intern(Node key)
     n->recompute = recompute_now;
     interned.n++;
     return *slot = n;
+}
+
+Node *intern(Node key)
+{
+    Node *n = find_or_make(key);
+    if (leaves_made && (n->op == OP_iota || n->op == OP_constant)) push(leaves_made, ((struct Made_leaf){n, here}));
+    return n;
 }
 
 /* Leaves are the same in every phase. */

@@ -118,6 +118,12 @@ typedef struct Output {
     Node *node;
 } Output;
 
+/* Constants and iotas in the order in which forward makes them: equal ones of several lines are one node. */
+typedef VEC(struct Made_leaf {
+    Node *node;
+    Where where;
+}) Made_leaves;
+
 /* One entry: what is wanted, and thereby what is computed. */
 typedef struct Graph {
     const char *name;           /* train, grad, eval, score, encode, decode */
@@ -125,6 +131,7 @@ typedef struct Graph {
     bool wants_grads;           /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss where there is one */
+    Made_leaves leaves;         /* of a trace */
     VEC(const char *) meeting;  /* of those the names whose rows depend on the other rows of the batch */
 } Graph;
 
@@ -393,7 +400,6 @@ typedef struct Options {        /* of a compilation */
         no_persist, check_stages, json;
     const char *memory;         /* the budget, as given; NULL: none */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
-    bool trying;                /* one of several compilations of a description: remarks are left to the last */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
     const char *dump_after;     /* pass name; prints the stage and stops */
     bool source;                /* build: nothing is compiled */
@@ -421,6 +427,7 @@ typedef struct Precision {
 /* graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
 extern Where here;                                          /* given to every node made from now on */
 extern int phase_now;                                       /* likewise the phase */
+extern Made_leaves *leaves_made;                           /* where the trace that runs notes its leaves; NULL: nowhere */
 extern bool recompute_now;
 Node *intern(Node key);                                     /* key.in and key.ints are copied when new */
 int node_count(void);                                       /* ids of nodes are below this */

@@ -224,12 +224,19 @@ static Row_fact scattered(Rows *r, Row_pair *p)
     return f;
 }
 
+/* Updates are [:axis], ids[nbatch:], [axis + 1:] of what they go into. */
 static Row_fact overwritten(Rows *r, Row_pair *p)
 {
-    int nbatch = (int)p->node->ints[1];
-    Row_fact f = {.kind = ROWS_SAME};
-    for (int k = 0; k < 3; k++) f = row_join(p, f, row_demand(r, p, k));
-    return f.kind == ROWS_EACH && f.axis >= nbatch ? row_meets(p, by_ids) : f;
+    int axis = (int)p->node->ints[0], nbatch = (int)p->node->ints[1], more = p->node->in[1]->shape.rank - nbatch;
+    Row_fact f = row_demand(r, p, 0), ids = row_demand(r, p, 1), u = row_demand(r, p, 2);
+    bool by_row = ids.kind == ROWS_EACH && ids.axis >= nbatch;
+    if (u.kind == ROWS_EACH && u.axis >= axis) {
+        by_row |= u.axis < axis + more;
+        u.axis -= more - 1;
+    }
+    if (by_row) return row_meets(p, by_ids);
+    f = row_join(p, row_join(p, f, ids), u);
+    return f.kind == ROWS_EACH && f.axis == axis ? row_meets(p, by_ids) : f;
 }
 
 static Row_fact along(const Row_pair *p, Row_fact f, const char *why)

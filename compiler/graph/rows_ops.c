@@ -6,11 +6,28 @@
 
 /* ------------------------------------------------------------------ facts */
 
-Row_fact row_meets(const Row_pair *p, const char *why)
+static const Row_fault *fault_at(Where where, const char *why)
 {
     Row_fault *f = NEW(Row_fault);
-    *f = (Row_fault){p->node->where, why};
-    return (Row_fact){.kind = ROWS_MEET, .fault = f, .learned = true};
+    *f = (Row_fault){where, why};
+    return f;
+}
+
+static Row_fact meets_at(Where where, const char *why)
+{
+    return (Row_fact){.kind = ROWS_MEET, .fault = fault_at(where, why), .learned = true};
+}
+
+Row_fact row_meets(const Row_pair *p, const char *why) { return meets_at(p->node->where, why); }
+
+/* Row numbers are the same node as the positions of an axis that is as long as the batch.  Where the two traces made
+ * this pair, one leaf after the other, is the user's line. */
+static Row_fact leaf_meets(const Rows *r, const Row_pair *p, const char *why)
+{
+    const Made_leaves *a = &r->graph->leaves, *b = &r->wide->leaves;
+    for (int i = 0; i < a->n && i < b->n; i++)
+        if (a->at[i].node == p->node && b->at[i].node == p->wider) return meets_at(a->at[i].where, why);
+    return row_meets(p, why);
 }
 
 static bool is_zero(const Row_pair *p)
@@ -38,8 +55,7 @@ static Row_fact settle(Rows *r, Row_pair *p, int k, Row_fact f)
 static Row_fact as_whole(Rows *r, Row_pair *p, int k, Row_fact f)
 {
     if (f.learned) {
-        Row_fault *fault = NEW(Row_fault);
-        *fault = (Row_fault){p->node->where, "a sum over rows goes into what is no multiple of it"};
+        const Row_fault *fault = fault_at(p->node->where, "a sum over rows goes into what is no multiple of it");
         if (r->recording) p->edit[k].power = f.power;
         return (Row_fact){.kind = ROWS_FUNCTION, .fault = fault, .learned = true, .counted = true};
     }
@@ -224,13 +240,13 @@ static Row_fact constant(const Rows *r, const Row_pair *p)
     const Node *a = p->node, *b = p->wider;
     Row_fact f = {.kind = ROWS_SAME};
     if (a == b || r->single) return f;
-    if (!same_shape(a->shape, b->shape)) return row_meets(p, "rows differ by their place in the batch");
+    if (!same_shape(a->shape, b->shape)) return leaf_meets(r, p, "rows differ by their place in the batch");
     int64_t n = a->data ? elements(a->shape) : 1;
     for (int64_t i = 0; i < n; i++) {
         double x = a->data ? a->data[i] : a->value, y = b->data ? b->data[i] : b->value;
         int power = x == y ? 0 : doublings(y / x);
         bool fits = power != 99 && (i == 0 || x == 0 || power == f.power);
-        if (!fits) return row_meets(p, "a constant depends on the size of the batch in an unknown way");
+        if (!fits) return leaf_meets(r, p, "a constant depends on the size of the batch in an unknown way");
         if (x != 0) f.power = power;
     }
     return f;
@@ -241,7 +257,7 @@ static Row_fact fixed_leaf(const Rows *r, const Row_pair *p)
     const Node *n = p->node;
     int64_t a = n->shape.rank && n->op == OP_iota ? n->shape.dim[n->ints[0]] : 0;
     int64_t b = n->shape.rank && n->op == OP_iota ? p->wider->shape.dim[n->ints[0]] : 0;
-    if (a != b && !r->single) return row_meets(p, "rows differ by their place in the batch");
+    if (a != b && !r->single) return leaf_meets(r, p, "rows differ by their place in the batch");
     return (Row_fact){.kind = ROWS_SAME, .learned = n->op == OP_parameter};
 }
 

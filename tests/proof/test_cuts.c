@@ -34,6 +34,12 @@ static const Case cases[] = {
      "return loss, { logits = y }",
      8},
     {"sums, one by the batch's size", NULL, "return (y * y):sum() / c.batch + y:abs():sum() + 0.1 * head.weight:sum()", 8},
+    {"columns overwritten", NULL,
+     "local ids = nn.constant({ 2, 0 }, \"i32\")\n"
+     "local z = y:overwrite(ids, nn.exp(y:slice(1, 0, 2)), -1)\n"
+     "z = z:overwrite(y:argmax(-1):unsqueeze(1), 2 * y:slice(1, 1, 2), 1, 1)\n"
+     "return (z * z):mean() + y:transpose(0, 1):overwrite(ids, y:slice(1, 0, 2):transpose(0, 1), 0):abs():mean()",
+     8},
     {"features by their mean", NULL,
      "local mean = input.features:mean { 0, keep = true }\n"
      "local z = nn.linear(input.features - mean, { name = \"z\", out = 3 })\n"
