@@ -84,7 +84,7 @@ static void take(const Choice *c)
 
 static void tell_outcome(const Choice *c, int to)
 {
-    options.trying = true;
+    remarks_made = c > choices;
     take(c);
     Desc *d = front(&options);
     struct Outcome is = {.total = INT64_MAX};
@@ -164,6 +164,7 @@ Module *compile_within(const char *size)
         if (choices[i].is.total <= limit && (chosen < 0 || choices[i].is.ms < choices[chosen].is.ms)) chosen = i;
     if (chosen < 0) refuse(size, limit);
     take(&choices[chosen]);
+    remarks_made = true;
     Desc *d = front(&options);
     if (options.split > 1) fprintf(stderr, "%s\n", cut_text(d));
     return compile(d);

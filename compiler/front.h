@@ -89,7 +89,10 @@ const char *advice(const char *word, const char *const *known,
 const char *library_function(lua_State *L);    /* "nn.attention" while one runs, or NULL */
 const char *lua_text(lua_State *L, int index); /* a value as an error message shows it */
 void keys_of(lua_State *L, int index, const char ***words, int *n); /* string keys, sorted */
-void wrap_function(lua_State *L, const char *name); /* the Lua function on the top becomes a C one that calls it */
+void wrap_function(lua_State *L, const char *name, int most); /* the Lua function on the top becomes a C one that calls it */
+enum { ANY_NUMBER = -1 };
+int parameters_of(lua_State *L);
+void check_surplus(lua_State *L, int most, const char *name); /* of arguments, that are not nil */
 void wrap_library(lua_State *L, const char *name);  /* the table on the top: its functions become safe to tail-call */
 void strict_table(lua_State *L, const char *name);  /* the table on the top: unknown keys are errors */
 

@@ -271,6 +271,7 @@ static int operate(lua_State *L)
 static int power(lua_State *L)
 {
     Tensor t[2];
+    check_surplus(L, 2, "nn.pow");
     lua_settop(L, 2);
     operands(L, 1, 2, t, "a ^ b");
     double e = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
@@ -347,7 +348,6 @@ static int cast_call(lua_State *L)
 static int stop_gradient_call(lua_State *L)
 {
     const Tensor *t = tensor_at(L, 1, "x:stop_gradient");
-    if (lua_gettop(L) > 1) user_error(L, "nn.stop_gradient takes one tensor, and here are %d arguments", lua_gettop(L));
     here = lua_place(L);
     push_like(L, is_real(t->node->dtype) ? stop_gradient(t->node) : t->node, t);
     return 1;

@@ -77,7 +77,7 @@ static Shape extents_at(lua_State *L, int first, int *unknown)
 {
     Shape s = {0};
     bool table = lua_istable(L, first);
-    if (table) check_list(L, first, "x:reshape");
+    if (table) check_list(L, first, "x:reshape"), check_surplus(L, first, "x:reshape");
     int n = table ? (int)lua_rawlen(L, first) : lua_gettop(L) - first + 1;
     if (n > MAXRANK) user_error(L, "a tensor has at most %d axes, and this shape has %d", MAXRANK, n);
     *unknown = -1;
@@ -126,7 +126,7 @@ static int permute_call(lua_State *L)
     const Tensor *t = tensor_at(L, 1, "x:permute");
     int rank = t->node->shape.rank, perm[MAXRANK];
     bool seen[MAXRANK] = {false};
-    if (lua_istable(L, 2)) check_list(L, 2, "x:permute");
+    if (lua_istable(L, 2)) check_list(L, 2, "x:permute"), check_surplus(L, 2, "x:permute");
     int first = lua_istable(L, 2) ? 3 : 2;
     int64_t given = lua_istable(L, 2) ? (int64_t)lua_rawlen(L, 2) : lua_gettop(L) - 1;
     if (given != rank)
@@ -356,9 +356,10 @@ static int concat_call(lua_State *L)
 }
 
 const Binding move_methods[] = {
-    {"reshape", reshape_call, "extents: integer[]): lathe.Tensor",
+    {"reshape", reshape_call, "extents: integer|integer[], ...: integer): lathe.Tensor",
      "the same elements in order, another shape; one extent may be -1"},
-    {"permute", permute_call, "axes: integer[]): lathe.Tensor", "axes in another order: for each new axis the old one"},
+    {"permute", permute_call, "axes: integer|integer[], ...: integer): lathe.Tensor",
+     "axes in another order: for each new axis the old one"},
     {"transpose", transpose_call, "a: integer, b: integer): lathe.Tensor", "two axes exchanged"},
     {"unsqueeze", unsqueeze_call, "axis: integer): lathe.Tensor", "a new axis of extent 1"},
     {"squeeze", squeeze_call, "axis: integer): lathe.Tensor", "without that axis of extent 1"},

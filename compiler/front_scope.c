@@ -197,12 +197,21 @@ static int text_call(lua_State *L)
     return 1;
 }
 
+/* core.wrap(f, name, most): most: arguments that f takes, where it does not say so itself */
 static int wrap_call(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 2);
     lua_pushvalue(L, 1);
-    wrap_function(L, name);
+    int most = (int)luaL_optinteger(L, 3, parameters_of(L));
+    lua_pushvalue(L, 1);
+    wrap_function(L, name, most);
     return 1;
+}
+
+static int parameters_call(lua_State *L)
+{
+    lua_settop(L, 1);
+    return lua_pushinteger(L, parameters_of(L)), 1;
 }
 
 static int checkpoint_call(lua_State *L)
@@ -226,4 +235,5 @@ const luaL_Reg scope_functions[] = {{"enter", enter_call},
                                     {"advice", advice_call},
                                     {"text", text_call},
                                     {"wrap", wrap_call},
+                                    {"parameters", parameters_call},
                                     {NULL, NULL}};

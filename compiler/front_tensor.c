@@ -277,10 +277,33 @@ const struct Bindings all_bindings[] = {{map_bindings, true, true},
                                         {cfunc_bindings, true, false},
                                         {NULL, false, false}};
 
-static void bind(lua_State *L, int table, const Binding *list)
+/* "axis: integer, b: { c?: table }): lathe.Tensor" names two. */
+static int arguments_in(const char *signature)
+{
+    int depth = 0, n = *signature != ')';
+    for (const char *at = signature; depth > 0 || *at != ')'; at++) {
+        if (starts_with(at, "...")) return ANY_NUMBER;
+        depth += (*at == '{' || *at == '(') - (*at == '}' || *at == ')');
+        n += depth == 0 && *at == ',';
+    }
+    return n;
+}
+
+static int bound_call(lua_State *L)
+{
+    check_surplus(L, (int)lua_tointeger(L, lua_upvalueindex(2)), lua_tostring(L, lua_upvalueindex(3)));
+    return lua_tocfunction(L, lua_upvalueindex(1))(L);
+}
+
+/* own: the tensor comes first, before what the signature has. */
+static void bind(lua_State *L, int table, const Binding *list, const char *prefix, bool own)
 {
     for (; list->name; list++) {
+        int n = arguments_in(list->signature);
         lua_pushcfunction(L, list->f);
+        lua_pushinteger(L, n == ANY_NUMBER ? n : n + own);
+        lua_pushfstring(L, "%s%s", prefix, list->name);
+        lua_pushcclosure(L, bound_call, 3);
         lua_setfield(L, table, list->name);
     }
 }
@@ -294,8 +317,8 @@ void open_tensors(lua_State *L)
     luaL_newmetatable(L, tensor_type);
     bind_ops(L, nn, methods);
     for (const struct Bindings *b = all_bindings; b->list; b++) {
-        if (b->function) bind(L, nn, b->list);
-        if (b->method) bind(L, methods, b->list);
+        if (b->function) bind(L, nn, b->list, "nn.", b->method);
+        if (b->method) bind(L, methods, b->list, "x:", true);
     }
     bind_operators(L, meta);
     refuse_the_rest(L, meta);

@@ -286,6 +286,9 @@ static void collect_outputs(lua_State *L, int model)
         if (!t) err(forward_place(L, model), "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
         if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
         note_mixing(L, model, names[i], t);
+        if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace.decode)
+            warn(t->node->where, "output '%s' is %s and no metric; x:cast(\"f32\") makes it one", names[i],
+                 dtype_name(t->node->dtype));
         if (wanted(trace.graph, t)) push(&trace.graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
         lua_pop(L, 1);
     }

@@ -188,19 +188,40 @@ void keys_of(lua_State *L, int index, const char ***words, int *n)
 
 /* ------------------------------------------------------------------ the library's public tables */
 
+/* How many parameters the Lua function on the top has; ANY_NUMBER with `...`.  It goes. */
+int parameters_of(lua_State *L)
+{
+    lua_Debug ar;
+    lua_getinfo(L, ">u", &ar);
+    return ar.isvararg ? ANY_NUMBER : ar.nparams;
+}
+
+/* What a function would pass over is told: nn.relu(x, true).  own: as a method its tensor stands before the colon. */
+void check_surplus(lua_State *L, int most, const char *name)
+{
+    int n = lua_gettop(L), own = strncmp(name, "x:", 2) == 0;
+    while (n > most && lua_isnil(L, n)) n--;
+    if (most != ANY_NUMBER && n > most)
+        user_error(L, "%s takes %d argument%s, and here %s %d", name, most - own, most - own == 1 ? "" : "s",
+                   n - own == 1 ? "is" : "are", n - own);
+}
+
 /* A C function in between keeps the frame of a user's function that ends in `return nn.f(…)`, and with it the line. */
 static int library_call(lua_State *L)
 {
     int n = lua_gettop(L);
+    check_surplus(L, (int)lua_tointeger(L, lua_upvalueindex(2)), lua_tostring(L, lua_upvalueindex(3)));
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, n, LUA_MULTRET);
     return lua_gettop(L);
 }
 
-void wrap_function(lua_State *L, const char *name)
+void wrap_function(lua_State *L, const char *name, int most)
 {
-    lua_pushcclosure(L, library_call, 1);
+    lua_pushinteger(L, most);
+    lua_pushstring(L, name);
+    lua_pushcclosure(L, library_call, 3);
     lua_getfield(L, LUA_REGISTRYINDEX, "wrappers");
     lua_pushvalue(L, -2);
     lua_pushstring(L, name);
@@ -215,7 +236,8 @@ void wrap_library(lua_State *L, const char *name)
     keys_of(L, -1, &words, &n);
     for (int i = 0; i < n; i++) {
         if (lua_getfield(L, -1, words[i]) == LUA_TFUNCTION && !lua_iscfunction(L, -1)) {
-            wrap_function(L, format("%s.%s", name, words[i]));
+            lua_pushvalue(L, -1);
+            wrap_function(L, format("%s.%s", name, words[i]), parameters_of(L));
             lua_setfield(L, -2, words[i]);
         } else lua_pop(L, 1);
     }

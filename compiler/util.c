@@ -321,10 +321,13 @@ void err(Where where, const char *fmt, ...)
     exit(1);
 }
 
+bool remarks_made;
+
 /* A description is traced for every entry: each line is warned of once. */
 void warn(Where where, const char *fmt, ...)
 {
     static VEC(Where) warned;
+    if (remarks_made) return;
     for (int i = 0; i < warned.n; i++)
         if (warned.at[i].line == where.line && same(warned.at[i].file, where.file)) return;
     push(&warned, where);

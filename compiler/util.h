@@ -60,6 +60,7 @@ typedef struct Where {
 /* The user's mistake: prints "file:line: error: …", the line itself, and exits with 1 (usage() with 2, data with 3).
  * The message says what was expected, what was found and what to do; it may have several lines. */
 void warn(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* each line once */
+extern bool remarks_made; /* by another compilation of the description: no more warnings, no words of print */
 _Noreturn void err(Where where, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void err_at(Where where, int column, const char *fmt, ...)       /* with a caret below the column, from 1 */
     __attribute__((format(printf, 3, 4)));

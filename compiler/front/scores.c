@@ -153,7 +153,7 @@ Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch)
 /* A prediction that depends on the other rows of the batch changes with the company that a user gives it. */
 void tell_meeting(const Graph *grad, int64_t batch)
 {
-    if (batch == 1 || options.trying) return;
+    if (batch == 1) return;
     const Rows *r = rows_of(grad, grad, batch, true);
     for (int k = 0; k < grad->outs.n; k++) {
         const Output *o = &grad->outs.at[k];

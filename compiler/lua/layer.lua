@@ -55,6 +55,8 @@ local function settle(self)
 end
 
 local function apply(self, x, ...)
+  local most, n = core.parameters(self.body) - 2, select("#", ...) + 1        -- its own: self, options
+  if most > 0 and n > most and select(most, ...) ~= nil then fail("nn.%s is applied to %d tensor%s and options, and here are %d", self.kind, most, most == 1 and "" or "s", n) end
   if not nn.is_tensor(x) then fail("nn.%s is applied to a tensor, and this is %s; its options are a table: nn.%s(x, { … })", self.kind, core.text(x), self.kind) end
   settle(self)
   core.enter_module(self.path, self.export, self.copies, self.applied)

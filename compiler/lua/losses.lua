@@ -125,5 +125,5 @@ end
 
 for _, name in ipairs { "mse", "l1", "huber", "smooth_l1", "bce_with_logits", "kl_div", "nll" } do
   local f = nn[name]
-  nn[name] = function(...) return nn.scope(name, f, ...) end
+  nn[name] = function(a, b, given) return nn.scope(name, f, a, b, given) end
 end

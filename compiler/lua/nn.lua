@@ -355,7 +355,7 @@ end
 -- What these two make is named after them in the layer path, and so in the generated source.
 for _, name in ipairs { "cross_entropy", "linear_cross_entropy", "accuracy" } do
   local f = nn[name]
-  nn[name] = function(...) return nn.scope(name, f, ...) end
+  nn[name] = function(a, b, given) return nn.scope(name, f, a, b, given) end
 end
 
 -- ------------------------------------------------------------------ methods
@@ -367,7 +367,7 @@ for _, name in ipairs(core.lua_methods) do
       fail("x:%s needs a tensor here, and this is %s; a method is called with a colon, x:%s(…)", name, core.text(x), name)
     end
     return nn[name](x, ...)
-  end, "x:" .. name)
+  end, "x:" .. name, core.parameters(nn[name]))
 end
 
 -- Along time decode adds to the sum so far.

@@ -92,7 +92,22 @@ refused nn.one_hot(x, 3) ~ ids are i32
 refused nn.one_hot(ids, 0) ~ n is a positive integer
 refused nn.one_hot(ids, 6, { ignored = 1 }) ~ no option 'ignored'; did you mean 'ignore'
 taken nn.stop_gradient(x) + ids:stop_gradient():cast("f32"):sum()
-refused nn.stop_gradient(x, 1) ~ takes one tensor
+refused nn.stop_gradient(x, 1) ~ nn.stop_gradient takes 1 argument, and here are 2
+refused nn.relu(x, true) ~ nn.relu takes 1 argument, and here are 2
+refused x:softmax(-1, 0) ~ x:softmax takes 1 argument, and here are 2
+refused x:relu(x) ~ x:relu takes 0 arguments, and here is 1
+refused nn.cross_entropy(x, t, {}, 0.1) ~ nn.cross_entropy takes 3 arguments, and here are 4
+refused nn.mse(x, x, {}, "none") ~ nn.mse takes 3 arguments, and here are 4
+refused nn.where(nn.lt(x, 0), 0, x, 1) ~ nn.where takes 3 arguments, and here are 4
+refused x:slice(1, 0, 2, 1, 0) ~ x:slice takes 4 arguments, and here are 5
+refused x:transpose(0, 1, 2) ~ x:transpose takes 2 arguments, and here are 3
+refused x:reshape({ 6, 4 }, 1) ~ x:reshape takes 1 argument, and here are 2
+refused x:permute({ 1, 0 }, 1) ~ x:permute takes 1 argument, and here are 2
+refused nn.concat({ x, x }, 1, 0) ~ nn.concat takes 2 arguments, and here are 3
+refused nn.pow(x, 2, 3) ~ nn.pow takes 2 arguments, and here are 3
+refused nn.linear(x, x, { out = 3 }) ~ nn.linear is applied to 1 tensor and options, and here are 2
+refused nn.training(x) ~ nn.training takes 0 arguments, and here is 1
+taken nn.softmax(x, nil, nil):sum() + nn.gelu(x, "tanh"):reshape(6, 4):permute(1, 0):mean()
 taken nn.mse(x, x, { reduction = "none" })
 refused nn.mse(x, x, { reduction = "avg" }) ~ reduction is "mean", "sum" or "none", and this is 'avg'
 refused nn.mse(x, counts) ~ both are real tensors of one shape

@@ -32,3 +32,7 @@ silent train double beyond ""
 says 0 'patience counts evaluations, and there is only that at the end' train single even "--set patience=2 --eval-every 0 --out $TMP/a"
 says 0 'patience counts evaluations, and there are none' train single even "--set patience=2 --eval-every 1 --val-fraction 0 --out $TMP/b"
 silent train single even "--set patience=2 --eval-every 1 --out $TMP/c"
+# --memory compiles a description several times, and its remarks are made once.
+sed 's/forward = function(c, input)/&\n    print("a remark")\n    local far = input.features * 16777217/' tests/models/class_ids.lua >"$TMP/remarks.lua"
+says 0 'a remark' "$LATHE" plan "$TMP/remarks.lua" --memory 90%
+[ "$(grep -c 'a remark' "$TMP/said")" = 1 ] && [ "$(grep -c 'becomes' "$TMP/said")" = 1 ] || tell "each remark once"

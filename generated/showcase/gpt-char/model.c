@@ -1349,7 +1349,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "9fbba09171433380",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "26a5dcf989f263e6",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,
