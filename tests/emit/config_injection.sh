@@ -5,6 +5,7 @@ set -eu
 dir=$TMP/config_injection
 mkdir -p "$dir"
 
+# fault 8, config_injection
 pwn='__attribute__((constructor)) static void pwned(void) { __builtin_puts("PWNED"); }'
 name="$dir/x\" + pwned(), \"??\" *"
 cat > "$name.lua" <<END

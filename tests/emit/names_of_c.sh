@@ -4,6 +4,7 @@
 set -eu
 dir=$TMP/names_of_c
 mkdir -p "$dir"
+# fault 9, param_named_asm
 words="asm typeof linux unix NULL INFINITY NAN errno I complex bool M_PI EOF BUFSIZ INT32_MAX FP_NAN stdin main int
     int32_t size_t class template this and or _Bool _Static_assert __asm__ __FILE__ __func__ __attribute__ _ __ __metadata
     KERNEL LANES SIMD WIDTH BATCH p d in out s work c i t r tall from to train train_in params grads expf fmaxf memcpy

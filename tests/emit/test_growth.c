@@ -41,8 +41,8 @@ static void grows_with(const char *kind, int n)
 
 int main(void)
 {
-    static const Point points[] = {{"chain", 100}, {"fan", 100},   {"outputs", 40},
-                                   {"sums", 40},   {"phases", 40}, {"lstm", 20}};
+    static const Point points[] = {{"chain", 100}, {"fan", 100}, {"outputs", 40}, {"sums", 40},
+                                   {"phases", 40}, {"lstm", 20}, {"cfunc", 100}};
     for (int i = 0; i < COUNT_OF(points); i++) grows_with(points[i].kind, points[i].n);
     return finish();
 }

@@ -4,6 +4,7 @@ set -eu
 tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
 must() { timeout 200 "$@" >"$TMP/said" 2>"$TMP/errors" || { cat "$TMP/errors"; tell "exit code $?: $*"; }; }
 
+# fault 1, acc
 cat >"$TMP/counted.lua" <<'END'
 return {
   config = { vocab = 300, width = 4, source_seq = 3, seq = 8, batch = 4, accumulate = 1 },

@@ -82,7 +82,7 @@ if grep -q 'output.logits' head.txt; then wrong '--only loss,gradients writes lo
 works $grad --inputs i.safetensors --only logits
 [ "$(wc -c <g.safetensors)" -lt $((4 * 8 * 24 * 4 + 200)) ] || wrong '--only logits writes more'
 refuses 2 'only: there is no logit; expected some of gradients, .*logits' $grad --inputs i.safetensors --only loss,logit
-works $grad --inputs i.safetensors --training --json # a batch as grad takes it, in each micro-batch
+works $grad --inputs i.safetensors --training --json # a batch as grad takes it, in each micro-batch (fault 16, auto)
 close "$(number loss out)" "$loss" 1e-6 'one batch for two micro-batches'
 works "$toy" bench --steps 2 --inputs i.safetensors --weights w.safetensors --json
 losses=$(sed -n 's/.*"losses":\[\([^]]*\)\].*/\1/p' out)
@@ -112,7 +112,7 @@ store i.safetensors '{"tokens":{"dtype":"I32","shape":[4,8],"data_offsets":[0,12
 refuses 3 'input targets is missing; expected tokens \[4, 8\], targets \[4, 8\]' $grad --inputs i.safetensors
 store i.safetensors '{"token":{"dtype":"I32","shape":[4,8],"data_offsets":[0,128]}}' 128
 refuses 3 'token is no input of entry grad; did you mean tokens?' $grad --inputs i.safetensors
-# What is not read may be there.
+# What is not read may be there (fault 16, auto).
 store i.safetensors '{"mask":{"dtype":"F32","shape":[4,8],"data_offsets":[0,128]},"targets":{"dtype":"I32","shape":[4,8],"data_offsets":[128,256]},"tokens":{"dtype":"I32","shape":[4,8],"data_offsets":[256,384]}}' 384
 works $grad --inputs i.safetensors --json
 close "$(number loss out)" "$loss" 1e-12 'an input that is not read'
