@@ -159,6 +159,7 @@ typedef struct Steps {
         const Buffer *buffer; /* whose name a call says */
         bool written;
     }) passed;
+    int meetings;       /* of an iteration */
     bool waited;        /* threads of a block have, in what is printed so far of an iteration */
     bool kept_unwaited; /* a product reads what keep() has copied before they do */
     int depth;
@@ -179,7 +180,7 @@ static void say_line(Steps *s, int depth, const char *text)
 static void say_step(Steps *s, const char *call, const char *one, const char *blocks, bool alone)
 {
     const char *open = alone ? " {" : "";
-    say_line(s, 0, one ? format("EACH_BLOCK(%s, %s)%s", one, blocks, open) : format("if (blockIdx.x == 0)%s", open));
+    say_line(s, 0, one ? format("EACH_BLOCK(%s, %s)%s", one, blocks, open) : format("ONE_BLOCK%s", open));
     say_line(s, 1, call);
     if (alone) {
         say_line(s, 1, "__syncthreads();");
@@ -255,6 +256,12 @@ static void say_product(Steps *s, const Kernel *k)
     say_step(s, step_product_call(k, type, kept), "slice", format("slices<%s>", type), false);
 }
 
+static void say_meeting(Steps *s)
+{
+    say_line(s, 0, "meet(grid);");
+    s->meetings++;
+}
+
 static void say_kernel(Steps *s, const Kernel *k)
 {
     if (k->kind == GEMM) {
@@ -265,7 +272,7 @@ static void say_kernel(Steps *s, const Kernel *k)
     for (int i = 0; i < c.f->args.n; i++) note_passed(s, c.f->args.at[i].buffer, c.f->args.at[i].written);
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
-        if (i) say_line(s, 0, "meet(grid);");
+        if (i) say_meeting(s);
         const char *one = has_word(p->body, c.f->block) ? c.f->block : NULL;
         say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks,
                  strstr(p->body, "__shared__"));
@@ -275,7 +282,8 @@ static void say_kernel(Steps *s, const Kernel *k)
 static void say_wait(Steps *s, Wait wait)
 {
     if (wait == NO_WAIT) return;
-    say_line(s, 0, wait == OF_BLOCKS ? "meet(grid);" : "__syncthreads();");
+    if (wait == OF_BLOCKS) say_meeting(s);
+    else say_line(s, 0, "__syncthreads();");
     s->waited = true;
 }
 
@@ -318,11 +326,13 @@ static Parameters parameters(const Notes *notes, const Steps *s, const Kernel *r
     return p;
 }
 
+/* Of the iterations in the order in which they run, those from grid.from to grid.to. */
 static const char *head_of_loop(const Kernel *repeat)
 {
     const char *i = loop_letter(repeat->loop), *n = trip_text(repeat->loop);
-    return repeat->loop->reverse ? format("for (int %s = %s - 1; %s >= 0; %s--) {", i, n, i, i)
-                                 : format("for (int %s = 0; %s < %s; %s++) {", i, i, n, i);
+    return repeat->loop->reverse
+               ? format("for (int %s = %s - 1 - grid.from; %s >= %s - grid.to; %s--) {", i, n, i, n, i)
+               : format("for (int %s = grid.from; %s < grid.to; %s++) {", i, i, i);
 }
 
 static const char *remark(const Kernel *repeat)
@@ -366,9 +376,10 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
-    say_wrapped(&t,
-                format("    launch_persistent(\"%s\", %s, most_of(blocks), %s, stream, (unsigned *)arrived%s);\n}\n\n",
-                       name_and_place(repeat, name), name, room_text(s), passed));
+    const char *turns = format("{%s, %d}", trip_text(repeat->loop), s->meetings);
+    say_wrapped(
+        &t, format("    launch_persistent(\"%s\", %s, most_of(blocks), %s, %s, stream, (unsigned *)arrived%s);\n}\n\n",
+                   name_and_place(repeat, name), name, turns, room_text(s), passed));
     return t.at;
 }
 

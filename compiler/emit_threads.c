@@ -396,10 +396,11 @@ static const char *const words[] = {
     "most",       "begin_of",   "head_of",    "kept",         "block_any",     "block_list",
     "tiles_of",   "samples_of", "block",      "grid",         "slice",         "slices",
     "keep",       "kept_bytes", "meet",       "most_of",      "step_product",  "column_of",
-    "PERSISTENT", "EACH_BLOCK", "cuda_lap",   "throw",        "try",           "gradients_done",
+    "PERSISTENT", "EACH_BLOCK", "ONE_BLOCK",  "throw",        "try",           "gradients_done",
     "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
     "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
+    "cuda_lap",   "is_due",     "stretch",    "WHOLE_LOOP",
     NULL};
 
 /* Of rt_quick.h. */

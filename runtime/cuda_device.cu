@@ -447,11 +447,24 @@ static cudaError_t capture(Gpu_entry *e, const Lathe_call *device)
     return error;
 }
 
+/* A loop whose blocks are refused while it is captured may have broken the graph: the next one has its kernels. */
+static cudaError_t make_graph(Gpu_entry *e, const Lathe_call *device)
+{
+    int refused = loops_launched.refused;
+    cudaError_t error = capture(e, device);
+    while (error != cudaSuccess && loops_launched.refused > refused && !others_failed()) {
+        refused = loops_launched.refused;
+        (void)cudaGetLastError();
+        error = capture(e, device);
+    }
+    return error;
+}
+
 /* Where CUDA makes no graph of the entry, or does not take it, its kernels are launched one by one from then on. */
 static void run_graph(Gpu_entry *e, const Lathe_call *device)
 {
     char why[200];
-    cudaError_t error = e->graph ? cudaSuccess : capture(e, device);
+    cudaError_t error = e->graph ? cudaSuccess : make_graph(e, device);
     if (others_failed()) return;
     if (error == cudaSuccess) error = cudaGraphLaunch(e->graph, gpu.stream);
     if (error == cudaSuccess) return;

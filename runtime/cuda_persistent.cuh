@@ -5,7 +5,7 @@
  *     {
  *         const float *kept = keep<Lstm_matmul>(grid, p->lstm_weight_hh_l0);
  *         __syncthreads();
- *         for (int t = 0; t < SEQ; t++) {
+ *         for (int t = grid.from; t < grid.to; t++) {
  *             EACH_BLOCK(slice, HIDDEN / 2)
  *                 step_product<Lstm_matmul>(slice, kept, …);
  *             __syncthreads();
@@ -15,7 +15,10 @@
  *             …
  *
  * A step's blocks are taken by those that there are, however many: the bits do not depend on that.  What one block has
- * written others read after the next meeting, by plain loads: they go through caches that the acquire has emptied. */
+ * written others read after the next meeting, by plain loads: they go through caches that the acquire has emptied.
+ *
+ * Where CUDA will not have the blocks together, the same kernel is launched again and again, each time for the stretch from one
+ * meeting to the next: the end of a launch is what the meeting was.  The same bits. */
 #ifndef CUDA_PERSISTENT_CUH
 #define CUDA_PERSISTENT_CUH
 
@@ -44,7 +47,11 @@ struct Grid {
     unsigned *arrived, due;
     int room, used; /* bytes of shared memory for what is kept in it */
     unsigned *stuck, loop; /* where the host reads which loop has given up, or NULL */
+    int from, to;          /* iterations that the launch walks through */
+    int only, met;         /* the stretch that it is, by the meetings before it, or WHOLE_LOOP; the meetings that it has come by */
 };
+
+constexpr int WHOLE_LOOP = -1; /* one launch, in which blocks meet */
 
 /* A meeting takes microseconds.  A mistake in the number of blocks must not hang a GPU without a word: after so many looks,
  * some 20 seconds, the launch fails.  Looks, not time, so that a machine that slept is not one that hangs. */
@@ -64,6 +71,8 @@ constexpr unsigned MOST_LOOKS = 1000;
 /* The barriers before and after make one thread's release and acquire those of its block. */
 DEVICE void meet(Grid &grid)
 {
+    grid.met++;
+    if (grid.only != WHOLE_LOOP) return;
     grid.due += gridDim.x;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -85,7 +94,11 @@ DEVICE void meet(Grid &grid)
 /* One block a processor: its threads may have all registers that there are. */
 #define PERSISTENT __global__ __launch_bounds__(THREADS, 1)
 
-#define EACH_BLOCK(block, n) for (int block = blockIdx.x; block < (n); block += gridDim.x)
+/* Whether this launch does what stands here. */
+DEVICE bool is_due(const Grid &grid) { return grid.only == WHOLE_LOOP || grid.only == grid.met; }
+
+#define EACH_BLOCK(block, n) for (int block = blockIdx.x; is_due(grid) && block < (n); block += gridDim.x)
+#define ONE_BLOCK            if (is_due(grid) && blockIdx.x == 0)
 
 /* ---- launching: one block a processor, and no more than there is work for */
 
@@ -96,15 +109,15 @@ template <int n> static inline int most_of(const int (&blocks)[n])
     return most;
 }
 
-/* The loops that were launched, by name, and the blocks that each may have; 0: not refused so far. */
+/* The loops that were launched, by name. */
 struct Loop_launched {
     char name[120]; /* its beginning, copied: the text that says it may be unloaded before this is */
-    int most;
+    bool refused;   /* its blocks together */
 };
 
 inline struct Loops_launched {
     Loop_launched at[64], other;
-    int n;
+    int n, refused;
     unsigned *stuck; /* a word of the host's that a kernel may write: the number of a loop, from 1, that gave up; NULL: none */
 } loops_launched;
 
@@ -133,50 +146,90 @@ static inline bool is_refusal(cudaError_t error)
     return error == cudaErrorCooperativeLaunchTooLarge || error == cudaErrorNotSupported || error == cudaErrorLaunchOutOfResources;
 }
 
-/* room: bytes that the kernel would keep in shared memory; it keeps what there is room for.  Where a cooperative launch is refused
- * it has half the blocks, and in the end one, which has nobody to wait for: an ordinary launch.  The same bits. */
-template <class... Parameters, class... Arguments>
-static inline void launch_persistent(const char *name, void (*kernel)(Grid, Parameters...), int blocks, int room, cudaStream_t stream,
-                                     unsigned *arrived, Arguments... arguments)
+struct Turns {
+    int count, meetings; /* iterations; meetings in each */
+};
+
+/* Stretch number `only` of them: it begins behind a meeting, in the iteration of that. */
+static inline Grid stretch(Grid grid, Turns turns, int only)
 {
-    int device = 0, processors = 1, most = 0;
-    Loop_launched *const loop = loop_launched(name);
-    const unsigned number = loop == &loops_launched.other ? ~0u : (unsigned)(loop - loops_launched.at) + 1;
+    grid.only = only;
+    grid.from = only ? (only - 1) / turns.meetings : 0;
+    grid.to = turns.meetings && only / turns.meetings < turns.count ? only / turns.meetings + 1 : turns.count;
+    grid.met = grid.from * turns.meetings;
+    return grid;
+}
+
+/* A launch for each stretch, with nothing kept in shared memory from one to the next. */
+template <class... Parameters, class... Arguments>
+static inline void launch_stretches(void (*kernel)(Grid, Parameters...), int blocks, Turns turns, cudaStream_t stream, Grid grid,
+                                    Arguments... arguments)
+{
+    grid.room = 0;
+    for (int only = 0; only <= turns.count * turns.meetings; only++)
+        launch(kernel, blocks, stream, stretch(grid, turns, only), arguments...);
+}
+
+template <class... Parameters> static inline int room_beside(void (*kernel)(Parameters...), int room)
+{
+    int device = 0, most = 0;
     cudaFuncAttributes own = {}; /* the kernel's: what it has of shared memory beside that */
     (void)cudaGetDevice(&device);
-    (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     (void)cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     (void)cudaFuncGetAttributes(&own, kernel);
     most -= (int)own.sharedSizeBytes;
-    room = room < most ? room : most;
-    prefer_shared(kernel, room);
+    return room < most ? room : most;
+}
+
+static inline int processors_here(void)
+{
+    int device = 0, processors = 1;
+    (void)cudaGetDevice(&device);
+    (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    return processors;
+}
+
+/* In one launch; blocks that meet are there together or not at all. */
+template <class... Parameters, class... Arguments>
+static inline cudaError_t launch_together(void (*kernel)(Grid, Parameters...), int blocks, Turns turns, cudaStream_t stream, Grid grid,
+                                          Arguments... arguments)
+{
     cudaLaunchAttribute together = {};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;
+    const int processors = processors_here();
     cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks < processors ? blocks : processors);
     config.blockDim = dim3(THREADS);
-    config.dynamicSmemBytes = (size_t)room;
+    config.dynamicSmemBytes = (size_t)grid.room;
     config.stream = stream;
     config.attrs = &together;
-    (void)cudaMemsetAsync(arrived, 0, sizeof *arrived, stream);
+    config.numAttrs = config.gridDim.x > 1 && turns.meetings;
+    prefer_shared(kernel, grid.room);
+    (void)cudaMemsetAsync(grid.arrived, 0, sizeof *grid.arrived, stream);
+    return cudaLaunchKernelEx(&config, kernel, grid, arguments...);
+}
+
+/* room: bytes that the kernel would keep in shared memory; it keeps what there is room for. */
+template <class... Parameters, class... Arguments>
+static inline void launch_persistent(const char *name, void (*kernel)(Grid, Parameters...), int blocks, Turns turns, int room,
+                                     cudaStream_t stream, unsigned *arrived, Arguments... arguments)
+{
+    Loop_launched *const loop = loop_launched(name);
+    const unsigned number = loop == &loops_launched.other ? ~0u : (unsigned)(loop - loops_launched.at) + 1;
+    const Grid grid = {arrived, 0, room_beside(kernel, room), 0, loops_launched.stuck, number, 0, turns.count, WHOLE_LOOP, 0};
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    blocks = blocks < processors ? blocks : processors;
-    if (loop->most && loop->most < blocks) blocks = loop->most;
-    if (is_switched_off(name)) blocks = 1;
-    for (;; blocks = blocks / 2) {
-        config.gridDim = dim3(blocks);
-        config.numAttrs = blocks > 1;
-        const Grid grid = {arrived, 0, room, 0, loops_launched.stuck, number};
-        const cudaError_t error = cudaLaunchKernelEx(&config, kernel, grid, arguments...);
-        if (!is_refusal(error) || blocks == 1 || !clean) break;
+    if (!loop->refused && !is_switched_off(name)) {
+        const cudaError_t error = launch_together(kernel, blocks, turns, stream, grid, arguments...);
+        if (!is_refusal(error) || !turns.meetings || !clean) return;
         char why[200];
         (void)cudaGetLastError();
-        snprintf(why, sizeof why, "%d blocks together are refused (%s); it runs in fewer, slower: `lathe build --no-persist` avoids it", blocks,
-                 cudaGetErrorName(error));
+        snprintf(why, sizeof why, "its blocks together are refused (%s); its kernels are launched one by one, more slowly", cudaGetErrorName(error));
         second_way(name, why);
-        loop->most = error == cudaErrorNotSupported ? 1 : blocks / 2;
-        if (loop->most == 1) blocks = 2;
+        loop->refused = true;
+        loops_launched.refused++;
     }
+    launch_stretches(kernel, blocks, turns, stream, grid, arguments...);
 }
 
 /* ---- products: c (+)= a · b (+ a row), by slices of c's columns, a block each

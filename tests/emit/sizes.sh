@@ -4,7 +4,7 @@ set -eu
 cd runtime
 headers="lathe_rt.h lathe_model.h rt_math.h rt_quick.h rt_gemm_shape.h rt_attention.h rt_needs.h lathe_cuda.cuh cuda_gemm.h cuda_ids.h cuda_ids.cuh cuda_cudnn.h cuda_attention*.cuh cuda_persistent.cuh cuda_rows.cuh"
 # shellcheck disable=SC2086
-words=$({ sed -n 's/^ *# *define  *\([A-Z][A-Z0-9_]*\).*/\1/p' $headers; sed -n '/^ *\(typedef \)\{0,1\}enum/p' $headers | grep -oE '\b[A-Z][A-Z0-9_]+\b'; } |
+words=$({ sed -n 's/^ *# *define  *\([A-Z][A-Z0-9_]*\).*/\1/p' $headers; sed -n '/^ *\(typedef \)\{0,1\}enum/p; /^constexpr/p' $headers | grep -oE '\b[A-Z][A-Z0-9_]+\b'; } |
     sort -u | grep -v '^LATHE_\|_H$\|_CUH$')
 cd ..
 [ "$(echo "$words" | wc -l)" -gt 40 ] || { echo "failed: where are the headers' words?"; exit 1; }

@@ -174,6 +174,56 @@ static void test_others(void)
     closed();
 }
 
+/* params go to the next block's place and are doubled, twice, each by a loop in one launch. */
+PERSISTENT void around(Grid grid, float *x, float *y)
+{
+    for (int t = grid.from; t < grid.to; t++) {
+        EACH_BLOCK(block, 16) if (threadIdx.x == 0) y[block] = x[(block + 1) % 16];
+        meet(grid);
+        EACH_BLOCK(block, 16) if (threadIdx.x == 0) x[block] = 2 * y[block];
+        meet(grid);
+    }
+}
+
+static void train_around(void *, const Lathe_call *c)
+{
+    enqueued++;
+    for (const char *name : {"first_time: toy.lua:5", "second_time: toy.lua:6"})
+        launch_persistent(name, around, 16, {3, 2}, 0, (cudaStream_t)c->stream, (unsigned *)c->work + 100, (float *)c->params,
+                          (float *)c->work);
+}
+
+/* The blocks of a loop are refused, at once or while it is captured, where that may break what is captured: no update is lost,
+ * none is made twice, and what runs is a graph.  runs: of the entry's text, in six steps */
+static void test_refused_loops(const char *refuses, int runs)
+{
+    Gpu_entry entry = {train_around, NULL, false, 0, {}, NULL};
+    Lathe_call c = call();
+    setenv("LATHE_CUDA_CHECK", "0", 1);
+    for (Loop_launched &loop : loops_launched.at) loop.refused = false;
+    sim_device.refuses = refuses;
+    (void)sim_refuses(NULL);
+    opened();
+    for (int i = 0; i < 16; i++) block.params[i] = (float)(i + 1);
+    gpu_up(&block, sizeof block);
+    enqueued = 0;
+    double expected = 1;
+    for (int step = 0; step < 6; step++) {
+        gpu_run(&entry, &c);
+        gpu_down(block.params, sizeof block.params);
+        expected *= 64;
+        for (int i = 0; i < 16; i++) {
+            const double x = expected * ((i + 6 * (step + 1)) % 16 + 1);
+            EXPECT(block.params[i] == (float)x, "%s, step %d: %g, not %g", refuses, step, block.params[i], x);
+        }
+    }
+    EXPECT(enqueued == runs && entry.graph, "%s: the entry's text ran %d times, and there is %s graph", refuses, enqueued, entry.graph ? "a" : "no");
+    EXPECT(!gpu_failure(), "%s", gpu_failure());
+    gpu_forget(&entry);
+    closed();
+    sim_device.refuses = "";
+}
+
 /* More copies than there are pinned buffers, none of them waited for, each from where the host writes again at once. */
 static void test_many_copies(int n)
 {
@@ -371,7 +421,7 @@ PERSISTENT void hangs(Grid grid)
 
 static void enqueue_hanging(void *, const Lathe_call *c)
 {
-    launch_persistent("lstm_time: toy.lua:9 lstm", hangs, 3, 0, (cudaStream_t)c->stream, (unsigned *)c->work);
+    launch_persistent("lstm_time: toy.lua:9 lstm", hangs, 3, {1, 1}, 0, (cudaStream_t)c->stream, (unsigned *)c->work);
 }
 
 static void test_stuck(void)
@@ -429,6 +479,11 @@ int main(void)
         test_steps(false, "capture", 6);    /* no graphs: the second call, and those after it, as the first */
         test_steps(false, "captured", 7);   /* its end fails: the second call's text runs again */
         test_steps(false, "graph", 7);
+        test_refused_loops("", 2);
+        test_refused_loops("cooperative", 2);
+        test_refused_loops("cooperative:3", 2);
+        test_refused_loops("cooperative:3 invalidates", 4);
+        test_refused_loops("cooperative:4 invalidates", 4);
         test_others();
         test_many_copies(16);
         test_many_copies(MANY);

@@ -16,6 +16,7 @@ mutant runtime/cuda_device.cu 'if (e->calls && memcmp' 'if (false && memcmp'
 mutant runtime/cuda_device.cu 'wait_for("what the GPU was doing", r->end)' 'true'
 mutant runtime/cuda_device.cu 'cudaStreamWaitEvent(gpu.stream, a->there, 0)' 'cudaSuccess'
 mutant runtime/cuda_device.cu 'cudaStreamWaitEvent(a->stream, a->taken, 0)' 'cudaSuccess'
+mutant runtime/cuda_device.cu 'while (error != cudaSuccess && loops_launched' 'while (false && loops_launched'
 if command -v nvcc >/dev/null; then
     nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda_device.cu -o "$TMP/nvcc.o"
     echo "note: nvcc compiles cuda_device.cu"

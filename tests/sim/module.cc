@@ -3,6 +3,8 @@
 #include "model.cu"
 
 #include "cuda_gemm.h"
+#include "cuda_persistent.cuh"
+#include "sim.h"
 #include "train_device.h"
 
 const Lathe_device lathe_cuda = {}; /* no trainer here: the test's calls entries itself */
@@ -10,9 +12,12 @@ void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
 
-/* For products; NULL, or what failed so far. */
+/* For products; NULL, or what failed so far.  What was refused is forgotten: modules of one process share loops_launched. */
 extern "C" const char *start_module(void)
 {
+    for (Loop_launched &loop : loops_launched.at) loop.refused = false;
+    loops_launched.other.refused = false;
+    (void)sim_refuses(NULL);
     enum { WORKSPACE = 1 << 20 };
     static void *workspace;
     if (!workspace && cudaMalloc(&workspace, WORKSPACE) == cudaSuccess) cuda_gemm_start(workspace, WORKSPACE);

@@ -17,7 +17,11 @@ static void set_looks(bool) {}
 #else
 #include "sim.h"
 static void set_processors(int n) { sim_device.processors = n; }
-static void set_refusals(const char *words) { sim_device.refuses = words; }
+static void set_refusals(const char *words)
+{
+    sim_device.refuses = words;
+    (void)sim_refuses(NULL);
+}
 static void set_looks(bool looks) { sim_device.looks = looks; }
 #endif
 
@@ -57,19 +61,42 @@ template <class T> static void fetch(std::vector<T> *to, const T *at)
 enum { BLOCKS = 5, N = BLOCKS * THREADS, TURNS = 6, FAR = 300 };
 
 /* x[to][i] = x[from][i + FAR] + 1: each round reads what other blocks have written in the one before. */
+DEVICE void round_of(int block, int *x, int round)
+{
+    const int *from = x + round % 2 * N, i = block * THREADS + threadIdx.x;
+    int *to = x + (round + 1) % 2 * N;
+    to[i] = from[(i + FAR) % N] + 1;
+}
+
 DEVICE void one_round(int *x, int round)
 {
-    const int *from = x + round % 2 * N;
-    int *to = x + (round + 1) % 2 * N;
-    for (int i = blockIdx.x * THREADS + threadIdx.x; i < N; i += gridDim.x * THREADS) to[i] = from[(i + FAR) % N] + 1;
+    for (int block = blockIdx.x; block < BLOCKS; block += gridDim.x) round_of(block, x, round);
 }
 
 PERSISTENT void rounds(Grid grid, int *x)
 {
-    for (int round = 0; round < TURNS; round++) {
-        one_round(x, round);
+    for (int round = grid.from; round < grid.to; round++) {
+        EACH_BLOCK(block, BLOCKS) round_of(block, x, round);
         meet(grid);
     }
+}
+
+/* Backwards, with the meeting in the middle: x[i] goes by own[t % 2][i] + 1 to a block far away.  Behind it a count. */
+PERSISTENT void middle(Grid grid, int *x)
+{
+    for (int t = TURNS - 1 - grid.from; t >= TURNS - grid.to; t--) {
+        int *own = x + (1 + t % 2) * N;
+        EACH_BLOCK(block, BLOCKS) own[block * THREADS + threadIdx.x] = x[block * THREADS + threadIdx.x] + 1;
+        meet(grid);
+        EACH_BLOCK(block, BLOCKS) x[block * THREADS + threadIdx.x] = own[(block * THREADS + threadIdx.x + FAR) % N];
+        ONE_BLOCK if (threadIdx.x == 0) x[3 * N] = 10 * x[3 * N] + t;
+    }
+}
+
+/* Blocks that need nothing of each other. */
+PERSISTENT void alone(Grid grid, int *x)
+{
+    for (int t = grid.from; t < grid.to; t++) EACH_BLOCK(block, BLOCKS) x[block * THREADS + threadIdx.x] += t;
 }
 
 PERSISTENT void no_meeting(Grid, int *x)
@@ -141,11 +168,11 @@ static void test_meetings(void)
         set_processors(processors);
         x = start();
         cudaMemcpy(at, x.data(), x.size() * sizeof(int), cudaMemcpyHostToDevice);
-        launch_persistent(LOOP, rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+        launch_persistent(LOOP, rounds, BLOCKS, {TURNS, 1}, 0, NULL, (unsigned *)arrived, at);
         fetch(&x, at);
         expect(right(x), "rounds between meetings", sim_report());
     }
-    launch_persistent(LOOP, own_memory, BLOCKS, 1 << 20, NULL, (unsigned *)arrived, at); /* more room than there is beside its own */
+    launch_persistent(LOOP, own_memory, BLOCKS, {1, 1}, 1 << 20, NULL, (unsigned *)arrived, at); /* more room than there is beside its own */
     fetch(&x, at);
     bool own = true;
     for (int i = 0; i < N; i++) own &= x[i] == i / THREADS;
@@ -165,7 +192,7 @@ static void test_graph(void)
     cudaGraphExec_t exec;
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    launch_persistent(LOOP, rounds, BLOCKS, 0, stream, (unsigned *)arrived, at);
+    launch_persistent(LOOP, rounds, BLOCKS, {TURNS, 1}, 0, stream, (unsigned *)arrived, at);
     expect(cudaStreamEndCapture(stream, &graph) == cudaSuccess, "a cooperative launch is captured", sim_report());
     expect(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess, "its graph");
     for (int again = 0; again < 2; again++) {
@@ -183,28 +210,30 @@ static void test_graph(void)
     cudaFree(arrived);
 }
 
+static Grid whole(unsigned *arrived) { return {arrived, 0, 0, 0, NULL, 0, 0, TURNS, WHOLE_LOOP, 0}; }
+
 static void test_mistakes(void)
 {
     int *at = device(start());
     unsigned *arrived = (unsigned *)device(std::vector<int>(1, 0));
-    launch_persistent(LOOP, no_meeting, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, no_meeting, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("no meeting", "another block");
-    launch_persistent(LOOP, every_other, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, every_other, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("a meeting too few", "another block");
-    launch_persistent(LOOP, bad_rounds<RELEASE>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<RELEASE>, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("nothing released", "another block");
-    launch_persistent(LOOP, bad_rounds<ACQUIRE>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<ACQUIRE>, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("nothing acquired", "another block");
-    launch_persistent(LOOP, bad_rounds<BARRIER_BEFORE>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<BARRIER_BEFORE>, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("released before others of the block are done", "another block");
-    launch_persistent(LOOP, bad_rounds<BARRIER_AFTER>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<BARRIER_AFTER>, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("others of the block go on before it is acquired", "another block");
-    launch_persistent(LOOP, bad_rounds<A_BLOCK>, BLOCKS, 0, NULL, arrived, at);
+    launch_persistent(LOOP, bad_rounds<A_BLOCK>, BLOCKS, {TURNS, 1}, 0, NULL, arrived, at);
     expect_fault("a block stays away", "for other blocks, which wait too or have returned");
-    launch(rounds, 1, NULL, Grid{arrived, 0, 0, 0}, at); /* alone it does not wait */
+    launch(rounds, 1, NULL, whole(arrived), at); /* alone it does not wait */
     (void)sim_report();
     cudaMemset(arrived, 0, sizeof *arrived);
-    launch(rounds, BLOCKS, NULL, Grid{arrived, 0, 0, 0}, at);
+    launch(rounds, BLOCKS, NULL, whole(arrived), at);
     expect_fault("a launch that is not cooperative", "is not cooperative");
     set_processors(132);
     cudaLaunchAttribute together = {};
@@ -215,7 +244,7 @@ static void test_mistakes(void)
     config.blockDim = dim3(THREADS);
     config.attrs = &together;
     config.numAttrs = 1;
-    (void)cudaLaunchKernelEx(&config, rounds, Grid{arrived, 0, 0, 0}, at);
+    (void)cudaLaunchKernelEx(&config, rounds, whole(arrived), at);
     expect_fault("more blocks than run at once", "a cooperative launch of 1057 blocks, of which 1056 can run at once");
     cudaFree(at);
     cudaFree(arrived);
@@ -223,27 +252,73 @@ static void test_mistakes(void)
 
 /* ------------------------------------------------------------------ refusals, and meetings that never end */
 
-/* Fewer blocks, and in the end one, by an ordinary launch: the same bits. */
+typedef void (*Loop)(const char *name, cudaStream_t stream, unsigned *arrived, int *at);
+static void launch_rounds(const char *name, cudaStream_t stream, unsigned *arrived, int *at)
+{
+    launch_persistent(name, rounds, BLOCKS, {TURNS, 1}, 0, stream, arrived, at);
+}
+static void launch_middle(const char *name, cudaStream_t stream, unsigned *arrived, int *at)
+{
+    launch_persistent(name, middle, BLOCKS, {TURNS, 1}, 0, stream, arrived, at);
+}
+static void launch_alone(const char *name, cudaStream_t stream, unsigned *arrived, int *at)
+{
+    launch_persistent(name, alone, BLOCKS, {TURNS, 0}, 0, stream, arrived, at);
+}
+
+static std::vector<int> run_loop(Loop loop, const char *name, bool off)
+{
+    std::vector<int> x(3 * N + 1);
+    for (int i = 0; i < N; i++) x[i] = i;
+    int *at = device(x), *arrived = device(std::vector<int>(1, 77));
+    switch_off(name, off);
+    loop(name, NULL, (unsigned *)arrived, at);
+    switch_off(name, false);
+    fetch(&x, at);
+    cudaFree(at);
+    cudaFree(arrived);
+    return x;
+}
+
+/* Refused from the first launch on, or later, or switched off: its stretches are launched, the same bits. */
 static void test_refusals(void)
 {
     static const struct {
-        const char *words, *name;
-        int most;
-    } ways[] = {{"cooperative", "cooperative launches are refused", 1}, {"together", "more than two blocks are refused", 2}};
-    int *at = device(start()), *arrived = device(std::vector<int>(1, 77));
-    for (const auto &way : ways) {
-        set_refusals(way.words);
-        for (int again = 0; again < 2; again++) {
-            std::vector<int> x = start();
-            cudaMemcpy(at, x.data(), x.size() * sizeof(int), cudaMemcpyHostToDevice);
-            launch_persistent(way.name, rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
-            fetch(&x, at);
+        Loop loop;
+        const char *name;
+        bool meets;
+    } loops[] = {{launch_rounds, "rounds", true}, {launch_middle, "a meeting in the middle", true}, {launch_alone, "no meeting", false}};
+    for (const auto &l : loops) {
+        set_refusals("");
+        loop_launched(l.name)->refused = false;
+        const std::vector<int> expected = run_loop(l.loop, l.name, false);
+        expect(!loop_launched(l.name)->refused, l.name, "refused");
+        expect(run_loop(l.loop, l.name, true) == expected, l.name, "switched off, other numbers");
+        for (const char *words : {"cooperative", "together", "cooperative:2"}) {
+            set_refusals(words);
+            loop_launched(l.name)->refused = false;
+            for (int again = 0; again < 3; again++) expect(run_loop(l.loop, l.name, false) == expected, l.name, words);
             const char *said = sim_report();
-            expect(right(x) && !*said && cudaGetLastError() == cudaSuccess, way.name, said);
-            expect(loop_launched(way.name)->most == way.most, "blocks after a refusal");
+            expect(!*said && cudaGetLastError() == cudaSuccess, l.name, said);
+            expect(loop_launched(l.name)->refused == l.meets, l.name, "whether its blocks are refused");
         }
     }
     set_refusals(NULL);
+}
+
+/* The number of meetings that the launch is told of is one that the kernel has. */
+static void test_wrong_stretches(void)
+{
+    std::vector<int> x = start(), first = x;
+    int *at = device(x), *arrived = device(std::vector<int>(1, 77));
+    switch_off(LOOP, true);
+    for (Turns turns : {Turns{TURNS, 2}, Turns{TURNS - 1, 1}}) {
+        cudaMemcpy(at, first.data(), x.size() * sizeof(int), cudaMemcpyHostToDevice);
+        launch_persistent(LOOP, rounds, BLOCKS, turns, 0, NULL, (unsigned *)arrived, at);
+        fetch(&x, at);
+        expect(!right(x), "a wrong number of meetings or iterations gives the right numbers", sim_report());
+    }
+    switch_off(LOOP, false);
     cudaFree(at);
     cudaFree(arrived);
 }
@@ -264,9 +339,9 @@ static void test_gives_up(void)
     unsigned stuck = 0;
     loops_launched.stuck = &stuck;
     set_looks(true);
-    launch_persistent("another loop", rounds, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+    launch_persistent("another loop", rounds, BLOCKS, {TURNS, 1}, 0, NULL, (unsigned *)arrived, at);
     expect(!loop_that_gave_up(), "nothing gives up", sim_report());
-    launch_persistent("the loop that hangs", one_leaves, BLOCKS, 0, NULL, (unsigned *)arrived, at);
+    launch_persistent("the loop that hangs", one_leaves, BLOCKS, {TURNS, 1}, 0, NULL, (unsigned *)arrived, at);
     expect_fault("a block stays away, and the others give up", "__trap()");
     expect(loop_that_gave_up() && strcmp(loop_that_gave_up(), "the loop that hangs") == 0, "which loop gave up");
     set_looks(false);
@@ -342,7 +417,7 @@ template <class G> static void test_product(const char *what, bool add, bool wit
         bool keeps = !s.nbatch && processors % 2; /* a batch's b are several */
         set_processors(processors > 132 ? 132 : processors);
         cudaMemcpy(dc, old.data(), old.size() * sizeof(Out), cudaMemcpyHostToDevice);
-        launch_persistent(LOOP, one_product<G>, slices<G>, keeps ? kept_bytes<G> : 0, NULL, arrived, dc, da, db, add, with_row ? drow : NULL);
+        launch_persistent(LOOP, one_product<G>, slices<G>, {1, 0}, keeps ? kept_bytes<G> : 0, NULL, arrived, dc, da, db, add, with_row ? drow : NULL);
         fetch(&c, dc);
         if (first.empty()) first = c;
         expect(!memcmp(c.data(), first.data(), c.size() * sizeof(Out)), "other bits for another number of blocks", what);
@@ -434,6 +509,7 @@ int main(void)
         test_graph();
         test_mistakes();
         test_refusals();
+        test_wrong_stretches();
         test_gives_up();
         test_products();
     }

@@ -61,10 +61,10 @@ grep -q 'attention by cuDNN, forward.*as a test here has found it to be wrong' "
 ! grep -q 'it differs from' "$TMP/said" || tell 'the second start tests again'
 near wrong again
 
-# A loop in one launch: several blocks leave out its last iteration.
+# A loop in one launch leaves out its last iteration; launched stretch by stretch it does not.
 built rnn models/char_rnn.lua --config tiny --set hidden=24 --set batch=5
 tested 0 '' '^ok .*_time: char_rnn.lua:[0-9]*' ' 0 wrong'
-change='s/for (int t = 0; t < SEQ; t++) {/for (int t = 0; t < SEQ - (gridDim.x > 1); t++) {/' built bad models/char_rnn.lua --config tiny --set hidden=24 --set batch=5
+change='s/for (int t = grid.from; t < grid.to; t++) {/for (int t = grid.from; t < grid.to - (grid.only == WHOLE_LOOP); t++) {/' built bad models/char_rnn.lua --config tiny --set hidden=24 --set batch=5
 tested 1 '' '^WRONG .*_time.*: char_rnn.lua:[0-9]*.*where bits are to be equal'
 
 "$LATHE" build models/mlp.lua -o "$TMP/mlp" >"$TMP/said" 2>&1

@@ -44,11 +44,12 @@ struct Sim_device {
 extern Sim_device sim_device;
 
 /* Whether this call of what the word names is refused: "cooperative graph:3" refuses cooperative launches, and graphs from the third
- * on; nothing is complained of.  Words: cooperative, together (more than two blocks), capture, captured (its end), graph; of
+ * on; nothing is complained of.  Words: cooperative, together (more than two blocks), invalidates
+ * (such a refusal breaks the capture that it is in), capture, captured (its end), graph; of
  * cuBLASLt's (fake_cublaslt.cc) start, algorithm, product; of cuDNN's (fake_cudnn.cc) execute.  Mistakes, by the same rule: wrong_wide,
  * wrong_all, wrong_end: the last element of a product, by the algorithm for 16 bytes, by any, by any with an epilogue;
  * wrong_attention: all keys are seen. */
-bool sim_refuses(const char *word);
+bool sim_refuses(const char *word); /* NULL: calls are counted anew */
 
 void sim_processors(int n);  /* for programs that load the simulator */
 
@@ -83,6 +84,7 @@ uint32_t sim_first_block(void);                /* of this launch */
 bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx and the like */
 /* Puts work into a stream, or into what it is captured for; does it at once in the default stream. */
 cudaError_t sim_enqueue(cudaStream_t stream, const char *name, std::function<cudaError_t(void)> work);
+void sim_invalidate(cudaStream_t stream);      /* what it is captured for, without a word */
 cudaError_t sim_uncaptured(const char *name);  /* an error where a stream is captured */
 cudaError_t sim_synchronous(const char *name); /* that, and the blocking streams do what waits in them */
 void sim_spend(double ms);                     /* on the clock that events read */

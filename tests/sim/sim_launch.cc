@@ -170,6 +170,12 @@ static int blocks_a_processor(size_t threads, size_t dynamic_bytes)
     return (int)std::min<size_t>(SIM_THREADS_A_PROCESSOR / threads, SHARED_A_PROCESSOR / shared);
 }
 
+static cudaError_t refused_together(const cudaLaunchConfig_t *c, cudaError_t error)
+{
+    if (sim_refuses("invalidates")) sim_invalidate(c->stream);
+    return sim_refused(error);
+}
+
 static cudaError_t check_launch(const cudaLaunchConfig_t *c)
 {
     dim3 g = c->gridDim, b = c->blockDim;
@@ -184,8 +190,9 @@ static cudaError_t check_launch(const cudaLaunchConfig_t *c)
     if (c->dynamicSmemBytes > dynamic_limit)
         return sim_refuse(cudaErrorInvalidConfiguration, "%s: %zu bytes of dynamic shared memory, more than the %zu it may have",
                           kernel_name().c_str(), c->dynamicSmemBytes, dynamic_limit);
-    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > 1 && sim_refuses("cooperative")) return sim_refused(cudaErrorNotSupported);
-    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > 2 && sim_refuses("together")) return sim_refused(cudaErrorCooperativeLaunchTooLarge);
+    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > 1 && sim_refuses("cooperative")) return refused_together(c, cudaErrorNotSupported);
+    if (is_cooperative(c) && (size_t)g.x * g.y * g.z > 2 && sim_refuses("together"))
+        return refused_together(c, cudaErrorCooperativeLaunchTooLarge);
     size_t at_once = (size_t)sim_device.processors * blocks_a_processor(threads, c->dynamicSmemBytes);
     if (is_cooperative(c) && (size_t)g.x * g.y * g.z > at_once)
         return sim_refuse(cudaErrorCooperativeLaunchTooLarge, "%s: a cooperative launch of %zu blocks, of which %zu can run at once",

@@ -30,7 +30,7 @@ struct Node {
 struct CUgraph_st {
     std::vector<Node> nodes;
     std::vector<cudaStream_t> streams; /* captured; the first began it */
-    bool broken;
+    bool broken, refused; /* refused: as CUDA does, which is no mistake */
 };
 
 struct CUgraphExec_st {
@@ -63,6 +63,8 @@ Sim_device sim_device;
 bool sim_refuses(const char *word)
 {
     static std::map<std::string, long> asked;
+    if (!word) asked.clear();
+    if (!word) return false;
     const char *all = sim_device.refuses ? sim_device.refuses : getenv("SIM_REFUSES");
     for (const char *at = all; at && (at = strstr(at, word)); at += strlen(word)) {
         const char *end = at + strlen(word);
@@ -148,6 +150,11 @@ static size_t add_node(cudaStream_t s, Work work)
     return s->last[0];
 }
 
+void sim_invalidate(cudaStream_t s)
+{
+    if (s && is_stream(s) && s->capture) s->capture->refused = true;
+}
+
 cudaError_t sim_enqueue(cudaStream_t s, const char *name, Work work)
 {
     if (!s) {
@@ -156,6 +163,7 @@ cudaError_t sim_enqueue(cudaStream_t s, const char *name, Work work)
         return work();
     }
     if (!is_stream(s)) return sim_refuse(cudaErrorInvalidResourceHandle, "%s in a stream that is none (any more)", name);
+    if (s->capture && s->capture->refused) return sim_refused(cudaErrorStreamCaptureInvalidated);
     if (s->capture) add_node(s, work);
     else s->queue.push_back({work, NULL, 0});
     return cudaSuccess;
@@ -311,6 +319,7 @@ static cudaError_t end_of_capture(const CUgraph_st *g, cudaStream_t s)
     if (g->streams[0] != s)
         return sim_refuse(cudaErrorStreamCaptureUnmatched, "cudaStreamEndCapture of a stream that did not begin it");
     if (sim_refuses("captured")) return sim_refused(cudaErrorStreamCaptureInvalidated);
+    if (g->refused) return sim_refused(cudaErrorStreamCaptureInvalidated);
     if (g->broken) return sim_refuse(cudaErrorStreamCaptureInvalidated, "cudaStreamEndCapture of what was broken");
     for (cudaStream_t other : g->streams)
         for (size_t n : other->last)

@@ -1,9 +1,10 @@
 /* test_persistent.c: loops in one launch: what entries compute, in the simulator, has the same bits for any number of
- * blocks and any order of blocks and threads, and is what the CPU target's text gives; mistakes put into the loops are
- * seen.  Every loop that can be one launch is one here, whatever it costs. */
+ * blocks, any order of blocks and threads, and where a launch ends at each meeting, and is what the CPU target's text
+ * gives; mistakes put into the loops are seen.  Every loop that can be one launch is one here, whatever it costs. */
 #include "harness_cuda.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -17,7 +18,7 @@ static const struct {
     {"tests/models/nested.lua --set dropout=0.3 --set reverse=true", 1e-4},
 };
 
-static void test_bits(const Both *b, Live *cpu, const char *line)
+static uint64_t test_bits(const Both *b, Live *cpu, const char *line)
 {
     static const struct {
         int processors, order;
@@ -33,6 +34,23 @@ static void test_bits(const Both *b, Live *cpu, const char *line)
         expect(bits == first, "%s: %d processors, order %d: other bits", line, ways[i].processors, ways[i].order);
     }
     b->device.processors(132);
+    return first;
+}
+
+/* Blocks together are refused from the so manieth launch on: from the first, or between an entry's loops. */
+static void test_launches(const Both *b, Live *cpu, const char *line, uint64_t bits)
+{
+    const char *said;
+    for (int from = 3; from > 0; from -= 2) {
+        setenv("SIM_REFUSES", format("cooperative:%d", from), 1);
+        for (int order = 0; order < 3; order++) {
+            b->device.order(order, 5);
+            uint64_t by_launches = entry_bits(&b->device, cpu, "train", 3, &said);
+            expect(by_launches == bits && !*said, "%s: refused from launch %d on, order %d: %s", line, from, order,
+                   *said ? said : "other bits");
+        }
+        unsetenv("SIM_REFUSES");
+    }
 }
 
 static int count(const char *text, const char *word)
@@ -49,8 +67,9 @@ static void test_model(const char *line, double bound)
     Live *cpu = build_model(line);
     char *text = read_file(format("%s/model.cu", b.folder), NULL);
     expect(text && strstr(text, "\nPERSISTENT void "), "%s: no loop is one launch", line);
-    test_bits(&b, cpu, line);
+    uint64_t bits = test_bits(&b, cpu, line);
     compare_entries(&b.device, cpu, line, 2, bound, bound, &rng);
+    test_launches(&b, cpu, line, bits);
     printf("note: %s: %d loops in one launch\n", line, count(text, "\nPERSISTENT void "));
     unload(cpu);
     close_both(&b);
@@ -144,12 +163,17 @@ static void test_mistakes(void)
 {
     static const struct {
         const char *from, *to, *word; /* NULL: other bits */
+        bool refused;                 /* blocks together are */
     } mistakes[] = {
-        {"        meet(grid);\n", "        __syncthreads();\n", "another block"},
-        {"    __syncthreads();\n    for", "    for", "before it is written"},
-        {"        __syncthreads();\n", "", "since the last barrier"},
-        {">(slice, lstm", ">(slice ^ 1, lstm", "another block"},
-        {"_kept = keep<", "_kept = 1 + keep<", NULL},
+        {"        meet(grid);\n", "        __syncthreads();\n", "another block", false},
+        {"    __syncthreads();\n    for", "    for", "before it is written", false},
+        {"        __syncthreads();\n", "", "since the last barrier", false},
+        {">(slice, lstm", ">(slice ^ 1, lstm", "another block", false},
+        {"_kept = keep<", "_kept = 1 + keep<", NULL, false},
+        {"{SEQ, 1}", "{SEQ, 2}", NULL, true},
+        {"{SEQ, 1}", "{SEQ - 1, 1}", NULL, true},
+        {"        meet(grid);\n", "", NULL, true},
+        {"int t = grid.from;", "int t = 0;", NULL, true},
     };
     const char *line = "models/char_rnn.lua --config tiny --set hidden=24 --set batch=5", *said;
     Both b = both_sides(compile_model(format("%s --target cuda", line)));
@@ -158,9 +182,11 @@ static void test_mistakes(void)
     expect(!*said, "the text as it is: %s", said);
     for (int i = 0; i < COUNT_OF(mistakes); i++) {
         Device d = device_with(&b, mistakes[i].from, mistakes[i].to);
+        if (mistakes[i].refused) setenv("SIM_REFUSES", "cooperative", 1);
         uint64_t bits = entry_bits(&d, cpu, "train", 3, &said);
         bool seen = mistakes[i].word ? strstr(said, mistakes[i].word) != NULL : bits != right;
         expect(seen, "\"%s\" made \"%s\": %s", mistakes[i].from, mistakes[i].to, *said ? said : "nobody sees it");
+        unsetenv("SIM_REFUSES");
         dlclose(d.library);
     }
     unload(cpu);
