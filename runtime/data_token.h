@@ -95,6 +95,8 @@ typedef struct Split { /* a stage of cutting text into pieces (data_token_split.
 
 typedef struct Normals Normals; /* data_token_normal.c */
 
+enum { MAX_BEGINS = 8 }; /* tokens before a text */
+
 struct Tokenizer {
     Token_kind kind;
     char *path;    /* of its file, for messages */
@@ -135,11 +137,14 @@ struct Tokenizer {
     Special *special;
     int specials;
     bool starts[256]; /* bytes that special tokens start with */
+    int32_t begin[MAX_BEGINS];
+    int begins;
     char *text;       /* of tokenizer.json as it was read; NULL: to be written */
 };
 
 Tokenizer *new_tokenizer(Token_kind kind, const char *path);
 void add_special(Tokenizer *t, const char *text, int64_t bytes, int32_t id, bool left, bool right);
+void take_post_processor(Tokenizer *t, const json_t *post); /* what it puts before a text */
 
 /* ------------------------------------------------------------------ data_token_chars.c: bytes and characters */
 

@@ -381,4 +381,5 @@ void take_hf(Tokenizer *t, json_t *all)
                              json_is_array(json_object_get(model, "vocab"))
                                  ? json_array_size(json_object_get(model, "vocab"))
                                  : json_object_size(json_object_get(model, "vocab"))));
+    if (!t->other) take_post_processor(t, json_object_get(all, "post_processor"));
 }

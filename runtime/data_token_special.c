@@ -1,5 +1,5 @@
 /* data_token_special.c: special tokens in text: found before the text is cut into pieces, the leftmost first, of those
- * that start together the longest. */
+ * that start together the longest; and those that a tokenizer's file puts before a text. */
 #include "data_token.h"
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -57,4 +57,51 @@ bool has_special(const Tokenizer *t, const char *text, int64_t n, int64_t from, 
         if (at + t->special[which].bytes > from) return true;
     }
     return false;
+}
+
+/* ------------------------------------------------------------------ before a text */
+
+static void add_begin(Tokenizer *t, const json_t *id)
+{
+    json_int_t i = json_is_integer(id) ? json_integer_value(id) : -1;
+    if (i < 0 || i >= t->n || t->begins == MAX_BEGINS)
+        fail(EXIT_DATA, t->path, "\"post_processor\": expected ids of the vocabulary before a text, %d at most",
+             MAX_BEGINS);
+    t->begin[t->begins++] = (int32_t)i;
+}
+
+/* [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}, …]; the ids are in special_tokens. */
+static void take_template(Tokenizer *t, const json_t *post)
+{
+    size_t i, k;
+    json_t *part, *id;
+    json_array_foreach(json_object_get(post, "single"), i, part)
+    {
+        const json_t *token = json_object_get(part, "SpecialToken");
+        const char *name = json_string_value(json_object_get(token, "id"));
+        const json_t *ids = json_object_get(json_object_get(json_object_get(post, "special_tokens"), name), "ids");
+        if (!token) return;
+        if (json_array_size(ids) == 0) add_begin(t, NULL);
+        json_array_foreach(ids, k, id) add_begin(t, id);
+    }
+}
+
+void take_post_processor(Tokenizer *t, const json_t *post)
+{
+    const char *type = json_string_value(json_object_get(post, "type"));
+    const json_t *first = json_object_get(post, "cls");
+    size_t i;
+    json_t *part;
+    if (!type) return;
+    if (strcmp(type, "Sequence") == 0)
+        json_array_foreach(json_object_get(post, "processors"), i, part) take_post_processor(t, part);
+    if (strcmp(type, "TemplateProcessing") == 0) take_template(t, post);
+    if (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0)
+        add_begin(t, json_array_get(first, 1));
+}
+
+int tokens_before(const Tokenizer *t, const int32_t **id)
+{
+    *id = t->begin;
+    return t->begins;
 }

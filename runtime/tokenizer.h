@@ -40,6 +40,8 @@ int64_t tokenizer_size(const Tokenizer *t);               /* ids are below it */
 int32_t special_id(const Tokenizer *t, const char *text); /* "<|endoftext|>"; -1: no such token */
 int32_t token_of_text(const Tokenizer *t,
                       const char *text); /* the one token that text is; -1: it is none, or several */
+/* How many tokens its file puts before a text ("post_processor": <s>), and which; encoding a text does not. */
+int tokens_before(const Tokenizer *t, const int32_t **id);
 int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at); /* decoding: token after token */
 bool adds_blank(const Tokenizer *t);         /* encoding puts a blank before a text, which its first token decodes to */
 char *tokenizer_text(const Tokenizer *t);    /* of a tokenizer.json, from malloc; loads again as the same */

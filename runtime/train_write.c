@@ -21,10 +21,13 @@ struct Text_writer {
     const Tokenizer *tokenizer;
     Encoder *encoder;
     int32_t bos, pad; /* -1: none */
-    Stops *stops;     /* NULL: none */
+    const int32_t *begin;
+    int begins;   /* tokens before a prompt */
+    Stops *stops; /* NULL: none */
     Beam_how how;
     Beam *beam;           /* NULL: tokens are drawn */
     Ids *prompt;          /* [rows], of a group */
+    int *added;           /* [rows]: tokens of `begin` before it */
     Line *line;           /* [rows], where they are drawn */
     int32_t *next, *from; /* [rows] */
     int64_t cut;
@@ -33,11 +36,13 @@ struct Text_writer {
 
 /* ------------------------------------------------------------------ settings */
 
+/* An imported model has learnt texts that begin as its tokenizer begins them. */
 static void settle_tokens(Text_writer *w)
 {
     const Trainer *t = w->t;
     Order o = {.ids = t->model->vocab, .eos = -1};
-    bool pairs = w->d.encode, settled = pairs || t->recipe.beams || t->recipe.eos;
+    bool pairs = w->d.encode, named = t->origin && !pairs && t->recipe.bos;
+    bool settled = pairs || named || t->recipe.beams || t->recipe.eos;
     w->bos = w->pad = -1;
     if (settled) {
         settle_pairs(&o, t);
@@ -45,6 +50,8 @@ static void settle_tokens(Text_writer *w)
         w->bos = o.bos;
         w->pad = o.pad;
     }
+    if (named && w->bos >= 0) w->begin = &w->bos, w->begins = 1;
+    if (t->origin && !pairs && !named) w->begins = tokens_before(w->tokenizer, &w->begin);
     w->how.ends = ends_of_texts(t, w->tokenizer, pairs, o.eos);
     w->stops = open_stops(t, w->tokenizer);
 }
@@ -148,6 +155,7 @@ Text_writer *open_text_writer(const Trainer *t, const Memory *m, const Tokenizer
     w->how.stops = w->stops ? stops_text : NULL;
     check_beams(w);
     w->prompt = must_alloc(sizeof *w->prompt * (size_t)w->d.rows);
+    w->added = must_alloc(sizeof *w->added * (size_t)w->d.rows);
     w->next = must_alloc(sizeof *w->next * (size_t)w->d.rows);
     w->from = must_alloc(sizeof *w->from * (size_t)w->d.rows);
     if (r->beams) open_beams(w);
@@ -161,6 +169,7 @@ void close_text_writer(Text_writer *w)
     close_encoder(w->encoder);
     close_stops(w->stops);
     free(w->prompt);
+    free(w->added);
     free(w->line);
     free(w->next);
     free(w->from);
@@ -201,12 +210,26 @@ static void take_start(Text_writer *w, Ids *to)
     to->n = 1;
 }
 
+/* A prompt that begins so itself is left as it is. */
+static int take_begin(const Text_writer *w, Ids *to)
+{
+    size_t bytes = sizeof *to->at * (size_t)w->begins;
+    if (w->begins == 0 || (to->n >= w->begins && memcmp(to->at, w->begin, bytes) == 0)) return 0;
+    if (to->room < to->n + w->begins)
+        to->at = must_grow(to->at, sizeof *to->at * (size_t)(to->room = to->n + w->begins));
+    memmove(to->at + w->begins, to->at, sizeof *to->at * (size_t)to->n);
+    memcpy(to->at, w->begin, bytes);
+    to->n += w->begins;
+    return w->begins;
+}
+
 static void take_prompts(Text_writer *w, const Passage *prompt, int64_t n)
 {
     for (int64_t k = 0; k < n; k++) {
         Ids *to = &w->prompt[k];
         to->n = 0;
         encode_bytes(w->encoder, prompt[k].at, prompt[k].bytes, to);
+        w->added[k] = take_begin(w, to);
         if (w->d.encode && to->n > w->t->model->source_seq) to->n = w->t->model->source_seq, w->cut++;
         if (to->n == 0) take_start(w, to);
     }
@@ -273,7 +296,7 @@ static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number,
 {
     for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
     const Line *only = &w->line[0];
-    int64_t live = n, seen = w->empty ? only->n : 0;
+    int64_t live = n, seen = w->empty ? only->n : w->added[first];
     for (int64_t fed = 0; live; fed++) {
         for (; see && seen < only->n; seen++) see(with, only->token[seen]);
         for (int64_t r = 0; r < w->d.rows; r++) {
@@ -301,7 +324,7 @@ static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *
                      .n = given + l->made,
                      .from = given,
                      .extra = l->extra,
-                     .shown = prompt[first + k].bytes ? 0 : given,
+                     .shown = prompt[first + k].bytes ? w->added[first + k] : given,
                      .stop = l->stop,
                      .cut = l->cut,
                      .ended = l->ended};
@@ -323,7 +346,7 @@ static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, bool e
     Written r = {.token = token,
                  .n = given + found->n,
                  .from = given,
-                 .shown = empty ? given : 0,
+                 .shown = empty ? given : w->added[k],
                  .extra = found->extra,
                  .score = found->score,
                  .scored = true,

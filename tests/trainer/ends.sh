@@ -73,6 +73,33 @@ says '"ended":false' out
 works "$toy" generate --out toy --prompt the --tokens 30 --set temperature=0 --stop ' '
 is the
 
+# What tokenizer.json puts before a text begins the prompts of an imported model, unseen: <|im_start|>, as Llama's <s>.
+cp -r "$ends" begun
+sed -i '/"single": \[/a { "SpecialToken": { "id": "B", "type_id": 0 } },
+    s/"special_tokens": {}/"special_tokens": { "B": { "id": "B", "ids": [1], "tokens": ["<|im_start|>"] } }/' begun/tokenizer.json
+begun="one/trainer generate --weights begun --tokens 24 --set temperature=0"
+prompt=$(value prompt 1)
+works $one --prompt "<|im_start|>$prompt" --json
+tokens=$(sed 's/.*"tokens":\(\[[^]]*\]\).*/\1/' out) text=$(sed 's/.*"text":"<|im_start|>\([^"]*\)".*/\1/' out)
+case $tokens in '[1,'*) ok 'begins with token 1' ;; *) wrong "tokens $tokens" ;; esac
+works $one --prompt "$prompt" --json
+grep -qF "$tokens" out && wrong 'the first token changes nothing' || ok 'the first token matters'
+for how in "$begun" "$begun --beams 1" "$begun --set bos=<|im_start|>" "one/trainer generate --out begun-run --tokens 24 --set temperature=0"; do
+    [ -e begun-run ] || works one/trainer train --init begun --data t.txt --steps 1 --set lr=0 --out begun-run
+    works $how --prompt "$prompt" --json
+    grep -qF "\"text\":\"$text\",\"tokens\":$tokens" out && ok "$how" || wrong "$tokens expected: $how: $(cat out)"
+    works $how --prompt "$prompt"
+    is "$text"
+done
+works $begun --prompt "<|im_start|>$prompt" --json
+grep -qF "\"text\":\"<|im_start|>$text\",\"tokens\":$tokens" out && ok 'once' || wrong "twice: $(cat out)"
+works $begun --json
+says '"tokens":\[1,' out
+works $begun --set bos=none --prompt "$prompt"
+is "$prompt$(value text 1)"
+sed -i 's/"ids": \[1\]/"ids": [290]/' begun/tokenizer.json
+refuses 3 'begun/tokenizer.json: error: "post_processor": expected ids of the vocabulary before a text' $begun
+
 # Prompts from files: all bytes of them.
 printf red >prompt
 works $one --prompt-file prompt

@@ -1,5 +1,6 @@
-# val_data.sh: --val-data: what is evaluated comes from files of its own, of text in windows and in epochs, and of tables;
-# nothing of --data is then; a run keeps it.
+# val_data.sh: --val-data: what is evaluated comes from files of its own, of text in windows and in epochs, of tables, arrays
+# and pairs; nothing of --data is then; a run keeps it.
+top=$PWD
 . tests/trainer/common
 some_text t.txt 400
 some_text all 500
@@ -48,6 +49,50 @@ value=$(number loss out)
 [ "$(number rows out)" = 21 ] && ok 'all rows' || wrong "rows: $(cat out)"
 works "$table" eval --data v.csv --val-fraction 1 --out table --json
 close "$(number loss out)" "$value" 1e-7 'table: loss of v.csv'
+
+# npy SHAPE <BYTES: an array of bytes, given as numbers
+npy() {
+    awk -v shape="$1" '{ body = body sprintf("\\%03o", $1) }
+        END {
+            head = sprintf("{\047descr\047: \047|u1\047, \047fortran_order\047: False, \047shape\047: (%s), }", shape)
+            while (length(head) < 117) head = head " "
+            printf "\\223NUMPY\\001\\000\\166\\000%s\\n%s", head, body
+        }' >bytes
+    # shellcheck disable=SC2059
+    printf "$(cat bytes)"
+}
+for which in t v; do
+    n=60
+    [ $which = t ] || n=21
+    awk -v n=$n 'BEGIN { for (i = 0; i < 3 * n; i++) print i % 7 + (i * i) % (n % 5 + 3) }' | npy "$n, 3" >x$which.npy
+    awk -v n=$n 'BEGIN { for (i = 0; i < n; i++) print (i * i) % (n % 2 + 2) }' | npy "$n," >y$which.npy
+done
+works "$table" train --data xt.npy yt.npy --val-data xv.npy yv.npy --out arrays
+works "$table" train --data xt.npy yt.npy --val-fraction 0 --out arrays-plain
+same arrays/model.safetensors arrays-plain/model.safetensors
+works "$table" eval --out arrays --json
+value=$(number loss out)
+[ "$(number rows out)" = 21 ] && ok 'all rows of arrays' || wrong "rows: $(cat out)"
+works "$table" eval --data xv.npy yv.npy --val-fraction 1 --weights arrays/model.safetensors --json
+close "$(number loss out)" "$value" 1e-7 'arrays: loss of the others'
+refuses 3 'xv.npy' "$table" train --data xt.npy yt.npy --val-data xv.npy --out no
+
+lathe=${LATHE:-$BUILD/lathe}
+if [ -x "$lathe" ]; then
+    pairs() { awk -v n="$1" 'BEGIN { print "source\ttarget"; for (i = 0; i < n; i++) print i % 10 i % 7 "\t" substr("etaoinshrd", i % 5 + 1, 1 + i % 4) }'; }
+    pairs 90 >t.tsv
+    pairs 23 | sed '2,$s/e/z/g' >v.tsv
+    works "$lathe" build "$top/tests/models/pairs.lua" --set vocab=259 --set width=24 --set source_seq=10 --set seq=14 --set batch=4 -o p
+    works p/trainer train --data t.tsv --val-data v.tsv --steps 12 --eval-every 6 --out pairs
+    works p/trainer train --data t.tsv --val-fraction 0 --steps 12 --out pairs-plain
+    same pairs/model.safetensors pairs-plain/model.safetensors
+    works p/trainer eval --data v.tsv --val-fraction 1 --weights pairs/model.safetensors --json
+    close "$(number loss out)" "$(last pairs | sed 's/.*"loss":\([0-9.]*\).*/\1/')" 1e-7 'pairs: loss of v.tsv'
+    works p/trainer train --data t.tsv --val-data v.tsv --steps 5 --eval-every 6 --out pairs-cut
+    works p/trainer train --resume --steps 12 --out pairs-cut
+    same pairs-cut/model.safetensors pairs/model.safetensors
+    [ "$(last pairs-cut | sed 's/,"time.*//')" = "$(last pairs | sed 's/,"time.*//')" ] && ok 'pairs: the same evaluation' || wrong "resumed: $(last pairs-cut), whole: $(last pairs)"
+fi
 
 refuses 2 'val-data and --val-fraction both say what is evaluated; give one' $train --val-data v.txt --val-fraction 0.1 --out no
 refuses 2 'val-data -: standard input can be read once' $train --val-data - --out no
