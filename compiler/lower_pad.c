@@ -29,10 +29,12 @@ static bool does_dot_fit(Node *dot, const Node *operand, const View *v, bool *pr
     return (dot->in[0] == operand || dot->in[1] == operand) && fill_gemm(dot, &a, &b, &c, &g);
 }
 
+/* A sum that the group makes is smaller than its space. */
 static bool does_group_fit(const Node *reader, const View *v)
 {
     const Group *g = info(reader)->group;
     View over;
+    if (elements(v->shape) != elements(g->space)) return false;
     for (int i = 0; i < g->nodes.n; i++)
         if (g->nodes.at[i] == reader) return g->role[i] != PER_ROW && view_reshape(v, g->space, &over);
     die("a node that is not in its group");
