@@ -380,7 +380,7 @@ static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 {
     int64_t batch = trace.desc->batch;
     Graph *eval = trace_entry(L, model, c, "eval");
-    const Graph *wide = batch > 1 ? eval : traces_wider(L, model, c, "eval") ? trace_wider(L, model, c, "eval") : NULL;
+    Graph *wide = batch > 1 ? eval : traces_wider(L, model, c, "eval") ? trace_wider(L, model, c, "eval") : NULL;
     *score = wide ? take_scores(eval, wide, max64(2, batch)) : NULL;
     return eval;
 }

@@ -4,13 +4,18 @@
 
 #include "front.h"
 
+struct Rows;
+
 /* Makes the train entry, whose batch is cut into parts (micro-batches), compute what the whole batch gives; wide: the
  * same entry at twice the batch, NULL where that does not go.  What cannot be cut is refused at its line; what several
  * GPUs cannot share is noted. */
 void keep_objective(Graph *train, const Graph *wide, int64_t batch);
 
 /* Entry score, where eval's outputs have to be made of sums over all batches; NULL where they are means. */
-Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch);
+Graph *take_scores(Graph *eval, Graph *wide, int64_t batch);
+
+/* In eval: factors of sums over rows that are made of such sums stand in front of them. */
+void pull_factors(Graph *g, Graph *wide, const struct Rows *rows);
 
 /* Tells which outputs that are no scalars depend on the other rows of a batch. */
 void tell_meeting(const Graph *grad, int64_t batch);

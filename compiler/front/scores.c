@@ -128,9 +128,37 @@ static bool needs_totals(const Row_fact *f)
 
 static bool is_score(const Output *o) { return o->kind == OUT_VALUE && o->node->shape.rank == 0; }
 
-Graph *take_scores(Graph *eval, const Graph *wide, int64_t batch)
+/* The first score that needs totals and cannot be made of them; NULL: there is none. */
+static const Output *unmade(const Rows *r, const Graph *eval)
+{
+    for (int k = 0; k < eval->outs.n; k++) {
+        const Row_pair *p = row_output(r, k);
+        if (is_score(&eval->outs.at[k]) && needs_totals(&p->fact) && !is_made_of_totals(p)) return &eval->outs.at[k];
+    }
+    return NULL;
+}
+
+/* Factors are brought in front of sums where that helps. */
+static Rows *facts_of(Graph *eval, Graph *wide, int64_t batch)
 {
     Rows *r = rows_of(eval, wide, batch, true);
+    if (unmade(r, eval)) {
+        pull_factors(eval, wide, r);
+        r = rows_of(eval, wide, batch, true);
+    }
+    const Output *o = unmade(r, eval);
+    if (o)
+        warn(o->node->where,
+             "'%s' is made of counts in a way that sums over batches do not give, so `trainer eval` gives the mean "
+             "over its "
+             "batches, not what one batch of all rows gives\n  divide a sum over rows by the count, outside of loops",
+             o->name);
+    return r;
+}
+
+Graph *take_scores(Graph *eval, Graph *wide, int64_t batch)
+{
+    Rows *r = facts_of(eval, wide, batch);
     Scoring s = {.rows = r, .eval = eval};
     Graph *score = NEW(Graph);
     score->name = "score";

@@ -12,7 +12,9 @@ return {
     local x = nn.embedding(input.tokens, { rows = c.vocab, width = c.width, name = "embed", init = nn.init.normal(1) })
     local logits = nn.linear(x, { name = "head", out = c.vocab })
     local loss = nn.cross_entropy(logits, input.targets)
-    return loss, { accuracy = nn.accuracy(logits, input.targets), sum = (x * x):mean(), root = nn.sqrt((x * x):mean()), ppl = nn.exp(loss) }
+    local w = nn.where(nn.ne(input.targets, -1), 1, 0)
+    local inside = (x:mean(-1):abs() * (w / w:sum())):sum()
+    return loss, { inside = inside, accuracy = nn.accuracy(logits, input.targets), sum = (x * x):mean(), root = nn.sqrt((x * x):mean()), ppl = nn.exp(loss) }
   end,
   train = function(c) return { optimizer = optim.sgd { lr = 0.0 }, steps = 1, accumulate = c.accumulate } end,
   data = data.pairs {},
@@ -39,7 +41,7 @@ for cut in '4 2' '1 8' '3 1' '5 1'; do
     # shellcheck disable=SC2086
     cut $cut
     batch=${cut% *}
-    for score in loss accuracy sum root ppl; do
+    for score in loss inside accuracy sum root ppl; do
         near "$(number $score "$TMP/$batch.json")" "$(number $score "$TMP/8.json")" 1e-12 "$score of eval, in batches of $batch"
     done
     [ "${batch#[35]}" = "" ] || near "$(cat "$TMP/$batch.loss")" "$(cat "$TMP/8.loss")" 1e-8 "train, in batches of $batch"
