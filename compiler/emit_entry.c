@@ -9,14 +9,26 @@ enum { REMARK_COLUMN = 72, COLUMNS = 99 };
 
 /* ------------------------------------------------------------------ calls and loops */
 
+static bool is_row(const View *v) { return !v->guarded && !v->nover && (v->shape.dim[0] == 1 || v->stride[0] == 1); }
+
+/* over_ranks(total, own, 8, stream); */
+static char *over_ranks_call(const Kernel *k)
+{
+    View to = k->writes.at[0].view, from = k->reads.at[0].view;
+    must(is_row(&to) && is_row(&from));
+    return format(options.target->over_ranks, flat_pointer(to), flat_pointer(from),
+                  (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
+}
+
 static void say_call(Text *t, int depth, const Kernel *k)
 {
     const Target *to = options.target;
-    char *call = k->kind == REPEAT      ? persistent_call(k)
-                 : k->kind == GEMM      ? to->product(k)
-                 : k->kind == PACK      ? pack_call(k)
-                 : k->kind == ATTENTION ? to->attention(k)
-                                        : call_text(k);
+    char *call = k->kind == REPEAT       ? persistent_call(k)
+                 : k->kind == GEMM       ? to->product(k)
+                 : k->kind == PACK       ? pack_call(k)
+                 : k->kind == ATTENTION  ? to->attention(k)
+                 : k->kind == OVER_RANKS ? over_ranks_call(k)
+                                         : call_text(k);
     char *text = format("%*s%s", depth * 4, "", call);
     if (k->panels) {
         say_within(t, text, COLUMNS);

@@ -190,6 +190,7 @@ static void say_index(Text *t, const Kernel *k)
     case ARGMAX: say(t, "%s = where %s is largest", y, x); break;
     case CUMSUM: say(t, "%s = running sums of %s", y, x); break;
     case TOPK: say(t, "%s = the %lld largest of %s", y, (long long)k->node->ints[1], x); break;
+    case OVER_RANKS: say(t, "%s = %s, summed over the GPUs", y, x); break;
     default: say(t, "%s = %s", y, x); break;
     }
 }

@@ -8,7 +8,8 @@ enum { COLUMNS = 100 };
 /* The name of the function that the entry calls; products are told by what they are for. */
 static char *called(const Kernel *k)
 {
-    if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION || k->kind == PANELS) return identifier(k->name);
+    if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION || k->kind == OVER_RANKS || k->kind == PANELS)
+        return identifier(k->name);
     if (k->kind != REPEAT && k->function) return copy_string(k->function);
     const char *call = (k->kind == REPEAT ? persistent_call(k) : call_text(k)) + strlen(options.target->call);
     return copy_bytes_as_string(call, strcspn(call, "("));

@@ -400,8 +400,7 @@ static const char *const words[] = {
     "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
     "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
-    "cuda_lap",   "is_due",     "stretch",    "WHOLE_LOOP",
-    NULL};
+    "cuda_lap",   "is_due",     "stretch",    "WHOLE_LOOP",   "over_ranks",    NULL};
 
 /* Of rt_quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};
@@ -428,6 +427,7 @@ const Target target_cuda = {.name = "cuda",
                             .table = "TABLE",
                             .table_at = "on_device(%s)",
                             .fill_work = "(void)cudaMemsetAsync(c->work, 0xff, %lld, (cudaStream_t)c->stream)",
+                            .over_ranks = "over_ranks(%s, %s, %lld, stream);",
                             .tells_gradients = true,
                             .product = cuda_product_call,
                             .attention = cuda_attention_call,

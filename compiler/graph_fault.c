@@ -295,6 +295,9 @@ static Found index_type(const Node *n)
     case OP_gather: return gathered_type(n, n->in[0]->dtype, n->in[0]->shape, n->in[1]);
     case OP_scatter_add: return updated_type(n, n->in[0], n->shape);
     case OP_overwrite: return updated_type(n, n->in[2], n->in[0]->shape);
+    case OP_over_ranks:
+        if (n->nints || !is_real(n->in[0]->dtype) || n->in[0]->shape.rank != 1) return bad("it takes reals in a row");
+        return typed(n->in[0]->dtype, n->in[0]->shape);
     default: return along_type(n);
     }
 }

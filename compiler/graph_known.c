@@ -9,7 +9,9 @@ static bool is_known(Node *n)
     for (int i = 0; i < all.n; i++) {
         Op op = all.at[i]->op;
         OpKind kind = op_info[op].kind;
-        if (kind == LOOP || kind == WHOLE || (kind == LEAF && op != OP_constant && op != OP_iota)) return false;
+        if (kind == LOOP || kind == WHOLE || op == OP_over_ranks ||
+            (kind == LEAF && op != OP_constant && op != OP_iota))
+            return false;
     }
     return true;
 }

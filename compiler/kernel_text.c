@@ -68,8 +68,8 @@ static void say_gemm(Text *t, int depth, const Kernel *k)
     say(t, "\n");
 }
 
-static const char *const kind_name[] = {"rows",   "gemm",   "attention", "gather", "scatter", "overwrite",
-                                        "argmax", "cumsum", "topk",      "pack",   "repeat",  "panels"};
+static const char *const kind_name[] = {"rows",   "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
+                                        "cumsum", "topk", "over_ranks", "pack",   "repeat",  "panels"};
 
 const char *kernel_kind(const Kernel *k) { return kind_name[k->kind]; }
 

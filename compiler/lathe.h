@@ -224,7 +224,7 @@ typedef struct View {
 } View;
 
 typedef enum KernelKind {
-    ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, PACK, REPEAT, PANELS
+    ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, OVER_RANKS, PACK, REPEAT, PANELS
 } KernelKind;
 
 /* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
@@ -378,6 +378,7 @@ typedef struct Target {         /* limits that fuse and schedule read; spellings
     const char *untyped, *table, *table_at, *fill_work;     /* a cast that fits any pointer; what begins a constant array, and where it
                                  * lies; NaN into so many bytes of c->work */
     const char *device;         /* by which the trainer knows where entries run (train_device.h); NULL: on its processor */
+    const char *over_ranks;     /* a call: to, from, bytes */
     bool tells_gradients;       /* train says which gradients are done */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
     const char *const *quick;   /* words of ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
@@ -485,6 +486,7 @@ Node *scatter_add(Node *updates, Node *ids, Shape s, int axis, int nbatch);
 Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch);
 Node *argmax(Node *x, int axis);
 Node *cumsum(Node *x, int axis, bool backwards);
+Node *over_ranks(Node *x);                                  /* x: reals [n] */
 Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) values, pick(n, 1, 0) ids */
 
 /* op_whole.c */

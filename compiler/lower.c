@@ -291,6 +291,7 @@ static void straighten_node(Level *level, Node *n)
             Reading r = reading(n->in[k]);
             if (r.view.guarded && n->op != OP_concat) info(n->in[k])->forced = true;
             if (op_info[n->op].kind == INDEX && !has_address(n->in[k])) info(n->in[k])->forced = true;
+            if (n->op == OP_over_ranks && !view_is_dense(&r.view)) info(n->in[k])->forced = true;
         }
 }
 

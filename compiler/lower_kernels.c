@@ -389,6 +389,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
     case OP_overwrite: add(level, out, index_kernel(n, OVERWRITE)); break;
     case OP_argmax: add(level, out, index_kernel(n, ARGMAX)); break;
     case OP_cumsum: add(level, out, index_kernel(n, CUMSUM)); break;
+    case OP_over_ranks: add(level, out, index_kernel(n, OVER_RANKS)); break;
     case OP_loop: emit_loop(level, n, out); break;
     case OP_concat: emit_copies(level, n, out); break; /* the other parts were made in place */
     default: break;                                    /* leaves, views, picks: nothing runs */

@@ -50,6 +50,12 @@ Node *cumsum(Node *x, int axis, bool backwards)
     return node_of(OP_cumsum, x->dtype, x->shape, 1, &x, 2, (int64_t[]){axis, backwards});
 }
 
+Node *over_ranks(Node *x)
+{
+    must(x->shape.rank == 1 && is_real(x->dtype));
+    return node_of(OP_over_ranks, x->dtype, x->shape, 1, &x, 0, NULL);
+}
+
 Node *topk(Node *x, int axis, int64_t k)
 {
     must(axis >= 0 && axis < x->shape.rank && k > 0 && k <= x->shape.dim[axis] && is_real(x->dtype));

@@ -35,6 +35,8 @@ ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDat
                                cudaStream_t stream);
 ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
                         cudaStream_t stream);
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                           cudaStream_t stream);
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream);
@@ -52,6 +54,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataTyp
     X(ncclCommGetAsyncError)                                                                                           \
     X(ncclReduceScatter)                                                                                               \
     X(ncclReduce)                                                                                                      \
+    X(ncclAllReduce)                                                                                                   \
     X(ncclAllGather)                                                                                                   \
     X(ncclBroadcast)
 

@@ -17,6 +17,7 @@ enum { OLDEST = 21800, PATIENCE = 600 }; /* PATIENCE: seconds */
 static_assert((int)LATHE_RANKS_ID == (int)NCCL_UNIQUE_ID_BYTES, "NCCL's");
 
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
 #define FIELD(name) decltype(&::name) name;
 static struct {
@@ -134,6 +135,7 @@ bool ranks_in_trouble(double waited)
 /* ------------------------------------------------------------------ joining */
 
 static void gradients_done_here(const void *first, size_t bytes, cudaStream_t stream);
+static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
 const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lathe_dtype real, Lathe_dtype weights)
 {
@@ -158,6 +160,7 @@ const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lat
         failed("an event", cudaEventCreateWithFlags(&ranks.join, cudaEventDisableTiming)))
         return ranks.failure;
     cuda_gradients_done = gradients_done_here;
+    cuda_over_ranks = over_ranks_here;
     return NULL;
 }
 
@@ -165,6 +168,7 @@ const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lat
 void ranks_leave(void)
 {
     cuda_gradients_done = NULL;
+    cuda_over_ranks = NULL;
     if (!ranks.comm) return;
     if (ranks.failure[0]) {
         (void)nccl.ncclCommAbort(ranks.comm);
@@ -198,6 +202,21 @@ void ranks_share(void *at, int64_t bytes, cudaStream_t stream)
     if (ranks.failure[0]) return;
     fork_from(stream);
     failed("sharing", nccl.ncclBroadcast(at, at, (size_t)bytes, ncclInt8, 0, ranks.comm, ranks.stream));
+    join_to(stream);
+}
+
+/* ------------------------------------------------------------------ counts */
+
+/* What a loss is divided by: each rank counts its own rows, in a step; elsewhere one rank runs alone. */
+static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    if (!ranks.grads) {
+        failed("a copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+        return;
+    }
+    if (ranks.failure[0]) return;
+    fork_from(stream);
+    failed("summing counts", nccl.ncclAllReduce(from, to, bytes / (size_t)ranks.element, ranks.type, ncclSum, ranks.comm, ranks.stream));
     join_to(stream);
 }
 

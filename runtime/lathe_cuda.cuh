@@ -186,4 +186,12 @@ static inline void gradients_done(const void *first, size_t bytes, cudaStream_t 
     if (cuda_gradients_done) cuda_gradients_done(first, bytes, stream);
 }
 
+/* Numbers of the entry, summed over the GPUs that take the step together: NULL, where this is the only one. */
+extern void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
+static inline void over_ranks(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    if (cuda_over_ranks) cuda_over_ranks(to, from, bytes, stream);
+    else (void)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
 #endif

@@ -2,8 +2,9 @@
  *
  * The step takes the mean of the parts' losses.  For a mean over all rows that is the whole batch's; for a sum over a
  * count (targets that are not ignored, weights, lengths) it is not, since each part would count alike.  So what the
- * loss divides by is made of all parts before the first of them (a loop of its own), and sums are multiplied by the
- * parts' number where the mean over the parts would divide by it.  graph/rows.h finds out which values these are. */
+ * loss divides by is made of all parts before the first of them (a loop of its own; of several GPUs, over_ranks then
+ * adds theirs), and sums are multiplied by the parts' number where the mean over the parts would divide by it.
+ * graph/rows.h finds out which values these are. */
 #include "front/objective.h"
 #include "graph/rows.h"
 
@@ -11,18 +12,48 @@
 
 typedef struct Cut {
     const Rows *rows;
-    const Loop *parts; /* the loop over them, before anything is rewritten */
+    const Loop *parts; /* the loop over them, before anything is rewritten; NULL: an entry's batch is one part */
+    Node *gpus;        /* real []: how many have a part; NULL: that is not asked yet */
     Table edits;       /* node: Row_pair */
     Table totals;      /* node: its total over all parts */
 } Cut;
 
-static Node *over_all_parts(Cut *c, Node *n, bool mean);
+static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean);
+
+/* ------------------------------------------------------------------ several GPUs */
+
+static Node *piece_of(Node *row, int64_t from, Shape s)
+{
+    int64_t extent = elements(s);
+    return reshape(slice(row, &from, &extent, NULL), s);
+}
+
+/* A total over the GPUs: a one beside it tells how many they are. */
+static Node *over_gpus(Cut *c, Node *n)
+{
+    if (!options.target->device) return n;
+    int64_t many = elements(n->shape);
+    Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){1, {many}});
+    Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){1, {1}})}, 0));
+    if (!c->gpus) c->gpus = piece_of(row, many, (Shape){0});
+    Node *total = piece_of(row, 0, n->shape);
+    return is_real(n->dtype) ? total : cast_op(total, n->dtype);
+}
+
+static Node *number_of_gpus(Cut *c)
+{
+    if (!c->gpus) over_gpus(c, filled(1, F32, (Shape){0}));
+    return c->gpus;
+}
 
 /* n · parts^power */
-static Node *scaled(const Cut *c, Node *n, int power)
+static Node *scaled(Cut *c, Node *n, int power)
 {
-    if (!power) return n;
-    return map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
+    if (power && c->parts) n = map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
+    if (!options.target->device) return n;
+    for (int k = abs(power); k > 0; k--)
+        n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_gpus(c), n->shape));
+    return n;
 }
 
 static Node *edited(Rewrite *r, Node *old, Node *const *in)
@@ -33,16 +64,13 @@ static Node *edited(Rewrite *r, Node *old, Node *const *in)
     Node **new = NEW_ARRAY(Node *, old->nin + 1);
     for (int k = 0; k < old->nin; k++) {
         const Row_edit *e = &p->edit[k];
-        new[k] = scaled(c, e->whole ? over_all_parts(c, old->in[k], e->mean) : in[k], e->power);
+        new[k] = scaled(c, e->whole ? over_all_parts(c, old->in[k], in[k], e->mean) : in[k], e->power);
     }
     return remade(old, new);
 }
 
-/* Of a value of one part: the sum (or mean) of it over all parts, made outside of the loop over them. */
-static Node *over_all_parts(Cut *c, Node *n, bool mean)
+static Node *over_micro_batches(Cut *c, Node *n)
 {
-    Node *total = table_get(&c->totals, n);
-    if (total) return total;
     Loop *l = loop_again(c->parts, false);
     Rewrite r = {.node = edited, .user = c};
     *table_at(&r.done, c->parts->index) = l->index;
@@ -51,7 +79,15 @@ static Node *over_all_parts(Cut *c, Node *n, bool mean)
     Node *value = rewritten(&r, n);
     loop_yield(l, value);
     loop_close(l);
-    total = reduce(OP_sum, loop_stack(l, value), 1, &(int){0});
+    return reduce(OP_sum, loop_stack(l, value), 1, &(int){0});
+}
+
+/* Of a value of one part, rewritten: the sum (or mean) of it over all parts, made outside of the loop over them. */
+static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
+{
+    Node *total = table_get(&c->totals, n);
+    if (total) return total;
+    total = over_gpus(c, c->parts ? over_micro_batches(c, n) : new);
     if (mean) total = scaled(c, total, -1);
     return *table_at(&c->totals, n) = total;
 }
@@ -87,17 +123,6 @@ static bool check_outputs(const Rows *r, const Graph *g)
         return false;
     }
     return true;
-}
-
-/* GPUs do not tell each other their counts. */
-static void keep_to_one_gpu(const Rows *r, const Graph *g)
-{
-    Row_fault f = {g->outs.at[0].node->where, "the loss grows with the batch: it is no mean over its rows"};
-    for (int i = r->pairs.n - 1; i >= 0; i--)
-        for (int k = 0; k < r->pairs.at[i]->nin; k++)
-            if (r->pairs.at[i]->edit[k].whole)
-                f = (Row_fault){r->pairs.at[i]->node->where, "the loss is divided by a count over the whole batch"};
-    trace.desc->one_gpu = fault_text(&f);
 }
 
 /* ------------------------------------------------------------------ rewriting */
@@ -143,8 +168,7 @@ void keep_objective(Graph *g, const Graph *wide, int64_t batch)
     Rows *r = rows_of(g, wide, batch, false);
     Cut c = {.rows = r, .parts = g->micro};
     if (!check_outputs(r, g) || !changes(r, g)) return;
-    keep_to_one_gpu(r, g);
-    if (!g->micro || !collect_edits(&c, g)) return;
+    if (!collect_edits(&c, g)) return;
     Rewrite rewrite = {.node = edited, .user = &c};
     int *power = NEW_ARRAY(int, g->outs.n);
     for (int k = 0; k < g->outs.n; k++) {

@@ -290,6 +290,22 @@ ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t
     return ncclSuccess;
 }
 
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t c, cudaStream_t stream)
+{
+    const size_t bytes = count * bytes_of(type);
+    const char *what = mistake(c, (const char *)from, bytes, (char *)to, bytes, to == from, stream);
+    if (what) return refuse(ncclInvalidArgument, what);
+    const Call call = call_of("ncclAllReduce", count, type, -1);
+    sim_enqueue(stream, "ncclAllReduce", [=] {
+        return together(c, call, from, bytes, [=] {
+            std::string result(bytes, 0);
+            sum_of(c, type, &result[0], 0, count);
+            return sim_copy(to, result.data(), bytes, cudaMemcpyHostToDevice);
+        });
+    });
+    return ncclSuccess;
+}
+
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t c, cudaStream_t stream)
 {
     const size_t bytes = count * bytes_of(type);

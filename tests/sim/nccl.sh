@@ -3,45 +3,7 @@
 # where a rank ends, NCCL is missing or complains; mistakes put into the runtime.  Where NCCL's header is, it agrees with ours.
 # LATHE_LONG: more models, fp16.
 set -eu
-SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
-export SIM_LIBRARIES LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none OMP_NUM_THREADS=1
-sh tests/sim/compile simulator "$TMP" || exit
-tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
-must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
-. tests/sim/same
-
-CXX=${CXX:-g++}
-$CXX -std=gnu++17 -Wall -Wextra -Werror -O2 -fPIC -shared -Itests/sim/include -Itests/sim -Iruntime tests/sim/fake_nccl.cc -o "$TMP/libfake.so"
-export LATHE_NCCL="$TMP/libfake.so" SIM_GPUS=3 TMPDIR="$TMP" LATHE_NCCL_BUCKET=1024
-
-# built NAME MODEL OPTIONS…: $TMP/NAME/trainer
-built() {
-    name=$1
-    shift
-    must "$LATHE" build "$@" --target cuda --source -o "$TMP/$name"
-    must sh tests/sim/compile trainer "$TMP" "$TMP/$name"
-}
-# run NAME OUT OPTIONS…
-run() {
-    name=$1 out=$2
-    shift 2
-    # shellcheck disable=SC2086
-    must "$TMP/$name/trainer" train $data --set log_every=1 --out "$TMP/$out" "$@"
-}
-alike() {   # A B STEP: the same bytes
-    for file in "$TMP/$1/checkpoints/step-$3"/*.safetensors; do
-        cmp "$file" "$TMP/$2/checkpoints/step-$3/${file##*/}" >"$TMP/said" 2>&1 || tell "$1 and $2: other bytes in ${file##*/}"
-    done
-}
-refused() { # CODE WORDS NAME OPTIONS…
-    code=$1 words=$2 name=$3 found=0
-    shift 3
-    # shellcheck disable=SC2086
-    timeout 100 "$TMP/$name/trainer" train $data --out "$TMP/refused" "$@" >"$TMP/said" 2>&1 || found=$?
-    [ "$found" = "$code" ] || tell "$name: exit code $found, not $code: $*"
-    found=$(grep -c -- "$words" "$TMP/said") || true
-    [ "$found" = 1 ] || [ "$found" = "${times:-1}" ] || tell "$name: not \"$words\", once: $*"
-}
+. tests/sim/ranks
 
 # ---- a small one: every optimizer; parts that are uneven: elements are no multiple of 32, nor of 48
 awk 'BEGIN {
@@ -165,15 +127,15 @@ refused 2 '--dry-run tries a run on one GPU' mlp6 --gpus 2 --dry-run
 refused 2 'expected 1 to 64' mlp6 --gpus 65
 FAKE_NCCL_FAILS='1 9' refused 1 'remote process exited or there was a network error: a link is down' mlp6 --gpus 2 --steps 9
 times=2 SIM_DEVICE='stuck 3' LATHE_NCCL_TIMEOUT=2 refused 1 'rank [01] has waited for the other GPUs for 2 seconds' mlp6 --gpus 2 --steps 9
-cat >"$TMP/counted.lua" <<'END'
+cat >"$TMP/meeting.lua" <<'END'
 return { config = { features = 4, batch = 4 }, forward = function(c, input)
-  local y = nn.linear(input.features, { name = "up", out = 1 }):squeeze(1)
-  return nn.masked_mean(y * y, nn.lt(0, y:size(0) * input.features:select(1, 0)))
+  local y = nn.linear(input.features, { name = "up", out = 1 })
+  return nn.mean(nn.exp(nn.matmul(y, y:transpose(0, 1))))
 end, train = { optimizer = optim.sgd { lr = 0.1 }, steps = 2 }, data = data.csv { target = "class" } }
 END
-built counted "$TMP/counted.lua"
-refused 2 'counted.lua:3: the loss is divided by a count over the whole batch, and each GPU would see its own rows alone' counted --gpus 2
-run counted counted.one --steps 2
+built meeting "$TMP/meeting.lua"
+refused 2 'meeting.lua:3: .*, and each GPU would see its own rows alone' meeting --gpus 2
+run meeting meeting.one --steps 2
 data="--data $TMP/no.csv" refused 3 'no.csv: error' mlp6 --gpus 2
 must "$LATHE" build models/mlp.lua -o "$TMP/cpu"
 refused 2 'this trainer is for the processor' cpu --gpus 2
@@ -228,29 +190,6 @@ if [ -n "${LATHE_LONG:-}" ]; then
 fi
 
 # ---- mistakes put into the runtime and into what is emitted, which other losses or a complaint must show
-failed=0
-notice() {  # NAME LIKE WHAT OPTIONS…: that its run is not as LIKE
-    name=$1 like=$2 what=$3
-    shift 3
-    rm -rf "$TMP/wrong" "$TMP/$name/trainer"
-    must sh tests/sim/compile trainer "$TMP" "$TMP/$name"
-    # shellcheck disable=SC2086
-    timeout 100 "$TMP/$name/trainer" train $data --set log_every=1 --gpus 2 --out "$TMP/wrong" "$@" >"$TMP/said" 2>&1 || return 0
-    ! (tell() { exit 1; }; same "$TMP/$like" "$TMP/wrong" 1e-4) || { echo "failed: nobody notices $what"; failed=1; }
-}
-mistake() { # FILE FROM TO NAME LIKE OPTIONS…: the first FROM in the file of the runtime
-    from=$2 to=$3
-    object=$TMP/trainer_$(basename "$1" .cu).o
-    awk -v from="$from" -v to="$to" '!done && (at = index($0, from)) {
-        $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
-        END { exit !done }' "$1" >"$TMP/wrong.cu" || { echo "failed: no \"$from\" in $1"; failed=1; }
-    cp "$object" "$TMP/right.o"
-    must sh tests/sim/compile object "$TMP" "$TMP/wrong.cu" "$object"
-    name=$4 like=$5
-    shift 5
-    notice "$name" "$like" "\"$to\" for \"$from\"" "$@"
-    mv "$TMP/right.o" "$object"
-}
 data="--data $TMP/table.csv"
 # shellcheck disable=SC2086
 set -- mlp6 one1 $usual --steps 8
