@@ -120,11 +120,13 @@ static Desc *with_own_graphs(const Desc *d)
     return copy;
 }
 
-static int64_t planned_bytes(const Desc *d, int64_t head_rows)
+static Module *tried(const Desc *d, int64_t head_rows)
 {
     options.head_rows = head_rows;
-    return run_passes(with_own_graphs(d), pass_number("whole"), COUNT_OF(passes) - 1)->plan.total;
+    return run_passes(with_own_graphs(d), pass_number("whole"), COUNT_OF(passes) - 1);
 }
+
+static int64_t planned_bytes(const Desc *d, int64_t head_rows) { return tried(d, head_rows)->plan.total; }
 
 /* Rows of a head at a time: the most, all or by halving, whose plan is hardly larger than that of the fewest. */
 static int64_t chosen_head_rows(const Desc *d)
@@ -138,17 +140,22 @@ static int64_t chosen_head_rows(const Desc *d)
 }
 
 /* Takes the groups of kernels (pass_panels.c) whose values, which all live at once, make the plan not worth mentioning
- * larger, whatever its size: so a model's source is the same for any number of layers. */
-static void choose_panels(const Desc *d, int64_t head_rows)
+ * larger, whatever its size: so a model's source is the same for any number of layers.  Returns the last trial where it
+ * is of what was chosen, or NULL. */
+static Module *choose_panels(const Desc *d, int64_t head_rows)
 {
     enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18 }; /* bytes; of all trials together */
-    if (options.no_panels || options.all_panels || !options.target->panels) return;
-    int64_t most = planned_bytes(d, head_rows) + NOTHING, nodes = 1;
+    if (options.no_panels || options.all_panels || !options.target->panels) return NULL;
+    Module *m = tried(d, head_rows);
+    int64_t most = m->plan.total + NOTHING, nodes = 1;
     for (int i = 0; i < d->graphs.n; i++) nodes += count_nodes(d->graphs.at[i]);
     for (int i = 0; i < panel_choices.n && (i + 1) * nodes <= MOST_NODES; i++) { /* taking one may show others */
         panel_choices.at[i].taken = true;
-        panel_choices.at[i].taken = planned_bytes(d, head_rows) <= most;
+        m = tried(d, head_rows);
+        panel_choices.at[i].taken = m->plan.total <= most;
+        if (!panel_choices.at[i].taken) m = NULL;
     }
+    return m;
 }
 
 Module *compile_until(Desc *d, const char *from, const char *until)
@@ -160,9 +167,9 @@ Module *compile_until(Desc *d, const char *from, const char *until)
     if (first < whole) run_passes(d, first, whole - 1);
     const Options given = options;
     int64_t rows = given.head_rows ? given.head_rows : chosen_head_rows(d);
-    if (last >= pass_number("panels")) choose_panels(d, rows);
+    Module *chosen = last >= pass_number("panels") ? choose_panels(d, rows) : NULL;
     options.head_rows = rows;
-    Module *m = run_passes(d, whole, last);
+    Module *m = chosen && last == COUNT_OF(passes) - 1 ? chosen : run_passes(d, whole, last);
     options = given;
     return m;
 }

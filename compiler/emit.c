@@ -281,10 +281,10 @@ static const struct Operator {
 static int count_operator(const char *text, const char *op, bool inside)
 {
     int depth = 0, count = 0;
-    const char *spaced = format(" %s ", op);
+    size_t n = strlen(op);
     for (const char *s = text; *s; s++) {
         depth += (*s == '(') - (*s == ')');
-        count += (inside || depth == 0) && starts_with(s, spaced);
+        count += (inside || depth == 0) && *s == ' ' && starts_with(s + 1, op) && s[1 + n] == ' ';
     }
     return count;
 }

@@ -181,6 +181,7 @@ typedef struct Desc {
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
     const char *uncut, *one_gpu;            /* why --memory, several GPUs may not cut the batch, with the line; NULL: they may */
     uint64_t source_hash;                   /* of every Lua file read and every override */
+    struct Param_names *param_names;        /* find_param() */
 } Desc;
 
 /* ------------------------------------------------------------------ kernels: how it is computed */

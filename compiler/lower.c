@@ -207,10 +207,11 @@ static Level *make_level(Loop *loop, const Nodes *roots)
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
         info(n)->order = i;
+        if (n->op == OP_pick) push(&info(n->in[0])->picks, n);
         if (n->op != OP_loop) continue;
         Nodes inner = {0};
         loop_roots(n->loop, &inner);
-        push(&level->inside, make_level(n->loop, &inner));
+        push(&level->inside, info(n)->body = make_level(n->loop, &inner));
     }
     return level;
 }

@@ -34,10 +34,22 @@ typedef struct Group {          /* nodes that become one ROWS kernel */
 
 typedef VEC(Group *) Groups;
 
+typedef struct Copy {           /* what could not be made where it is wanted */
+    struct Level *level;
+    Node *node;
+    View to, from;              /* from.buffer NULL: where the node lies */
+    struct Sum *sum, *zero_of;  /* zero_of: the zero that starts this sum, if it has to start here */
+    bool aside;                 /* saves what other copies overwrite, so it comes first */
+    Node *owner;                /* a loop: before it starts; a concat: where it stands; NULL: at the level's end */
+} Copy;
+
+typedef VEC(Copy *) Copies;
+
 typedef struct Level {
     Loop *loop;                 /* NULL: the top */
     Nodes roots, nodes;         /* what must be computed; all nodes of this level, in topological order */
     VEC(struct Level *) inside; /* of its loop nodes, in their order */
+    Copies copies;              /* at its end */
 } Level;
 
 /* A value that several kernels add up in one place: the first one that is lowered sets it, the others add to it. */
@@ -70,6 +82,9 @@ typedef struct Info {
     Node *product, *sums_up;    /* a sum over rows: the dot that makes it too; of that dot: the sum, */
     int summed;                 /* over the rows of which operand */
     Node *before_gelu;          /* a dot that ends in gelu: the dot without it, which it makes too; of that: product */
+    Level *body;                /* a loop's */
+    Nodes picks;                /* a loop's, a topk's: those of its results that are read */
+    Copies copies;              /* before this loop starts, or where this concat stands */
     Loop *afresh;               /* a dot that adds up over this loop, from zero: its first iteration may set */
     View place;                 /* of its own shape */
 } Info;
@@ -124,14 +139,6 @@ const char *last_part_of(const char *path); /* "attn" of "layer.attn", "layers.0
 typedef struct Lowering {
     Program *program;
     const Desc *desc;
-    VEC(struct Copy {           /* what could not be made where it is wanted */
-        Level *level;
-        Node *node;
-        View to, from;          /* from.buffer NULL: where the node lies */
-        Sum *sum, *zero_of;     /* zero_of: the zero that starts this sum, if it has to start here */
-        bool aside;             /* saves what other copies overwrite, so it comes first */
-        Node *owner;            /* a loop: before it starts; a concat: where it stands; NULL: at the level's end */
-    }) copies;
 } Lowering;
 extern Lowering lowering;
 void layout_parameters(const Desc *d);
@@ -162,6 +169,6 @@ Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kern
 const char *attention_result_name(const Node *result);          /* "lse" */
 void straighten_attention(Node *n);                             /* forces copies of operands that it cannot read */
 bool attention_fits_at(const Node *result, const View *v);      /* can the result be made there */
-Kernel *attention_kernel(const Level *level, Node *n);          /* all but its name */
+Kernel *attention_kernel(Node *n);          /* all but its name */
 
 #endif

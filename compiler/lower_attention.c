@@ -61,7 +61,7 @@ static double flops_of(const Node *n, const Attention *a)
 static double value_bytes(const Node *n) { return (double)(elements(n->shape) * dtype_bytes(n->dtype)); }
 
 /* Reads: all inputs in order, numbers without a buffer.  Writes: the results that somebody picks. */
-Kernel *attention_kernel(const Level *level, Node *n)
+Kernel *attention_kernel(Node *n)
 {
     Kernel *k = NEW(Kernel);
     Attention a = attention_of(n);
@@ -74,9 +74,8 @@ Kernel *attention_kernel(const Level *level, Node *n)
         push(&k->reads, ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(n->in[i])}));
         if (!number) k->bytes += value_bytes(n->in[i]);
     }
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *p = level->nodes.at[i];
-        if (p->op != OP_pick || p->in[0] != n) continue;
+    for (int i = 0; i < info(n)->picks.n; i++) {
+        Node *p = info(n)->picks.at[i];
         push(&k->writes, ((Operand){.node = p, .view = info(p)->place}));
         k->bytes += value_bytes(p);
     }

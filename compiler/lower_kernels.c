@@ -329,13 +329,13 @@ static void add(Level *level, Kernels *out, Kernel *k)
 static void emit(Level *level, Node *n, Kernels *out);
 
 /* First what is laid aside, then what reads values, then what reads what was laid aside. */
-static void emit_copies(Level *level, const Node *owner, Kernels *out)
+static void emit_copies(Level *level, const Copies *copies, Kernels *out)
 {
     for (int pass = 0; pass < 3; pass++)
-        for (int i = 0; i < lowering.copies.n; i++) {
-            struct Copy *c = &lowering.copies.at[i];
+        for (int i = 0; i < copies->n; i++) {
+            const Copy *c = copies->at[i];
             int turn = c->aside ? 0 : c->from.buffer ? 2 : 1;
-            if (c->level != level || c->owner != owner || turn != pass || (c->zero_of && c->zero_of->begun)) continue;
+            if (turn != pass || (c->zero_of && c->zero_of->begun)) continue;
             if (c->node->in_loop == level->loop) emit(level, c->node, out);
             add(level, out, copy_kernel(c->node, &c->from, c->to, adds_to(c->sum), false));
         }
@@ -343,25 +343,19 @@ static void emit_copies(Level *level, const Node *owner, Kernels *out)
 
 static void emit_loop(Level *level, Node *n, Kernels *out)
 {
-    emit_copies(level, n, out);
+    emit_copies(level, &info(n)->copies, out);
     Kernel *k = NEW(Kernel);
     k->kind = REPEAT;
     k->name = n->loop->name;
     k->where = n->where;
     k->loop = n->loop;
-    for (int i = 0; i < level->inside.n; i++)
-        if (level->inside.at[i]->loop == n->loop) {
-            Kernels body = {0};
-            lower_level(level->inside.at[i], &body);
-            for (int j = 0; j < body.n; j++) {
-                push(&k->body, body.at[j]);
-                k->flops += body.at[j]->flops * (double)n->loop->trip;
-            }
-        }
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *p = level->nodes.at[i];
-        if (p->op == OP_pick && p->in[0] == n) adds_to(info(p)->sum);
+    Kernels body = {0};
+    lower_level(info(n)->body, &body);
+    for (int i = 0; i < body.n; i++) {
+        push(&k->body, body.at[i]);
+        k->flops += body.at[i]->flops * (double)n->loop->trip;
     }
+    for (int i = 0; i < info(n)->picks.n; i++) adds_to(info(info(n)->picks.at[i])->sum);
     add(level, out, k);
 }
 
@@ -391,14 +385,14 @@ static void emit_single(Level *level, Node *n, Kernels *out)
     case OP_cumsum: add(level, out, index_kernel(n, CUMSUM)); break;
     case OP_over_ranks: add(level, out, index_kernel(n, OVER_RANKS)); break;
     case OP_loop: emit_loop(level, n, out); break;
-    case OP_concat: emit_copies(level, n, out); break; /* the other parts were made in place */
+    case OP_concat: emit_copies(level, &info(n)->copies, out); break; /* the other parts were made in place */
     default: break;                                    /* leaves, views, picks: nothing runs */
     }
 }
 
 static void emit_attention(Level *level, Node *n, Kernels *out)
 {
-    Kernel *k = attention_kernel(level, n);
+    Kernel *k = attention_kernel(n);
     k->name = kernel_name(last_part_of(path_of(n)), "attention", n->phase);
     add(level, out, k);
 }
@@ -406,9 +400,9 @@ static void emit_attention(Level *level, Node *n, Kernels *out)
 static void emit_topk(Level *level, Node *n, Kernels *out)
 {
     Kernel *k = index_kernel(n, TOPK);
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *p = level->nodes.at[i];
-        if (p->op == OP_pick && p->in[0] == n) push(&k->writes, ((Operand){.node = p, .view = info(p)->place}));
+    for (int i = 0; i < info(n)->picks.n; i++) {
+        Node *p = info(n)->picks.at[i];
+        push(&k->writes, ((Operand){.node = p, .view = info(p)->place}));
     }
     add(level, out, k);
 }
@@ -440,5 +434,5 @@ static void emit(Level *level, Node *n, Kernels *out)
 void lower_level(Level *level, Kernels *out)
 {
     for (int i = 0; i < level->nodes.n; i++) emit(level, level->nodes.at[i], out);
-    emit_copies(level, NULL, out);
+    emit_copies(level, &level->copies, out);
 }

@@ -250,6 +250,8 @@ static View unpermuted(const View *v, const Node *n)
     return r;
 }
 
+static void add_copy(Copy c) { push(c.owner ? &info(c.owner)->copies : &c.level->copies, copy_of(&c, sizeof c)); }
+
 /* A carry or a state may be overwritten by a copy that comes before: such a source is copied aside first. */
 static void copy_late(Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
@@ -257,12 +259,12 @@ static void copy_late(Level *level, Node *n, View v, Sum *sum, Node *owner)
     bool fleeting = source->op == OP_state || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
     info(source)->memory = true;
     if (!fleeting || owner) {
-        push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .sum = sum, .owner = owner}));
+        add_copy((Copy){.level = level, .node = n, .to = v, .sum = sum, .owner = owner});
         return;
     }
     View aside = view_whole(new_buffer(level->loop, value_name(n), WORK, n->dtype, n->shape, n));
-    push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = aside, .aside = true}));
-    push(&lowering.copies, ((struct Copy){.level = level, .node = n, .to = v, .from = aside, .sum = sum}));
+    add_copy((Copy){.level = level, .node = n, .to = aside, .aside = true});
+    add_copy((Copy){.level = level, .node = n, .to = v, .from = aside, .sum = sum});
 }
 
 /* n shall be found at v, as a part of the sum there if there is one, when the level is done (or where its owner, a loop
@@ -333,12 +335,11 @@ static Shape slots(const Loop *l, int64_t more, Shape s)
     return r;
 }
 
-static Node *pick_at(const Level *level, const Loop *l, int kind, int which)
+static Node *pick_at(const Loop *l, int kind, int which)
 {
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *n = level->nodes.at[i];
-        if (n->op == OP_pick && n->in[0] == l->node && n->ints[0] == kind && n->ints[1] == which) return n;
-    }
+    const Nodes *picks = &info(l->node)->picks;
+    for (int i = 0; i < picks->n; i++)
+        if (picks->at[i]->ints[0] == kind && picks->at[i]->ints[1] == which) return picks->at[i];
     return NULL;
 }
 
@@ -366,7 +367,7 @@ static void place_history(Level *level, Level *body, int k, Node *final)
     put(c->arg, view_without_first(&all, l, l->reverse ? 1 : 0));
     if (final) put(final, slot(&all, l->reverse ? 0 : l->trip));
     for (int y = 0; y < l->ys.n; y++) {
-        Node *stack = pick_at(level, l, PICK_STACK, y);
+        Node *stack = pick_at(l, PICK_STACK, y);
         bool read = l->ys.at[y] == c->arg, written = l->ys.at[y] == c->next;
         if (!stack || !(read || (written && !info(stack)->placed))) continue;
         history.shape.dim[0] = history.high[0] = l->trip;
@@ -397,7 +398,8 @@ static void place_loop_sum(Level *level, Level *body, const struct Carry *c, Vie
         info(below)->afresh = l;
     } else {
         copy_late(level, c->init, v, NULL, l->node);
-        lowering.copies.at[lowering.copies.n - 1].zero_of = over;
+        const Copies *own = &info(l->node)->copies;
+        own->at[own->n - 1]->zero_of = over;
     }
 }
 
@@ -422,12 +424,12 @@ static void place_single(Level *level, Level *body, int k, Node *final)
 }
 
 /* Not where somebody wants the stack of what is written elsewhere. */
-static bool keeps_history(const Level *level, const Loop *l, int k)
+static bool keeps_history(const Loop *l, int k)
 {
     const struct Carry *c = &l->carries.at[k];
     if (loop_stacks(l, c->arg)) return true;
     for (int y = 0; y < l->ys.n; y++) {
-        Node *stack = l->ys.at[y] == c->next ? pick_at(level, l, PICK_STACK, y) : NULL;
+        Node *stack = l->ys.at[y] == c->next ? pick_at(l, PICK_STACK, y) : NULL;
         if (stack) return !info(stack)->placed;
     }
     return false;
@@ -445,12 +447,12 @@ static void place_loop(Level *level, Level *body)
 {
     Loop *l = body->loop;
     for (int k = 0; k < l->carries.n; k++) {
-        Node *final = pick_at(level, l, PICK_CARRY, k);
-        if (keeps_history(level, l, k)) place_history(level, body, k, final);
+        Node *final = pick_at(l, PICK_CARRY, k);
+        if (keeps_history(l, k)) place_history(level, body, k, final);
         else place_single(level, body, k, final);
     }
     for (int k = 0; k < l->ys.n; k++) {
-        Node *y = l->ys.at[k], *stack = pick_at(level, l, PICK_STACK, k);
+        Node *y = l->ys.at[k], *stack = pick_at(l, PICK_STACK, k);
         if (!stack || lies_in_history(l, stack)) continue;
         if (!info(stack)->placed)
             put(stack, view_whole(new_buffer(level->loop, value_name(y), WORK, y->dtype, slots(l, 0, y->shape), y)));

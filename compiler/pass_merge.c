@@ -28,12 +28,36 @@ typedef struct Merging {
     Nodes dots; /* that read a wide parameter */
 } Merging;
 
+/* By their names those that the description had when one was asked for last; of two of a name the first. */
+struct Param_names {
+    Strings number; /* of `all`, from 1 */
+    VEC(Param *) all;
+    int seen; /* of the description's */
+};
+
+static void name_param(struct Param_names *names, Param *p)
+{
+    int *number = strings_at(&names->number, p->name);
+    if (!*number) {
+        push(&names->all, p);
+        *number = names->all.n;
+    }
+    if (p->wide) name_param(names, p->wide);
+}
+
+static struct Param_names *param_names(const Desc *d)
+{
+    if (!d->param_names) ((Desc *)d)->param_names = NEW(struct Param_names);
+    struct Param_names *names = d->param_names;
+    for (; names->seen < d->params.n; names->seen++) name_param(names, d->params.at[names->seen]);
+    return names;
+}
+
 Param *find_param(const Desc *d, const char *name)
 {
-    for (int i = 0; i < d->params.n; i++)
-        for (Param *p = d->params.at[i]; p; p = p->wide)
-            if (same(p->name, name)) return p;
-    return NULL;
+    struct Param_names *names = param_names(d);
+    int number = strings_get(&names->number, name);
+    return number ? names->all.at[number - 1] : NULL;
 }
 
 /* ------------------------------------------------------------------ what can be merged */
@@ -133,6 +157,7 @@ static Param *wide_param(const Desc *d, const Weighted *run, int n)
     wide->first = first;
     for (int i = 1; i < n; i++) wide->shape.dim[wide->loops] += run[i].weight->shape.dim[wide->loops];
     first->wide = wide; /* wide->wide: what first->wide was */
+    name_param(param_names(d), wide);
     return wide;
 }
 

@@ -101,12 +101,14 @@ void *grow(void *at, int n, int *cap, size_t size)
 
 char *vformat(const char *fmt, va_list args)
 {
+    char most[256]; /* long enough for nearly all */
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, again);
+    size_t n = (size_t)vsnprintf(most, sizeof most, fmt, args);
+    char *s = alloc(n + 1);
+    if (n < sizeof most) memcpy(s, most, n);
+    else vsnprintf(s, n + 1, fmt, again);
     va_end(again);
-    char *s = alloc((size_t)n + 1);
-    vsnprintf(s, (size_t)n + 1, fmt, args);
     return s;
 }
 
@@ -255,27 +257,42 @@ bool write_file(const char *path, const char *text, size_t bytes)
 
 /* ------------------------------------------------------------------ text */
 
-void say_bytes(Text *t, const char *bytes, size_t n)
+/* Room for so many more bytes and the end. */
+static void reserve(Text *t, size_t n)
 {
-    if (t->n + n + 1 > t->cap) {
-        size_t cap = (t->n + n + 1) * 2;
+    if (t->n + n + 1 <= t->cap) return;
+    size_t cap = (t->n + n + 1) * 2;
+    if (!t->n || !stretch(t->at, t->cap, cap)) {
         char *at = alloc(cap);
         if (t->n) memcpy(at, t->at, t->n);
         t->at = at;
-        t->cap = cap;
     }
+    t->cap = cap;
+}
+
+void say_bytes(Text *t, const char *bytes, size_t n)
+{
+    reserve(t, n);
     memcpy(t->at + t->n, bytes, n);
     t->n += n;
     t->at[t->n] = 0;
 }
 
+/* What is said must not be of the text itself. */
 void say(Text *t, const char *fmt, ...)
 {
-    va_list args;
+    va_list args, again;
     va_start(args, fmt);
-    char *s = vformat(fmt, args);
+    va_copy(again, args);
+    reserve(t, 31);
+    size_t room = t->cap - t->n, n = (size_t)vsnprintf(t->at + t->n, room, fmt, args);
+    if (n >= room) {
+        reserve(t, n);
+        vsnprintf(t->at + t->n, n + 1, fmt, again);
+    }
+    t->n += n;
+    va_end(again);
     va_end(args);
-    say_bytes(t, s, strlen(s));
 }
 
 /* ------------------------------------------------------------------ failing */
