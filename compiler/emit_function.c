@@ -321,21 +321,23 @@ Call kernel_call(const Kernel *k)
     anonymous = true;
     Function *plain = make(k);
     anonymous = false;
-    char *canonical = canonical_text(plain, c.order);
+    const char *canonical = canonical_text(plain, c.order);
     const struct Printed *old = shared_function(canonical);
     if (!old) {
+        bool again = for_good();
         struct Printed new = print_new(k, c.f, c.order);
-        new.canonical = canonical;
+        new.canonical = copy_string(canonical);
         push(&printed, new);
-        *strings_at(&taken.texts, canonical) = printed.n;
+        *strings_at(&taken.texts, new.canonical) = printed.n;
         old = &printed.at[printed.n - 1];
+        for_a_while(again);
     }
     c.name = ((Kernel *)k)->function = old->name;
     c.part_names = old->part_names;
     return c;
 }
 
-char *call_text(const Kernel *k)
+static char *call_of(const Kernel *k)
 {
     Call c = kernel_call(k);
     const Function *f = c.f;
@@ -347,6 +349,18 @@ char *call_text(const Kernel *k)
     for (int i = 0; i < f->loops.n; i++)
         if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
     return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
+}
+
+/* Of all the text that a kernel's function takes only the call, and what is printed of it, is kept. */
+char *call_text(const Kernel *k)
+{
+    begin_scratch();
+    char *text = call_of(k);
+    bool again = for_good();
+    text = copy_string(text);
+    for_a_while(again);
+    end_scratch();
+    return text;
 }
 
 const char *file_name_of(const char *wish) { return new_file_name(wish); }

@@ -124,8 +124,10 @@ const char *buffer_name(const Buffer *b) { return named(b)->name; }
 static void note(const Buffer *b)
 {
     struct Named *n = named(b);
+    bool again = for_good();
     if (!n->noted) push(&scope.places, b->number);
     n->noted = true;
+    for_a_while(again);
 }
 
 void note_place(const Buffer *b)

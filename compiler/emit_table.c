@@ -20,8 +20,10 @@ const char *table_name(const Node *n)
 {
     for (int i = 0; i < tables.n; i++)
         if (same_constant(tables.at[i].node, n)) return tables.at[i].name;
+    bool again = for_good();
     const char *name = format("table_%d", tables.n + 1);
     push(&tables, ((struct Named){n, name}));
+    for_a_while(again);
     return name;
 }
 

@@ -7,6 +7,7 @@
 #include "lathe.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGN = 64 };
 
@@ -44,22 +45,32 @@ static int larger_first(const void *a, const void *b)
     return x->last - y->last;
 }
 
-static bool meet(const Life *a, const Life *b) { return a->first <= b->last && b->first <= a->last; }
+/* What has its offset: in the order of offsets, in a few numbers each, since all are looked through for each buffer. */
+typedef struct Placed {
+    int64_t from, to; /* bytes */
+    int first, last;
+} Placed;
 
-/* The lowest offset at which l is apart from all `placed` ones that live when it does. */
-static int64_t lowest_free(const Life *placed, int n, const Life *l)
+/* The lowest offset at which l is apart from all placed ones that live when it does. */
+static int64_t lowest_free(const Placed *placed, int n, const Life *l)
 {
-    int64_t at = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int i = 0; i < n; i++) {
-            const Buffer *o = placed[i].buffer;
-            if (!meet(&placed[i], l) || o->offset >= at + l->buffer->bytes || o->offset + o->bytes <= at) continue;
-            at = round_up(o->offset + o->bytes, ALIGN);
-            moved = true;
-        }
-    }
+    int64_t at = 0, bytes = l->buffer->bytes;
+    for (int i = 0; i < n && placed[i].from < at + bytes; i++)
+        if (placed[i].first <= l->last && l->first <= placed[i].last) at = max64(at, placed[i].to);
     return at;
+}
+
+static void put(Placed *placed, int n, const Life *l)
+{
+    int64_t from = l->buffer->offset;
+    int low = 0, high = n; /* the first that begins later */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (placed[middle].from <= from) low = middle + 1;
+        else high = middle;
+    }
+    memmove(&placed[low + 1], &placed[low], (size_t)(n - low) * sizeof *placed);
+    placed[low] = (Placed){from, round_up(from + l->buffer->bytes, ALIGN), l->first, l->last};
 }
 
 /* The largest sum of bytes that are in use at one step. */
@@ -103,10 +114,12 @@ static void in_place_where_it_pays(Module *m)
 static void pack(Program *p)
 {
     Lives lives = lives_of(p);
+    Placed *placed = NEW_ARRAY(Placed, lives.n + 1);
     if (lives.n) qsort(lives.at, (size_t)lives.n, sizeof *lives.at, larger_first);
     for (int i = 0; i < lives.n; i++) {
         Buffer *b = lives.at[i].buffer;
-        b->offset = options.no_reuse ? p->work_bytes : lowest_free(lives.at, i, &lives.at[i]);
+        b->offset = options.no_reuse ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
+        put(placed, i, &lives.at[i]);
         p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
     }
     for (int i = 0; i < p->buffers.n; i++) {

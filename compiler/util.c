@@ -16,7 +16,9 @@ typedef struct Chunk {
     _Alignas(16) char bytes[];
 } Chunk;
 
-static Chunk *chunks;
+static Chunk *chunks;                    /* of which is taken */
+static Chunk *set_aside;                 /* while something is made for a while: what is made for good; for_good(): the reverse */
+static enum { GOOD, SCRATCH, GOOD_AGAIN } making;
 enum { CHUNK = 1 << 20 };
 
 void no_memory(size_t bytes)
@@ -56,13 +58,71 @@ size_t allocated_bytes(void)
     return sum;
 }
 
+static void free_chunks(Chunk **list)
+{
+    while (*list) {
+        Chunk *next = (*list)->next;
+        free(*list);
+        *list = next;
+    }
+}
+
 void free_all(void)
 {
-    while (chunks) {
-        Chunk *next = chunks->next;
-        free(chunks);
-        chunks = next;
+    free_chunks(&chunks);
+    free_chunks(&set_aside);
+    making = GOOD;
+}
+
+static void swap_lists(void)
+{
+    Chunk *c = chunks;
+    chunks = set_aside;
+    set_aside = c;
+}
+
+void begin_scratch(void)
+{
+    must(making == GOOD);
+    making = SCRATCH;
+    swap_lists();
+}
+
+void end_scratch(void)
+{
+    must(making == SCRATCH);
+    if (chunks) { /* the newest is taken again */
+        free_chunks(&chunks->next);
+        memset(chunks->bytes, 0, chunks->used);
+        chunks->used = 0;
     }
+    swap_lists();
+    making = GOOD;
+}
+
+bool for_good(void)
+{
+    if (making != SCRATCH) return false;
+    making = GOOD_AGAIN;
+    swap_lists();
+    return true;
+}
+
+void for_a_while(bool again)
+{
+    if (!again) return;
+    must(making == GOOD_AGAIN);
+    making = SCRATCH;
+    swap_lists();
+}
+
+/* A vector that is kept must not grow into what is not. */
+static void check_growth(const void *at)
+{
+    bool found = making != SCRATCH;
+    for (const Chunk *c = chunks; !found && c; c = c->next)
+        found = (const char *)at >= c->bytes && (const char *)at < c->bytes + c->size;
+    must(found);
 }
 
 void *copy_of(const void *from, size_t bytes)
@@ -87,6 +147,7 @@ void *grow(void *at, int n, int *cap, size_t size)
 {
     int bigger = *cap ? *cap * 2 : 8;
     size_t old = (size_t)*cap * size, more = (size_t)bigger * size;
+    if (n) check_growth(at);
     if (n && stretch(at, old, more)) {
         *cap = bigger;
         return at;
@@ -262,6 +323,7 @@ static void reserve(Text *t, size_t n)
 {
     if (t->n + n + 1 <= t->cap) return;
     size_t cap = (t->n + n + 1) * 2;
+    if (t->n) check_growth(t->at);
     if (!t->n || !stretch(t->at, t->cap, cap)) {
         char *at = alloc(cap);
         if (t->n) memcpy(at, t->at, t->n);

@@ -12,6 +12,10 @@
 void *alloc(size_t bytes);                              /* zeroed, 16-byte aligned */
 void *copy_of(const void *from, size_t bytes);          /* may be called with bytes 0 */
 void free_all(void);
+void begin_scratch(void);                               /* what is made from now on is given back by end_scratch(), */
+bool for_good(void);                                    /* but for what is made between for_good() … */
+void for_a_while(bool again);                           /* and this, which is given what that returned */
+void end_scratch(void);
 size_t allocated_bytes(void);                           /* of the arena, since free_all() */
 _Noreturn void no_memory(size_t bytes);                 /* the system has no more: says so, exit 1 */
 

@@ -11,12 +11,15 @@
 #include <stdlib.h>
 
 enum {
-    MOST_VISITS = 512 /* units of a search, so that all searches are linear; a longer one is taken for a path */
+    MOST_VISITS = 512, /* units of a search, so that all searches are linear; a longer one is taken for a path */
+    FEW_VISITS = 32,   /* of one of a level whose searches have come by PLENTY of units */
+    PLENTY = 1 << 16
 };
 
 static const double THIN = 1.4; /* numbers that a unit has for itself, by the bits of a range */
 static int64_t search;          /* the last one's number */
 static Units seen;              /* what it came by */
+static int64_t visits;          /* of all searches of the level */
 
 /* ------------------------------------------------------------------ what a node reads of its level */
 
@@ -99,6 +102,7 @@ void order_level(Level *level)
     }
     number_evenly(units, level->nodes.n, 0, (int64_t)1 << 62);
     seen = (Units){0}; /* of an arena that may be gone */
+    visits = 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -168,8 +172,9 @@ static bool look_at(const Search *s, const Unit *u, bool ends_are_paths)
 
 static bool no_path(const Search *s)
 {
-    for (int i = 0; i < seen.n; i++)
-        if (i == MOST_VISITS || !look_at(s, seen.at[i], true)) return false;
+    int most = visits < PLENTY ? MOST_VISITS : FEW_VISITS;
+    for (int i = 0; i < seen.n; i++, visits++)
+        if (i == most || !look_at(s, seen.at[i], true)) return false;
     return true;
 }
 
