@@ -7,7 +7,7 @@
 
 static struct {
     VEC(struct Placed {
-        const Param *param;
+        Param *param;
         const char *group, *member;
     }) at;
 } params;
@@ -35,31 +35,35 @@ static const char *member_of(const Param *p)
     return identifier(within ? p->name + n + 1 : p->name);
 }
 
+static const char *unique_member(Strings *taken, const char *wish)
+{
+    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
+}
+
+/* Those of one struct lie side by side. */
 void name_parameters(const Desc *d)
 {
-    Names names = {0};
+    Strings names = {0}, inside = {0};
     memset(&params, 0, sizeof params);
     for (int i = 0; i < d->params.n; i++) push(&params.at, ((struct Placed){d->params.at[i], NULL, NULL}));
     if (params.at.n) qsort(params.at.at, (size_t)params.at.n, sizeof *params.at.at, by_offset);
     for (int i = 0; i < params.at.n; i++) {
-        struct Placed *p = &params.at.at[i];
-        for (int j = 0; j < i && p->param->loops && !p->group; j++)
-            if (same_struct(p->param, params.at.at[j].param)) p->group = params.at.at[j].group;
-        if (p->param->loops && !p->group) p->group = new_name(&names, identifier(p->param->stack));
+        struct Placed *p = &params.at.at[i], *before = i ? p - 1 : NULL;
+        p->param->number = i;
+        if (!p->param->loops) continue;
+        bool goes_on = before && same_struct(p->param, before->param);
+        p->group = goes_on ? before->group : unique_member(&names, identifier(p->param->stack));
     }
     for (int i = 0; i < params.at.n; i++) {
         struct Placed *p = &params.at.at[i];
-        Names inside = {0};
-        for (int j = 0; j < i && p->group; j++)
-            if (p->group == params.at.at[j].group) push(&inside, params.at.at[j].member);
-        p->member = new_name(p->group ? &inside : &names, member_of(p->param));
+        if (p->group && (!i || p->group != p[-1].group)) inside = (Strings){0};
+        p->member = unique_member(p->group ? &inside : &names, member_of(p->param));
     }
 }
 
 static const struct Placed *placed(const Param *p)
 {
-    for (int i = 0; i < params.at.n; i++)
-        if (params.at.at[i].param == p) return &params.at.at[i];
+    if (p->number < params.at.n && params.at.at[p->number].param == p) return &params.at.at[p->number];
     die("parameter %s is not in the description", p->name);
 }
 

@@ -24,18 +24,20 @@ static struct {
 
 bool anonymous;
 
-/* The outputs' buffers are made in the order of the entry's values.  "a.b" and "a_b" are two members. */
-static const char *output_name(const Program *p, const Buffer *b)
+static const char *unique_name(Strings *taken, const char *wish)
 {
-    int which = 0;
-    Names members = {0};
-    for (int i = 0; i < p->buffers.n && p->buffers.at[i] != b; i++) which += p->buffers.at[i]->home == OUTPUTS;
-    for (int i = 0; i < p->graph->outs.n; i++) {
-        if (p->graph->outs.at[i].kind != OUT_VALUE) continue;
-        const char *name = new_name(&members, identifier(p->graph->outs.at[i].name));
-        if (which-- == 0) return name;
-    }
-    return new_name(&members, identifier(b->name));
+    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
+}
+
+/* The outputs' buffers are made in the order of the entry's values.  "a.b" and "a_b" are two members. */
+static Names output_names(const Program *p)
+{
+    Names names = {0};
+    Strings taken = {0};
+    for (int i = 0; i < p->graph->outs.n; i++)
+        if (p->graph->outs.at[i].kind == OUT_VALUE)
+            push(&names, unique_name(&taken, identifier(p->graph->outs.at[i].name)));
+    return names;
 }
 
 const char *state_member(const Desc *d, const char *state)
@@ -80,11 +82,6 @@ void take_entry_names(Names *taken)
     for (int i = 0; i < COUNT_OF(own); i++) push(taken, own[i]);
 }
 
-static const char *work_name(Strings *taken, const char *wish)
-{
-    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
-}
-
 void enter_scope(const Module *m, const Program *p)
 {
     memset(&scope, 0, sizeof scope);
@@ -96,12 +93,13 @@ void enter_scope(const Module *m, const Program *p)
     take_entry_names(&own);
     for (int i = 0; i < own.n; i++) *strings_at(&taken, own.at[i]) = 1;
     for (int i = 0; i < scope.loops.n; i++) *strings_at(&taken, scope.loops.at[i].letter) = 1;
-    for (int i = 0; i < p->buffers.n; i++) {
+    Names outputs = output_names(p);
+    for (int i = 0, output = 0; i < p->buffers.n; i++) {
         Buffer *b = p->buffers.at[i];
         const char *name = NULL;
         b->number = i;
-        if (b->home == WORK) name = work_name(&taken, identifier(b->name));
-        else if (b->home == OUTPUTS) name = output_name(p, b);
+        if (b->home == WORK) name = unique_name(&taken, identifier(b->name));
+        else if (b->home == OUTPUTS) name = outputs.at[output++];
         else if (b->home == STATES) name = state_member(m->desc, b->value->name);
         else if (b->home == INPUTS) name = identifier(b->value->name);
         else if (b->home == TABLES) name = table_name(b->value);

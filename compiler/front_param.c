@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static VEC(struct Known {
+typedef struct Known {
     Param *param;
     Node *node;
     int trace;
-}) known;
+} Known;
 
-void params_forget(void) { known.n = 0; }
+static struct {
+    VEC(Known *) all, of_stacks;
+    Strings names, exported; /* numbers of `all`, from 1; exported: those that are in no stack */
+} known;
 
-static struct Known *find(const char *name)
-{
-    for (int i = 0; i < known.n; i++)
-        if (same(known.at[i].param->name, name)) return &known.at[i];
-    return NULL;
-}
+void params_forget(void) { memset(&known, 0, sizeof known); }
+
+static Known *numbered(int n) { return n ? known.all.at[n - 1] : NULL; }
 
 static Lathe_init init_named(const char *name)
 {
@@ -112,7 +112,42 @@ static bool meet(const Param *a, const char *s, int i, const Param *b, const cha
 
 static bool share_a_name(const Param *a, const Param *b) { return meet(a, a->export_name, 0, b, b->export_name, 0); }
 
-static void check_again(lua_State *L, const struct Known *k, Shape own)
+static const Param *same_export(const Param *p)
+{
+    const Known *same = p->loops ? NULL : numbered(strings_get(&known.exported, p->export_name));
+    if (same) return same->param;
+    int n = p->loops ? known.all.n : known.of_stacks.n;
+    for (int i = 0; i < n; i++) {
+        const Param *other = (p->loops ? known.all.at : known.of_stacks.at)[i]->param;
+        if (share_a_name(p, other)) return other;
+    }
+    return NULL;
+}
+
+static void check_export_of(lua_State *L, const Param *p)
+{
+    const Param *other = same_export(p);
+    if (other)
+        user_error(L,
+                   "two parameters would be exported as '%s': this one and '%s', which is made at %s:%d; give "
+                   "one of them another name",
+                   p->loops < other->loops ? p->export_name : other->export_name, other->name, other->where.file,
+                   other->where.line);
+}
+
+static Known *add_known(Param *p)
+{
+    Known *k = NEW(Known);
+    k->param = p;
+    push(&known.all, k);
+    *strings_at(&known.names, p->name) = known.all.n;
+    if (p->loops) push(&known.of_stacks, k);
+    else *strings_at(&known.exported, p->export_name) = known.all.n;
+    push(&trace.desc->params, p);
+    return k;
+}
+
+static void check_again(lua_State *L, const Known *k, Shape own)
 {
     if (k->trace == trace.number && !applied_again())
         user_error(L,
@@ -136,22 +171,14 @@ static int param_call(lua_State *L)
     Shape shape = shape_at(L, 2);
     const char *name = copy_string(path_of(own));
     const char *export = lua_isnoneornil(L, 7) ? export_of(own) : luaL_checkstring(L, 7);
-    struct Known *k = find(name);
+    Known *k = numbered(strings_get(&known.names, name));
     if (k) check_again(L, k, shape);
     else {
         if (sampling())
             user_error(L, "sample makes a parameter '%s', that forward does not have: nothing would train it", name);
         Param *p = new_param(L, name, shape, copy_string(export));
-        for (int i = 0; i < known.n; i++)
-            if (share_a_name(p, known.at[i].param))
-                user_error(L,
-                           "two parameters would be exported as '%s': this one and '%s', which is made at %s:%d; give "
-                           "one of them another name",
-                           p->loops < known.at[i].param->loops ? p->export_name : known.at[i].param->export_name,
-                           known.at[i].param->name, known.at[i].param->where.file, known.at[i].param->where.line);
-        push(&known, ((struct Known){.param = p}));
-        push(&trace.desc->params, p);
-        k = &known.at[known.n - 1];
+        check_export_of(L, p);
+        k = add_known(p);
     }
     k->trace = trace.number;
     here = k->param->where;

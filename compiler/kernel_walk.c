@@ -34,9 +34,14 @@ void each_operand(Kernel *k, Visit_operand visit, void *user)
 
 /* ------------------------------------------------------------------ buffers */
 
+/* The next time the way is half as long. */
 Buffer *bytes_of(const Buffer *b)
 {
-    while (b->in_place_of) b = b->in_place_of;
+    while (b->in_place_of) {
+        const Buffer *next = b->nearer ? b->nearer : b->in_place_of;
+        if (next->in_place_of) ((Buffer *)b)->nearer = next->nearer ? next->nearer : next->in_place_of;
+        b = next;
+    }
     return (Buffer *)b;
 }
 

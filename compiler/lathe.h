@@ -154,6 +154,7 @@ struct Param {
     /* set by pass_merge: */
     Param *wide;                /* a wide parameter that begins with this one; further ones follow by the same field */
     Param *first;               /* of a wide parameter: the one it begins with; NULL: it is a parameter itself */
+    int number;                 /* set by name_parameters(): in the order of offsets */
 };
 
 typedef struct Tensor_spec {    /* an input or a state */
@@ -203,6 +204,7 @@ typedef struct Buffer {
     Node *value;                /* what it holds first; its where and path name it in the plan */
     Param *param;               /* PARAMETERS, GRADIENTS */
     struct Buffer *in_place_of; /* shares that buffer's bytes (same offset); NULL: its own */
+    struct Buffer *nearer;      /* bytes_of(): one that shares them too, nearer to the first; NULL: not known */
     bool given;                 /* another one has taken over its bytes */
     int number;                 /* among its program's, while a pass counts them */
     const void *noted_in;       /* the list of touches that it was last noted in, and where */

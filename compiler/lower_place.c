@@ -88,14 +88,15 @@ void layout_parameters(const Desc *d)
         if (done[i]) continue;
         int64_t size = 0, copies = 1;
         for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
-        for (int j = i; j < d->params.n; j++) {
+        int end = p->loops ? d->params.n : i + 1;
+        for (int j = i; j < end; j++) {
             Param *q = d->params.at[j];
             if (done[j] || (j != i && !same_stack(p, q))) continue;
             done[j] = true;
             q->offset = at + size;
             size += own_elements(q);
         }
-        for (int j = i; j < d->params.n; j++) {
+        for (int j = i; j < end; j++) {
             Param *q = d->params.at[j];
             if (j != i && !same_stack(p, q)) continue;
             View dense = view_dense(q->shape);

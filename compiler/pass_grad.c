@@ -299,12 +299,16 @@ static void parameters_of(const Graph *g, const Desc *d, Nodes *out)
     Nodes roots = {0}, all = {0};
     graph_roots(g, &roots);
     nodes_at(NULL, roots.at, roots.n, &all);
+    Strings number = {0}; /* of a name's first node, from 1 */
     Table listed = {0};
-    for (int k = 0; d && k < d->params.n; k++)
-        for (int i = 0; i < all.n; i++)
-            if (all.at[i]->op == OP_parameter && same(all.at[i]->name, d->params.at[k]->name) &&
-                set(&listed, all.at[i]))
-                push(out, all.at[i]);
+    for (int i = 0; i < all.n; i++) {
+        int *first = all.at[i]->op == OP_parameter ? strings_at(&number, all.at[i]->name) : NULL;
+        if (first && !*first) *first = i + 1;
+    }
+    for (int k = 0; d && k < d->params.n; k++) {
+        int first = strings_get(&number, d->params.at[k]->name);
+        if (first && set(&listed, all.at[first - 1])) push(out, all.at[first - 1]);
+    }
     for (int i = 0; i < all.n; i++)
         if (all.at[i]->op == OP_parameter && set(&listed, all.at[i])) push(out, all.at[i]);
 }
