@@ -124,6 +124,19 @@ static Loop *innermost(const Node *n)
     return l;
 }
 
+static int steps_from_constants(const Node *n)
+{
+    OpKind kind = op_info[n->op].kind;
+    if (n->in_loop || kind == LOOP || kind == WHOLE) return 0;
+    if (kind == LEAF) return n->op == OP_constant || n->op == OP_iota;
+    int most = 0;
+    for (int i = 0; i < n->nin; i++) {
+        if (!n->in[i]->known) return 0;
+        if (n->in[i]->known > most) most = n->in[i]->known;
+    }
+    return most + 1;
+}
+
 static Node *find_or_make(Node key)
 {
     if (interned.n * 2 >= interned.cap) rehash();
@@ -136,6 +149,7 @@ static Node *find_or_make(Node key)
     n->ints = copy_of(key.ints, sizeof *key.ints * (size_t)key.nints);
     n->id = next_id++;
     n->in_loop = innermost(n);
+    n->known = steps_from_constants(n);
     n->where = here;
     n->recompute = recompute_now;
     interned.n++;

@@ -87,7 +87,8 @@ typedef struct Slot {
 } Slot;
 
 typedef struct Eval {
-    Slot *slot; /* by id */
+    Slot *slot;  /* by id; NULL: in `found`, of a graph that is a small part of all nodes */
+    Table found; /* of Slot * */
     VEC(struct Body {
         const Loop *loop;
         Nodes order;
@@ -121,9 +122,17 @@ static void several(Slot *s, int n)
     s->nseveral = n;
 }
 
-static Value value_of(const Eval *e, const Node *n)
+static Slot *slot_of(Eval *e, const Node *n)
 {
-    Slot *s = &e->slot[n->id];
+    if (e->slot) return &e->slot[n->id];
+    void **slot = table_at(&e->found, n);
+    if (!*slot) *slot = NEW(Slot);
+    return *slot;
+}
+
+static Value value_of(Eval *e, const Node *n)
+{
+    Slot *s = slot_of(e, n);
     if (!s->v.at) die("%s (node %d) has no value where it is used", op_info[n->op].name, n->id);
     return s->v;
 }
@@ -132,7 +141,7 @@ static void run_loop(Eval *e, const Node *n);
 
 static void eval_topk_slot(Eval *e, const Node *n)
 {
-    Slot *s = &e->slot[n->id];
+    Slot *s = slot_of(e, n);
     Shape shape = n->in[0]->shape;
     shape.dim[n->ints[0]] = n->ints[1];
     several(s, 2);
@@ -142,13 +151,13 @@ static void eval_topk_slot(Eval *e, const Node *n)
     eval_topk(n, &x, &s->several[0], &s->several[1]);
 }
 
-static Value picked(const Eval *e, const Node *n)
+static Value picked(Eval *e, const Node *n)
 {
     const Node *from = n->in[0];
     int which = (int)n->ints[1];
     if (from->op == OP_topk) which = (int)n->ints[0];
     else if (n->ints[0] == PICK_STACK) which += from->loop->carries.n;
-    return e->slot[from->id].several[which];
+    return slot_of(e, from)->several[which];
 }
 
 static void eval_op(const Node *n, const Value *in, Value *out)
@@ -199,7 +208,7 @@ static void put_off(Eval *e, Value v)
 
 static void eval_node(Eval *e, const Node *n)
 {
-    Slot *s = &e->slot[n->id];
+    Slot *s = slot_of(e, n);
     switch (n->op) {
     case OP_loop_arg: return; /* set by run_loop */
     case OP_loop: run_loop(e, n); return;
@@ -238,9 +247,9 @@ static const Nodes *body_order(Eval *e, const Loop *l)
 
 static void set(Eval *e, const Node *arg, Value v, bool owned)
 {
-    forget(&e->slot[arg->id]);
-    e->slot[arg->id].v = v;
-    e->slot[arg->id].owned = owned;
+    forget(slot_of(e, arg));
+    slot_of(e, arg)->v = v;
+    slot_of(e, arg)->owned = owned;
 }
 
 static Value row(Value stack, int64_t i, Shape s) { return (Value){.shape = s, .at = stack.at + i * elements(s)}; }
@@ -248,7 +257,7 @@ static Value row(Value stack, int64_t i, Shape s) { return (Value){.shape = s, .
 static void start_iteration(Eval *e, const Loop *l, int64_t i)
 {
     set(e, l->index, fresh((Shape){0}), true);
-    e->slot[l->index->id].v.at[0] = (double)i;
+    slot_of(e, l->index)->v.at[0] = (double)i;
     for (int k = 0; k < l->xs.n; k++) {
         Node *arg = l->xs.at[k].arg;
         set(e, arg, row(value_of(e, l->xs.at[k].outer), i, arg->shape), false);
@@ -265,7 +274,7 @@ static void end_iteration(Eval *e, const Loop *l, const Nodes *order, int64_t i,
     for (int k = 0; k < l->carries.n; k++) carry[k] = copied(value_of(e, l->carries.at[k].next));
     for (int k = 0; k < l->carries.n; k++) set(e, l->carries.at[k].arg, carry[k], true);
     for (int k = 0; k < order->n; k++)
-        if (order->at[k]->op != OP_loop_arg) forget(&e->slot[order->at[k]->id]);
+        if (order->at[k]->op != OP_loop_arg) forget(slot_of(e, order->at[k]));
 }
 
 static void run_loop(Eval *e, const Node *n)
@@ -273,7 +282,7 @@ static void run_loop(Eval *e, const Node *n)
     const Loop *l = n->loop;
     const Nodes order = *body_order(e, l);
     int ncarries = l->carries.n;
-    Slot *s = &e->slot[n->id];
+    Slot *s = slot_of(e, n);
     several(s, ncarries + l->ys.n);
     for (int k = 0; k < ncarries; k++) set(e, l->carries.at[k].arg, copied(value_of(e, l->carries.at[k].init)), true);
     for (int k = 0; k < l->ys.n; k++) {
@@ -288,10 +297,10 @@ static void run_loop(Eval *e, const Node *n)
         end_iteration(e, l, &order, i, s->several, s->several + ncarries);
     }
     for (int k = 0; k < ncarries; k++) { /* the results take over the carries' memory */
-        e->slot[l->carries.at[k].arg->id].owned = false;
-        forget(&e->slot[l->carries.at[k].arg->id]);
+        slot_of(e, l->carries.at[k].arg)->owned = false;
+        forget(slot_of(e, l->carries.at[k].arg));
     }
-    forget(&e->slot[l->index->id]);
+    forget(slot_of(e, l->index));
 }
 
 /* ------------------------------------------------------------------ graphs */
@@ -316,16 +325,18 @@ static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
             for (int64_t j = 0; j < elements(v.shape); j++) outs[k].at[j] += v.at[j] / (double)g->micro->trip;
         }
         for (int k = 0; k < order.n; k++)
-            if (order.at[k]->op != OP_loop_arg) forget(&e->slot[order.at[k]->id]);
+            if (order.at[k]->op != OP_loop_arg) forget(slot_of(e, order.at[k]));
     }
 }
 
 void eval_graph_off(const Graph *whole, Feed feed, void *user, double off, Value *outs)
 {
+    enum { SMALL = 16 }; /* part of all nodes */
     const Graph *g = defined(whole);
-    int64_t nslots = node_count(), words = nslots * (int64_t)(sizeof(Slot) / sizeof(double));
-    Eval e = {.slot = take(words), .feed = feed, .user = user, .off = off};
-    memset(e.slot, 0, sizeof(Slot) * (size_t)nslots);
+    int64_t all = node_count(), nslots = count_nodes(g) >= all / SMALL ? all : 0;
+    Eval e = {.feed = feed, .user = user, .off = off};
+    if (nslots) e.slot = take(nslots * (int64_t)(sizeof(Slot) / sizeof(double)));
+    if (nslots) memset(e.slot, 0, sizeof(Slot) * (size_t)nslots);
     Nodes roots = {0}, order = {0};
     graph_roots(g, &roots);
     for (int k = 0; g->micro && k < g->micro->xs.n; k++) push(&roots, g->micro->xs.at[k].outer);
@@ -337,7 +348,9 @@ void eval_graph_off(const Graph *whole, Feed feed, void *user, double off, Value
     }
     if (g->micro) eval_micro(&e, g, &roots, outs);
     for (int64_t i = 0; i < nslots; i++) forget(&e.slot[i]);
-    give(e.slot);
+    for (int i = 0; i < e.found.cap; i++)
+        if (e.found.value[i]) forget(e.found.value[i]);
+    if (e.slot) give(e.slot);
 }
 
 void eval_graph(const Graph *g, Feed feed, void *user, Value *outs) { eval_graph_off(g, feed, user, 0, outs); }

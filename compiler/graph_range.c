@@ -20,10 +20,13 @@ static Range product(Range a, Range b)
     return r;
 }
 
+enum { DEEPEST = 256 }; /* steps that are looked through: what is farther may be anything */
+
 /* What is known already, and what is said of inputs (NULL: nothing). */
 typedef struct Ranges {
     Table seen;
     const Desc *desc;
+    int depth;
 } Ranges;
 
 static Range range_of(Ranges *seen, const Node *n);
@@ -132,10 +135,12 @@ static Range of_leaf(Ranges *seen, const Node *n)
 
 static Range range_of(Ranges *seen, const Node *n)
 {
-    if (n->dtype != I32) return anything;
+    if (n->dtype != I32 || seen->depth == DEEPEST) return anything;
     Range *known = table_get(&seen->seen, n);
     if (known) return *known;
+    seen->depth++;
     Range r = of_leaf(seen, n);
+    seen->depth--;
     if (!fits(r)) r = anything;
     known = NEW(Range);
     *known = r;

@@ -71,6 +71,7 @@ struct Node {
     int id;                     /* order of making: an input's is smaller, but for loop bodies and late loop outputs */
     Loop *in_loop;              /* the innermost loop whose arguments it reaches; NULL at the top */
     Where where;
+    int known;                  /* it depends on constants alone: 1 + the steps from them to it; else 0 (graph_known.c) */
     bool recompute;             /* made inside nn.checkpoint: never saved for backward */
 };
 
