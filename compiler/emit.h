@@ -129,6 +129,7 @@ typedef struct Part {
     const char *blocks; /* of threads */
     const char *body;
     const char *room;   /* bytes of dynamic shared memory that a block has; NULL: none */
+    enum { ALWAYS, FAST, PLAIN } when; /* FAST or PLAIN: one after the other, the second in place of the first where that is wrong */
 } Part;
 
 /* A kernel function under construction. */
@@ -219,6 +220,7 @@ Expr class_id_text(const Node *n, const Expr *in);
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
+const char *name_and_place(const Kernel *k, const char *name); /* "lstm_time: char_rnn.lua:31 lstm" */
 char *formula_text(const Kernel *k); /* "act, sum: add, mul" or "y = a . b" */
 typedef struct Call {
     Function *f;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static VEC(struct Described { const char *text, *name, *remark; }) shapes;
+static VEC(struct Described { const char *text, *name, *remark, *where; }) shapes;
 static Names shape_names;
 
 /* ------------------------------------------------------------------ operands */
@@ -116,11 +116,12 @@ static const char *description(const Kernel *k, const Attention *a, bool back)
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, text)) return shapes.at[i].name;
     const char *name = new_name(&shape_names, format("%s_heads", identifier(k->name)));
-    const char *remark = formula_text(k);
-    if (k->where.file)
-        remark = format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line,
-                        k->where.path ? k->where.path : "");
-    push(&shapes, ((struct Described){text, name, remark}));
+    const char *remark = formula_text(k), *where = "";
+    if (k->where.file) {
+        where = format("%s:%d %s", file_name(k->where.file), k->where.line, k->where.path ? k->where.path : "");
+        remark = format("%s      %s", remark, where);
+    }
+    push(&shapes, ((struct Described){text, name, remark, where}));
     return name;
 }
 
@@ -129,7 +130,10 @@ void say_attentions(Text *t)
     if (shapes.n) say(t, "/* Attention: extents, and strides of its operands in numbers. */\n\n");
     for (int i = 0; i < shapes.n; i++) {
         say_comment(t, 0, shapes.at[i].remark);
-        say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", shapes.at[i].name, shapes.at[i].text));
+        const char *text = shapes.at[i].text; /* of a device: with what a message says of it */
+        if (options.target->device && *shapes.at[i].where)
+            text = format("%.*s, .where = %s}", (int)strlen(text) - 1, text, quoted(shapes.at[i].where));
+        say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", shapes.at[i].name, text));
     }
     memset(&shapes, 0, sizeof shapes);
     shape_names = (Names){0};

@@ -230,17 +230,40 @@ static const char *function_name(const Function *f, const char *wish)
     }
 }
 
+static char *remark(const Kernel *k)
+{
+    Text t = {0};
+    say(&t, "%s", formula_text(k));
+    if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
+    if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
+    if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
+    return t.at;
+}
+
+/* For messages: "lstm_time: char_rnn.lua:31 lstm". */
+const char *name_and_place(const Kernel *k, const char *name)
+{
+    const char *path = k->where.path;
+    if (!*name || !k->where.file) return name;
+    return format("%s: %s:%d%s%s", name, file_name(k->where.file), k->where.line, path && *path ? " " : "",
+                  path ? path : "");
+}
+
 /* CUDA: the parts as functions of their own, and beside them the one that launches them, but for the steps of a loop
  * that is one launch.  Returns the parts' names. */
-static const char *const *say_parts(Text *t, const Function *f, const int *order, const char *name, const char *remark)
+static const char *const *say_parts(Text *t, const Kernel *k, const Function *f, const int *order, const char *name)
 {
     Text launches = {0};
     const char **names = NEW_ARRAY(const char *, f->parts.n + 1);
     for (int i = 0; i < f->parts.n; i++) {
         const Part *p = &f->parts.at[i];
+        if (is_step(f) && p->when == PLAIN) continue;
         const char *own = names[i] = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
-        say_function(t, p->remark ? p->remark : remark, head_text(f, order, own, i), p->body);
-        say_wrapped(&launches, launch_of(f, order, own, i));
+        say_function(t, p->remark ? p->remark : remark(k), head_text(f, order, own, i), p->body);
+        if (p->when == FAST)
+            say_wrapped(&launches, format("    if (!plain_loop(%s))\n", quoted(name_and_place(k, name))));
+        if (p->when == PLAIN) say(&launches, "    else\n");
+        say_wrapped(&launches, format("%s%s", p->when == ALWAYS ? "" : "    ", launch_of(f, order, own, i)));
     }
     if (is_step(f)) return names;
     say_wrapped(t, format("void launch_%s(cudaStream_t stream, %s)\n{\n", name, parameters(f, order, -1)));
@@ -288,16 +311,6 @@ char *formula_text(const Kernel *k)
     return t.at;
 }
 
-static char *remark(const Kernel *k)
-{
-    Text t = {0};
-    say(&t, "%s", formula_text(k));
-    if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
-    if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
-    if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
-    return t.at;
-}
-
 /* A name of its own, and the function printed under it. */
 static struct Printed print_new(const Kernel *k, const Function *f, const int *order)
 {
@@ -308,7 +321,7 @@ static struct Printed print_new(const Kernel *k, const Function *f, const int *o
     const char *name = function_name(f, wish);
     *strings_at(&taken.functions, name) = 1;
     struct Printed new = {.name = name};
-    if (f->parts.n) new.part_names = say_parts(&functions, f, order, name, remark(k));
+    if (f->parts.n) new.part_names = say_parts(&functions, k, f, order, name);
     else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
     return new;
 }

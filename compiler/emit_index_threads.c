@@ -3,7 +3,10 @@
  * A gather is a map: a thread an element.  What ids may send to one place comes in the order of the ids, so that it has
  * the same bits every time, the CPU's: a block of threads takes one id.  Of a scatter it looks back for an equal one,
  * in which case that block does the work, and else adds up all that follow; of an overwrite it looks ahead for a later
- * one that would win.  Ids in a text repeat soon, so that most blocks end after a glance. */
+ * one that would win.  Ids in a text repeat soon, so that most blocks end after a glance.
+ *
+ * Beside each there is the plain loop that it stands for, slow, where that is another text: a trainer compares the two
+ * (trainer/selftest.c). */
 #include "emit_index.h"
 
 /* ------------------------------------------------------------------ a thread an element */
@@ -80,9 +83,72 @@ static const char *gather_beside(Function *f, Picking *g, const int *axes, int n
     return blocks;
 }
 
+/* ------------------------------------------------------------------ the plain loops */
+
+static const char plain_remark[] = "the same by a plain loop, in case the one above is wrong on some machine";
+
+/* The part behind the one that it stands for. */
+static void end_plain(Function *f, const char *blocks)
+{
+    end_part(f, "_plain", plain_remark, blocks);
+    f->parts.at[f->parts.n - 2].when = FAST;
+    f->parts.at[f->parts.n - 1].when = PLAIN;
+}
+
+static void reset_axes(Function *f, int from, int n)
+{
+    for (int j = from; j < from + n; j++)
+        if (f->axis[j].extent > 1) f->axis[j].now = f->axis[j].name;
+}
+
+static int open_axes(Function *f, int from, int n)
+{
+    int opened = 0;
+    for (int j = from; j < from + n; j++) {
+        const Axis *a = &f->axis[j];
+        if (a->extent == 1) continue;
+        open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", a->name, a->name, a->count, a->name);
+        opened++;
+    }
+    return opened;
+}
+
+/* A thread a row of y. */
+static void gather_plainly(Function *f, Picking *g)
+{
+    int axes[MAXRANK], rows = g->batch + g->ids;
+    reset_axes(f, 0, g->id);
+    begin_part(f);
+    for (int j = 0; j < rows; j++) axes[j] = j;
+    const char *blocks = thread_indices(f, axes, rows);
+    declare_id(f, g);
+    int opened = open_axes(f, rows, g->after);
+    say_picked(f, g, true, g->add);
+    while (opened--) close_block(&f->w);
+    forget_id(f, g);
+    end_plain(f, blocks);
+}
+
+/* A thread a column of x, through all ids in order. */
+static void by_columns(Function *f, Picking *g, bool add)
+{
+    int axes[MAXRANK], n = 0;
+    reset_axes(f, 0, g->id);
+    begin_part(f);
+    for (int j = 0; j < g->id; j++)
+        if (j < g->batch || j >= g->batch + g->ids) axes[n++] = j;
+    const char *blocks = thread_indices(f, axes, n);
+    int opened = open_axes(f, g->batch, g->ids);
+    declare_id(f, g);
+    say_picked(f, g, false, add);
+    while (opened--) close_block(&f->w);
+    forget_id(f, g);
+    end_plain(f, blocks);
+}
+
 static void gather_ids(Function *f, Picking *g)
 {
-    int axes[MAXRANK], n = beside_of(f, g);
+    int axes[MAXRANK], n = beside_of(f, g), names = f->names.n;
     for (int j = 0; j < g->id; j++) axes[j] = j;
     begin_part(f);
     const char *blocks;
@@ -95,6 +161,8 @@ static void gather_ids(Function *f, Picking *g)
     }
     forget_id(f, g);
     end_part(f, "", NULL, blocks);
+    f->names.n = names;
+    if (space_size(f, axes + g->batch + g->ids, g->after) > 1) gather_plainly(f, g);
 }
 
 /* x's elements before the ids' turn. */
@@ -233,22 +301,32 @@ static void overwrite_by_last(Function *f, Picking *g)
 
 static void ids_by_blocks(Function *f, Picking *g, void (*body)(Function *, Picking *))
 {
+    int names = f->names.n;
     begin_part(f);
     body(f, g);
     forget_id(f, g);
     end_part(f, "", NULL, blocks_of_ids(f, g));
+    f->names.n = names;
+}
+
+static bool has_several_ids(const Function *f, const Picking *g)
+{
+    Ids s = ids_of(f, g);
+    return space_size(f, s.axes, s.n) > 1;
 }
 
 static void scatter_ids(Function *f, Picking *g)
 {
     if (!g->add) start_x(f, g);
     ids_by_blocks(f, g, scatter_in_order);
+    if (has_several_ids(f, g)) by_columns(f, g, true);
 }
 
 static void overwrite_ids(Function *f, Picking *g)
 {
     if (g->uold >= 0) start_x(f, g);
     ids_by_blocks(f, g, overwrite_by_last);
+    if (has_several_ids(f, g)) by_columns(f, g, false);
 }
 
 /* ------------------------------------------------------------------ along an axis */
@@ -295,14 +373,17 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
 
 static void largest(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    if (f->axis[a->axis].extent >= SHORT) {
-        largest_by_warp(f, a, row, k);
-        return;
-    }
+    bool by_warp = f->axis[a->axis].extent >= SHORT;
+    int names = f->names.n;
+    if (by_warp) largest_by_warp(f, a, row, k);
+    f->names.n = names;
+    a->first = a->step = NULL;
+    reset_axes(f, 0, a->rows + 1);
     const char *blocks = open_rows(f, a);
     row(f, a, k);
     line(&f->w, "%s = best;", element(f, a->uy[0]));
-    end_part(f, "", NULL, blocks);
+    if (by_warp) end_plain(f, blocks);
+    else end_part(f, "", NULL, blocks);
 }
 
 const Index_nests index_threads = {gather_ids, scatter_ids, overwrite_ids, each_row, largest};

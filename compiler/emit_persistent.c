@@ -272,6 +272,7 @@ static void say_kernel(Steps *s, const Kernel *k)
     for (int i = 0; i < c.f->args.n; i++) note_passed(s, c.f->args.at[i].buffer, c.f->args.at[i].written);
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
+        if (p->when == PLAIN) continue;
         if (i) say_meeting(s);
         const char *one = has_word(p->body, c.f->block) ? c.f->block : NULL;
         say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks,
@@ -357,15 +358,6 @@ static const char *room_text(const Steps *s)
     return t.n ? t.at : "0";
 }
 
-/* For messages, where the kernel has a name: "lstm_time: char_rnn.lua:31 lstm". */
-static const char *name_and_place(const Kernel *repeat, const char *name)
-{
-    const char *path = repeat->where.path;
-    if (!*name || !repeat->where.file) return name;
-    return format("%s: %s:%d%s%s", name, file_name(repeat->where.file), repeat->where.line, path && *path ? " " : "",
-                  path ? path : "");
-}
-
 static const char *kernel_and_launch(const Kernel *repeat, const char *name, const Steps *s, const Parameters *p)
 {
     Text t = {0};
@@ -377,9 +369,9 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
     const char *turns = format("{%s, %d}", trip_text(repeat->loop), s->meetings);
-    say_wrapped(
-        &t, format("    launch_persistent(\"%s\", %s, most_of(blocks), %s, %s, stream, (unsigned *)arrived%s);\n}\n\n",
-                   name_and_place(repeat, name), name, turns, room_text(s), passed));
+    say_wrapped(&t,
+                format("    launch_persistent(%s, %s, most_of(blocks), %s, %s, stream, (unsigned *)arrived%s);\n}\n\n",
+                       quoted(name_and_place(repeat, name)), name, turns, room_text(s), passed));
     return t.at;
 }
 

@@ -363,7 +363,7 @@ void begin_part(Function *f)
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks)
 {
     close_block(&f->w);
-    push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at, f->room}));
+    push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at, f->room, ALWAYS}));
 }
 
 void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
@@ -400,7 +400,8 @@ static const char *const words[] = {
     "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
     "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
-    "cuda_lap",   "is_due",     "stretch",    "WHOLE_LOOP",   "over_ranks",    NULL};
+    "cuda_lap",   "is_due",     "stretch",    "WHOLE_LOOP",   "over_ranks",    "plain_loop",
+    NULL};
 
 /* Of rt_quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};

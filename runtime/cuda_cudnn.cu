@@ -22,7 +22,7 @@ struct Plan { /* of one shape; plan NULL: not served */
     int64_t samples; /* of one call: a part of the batch */
     cudnnBackendDescriptor_t plan, way;
     Cudnn_graph graph; /* what it was made of is kept with it */
-    char name[160];    /* for messages; others have others */
+    char name[200];    /* for messages; others have others */
 };
 
 static struct {
@@ -100,14 +100,14 @@ size_t cudnn_version(void) { return LIBRARY.handle ? LIBRARY.cudnnGetVersion() :
 
 /* A call that it takes and then does not do is none of its calls any more: ours writes all that it may have begun to
  * write. */
-static bool failed(const char *what, cudnnStatus_t status)
+static bool failed(const char *name, const char *what, cudnnStatus_t status)
 {
     if (status == CUDNN_STATUS_SUCCESS) return false;
     char said[256] = "", why[400];
     LIBRARY.cudnnGetLastErrorString(said, sizeof said);
     snprintf(why, sizeof why, "%s fails (%s: %.200s); this attention runs in kernels of Lathe", what,
              LIBRARY.cudnnGetErrorString(status), said);
-    second_way("cuDNN", why);
+    second_way(name, why);
     return true;
 }
 
@@ -238,15 +238,17 @@ static cudnnDataType_t number_of(Lathe_dtype type)
     return type == LATHE_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
 }
 
-/* FNV-1a of a shape, strides included, tells those apart that have the same extents. */
-static void name_plan(Plan *p)
+/* FNV-1a of a shape, strides included, tells those apart that have the same extents.  where: the
+ * first line that asked. */
+static void name_plan(Plan *p, const char *where)
 {
     static const char *const what[] = {"forward", "forward", "backward"};
     const Lathe_attention *g = &p->shape;
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < sizeof *g; i++) hash = (hash ^ ((const unsigned char *)g)[i]) * 16777619u;
-    snprintf(p->name, sizeof p->name, "attention by cuDNN, %s: %lld heads of %lld, %lld queries, %lld keys%s (%08x)",
-             what[p->what], (long long)g->H, (long long)g->D, (long long)g->T, (long long)g->S,
+    snprintf(p->name, sizeof p->name,
+             "attention by cuDNN, %s: %.80s%s%lld heads of %lld, %lld queries, %lld keys%s (%08x)", what[p->what],
+             where ? where : "", where ? ", " : "", (long long)g->H, (long long)g->D, (long long)g->T, (long long)g->S,
              g->causal ? ", causal" : "", hash);
 }
 
@@ -276,8 +278,10 @@ static bool may_take(const Lathe_attention *g, Cudnn_what what, int64_t n)
            (n == all || n * cudnn_between_samples(g, &g->lse) % 4 == 0);
 }
 
-static Plan *plan_of(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what)
+static Plan *plan_of(Lathe_dtype type, const Lathe_attention *given, Cudnn_what what)
 {
+    Lathe_attention shape = *given, *g = &shape;
+    shape.where = NULL;
     for (int i = 0; i < plans.n; i++) {
         Plan *p = &plans.at[i];
         if (p->type == type && p->what == what && memcmp(&p->shape, g, sizeof *g) == 0) return p;
@@ -285,7 +289,7 @@ static Plan *plan_of(Lathe_dtype type, const Lathe_attention *g, Cudnn_what what
     if (!LIBRARY.handle || plans.n == PLANS || !may_be(type, g, what)) return NULL;
     Plan *p = &plans.at[plans.n++];
     *p = {*g, type, what, all_samples(g), NULL, NULL, {}, ""};
-    name_plan(p);
+    name_plan(p, given->where);
     while (p->samples > 0 && !may_take(g, what, p->samples)) p->samples--;
     if (p->samples > 0) make_plan(p);
     return p;
@@ -340,8 +344,8 @@ static bool run_part(const Plan *p, const Given *given, int n, int64_t first)
                is_set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, a.n, a.at) &&
                is_set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &own);
     cudnnStatus_t status = set ? LIBRARY.cudnnBackendFinalize(pack) : CUDNN_STATUS_NOT_SUPPORTED;
-    bool done = !failed("a call's operands", status) &&
-                !failed("a call", LIBRARY.cudnnBackendExecute(LIBRARY.handle, p->plan, pack));
+    bool done = !failed(p->name, "a call's operands", status) &&
+                !failed(p->name, "a call", LIBRARY.cudnnBackendExecute(LIBRARY.handle, p->plan, pack));
     LIBRARY.cudnnBackendDestroyDescriptor(pack);
     return done;
 }
@@ -353,7 +357,7 @@ static bool run(cudaStream_t stream, Lathe_dtype type, const Lathe_attention *g,
         if (!given[i].at || (size_t)given[i].at % 16) return false;
     Plan *p = plan_of(type, g, what);
     if (!p || !p->plan || is_switched_off(p->name)) return false;
-    bool done = !failed("a stream", LIBRARY.cudnnSetStream(LIBRARY.handle, stream));
+    bool done = !failed(p->name, "a stream", LIBRARY.cudnnSetStream(LIBRARY.handle, stream));
     for (int64_t first = 0; done && first < all_samples(g); first += p->samples) done = run_part(p, given, n, first);
     if (done) return true;
     forget(p);

@@ -111,7 +111,7 @@ template <int n> static inline int most_of(const int (&blocks)[n])
 
 /* The loops that were launched, by name. */
 struct Loop_launched {
-    char name[120]; /* its beginning, copied: the text that says it may be unloaded before this is */
+    char name[200]; /* its beginning, copied: the text that says it may be unloaded before this is */
     bool refused;   /* its blocks together */
 };
 
@@ -219,7 +219,7 @@ static inline void launch_persistent(const char *name, void (*kernel)(Grid, Para
     const unsigned number = loop == &loops_launched.other ? ~0u : (unsigned)(loop - loops_launched.at) + 1;
     const Grid grid = {arrived, 0, room_beside(kernel, room), 0, loops_launched.stuck, number, 0, turns.count, WHOLE_LOOP, 0};
     const bool clean = cudaPeekAtLastError() == cudaSuccess;
-    if (!loop->refused && !is_switched_off(name)) {
+    if (!loop->refused && !is_switched_off(loop->name)) {
         const cudaError_t error = launch_together(kernel, blocks, turns, stream, grid, arguments...);
         if (!is_refusal(error) || !turns.meetings || !clean) return;
         char why[200];

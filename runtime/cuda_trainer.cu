@@ -387,13 +387,16 @@ static void rates(double *copy, double *product)
 
 /* ------------------------------------------------------------------ second ways */
 
-static int ways(void) { return loops_launched.n + cudnn_plans(); }
+/* Loops in one launch, kernels that address by ids, attention by cuDNN. */
+static int ways(void) { return loops_launched.n + index_kernels.n + cudnn_plans(); }
 
 static const char *way(int i, bool *exact)
 {
-    const bool loop = i < loops_launched.n;
-    if (exact) *exact = loop;
-    return loop ? loops_launched.at[i].name : cudnn_plan(i - loops_launched.n);
+    const int loops = loops_launched.n, kernels = index_kernels.n;
+    if (exact) *exact = i < loops + kernels;
+    return i < loops             ? loops_launched.at[i].name
+           : i < loops + kernels ? index_kernels.name[i - loops]
+                                 : cudnn_plan(i - loops - kernels);
 }
 
 /* Graphs were made of the other one. */

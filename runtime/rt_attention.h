@@ -37,6 +37,7 @@ typedef struct Lathe_attention {
     Lathe_heads lengths, q_segments, k_segments, q_turns, k_turns, bias;
     int64_t bias_key;           /* stride of bias along S; any stride of it may be 0 */
     Lathe_heads row, base;
+    const char *where;          /* for messages: "gpt.lua:31 h.attn"; or NULL */
 } Lathe_attention;
 
 #endif

@@ -78,7 +78,7 @@ typedef struct Lathe_device {
      * What the block holds there is zero afterwards. */
     void (*rates)(double *copy, double *product);
 
-    /* Ways of computing that have a second, slower one (loops in one launch; attention by a library): how many have been met so far;
+    /* Ways of computing that have a second, slower one (loops in one launch; kernels that address by ids; attention by a library): how many have been met so far;
      * the name of one, NULL: it is none any more; exact: both give the same bits.  second: whether it is taken by its second way
      * from now on. */
     int (*ways)(void);

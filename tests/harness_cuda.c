@@ -27,9 +27,9 @@ static Device device_of(const char *folder)
     const struct {
         const char *name;
         void *to;
-    } all[] = {{"launch_number", &d.launch}, {"cudaMalloc", &d.malloc},        {"cudaFree", &d.free},
-               {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},          {"sim_report", &d.report},
-               {"start_module", &d.start},   {"sim_processors", &d.processors}};
+    } all[] = {{"launch_number", &d.launch}, {"cudaMalloc", &d.malloc},         {"cudaFree", &d.free},
+               {"cudaMemcpy", &d.copy},      {"sim_order", &d.order},           {"sim_report", &d.report},
+               {"start_module", &d.start},   {"sim_processors", &d.processors}, {"plain_kernels", &d.plain}};
     for (int i = 0; i < COUNT_OF(all); i++) {
         void *found = dlsym(d.library, all[i].name);
         must(found);
@@ -339,8 +339,9 @@ static void compare(Run *r, const Pair *p, const char *model, double bound, bool
         char *now = alloc((size_t)b->bytes);
         r->device->copy(now, b->device, (size_t)b->bytes, FROM_DEVICE);
         if (again) {
-            expect(same_bits(b, b->cuda, now), "%s: %s: another order of threads gives other bits of %s", model,
-                   p->cuda.name, b->root->name);
+            expect(same_bits(b, b->cuda, now),
+                   "%s: %s: another order of threads, or its plain loop, gives other bits of %s", model, p->cuda.name,
+                   b->root->name);
             continue;
         }
         memcpy(b->cuda, now, (size_t)b->bytes);
@@ -370,13 +371,15 @@ static void run_pair(const Both *b, int number, bool positive, const char *model
         memcpy(r.blocks.at[i].c, r.blocks.at[i].first, (size_t)r.blocks.at[i].bytes);
     }
     b->call(number, for_c);
-    for (int order = 0; order < 3; order++) {
-        r.device->order(order, 7);
+    for (int order = 0; order < (p->kernel->kind == ROWS ? 3 : 4); order++) {
+        r.device->plain(order == 3);
+        r.device->order(order % 3, 7);
         launch(&r, number, for_cuda);
         const char *report = r.device->report();
         if (!expect(!*report, "%s: %s", model, report)) break;
         compare(&r, p, model, bound, order > 0);
     }
+    r.device->plain(false);
     free_blocks(&r);
 }
 

@@ -16,6 +16,7 @@ typedef struct Device {
     int (*copy)(void *to, const void *from, size_t bytes, int kind);
     void (*order)(int order, unsigned seed);
     void (*processors)(int n); /* that it says it has: the most blocks of a loop in one launch */
+    void (*plain)(bool all);     /* whether what addresses by ids is done by plain loops */
     const char *(*report)(void);
     const char *(*start)(void); /* for products; what of them failed so far, or NULL */
 } Device;

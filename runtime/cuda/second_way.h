@@ -26,7 +26,7 @@ static inline void second_way(const char *what, const char *why)
 /* Ways that a test has found to be wrong here, by name, or that are to be tested against their second one: not taken.
  */
 inline struct Switched_off {
-    char name[64][200];
+    char name[512][200];
     int n;
 } switched_off;
 
@@ -45,6 +45,25 @@ static inline void switch_off(const char *name, bool off)
         snprintf(all->name[all->n++], sizeof all->name[0], "%s", name);
     for (int i = 0; !off && i < all->n; i++)
         if (strcmp(all->name[i], name) == 0) memcpy(all->name[i], all->name[--all->n], sizeof all->name[0]);
+}
+
+/* Kernels that address by ids, by name: those launched so far.  plain: all by plain loops, for tests. */
+inline struct Index_kernels {
+    char name[256][200];
+    int n;
+    bool plain;
+} index_kernels;
+
+/* `if (!plain_loop("embed_gather: gpt.lua:31")) launch(embed_gather, …); else launch(embed_gather_plain, …);` */
+static inline bool plain_loop(const char *name)
+{
+    Index_kernels *all = &index_kernels;
+    char own[sizeof all->name[0]];
+    bool known = all->n == (int)(sizeof all->name / sizeof all->name[0]);
+    snprintf(own, sizeof own, "%s", name);
+    for (int i = 0; i < all->n && !known; i++) known = strcmp(all->name[i], own) == 0;
+    if (!known) memcpy(all->name[all->n++], own, sizeof own);
+    return all->plain || is_switched_off(own);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 64, NAME = 200 };
+enum { MOST = 512, NAME = 200 };
 
 static struct Known {
     char *path, *head; /* NULL: nothing is remembered */

@@ -25,6 +25,8 @@ extern "C" const char *start_module(void)
     return cuda_gemm_failure();
 }
 
+extern "C" void plain_kernels(bool all) { index_kernels.plain = all; }
+
 /* Each argument is read where it lies, with the type that the launcher wants. */
 template <class... P, size_t... i>
 static void call(void (*launcher)(cudaStream_t, P...), void *const *arguments, std::index_sequence<i...>)
