@@ -54,6 +54,8 @@ static Lathe_gemm transposed(const Lathe_gemm *g)
     return t;
 }
 
+const Gemm_watch *gemm_watch;
+
 #ifdef __FMA__
 static bool through_blas;
 #elif defined __aarch64__

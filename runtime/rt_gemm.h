@@ -36,6 +36,20 @@ static inline Begin begin_of(const Lathe_gemm *g, int64_t index)
     return at;
 }
 
+/* Who looks at every product, before and behind it, for `selftest`; NULL: nobody. */
+typedef struct Product {
+    const Lathe_gemm *g; /* packed: but for b's strides */
+    void *c;
+    const void *a, *b;
+    bool add, packed, is_double;
+} Product;
+typedef struct Gemm_watch {
+    void *(*before)(const Product *p);
+    void (*after)(const Product *p, void *kept); /* kept: what `before` gave */
+    void (*packs)(const void *packed, const void *b, int64_t b_k, int64_t b_n);
+} Gemm_watch;
+extern const Gemm_watch *gemm_watch;
+
 /* rt_gemm_own.c: any strides.  Rooms for what each thread packs are taken once, before the first product. */
 void gemm_own_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_own_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);

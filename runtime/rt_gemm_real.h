@@ -136,7 +136,7 @@ static void NAME(clear)(REAL *c, const Lathe_gemm *g)
     }
 }
 
-void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, bool add)
+static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, bool add)
 {
     Lathe_gemm g = *given;
     if (g.K == 0 && !add) NAME(clear)(c, &g);
@@ -152,4 +152,12 @@ void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, 
     if (g.K == 1) g.a_k = g.b_k = 1;
     if (thin) NAME(thin_gemm)(c, a, b, &g, add);
     else if (!through_blas || !NAME(gemm_blas)(c, a, b, &g, add)) NAME(gemm_own)(c, a, b, &g, add);
+}
+
+void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double)};
+    void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
+    NAME(multiply)(c, a, b, g, add);
+    if (gemm_watch) gemm_watch->after(&p, kept);
 }

@@ -262,7 +262,10 @@ void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, 
 
 void NAME(gemm_packed)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add)
 {
+    const Product p = {g, c, a, packed, add, true, sizeof(REAL) == sizeof(double)};
+    void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
     NAME(tasks)(c, a, (NAME(Right)){packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0}, g, add);
+    if (gemm_watch) gemm_watch->after(&p, kept);
 }
 
 void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add, int from, int to)
@@ -270,7 +273,12 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
     Lathe_gemm part = *g;
     part.M = to - from;
     NAME(Right) right = {packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0};
-    NAME(task)(c + from * g->c_m, a + from * g->a_m, right, &part, add, thread_room());
+    REAL *to_c = c + from * g->c_m;
+    const REAL *from_a = a + from * g->a_m;
+    const Product p = {&part, to_c, from_a, packed, add, true, sizeof(REAL) == sizeof(double)};
+    void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
+    NAME(task)(to_c, from_a, right, &part, add, thread_room());
+    if (gemm_watch) gemm_watch->after(&p, kept);
 }
 
 /* Panel p of COLUMNS columns, all of its chunks. */
@@ -288,6 +296,7 @@ static void NAME(pack_columns)(REAL *packed, const REAL *b, int64_t K, int64_t N
 void NAME(pack)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
 {
     int64_t panels = parts_of(N, NAME(COLUMNS));
+    if (gemm_watch) gemm_watch->packs(packed, b, b_k, b_n);
 #pragma omp parallel for schedule(static) if (K * N > PACK_ALONE && !omp_in_parallel())
     for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, K, N, b_k, b_n, p);
 }
@@ -295,6 +304,7 @@ void NAME(pack)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, 
 void NAME(pack_shared)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
 {
     int64_t panels = parts_of(N, NAME(COLUMNS));
+    if (gemm_watch) gemm_watch->packs(packed, b, b_k, b_n);
 #pragma omp for schedule(static) nowait
     for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, K, N, b_k, b_n, p);
 }

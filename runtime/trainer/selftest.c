@@ -119,6 +119,22 @@ static void test_threads(Test *x)
     tell(x, same, text_of("%d threads and one give the same bits", threads), same ? "" : "they do not");
 }
 
+/* Each product of an entry against plain loops. */
+static void test_products(Test *x)
+{
+    Product_report r = {0};
+    watch_products(x->entry, &r);
+    run_once(x);
+    watch_products(NULL, NULL);
+    for (int i = 0; i < r.n; i++) {
+        const Lathe_kernel *k = r.off[i].kernel;
+        tell(x, false, text_of("%s: %s %s", k->name, k->where, k->path),
+             text_of("an element of a product is %.9g, and %.9g by a plain loop", r.off[i].is, r.off[i].plain));
+    }
+    x->tested += r.products - r.n;
+    if (x->says && !r.n) show(stdout, "ok    %d products against plain loops\n", r.products);
+}
+
 /* The first results are those of second ways alone; one way at a time is taken first again. */
 static void test_ways(Test *x)
 {
@@ -222,14 +238,16 @@ int selftest_command(Trainer *t)
         show(stdout, "%-5s %d products: algorithms against the plain kernel\n", wrong ? "WRONG" : "ok", products);
     test_repeats(&x);
     if (on_device()) test_ways(&x);
-    else test_threads(&x);
+    else test_threads(&x), test_products(&x);
     test_gradient(&x);
     if (on_device()) keep_selftest();
     x.tested += products, x.wrong += wrong;
     if (t->json) print_json(json_pack("{s:i, s:i}", "tested", x.tested, "wrong", x.wrong));
     else
         show(stdout, "%d tested, %d wrong%s\n", x.tested, x.wrong,
-             x.wrong && on_device() ? ": a second way is taken where there is one, now and later" : "");
+             !x.wrong      ? ""
+             : on_device() ? ": a second way is taken where there is one, now and later"
+                           : ": do not train here; LATHE_GEMM=openblas in the environment has products of OpenBLAS");
     free(x.first);
     free(x.untouched);
     return x.wrong ? EXIT_ERROR : 0;

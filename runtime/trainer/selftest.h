@@ -22,9 +22,21 @@ bool is_wrong_way(const char *name);
 void keep_selftest(void);
 
 /* At the first start of training on a device: compares each way of computing that has a second one (loops in one
- * launch, attention by a library) with that, at the model's own shapes; what differs takes its second way, now and at
- * later starts.  Between parameters and the first step; inputs and gradients are lost, the states are zero afterwards.
- */
+ * launch, kernels that address by ids, attention by a library) with that, at the model's own shapes; what differs takes
+ * its second way, now and at later starts.  Between parameters and the first step; inputs and gradients are lost, the
+ * states are zero afterwards. */
 void test_first_start(const Trainer *t, const Lathe_entry *train, Memory *m);
+
+/* product_check.c: of this processor's products.  From now on whatever an entry multiplies is compared, with what is
+ * found in `report`; report NULL: no more. */
+typedef struct Product_off {
+    const Lathe_kernel *kernel;
+    double off, is, plain; /* off: in units of what rounding may do; an element, and what a plain loop says of it */
+} Product_off;
+typedef struct Product_report {
+    int products, n;
+    Product_off off[64]; /* a kernel each */
+} Product_report;
+void watch_products(const Lathe_entry *entry, Product_report *report);
 
 #endif

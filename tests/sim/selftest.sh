@@ -1,6 +1,7 @@
 # selftest.sh: `trainer selftest`, and the test at the first start, of trainers in the simulator: nothing is wrong with those as they
-# are; mistakes put into algorithms and epilogues of cuBLASLt, into cuDNN's attention and into a loop in one launch are named, their
-# second way is taken, and the next start knows.  On this processor: threads, and gradients against losses.
+# are; mistakes put into algorithms and epilogues of cuBLASLt, into cuDNN's attention, into kernels that address by ids and into a loop
+# in one launch are named with their lines, their second way is taken, and the next start knows.  On this processor: threads, gradients against losses,
+# products against plain loops, with a mistake put into their engine.
 set -eu
 SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
 export SIM_LIBRARIES LATHE_CACHE="$TMP/cache"
@@ -45,7 +46,7 @@ tested 0 '' '^ok  *[1-9][0-9]* products' '^ok .*the same bits again' '^ok .*atte
 ls "$LATHE_CACHE" | grep -q '^selftest-' || tell 'what was found is not kept'
 tested 1 wrong_all '^WRONG *[1-9][0-9]* products' 'note: .*gpt.lua:[0-9]*.*an algorithm of cuBLASLt gives other numbers'
 tested 1 wrong_end '^WRONG *[1-9][0-9]* products' 'note: .*gpt.lua:[0-9]*.*an algorithm of cuBLASLt with its end gives other numbers'
-tested 1 wrong_attention '^WRONG attention by cuDNN, forward' '^WRONG attention by cuDNN, backward'
+tested 1 wrong_attention '^WRONG attention by cuDNN, forward: gpt.lua:[0-9]' '^WRONG attention by cuDNN, backward: gpt.lua:[0-9]'
 
 # The first start finds the same, and trains by the second ways; the next one knows.
 rm -rf "$LATHE_CACHE"
@@ -61,13 +62,35 @@ grep -q 'attention by cuDNN, forward.*as a test here has found it to be wrong' "
 ! grep -q 'it differs from' "$TMP/said" || tell 'the second start tests again'
 near wrong again
 
+# A gather that is wrong in one row, and a scatter that leaves out the last of equal ids: their plain loops are taken.
+gather='0,/wte_weight\[id\]\[c\]/s//wte_weight[id - (r == 5 \&\& id > 0)][c]/' scatter='0,/k < many;/s//k < many - (many > 1);/'
+change="$gather;$scatter" built ids models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --set gelu=tanh --precision bf16
+tested 1 '' '^WRONG [a-z_]*wte_gather: gpt.lua:[0-9]* wte: it differs from its second way by .*, where bits are to be equal, and takes that' \
+    '^WRONG wte_scatter_add_back: gpt.lua:[0-9]* wte: it differs' ' 2 wrong'
+rm -rf "$LATHE_CACHE"
+trained '' ids
+[ "$(grep -c 'wte_[a-z_]*: gpt.lua.*it differs from its second way' "$TMP/said")" = 2 ] || tell 'no word of wrong ids'
+near right ids
+trained '' ids_again
+[ "$(grep -c 'wte_[a-z_]*: gpt.lua.*as a test here has found it to be wrong' "$TMP/said")" = 2 ] || tell 'the second start does not know of ids'
+near right ids_again
+
 # A loop in one launch leaves out its last iteration; launched stretch by stretch it does not.
 built rnn models/char_rnn.lua --config tiny --set hidden=24 --set batch=5
 tested 0 '' '^ok .*_time: char_rnn.lua:[0-9]*' ' 0 wrong'
 change='s/for (int t = grid.from; t < grid.to; t++) {/for (int t = grid.from; t < grid.to - (grid.only == WHOLE_LOOP); t++) {/' built bad models/char_rnn.lua --config tiny --set hidden=24 --set batch=5
 tested 1 '' '^WRONG .*_time.*: char_rnn.lua:[0-9]*.*where bits are to be equal'
 
-"$LATHE" build models/mlp.lua -o "$TMP/mlp" >"$TMP/said" 2>&1
-trainer=$TMP/mlp/trainer name=mlp
-tested 0 '' '^ok .*the same bits again' '^ok .*the gradient agrees' ' 0 wrong'
+# This processor's: as it is, and with columns that are swapped where a tile is not whole.
+"$LATHE" build models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 -o "$TMP/cpu" >"$TMP/said" 2>&1
+trainer=$TMP/cpu/trainer name=cpu
+tested 0 '' '^ok .*the same bits again' '^ok  *[1-9][0-9]* products against plain loops' '^ok .*the gradient agrees' ' 0 wrong'
+mkdir "$TMP/own"
+cp runtime/rt_gemm_own.c "$TMP/own"
+sed 's|x = whole\[i \* NAME(COLUMNS) + j\]|x = whole[i * NAME(COLUMNS) + (j + 1) % n]|' runtime/rt_gemm_tile.h >"$TMP/own/rt_gemm_tile.h"
+! cmp -s runtime/rt_gemm_tile.h "$TMP/own/rt_gemm_tile.h" || tell 'no mistake is put into products'
+# shellcheck disable=SC2086
+${CC:-cc} -std=gnu11 -O2 -march=native -fopenmp -fno-strict-aliasing -Iruntime -I"$TMP/cpu" "$TMP/cpu/model.c" "$TMP/own/rt_gemm_own.c" $SIM_LIBRARIES -ldl -lpthread -o "$TMP/own/trainer"
+trainer=$TMP/own/trainer name=own
+tested 1 '' '^WRONG [a-z_0-9]*matmul[a-z_0-9]*: gpt.lua:[0-9]* .*: an element of a product is .*, and .* by a plain loop' 'do not train here'
 exit $failed
