@@ -130,12 +130,29 @@ static Node *remade_here(Grad_level *lv, Node *v)
     return intern(key);
 }
 
+static bool belongs_to(const Grad_level *lv, const Node *v)
+{
+    return lv->up ? v->in_loop == lv->forward : recomputed(v);
+}
+
+/* From its inputs' values. */
+static bool is_remade_of_inputs(void *user, const Node *v)
+{
+    Grad_level *lv = user;
+    return belongs_to(lv, v) && !table_get(&lv->values, v) && v->op != OP_loop_arg && !is_saved(lv, v) &&
+           !(v->op == OP_pick && v->in[0]->op == OP_loop);
+}
+
 Node *value(Grad_level *lv, Node *v)
 {
-    if (lv->up && v->in_loop != lv->forward) return value(lv->up, v);
-    if (!lv->up && !recomputed(v)) return v;
+    if (!belongs_to(lv, v)) return lv->up ? value(lv->up, v) : v;
     Node *known = table_get(&lv->values, v);
     if (known) return known;
+    Nodes first = {0}; /* inputs come first, so that no recursion is as deep as a graph */
+    for (int i = 0; i < v->nin && !first.n; i++)
+        if (is_remade_of_inputs(lv, v) && is_remade_of_inputs(lv, v->in[i]))
+            nodes_through(v, is_remade_of_inputs, lv, &first);
+    for (int i = 0; i < first.n - 1; i++) (void)value(lv, first.at[i]);
     Where was = here;
     here = v->where;
     Node *made;

@@ -70,6 +70,28 @@ void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out)
         if (loop_inside(roots[i]->in_loop, level)) visit(level, false, roots[i], out);
 }
 
+void nodes_through(Node *root, Through through, void *user, Nodes *out)
+{
+    VEC(struct Frame {
+        Node *n;
+        int next; /* input; -1: it has not been asked whether they count */
+    }) stack = {0};
+    begin_walk();
+    (void)first_time_at(root);
+    push(&stack, ((struct Frame){root, -1}));
+    while (stack.n) {
+        struct Frame *f = &stack.at[stack.n - 1];
+        if (f->next < 0) f->next = through(user, f->n) ? 0 : f->n->nin;
+        if (f->next == f->n->nin) {
+            push(out, f->n);
+            stack.n--;
+            continue;
+        }
+        Node *in = f->n->in[f->next++];
+        if (first_time_at(in)) push(&stack, ((struct Frame){in, -1}));
+    }
+}
+
 void loop_roots(const Loop *l, Nodes *out)
 {
     for (int k = 0; k < l->carries.n; k++) push(out, l->carries.at[k].next);

@@ -268,25 +268,40 @@ static void copy_late(Level *level, Node *n, View v, Sum *sum, Node *owner)
     add_copy((Copy){.level = level, .node = n, .to = v, .from = aside, .sum = sum});
 }
 
+typedef VEC(struct Wanted {
+    Node *n;
+    View v;
+    Sum *sum;
+}) Wishes;
+
+/* What is left of the wish at an input, or at two. */
+static void want_once(Level *level, struct Wanted w, Node *owner, Wishes *left)
+{
+    View inner;
+    Node *n = w.n;
+    if (info(n)->absorbed) {
+        if (!w.sum) w.sum = NEW(Sum);
+        for (int k = 2; k-- > 0;) push(left, ((struct Wanted){n->in[k], w.v, w.sum})); /* the first is taken first */
+    } else if (can_be_made_there(level, n, &w.v, w.sum)) {
+        put(n, w.v);
+        info(n)->sum = w.sum;
+        info(n)->memory = true;
+    } else if (n->op == OP_reshape && !info(n)->forced && view_reshape(&w.v, n->in[0]->shape, &inner)) {
+        push(left, ((struct Wanted){n->in[0], inner, w.sum}));
+    } else if (n->op == OP_permute && !info(n)->forced) {
+        push(left, ((struct Wanted){n->in[0], unpermuted(&w.v, n), w.sum}));
+    } else {
+        copy_late(level, n, w.v, w.sum, owner);
+    }
+}
+
 /* n shall be found at v, as a part of the sum there if there is one, when the level is done (or where its owner, a loop
  * or a concat, stands). */
 static void want(Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
-    View inner;
-    if (info(n)->absorbed) {
-        if (!sum) sum = NEW(Sum);
-        for (int k = 0; k < 2; k++) want(level, n->in[k], v, sum, owner);
-    } else if (can_be_made_there(level, n, &v, sum)) {
-        put(n, v);
-        info(n)->sum = sum;
-        info(n)->memory = true;
-    } else if (n->op == OP_reshape && !info(n)->forced && view_reshape(&v, n->in[0]->shape, &inner)) {
-        want(level, n->in[0], inner, sum, owner);
-    } else if (n->op == OP_permute && !info(n)->forced) {
-        want(level, n->in[0], unpermuted(&v, n), sum, owner);
-    } else {
-        copy_late(level, n, v, sum, owner);
-    }
+    Wishes left = {0};
+    push(&left, ((struct Wanted){n, v, sum}));
+    while (left.n) want_once(level, left.at[--left.n], owner, &left);
 }
 
 /* As want(), at a place that a loop will overwrite: what others read as well is copied there. */

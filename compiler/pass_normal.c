@@ -34,15 +34,28 @@ static bool keeps_axes(Shape from, Shape into, int *to)
     return k == into.rank;
 }
 
-static bool movable(const Node *n, const Node *move)
+static bool fits_through(const Node *n, const Node *move)
+{
+    return move->op != OP_reshape || keeps_axes(n->shape, move->shape, NULL);
+}
+
+static bool is_end(const Node *n) { return number(n) || is_filled(n, NULL) || n->op == OP_iota; }
+
+static bool is_moved_map(void *move, const Node *n)
+{
+    return !is_end(n) && op_info[n->op].kind == MAP && fits_through(n, move);
+}
+
+/* Whether n is made of iotas, constants and single numbers by maps; `list` is then what the move rises through. */
+static bool movable(Node *n, const Node *move, Nodes *list)
 {
     if (move->op == OP_pad || !is_view(move)) return false;
-    if (number(n) || is_filled(n, NULL)) return true;
-    if (move->op == OP_reshape && !keeps_axes(n->shape, move->shape, NULL)) return false;
-    if (n->op == OP_iota) return true;
-    if (op_info[n->op].kind != MAP) return false;
-    for (int i = 0; i < n->nin; i++)
-        if (!movable(n->in[i], move)) return false;
+    nodes_through(n, is_moved_map, (void *)move, list);
+    for (int i = 0; i < list->n; i++) {
+        const Node *m = list->at[i];
+        bool end = number(m) || is_filled(m, NULL) || (m->op == OP_iota && fits_through(m, move));
+        if (!end && !is_moved_map((void *)move, m)) return false;
+    }
     return true;
 }
 
@@ -76,7 +89,7 @@ static Node *moved_iota(Node *n, const Node *move)
     die("a move of an iota that is none: %s", op_info[move->op].name);
 }
 
-static Node *moved(Node *n, const Node *move)
+static Node *moved_one(Node *n, const Node *move, const Table *done)
 {
     double x;
     if (is_filled(n, &x)) return filled(x, n->dtype, move->shape);
@@ -88,11 +101,20 @@ static Node *moved(Node *n, const Node *move)
         return intern(view);
     }
     Node *in[8];
-    for (int i = 0; i < n->nin; i++) in[i] = moved(n->in[i], move);
+    for (int i = 0; i < n->nin; i++) in[i] = table_get(done, n->in[i]);
     Node key = *n;
     key.in = in;
     key.shape = move->shape;
     return intern(key);
+}
+
+/* The last of what movable() has listed. */
+static Node *moved(const Nodes *list, const Node *move)
+{
+    Table done = {0};
+    Node *n = NULL;
+    for (int i = 0; i < list->n; i++) *table_at(&done, list->at[i]) = n = moved_one(list->at[i], move, &done);
+    return n;
 }
 
 /* A parameter in 16 bits is widened by every kernel that reads it. */
@@ -270,7 +292,8 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
     if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
-    if (is_view(old) && leaf && movable(in[0], old)) return moved(in[0], old);
+    Nodes list = {0};
+    if (is_view(old) && leaf && movable(in[0], old, &list)) return moved(&list, old);
     return NULL;
 }
 

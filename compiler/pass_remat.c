@@ -17,22 +17,38 @@ static bool is_clonable(Remat *m, const Node *v)
     return v->phase == 0 && is_cheap(v) && !region_ends(&m->regions, v);
 }
 
-static Node *clone(Remat *m, Node *v)
+static bool is_to_be_cloned(void *user, const Node *v)
 {
-    if (!is_clonable(m, v)) return v;
-    Node *known = table_get(&m->clones, v);
-    if (known) return known;
+    Remat *m = user;
+    return is_clonable(m, v) && !table_get(&m->clones, v);
+}
+
+static Node *instead_of(const Remat *m, Node *v)
+{
+    Node *clone = table_get(&m->clones, v);
+    return clone ? clone : v;
+}
+
+static void make_clone(Remat *m, Node *v)
+{
     Node **in = NEW_ARRAY(Node *, v->nin + 1);
-    for (int i = 0; i < v->nin; i++) in[i] = clone(m, v->in[i]);
+    for (int i = 0; i < v->nin; i++) in[i] = instead_of(m, v->in[i]);
     Where was = here;
     here = v->where;
     Node key = *v;
     key.in = in;
     key.phase = 1;
-    Node *made = intern(key);
+    *table_at(&m->clones, v) = intern(key);
     here = was;
-    *table_at(&m->clones, v) = made;
-    return made;
+}
+
+static Node *clone(Remat *m, Node *v)
+{
+    Nodes first = {0}; /* what v is made of, then v */
+    if (is_to_be_cloned(m, v)) nodes_through(v, is_to_be_cloned, m, &first);
+    for (int i = 0; i < first.n; i++)
+        if (is_to_be_cloned(m, first.at[i])) make_clone(m, first.at[i]);
+    return instead_of(m, v);
 }
 
 static Node *over_clones(Rewrite *r, Node *old, Node *const *in)
