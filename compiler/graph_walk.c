@@ -98,6 +98,16 @@ void loop_roots(const Loop *l, Nodes *out)
     for (int k = 0; k < l->ys.n; k++) push(out, l->ys.at[k]);
 }
 
+void loop_begins(const Loop *l, Nodes *out)
+{
+    for (int k = 0; k < l->carries.n; k++) push(out, l->carries.at[k].init);
+}
+
+void loop_walks(const Loop *l, Nodes *out)
+{
+    for (int k = 0; k < l->xs.n; k++) push(out, l->xs.at[k].outer);
+}
+
 void graph_roots(const Graph *g, Nodes *out)
 {
     for (int i = 0; i < g->outs.n; i++) push(out, g->outs.at[i].node);
@@ -233,31 +243,55 @@ static Node *rewritten_over(Rewrite *r, Node *old)
     return of_loop ? rewritten_pick(r, old, in[0]->loop) : rewritten_op(r, old, in);
 }
 
-/* Depth first, without recursion but for loops in loops, and where `before` asks for nodes itself. */
+/* A node on the way: what is done next of it. */
+typedef struct Step {
+    Node *old;
+    enum { FIRST_NEEDS, REPLACEMENT, FROM_OUTSIDE, FROM_INPUTS } next;
+    int input;
+} Step;
+typedef VEC(Step) Steps;
+
+static void push_all(const Rewrite *r, Steps *stack, const Nodes *nodes)
+{
+    for (int i = nodes->n; i-- > 0;) /* the first is taken first */
+        if (!table_get(&r->done, nodes->at[i])) push(stack, ((Step){nodes->at[i], FIRST_NEEDS, 0}));
+}
+
+/* NULL: something has been put on the stack that comes first. */
+static Node *made_by_step(Rewrite *r, Steps *stack)
+{
+    Step *s = &stack->at[stack->n - 1];
+    Node *old = s->old;
+    Nodes first = {0};
+    switch (s->next++) {
+    case FIRST_NEEDS:
+        if (r->needs) r->needs(r, old, &first);
+        break;
+    case REPLACEMENT: return r->before ? r->before(r, old) : NULL;
+    case FROM_OUTSIDE: /* slices may be made of something else */
+        if (old->op == OP_loop) loop_begins(old->loop, &first);
+        if (old->op == OP_loop && !r->slice) loop_walks(old->loop, &first);
+        break;
+    default:
+        s->next = FROM_INPUTS;
+        if (s->input == old->nin) return rewritten_over(r, old);
+        push(&first, old->in[s->input++]);
+        break;
+    }
+    push_all(r, stack, &first);
+    return NULL;
+}
+
+/* Depth first, without recursion but for loops in loops, and where `before` asks for nodes that it has not said it
+ * needs. */
 Node *rewritten(Rewrite *r, Node *root)
 {
-    Node *new = table_get(&r->done, root);
-    if (new) return new;
-    VEC(struct Frame {
-        Node *old;
-        int next; /* input; -1: `before` has not been asked yet */
-    }) stack = {0};
-    push(&stack, ((struct Frame){root, -1}));
+    Steps stack = {0};
+    push(&stack, ((Step){root, FIRST_NEEDS, 0}));
     while (stack.n) {
-        struct Frame *f = &stack.at[stack.n - 1];
-        Node *old = f->old, *made = NULL;
-        if (f->next < 0 && !table_get(&r->done, old) && r->before) made = r->before(r, old);
-        if (made) *table_at(&r->done, old) = made;
-        f->next += f->next < 0;
-        if (table_get(&r->done, old)) {
-            stack.n--;
-        } else if (f->next < old->nin) {
-            Node *in = old->in[f->next++];
-            if (!table_get(&r->done, in)) push(&stack, ((struct Frame){in, -1}));
-        } else {
-            made = rewritten_over(r, old);
-            *table_at(&r->done, old) = made;
-        }
+        Node *old = stack.at[stack.n - 1].old, *made = table_get(&r->done, old);
+        if (made) stack.n--;
+        else if ((made = made_by_step(r, &stack))) *table_at(&r->done, old) = made;
     }
     return table_get(&r->done, root);
 }

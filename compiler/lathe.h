@@ -548,6 +548,8 @@ typedef bool (*Through)(void *user, const Node *n);
 void nodes_through(Node *root, Through through, void *user, Nodes *out);
 void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);
 void loop_roots(const Loop *l, Nodes *out);                 /* what the body must compute: nexts of carries, ys */
+void loop_begins(const Loop *l, Nodes *out);                /* what its carries begin with */
+void loop_walks(const Loop *l, Nodes *out);                 /* what it walks along */
 void graph_roots(const Graph *g, Nodes *out);
 void all_nodes(const Graph *g, Nodes *out);                 /* of all levels, inputs first */
 int count_nodes(const Graph *g);
@@ -561,6 +563,7 @@ void *table_get(const Table *t, const Node *key);
 typedef struct Rewrite {        /* a copy of a graph with some nodes replaced; loops are copied with their bodies */
     Node *(*node)(struct Rewrite *, Node *old, Node *const *in);   /* the new node for old, its inputs already new; NULL: keep op */
     Node *(*before)(struct Rewrite *, Node *old);           /* asked first; non-NULL ends the matter; may be NULL itself */
+    void (*needs)(struct Rewrite *, const Node *old, Nodes *out);   /* what `before` will ask to be rewritten; may be NULL */
     Node *(*slice)(struct Rewrite *, const Loop *old, int k, Loop *new);    /* what stands for old's x k in its copy; NULL: an x */
     void *user;
     Table done;                 /* old -> new */

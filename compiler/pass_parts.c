@@ -95,15 +95,35 @@ static void find_parts(Parts *p, const Nodes *all)
 
 /* ------------------------------------------------------------------ making them */
 
-static Node *part(Rewrite *r, Node *old, const Node *of)
+static bool is_made(void *parts, const Node *n)
 {
-    const Parts *p = r->user;
+    return table_get(&((Parts *)parts)->made, n) && !is_filled(n, NULL);
+}
+
+/* What the part that a slice takes is made of, itself last; false: it is a slice of a whole. */
+static bool made_for(Parts *p, const Node *of, Nodes *list)
+{
+    if (of->op != OP_slice || !table_get(&p->made, of->in[0])) return false;
+    nodes_through(of->in[0], is_made, p, list);
+    return true;
+}
+
+/* Wholes that parts are taken of. */
+static void needs(Rewrite *r, const Node *old, Nodes *out)
+{
+    Nodes list = {0};
+    if (!made_for(r->user, old, &list)) return;
+    for (int i = 0; i < list.n; i++)
+        if (!is_made(r->user, list.at[i]) && !is_filled(list.at[i], NULL)) push(out, list.at[i]);
+}
+
+static Node *part(Rewrite *r, Node *old, const Node *of, const Table *done)
+{
     double x;
-    int rank = of->shape.rank;
     if (is_filled(old, &x)) return filled(x, old->dtype, of->shape);
-    if (!table_get(&p->made, old)) return slice(rewritten(r, old), of->ints, of->shape.dim, of->ints + rank);
+    if (!is_made(r->user, old)) return slice(rewritten(r, old), of->ints, of->shape.dim, of->ints + of->shape.rank);
     Node *in[8], key = *old;
-    for (int i = 0; i < old->nin; i++) in[i] = part(r, old->in[i], of);
+    for (int i = 0; i < old->nin; i++) in[i] = table_get(done, old->in[i]);
     key.in = in;
     key.shape = of->shape;
     return intern(key);
@@ -111,13 +131,15 @@ static Node *part(Rewrite *r, Node *old, const Node *of)
 
 static Node *before(Rewrite *r, Node *old)
 {
-    const Parts *p = r->user;
-    if (old->op != OP_slice || !table_get(&p->made, old->in[0])) return NULL;
+    Nodes list = {0};
+    Table done = {0};
+    Node *n = NULL;
+    if (!made_for(r->user, old, &list)) return NULL;
     Where was = here;
     int phase = phase_now;
     here = old->where;
     phase_now = old->phase;
-    Node *n = part(r, old->in[0], old);
+    for (int i = 0; i < list.n; i++) *table_at(&done, list.at[i]) = n = part(r, list.at[i], old, &done);
     here = was;
     phase_now = phase;
     return n;
@@ -131,6 +153,6 @@ void pass_parts(Graph *g, const Desc *d)
     all_nodes(g, &all);
     find_readers(&p, g, &all);
     find_parts(&p, &all);
-    Rewrite r = {.before = before, .user = &p};
+    Rewrite r = {.needs = needs, .before = before, .user = &p};
     rewrite_graph(&r, g);
 }
