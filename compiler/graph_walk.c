@@ -257,6 +257,17 @@ static void push_all(const Rewrite *r, Steps *stack, const Nodes *nodes)
         if (!table_get(&r->done, nodes->at[i])) push(stack, ((Step){nodes->at[i], FIRST_NEEDS, 0}));
 }
 
+void loops_first(Rewrite *r, const Node *old, Nodes *out)
+{
+    (void)r;
+    if (old->op == OP_loop) {
+        loop_begins(old->loop, out);
+        loop_walks(old->loop, out);
+    } else if (old->op == OP_pick && old->in[0]->op == OP_loop) {
+        push(out, old->in[0]);
+    }
+}
+
 /* NULL: something has been put on the stack that comes first. */
 static Node *made_by_step(Rewrite *r, Steps *stack)
 {

@@ -569,6 +569,7 @@ typedef struct Rewrite {        /* a copy of a graph with some nodes replaced; l
     Table done;                 /* old -> new */
 } Rewrite;
 Node *rewritten(Rewrite *r, Node *old);
+void loops_first(Rewrite *r, const Node *old, Nodes *out);  /* `needs` of what makes loops and their results itself */
 void rewrite_graph(Rewrite *r, Graph *g);                   /* every output, and micro */
 Node *remade(const Node *old, Node *const *in);             /* the same op, ints, name over other inputs */
 

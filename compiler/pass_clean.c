@@ -159,6 +159,22 @@ static Node *rebuilt(Rewrite *r, Node *old)
     return n;
 }
 
+static void needs(Rewrite *r, const Node *old, Nodes *out)
+{
+    const Cleaning *c = r->user;
+    const Loop *l = old->op == OP_loop ? old->loop : old->op == OP_pick ? old->in[0]->loop : NULL;
+    if (!l) return;
+    if (old->op == OP_pick) {
+        const struct Carry *carry = old->ints[0] == PICK_CARRY ? &l->carries.at[old->ints[1]] : NULL;
+        push(out, carry && stands_still(carry) ? carry->init : old->in[0]);
+        return;
+    }
+    for (int k = 0; k < l->carries.n; k++)
+        if (kept(c, &l->carries.at[k]) || c->wanted[l->carries.at[k].arg->id]) push(out, l->carries.at[k].init);
+    for (int k = 0; k < l->xs.n; k++)
+        if (c->wanted[l->xs.at[k].arg->id]) push(out, l->xs.at[k].outer);
+}
+
 void pass_clean(Graph *g, const Desc *d)
 {
     (void)d;
@@ -166,6 +182,6 @@ void pass_clean(Graph *g, const Desc *d)
     c.wanted = NEW_ARRAY(char, c.ids);
     c.argument = NEW_ARRAY(Node *, c.ids);
     find_wanted(&c, g);
-    Rewrite r = {.before = rebuilt, .user = &c};
+    Rewrite r = {.needs = needs, .before = rebuilt, .user = &c};
     rewrite_graph(&r, g);
 }

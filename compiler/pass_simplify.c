@@ -52,12 +52,25 @@ static Node *seen_through(Node *n)
 }
 
 /* A stack of what does not change is an expansion. */
-static Node *simplify_stack(Rewrite *r, Node *old)
+static Node *stacked_from_outside(const Node *old)
 {
     if (old->op != OP_pick || old->in[0]->op != OP_loop || old->ints[0] != PICK_STACK) return NULL;
     const Loop *l = old->in[0]->loop;
     Node *y = l->ys.at[old->ints[1]];
-    if (loop_inside(y->in_loop, l)) return NULL;
+    return loop_inside(y->in_loop, l) ? NULL : y;
+}
+
+static void needs(Rewrite *r, const Node *old, Nodes *out)
+{
+    (void)r;
+    Node *y = stacked_from_outside(old);
+    if (y) push(out, y);
+}
+
+static Node *simplify_stack(Rewrite *r, Node *old)
+{
+    Node *y = stacked_from_outside(old);
+    if (!y) return NULL;
     Node *slot = rewritten(r, y);
     Where was = here;
     int phase = phase_now;
@@ -97,7 +110,7 @@ void pass_simplify(Graph *g, const Desc *d)
     Simplify s = {.changed = !options.no_simplify, .desc = d};
     while (s.changed) {
         s.changed = false;
-        Rewrite r = {.node = simplify_node, .before = simplify_stack, .user = &s};
+        Rewrite r = {.node = simplify_node, .needs = needs, .before = simplify_stack, .user = &s};
         rewrite_graph(&r, g);
     }
 }

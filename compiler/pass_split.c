@@ -308,17 +308,6 @@ static Node *from_split(Rewrite *r, Node *old)
     return table_get(&s->made, old);
 }
 
-static void needed(Rewrite *r, const Node *old, Nodes *out)
-{
-    (void)r;
-    if (old->op == OP_loop) {
-        loop_begins(old->loop, out);
-        loop_walks(old->loop, out);
-    } else if (old->op == OP_pick && old->in[0]->op == OP_loop) {
-        push(out, old->in[0]);
-    }
-}
-
 static void collect_results(Split *s, Loop *level, const Nodes *roots)
 {
     Nodes body = {0};
@@ -346,7 +335,7 @@ void pass_split(Graph *g, const Desc *d)
     if (options.no_split) return;
     must(!g->micro);
     copy_graph(g);
-    Split s = {.rewrite = {.before = from_split, .needs = needed}};
+    Split s = {.rewrite = {.before = from_split, .needs = loops_first}};
     s.rewrite.user = &s;
     Nodes roots = {0};
     graph_roots(g, &roots);
