@@ -154,8 +154,7 @@ static Node *stored_here(Rewrite *r, Node *v)
     return loop_stack(l, rounded(r, v->in[0]->loop->ys.at[v->ints[1]]));
 }
 
-/* What stands in 16 bits for the old value v; NULL: nothing does. */
-static Node *stored(Rewrite *r, Node *v)
+static Node *stored_once(Rewrite *r, Node *v)
 {
     Storing *s = r->user;
     void *known = table_get(&s->stored, v);
@@ -171,8 +170,23 @@ static Node *stored(Rewrite *r, Node *v)
     return n;
 }
 
-/* The late version of a value of forward. */
-static Node *late(Rewrite *r, Node *v)
+/* What stands in 16 bits for the old value v; NULL: nothing does.  Of moves one after another the first comes first. */
+static Node *stored(Rewrite *r, Node *v)
+{
+    Storing *s = r->user;
+    Nodes moves = {0};
+    for (Node *n = v; is_plain_move(n) && !table_get(&s->stored, n); n = n->in[0]) push(&moves, n);
+    while (moves.n) (void)stored_once(r, moves.at[--moves.n]);
+    return stored_once(r, v);
+}
+
+static bool is_made_late(void *user, const Node *n)
+{
+    Storing *s = user;
+    return !table_get(&s->late, n) && (is_plain_move(n) || is_remade(s, n));
+}
+
+static Node *late_once(Rewrite *r, Node *v)
 {
     Storing *s = r->user;
     Node *known = table_get(&s->late, v), *n = known || is_plain_move(v) ? NULL : stored(r, v);
@@ -183,13 +197,23 @@ static Node *late(Rewrite *r, Node *v)
         n = cast_op(n, s->real);
     } else if (is_plain_move(v) || is_remade(s, v)) {
         Node **in = NEW_ARRAY(Node *, v->nin + 1);
-        for (int k = 0; k < v->nin; k++) in[k] = late(r, v->in[k]);
+        for (int k = 0; k < v->nin; k++) in[k] = table_get(&s->late, v->in[k]);
         n = remade(v, in);
     } else {
         n = rewritten(r, v);
     }
     here = was;
     return *table_at(&s->late, v) = n;
+}
+
+/* The late version of a value of forward; of what it is made of first. */
+static Node *late(Rewrite *r, Node *v)
+{
+    Storing *s = r->user;
+    Nodes first = {0};
+    if (is_made_late(s, v)) nodes_through(v, is_made_late, s, &first);
+    for (int i = 0; i < first.n; i++) (void)late_once(r, first.at[i]);
+    return late_once(r, v);
 }
 
 static Node *over_stored(Rewrite *r, Node *old, Node *const *in)
@@ -223,11 +247,24 @@ static Node *slice_of(Rewrite *r, const Loop *old, int k, Loop *new)
     return wide;
 }
 
+/* Inputs first, so that no recursion is as deep as the graph. */
+static void find_depths(Storing *s, const Graph *g)
+{
+    Nodes all = {0};
+    all_nodes(g, &all);
+    for (int i = 0; i < all.n; i++) {
+        (void)depth(s, all.at[i]);
+        (void)is_forward(s, all.at[i]);
+    }
+}
+
 void pass_store(Graph *g, const Desc *d)
 {
     (void)d;
     const Precision *p = precision();
     Storing s = {.real = p->real, .saved = p->saved, .needed = needed_forward(g)};
     Rewrite r = {.node = over_stored, .slice = slice_of, .user = &s};
-    if (p->saved != p->real) rewrite_graph(&r, g);
+    if (p->saved == p->real) return;
+    find_depths(&s, g);
+    rewrite_graph(&r, g);
 }
