@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char tensor_type[] = "lathe.tensor";
-enum { NODE_LIMIT = 1000000 };
+enum { NODE_LIMIT = 200000 };
 #define MOST_ELEMENTS 1e12
 
 /* ------------------------------------------------------------------ values */

@@ -14,6 +14,7 @@
 #include "lower.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ------------------------------------------------------------------ polynomials */
 
@@ -113,7 +114,8 @@ static Node *beneath_cast(const Node *n)
 typedef struct Reach {
     const Node *x, *g; /* x NULL: the first that is met */
     bool finds_x;
-    Nodes seen;
+    Node *seen[MOST_STEPS];
+    int nseen;
 } Reach;
 
 static bool is_variable(Reach *r, const Node *n, Poly *out)
@@ -122,6 +124,12 @@ static bool is_variable(Reach *r, const Node *n, Poly *out)
     bool x = r->x && under == beneath_cast(r->x), g = r->g && under == beneath_cast(r->g);
     *out = (Poly){1, {{1, x, g, 0}}};
     return x || g;
+}
+
+static bool is_step(const Node *n)
+{
+    return n->op == OP_neg || n->op == OP_add || n->op == OP_sub || n->op == OP_mul || n->op == OP_div ||
+           n->op == OP_tanh;
 }
 
 static bool poly_of(Reach *r, Node *n, Poly *out);
@@ -147,13 +155,11 @@ static bool poly_of(Reach *r, Node *n, Poly *out)
 {
     double value;
     *out = (Poly){0};
-    if (r->seen.n == MOST_STEPS) return false;
-    push(&r->seen, n);
+    if (r->nseen == MOST_STEPS) return false;
+    r->seen[r->nseen++] = n;
     if (is_filled(n, &value)) return add_term(out, (Term){value, 0, 0, 0});
     if (is_variable(r, n, out)) return true;
-    bool computed =
-        n->op == OP_neg || n->op == OP_add || n->op == OP_sub || n->op == OP_mul || n->op == OP_div || n->op == OP_tanh;
-    if (computed) return poly_of_map(r, n, out);
+    if (is_step(n)) return poly_of_map(r, n, out);
     if (!r->finds_x || r->x) return false;
     r->x = n;
     return is_variable(r, n, out);
@@ -163,14 +169,14 @@ static bool is_form(Node *n, const Poly *form, Reach *r)
 {
     Poly p;
     bool ends_so = n->op == OP_mul || n->op == OP_add || n->op == OP_sub || n->op == OP_div;
-    r->seen.n = 0;
+    r->nseen = 0;
     return ends_so && is_real(n->dtype) && poly_of(r, n, &p) && equal(&p, form);
 }
 
-static bool among(const Nodes *nodes, const Node *n)
+static bool has_seen(const Reach *r, const Node *n)
 {
-    for (int i = 0; i < nodes->n; i++)
-        if (nodes->at[i] == n) return true;
+    for (int i = 0; i < r->nseen; i++)
+        if (r->seen[i] == n) return true;
     return false;
 }
 
@@ -188,7 +194,7 @@ static bool is_lone(const Group *g, const Node *y, const Reach *r)
         Node *n = g->nodes.at[i];
         bool beneath_x = n == r->x->in[0] || (r->x->nin > 1 && n == r->x->in[1]);
         bool rounded = n->op == OP_cast && is_stored(n->dtype) && n->in[0] == y;
-        if (!among(&r->seen, n) && !rounded && !beneath_x) return false;
+        if (!has_seen(r, n) && !rounded && !beneath_x) return false;
     }
     return g;
 }
@@ -240,10 +246,41 @@ static bool only_nodes_read(const Node *n)
     return !r->else_too && !r->xs.n && !r->ys.n;
 }
 
+static int by_order(const void *a, const void *b)
+{
+    return info(*(Node *const *)a)->order - info(*(Node *const *)b)->order;
+}
+
+/* What may be the end of an expression of x: what reads it within a few steps, in the level's order. */
+static Nodes ends_of(const Level *level, Node *x)
+{
+    enum { DEEPEST = 16 };
+    Nodes all = {0};
+    Table seen = {0};
+    Node *under = beneath_cast(x);
+    push(&all, under);
+    *table_at(&seen, under) = under;
+    for (int from = 0, depth = 0; depth < DEEPEST && from < all.n; depth++) {
+        for (int end = all.n; from < end; from++) {
+            const Nodes *by = &readers(all.at[from])->nodes;
+            for (int k = 0; k < by->n; k++) {
+                void **slot = table_at(&seen, by->at[k]);
+                bool wide = by->at[k]->op == OP_cast && all.at[from] == under;
+                if (*slot || by->at[k]->in_loop != level->loop || !(is_step(by->at[k]) || wide)) continue;
+                *slot = by->at[k];
+                push(&all, by->at[k]);
+            }
+        }
+    }
+    qsort(all.at, (size_t)all.n, sizeof *all.at, by_order);
+    return all;
+}
+
 static bool find_gelu(const Level *level, Node *dot, Node *x)
 {
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *y = level->nodes.at[i];
+    Nodes ends = ends_of(level, x);
+    for (int i = 0; i < ends.n; i++) {
+        Node *y = ends.at[i];
         Reach r = {.x = x};
         if (!same_shape(y->shape, dot->shape) || !is_form(y, &gelu, &r) || !is_lone(info(y)->group, y, &r)) continue;
         const Readers *of = readers(y);
@@ -262,7 +299,7 @@ static bool is_factor_alone(Node *dot, Node *g, const Reach *r)
 {
     if (!only_nodes_read(dot) || !only_nodes_read(g) || (g != dot && readers(dot)->nodes.n > 1)) return false;
     for (int i = 0; i < readers(g)->nodes.n; i++)
-        if (!among(&r->seen, readers(g)->nodes.at[i])) return false;
+        if (!has_seen(r, readers(g)->nodes.at[i])) return false;
     return true;
 }
 
@@ -292,8 +329,9 @@ static bool may_be_aux(Node *aux, const Node *dot)
 
 static bool find_back(const Level *level, Node *dot, Node *g, const Poly *form)
 {
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *y = level->nodes.at[i];
+    Nodes ends = ends_of(level, g);
+    for (int i = 0; i < ends.n; i++) {
+        Node *y = ends.at[i];
         Reach r = {.g = g, .finds_x = true};
         if (!same_shape(y->shape, dot->shape) || !is_form(y, form, &r) || !is_factor_alone(dot, g, &r)) continue;
         Node *aux = beneath_cast(r.x);
@@ -360,25 +398,36 @@ static bool same_product(const Node *a, const Node *b)
     return true;
 }
 
-/* Is it made by being added to what is there? */
-static bool is_part_of_sum(const Level *level, const Node *dot)
+/* What the products of a level are told apart by. */
+typedef struct Products {
+    Table by_input; /* the first operand -> the Nodes that multiply it */
+    Table added;    /* those that are made by being added to what is there */
+} Products;
+
+static Products products_of(const Level *level)
 {
+    Products p = {0};
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
-        for (int k = 0; info(n)->absorbed && k < n->nin; k++)
-            if (beneath(n->in[k]) == dot) return true;
+        for (int k = 0; info(n)->absorbed && k < n->nin; k++) *table_at(&p.added, beneath(n->in[k])) = n;
+        if (n->op != OP_dot) continue;
+        void **slot = table_at(&p.by_input, n->in[0]);
+        if (!*slot) *slot = NEW(Nodes);
+        push((Nodes *)*slot, n);
     }
-    return false;
+    return p;
 }
 
 void pair_gelus(const Level *level)
 {
+    Products p = products_of(level);
     for (int i = 0; i < level->nodes.n; i++) {
         Node *ended = level->nodes.at[i];
         if (ended->op != OP_dot || dot_end(ended) != END_GELU) continue;
-        for (int k = 0; k < level->nodes.n; k++) {
-            Node *dot = level->nodes.at[k];
-            if (dot == ended || !same_product(dot, ended) || !can_be_added(dot) || is_part_of_sum(level, dot)) continue;
+        const Nodes *same = table_get(&p.by_input, ended->in[0]);
+        for (int k = 0; k < same->n; k++) {
+            Node *dot = same->at[k];
+            if (dot == ended || !same_product(dot, ended) || !can_be_added(dot) || table_get(&p.added, dot)) continue;
             info(ended)->before_gelu = dot;
             info(dot)->product = ended;
         }

@@ -182,7 +182,8 @@ static Node *narrow_attention(Narrowing *s, const Node *old, Node *const *in)
     Node **own = NEW_ARRAY(Node *, old->nin);
     if (!attention_is_worth_it(s, old)) return NULL;
     for (int k = 0; k < old->nin; k++) {
-        bool stays = old->in[k]->dtype != s->real || old->in[k] == a.lse || old->in[k] == a.bias || is_attention_number(old, k);
+        bool stays =
+            old->in[k]->dtype != s->real || old->in[k] == a.lse || old->in[k] == a.bias || is_attention_number(old, k);
         own[k] = stays ? in[k] : narrowed(s, in[k]);
     }
     return whole_op(old->op, old->nin, own, old->nints, old->ints);

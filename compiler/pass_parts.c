@@ -95,10 +95,7 @@ static void find_parts(Parts *p, const Nodes *all)
 
 /* ------------------------------------------------------------------ making them */
 
-static bool is_made(void *parts, const Node *n)
-{
-    return table_get(&((Parts *)parts)->made, n) && !is_filled(n, NULL);
-}
+static bool is_made(void *parts, const Node *n) { return table_get(&((Parts *)parts)->made, n) && !is_filled(n, NULL); }
 
 /* What the part that a slice takes is made of, itself last; false: it is a slice of a whole. */
 static bool made_for(Parts *p, const Node *of, Nodes *list)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------ arena */
 
@@ -16,8 +17,8 @@ typedef struct Chunk {
     _Alignas(16) char bytes[];
 } Chunk;
 
-static Chunk *chunks;                    /* of which is taken */
-static Chunk *set_aside;                 /* while something is made for a while: what is made for good; for_good(): the reverse */
+static Chunk *chunks;    /* of which is taken */
+static Chunk *set_aside; /* while something is made for a while: what is made for good; for_good(): the reverse */
 static enum { GOOD, SCRATCH, GOOD_AGAIN } making;
 enum { CHUNK = 1 << 20 };
 
@@ -30,10 +31,37 @@ void no_memory(size_t bytes)
     exit(1);
 }
 
+/* A description is refused before the machine that compiles it runs out of memory. */
+static size_t most_held(void)
+{
+    static size_t most;
+    if (most) return most;
+    const char *less = getenv("LATHE_COMPILER_MB"); /* for tests */
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    most = (size_t)16 << 30;
+    if (pages > 0 && page > 0 && (size_t)pages < most / (size_t)page) most = (size_t)pages * (size_t)page;
+    if (less) most = (size_t)atoi(less) << 20;
+    return most;
+}
+
+static size_t held; /* by all chunks */
+
+static void check_held(size_t more)
+{
+    if (more <= most_held() && held <= most_held() - more) return;
+    fprintf(stderr,
+            "lathe: error: compiling this description takes more than %.1f GB of memory\n"
+            "  is a Lua loop unrolled that should be nn.stack or nn.scan? or describe a smaller model\n",
+            1e-9 * (double)most_held());
+    exit(1);
+}
+
 static Chunk *new_chunk(size_t size)
 {
+    check_held(size);
     Chunk *c = calloc(1, sizeof *c + size);
     if (!c) no_memory(size);
+    held += size;
     c->size = size;
     return c;
 }
@@ -62,6 +90,7 @@ static void free_chunks(Chunk **list)
 {
     while (*list) {
         Chunk *next = (*list)->next;
+        held -= (*list)->size;
         free(*list);
         *list = next;
     }

@@ -15,5 +15,5 @@ within 60 "$LATHE" build --source $model --set kind=outputs --set n=40         #
 within 60 "$LATHE" build --source $model --set kind=sums --set n=100           # fault 5, min5
 within 20 "$LATHE" build --source $model --set kind=chain --set n=200          # fault 5, unroll_200_slow
 within 20 "$LATHE" build --source $model --set kind=cfunc --set n=300          # fault 5, cfunc_fan_hang
-within 100 "$LATHE" dump tests/models/unrolled.lua --after simplify --set kind=chain --set n=12000     # fault 5, unroll_12000_segfault
+within 100 "$LATHE" build --source $model --set kind=chain --set n=12000       # fault 5, unroll_12000_segfault
 exit $failed
