@@ -16,7 +16,7 @@
 #                             "-- args: …" and "-- exit: N" (default: 1 where NAME.err has something in it)
 #   tests/golden/NAME.STAGE   what `lathe dump --after STAGE` prints of NAME.lua or NAME.graph; the head may say
 #                             "-- args: …" ("# args: …" in a graph)
-# A skipped test says why in its last line; lines that begin with "note: " are shown even if it passes.  Texts to train on lie in $LATHE_DATA, or ../shared/data.
+# A skipped test says why in its last line; of lines that begin with "note: " the first 20 are shown even if it passes.  Texts to train on lie in $LATHE_DATA, or ../shared/data.
 set -u
 cd "$(dirname "$0")/.."
 top=$PWD
@@ -141,7 +141,7 @@ if [ -n "$one" ]; then
     {
         flock 9
         printf '%-40s %-4s %6s s%s\n' "$one" "$word" "$seconds" "$detail" | tee -a "$RESULTS"
-        if [ "$word" = FAIL ]; then sed 's/^/    | /' "$TMP/.log"; else sed -n 's/^note: /    /p' "$TMP/.log"; fi
+        if [ "$word" = FAIL ]; then sed 's/^/    | /' "$TMP/.log"; else sed -n 's/^note: /    /p' "$TMP/.log" | head -n 20; fi
         [ -z "$bless" ] || grep '^rewrote' "$TMP/.log"
     } 9>"$RESULTS.lock"
     rm -rf "$TMP"

@@ -348,12 +348,20 @@ static Node *rg_smooth_steps(Thing t)
     return map2(OP_add, rg_steps(t), map2(OP_add, place, little));
 }
 
+/* As counts are: numbers of a step, outside of its loops. */
+static void rg_over_ranks(Maker *m, Thing x)
+{
+    Node *row = reshape(stop_gradient(x.n), (Shape){1, {elements(x.n->shape)}});
+    if (!x.n->in_loop) rg_push(m, reshape(over_ranks(row), x.n->shape), x.bound);
+}
+
 static void rg_along(Maker *m)
 {
     Thing x = rg_ranked(m);
     int axis = rg_below(m, x.n->shape.rank);
     int64_t extent = x.n->shape.dim[axis];
-    switch (rg_below(m, 3)) {
+    switch (rg_below(m, 4)) {
+    case 3: rg_over_ranks(m, x); break;
     case 0: rg_push(m, argmax(stop_gradient(rg_steps(x)), axis), 0); break;
     case 1: rg_push(m, cumsum(x.n, axis, rg_chance(m, 0.5)), x.bound * (double)extent); break;
     case 2: {
