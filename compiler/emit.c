@@ -173,6 +173,11 @@ const char *new_name(Names *s, const char *wish)
     return name;
 }
 
+const char *unique_name(Strings *taken, const char *wish)
+{
+    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
+}
+
 /* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters. */
 static bool reserved(const char *word)
 {

@@ -29,6 +29,7 @@ typedef struct Names {
     int n, cap;
 } Names;
 bool name_taken(const Names *s, const char *name);
+const char *unique_name(Strings *taken, const char *wish);      /* as new_name(), of many */
 const char *new_name(Names *s, const char *wish); /* wish, wish_2, …; taken from now on */
 bool is_size_name(const char *word);              /* emit_sizes.c: a size of the model, or a macro of the headers */
 char *identifier(const char *words);              /* "layer.attn.qkv" -> layer_attn_qkv, never a C keyword */

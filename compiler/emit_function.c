@@ -29,10 +29,7 @@ static void take(const char *name)
 }
 
 /* The name of something of the file: taken from now on. */
-static const char *new_file_name(const char *wish)
-{
-    return unique_string(&taken.names, wish, strlen(wish) > 1 ? "_" : "");
-}
+static const char *new_file_name(const char *wish) { return unique_name(&taken.names, wish); }
 
 void start_functions(const Module *m)
 {

@@ -35,11 +35,6 @@ static const char *member_of(const Param *p)
     return identifier(within ? p->name + n + 1 : p->name);
 }
 
-static const char *unique_member(Strings *taken, const char *wish)
-{
-    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
-}
-
 /* Those of one struct lie side by side. */
 void name_parameters(const Desc *d)
 {
@@ -52,12 +47,12 @@ void name_parameters(const Desc *d)
         p->param->number = i;
         if (!p->param->loops) continue;
         bool goes_on = before && same_struct(p->param, before->param);
-        p->group = goes_on ? before->group : unique_member(&names, identifier(p->param->stack));
+        p->group = goes_on ? before->group : unique_name(&names, identifier(p->param->stack));
     }
     for (int i = 0; i < params.at.n; i++) {
         struct Placed *p = &params.at.at[i];
         if (p->group && (!i || p->group != p[-1].group)) inside = (Strings){0};
-        p->member = unique_member(p->group ? &inside : &names, member_of(p->param));
+        p->member = unique_name(p->group ? &inside : &names, member_of(p->param));
     }
 }
 

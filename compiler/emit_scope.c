@@ -24,11 +24,6 @@ static struct {
 
 bool anonymous;
 
-static const char *unique_name(Strings *taken, const char *wish)
-{
-    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
-}
-
 /* The outputs' buffers are made in the order of the entry's values.  "a.b" and "a_b" are two members. */
 static Names output_names(const Program *p)
 {

@@ -127,7 +127,7 @@ static Loop *innermost(const Node *n)
 static int steps_from_constants(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    if (n->in_loop || kind == LOOP || kind == WHOLE) return 0;
+    if (n->in_loop || kind == LOOP || kind == WHOLE || n->op == OP_over_ranks) return 0;
     if (kind == LEAF) return n->op == OP_constant || n->op == OP_iota;
     int most = 0;
     for (int i = 0; i < n->nin; i++) {

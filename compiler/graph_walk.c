@@ -286,8 +286,9 @@ static Node *made_by_step(Rewrite *r, Steps *stack)
     default:
         s->next = FROM_INPUTS;
         if (s->input == old->nin) return rewritten_over(r, old);
-        push(&first, old->in[s->input++]);
-        break;
+        Node *in = old->in[s->input++];
+        if (!table_get(&r->done, in)) push(stack, ((Step){in, FIRST_NEEDS, 0}));
+        return NULL;
     }
     push_all(r, stack, &first);
     return NULL;

@@ -543,10 +543,10 @@ bool classes_below(const Node *ids, int64_t n, int64_t ignored, const struct Des
 
 /* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
  * body: what the body needs from this level precedes it).  Deterministic: by roots, then inputs in order. */
-typedef bool (*Through)(void *user, const Node *n);
-/* Root and what it is made of, inputs first, each once; inputs of a node only where `through` says so. */
-void nodes_through(Node *root, Through through, void *user, Nodes *out);
 void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);
+/* Root and what it is made of, inputs first, each once; inputs of a node only where `through` says so. */
+typedef bool (*Through)(void *user, const Node *n);
+void nodes_through(Node *root, Through through, void *user, Nodes *out);
 void loop_roots(const Loop *l, Nodes *out);                 /* what the body must compute: nexts of carries, ys */
 void loop_begins(const Loop *l, Nodes *out);                /* what its carries begin with */
 void loop_walks(const Loop *l, Nodes *out);                 /* what it walks along */

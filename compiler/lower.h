@@ -169,6 +169,6 @@ Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kern
 const char *attention_result_name(const Node *result);          /* "lse" */
 void straighten_attention(Node *n);                             /* forces copies of operands that it cannot read */
 bool attention_fits_at(const Node *result, const View *v);      /* can the result be made there */
-Kernel *attention_kernel(Node *n);          /* all but its name */
+Kernel *attention_kernel(Node *n);                              /* all but its name */
 
 #endif

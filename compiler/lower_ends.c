@@ -249,12 +249,30 @@ static Node *dot_with_row(Rewrite *r, Node *old, Node *row)
     return ended_dot(old, COUNT_OF(in), in, END_BIAS);
 }
 
-/* What rounds a sum to the type of the dot is the dot. */
-static Node *with_row(Rewrite *r, Node *old)
+/* What stands for the sum with a row, and for what rounds it to the type of the dot: the dot.  NULL: old is neither. */
+static Node *dot_beneath(const Node *old)
 {
     Node *added_to = table_get(&sums, old), *rounded = old->op == OP_cast ? table_get(&sums, old->in[0]) : NULL;
-    if (added_to) return rewritten(r, added_to);
-    if (rounded && rounded->op == OP_cast && rounded->in[0]->dtype == old->dtype) return rewritten(r, rounded->in[0]);
+    if (added_to) return added_to;
+    return rounded && rounded->op == OP_cast && rounded->in[0]->dtype == old->dtype ? rounded->in[0] : NULL;
+}
+
+static void needs_with_row(Rewrite *r, const Node *old, Nodes *out)
+{
+    (void)r;
+    Node *dot = dot_beneath(old);
+    const Biased *b = table_get(&dots, old);
+    if (dot) push(out, dot);
+    if (dot || !b) return;
+    push(out, old->in[0]);
+    push(out, old->in[1]);
+    push(out, b->row);
+}
+
+static Node *with_row(Rewrite *r, Node *old)
+{
+    Node *dot = dot_beneath(old);
+    if (dot) return rewritten(r, dot);
     const Biased *b = table_get(&dots, old);
     return b ? dot_with_row(r, old, b->row) : NULL;
 }
@@ -267,7 +285,7 @@ bool give_rows(const Level *top, Graph *g)
     if (!(options.target->ends & ENDS_BIAS)) return false;
     note_readers(top, g);
     find_biased(top, top, &found);
-    if (found) rewrite_graph(&(Rewrite){.before = with_row}, g);
+    if (found) rewrite_graph(&(Rewrite){.needs = needs_with_row, .before = with_row}, g);
     return found > 0;
 }
 
@@ -304,11 +322,30 @@ static bool is_lone_sum(Node *n)
     return lone && (g->nodes.n == 1 || (g->nodes.n == 2 && summed(n).source != reading(n->in[0]).source));
 }
 
-static void give_sum(const Level *level, Node *sum)
+/* By what an operand shows: the plain dots of a level that have it, in the level's order. */
+static Table dots_by_operand(const Level *level)
 {
+    Table found = {0};
     for (int i = 0; i < level->nodes.n; i++) {
-        Node *dot = level->nodes.at[i];
-        if (dot->op != OP_dot || dot_end(dot) != END_NONE || info(dot)->sums_up || dot->dtype != sum->dtype) continue;
+        Node *dot = level->nodes.at[i], *source[2];
+        if (dot->op != OP_dot || dot_end(dot) != END_NONE) continue;
+        for (int k = 0; k < 2; k++) {
+            source[k] = reading(dot->in[k]).source;
+            if (k && source[1] == source[0]) continue;
+            void **slot = table_at(&found, source[k]);
+            if (!*slot) *slot = NEW(Nodes);
+            push((Nodes *)*slot, dot);
+        }
+    }
+    return found;
+}
+
+static void give_sum(const Level *level, const Table *by_operand, Node *sum)
+{
+    const Nodes *of = table_get(by_operand, summed(sum).source);
+    for (int i = 0; of && i < of->n; i++) {
+        Node *dot = of->at[i];
+        if (info(dot)->sums_up || dot->dtype != sum->dtype) continue;
         for (int k = 0; k < 2; k++)
             if (sums_operand(sum, dot, k) && come_before(level->loop, dot, info(sum)->group)) {
                 info(dot)->sums_up = sum;
@@ -322,7 +359,8 @@ static void give_sum(const Level *level, Node *sum)
 void give_sums(const Level *level)
 {
     if (!(options.target->ends & ENDS_SUM)) return;
+    Table by_operand = dots_by_operand(level);
     for (int i = 0; i < level->nodes.n; i++)
-        if (is_lone_sum(level->nodes.at[i])) give_sum(level, level->nodes.at[i]);
+        if (is_lone_sum(level->nodes.at[i])) give_sum(level, &by_operand, level->nodes.at[i]);
     for (int i = 0; i < level->inside.n; i++) give_sums(level->inside.at[i]);
 }

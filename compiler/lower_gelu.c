@@ -359,6 +359,14 @@ static void find_gelus(const Level *level, int *found)
     for (int i = 0; i < level->inside.n; i++) find_gelus(level->inside.at[i], found);
 }
 
+static void needs_with_end(Rewrite *r, const Node *old, Nodes *out)
+{
+    (void)r;
+    const Ended *e = table_get(&made, old);
+    for (int i = 0; e && i < e->dot->nin; i++) push(out, e->dot->in[i]);
+    if (e && e->aux) push(out, e->aux);
+}
+
 static Node *with_end(Rewrite *r, Node *old)
 {
     const Ended *e = table_get(&made, old);
@@ -382,7 +390,7 @@ bool give_gelus(const Level *top, Graph *g)
     if (!(options.target->ends & ENDS_GELU)) return false;
     note_readers(top, g);
     find_gelus(top, &found);
-    if (found) rewrite_graph(&(Rewrite){.before = with_end}, g);
+    if (found) rewrite_graph(&(Rewrite){.needs = needs_with_end, .before = with_end}, g);
     return found > 0;
 }
 

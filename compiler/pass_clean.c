@@ -170,7 +170,7 @@ static void needs(Rewrite *r, const Node *old, Nodes *out)
         return;
     }
     for (int k = 0; k < l->carries.n; k++)
-        if (kept(c, &l->carries.at[k]) || c->wanted[l->carries.at[k].arg->id]) push(out, l->carries.at[k].init);
+        if (c->wanted[l->carries.at[k].arg->id]) push(out, l->carries.at[k].init);
     for (int k = 0; k < l->xs.n; k++)
         if (c->wanted[l->xs.at[k].arg->id]) push(out, l->xs.at[k].outer);
 }

@@ -46,10 +46,37 @@ static bool is_moved_map(void *move, const Node *n)
     return !is_end(n) && op_info[n->op].kind == MAP && fits_through(n, move);
 }
 
-/* Whether n is made of iotas, constants and single numbers by maps; `list` is then what the move rises through. */
-static bool movable(Node *n, const Node *move, Nodes *list)
+static char free_map, stuck; /* what is known of a map: it reads no memory, or some */
+
+static bool is_unknown_map(void *known, const Node *n)
 {
-    if (move->op == OP_pad || !is_view(move)) return false;
+    return !is_end(n) && op_info[n->op].kind == MAP && !table_get(known, n);
+}
+
+/* Whether n rests on something that no move rises through; found once of each map. */
+static bool is_stuck(Table *known, Node *n)
+{
+    Nodes first = {0};
+    if (is_end(n)) return false;
+    if (op_info[n->op].kind != MAP) return true;
+    if (!table_get(known, n)) nodes_through(n, is_unknown_map, known, &first);
+    for (int i = 0; i < first.n; i++) {
+        const Node *m = first.at[i];
+        bool any = false;
+        if (!is_unknown_map(known, m)) continue;
+        for (int k = 0; k < m->nin; k++) {
+            const Node *in = m->in[k];
+            any |= !is_end(in) && (op_info[in->op].kind != MAP || table_get(known, in) == &stuck);
+        }
+        *table_at(known, m) = any ? &stuck : &free_map;
+    }
+    return table_get(known, n) == &stuck;
+}
+
+/* Whether n is made of iotas, constants and single numbers by maps; `list` is then what the move rises through. */
+static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
+{
+    if (move->op == OP_pad || !is_view(move) || is_stuck(known, n)) return false;
     nodes_through(n, is_moved_map, (void *)move, list);
     for (int i = 0; i < list->n; i++) {
         const Node *m = list->at[i];
@@ -286,20 +313,20 @@ static Node *normal_dot(const Node *old, Node *a, Node *b)
 
 static Node *normal(Rewrite *r, Node *old, Node *const *in)
 {
-    (void)r;
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
     if (op_info[old->op].kind == MAP && old->nin && !is_widened_weight(old, in[0])) return before_repeating(old, in);
     if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     Nodes list = {0};
-    if (is_view(old) && leaf && movable(in[0], old, &list)) return moved(&list, old);
+    if (is_view(old) && leaf && movable(r->user, in[0], old, &list)) return moved(&list, old);
     return NULL;
 }
 
 void pass_normal(Graph *g, const Desc *d)
 {
     (void)d;
-    Rewrite r = {.node = normal};
+    Table known = {0};
+    Rewrite r = {.node = normal, .user = &known};
     rewrite_graph(&r, g);
 }

@@ -191,12 +191,12 @@ void *grow(void *at, int n, int *cap, size_t size)
 
 char *vformat(const char *fmt, va_list args)
 {
-    char most[256]; /* long enough for nearly all */
+    char short_text[256]; /* long enough for nearly all */
     va_list again;
     va_copy(again, args);
-    size_t n = (size_t)vsnprintf(most, sizeof most, fmt, args);
+    size_t n = (size_t)vsnprintf(short_text, sizeof short_text, fmt, args);
     char *s = alloc(n + 1);
-    if (n < sizeof most) memcpy(s, most, n);
+    if (n < sizeof short_text) memcpy(s, short_text, n);
     else vsnprintf(s, n + 1, fmt, again);
     va_end(again);
     return s;

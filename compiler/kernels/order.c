@@ -19,7 +19,7 @@ enum {
 static const double THIN = 1.4; /* numbers that a unit has for itself, by the bits of a range */
 static int64_t search;          /* the last one's number */
 static Units seen;              /* what it came by */
-static int64_t visits;          /* of all searches of the level */
+static int64_t visits;          /* of all searches since a level was ordered last */
 
 /* ------------------------------------------------------------------ what a node reads of its level */
 

@@ -13,12 +13,13 @@ compiles() {    # KILOBYTES KIND STEPS [OPTION…]
 }
 for kind in $(sed -n 's/^function kinds\.\([a-z_]*\).*/\1/p' tests/models/unrolled.lua); do
     case $kind in
-    lstm | layers | stack | attention | loops) steps=300 ;;     # many operations a step
+    lstm | layers | stack | attention | loops | averages) steps=300 ;;     # many operations a step
     cfunc) steps=300 ;;                                 # the C front end nests lines of a body
     *) steps=2000 ;;
     esac
     compiles 512 "$kind" $steps
 done
+compiles 1024 rows 2000 --target cuda
 for kind in lstm layers chain; do
     compiles 512 "$kind" 200 --precision bf16
     compiles 1024 "$kind" 200 --target cuda --precision bf16

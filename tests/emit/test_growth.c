@@ -41,9 +41,9 @@ static void grows_with(const char *kind, int n)
 
 int main(void)
 {
-    static const Point points[] = {{"chain", 100}, {"fan", 100}, {"outputs", 40}, {"sums", 40},
-                                   {"phases", 40}, {"lstm", 20}, {"cfunc", 100},  {"shared", 100},
-                                   {"layers", 15}, {"ids", 100}, {"loops", 30},   {"stack", 15}};
+    static const Point points[] = {{"chain", 100}, {"fan", 100},   {"outputs", 40},  {"sums", 40},   {"phases", 40},
+                                   {"lstm", 20},   {"cfunc", 100}, {"shared", 100},  {"layers", 15}, {"ids", 100},
+                                   {"loops", 30},  {"stack", 15},  {"averages", 100}};
     for (int i = 0; i < COUNT_OF(points); i++) grows_with(points[i].kind, points[i].n);
     return finish();
 }

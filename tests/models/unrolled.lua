@@ -74,6 +74,30 @@ function kinds.chain_of_products(c, x)
   return x
 end
 
+function kinds.rows(c, x)             -- each product has a row added
+  local w, b = nn.param { name = "w", shape = { 8, 8 }, init = 0.1 }, nn.param { name = "b", shape = { 8 }, init = 0.1 }
+  for _ = 1, c.n do x = nn.matmul(x, w) + b end
+  return x
+end
+
+function kinds.averages(c, x)         -- views of what is made of all before
+  local h, ys = x, {}
+  for i = 1, c.n do
+    h = h * 0.9 + x * (i / c.n)
+    ys[i] = h:unsqueeze(1)
+  end
+  return nn.concat(ys, 1)
+end
+
+function kinds.data_ids(c, x)         -- ids made of data, step by step
+  local rows, i = nn.param { name = "rows", shape = { 8, 8 }, init = 0.1 }, nn.cast(x:slice(1, 0, 1):reshape { 4 }, "i32")
+  for _ = 1, c.n do
+    x = x + nn.gather(rows, i, 0)
+    i = i * 3 + 1
+  end
+  return x
+end
+
 function kinds.views(c, x) for _ = 1, c.n do x = nn.sin(x:transpose(0, 1)):reshape { 4, 8 } end return x end
 
 function kinds.parts(c, x)            -- made whole, read in parts
