@@ -348,10 +348,12 @@ static Node *rg_smooth_steps(Thing t)
     return map2(OP_add, rg_steps(t), map2(OP_add, place, little));
 }
 
-/* As counts are: numbers of a step, outside of its loops. */
+/* As counts are: numbers of a step, outside of its loops, through which no gradient flows; where slopes are measured, of
+ * nothing that moves. */
 static void rg_over_ranks(Maker *m, Thing x)
 {
-    Node *row = reshape(stop_gradient(x.n), (Shape){1, {elements(x.n->shape)}});
+    Node *still = m->smooth ? filled(0.5 * x.bound, F32, x.n->shape) : stop_gradient(x.n);
+    Node *row = reshape(still, (Shape){1, {elements(x.n->shape)}});
     if (!x.n->in_loop) rg_push(m, reshape(over_ranks(row), x.n->shape), x.bound);
 }
 
