@@ -364,7 +364,7 @@ static void reserve(Text *t, size_t n)
 void say_bytes(Text *t, const char *bytes, size_t n)
 {
     reserve(t, n);
-    memcpy(t->at + t->n, bytes, n);
+    if (n) memcpy(t->at + t->n, bytes, n); /* of nothing there may be no bytes at all */
     t->n += n;
     t->at[t->n] = 0;
 }
