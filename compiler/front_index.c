@@ -91,9 +91,10 @@ static int scatter_add_call(lua_State *L)
     const Tensor *u = tensor_at(L, 1, "nn.scatter_add"), *ids = tensor_at(L, 2, "nn.scatter_add");
     int64_t extent = integer_at(L, 3, "the extent of the axis made");
     int nbatch = optional_integer(L, 5, 0, "the number of shared axes");
-    Shape s = {.rank = u->node->shape.rank + 1 - (ids->node->shape.rank - nbatch)};
-    if (s.rank < 1 || s.rank > MAXRANK || extent < 1)
+    int64_t rank = (int64_t)u->node->shape.rank + 1 - ids->node->shape.rank + nbatch;
+    if (rank < 1 || rank > MAXRANK || extent < 1)
         user_error(L, "nn.scatter_add: updates %s do not fit ids %s", tensor_text(u), tensor_text(ids));
+    Shape s = {.rank = (int)rank};
     int axis = axis_value(L, optional_integer(L, 4, 0, "an axis"), s.rank), taken = ids->node->shape.rank - nbatch;
     if (nbatch < 0 || taken < 0) user_error(L, "nn.scatter_add: %d shared axes", nbatch);
     for (int i = 0; i < s.rank; i++) s.dim[i] = i == axis ? extent : u->node->shape.dim[i < axis ? i : i - 1 + taken];
