@@ -86,7 +86,7 @@ void device_down(void *at, int64_t bytes)
 void clear_there(void *at, int64_t bytes)
 {
     if (device) device->clear(at, bytes);
-    else memset(at, 0, (size_t)bytes);
+    else if (bytes) memset(at, 0, (size_t)bytes); /* of nothing there may be no place */
 }
 
 void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)

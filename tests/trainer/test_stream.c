@@ -169,8 +169,9 @@ static void first_blocks_grow(void)
         Stream_at at = stream_at(s);
         if (at.block == block) continue;
         block = at.block;
+        if (!block) continue;
         int64_t least = at.epoch == 0 && block <= 5 ? first[block - 1] : at.epoch && block <= 3 ? second[block - 1] : 0;
-        if (!block || !least) continue;
+        if (!least) continue;
         CHECK(at.before.tokens >= least && at.before.tokens < least + block * LONGEST);
         seen++;
     }
