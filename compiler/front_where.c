@@ -196,7 +196,8 @@ int parameters_of(lua_State *L)
     return ar.isvararg ? ANY_NUMBER : ar.nparams;
 }
 
-/* What a function would pass over is told: nn.relu(x, true).  own: as a method its tensor stands before the colon. */
+/* Refuses arguments that a function would ignore: nn.relu(x, true).  own: as a method its tensor stands before the
+ * colon. */
 void check_surplus(lua_State *L, int most, const char *name)
 {
     int n = lua_gettop(L), own = strncmp(name, "x:", 2) == 0;

@@ -406,7 +406,7 @@ static bool same_product(const Node *a, const Node *b)
     return true;
 }
 
-/* What the products of a level are told apart by. */
+/* Products of a level, by operand, and those that a sum takes in. */
 typedef struct Products {
     Table by_input; /* the first operand -> the Nodes that multiply it */
     Table added;    /* those that are made by being added to what is there */

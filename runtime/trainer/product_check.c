@@ -1,6 +1,6 @@
 /* product_check.c: products of this processor (rt_gemm.c) against plain loops in double, while an entry runs: whatever
- * is multiplied meanwhile, with the numbers and at the shapes that it is multiplied at.  What is off is told with the
- * kernel that was done next. */
+ * is multiplied meanwhile, with the numbers and at the shapes that it is multiplied at.  A wrong element is reported
+ * with the kernel that was done next. */
 #include "trainer/selftest.h"
 
 #include "rt_gemm.h"

@@ -11,13 +11,7 @@ equal() {   # A B
 }
 
 # ---- a mask that the data says, of which some parts of a batch have nothing; numbers of rows in the loss beside it
-awk 'BEGIN {
-    print "a,b,c,d,class"
-    for (i = 0; i < 200; i++) {
-        for (k = 0; k < 4; k++) { x = (x * 1103515245 + 12345) % 2147483648; v[k] = x / 1073741824 - 1; printf "%.6f,", v[k] }
-        print (v[0] + v[1] > 0.5 ? 2 : v[2] > v[3] ? 1 : 0)
-    }
-}' >"$TMP/table.csv"
+table >"$TMP/table.csv"
 cat >"$TMP/counted.lua" <<'END'
 return { config = { features = 4, batch = 12, accumulate = 1 }, forward = function(c, input)
   local x, B = input.features, input.features:size(0)
