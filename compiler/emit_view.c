@@ -514,7 +514,8 @@ char *argument(const Arg *a)
     return starred_place(a, a->first[1] - a->first[0] - 1);
 }
 
-/* Where steps are no multiples of the array's rows (chunks of what has another shape): counted in elements. */
+/* Where steps are no multiples of the array's rows, or run over the end of one (chunks of what has another shape):
+ * counted in elements. */
 static char *element_pointer(const View *v, int rank)
 {
     Function none = {0};
@@ -534,7 +535,7 @@ char *flat_pointer(View v)
     Dims d = dims_of_buffer(b);
     Index sub[MAXRANK];
     int crowded;
-    if (!subscripts(&none, &v, &d, sub, &crowded)) return element_pointer(&v, d.n);
+    if (!subscripts(&none, &v, &d, sub, &crowded) || crowded >= 0) return element_pointer(&v, d.n);
     int last = 0;
     for (int k = 0; k < d.n; k++)
         if (sub[k].constant || sub[k].nover || (b->param && k < b->param->loops)) last = k + 1;
