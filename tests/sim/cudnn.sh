@@ -53,7 +53,8 @@ mutant cuda_cudnn 'told = notes[i] !=' 'told = true || notes[i] !='
 echo "note: $mutants mistakes put into the graphs and their calls"
 
 # A trainer of a gpt in 16 bits, with it and without it: other bytes, the same losses; a line where it is missing.
-export SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm" LATHE_CACHE=off LATHE_CUDA_TUNE=off
+. tests/sim/libraries
+export LATHE_CACHE=off LATHE_CUDA_TUNE=off
 "$LATHE" build models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --precision bf16 --target cuda \
     --source -o "$TMP/half" >"$TMP/said"
 sh tests/sim/compile trainer "$TMP" "$TMP/half"

@@ -7,8 +7,8 @@ mlp 1e-5 1e-5 models/mlp.lua
 gpt 1e-5 1e-4 models/gpt.lua --set layers=1 --set width=32 --set heads=2 --set seq=12 --set batch=2 --set vocab=40 --set dropout=0.2
 CASES
 echo 'train gpt 1e-4 models/gpt.lua --set layers=1 --set width=16 --set heads=2 --set seq=8 --set batch=2 --set dropout=0.1' >"$TMP/trainers.txt"
-LATHE_RT="$(cd "$BUILD" && pwd)/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
-export LATHE_RT
+. tests/sim/libraries
+export LATHE_RT="$SIM_LIBRARIES"
 sh tests/gpu.sh bundle "$TMP/made" --cases "$TMP/cases.txt" --trainers "$TMP/trainers.txt"
 mkdir "$TMP/away"
 mv "$TMP/made" "$TMP/away/bundle"

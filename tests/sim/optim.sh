@@ -1,8 +1,7 @@
 # optim.sh: the optimizer's kernels (runtime/cuda_optim.cu) in the simulator beside the CPU's: the same bits; mistakes put into them,
 # each of which must be noticed.  Where nvcc is, it compiles them: accesses of 16 bytes, and nothing spilled.
 set -eu
-SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
-export SIM_LIBRARIES
+. tests/sim/libraries
 sh tests/sim/compile simulator "$TMP" || exit
 sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda_optim.cu
 "$TMP/program"

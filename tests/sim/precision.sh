@@ -2,8 +2,8 @@
 # and resumed to the same bytes.  fp16: where gradients overflow the step is not taken, the loss scale is halved and told of, counted in
 # the checkpoint and gone on with.  Gradients of the command grad are those of fp32.
 set -eu
-SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
-export SIM_LIBRARIES LATHE_CACHE=off LATHE_CUDA_TUNE=off
+. tests/sim/libraries
+export LATHE_CACHE=off LATHE_CUDA_TUNE=off
 sh tests/sim/compile simulator "$TMP" || exit
 tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
 must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }

@@ -3,8 +3,8 @@
 # in one launch are named with their lines, their second way is taken, and the next start knows.  On this processor: threads, gradients against losses,
 # products against plain loops, with a mistake put into their engine.
 set -eu
-SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
-export SIM_LIBRARIES LATHE_CACHE="$TMP/cache"
+. tests/sim/libraries
+export LATHE_CACHE="$TMP/cache"
 sh tests/sim/compile simulator "$TMP" || exit
 failed=0
 tell() { echo "failed: $*"; cat "$TMP/said"; failed=1; }

@@ -2,8 +2,8 @@
 # model: losses of 20 steps, evaluations, what it writes; stopped and resumed to the same bytes; the plan's bytes and no other; what is
 # told of GPUs that will not do.  LATHE_LONG: more models.
 set -eu
-SIM_LIBRARIES="$BUILD/liblathe_rt.a -fopenmp -ljansson -lpcre2-8 -lzstd -lz -lm"
-export SIM_LIBRARIES LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
+. tests/sim/libraries
+export LATHE_CACHE=off LATHE_CUDA_TUNE=off LATHE_CUDNN=none
 sh tests/sim/compile simulator "$TMP" || exit
 tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
 must() { timeout 300 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
