@@ -410,7 +410,7 @@ const void *gpu_sent(int room, double *seconds)
     const bool there = !gpu.failure[0] && wait_for("what the GPU was doing", r->end);
     if (there && seconds) failed("an event", cudaEventElapsedTime(&ms, r->begin, r->end));
     if (seconds) *seconds = 1e-3 * ms;
-    return r->at;
+    return there && !gpu.failure[0] ? r->at : NULL;
 }
 
 void gpu_wait(void)

@@ -59,7 +59,7 @@ void gpu_watch(bool (*trouble)(double waited));
 void gpu_ask(bool (*others_failed)(void));
 
 /* What the host reads later: a few bytes of the device's memory into one of two pinned rooms, behind all that was asked for.
- * gpu_sent waits for them, and for nothing behind them. */
+ * gpu_sent waits for them, and for nothing behind them; NULL: there was a failure, or trouble, and they have not come. */
 void gpu_begin(int room);               /* from here on */
 void gpu_send(int room, const void *device, int64_t bytes);     /* LATHE_GPU_SENT at most */
 const void *gpu_sent(int room, double *seconds);        /* seconds: from gpu_begin to there on the device's clock; NULL: not asked */

@@ -231,7 +231,7 @@ static_assert(sizeof(Cuda_bad_id) <= LATHE_GPU_SENT, "a room holds it");
 static bool take_bad_id(int room, Bad_id *to)
 {
     const Cuda_bad_id *bad = (const Cuda_bad_id *)gpu_sent(room, NULL);
-    if (gpu_failure() || !bad->check) return false;
+    if (!bad || !bad->check) return false;
     tell_bad_id(bad, to);
     return true;
 }
@@ -316,9 +316,10 @@ static bool end_step(Step_result *result, Bad_id *bad)
 {
     const int room = (int)(trainer.ended++ % LATHE_GPU_ROOMS);
     double seconds = 0;
-    Gpu_step got = *(const Gpu_step *)gpu_sent(room, &seconds);
+    const Gpu_step *sent = (const Gpu_step *)gpu_sent(room, &seconds);
+    if (!sent) return true;
+    const Gpu_step got = *sent;
     *result = {got.loss, got.norm, seconds, 0, 0, 0, got.skipped != 0, got.loss_scale};
-    if (gpu_failure()) return true;
     tell_laps();
     tell_parts(result);
     if (!got.bad_id) return true;

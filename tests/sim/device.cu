@@ -337,6 +337,28 @@ static void test_watched(void)
     closed();
 }
 
+/* Where others are in trouble, what was to be read later has not come, and nothing stale is read for it. */
+static bool trouble(double) { return true; }
+
+static void test_trouble(void)
+{
+    opened();
+    gpu_begin(0);
+    gpu_send(0, gpu_place(&block), 8);
+    EXPECT(gpu_sent(0, NULL), "%s", gpu_failure());
+    gpu_watch(trouble);
+    gpu_begin(0);
+    Lathe_call c = call();
+    Gpu_entry entry = {train, NULL, false, 0, {}, NULL};
+    gpu_run(&entry, &c);
+    gpu_send(0, gpu_place(&block), 8);
+    EXPECT(!gpu_sent(0, NULL) && !gpu_failure(), "it is said to be there: %s", gpu_failure());
+    gpu_watch(NULL);
+    gpu_wait();
+    gpu_forget(&entry);
+    closed();
+}
+
 /* Other pointers make another graph. */
 static void test_another_call(void)
 {
@@ -490,6 +512,7 @@ int main(void)
         test_there();
         test_sent();
         test_watched();
+        test_trouble();
         test_another_call();
         test_ahead(false);
         test_ahead(true);
