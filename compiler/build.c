@@ -8,12 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef LATHE_RUNTIME_DIR
-#define LATHE_RUNTIME_DIR     "runtime"
-#define LATHE_RUNTIME_LIBRARY "liblathe_rt.a"
-#define LATHE_OPENBLAS        "libopenblas.so"
-#endif
-
 /* ------------------------------------------------------------------ what it takes */
 
 char *in_path(const char *command)
