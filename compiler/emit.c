@@ -178,6 +178,16 @@ const char *unique_name(Strings *taken, const char *wish)
     return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
 }
 
+static int by_word(const void *word, const void *entry) { return strcmp(word, ((const Header_word *)entry)->word); }
+
+static bool is_taken_everywhere(const char *word)
+{
+    static size_t n;
+    while (header_words[n].word) n++;
+    const Header_word *found = bsearch(word, header_words, n, sizeof *header_words, by_word);
+    return found && found->everywhere;
+}
+
 /* Words of C, of GNU's C and of C++ (model.h is read as either), and what headers have as macros in small letters. */
 static bool reserved(const char *word)
 {
@@ -198,7 +208,7 @@ static bool reserved(const char *word)
         if (same(words[i], word)) return true;
     for (const char *const *other = options.target->words; *other; other++)
         if (same(*other, word)) return true;
-    return is_size_name(word);
+    return is_size_name(word) || is_taken_everywhere(word);
 }
 
 /* What begins with __ or _A is the compiler's own. */

@@ -31,6 +31,11 @@ typedef struct Names {
 bool name_taken(const Names *s, const char *name);
 const char *unique_name(Strings *taken, const char *wish);      /* as new_name(), of many */
 const char *new_name(Names *s, const char *wish); /* wish, wish_2, …; taken from now on */
+typedef struct Header_word {
+    const char *word;
+    bool everywhere; /* no variable has its name; else no function of the file */
+} Header_word;
+extern const Header_word header_words[];          /* in strcmp()'s order; ends in NULL.  build/header_words.awk made it */
 bool is_size_name(const char *word);              /* emit_sizes.c: a size of the model, or a macro of the headers */
 char *identifier(const char *words);              /* "layer.attn.qkv" -> layer_attn_qkv, never a C keyword */
 const char *file_name(const char *path);          /* without its folders */
@@ -305,6 +310,7 @@ const char *blas_library(void);
 /* emit_model.c */
 void say_header(Text *t, const Module *m, const char *prototypes);     /* model.h */
 void say_runs(Text *t, const Module *m);                               /* what it calls, where that is elsewhere */
+void take_table_names(const Module *m, void (*take)(const char *name));
 void say_tables(Text *t, const Module *m);                             /* descriptions of lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
 

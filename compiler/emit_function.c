@@ -13,15 +13,6 @@ static struct {
 } taken;
 static Text functions;
 
-/* Words of the headers that a kernel must not be called. */
-static const char *const library[] = {
-    "abs",     "acos",  "asin",   "atan",     "cbrt",    "ceil",    "cos", "cosh",      "div",    "erf",
-    "erfc",    "exp",   "expm1",  "exp2",     "fabs",    "floor",   "fma", "fmax",      "fmin",   "fmod",
-    "gamma",   "index", "rindex", "isnan",    "isinf",   "j0",      "j1",  "jn",        "log",    "log1p",
-    "log2",    "logb",  "memcpy", "memset",   "memmove", "nan",     "pow", "remainder", "rint",   "round",
-    "signbit", "sin",   "sincos", "sinh",     "sqrt",    "strlen",  "tan", "tanh",      "tgamma", "trunc",
-    "y0",      "y1",    "yn",     "PARALLEL", "LANES",   "RESTRICT"};
-
 static void take(const char *name)
 {
     int *number = strings_at(&taken.names, name);
@@ -38,7 +29,8 @@ void start_functions(const Module *m)
     Names own = {0};
     functions = (Text){0};
     start_persistent();
-    for (int i = 0; i < COUNT_OF(library); i++) take(library[i]);
+    for (int i = 0; header_words[i].word; i++) take(header_words[i].word);
+    take_table_names(m, take);
     take_entry_names(&own); /* or an entry could not call them */
     for (int i = 0; i < own.n; i++) take(own.at[i]);
     for (const char *const *word = options.target->words; *word; word++) take(*word);

@@ -396,6 +396,18 @@ static void say_plan_table(Text *t, const Plan *p)
     say(t, "};\n\n");
 }
 
+/* No kernel has the name of a table or of what calls an entry. */
+void take_table_names(const Module *m, void (*take)(const char *name))
+{
+    static const char *const own[] = {"params", "states", "entries", "groups", "knobs", "hf", "planned", "train_loops",
+                                      "train_operands", "train_instruments"};
+    static const char *const before[] = {"run_", "", "", ""}, *const after[] = {"", "_in", "_out", "_kernels"};
+    for (int i = 0; i < COUNT_OF(own); i++) take(own[i]);
+    for (int i = 0; i < m->programs.n; i++)
+        for (int k = 0; k < COUNT_OF(before); k++)
+            take(format("%s%s%s", before[k], identifier(m->programs.at[i]->graph->name), after[k]));
+}
+
 void say_runs(Text *t, const Module *m)
 {
     for (int i = 0; i < m->programs.n; i++)

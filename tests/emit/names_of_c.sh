@@ -54,6 +54,17 @@ for number in '* 1e308 * 5e-324 + 3.4e38' '* 5e-324 * 5e-324' '- 1e39' '* (-1 / 
     else grep -q 'number.lua:3: error: ' "$dir/log" || { cat "$dir/log"; bad=1; }; fi
 done
 for file in params outs keys stacks; do compiles "$dir/$file.lua"; done
+# Kernels that have a layer's name alone, of each word that the headers have anywhere.
+{
+    echo '#include "lathe_rt.h"' | ${CC:-cc} -std=gnu11 -fopenmp -Iruntime -E - | grep -v '^#'
+    echo "$words run_train run_eval train_out train_kernels train_operands params states groups knobs hf planned"
+} | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | grep -v '^last$\|^table$\|^q[0-9]' | sort -u >"$dir/all"
+split -l 300 "$dir/all" "$dir/part."
+for part in "$dir"/part.*; do
+    layers=$(awk '{ printf "  x = nn.linear(nn.layernorm(x, { name = \"%s\" }), { name = \"q%d\", out = %d, bias = false })\n", $1, NR, NR + 8 }' "$part")
+    describe "" "$layers" "" >"$part.lua"
+    compiles "$part.lua"
+done
 for name in asm 2d run é "$(printf '\303')" 'a b' .hidden __x; do
     describe "" "" "" > "$dir/$name.lua"
     compiles "$dir/$name.lua"
