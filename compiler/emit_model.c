@@ -399,8 +399,8 @@ static void say_plan_table(Text *t, const Plan *p)
 /* No kernel has the name of a table or of what calls an entry. */
 void take_table_names(const Module *m, void (*take)(const char *name))
 {
-    static const char *const own[] = {"params", "states", "entries", "groups", "knobs", "hf", "planned", "train_loops",
-                                      "train_operands", "train_instruments"};
+    static const char *const own[] = {"params", "states",  "entries",     "groups",         "knobs",
+                                      "hf",     "planned", "train_loops", "train_operands", "train_instruments"};
     static const char *const before[] = {"run_", "", "", ""}, *const after[] = {"", "_in", "_out", "_kernels"};
     for (int i = 0; i < COUNT_OF(own); i++) take(own[i]);
     for (int i = 0; i < m->programs.n; i++)
@@ -450,7 +450,8 @@ void say_tables(Text *t, const Module *m)
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     if (options.target->device) say(t, "    .device = &%s, .host_categories = 3,\n", options.target->device);
-    if (options.target->device && m->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
+    if (options.target->device && m->desc->one_gpu)
+        say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
     say(t, "};\n\n");
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }
