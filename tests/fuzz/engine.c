@@ -103,8 +103,12 @@ static volatile int inside;
 static char folder[] = "/dev/shm/lathe-fuzz-XXXXXX", path[sizeof folder + 20];
 
 _Noreturn void __real_exit(int code);
+static pid_t fuzzer;
+
+/* A process that the code under test has forked (front_trace.c) ends; it is no second fuzzer. */
 _Noreturn void __wrap_exit(int code)
 {
+    if (getpid() != fuzzer) _exit(code);
     if (inside) siglongjmp(back, 1);
     __real_exit(code);
 }
@@ -120,6 +124,7 @@ static void remove_folder_at_end(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
+    fuzzer = getpid();
     if (!mkdtemp(folder)) perror(folder), abort();
     snprintf(path, sizeof path, "%s/tokenizer.json", folder);
     atexit(remove_folder_at_end);
