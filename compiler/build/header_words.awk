@@ -4,7 +4,7 @@
 # A word inside of other brackets is no such word, but for the name in `typedef int (*name)(int)`.
 function add(word, use) { if (!(word in everywhere) || use) everywhere[word] = use }
 
-/^# [0-9]+ "/ { here = index($3, "\"" FOLDER "/") == 1; next }
+/^# [0-9]+ "/ { here = index($0, "\"" FOLDER "/") > 0; next }
 /^#define / { split($2, name, "("); add(name[1], 1); next }
 /^#/ { next }
 {
