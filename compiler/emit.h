@@ -75,16 +75,18 @@ const char *number_text(double x); /* the fewest digits that read back as x */
 /* ------------------------------------------------------------------ emit_sizes.c: extents with the user's names */
 void set_sizes(const Desc *d);
 void say_sizes(Text *t);                        /* the enum of those that have been used */
-const char *size_text(int64_t n);               /* WIDTH, 4 * WIDTH, or the number */
-const char *extent_text(int64_t n, bool first); /* of an axis; BATCH and BATCH * SEQ only of a first one */
-const char *factor_text(int64_t n);             /* in parentheses where it needs them */
-bool named_size(int64_t n);
-const char *extent_in(Shape s, int k, bool first);      /* of axis k, the others being known */
+const char *extent_text(int64_t n, int axis);           /* BATCH * SEQ; the number where nothing is known of the axis */
+const char *factor_text(int64_t n, int axis);           /* in parentheses where it needs them */
+const char *as_term(const char *text);                  /* a sum in parentheses */
+const char *multiplied(const char *a, const char *b);   /* BATCH * (SEQ + 1); a may be NULL */
+const char *divided(const char *a, int64_t by);
+const char *extent_in(Shape s, int k);                  /* of axis k */
 const char *product_in(Shape s, int from, int to);      /* of axes that are merged */
+bool is_axis_of(int axis, const char *size);            /* its extent is that size and nothing else */
 const char *trip_text(const Loop *l);                   /* LAYERS */
-const char *slots_text(int64_t n);                      /* LAYERS + 1, or NULL */
 const char *array_text(Shape s, int from);              /* [LAYERS + 1][BATCH][SEQ][WIDTH], from axis `from` on */
 const char *subscript_text(Shape s, int k, int64_t at); /* a constant subscript of axis k */
+const char *step_text(Shape s, int from, int to, int64_t n); /* a number of elements in the array of axes from … to - 1 */
 const char *grouped(int64_t n);                         /* 1,234,567 */
 
 /* ------------------------------------------------------------------ emit_view.c: addressing */
@@ -97,6 +99,8 @@ typedef struct Index {
         Loop *loop;
         int64_t coef;
     } over[MAXRANK];
+    const Buffer *in; /* what it counts elements of: axes from … to - 1, as one; NULL: it is a value */
+    int from, to;
 } Index;
 
 /* One parameter of a kernel function: a buffer, or the part of it that `lead` picks, as an array of known size. */
@@ -125,6 +129,7 @@ typedef struct Axis {
     const char *name; /* of its loop variable */
     const char *now;  /* how it is written at the moment: "c", or "c + l" inside lanes, "0" for extent 1 */
     int64_t extent;
+    int what;          /* it is; 0: not known */
     const char *count; /* text of the extent */
 } Axis;
 
@@ -204,7 +209,7 @@ void emit_index(Function *f, const Kernel *k); /* emit_index.c */
 int merge_axes(Function *f, int n, View **views, int nviews, int last);
 bool worth_threads(int64_t elements, int work);
 int64_t space_size(const Function *f, const int *axes, int n); /* emit_axes.c: of the space that those axes span */
-char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
+const char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
 const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * VOCAB where 32 bits do not hold n */
 /* The index of the i-th of them, from the element's number in that space; and `const int t = i % SEQ;` for all that a
  * use needs. */
@@ -221,7 +226,7 @@ const char *index_type(int64_t n);                    /* of what counts to n, an
 const char *thread_number(const Function *f, int64_t n);  /* of this thread, of n */
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
 
-const char *id_text(const Kernel *k, const char *id, int64_t below);    /* emit_ids.c: of a kernel by ids */
+const char *id_text(const Kernel *k, const char *id, int64_t below, int axis);    /* emit_ids.c: of a kernel by ids */
 Expr class_id_text(const Node *n, const Expr *in);
 
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */

@@ -35,17 +35,18 @@ static void drop_axis(View *v, int j, int n)
     }
 }
 
-static const char *factor(const char *count) { return strchr(count, '/') ? format("(%s)", count) : count; }
-
 /* Axis j + 1 takes in axis j; or axis j of extent 1 goes away. */
 static void take_in(Function *f, int j, int n, View **views, int nviews)
 {
     bool single = f->axis[j].extent == 1, other_single = f->axis[j + 1].extent == 1;
     Axis both = single ? f->axis[j + 1] : f->axis[j];
-    both.extent = f->axis[j].extent * f->axis[j + 1].extent;
+    Shape of = {
+        2, {f->axis[j].extent, f->axis[j + 1].extent}, {(uint16_t)f->axis[j].what, (uint16_t)f->axis[j + 1].what}};
+    both.extent = of.dim[0] * of.dim[1];
     if (!single && !other_single) {
         both.name = NULL;
-        both.count = format("%s * %s", factor(f->axis[j].count), factor(f->axis[j + 1].count));
+        both.what = axis_merged(of, 0, 2);
+        both.count = product_in(of, 0, 2);
     }
     int keep = other_single ? j : j + 1;
     for (int i = 0; i < nviews; i++) {
@@ -72,12 +73,12 @@ static bool empty_axis(const Function *f, int j, View *const *views, int n)
 /* b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the inner axis. */
 static const char *letter_for(const Function *f, int j, int n)
 {
-    const char *count = f->axis[j].count;
-    if (same(count, "BATCH")) return "b";
-    if (same(count, "VOCAB")) return "v";
+    int what = f->axis[j].what;
+    if (is_axis_of(what, "batch") || is_axis_of(what, "rows")) return "b";
+    if (is_axis_of(what, "vocab")) return "v";
     if (j == n - 1) return n > 1 ? "c" : "i";
-    if (same(count, "SEQ")) return "t";
-    if (same(count, "HEADS")) return "h";
+    if (is_axis_of(what, "seq")) return "t";
+    if (is_axis_of(what, "heads")) return "h";
     return j == 0 ? "r" : NULL;
 }
 
@@ -97,9 +98,7 @@ static void name_axes(Function *f, int n)
  * leaves every axis with a name and its count's text. */
 int merge_axes(Function *f, int n, View **views, int nviews, int last)
 {
-    Shape all = {.rank = n};
-    for (int j = 0; j < n; j++) all.dim[j] = f->axis[j].extent;
-    for (int j = 0; j < n; j++) f->axis[j].count = extent_in(all, j, j == 0);
+    for (int j = 0; j < n; j++) f->axis[j].count = extent_text(f->axis[j].extent, f->axis[j].what);
     for (int j = 0; j + 1 < last;) {
         if (!mergeable(f, j, views, nviews)) {
             j++;
@@ -142,12 +141,12 @@ int64_t space_size(const Function *f, const int *axes, int n)
     return size;
 }
 
-char *space_text(const Function *f, const int *axes, int n)
+const char *space_text(const Function *f, const int *axes, int n)
 {
-    Text t = {0};
+    const char *all = NULL;
     for (int i = 0; i < n; i++)
-        if (f->axis[axes[i]].extent > 1) say(&t, "%s%s", t.n ? " * " : "", factor(f->axis[axes[i]].count));
-    return t.n ? t.at : "1";
+        if (f->axis[axes[i]].extent > 1) all = multiplied(all, f->axis[axes[i]].count);
+    return all ? all : "1";
 }
 
 const char *in_64_bits(const char *count, int64_t n) { return n > INT32_MAX ? format("(int64_t)%s", count) : count; }

@@ -71,7 +71,7 @@ static void say_loop(Text *t, int depth, const Kernel *k)
 /* What is packed for the products comes first; then the threads share the panels. */
 static void say_panels(Text *t, int depth, const Kernel *k)
 {
-    const char *rows = extent_text(k->rows, true);
+    const char *rows = extent_text(k->rows, k->axis_rows);
     int in = depth * 4 + 4, packs = 0;
     char *height = options.all_panels ? format("%lld", (long long)k->unit)
                                       : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
@@ -161,14 +161,16 @@ static const char *shortened(const char *s, int width)
     return n <= width ? s : format("..%s", s + n - width + 2);
 }
 
-/* Names where there is room for them, else numbers. */
+/* Numbers for the longest names, until there is room. */
 static const char *shape_within(Shape s, int width)
 {
-    const char *names = array_text(s, 0);
-    if ((int)strlen(names) <= width) return names;
-    Text t = {0};
-    for (int k = 0; k < s.rank; k++) say(&t, "[%lld]", (long long)s.dim[k]);
-    return shortened(t.at, width);
+    for (int named = 0; named < s.rank && (int)strlen(array_text(s, 0)) > width; named++) {
+        int longest = 0;
+        for (int k = 1; k < s.rank; k++)
+            if (strlen(extent_in(s, k)) > strlen(extent_in(s, longest))) longest = k;
+        s.axis[longest] = 0;
+    }
+    return shortened(array_text(s, 0), width);
 }
 
 /* By number: the last step of those that take over the bytes of a buffer, one after another. */

@@ -44,7 +44,7 @@ static bool from_data(const Node *n, const Desc *d)
     return true;
 }
 
-const char *id_text(const Kernel *k, const char *id, int64_t below)
+const char *id_text(const Kernel *k, const char *id, int64_t below, int axis)
 {
     const Node *n = k->node, *ids = n->in[1];
     const Desc *d = described();
@@ -52,7 +52,7 @@ const char *id_text(const Kernel *k, const char *id, int64_t below)
     if (ids_below(ids, below, d)) return id;
     const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
     const char *what = format("%s%s%s", op_info[n->op].name, w.path && *w.path ? " in " : "", w.path ? w.path : "");
-    return format("%s(%s, %s, %s, %s)", from_data(ids, d) ? "data_id" : "computed_id", id, size_text(below),
+    return format("%s(%s, %s, %s, %s)", from_data(ids, d) ? "data_id" : "computed_id", id, extent_text(below, axis),
                   quoted(place), quoted(what));
 }
 
@@ -69,7 +69,7 @@ Expr class_id_text(const Node *n, const Expr *in)
     const char *what = format("class ids%s%s%s", w.path && *w.path ? " in " : "", w.path ? w.path : "",
                               listed ? "" : format(", of which %.0f counts for none", ignored));
     const char *checked = format("%s(%s, %s, %s, %s)", from_data(n->in[0], described()) ? "data_id" : "computed_id", id,
-                                 size_text((int64_t)below), quoted(place), quoted(what));
+                                 extent_text((int64_t)below, axis_counted(n->in[1])), quoted(place), quoted(what));
     if (listed) return (Expr){copy_string(checked), PRIMARY};
     return (Expr){format("%s == %.0f ? %s : %s", id, ignored, id, checked), TERNARY};
 }

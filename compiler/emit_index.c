@@ -26,7 +26,8 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
         from_y[j] = j < n ? j : -1;
         from_x[j] = j == n ? axis : j < axis ? j : is_id ? -1 : j - nids + 1;
         from_ids[j] = j < nb ? j : is_id ? nb + j - axis : -1;
-        f->axis[j] = (Axis){.extent = j == n ? x->view.shape.dim[axis] : y->view.shape.dim[j]};
+        f->axis[j] = (Axis){.extent = j == n ? x->view.shape.dim[axis] : y->view.shape.dim[j],
+                            .what = j == n ? x->view.shape.axis[axis] : y->view.shape.axis[j]};
     }
     g->x = view_axes(x->view, n + 1, from_x);
     g->y = view_axes(y->view, n + 1, from_y);
@@ -46,7 +47,8 @@ static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand 
 
 void declare_id(Function *f, const Picking *g)
 {
-    line(&f->w, "const int id = %s;", id_text(g->k, value_at(f, g->uby).text, f->axis[g->id].extent));
+    line(&f->w, "const int id = %s;",
+         id_text(g->k, value_at(f, g->uby).text, f->axis[g->id].extent, f->axis[g->id].what));
     f->axis[g->id].now = "id";
 }
 
@@ -137,7 +139,7 @@ static void set_along(Function *f, Along *a, const Kernel *k, bool y_has_axis, i
         at += j < rank - 1;
         from_x[j] = source;
         from_y[j] = j == rank - 1 ? (y_has_axis ? axis : -1) : source - (!y_has_axis && source > axis);
-        f->axis[j] = (Axis){.extent = x->shape.dim[source]};
+        f->axis[j] = (Axis){.extent = x->shape.dim[source], .what = x->shape.axis[source]};
     }
     View *views[3] = {&a->x};
     a->x = view_axes(*x, rank, from_x);

@@ -56,9 +56,9 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     const Axis *c = &f->axis[axes[naxes - 1]];
     int only = only_axis(f, axes, naxes - 1);
     bool rows = space_size(f, axes, naxes - 1) > 1;
-    const char *of = format("(%s / %d)", c->count, n), *i = new_name(&f->names, "i");
+    const char *of = format("(%s)", divided(c->count, n)), *i = new_name(&f->names, "i");
     int64_t size = space_size(f, axes, naxes);
-    const char *all = format("%s / %d", in_64_bits(space_text(f, axes, naxes), size), n);
+    const char *all = divided(in_64_bits(space_text(f, axes, naxes), size), n);
     const char *r = only >= 0 ? f->axis[only].name : new_name(&f->names, "r");
     line(&f->w, "const %s %s = %s;", index_type(size / n), i, thread_number(f, size / n));
     line(&f->w, "if (%s >= %s) return;", i, all);

@@ -94,7 +94,7 @@ static void say_member(Text *t, int indent, const char *type, const struct Place
         say(t, "%*s/* as one matrix in products: from here to %s */\n", indent, "",
             w->name + strlen(p->param->name) + strlen(".."));
     say(&s, "%*s%s %s", indent, "", type, p->member);
-    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k, false));
+    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k));
     say(&s, ";");
     say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
         p->param->where.line);
@@ -123,10 +123,7 @@ static int say_struct(Text *t, const char *type, int i)
     }
     say_padding(t, 8, type, last, size - at);
     say(t, "    } %s", first->group);
-    for (int k = 0; k < p->loops; k++) {
-        const char *slots = k ? NULL : slots_text(p->shape.dim[k]);
-        say(t, "[%s]", slots ? slots : extent_text(p->shape.dim[k], true));
-    }
+    for (int k = 0; k < p->loops; k++) say(t, "[%s]", extent_in(p->shape, k));
     say(t, ";\n");
     return i;
 }

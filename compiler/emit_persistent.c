@@ -426,10 +426,12 @@ const char *map_of_slice(Rows *r)
     const char *within = row && own > 1 ? format("%s %% %lld", i, (long long)own) : own > 1 ? i : "0";
     Text at = {0};
     say(&at, wide > 1 ? "slice * %lld" : "slice", (long long)wide);
-    if (c->extent > period) say(&at, " + %s / %lld * %s", within, (long long)wide, factor_text(period));
+    if (c->extent > period)
+        say(&at, " + %s / %lld * %s", within, (long long)wide, factor_text(period, r->k->persistent->axis_period));
     if (wide > 1 && own == wide) say(&at, " + %s", within);
     else if (wide > 1) say(&at, " + %s %% %lld", i, (long long)wide);
-    const char *all = row ? format("%s * %lld", row_count_text(r), (long long)own) : format("%lld", (long long)own);
+    const char *all =
+        row ? multiplied(row_count_text(r), format("%lld", (long long)own)) : format("%lld", (long long)own);
     open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", i, i, all, i);
     if (row) line(w, "const int %s = %s / %lld;", row, i, (long long)own);
     line(w, "const int %s = %s;", c->name, at.at);
@@ -438,5 +440,5 @@ const char *map_of_slice(Rows *r)
     r->sweep = one_element_a_thread;
     one_row(r);
     close_block(w);
-    return format("%s / %lld", extent_text(period, false), (long long)wide);
+    return divided(extent_text(period, r->k->persistent->axis_period), wide);
 }

@@ -103,8 +103,8 @@ char *product_call(const Kernel *k)
                       g->afresh  ? "_sum"
                       : g->c.add ? "_add"
                                  : "",
-                      type, c, a, b, extent_text(g->M, true), extent_text(g->N, plain[0] == 't'),
-                      extent_text(g->K, plain[0] == 't'), g->afresh ? format(", %s", adds(g)) : "");
+                      type, c, a, b, extent_text(g->M, g->axis_m), extent_text(g->N, g->axis_n),
+                      extent_text(g->K, g->axis_k), g->afresh ? format(", %s", adds(g)) : "");
     bool some = k->share == SOME_ROWS;
     return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
                   description(k, shape_text_of(g), "shape"), adds(g), some ? ", from, to" : "");
@@ -114,8 +114,8 @@ char *pack_call(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     return format("pack_%s%s(%s, %s, %s, %s, %lld, %lld);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
-                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view), extent_text(g->K, false),
-                  extent_text(g->N, false), (long long)g->b_k, (long long)g->b_n);
+                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view), extent_text(g->K, g->axis_k),
+                  extent_text(g->N, g->axis_n), (long long)g->b_k, (long long)g->b_n);
 }
 
 /* ------------------------------------------------------------------ CUDA */
@@ -180,7 +180,8 @@ char *step_product_type(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     const Kernel *loop = k->persistent;
-    const char *slices = k->sliced ? format(", %s, %lld", extent_text(loop->period, false), (long long)loop->wide) : "";
+    const char *slices =
+        k->sliced ? format(", %s, %lld", extent_text(loop->period, loop->axis_period), (long long)loop->wide) : "";
     return format(" : Step_product<%s, %s%s> {\n    static constexpr Lathe_gemm shape = %s;\n%s};",
                   number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g),
                   rows_of_words(g) ? "    static constexpr bool words = true;\n" : "");

@@ -177,11 +177,11 @@ int64_t row_count(const Rows *r)
     return n;
 }
 
-char *row_count_text(const Rows *r)
+const char *row_count_text(const Rows *r)
 {
-    Text t = {0};
-    for (int j = 0; j < r->rows; j++) say(&t, "%s%s", j ? " * " : "", r->f->axis[j].count);
-    return t.at;
+    const char *all = NULL;
+    for (int j = 0; j < r->rows; j++) all = multiplied(all, r->f->axis[j].count);
+    return all;
 }
 
 void row_indices(Rows *r, const char *row)
@@ -271,7 +271,8 @@ static void set_axes(Rows *r, Kernel *k)
     Views views = {0};
     all_views(k, &views);
     f->naxes = k->space.rank;
-    for (int j = 0; j < f->naxes; j++) f->axis[j] = (Axis){.name = k->axis[j], .extent = k->space.dim[j]};
+    for (int j = 0; j < f->naxes; j++)
+        f->axis[j] = (Axis){.name = k->axis[j], .extent = k->space.dim[j], .what = k->space.axis[j]};
     r->inner =
         merge_axes(f, f->naxes, views.at, views.n, f->naxes - 1 + may_flatten(k, f->axis[f->naxes - 1].extent)) - 1;
     r->rows = r->inner;

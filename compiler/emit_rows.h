@@ -58,7 +58,7 @@ void row_without_sweeps(Rows *r);          /* its values and stores, where the r
 void one_element(Rows *r, const char *lane); /* the sweep's body; totals in lanes are fed at [lane] */
 bool has_sweep(const Rows *r);
 int64_t row_count(const Rows *r);
-char *row_count_text(const Rows *r);
+const char *row_count_text(const Rows *r);
 void row_indices(Rows *r, const char *row);      /* of several row axes, from the number of the row */
 int partial_of(const Rows *r, const Node **n);   /* use of the partial sums of a stored column; n: the column itself */
 const char *start_of(const Node *n);             /* the first running value of a reduction */

@@ -1,22 +1,16 @@
-/* emit_sizes.c: extents with the user's names: BATCH * SEQ rather than 768, where it is clear what is meant. */
+/* emit_sizes.c: extents in the sizes of the description, BATCH * SEQ rather than 768: what their axes are
+ * (graph/axis.c). */
 #include "emit.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Meaning { BATCH, TIME, LAYERS, HEADS, WIDTH, VOCABULARY, OTHER } Meaning;
-
 static VEC(struct Size {
     const char *name, *key;
-    Meaning meaning;
     int64_t value;
     bool used;
 }) sizes;
-
-/* Integers of a configuration that are no extents. */
-static const char *const counts[] = {"steps", "warmup", "eval_every", "save_every",    "log_every", "accumulate",
-                                     "seed",  "top_k",  "context",    "sample_tokens", "epochs"};
 
 /* What the headers that generated sources include have for themselves; emit/sizes.sh compares. */
 static const char theirs[] =
@@ -27,18 +21,6 @@ static const char theirs[] =
     "PERSISTENT PLAIN_KERNEL PLUS RESTRICT ROLLED ROUNDS ROUND_F32 SHARED SHORT SIDE SIMD SLICE STEP_PARTS "
     "TABLE TEAM TENSOR_KERNEL TENSOR_THREADS TENSOR_WARPS THREADS UNROLL UNSEEN UNWATCHED UPDATE_PART WARP "
     "WARPS WARP_END WARP_FIRST WHOLE_LOOP ";
-
-static Meaning meaning_of(const char *key)
-{
-    static const struct {
-        const char *start;
-        Meaning meaning;
-    } known[] = {{"batch", BATCH},  {"seq", TIME},  {"layers", LAYERS},  {"heads", HEADS},     {"width", WIDTH},
-                 {"hidden", WIDTH}, {"dim", WIDTH}, {"channels", WIDTH}, {"vocab", VOCABULARY}};
-    for (int i = 0; i < COUNT_OF(known); i++)
-        if (starts_with(key, known[i].start)) return known[i].meaning;
-    return OTHER;
-}
 
 /* Families of macros in C's own headers. */
 static bool is_theirs(const char *word)
@@ -75,9 +57,7 @@ static void add_size(const char *key, int64_t value)
     const char *name = name_of(key);
     for (int i = 0; i < sizes.n; i++)
         if (same(sizes.at[i].name, name)) return;
-    for (int i = 0; i < COUNT_OF(counts); i++)
-        if (same(counts[i], key)) return;
-    push(&sizes, ((struct Size){name, key, meaning_of(key), value, false}));
+    push(&sizes, ((struct Size){name, key, value, false}));
 }
 
 void set_sizes(const Desc *d)
@@ -91,6 +71,8 @@ void set_sizes(const Desc *d)
     if (d->batch > 1) add_size("batch", d->batch);
     if (d->seq > 1) add_size("seq", d->seq);
     if (d->vocab > 1) add_size("vocab", d->vocab);
+    if (d->recipe.rows > 1) add_size("rows", d->recipe.rows);
+    if (d->recipe.accumulate > 1) add_size("accumulate", d->recipe.accumulate);
 }
 
 void say_sizes(Text *t)
@@ -101,148 +83,148 @@ void say_sizes(Text *t)
     if (s.n) say(t, "enum {\n%s};\n\n", s.at);
 }
 
-static const char *mention(struct Size *s)
-{
-    s->used = true;
-    return s->name;
-}
+/* ------------------------------------------------------------------ extents */
 
-static struct Size *size_of(Meaning m)
+static struct Size *size_of(const struct Size_of *of)
 {
     for (int i = 0; i < sizes.n; i++)
-        if (sizes.at[i].meaning == m) return &sizes.at[i];
+        if (same(sizes.at[i].key, of->size) && sizes.at[i].value == of->extent) return &sizes.at[i];
     return NULL;
 }
 
-/* ------------------------------------------------------------------ names for extents */
-
-/* The one name with this value; two make it unclear which is meant.  Small numbers mean too many things. */
-static const char *single(int64_t n)
+static void say_powers(Text *t, const Axis_sizes *a, int sign)
 {
-    struct Size *found = NULL;
-    for (int i = 0; i < sizes.n; i++) {
-        struct Size *s = &sizes.at[i];
-        if (s->value != n || s->meaning == BATCH || s->meaning == LAYERS || (n <= 4 && s->meaning != HEADS)) continue;
-        if (found) return NULL;
-        found = s;
-    }
-    return found ? mention(found) : NULL;
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < a->of[i].power * sign; k++) {
+            struct Size *size = size_of(&a->of[i]);
+            size->used = true;
+            say(t, "%s%s", t->n ? (sign > 0 ? " * " : " / ") : "", size->name);
+        }
 }
 
-static const char *leading(int64_t n)
+static bool all_named(const Axis_sizes *a)
 {
-    struct Size *batch = size_of(BATCH), *seq = size_of(TIME), *heads = size_of(HEADS);
-    if (batch && batch->value == n) return mention(batch);
-    if (batch && seq && batch->value * seq->value == n) return format("%s * %s", mention(batch), mention(seq));
-    if (batch && heads && batch->value * heads->value == n && !single(n))
-        return format("%s * %s", mention(batch), mention(heads));
-    return NULL;
+    for (int i = 0; i < a->n; i++)
+        if (!size_of(&a->of[i])) return false;
+    return !a->behind || all_named(axis_numbered(a->behind));
 }
 
-static const char *composed(int64_t n)
+/* 4 * WIDTH / HEADS + 1: evaluated from the left it is the extent.  NULL: it has no name. */
+static const char *axis_text(int axis, int64_t n)
 {
-    struct Size *width = size_of(WIDTH), *seq = size_of(TIME);
-    if (!width || width->value <= 8) return NULL;
-    for (int k = 2; k <= 4; k++)
-        if (width->value * k == n) return format("%d * %s", k, mention(width));
-    if (seq && seq->value * width->value == n) return format("%s * %s", mention(seq), mention(width));
-    return NULL;
+    const Axis_sizes *a = axis_numbered(axis);
+    Text t = {0};
+    if (!a || a->extent != n || !all_named(a)) return NULL;
+    bool above = false;
+    for (int i = 0; i < a->n; i++) above |= a->of[i].power > 0;
+    if (a->times != 1 || !above) say(&t, "%lld", (long long)a->times);
+    say_powers(&t, a, 1);
+    say_powers(&t, a, -1);
+    if (a->over != 1) say(&t, " / %lld", (long long)a->over);
+    if (a->plus) say(&t, " %c %lld", a->plus < 0 ? '-' : '+', llabs(a->plus));
+    const Axis_sizes *behind = axis_numbered(a->behind);
+    if (behind) say(&t, " + %s", axis_text(a->behind, behind->extent));
+    return n > INT32_MAX && strchr(t.at, ' ') ? NULL : t.at; /* a product of int */
 }
 
-const char *extent_text(int64_t n, bool first)
+const char *extent_text(int64_t n, int axis)
 {
-    const char *name = first ? leading(n) : NULL;
-    if (!name) name = single(n);
-    if (!name) name = composed(n);
-    if (name && n > INT32_MAX && strchr(name, ' ')) name = NULL; /* a product of int */
+    const char *name = axis_text(axis, n);
     return name ? name : format("%lld", (long long)n);
 }
 
-static bool beside(Shape s, int k, int64_t n)
+const char *factor_text(int64_t n, int axis)
 {
-    bool found = false;
-    for (int i = 0; i < s.rank; i++) found |= i != k && s.dim[i] == n;
-    return found;
-}
-
-/* The width of a head beside the heads: [HEADS][WIDTH / HEADS].  As many layers as heads: a first axis alone does not
- * tell which are meant. */
-const char *extent_in(Shape s, int k, bool first)
-{
-    struct Size *width = size_of(WIDTH), *heads = size_of(HEADS), *layers = size_of(LAYERS);
-    int64_t n = s.dim[k];
-    if (heads && width && beside(s, k, heads->value) && !single(n) && heads->value * n == width->value)
-        return format("%s / %s", mention(width), mention(heads));
-    if (k == 0 && heads && layers && heads->value == n && layers->value == n &&
-        !(width && beside(s, k, width->value / n)))
-        return format("%lld", (long long)n);
-    return extent_text(n, first);
-}
-
-const char *size_text(int64_t n) { return extent_text(n, false); }
-
-bool named_size(int64_t n) { return !isdigit((unsigned char)*extent_text(n, true)); }
-
-/* As a factor or a divisor: one name rather than the product of two. */
-const char *factor_text(int64_t n)
-{
-    const char *one = single(n), *s = one ? one : extent_text(n, true);
+    const char *s = extent_text(n, axis);
     return strchr(s, ' ') ? format("(%s)", s) : s;
 }
 
+/* Whether one of the operators stands outside of parentheses. */
+static bool has_outside(const char *text, const char *operators)
+{
+    int depth = 0;
+    for (; *text; text++) {
+        depth += (*text == '(') - (*text == ')');
+        if (!depth && strchr(operators, *text) && strncmp(text, "->", 2)) return true;
+    }
+    return false;
+}
+
+const char *as_term(const char *text) { return has_outside(text, "+-") ? format("(%s)", text) : text; }
+
+const char *multiplied(const char *a, const char *b)
+{
+    if (!a) return b;
+    return format(has_outside(b, "/+-") ? "%s * (%s)" : "%s * %s", as_term(a), b);
+}
+
+const char *divided(const char *a, int64_t by) { return format("%s / %lld", as_term(a), (long long)by); }
+
+const char *extent_in(Shape s, int k) { return extent_text(s.dim[k], s.axis[k]); }
+
 const char *product_in(Shape s, int from, int to)
 {
-    Text t = {0};
-    int factors = 0;
+    const char *t = NULL;
     int64_t all = 1;
-    for (int k = from; k < to; k++) factors += s.dim[k] != 1, all *= s.dim[k];
-    for (int k = from; k < to; k++) {
-        if (s.dim[k] == 1) continue;
-        const char *x = extent_in(s, k, false);
-        say(&t, "%s%s", t.n ? " * " : "", strchr(x, '/') && factors > 1 ? format("(%s)", x) : x);
-    }
-    return t.n ? in_64_bits(t.at, all) : "1";
+    for (int k = from; k < to; k++) all *= s.dim[k];
+    const char *merged = axis_text(axis_merged(s, from, to), all);
+    if (merged) return in_64_bits(merged, all);
+    for (int k = from; k < to; k++)
+        if (s.dim[k] != 1) t = multiplied(t, extent_in(s, k));
+    return t ? in_64_bits(t, all) : "1";
 }
 
-/* ------------------------------------------------------------------ loops and their stacks */
-
-const char *trip_text(const Loop *l)
+bool is_axis_of(int axis, const char *size)
 {
-    for (int i = 0; i < sizes.n && l->name && *l->name; i++)
-        if (sizes.at[i].value == l->trip && starts_with(sizes.at[i].key, l->name)) return mention(&sizes.at[i]);
-    return extent_text(l->trip, false);
+    const char *of = size_of_axis(axis);
+    return of && same(of, size);
 }
 
-/* A stack of carries has a slot more than the loop has iterations. */
-const char *slots_text(int64_t n)
-{
-    struct Size *layers = size_of(LAYERS);
-    if (layers && layers->value == n) return mention(layers);
-    return layers && layers->value + 1 == n ? format("%s + 1", mention(layers)) : NULL;
-}
-
-/* Is the first axis the slots of layers, the second one the batch? */
-static bool has_slots(Shape s)
-{
-    struct Size *batch = size_of(BATCH);
-    return s.rank > 1 && slots_text(s.dim[0]) && (!batch || s.dim[1] == batch->value || s.dim[1] == 1);
-}
+const char *trip_text(const Loop *l) { return extent_text(l->trip, l->axis); }
 
 const char *array_text(Shape s, int from)
 {
     Text t = {0};
-    bool slots = has_slots(s);
-    for (int k = from; k < s.rank; k++)
-        say(&t, "[%s]", k == 0 && slots ? slots_text(s.dim[0]) : extent_in(s, k, k == 0 || (k == 1 && slots)));
+    for (int k = from; k < s.rank; k++) say(&t, "[%s]", extent_in(s, k));
     return t.at ? t.at : "";
 }
 
-/* A constant subscript of axis k: h[LAYERS] for the last slot. */
+/* ------------------------------------------------------------------ numbers along an axis */
+
+/* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH; the number where it is no such part. */
+static const char *part_text(int64_t n, int axis)
+{
+    const Axis_sizes *a = axis_numbered(axis);
+    if (n <= 1 || !a) return NULL;
+    if (n == a->extent) return axis_text(axis, n);
+    if (a->behind) return NULL;
+    if (a->plus) return n == a->extent - a->plus ? axis_text(axis_longer(axis, -a->plus), n) : NULL;
+    int64_t unit = a->extent / a->times;
+    if (a->times == 1 || a->extent % a->times || unit <= 1 || n % unit) return NULL;
+    return axis_text(axis_scaled(axis, n / unit, a->times), n);
+}
+
 const char *subscript_text(Shape s, int k, int64_t at)
 {
-    struct Size *layers = size_of(LAYERS);
-    if (k == 0 && layers && has_slots(s) && at == layers->value && s.dim[0] == at + 1) return mention(layers);
-    return format("%lld", (long long)at);
+    const char *part = part_text(at, s.axis[k]);
+    return part ? part : format("%lld", (long long)at);
+}
+
+/* n elements of the array of axes from … to - 1: so many rows of the axes behind one. */
+const char *step_text(Shape s, int from, int to, int64_t n)
+{
+    int64_t row = 1;
+    for (int k = to; k-- > from; row *= s.dim[k]) {
+        int64_t rows = n / row;
+        if (n % row || (rows > s.dim[k] && k > from)) break;
+        if (row == 1 && rows >= s.dim[k]) continue;
+        const char *behind = row == 1 ? NULL : product_in(s, k + 1, to);
+        if (rows == 1 && behind) return behind;
+        const char *part = part_text(rows, s.axis[k]);
+        if (!behind) return part ? part : format("%lld", (long long)n);
+        return multiplied(part ? part : format("%lld", (long long)rows), behind);
+    }
+    return format("%lld", (long long)n);
 }
 
 const char *grouped(int64_t n)

@@ -32,7 +32,7 @@ void say_constants(Text *t)
     for (int i = 0; i < tables.n; i++) {
         const Node *n = tables.at[i].node;
         Text row = {0}, dims = {0};
-        for (int k = 0; k < n->shape.rank; k++) say(&dims, "[%s]", size_text(n->shape.dim[k]));
+        say(&dims, "%s", array_text(n->shape, 0));
         bool nested = n->shape.rank > 1;
         if (nested) say(t, "/* %s as one row */\n", dims.at);
         say(t, "%s %s %s[%lld] = {\n", options.target->table, c_type(n->dtype), tables.at[i].name,

@@ -18,13 +18,13 @@ const char *blocks_of(const char *n, const char *by) { return format("CEIL_DIV(%
 
 static const char *quarter(const Rows *r, const char *count)
 {
-    return r->beside == 1 ? count : format("%s / %d", count, r->beside);
+    return r->beside == 1 ? count : divided(count, r->beside);
 }
 
 static const char *rows_and_inner(const Rows *r)
 {
     const char *rows = r->rows ? row_count_text(r) : NULL, *inner = r->f->axis[r->inner].count;
-    const char *all = !rows ? inner : r->f->axis[r->inner].extent == 1 ? rows : format("%s * %s", rows, inner);
+    const char *all = !rows ? inner : r->f->axis[r->inner].extent == 1 ? rows : multiplied(rows, inner);
     return in_64_bits(all, row_count(r) * r->f->axis[r->inner].extent);
 }
 

@@ -232,9 +232,8 @@ Expr computed_here(Rows *r, const Node *n)
     must(n->nin <= COUNT_OF(in));
     for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
     double x; /* a mean is divided by an extent: it has a name */
-    if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && x > 4 && x <= INT32_MAX &&
-        x == (double)(int64_t)x && named_size((int64_t)x))
-        in[1] = (Expr){factor_text((int64_t)x), PRIMARY};
+    if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && axis_counted(n->in[1]))
+        in[1] = (Expr){factor_text((int64_t)x, axis_counted(n->in[1])), PRIMARY};
     return apply(n, in);
 }
 

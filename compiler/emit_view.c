@@ -248,6 +248,13 @@ static Index plain_index(const Function *f, const View *v)
     return x;
 }
 
+/* x as a count of elements of axes from … to - 1 of an array. */
+static Index elements_of(const Buffer *b, int from, int to, Index x)
+{
+    x.in = b, x.from = from, x.to = to;
+    return x;
+}
+
 int add_use(Function *f, View v, bool write)
 {
     Use u = {.view = v, .write = write, .arg = -1};
@@ -282,8 +289,11 @@ void fit_args(Function *f)
         u->offset = plain_index(f, &u->view);
         if (a) {
             View rest = after_lead(a, u->view);
-            u->offset = plain_index(f, &rest);
-            for (int k = 0; k < a->dims && !a->flat; k++) note_loops(f, &u->sub[k]);
+            u->offset = elements_of(a->buffer, a->nlead, a->buffer->shape.rank, plain_index(f, &rest));
+            for (int k = 0; k < a->dims && !a->flat; k++) {
+                u->sub[k] = elements_of(a->buffer, a->first[k], a->first[k + 1], u->sub[k]);
+                note_loops(f, &u->sub[k]);
+            }
         }
         if (!u->view.buffer || (a && a->flat)) note_loops(f, &u->offset);
     }
@@ -305,25 +315,30 @@ static int64_t bound_of(const Function *f, const Index *x)
     return bound;
 }
 
+/* A number of the elements that x counts; of a value it is a number. */
+static const char *number_in(const Index *x, int64_t n)
+{
+    return x->in ? step_text(x->in->shape, x->from, x->to, n) : format("%lld", (long long)n);
+}
+
 /* wide: 32 bits do not hold it, and nothing before it in the sum is of 64. */
-static void add_term(Text *t, int64_t coef, const char *what, bool compound, bool wide)
+static void add_term(Text *t, const Index *x, int64_t coef, const char *what, bool compound, bool wide)
 {
     if (!coef) return;
     int64_t n = llabs(coef);
     const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "", *cast = wide ? "(ptrdiff_t)" : "";
     const char *body = compound && (n != 1 || coef < 0 || wide) ? format("(%s)", what) : what;
     if (n == 1) say(t, "%s%s%s", sign, cast, body);
-    else
-        say(t, "%s%s%s * %s", sign, cast, strchr(size_text(n), '/') ? format("(%s)", size_text(n)) : size_text(n),
-            body);
+    else say(t, "%s%s%s", sign, cast, multiplied(number_in(x, n), body));
 }
 
 /* A number beyond 32 bits is said in digits: its factors are int. */
-static void add_constant(Text *t, int64_t c)
+static void add_constant(Text *t, const Index *x)
 {
-    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : size_text(llabs(c));
-    if (c && t->n) say(t, "%s%s", c < 0 ? " - " : " + ", n);
-    else if (c) say(t, c < 0 ? "-%s" : "%s", n);
+    int64_t c = x->constant;
+    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : number_in(x, llabs(c));
+    if (c < 0) say(t, "%s%s", t->n ? " - " : "-", as_term(n));
+    else if (c) say(t, "%s%s", t->n ? " + " : "", n);
 }
 
 static const char *iteration_of(const Function *f, const Loop *l)
@@ -346,21 +361,21 @@ char *index_text(Function *f, Index x)
     bool positive = false, wide = bound_of(f, &x) > INT32_MAX;
     for (int j = 0; j < f->naxes; j++) positive |= x.axis[j] > 0;
     for (int o = 0; o < x.nover; o++) positive |= x.over[o].coef > 0;
-    if (!positive) add_constant(&t, x.constant);
+    if (!positive) add_constant(&t, &x);
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (int o = 0; o < x.nover; o++) {
             bool large = llabs(x.over[o].coef) * x.over[o].loop->trip > INT32_MAX;
             if (x.over[o].coef * sign > 0)
-                add_term(&t, x.over[o].coef, iteration_of(f, x.over[o].loop), false, wide && (large || !t.n));
+                add_term(&t, &x, x.over[o].coef, iteration_of(f, x.over[o].loop), false, wide && (large || !t.n));
         }
         for (int j = 0; j < f->naxes; j++) {
             const Axis *a = &f->axis[j];
             bool large = llabs(x.axis[j]) * a->extent > INT32_MAX;
             if (x.axis[j] * sign > 0 && !same(a->now, "0"))
-                add_term(&t, x.axis[j], a->now, compound(a->now), wide && (large || !t.n));
+                add_term(&t, &x, x.axis[j], a->now, compound(a->now), wide && (large || !t.n));
         }
     }
-    if (positive) add_constant(&t, x.constant);
+    if (positive) add_constant(&t, &x);
     if (!t.n) say(&t, "0");
     return t.at;
 }
@@ -425,7 +440,7 @@ View view_axes(View v, int n, const int *from)
 static const char *caller_index(const Buffer *b, int k, Index x)
 {
     Function none = {0};
-    return x.nover ? index_text(&none, x) : subscript_text(b->shape, k, x.constant);
+    return x.nover ? index_text(&none, elements_of(b, k, k + 1, x)) : subscript_text(b->shape, k, x.constant);
 }
 
 char *place_text(const Buffer *b, int nsub, const Index *sub)
@@ -525,6 +540,7 @@ static char *element_pointer(const View *v, int rank)
         at.over[at.nover].loop = v->over[o].loop;
         at.over[at.nover++].coef = v->over[o].stride;
     }
+    at = elements_of(v->buffer, 0, rank, at);
     return format("%s + %s", starred(rank - 1, place_text(v->buffer, 0, &at)), index_text(&none, at));
 }
 

@@ -99,8 +99,8 @@ void strict_table(lua_State *L, const char *name);  /* the table on the top: unk
 /* front_config.c */
 void read_config(lua_State *L, int model, const Options *o); /* fills desc->knobs, pushes c */
 bool knob_integer(const char *name, int64_t *value);
-void set_batch(lua_State *L, int c, int64_t batch); /* c.batch, for the entry that is traced */
-const char *knob_with_extent(int64_t extent); /* the one knob of that value, or NULL */
+void size_of_entry(lua_State *L, int c, const char *name, int64_t value); /* c.name, for the entry that is traced */
+void change_knob(lua_State *L, int c, const char *name, int64_t value); /* and what knob_integer() gives */
 void apply_late_sets(void);                   /* --set of the recipe's names */
 void check_model_keys(lua_State *L, int model);
 
@@ -110,6 +110,14 @@ typedef struct Binding {
     lua_CFunction f;
     const char *signature, *doc;
 } Binding;
+
+/* front/axes.c: what the axes of the description's tensors are: named in Shapes where Lua is given them */
+typedef enum Axes_of { AXES_OF_TENSOR, AXES_OF_STATE, AXES_OF_PARAMETER, AXES_OF_LOOP } Axes_of;
+void learn_axes(lua_State *L, int model, int c); /* before the entries are traced */
+void axes_new_trace(void);
+void name_axes(Shape *s, Axes_of what); /* of what is made next at `here` */
+void note_read(const char *knob);
+void end_notes_of_entry(void); /* what is noted so far is whole */
 
 /* front_tensor.c: tensors as Lua values */
 extern const struct Bindings {
@@ -221,6 +229,7 @@ Graph *take_encode(Graph *decode);
 
 /* front_trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */
+void trace_for_axes(lua_State *L, int model, int c); /* those that name axes: train, grad, decode */
 Graph *begin_entry(const char *name);        /* from now on trace.graph */
 void push_input(lua_State *L);               /* what the function of an entry is given */
 Where function_place(lua_State *L, int model, const char *key); /* a function of the description */

@@ -34,9 +34,12 @@ static Node *turns_option(lua_State *L, const char *key, const Node *x)
     Node *n = option(L, key);
     int nb = x->shape.rank - 3;
     if (!n || n->shape.rank != 2 || nb < 1) return n;
-    Shape all = shape_of(nb, x->shape.dim), one = all;
+    Shape all = axes_before(x->shape, nb), one = all;
     for (int i = 0; i < nb; i++) one.dim[i] = 1;
-    for (int i = 0; i < 2; i++) all.dim[all.rank++] = one.dim[one.rank++] = n->shape.dim[i];
+    for (int i = 0; i < 2; i++) {
+        all = with_axis(all, n->shape, i);
+        one = with_axis(one, n->shape, i);
+    }
     return expand(reshape(n, one), all);
 }
 
@@ -73,7 +76,7 @@ static void read_dropout(lua_State *L, Attention *a, const Tensor *q)
         return;
     }
     Tensor samples = {.batch = q->batch, .time = NOWHERE};
-    samples.node = filled(0, I32, shape_of(s.rank - 3, s.dim));
+    samples.node = filled(0, I32, axes_before(s, s.rank - 3));
     Draws d = draws_of(L, &samples, s.dim[s.rank - 3] * s.dim[s.rank - 2] * a->k->shape.dim[s.rank - 3]);
     a->seed = d.seed, a->step = d.step, a->site = d.site, a->row = d.row, a->base = d.index;
     a->flags |= DROPOUT;

@@ -214,6 +214,7 @@ void apply_late_sets(void)
 static int unknown_knob(lua_State *L)
 {
     const char *key = luaL_tolstring(L, 2, NULL);
+    note_read(key);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
     user_error(L, "the configuration has no '%s'%s", key, advice_key(L, lua_upvalueindex(1), key));
@@ -247,13 +248,20 @@ static void push_c(lua_State *L, int values)
     lua_setmetatable(L, -2);
 }
 
-void set_batch(lua_State *L, int c, int64_t batch)
+void size_of_entry(lua_State *L, int c, const char *name, int64_t value)
 {
     int top = lua_gettop(L);
     must(lua_getmetatable(L, c) && lua_getfield(L, -1, "__index") == LUA_TFUNCTION && lua_getupvalue(L, -1, 1));
-    lua_pushinteger(L, batch);
-    lua_setfield(L, -2, "batch");
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, name);
     lua_settop(L, top);
+}
+
+void change_knob(lua_State *L, int c, const char *name, int64_t value)
+{
+    size_of_entry(L, c, name, value);
+    for (int i = 0; i < trace.desc->knobs.n; i++)
+        if (same(trace.desc->knobs.at[i].name, name)) trace.desc->knobs.at[i].value = format("%lld", (long long)value);
 }
 
 static void note_knobs(lua_State *L, int values)
@@ -297,23 +305,4 @@ bool knob_integer(const char *name, int64_t *value)
         return true;
     }
     return false;
-}
-
-/* The one knob whose value an extent has; those of the recipe and of counted things are not extents, batch is followed.
- */
-const char *knob_with_extent(int64_t extent)
-{
-    static const char *const others[] = {"batch",      "steps",      "warmup",    "layers",
-                                         "accumulate", "eval_every", "save_every"};
-    const char *found = NULL;
-    for (int i = 0; trace.desc && i < trace.desc->knobs.n; i++) {
-        const char *name = trace.desc->knobs.at[i].name;
-        int64_t v;
-        bool other = false;
-        for (int k = 0; k < COUNT_OF(others); k++) other |= same(name, others[k]);
-        if (other || extent < 2 || !knob_integer(name, &v) || v != extent) continue;
-        if (found) return NULL;
-        found = name;
-    }
-    return found;
 }

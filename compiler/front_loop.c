@@ -27,6 +27,9 @@ static int open_call(lua_State *L)
                    trip < 1 ? "" : ", up to 2147483647", (long long)trip);
     here = lua_place(L);
     Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
+    Shape iterations = {1, {trip}, {0}};
+    name_axes(&iterations, AXES_OF_LOOP);
+    l->axis = iterations.axis[0];
     push(&trace.open, l);
     if (lua_toboolean(L, 4)) push(&trace.copies, l);
     lua_pushlightuserdata(L, l);
@@ -136,8 +139,8 @@ static int stacked_call(lua_State *L)
     if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
     Node *n = t->node;
     if (n->in_loop == l) n = loop_stack(l, n);
-    else { /* the same in each iteration */ Shape s = {.rank = n->shape.rank + 1, .dim = {l->trip}};
-        for (int i = 0; i < n->shape.rank; i++) s.dim[i + 1] = n->shape.dim[i];
+    else { /* the same in each iteration */ Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
+        for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
         n = broadcast(n, s);
     }
     push_tensor(L, n, stacked(t->batch), stacked(t->time), t->mixed);

@@ -59,8 +59,14 @@ static Shape with_copies(lua_State *L, Shape own)
 {
     Shape s = {.rank = own.rank + trace.copies.n};
     if (s.rank > MAXRANK) user_error(L, "a parameter has at most %d axes, those of nn.stack included", MAXRANK);
-    for (int i = 0; i < trace.copies.n; i++) s.dim[i] = trace.copies.at[i]->trip;
-    for (int i = 0; i < own.rank; i++) s.dim[trace.copies.n + i] = own.dim[i];
+    for (int i = 0; i < trace.copies.n; i++) {
+        s.dim[i] = trace.copies.at[i]->trip;
+        s.axis[i] = (uint16_t)trace.copies.at[i]->axis;
+    }
+    for (int i = 0; i < own.rank; i++) {
+        s.dim[trace.copies.n + i] = own.dim[i];
+        s.axis[trace.copies.n + i] = own.axis[i];
+    }
     check_size(L, s);
     return s;
 }
@@ -74,6 +80,8 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
                  .stack = stack_here(),
                  .shape = with_copies(L, own),
                  .where = lua_place(L)};
+    here = p->where;
+    name_axes(&p->shape, AXES_OF_PARAMETER);
     p->init = init_named(luaL_checkstring(L, 3));
     p->init_a = lua_isnoneornil(L, 4) ? 0 : real_number(L, 4, "init");
     p->init_b = lua_isnoneornil(L, 5) ? 0 : real_number(L, 5, "init");
@@ -218,10 +226,10 @@ static Shape with_micro(lua_State *L, Shape s)
 {
     if (!trace.graph->micro) return s;
     if (s.rank == MAXRANK) user_error(L, "a state has at most %d axes, the micro-batches' included", MAXRANK);
-    memmove(s.dim + 1, s.dim, sizeof *s.dim * (size_t)s.rank++);
-    s.dim[0] = trace.graph->micro->trip;
-    check_size(L, s);
-    return s;
+    Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
+    for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
+    check_size(L, all);
+    return all;
 }
 
 /* Where the rows that decode takes at once are in a state made here; -1: unknown. */
@@ -240,10 +248,11 @@ static int state_call(lua_State *L)
     if (trace.open.n != trace.copies.n)
         user_error(L, "%s keeps values from step to step, and cannot do so inside this nn.scan", trace.graph->name);
     const char *name = state_name(own);
-    Shape whole = with_micro(L, with_copies(L, s));
-    push(&trace.desc->states, ((Tensor_spec){name, like->node->dtype, whole, state_role(), lua_place(L),
-                                             .rows_axis = rows_axis(like->batch)}));
     here = lua_place(L);
+    name_axes(&s, AXES_OF_STATE);
+    Shape whole = with_micro(L, with_copies(L, s));
+    push(&trace.desc->states,
+         ((Tensor_spec){name, like->node->dtype, whole, state_role(), here, .rows_axis = rows_axis(like->batch)}));
     Node *n = state_node(name, like->node->dtype, whole);
     if (trace.graph->micro) n = loop_x(trace.graph->micro, n);
     for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);

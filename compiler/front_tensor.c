@@ -49,6 +49,17 @@ int64_t extent_sum(lua_State *L, int64_t a, int64_t b, const char *doing)
     return sum;
 }
 
+/* What all of a description's lines share, 0 … 31, say, is named by the first. */
+static void name_axes_of(Node *n)
+{
+    Shape s = n->shape;
+    name_axes(&s, AXES_OF_TENSOR);
+    for (int k = 0; k < s.rank; k++)
+        if (!n->known || !n->shape.axis[k]) n->shape.axis[k] = s.axis[k];
+    if (!n->known && n->op != OP_expand) n->weak = 0;
+    if (n->op == OP_reshape) note_reshape(n->in[0]->shape, n->shape);
+}
+
 void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *mixed)
 {
     if (n->id - trace.first > NODE_LIMIT)
@@ -57,6 +68,7 @@ void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *
             "the description makes more than %d operations: is a Lua loop unrolled that should be nn.stack or nn.scan?",
             NODE_LIMIT);
     check_iterations(L, n->shape);
+    name_axes_of(n);
     if (trace.decode && batch.axis >= 0) *table_at(&trace.rows, n) = copy_of(&batch, sizeof batch);
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
     *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace.number};
@@ -65,11 +77,11 @@ void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *
 
 void push_like(lua_State *L, Node *n, const Tensor *like) { push_tensor(L, n, like->batch, like->time, like->mixed); }
 
-static const char *axis_name(const Tensor *t, int axis, int64_t extent)
+static const char *axis_name(const Tensor *t, int k, int axis)
 {
-    if (t->batch.axis == axis && t->batch.outer * t->batch.inner == 1) return "batch";
-    if (t->time.axis == axis && t->time.outer * t->time.inner == 1) return "time";
-    return knob_with_extent(extent);
+    if (t->batch.axis == k && t->batch.outer * t->batch.inner == 1) return "batch";
+    if (t->time.axis == k && t->time.outer * t->time.inner == 1) return "time";
+    return size_of_axis(axis);
 }
 
 char *shape_words(const Tensor *t, Shape s)
@@ -77,7 +89,7 @@ char *shape_words(const Tensor *t, Shape s)
     if (s.rank == 0) return "[] (a scalar)";
     Text out = {0};
     for (int i = 0; i < s.rank; i++) {
-        const char *name = axis_name(t, i, s.dim[i]);
+        const char *name = axis_name(t, i, s.axis[i]);
         say(&out, "%s%s%s%lld", i ? ", " : "[", name ? name : "", name ? " " : "", (long long)s.dim[i]);
     }
     say(&out, "]");

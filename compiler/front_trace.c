@@ -29,8 +29,8 @@ static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, 
     spec_of(name, role, t, s, here);
     Node *n;
     if (trace.graph->micro) {
-        Shape all = {.rank = s.rank + 1, .dim = {trace.graph->micro->trip}};
-        for (int i = 0; i < s.rank; i++) all.dim[i + 1] = s.dim[i];
+        Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
+        for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
         check_size(L, all);
         n = loop_x(trace.graph->micro, input_node(name, t, all));
     } else n = input_node(name, t, s);
@@ -64,11 +64,28 @@ typedef struct Field { /* of input: what a kind of data has */
     bool packed, time; /* packed: where documents share a sequence */
     int rank;
     int64_t width; /* of the last axis; the first is the batch */
+    const char *size;
 } Field;
+
+/* Rows of an entry: those of decode, or some of a batch's. */
+static Shape of_batch(void)
+{
+    int64_t all = trace.desc->batch;
+    int axis = trace.decode ? axis_of("rows", trace.batch) : axis_scaled(axis_of("batch", all), trace.batch, all);
+    return (Shape){1, {trace.batch}, {(uint16_t)axis}};
+}
+
+static Shape of_batch_and(const char *size, int64_t extent)
+{
+    Shape s = of_batch();
+    s.dim[s.rank] = extent;
+    s.axis[s.rank++] = (uint16_t)axis_of(size, extent);
+    return s;
+}
 
 static void push_field(lua_State *L, const Field *f)
 {
-    Shape s = {f->rank, {trace.batch, f->width}};
+    Shape s = f->rank == 1 ? of_batch() : of_batch_and(f->size, f->width);
     if (f->packed) push_packed(L, f->name, f->role, s);
     else if (trace.decode && f->role == LATHE_LENGTHS) push_reached(L, s);
     else push_data(L, f->name, f->role, f->dtype, s, f->time);
@@ -95,10 +112,10 @@ static void push_begun(lua_State *L, const char *name)
         user_error(
             L, "there is no input.%s in sample, which makes its own%s", name,
             is_csv() || is_pairs() ? "" : "; input.tokens holds what the texts begin with, -1 where nothing is given");
-    push_data(L, name, LATHE_TOKENS, I32, (Shape){2, {trace.batch, trace.time}}, true);
+    push_data(L, name, LATHE_TOKENS, I32, of_batch_and("seq", trace.time), true);
 }
 
-void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, (Shape){1, {trace.batch}}, false); }
+void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, of_batch(), false); }
 
 /* input.tokens … */
 static int input_field(lua_State *L)
@@ -107,17 +124,17 @@ static int input_field(lua_State *L)
     if (sampling()) return push_begun(L, name), 1;
     int64_t features = 0, T = trace.time, S = trace.desc->source_seq;
     knob_integer("features", &features);
-    const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T},
-                          {"targets", LATHE_TARGETS, I32, false, true, 2, T},
-                          {"segments", LATHE_SEGMENTS, I32, true, true, 2, T},
-                          {"positions", LATHE_POSITIONS, I32, true, true, 2, T}};
-    const Field pairs[] = {{"source", LATHE_SOURCE, I32, false, false, 2, S},
-                           {"source_lengths", LATHE_SOURCE_LENGTHS, I32, false, false, 1, 0},
-                           {"tokens", LATHE_TOKENS, I32, false, true, 2, T},
-                           {"targets", LATHE_TARGETS, I32, false, true, 2, T},
-                           {"lengths", LATHE_LENGTHS, I32, false, false, 1, 0}};
-    const Field csv[] = {{"features", LATHE_FEATURES, F32, false, false, 2, features},
-                         {"targets", LATHE_TARGETS, I32, false, false, 1, 0}};
+    const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
+                          {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
+                          {"segments", LATHE_SEGMENTS, I32, true, true, 2, T, "seq"},
+                          {"positions", LATHE_POSITIONS, I32, true, true, 2, T, "seq"}};
+    const Field pairs[] = {{"source", LATHE_SOURCE, I32, false, false, 2, S, "source_seq"},
+                           {"source_lengths", LATHE_SOURCE_LENGTHS, I32, false, false, 1, 0, NULL},
+                           {"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
+                           {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
+                           {"lengths", LATHE_LENGTHS, I32, false, false, 1, 0, NULL}};
+    const Field csv[] = {{"features", LATHE_FEATURES, F32, false, false, 2, features, "features"},
+                         {"targets", LATHE_TARGETS, I32, false, false, 1, 0, NULL}};
     const Field *list = is_csv() ? csv : is_pairs() ? pairs : text;
     int n = is_csv() ? COUNT_OF(csv) : is_pairs() ? COUNT_OF(pairs) : is_packed() ? 4 : 2;
     for (int i = 0; i < n; i++)
@@ -209,8 +226,12 @@ Graph *begin_entry(const char *name)
     trace.rows = (Table){0};
     phase_now = 0;
     recompute_now = false;
-    if (micro > 1) g->micro = loop_open("micro", micro, false);
+    if (micro > 1) {
+        g->micro = loop_open("micro", micro, false);
+        g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
+    }
     scopes_new_trace();
+    axes_new_trace();
     return g;
 }
 
@@ -267,7 +288,8 @@ static void note_mixing(lua_State *L, int model, const char *name, const Tensor 
     if (out || reaches_targets(t->node)) return;
     err(t->mixed->where,
         "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
-        "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with `decode = false`",
+        "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with "
+        "`decode = false`",
         t->mixed->why, name);
 }
 
@@ -278,7 +300,8 @@ static void collect_outputs(lua_State *L, int model)
     int n;
     keys_of(L, -1, &names, &n);
     if (lua_rawlen(L, -1) > 0)
-        err(forward_place(L, model), "forward's second result names each output, { logits = … }, and %d here ha%s no name",
+        err(forward_place(L, model),
+            "forward's second result names each output, { logits = … }, and %d here ha%s no name",
             (int)lua_rawlen(L, -1), lua_rawlen(L, -1) > 1 ? "ve" : "s");
     for (int i = 0; i < n; i++) {
         lua_getfield(L, -1, names[i]);
@@ -305,7 +328,7 @@ static void call_forward(lua_State *L, int model, int c)
 static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
 {
     Graph *g = begin_entry(name);
-    set_batch(L, c, trace.decode ? trace.desc->batch : trace.batch);
+    size_of_entry(L, c, "batch", trace.decode ? trace.desc->batch : trace.batch);
     call_forward(L, model, c);
     check_loss(L, model);
     if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
@@ -313,7 +336,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
     for (int i = 0; i < trace.states.n; i++)
         push(&g->outs, ((Output){OUT_STATE, trace.states.at[i].name, trace.states.at[i].node}));
     lua_pop(L, 2);
-    set_batch(L, c, trace.desc->batch);
+    size_of_entry(L, c, "batch", trace.desc->batch);
     trace.graph = NULL;
     leaves_made = NULL;
     trace.decode = false;
@@ -385,6 +408,18 @@ static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
     return eval;
 }
 
+void trace_for_axes(lua_State *L, int model, int c)
+{
+    read_extents(trace.desc);
+    trace_entry(L, model, c, "train");
+    end_notes_of_entry();
+    const Graph *grad = trace_entry(L, model, c, "grad");
+    end_notes_of_entry();
+    if (!wants_decode(L, model, grad)) return;
+    trace_entry(L, model, c, "decode");
+    end_notes_of_entry();
+}
+
 void trace_entries(lua_State *L, int model)
 {
     Graph *score;
@@ -392,6 +427,7 @@ void trace_entries(lua_State *L, int model)
     int c = lua_gettop(L);
     read_extents(d);
     params_forget();
+    learn_axes(L, model, c);
     Graph *train = trace_training(L, model, c); /* before the list grows: tracing reads it */
     push(&d->graphs, train);
     Graph *grad = trace_entry(L, model, c, "grad");

@@ -39,6 +39,13 @@ Shape shape_of(int rank, const int64_t *dim)
     return s;
 }
 
+Shape shape_behind(Shape s)
+{
+    Shape r = {0};
+    for (int k = 1; k < s.rank; k++) r = with_axis(r, s, k);
+    return r;
+}
+
 bool same_shape(Shape a, Shape b)
 {
     return a.rank == b.rank && memcmp(a.dim, b.dim, sizeof *a.dim * (size_t)a.rank) == 0;
@@ -77,6 +84,7 @@ static uint64_t hash_node(const Node *n)
     for (int i = 0; i < n->nin; i++) h = mix(h, (uint64_t)n->in[i]->id + 1);
     for (int i = 0; i < n->nints; i++) h = mix(h, (uint64_t)n->ints[i]);
     if (n->loop) h = mix(h, (uint64_t)n->loop->id);
+    h = mix(h, (uint64_t)n->counts);
     if (n->name) h = mix(h, hash_bytes(n->name, strlen(n->name), 1));
     if (n->data) h = mix(h, hash_bytes(n->data, sizeof(double) * (size_t)elements(n->shape), 2));
     return mix(h, hash_bytes(&n->value, sizeof n->value, 3));
@@ -91,7 +99,7 @@ static bool same_data(const Node *a, const Node *b)
 static bool same_node(const Node *a, const Node *b)
 {
     return a->op == b->op && a->dtype == b->dtype && a->phase == b->phase && a->nin == b->nin && a->nints == b->nints &&
-           same_shape(a->shape, b->shape) && a->loop == b->loop && same(a->name, b->name) &&
+           same_shape(a->shape, b->shape) && a->loop == b->loop && a->counts == b->counts && same(a->name, b->name) &&
            memcmp(&a->value, &b->value, sizeof a->value) == 0 && same_data(a, b) &&
            (!a->nin || memcmp(a->in, b->in, sizeof *a->in * (size_t)a->nin) == 0) &&
            (!a->nints || memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->nints) == 0);
@@ -143,7 +151,10 @@ static Node *find_or_make(Node key)
     uint64_t h = hash_node(&key);
     Node **slot = &interned.slot[h & (uint64_t)(interned.cap - 1)];
     for (; *slot; slot = &interned.slot[++h & (uint64_t)(interned.cap - 1)])
-        if (same_node(*slot, &key)) return *slot;
+        if (same_node(*slot, &key)) {
+            take_axes(&(*slot)->shape, key.shape);
+            return *slot;
+        }
     Node *n = copy_of(&key, sizeof key);
     n->in = copy_of(key.in, sizeof *key.in * (size_t)key.nin);
     n->ints = copy_of(key.ints, sizeof *key.ints * (size_t)key.nints);
@@ -152,6 +163,7 @@ static Node *find_or_make(Node key)
     n->known = steps_from_constants(n);
     n->where = here;
     n->recompute = recompute_now;
+    axes_of_node(n);
     interned.n++;
     return *slot = n;
 }
@@ -183,13 +195,27 @@ Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nin
 
 Node *scalar(double value, DType t) { return intern((Node){.op = OP_constant, .dtype = t, .value = value}); }
 
-Node *filled(double value, DType t, Shape s)
+static Node *filled_with(Node *n, Shape s)
 {
-    Node *n = scalar(value, t);
     if (s.rank == 0) return n;
     Shape ones = {.rank = s.rank};
     for (int i = 0; i < s.rank; i++) ones.dim[i] = 1;
     return expand(reshape(n, ones), s);
+}
+
+Node *filled(double value, DType t, Shape s) { return filled_with(scalar(value, t), s); }
+
+Node *refilled(const Node *n, Shape s)
+{
+    must(is_filled(n, NULL));
+    while (n->op != OP_constant) n = n->in[0];
+    return filled_with((Node *)n, s);
+}
+
+Node *counted(Shape of, DType t, Shape s)
+{
+    Node key = {.op = OP_constant, .dtype = t, .value = (double)elements(of), .counts = axis_merged(of, 0, of.rank)};
+    return filled_with(intern(key), s);
 }
 
 bool is_cheap(const Node *n)
@@ -305,16 +331,15 @@ Node *reduce(Op op, Node *a, int naxes, const int *axes)
     int n = 0;
     for (int i = 0; i < a->shape.rank; i++) {
         if (gone[i]) ints[n++] = i;
-        else s.dim[s.rank++] = a->shape.dim[i];
+        else s = with_axis(s, a->shape, i);
     }
     return node_of(op, a->dtype, s, 1, &a, n, ints);
 }
 
-static Shape with_trip(int64_t trip, Shape s)
+static Shape with_trip(const Loop *l, Shape s)
 {
-    must(s.rank < MAXRANK);
-    Shape r = {.rank = s.rank + 1, .dim = {trip}};
-    for (int i = 0; i < s.rank; i++) r.dim[i + 1] = s.dim[i];
+    Shape r = {.rank = 1, .dim = {l->trip}, .axis = {(uint16_t)l->axis}};
+    for (int i = 0; i < s.rank; i++) r = with_axis(r, s, i);
     return r;
 }
 
@@ -324,6 +349,7 @@ Node *pick(Node *n, int kind, int which)
     if (n->op == OP_topk) {
         Shape s = n->in[0]->shape;
         s.dim[n->ints[0]] = n->ints[1];
+        s.axis[n->ints[0]] = 0;
         return node_of(OP_pick, kind == 0 ? n->in[0]->dtype : I32, s, 1, &n, 2, ints);
     }
     if (op_info[n->op].kind == WHOLE) {
@@ -335,7 +361,7 @@ Node *pick(Node *n, int kind, int which)
     const Loop *l = n->loop;
     must(which >= 0 && which < (kind == PICK_CARRY ? l->carries.n : l->ys.n));
     const Node *v = kind == PICK_CARRY ? l->carries.at[which].arg : l->ys.at[which];
-    return node_of(OP_pick, v->dtype, kind == PICK_CARRY ? v->shape : with_trip(l->trip, v->shape), 1, &n, 2, ints);
+    return node_of(OP_pick, v->dtype, kind == PICK_CARRY ? v->shape : with_trip(l, v->shape), 1, &n, 2, ints);
 }
 
 bool has_several(const Node *n) { return n->op == OP_loop || n->op == OP_topk || op_info[n->op].kind == WHOLE; }

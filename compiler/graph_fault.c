@@ -318,7 +318,7 @@ static Found argument_type(const Node *n)
         if (k < 0 || k >= l->xs.n || l->xs.at[k].arg != n) return bad("its loop has no such x");
         Shape s = l->xs.at[k].outer->shape;
         if (s.rank < 1 || s.dim[0] != l->trip) return bad("the stack's first axis is not the loop's trip count");
-        return typed(l->xs.at[k].outer->dtype, shape_of(s.rank - 1, s.dim + 1));
+        return typed(l->xs.at[k].outer->dtype, shape_behind(s));
     }
     default: return bad("it is neither index nor carry nor x");
     }

@@ -15,7 +15,20 @@ typedef enum DType { BOOL, I32, F32, F64, BF16, F16, DTYPES } DType;
 typedef struct Shape {
     int rank;
     int64_t dim[MAXRANK];
+    uint16_t axis[MAXRANK];     /* what each axis is (graph/axis.c); 0: not known.  Shapes that differ in it alone are the same */
 } Shape;
+
+/* What an axis is: times / over · Π size^power + plus, in sizes of the description; and behind it another axis. */
+typedef struct Axis_sizes {
+    int64_t extent, times, over, plus;
+    int behind;                 /* 0: none */
+    int n;
+    struct Size_of {
+        const char *size;       /* "batch", "width": a word of the configuration */
+        int64_t extent;
+        int power;
+    } of[4];
+} Axis_sizes;
 
 typedef enum Op {
 #define MAP1(name, ...) OP_##name,
@@ -64,6 +77,7 @@ struct Node {
     int64_t *ints;              /* see ops.def */
     double value;               /* constant: its value (shape of rank 0) */
     const double *data;         /* constant array: its elements in order */
+    int counts;                 /* constant: the axis whose extent it is; 0: it is a number */
     const char *name;           /* input, parameter, state */
     Loop *loop;                 /* loop, loop_arg */
     int phase;                  /* 0 forward; 1 backward and what is recomputed for it, so that it is not merged back */
@@ -72,6 +86,7 @@ struct Node {
     Loop *in_loop;              /* the innermost loop whose arguments it reaches; NULL at the top */
     Where where;
     int known;                  /* it depends on constants alone: 1 + the steps from them to it; else 0 (graph_known.c) */
+    unsigned weak;              /* by axis: its name is another's, perhaps (graph/axis.c) */
     bool recompute;             /* made inside nn.checkpoint: never saved for backward */
 };
 
@@ -86,6 +101,7 @@ enum { PICK_CARRY, PICK_STACK };
 struct Loop {
     int id;                     /* an inner loop's is larger than an outer one's */
     int64_t trip;
+    int axis;                   /* what its iterations are */
     bool reverse;
     bool keeps;                 /* is there to save memory: pass_split leaves it as it is */
     const char *name;           /* what it runs over, for index names: "layer", "time", "micro", "copy" */
@@ -299,6 +315,7 @@ typedef struct Kernel {
         int nbatch;
         int64_t batch[MAXRANK], a_batch[MAXRANK], b_batch[MAXRANK], c_batch[MAXRANK];   /* extents, strides */
         int64_t M, N, K;
+        int axis_m, axis_n, axis_k;     /* what they are */
         Loop *afresh;               /* c.add, but this loop's first iteration sets */
         int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
         int64_t aux_m;              /* from a row of aux to the next */
@@ -313,10 +330,12 @@ typedef struct Kernel {
     /* REPEAT: loop; PANELS: the body runs over some rows, then over the next, panels shared by the threads */
     Loop *loop;
     VEC(struct Kernel *) body;
+    int axis_rows;                  /* what they are */
     int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
     struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
+    int axis_period;
     int64_t period, wide;           /* such a REPEAT: slices of `wide` of every `period` columns, each a block's; 0: none */
     bool sliced;                    /* a kernel in it: it runs by these */
     Share share;
@@ -438,6 +457,7 @@ Node *intern(Node key);                                     /* key.in and key.in
 int node_count(void);                                       /* ids of nodes are below this */
 Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints);
 Shape shape_of(int rank, const int64_t *dim);
+Shape shape_behind(Shape s);                                /* without its first axis */
 bool same_shape(Shape a, Shape b);
 int64_t elements(Shape s);
 char *shape_text(Shape s);                                  /* "[12, 64, 128]" */
@@ -448,6 +468,8 @@ bool is_stored(DType t);                                   /* BF16, F16 */
 bool is_weight(const Node *n);                              /* what is computed with of a parameter stored in 16 bits, seen through views and loops */
 Node *scalar(double value, DType t);
 Node *filled(double value, DType t, Shape s);               /* an expanded scalar */
+Node *refilled(const Node *n, Shape s);                     /* the scalar that n expands, over another shape */
+Node *counted(Shape of, DType t, Shape s);                  /* likewise: the number of of's elements */
 bool is_cheap(const Node *n);                               /* a map, reduction or move: rather computed again than saved */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
 Node *input_node(const char *name, DType t, Shape s);
@@ -466,6 +488,24 @@ Node *stop_gradient(Node *a);
 Node *reduce(Op op, Node *a, int naxes, const int *axes);   /* any order; repeats are our mistake */
 Node *pick(Node *n, int kind, int which);                   /* whole ops, topk: result `kind`, 0 */
 bool has_several(const Node *n);                            /* results, which must be picked */
+
+/* graph/axis.c: an axis is its number in shapes; 0: nothing is known of it */
+const Axis_sizes *axis_numbered(int axis);                        /* NULL: 0 */
+int axis_of(const char *size, int64_t extent);
+const char *size_of_axis(int axis);                         /* "width"; NULL: its extent is no size of the description */
+int axis_scaled(int axis, int64_t times, int64_t over);     /* times · axis / over */
+int axis_longer(int axis, int64_t by);                      /* axis + by */
+int axis_sum(int a, int b);                                 /* a + b; 0 where one is not known */
+int axis_power(int axis, const char *size, int64_t extent, int power);  /* axis · size^power; of 0: size^power */
+int axis_merged(Shape s, int from, int to);                 /* axes from … to - 1 as one */
+void axes_of_reshape(Shape from, Shape *to);
+void note_reshape(Shape from, Shape to);                    /* the description reshapes so: passes will */
+void check_axes(Shape *s);                                  /* those of another extent say nothing */
+void take_axes(Shape *s, Shape from);                        /* where s says nothing and the extents are the same */
+void axes_of_node(Node *n);
+int axis_counted(const Node *n);                            /* a filled constant: the axis whose extent it is, or 0 */
+Shape with_axis(Shape s, Shape from, int k);                /* s, and then axis k of `from` */
+Shape axes_before(Shape s, int n);                          /* its first n axes */
 
 /* op_move.c */
 Node *reshape(Node *a, Shape s);

@@ -266,6 +266,7 @@ static void straighten_reduction(Node *n)
     int64_t all = elements(n->in[0]->shape), out = elements(n->shape), inner = column ? out : all / out;
     Shape s = n->in[0]->shape;
     while (s.rank > 0 && elements(s) > all / inner) s.rank--;
+    s.axis[s.rank] = 0;
     s.dim[s.rank++] = inner;
     if (!view_reshape(&v, s, &over)) info(n->in[0])->forced = true;
     if (is_free(n->in[0]) && squeezed(n->in[0]->shape).rank > squeezed(s).rank) info(n->in[0])->solid = true;

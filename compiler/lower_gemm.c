@@ -4,6 +4,7 @@
 /* A run of axes that can be walked with one index; strides in the operands that have it, 0 in the others. */
 typedef struct Run {
     int64_t n, a, b, c;
+    int axis;
 } Run;
 typedef struct Runs {
     Run at[MAXRANK];
@@ -15,6 +16,8 @@ static void append(Runs *r, Run x)
     if (x.n == 1) return;
     Run *last = r->n ? &r->at[r->n - 1] : NULL;
     if (last && last->a == x.a * x.n && last->b == x.b * x.n && last->c == x.c * x.n) {
+        Shape of = {2, {last->n, x.n}, {(uint16_t)last->axis, (uint16_t)x.axis}};
+        x.axis = axis_merged(of, 0, 2);
         x.n *= last->n;
         *last = x;
     } else {
@@ -27,12 +30,14 @@ static Runs runs_of(const View *a, const int *aa, const View *b, const int *ba, 
     Runs r = {.n = 0};
     for (int k = 0; k < n; k++) {
         int64_t extent = a ? a->shape.dim[aa[k]] : b->shape.dim[ba[k]];
-        append(&r, (Run){extent, a ? a->stride[aa[k]] : 0, b ? b->stride[ba[k]] : 0, c ? c->stride[c0 + k] : 0});
+        int axis = a ? a->shape.axis[aa[k]] : 0;
+        if (!axis && b) axis = b->shape.axis[ba[k]];
+        append(&r, (Run){extent, a ? a->stride[aa[k]] : 0, b ? b->stride[ba[k]] : 0, c ? c->stride[c0 + k] : 0, axis});
     }
     return r;
 }
 
-static Run run_at(const Runs *r, int i) { return i < r->n ? r->at[i] : (Run){1, 1, 1, 1}; }
+static Run run_at(const Runs *r, int i) { return i < r->n ? r->at[i] : (Run){1, 1, 1, 1, 0}; }
 
 /* All runs but number `skip` become batch axes. */
 static bool batches(struct Gemm *g, const Runs *r, int skip)
@@ -58,6 +63,7 @@ static bool addressable(int64_t rows, int64_t columns, int64_t row, int64_t colu
 static void strides(struct Gemm *g, Run M, Run N, Run K)
 {
     g->M = M.n, g->N = N.n, g->K = K.n;
+    g->axis_m = M.axis, g->axis_n = N.axis, g->axis_k = K.axis;
     g->a_m = M.a, g->a_k = K.a, g->b_k = K.b, g->b_n = N.b, g->c_m = M.c, g->c_n = N.c;
     if (K.n == 1) g->a_k = g->a_m == 1 ? g->M : 1, g->b_k = g->b_n == 1 ? g->N : 1; /* an extent of 1 has no stride */
     if (M.n == 1) g->a_m = g->a_k == 1 ? g->K : 1, g->c_m = g->c_n == 1 ? g->N : 1;

@@ -45,7 +45,7 @@ static bool listed(const Nodes *nodes, const Node *n)
     return false;
 }
 
-static Shape row_axes(const Kernel *k) { return shape_of(k->space.rank - 1, k->space.dim); }
+static Shape row_axes(const Kernel *k) { return axes_before(k->space, k->space.rank - 1); }
 
 static View over_rows(const Kernel *k, const View *v)
 {
@@ -150,7 +150,7 @@ static void add_partials(Build *b, Node *n)
     int64_t blocks = min64(options.target->column_blocks, (rows + 7) / 8);
     if (inner >= options.target->columns_alone && !sums_rows(b->g)) blocks = 1;
     k->block = (rows + blocks - 1) / blocks;
-    Shape s = {.rank = 2, .dim = {(rows + k->block - 1) / k->block, inner}};
+    Shape s = {2, {(rows + k->block - 1) / k->block, inner}, {0, k->space.axis[k->space.rank - 1]}};
     push(&k->partials, new_buffer(n->in_loop, format("%s_partial", info(n)->place.buffer->name), WORK, n->dtype, s, n));
 }
 
@@ -249,6 +249,17 @@ static void measure(Kernel *k)
     }
 }
 
+/* What its axes are is said by the values of an element each that it makes, or reduces. */
+static void name_space(const Group *g, Shape *space)
+{
+    for (int i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        if (g->role[i] == FULL) axes_of_reshape(n->shape, space);
+        for (int k = 0; k < n->nin; k++)
+            if (elements(n->in[k]->shape) == elements(*space)) axes_of_reshape(n->in[k]->shape, space);
+    }
+}
+
 static Kernel *rows_kernel(const Group *g)
 {
     Kernel *k = NEW(Kernel);
@@ -259,6 +270,7 @@ static Kernel *rows_kernel(const Group *g)
     k->name = kernel_name(layers, telling(&g->nodes, layers), goes_back(&g->nodes));
     k->formula = formula_of(&g->nodes);
     k->space = g->space;
+    name_space(g, &k->space);
     Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
     find_phases(&b);
     int phases = 0;
@@ -386,7 +398,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
     case OP_over_ranks: add(level, out, index_kernel(n, OVER_RANKS)); break;
     case OP_loop: emit_loop(level, n, out); break;
     case OP_concat: emit_copies(level, &info(n)->copies, out); break; /* the other parts were made in place */
-    default: break;                                    /* leaves, views, picks: nothing runs */
+    default: break;                                                   /* leaves, views, picks: nothing runs */
     }
 }
 

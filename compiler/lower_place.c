@@ -346,8 +346,8 @@ static void want_output(Level *top, const Output *o)
 
 static Shape slots(const Loop *l, int64_t more, Shape s)
 {
-    Shape r = {.rank = s.rank + 1, .dim = {l->trip + more}};
-    memcpy(r.dim + 1, s.dim, sizeof *s.dim * (size_t)s.rank);
+    Shape r = {1, {l->trip + more}, {(uint16_t)axis_longer(l->axis, more)}};
+    for (int i = 0; i < s.rank; i++) r = with_axis(r, s, i);
     return r;
 }
 
@@ -362,7 +362,7 @@ static Node *pick_at(const Loop *l, int kind, int which)
 static View slot(const View *stack, int64_t k)
 {
     View v = *stack;
-    v.shape = shape_of(stack->shape.rank - 1, stack->shape.dim + 1);
+    v.shape = shape_behind(stack->shape);
     v.base += k * stack->stride[0];
     for (int i = 0; i < v.shape.rank; i++) {
         v.stride[i] = stack->stride[i + 1];

@@ -116,12 +116,12 @@ static const char *masks_fault(const Attention *a, const Attention_extents *z)
     if (a->window < 0) return "a window is at least 1, or 0 for none";
     if (a->offset && !is_i32(a->offset, none)) return "the offset must be one i32";
     if (a->lengths && !is_i32(a->lengths, z->batch)) return "lengths must be i32 [batch…]";
-    if (a->q_segments &&
-        (!is_i32(a->q_segments, over_batch(z, 1, &z->T)) || !is_i32(a->k_segments, over_batch(z, 1, &z->S))))
+    if (a->q_segments && (!is_i32(a->q_segments, with_axis(z->batch, z->q, z->nb)) ||
+                          !is_i32(a->k_segments, with_axis(z->batch, z->k, z->nb))))
         return "segments must be i32 [batch…, time] of queries and keys";
     if (a->q_turns && z->D % 2) return "heads that are turned must have an even width";
-    if (a->q_turns && (!is_like(a->q_turns, a->q->dtype, turns_shape(z, z->T)) ||
-                       !is_like(a->k_turns, a->q->dtype, turns_shape(z, z->S))))
+    if (a->q_turns && (!is_like(a->q_turns, a->q->dtype, turns_shape(z, z->q)) ||
+                       !is_like(a->k_turns, a->q->dtype, turns_shape(z, z->k))))
         return "turns must be [batch…, time, width of a head] of queries and keys, and of their type";
     if (a->bias && !is_like(a->bias, real_of(a), score_shape(z)))
         return "a bias on scores must be real [batch…, heads, time, keys]";

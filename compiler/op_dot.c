@@ -24,9 +24,12 @@ Node *dot_into(DType t, Node *a, Node *b, Dot_axes x)
     must(na == a->shape.rank - x.nb - x.nc && nb == b->shape.rank - x.nb - x.nc);
     must(x.nb + na + nb <= MAXRANK);
     Shape s = {0};
-    for (int k = 0; k < x.nb; k++) s.dim[s.rank++] = a->shape.dim[x.ab[k]];
-    for (int k = 0; k < na; k++) s.dim[s.rank++] = a->shape.dim[fa[k]];
-    for (int k = 0; k < nb; k++) s.dim[s.rank++] = b->shape.dim[fb[k]];
+    for (int k = 0; k < x.nb; k++) {
+        bool named = a->shape.axis[x.ab[k]];
+        s = named ? with_axis(s, a->shape, x.ab[k]) : with_axis(s, b->shape, x.bb[k]);
+    }
+    for (int k = 0; k < na; k++) s = with_axis(s, a->shape, fa[k]);
+    for (int k = 0; k < nb; k++) s = with_axis(s, b->shape, fb[k]);
     int64_t ints[2 + 4 * MAXRANK];
     int n = 0;
     ints[n++] = x.nb;

@@ -8,9 +8,9 @@ static Shape gathered(Shape x, Shape ids, int axis, int nbatch)
     for (int i = 0; i < nbatch; i++) must(x.dim[i] == ids.dim[i]);
     must(x.rank - 1 + ids.rank - nbatch <= MAXRANK);
     Shape s = {0};
-    for (int i = 0; i < axis; i++) s.dim[s.rank++] = x.dim[i];
-    for (int i = nbatch; i < ids.rank; i++) s.dim[s.rank++] = ids.dim[i];
-    for (int i = axis + 1; i < x.rank; i++) s.dim[s.rank++] = x.dim[i];
+    for (int i = 0; i < axis; i++) s = with_axis(s, x, i);
+    for (int i = nbatch; i < ids.rank; i++) s = with_axis(s, ids, i);
+    for (int i = axis + 1; i < x.rank; i++) s = with_axis(s, x, i);
     return s;
 }
 
@@ -40,7 +40,7 @@ Node *argmax(Node *x, int axis)
     must(axis >= 0 && axis < x->shape.rank && x->dtype != BOOL);
     Shape s = {0};
     for (int i = 0; i < x->shape.rank; i++)
-        if (i != axis) s.dim[s.rank++] = x->shape.dim[i];
+        if (i != axis) s = with_axis(s, x->shape, i);
     return node_of(OP_argmax, I32, s, 1, &x, 1, &(int64_t){axis});
 }
 

@@ -67,7 +67,7 @@ const char *linear_cross_entropy_fault(const Node *n)
 int linear_cross_entropy_results(const Node *n, Type *out)
 {
     const Node *x = n->in[X], *w = n->in[WEIGHT];
-    Shape rows = {.rank = 1, .dim = {x->shape.dim[0]}};
+    Shape rows = with_axis((Shape){0}, x->shape, 0);
     out[LOSSES] = (Type){x->dtype, rows};
     out[PREDICTED] = (Type){I32, rows};
     if (!n->ints[HAS_UPSTREAM]) return DX;

@@ -1,6 +1,8 @@
 /* op_loop.c: loops: opening, arguments, closing, results.  See struct Loop in lathe.h. */
 #include "lathe.h"
 
+#include <string.h>
+
 static int next_loop_id = 1;
 
 static Node *argument(Loop *l, DType t, Shape s, int kind, int which)
@@ -25,12 +27,15 @@ Loop *loop_again(const Loop *old, bool reverse)
 {
     Loop *l = loop_open(old->name, old->trip, reverse);
     l->keeps = old->keeps;
+    l->axis = old->axis;
     return l;
 }
 
 Node *loop_carry(Loop *l, Node *init)
 {
-    Node *arg = argument(l, init->dtype, init->shape, ARG_CARRY, l->carries.n);
+    Shape s = init->shape;
+    if (init->known) memset(s.axis, 0, sizeof s.axis); /* zeros are anybody's: its next says what they are */
+    Node *arg = argument(l, init->dtype, s, ARG_CARRY, l->carries.n);
     push(&l->carries, ((struct Carry){.init = init, .arg = arg}));
     return arg;
 }
@@ -40,7 +45,8 @@ Node *loop_x(Loop *l, Node *stacked)
     for (int k = 0; k < l->xs.n; k++)
         if (l->xs.at[k].outer == stacked) return l->xs.at[k].arg;
     must(stacked->shape.rank > 0 && stacked->shape.dim[0] == l->trip);
-    Node *arg = argument(l, stacked->dtype, shape_of(stacked->shape.rank - 1, stacked->shape.dim + 1), ARG_X, l->xs.n);
+    if (!l->axis) l->axis = stacked->shape.axis[0];
+    Node *arg = argument(l, stacked->dtype, shape_behind(stacked->shape), ARG_X, l->xs.n);
     push(&l->xs, ((struct Stacked){.outer = stacked, .arg = arg}));
     return arg;
 }
@@ -54,6 +60,7 @@ Node *as_argument(Node *new, const Node *old)
 void loop_next(Loop *l, int carry, Node *value)
 {
     must(same_shape(value->shape, l->carries.at[carry].arg->shape) && value->dtype == l->carries.at[carry].arg->dtype);
+    take_axes(&l->carries.at[carry].arg->shape, value->shape);
     l->carries.at[carry].next = value;
 }
 

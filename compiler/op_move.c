@@ -18,6 +18,7 @@ Node *permute(Node *a, const int *perm)
         seen[perm[i]] = true;
         ints[i] = perm[i];
         s.dim[i] = a->shape.dim[perm[i]];
+        s.axis[i] = a->shape.axis[perm[i]];
         moved |= perm[i] != i;
     }
     return moved ? node_of(OP_permute, a->dtype, s, 1, &a, s.rank, ints) : a;
@@ -34,9 +35,9 @@ Node *expand(Node *a, Shape s)
 Node *broadcast(Node *a, Shape s)
 {
     must(a->shape.rank <= s.rank);
-    Shape aligned = {.rank = s.rank};
+    Shape aligned = {0}, one = {1, {1}, {0}};
     for (int i = 0, extra = s.rank - a->shape.rank; i < s.rank; i++)
-        aligned.dim[i] = i < extra ? 1 : a->shape.dim[i - extra];
+        aligned = i < extra ? with_axis(aligned, one, 0) : with_axis(aligned, a->shape, i - extra);
     return expand(reshape(a, aligned), s);
 }
 
@@ -51,6 +52,7 @@ Node *slice(Node *a, const int64_t *start, const int64_t *extent, const int64_t 
         ints[i] = start[i];
         ints[s.rank + i] = by;
         whole &= extent[i] == s.dim[i];
+        if (extent[i] != s.dim[i]) s.axis[i] = 0;
         s.dim[i] = extent[i];
     }
     return whole ? a : node_of(OP_slice, a->dtype, s, 1, &a, 2 * s.rank, ints);
@@ -66,6 +68,7 @@ Node *pad(Node *a, const int64_t *before, const int64_t *after)
         ints[i] = before[i];
         ints[s.rank + i] = after[i];
         none &= before[i] + after[i] == 0;
+        s.axis[i] = (uint16_t)axis_longer(s.axis[i], before[i] + after[i]);
         s.dim[i] += before[i] + after[i];
     }
     return none ? a : node_of(OP_pad, a->dtype, s, 1, &a, 2 * s.rank, ints);
@@ -94,6 +97,7 @@ Node *concat(int n, Node *const *parts, int axis)
         must(parts[p]->dtype == parts[0]->dtype && parts[p]->shape.rank == s.rank);
         for (int i = 0; i < s.rank; i++) must(i == axis || parts[p]->shape.dim[i] == s.dim[i]);
         s.dim[axis] += parts[p]->shape.dim[axis];
+        s.axis[axis] = (uint16_t)axis_sum(s.axis[axis], parts[p]->shape.axis[axis]);
     }
     return node_of(OP_concat, parts[0]->dtype, s, n, parts, 1, &(int64_t){axis});
 }

@@ -316,8 +316,8 @@ static void parameters_of(const Graph *g, const Desc *d, Nodes *out)
 /* The same for all micro-batches: [trip, …] all the same. */
 static Node *for_each(const Loop *m, Node *n)
 {
-    Shape s = {.rank = n->shape.rank + 1, .dim = {m->trip}};
-    memcpy(s.dim + 1, n->shape.dim, sizeof *s.dim * (size_t)n->shape.rank);
+    Shape s = {1, {m->trip}, {(uint16_t)m->axis}};
+    for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
     return broadcast(n, s);
 }
 

@@ -54,9 +54,9 @@ static bool find_affine(const double *v, int64_t n, Affine *a)
 static Shape with_axes(Shape s, int axis, int gone, int n, const int64_t *extent)
 {
     Shape r = {0};
-    for (int i = 0; i < axis; i++) r.dim[r.rank++] = s.dim[i];
+    for (int i = 0; i < axis; i++) r = with_axis(r, s, i);
     for (int i = 0; i < n; i++) r.dim[r.rank++] = extent[i];
-    for (int i = axis + gone; i < s.rank; i++) r.dim[r.rank++] = s.dim[i];
+    for (int i = axis + gone; i < s.rank; i++) r = with_axis(r, s, i);
     return r;
 }
 

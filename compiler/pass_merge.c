@@ -155,7 +155,12 @@ static Param *wide_param(const Desc *d, const Weighted *run, int n)
     wide = copy_of(first, sizeof *first);
     wide->name = name;
     wide->first = first;
-    for (int i = 1; i < n; i++) wide->shape.dim[wide->loops] += run[i].weight->shape.dim[wide->loops];
+    int axis = wide->shape.axis[wide->loops];
+    for (int i = 1; i < n; i++) {
+        wide->shape.dim[wide->loops] += run[i].weight->shape.dim[wide->loops];
+        axis = axis_sum(axis, run[i].weight->shape.axis[wide->loops]);
+    }
+    wide->shape.axis[wide->loops] = (uint16_t)axis;
     first->wide = wide; /* wide->wide: what first->wide was */
     name_param(param_names(d), wide);
     return wide;

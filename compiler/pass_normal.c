@@ -118,8 +118,7 @@ static Node *moved_iota(Node *n, const Node *move)
 
 static Node *moved_one(Node *n, const Node *move, const Table *done)
 {
-    double x;
-    if (is_filled(n, &x)) return filled(x, n->dtype, move->shape);
+    if (is_filled(n, NULL)) return refilled(n, move->shape);
     if (n->op == OP_iota) return moved_iota(n, move);
     if (op_info[n->op].kind != MAP) {
         Node view = *move;
@@ -162,10 +161,8 @@ static Node *before_repeating(const Node *old, Node *const *in)
         first = in[i];
     }
     if (!first) return NULL;
-    for (int i = 0; i < old->nin; i++) {
-        double x;
-        small[i] = is_filled(in[i], &x) ? filled(x, in[i]->dtype, first->in[0]->shape) : in[i]->in[0];
-    }
+    for (int i = 0; i < old->nin; i++)
+        small[i] = is_filled(in[i], NULL) ? refilled(in[i], first->in[0]->shape) : in[i]->in[0];
     Node key = *old;
     key.in = small;
     key.shape = first->in[0]->shape;

@@ -66,7 +66,8 @@ Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level,
 static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
 {
     const struct Gemm *g = &product->gemm;
-    Shape s = {.rank = 2, .dim = {g->K, round_up(g->N, LATHE_PACKED)}};
+    Shape s = {2, {g->K, round_up(g->N, LATHE_PACKED)}, {(uint16_t)g->axis_k, (uint16_t)g->axis_n}};
+    check_axes(&s);
     return work_buffer(p, format("%s_packed", product->name), g->b.node->dtype, s, level, g->b.node);
 }
 

@@ -343,6 +343,12 @@ static Kernel *column_sums(const Kernel *k)
     return c;
 }
 
+/* What the rows of a kernel are. */
+static int axis_of_rows(const Kernel *k)
+{
+    return k->kind == GEMM ? k->gemm.axis_m : k->kind == ROWS ? axis_merged(k->space, 0, k->space.rank - 1) : 0;
+}
+
 static void add_group(Program *p, const Unit *u, Kernels *out)
 {
     const Kernel *first = u->members.at[0];
@@ -350,6 +356,7 @@ static void add_group(Program *p, const Unit *u, Kernels *out)
     *panels = (Kernel){.kind = PANELS, .where = first->where, .in_loop = first->in_loop, .rows = u->rows};
     panels->unit = max64(u->block, 1);
     panels->name = group_name(u);
+    for (int i = 0; i < u->members.n && !panels->axis_rows; i++) panels->axis_rows = axis_of_rows(u->members.at[i]);
     for (int i = 0; i < u->members.n; i++) {
         Kernel *k = u->members.at[i];
         if (k->kind == GEMM && !k->gemm.packed) push(&panels->body, pack_right(p, k, k->in_loop));

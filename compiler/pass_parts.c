@@ -116,8 +116,7 @@ static void needs(Rewrite *r, const Node *old, Nodes *out)
 
 static Node *part(Rewrite *r, Node *old, const Node *of, const Table *done)
 {
-    double x;
-    if (is_filled(old, &x)) return filled(x, old->dtype, of->shape);
+    if (is_filled(old, NULL)) return refilled(old, of->shape);
     if (!is_made(r->user, old)) return slice(rewritten(r, old), of->ints, of->shape.dim, of->ints + of->shape.rank);
     Node *in[8], key = *old;
     for (int i = 0; i < old->nin; i++) in[i] = table_get(done, old->in[i]);

@@ -119,6 +119,11 @@ static int64_t columns_of(const Kernel *k)
     return p->sums.n || p->row_stores.n || p->columns.n ? 0 : k->space.dim[k->space.rank - 1];
 }
 
+static int axis_of_columns(const Kernel *k)
+{
+    return k->kind == GEMM ? k->gemm.axis_n : k->space.axis[k->space.rank - 1];
+}
+
 static bool may_slice(const Kernel *k, int64_t period) { return columns_of(k) && columns_of(k) % period == 0; }
 
 /* Do the two share something that they touch by slices?  There may be more that they do not: in another iteration. */
@@ -165,6 +170,7 @@ static void choose_slices(Kernel *repeat)
         if (pairs < most || (pairs == most && period <= repeat->period)) continue;
         most = pairs;
         repeat->period = period;
+        repeat->axis_period = axis_of_columns(repeat->body.at[i]);
     }
     if (!repeat->period) return;
     repeat->wide = width_of(repeat->period);

@@ -41,13 +41,12 @@ typedef struct Simplify {
 /* A slice of a stack that is the same everywhere is that, outside the loop. */
 static Node *seen_through(Node *n)
 {
-    double value;
     if (n->op != OP_loop_arg || n->ints[0] != ARG_X) return n;
     Node *stack = n->loop->xs.at[n->ints[1]].outer;
-    if (is_filled(stack, &value)) return filled(value, n->dtype, n->shape);
+    if (is_filled(stack, NULL)) return refilled(stack, n->shape);
     if (stack->op != OP_expand || stack->in[0]->shape.dim[0] != 1) return n;
     Shape s = stack->in[0]->shape; /* [1, …] */
-    Node *slot = simplified(reshape(stack->in[0], shape_of(s.rank - 1, s.dim + 1)));
+    Node *slot = simplified(reshape(stack->in[0], shape_behind(s)));
     return simplified(expand(slot, n->shape));
 }
 

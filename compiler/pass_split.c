@@ -86,7 +86,8 @@ static bool is_outside(Body *b, const Node *n)
 static Node *all_at_once(Body *b, Node *n)
 {
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return b->l->xs.at[n->ints[1]].outer;
-    if (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX) return iota(shape_of(1, &b->l->trip), 0);
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX)
+        return iota((Shape){1, {b->l->trip}, {(uint16_t)b->l->axis}}, 0);
     if (!is_outside(b, n)) return stack_of(b, n);
     Along *in = NEW_ARRAY(Along, n->nin);
     for (int i = 0; i < n->nin; i++) in[i] = along_of(b, n->in[i]);

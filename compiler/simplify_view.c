@@ -197,7 +197,7 @@ static Node *reduce_of_unit_axes(Node *n)
         k += reduced;
         if (reduced && below(n)->shape.dim[i] == 1) continue;
         if (reduced) axes[naxes++] = s.rank;
-        s.dim[s.rank++] = below(n)->shape.dim[i];
+        s = with_axis(s, below(n)->shape, i);
     }
     if (naxes == n->nints) return NULL;
     return reduce(n->op, simplified(reshape(n->in[0], s)), naxes, axes);
@@ -244,8 +244,7 @@ static Node *reduce_step(Node *n)
 
 static Node *move_step(Node *n)
 {
-    double value;
-    if (is_filled(n, &value)) return filled(value, n->dtype, n->shape);
+    if (is_filled(n, NULL)) return refilled(n, n->shape);
     switch (n->op) {
     case OP_reshape: return reshape_step(n);
     case OP_permute: return permute_step(n);

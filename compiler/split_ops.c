@@ -4,8 +4,8 @@
 
 static Shape in_front(int64_t trip, Shape s)
 {
-    Shape r = {.rank = s.rank + 1, .dim = {trip}};
-    for (int i = 0; i < s.rank; i++) r.dim[i + 1] = s.dim[i];
+    Shape r = {.rank = 1, .dim = {trip}};
+    for (int i = 0; i < s.rank; i++) r = with_axis(r, s, i);
     return r;
 }
 

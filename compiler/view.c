@@ -36,7 +36,7 @@ Shape squeezed(Shape s)
 {
     Shape r = {0};
     for (int i = 0; i < s.rank; i++)
-        if (s.dim[i] != 1) r.dim[r.rank++] = s.dim[i];
+        if (s.dim[i] != 1) r = with_axis(r, s, i);
     return r;
 }
 
@@ -146,6 +146,7 @@ static bool merged_stride(const View *v, const int *axis, int n, int64_t *stride
 /* Old axes (without unit ones) and new ones are walked in runs of equal size. */
 bool view_reshape(const View *v, Shape s, View *out)
 {
+    axes_of_reshape(v->shape, &s);
     View r = view_dense(s);
     r.buffer = v->buffer;
     r.base = v->base;
@@ -204,6 +205,8 @@ bool refine(Shape a, Shape b, Shape *out)
         y /= step;
     }
     while (n-- > 0) r.dim[r.rank++] = back[n];
+    axes_of_reshape(a, &r);
+    axes_of_reshape(b, &r);
     *out = r;
     return true;
 }
@@ -235,7 +238,7 @@ View view_without_first(const View *v, Loop *l, int64_t ahead)
 {
     must(v->shape.rank > 0 && !axis_guarded(v, 0) && v->nover < MAXRANK);
     View r = *v;
-    r.shape = shape_of(v->shape.rank - 1, v->shape.dim + 1);
+    r.shape = shape_behind(v->shape);
     for (int i = 0; i < r.shape.rank; i++) {
         r.stride[i] = v->stride[i + 1];
         r.low[i] = v->low[i + 1];

@@ -33,8 +33,8 @@ static Node *over_gpus(Cut *c, Node *n)
 {
     if (!options.target->device) return n;
     int64_t many = elements(n->shape);
-    Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){1, {many}});
-    Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){1, {1}})}, 0));
+    Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){.rank = 1, .dim = {many}});
+    Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){.rank = 1, .dim = {1}})}, 0));
     if (!c->gpus) c->gpus = piece_of(row, many, (Shape){0});
     Node *total = piece_of(row, 0, n->shape);
     return is_real(n->dtype) ? total : cast_op(total, n->dtype);

@@ -125,7 +125,9 @@ static Node *smallest_over(Node *x, int n, const int *axes)
 static Node *mean_over(Node *x, int n, const int *axes)
 {
     Node *y = reduce(OP_sum, x, n, axes);
-    return map2(OP_div, y, filled((double)elements(x->shape) / (double)elements(y->shape), y->dtype, y->shape));
+    Shape gone = {0};
+    for (int i = 0; i < n; i++) gone = with_axis(gone, x->shape, axes[i]);
+    return map2(OP_div, y, counted(gone, y->dtype, y->shape));
 }
 
 static int push_reduced(lua_State *L, Over *over, const char *doing)

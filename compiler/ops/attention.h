@@ -4,19 +4,22 @@
 
 #include "lathe.h"
 
-/* nb batch axes of extents `batch` */
+/* nb batch axes of extents `batch`; q, k, v: whose axes those of results are */
 typedef struct Attention_extents {
     int nb;
-    Shape batch;
+    Shape batch, q, k, v;
     int64_t T, S, H, G, D, E;
 } Attention_extents;
 
 static inline Attention_extents attention_extents(const Attention *a)
 {
-    Shape q = a->q->shape, k = a->k->shape, v = a->v->shape;
-    int nb = q.rank - 3;
+    Shape q = a->q->shape, k = a->k->shape, v = a->v->shape, batch = q;
+    int nb = batch.rank = q.rank - 3;
     return (Attention_extents){.nb = nb,
-                               .batch = shape_of(nb, q.dim),
+                               .batch = batch,
+                               .q = q,
+                               .k = k,
+                               .v = v,
                                .T = q.dim[nb],
                                .H = q.dim[nb + 1],
                                .D = q.dim[nb + 2],
@@ -29,17 +32,29 @@ static inline Attention_extents attention_extents(const Attention *a)
 static inline Shape over_batch(const Attention_extents *z, int n, const int64_t *more)
 {
     Shape s = z->batch;
-    for (int i = 0; i < n; i++) s.dim[s.rank++] = more[i];
+    for (int i = 0; i < n; i++) s.axis[s.rank] = 0, s.dim[s.rank++] = more[i];
     return s;
 }
 
-static inline Shape score_shape(const Attention_extents *z) { return over_batch(z, 3, (int64_t[]){z->H, z->T, z->S}); }
-static inline Shape lse_shape(const Attention_extents *z) { return over_batch(z, 2, (int64_t[]){z->H, z->T}); }
-static inline Shape result_shape(const Attention_extents *z) { return over_batch(z, 3, (int64_t[]){z->T, z->H, z->E}); }
-
-static inline Shape turns_shape(const Attention_extents *z, int64_t times)
+static inline Shape score_shape(const Attention_extents *z)
 {
-    return over_batch(z, 2, (int64_t[]){times, z->D});
+    return with_axis(with_axis(with_axis(z->batch, z->q, z->nb + 1), z->q, z->nb), z->k, z->nb);
+}
+
+static inline Shape lse_shape(const Attention_extents *z)
+{
+    return with_axis(with_axis(z->batch, z->q, z->nb + 1), z->q, z->nb);
+}
+
+static inline Shape result_shape(const Attention_extents *z)
+{
+    return with_axis(with_axis(with_axis(z->batch, z->q, z->nb), z->q, z->nb + 1), z->v, z->nb + 2);
+}
+
+/* of: z->q or z->k */
+static inline Shape turns_shape(const Attention_extents *z, Shape of)
+{
+    return with_axis(with_axis(z->batch, of, z->nb), of, z->nb + 2);
 }
 
 #endif

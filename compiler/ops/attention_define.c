@@ -11,10 +11,10 @@ static const double unseen = -1e30; /* lse of a query that sees no key */
 /* x [batch…][n][H][…] as [batch…][n][G][H / G][…] */
 static Node *grouped(const Attention_extents *z, Node *x)
 {
-    Shape s = x->shape;
+    Shape s = with_axis(x->shape, x->shape, z->nb + 2);
     s.dim[z->nb + 1] = z->G;
     s.dim[z->nb + 2] = z->H / z->G;
-    s.dim[s.rank++] = x->shape.dim[z->nb + 2];
+    s.axis[z->nb + 1] = s.axis[z->nb + 2] = 0;
     return reshape(x, s);
 }
 

@@ -58,7 +58,7 @@ static Value output(const Graph *g, const Value *outs, const char *name)
 /* One token of sample b at position t; states are overwritten with what comes out. */
 static Value step(const Graph *g, Room *room, double token, int64_t t)
 {
-    hold(room, "tokens", (Shape){2, {1, 1}})->at[0] = token;
+    hold(room, "tokens", (Shape){.rank = 2, .dim = {1, 1}})->at[0] = token;
     hold(room, "position", (Shape){0})->at[0] = (double)t;
     Value *outs = run(g, room);
     for (int i = 0; i < g->outs.n; i++)
@@ -87,7 +87,7 @@ static void compare(const char *file, int n, const char *const *sets)
     const Graph *grad = entry(d, "grad"), *decode = entry(d, "decode");
     if (!expect(decode != NULL, "%s has no entry decode", file)) return;
     Room whole = parameters(d), single = parameters(d);
-    Value *tokens = hold(&whole, "tokens", (Shape){2, {d->batch, d->seq}}),
+    Value *tokens = hold(&whole, "tokens", (Shape){.rank = 2, .dim = {d->batch, d->seq}}),
           *targets = hold(&whole, "targets", tokens->shape);
     Rng r = rng_of(3);
     for (int64_t i = 0; i < d->batch * d->seq; i++) {

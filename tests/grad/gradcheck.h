@@ -88,7 +88,7 @@ static inline Node *matmul(Node *a, Node *b)
 }
 
 /* The number of the element in order, as a real. */
-static inline Node *counted(Shape s)
+static inline Node *counting(Shape s)
 {
     Node *n = filled(0, I32, s);
     for (int k = 0; k < s.rank; k++) n = add(mul(n, filled((double)s.dim[k], I32, s)), iota(s, k));
@@ -99,7 +99,7 @@ static inline Node *counted(Shape s)
 static inline Node *loss_of_all(Node *y)
 {
     int axes[MAXRANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-    Node *n = counted(y->shape), *w = add(map1(OP_sin, times(0.37, n)), filled(0.6, F64, y->shape));
+    Node *n = counting(y->shape), *w = add(map1(OP_sin, times(0.37, n)), filled(0.6, F64, y->shape));
     return reduce(OP_sum, mul(y, w), y->shape.rank, axes);
 }
 

@@ -30,7 +30,7 @@ static Node *random_map(Pool *p)
     case 0: return mul(a, b);
     case 1: return small(add(a, b));
     case 2: return map1(OP_sin, map2(OP_sub, a, times(0.5, b)));
-    case 3: return where_op(map2(OP_lt, counted(a->shape), filled(2.5, F64, a->shape)), a, mul(b, b));
+    case 3: return where_op(map2(OP_lt, counting(a->shape), filled(2.5, F64, a->shape)), a, mul(b, b));
     case 4: return map2(OP_div, a, add(mul(b, b), filled(1, F64, b->shape)));
     case 5: return map1(OP_exp, small(a));
     default: return add(a, b);
@@ -71,7 +71,7 @@ static Node *stack_of_value(Node *a, int64_t trip)
 {
     Shape s = {.rank = 3, .dim = {trip, a->shape.dim[0], a->shape.dim[1]}};
     Node *spread = broadcast(a, s);
-    return below(&dice, 2) ? mul(spread, counted(s)) : spread;
+    return below(&dice, 2) ? mul(spread, counting(s)) : spread;
 }
 
 /* Opens a loop over some of the pool, fills its body, and returns a value made of its results. */

@@ -353,7 +353,7 @@ static Node *rg_smooth_steps(Thing t)
 static void rg_over_ranks(Maker *m, Thing x)
 {
     Node *still = m->smooth ? filled(0.5 * x.bound, F32, x.n->shape) : stop_gradient(x.n);
-    Node *row = reshape(still, (Shape){1, {elements(x.n->shape)}});
+    Node *row = reshape(still, (Shape){.rank = 1, .dim = {elements(x.n->shape)}});
     if (!x.n->in_loop) rg_push(m, reshape(over_ranks(row), x.n->shape), x.bound);
 }
 

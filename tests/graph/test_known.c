@@ -41,7 +41,7 @@ static Node *table(int64_t n, const double *v, Shape s)
 static int try(const char *what, int64_t before, int64_t extent, int64_t after, Shape ids, const double *v)
 {
     int64_t n = elements(ids);
-    Shape s = {3, {before, extent, after}};
+    Shape s = {.rank = 3, .dim = {before, extent, after}};
     Node *y = gather(input_node("x", F32, s), table(n, v, ids), 1, 0);
     Graph *g = graph_of(y);
     given = (Value){s, NEW_ARRAY(double, elements(s))};
@@ -147,9 +147,9 @@ static void gradients(void)
         int64_t extent, n;
         Shape ids, loss = {0};
         n = draw_view(&r, &v, &extent, &ids);
-        Node *x = parameter_node("w", F32, (Shape){1, {extent}}),
-             *y = reshape(gather(x, table(n, v, ids), 0, 0), (Shape){1, {n}});
-        Node *weight = cast_op(iota((Shape){1, {n}}, 0), F32);
+        Node *x = parameter_node("w", F32, (Shape){.rank = 1, .dim = {extent}}),
+             *y = reshape(gather(x, table(n, v, ids), 0, 0), (Shape){.rank = 1, .dim = {n}});
+        Node *weight = cast_op(iota((Shape){.rank = 1, .dim = {n}}, 0), F32);
         Graph *g = graph_of(reduce(OP_sum, map2(OP_mul, y, weight), 1, (int[]){0}));
         must(same_shape(g->outs.at[0].node->shape, loss));
         g->wants_grads = true;

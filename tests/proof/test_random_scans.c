@@ -128,7 +128,7 @@ static Node *random_stack(Maker *m, int64_t trip)
     switch (below(&dice, trip == MEMORY ? 4 : 3)) {
     case 0: return learned(m, s);
     case 1: return matmul(learned(m, SHAPE(trip, m->rows, 2)), learned(m, SHAPE(2, m->width)));
-    case 2: return mul(broadcast(any(m), s), map1(OP_sin, counted(s)));
+    case 2: return mul(broadcast(any(m), s), map1(OP_sin, counting(s)));
     default: return permute(m->memory, (int[]){1, 0, 2});
     }
 }
@@ -202,7 +202,7 @@ static Node *close_scan(Maker *m, Loop *l, int carries, Node *const *ys, int nys
         else
             result =
                 add(result,
-                    reduce(OP_sum, mul(loop_stack(l, ys[k]), map1(OP_cos, counted(SHAPE(l->trip, m->rows, m->width)))),
+                    reduce(OP_sum, mul(loop_stack(l, ys[k]), map1(OP_cos, counting(SHAPE(l->trip, m->rows, m->width)))),
                            AXES(0)));
     }
     for (int k = 0; k < carries; k++) {

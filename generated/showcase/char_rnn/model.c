@@ -16,24 +16,24 @@ KERNEL void lstm_fill_back(float (*RESTRICT d_lstm_mul)[HIDDEN])
 }
 
 /* embed_gather = embed_weight[tokens]      char_rnn.lua:16 embed      moves 1,056,768 bytes */
-KERNEL void make_embed_gather(float (*RESTRICT embed_gather)[64],
-        const float (*RESTRICT embed_weight)[64], const int *RESTRICT tokens)
+KERNEL void make_embed_gather(float (*RESTRICT embed_gather)[WIDTH],
+        const float (*RESTRICT embed_weight)[WIDTH], const int *RESTRICT tokens)
 {
-    PARALLEL for (int r = 0; r < BATCH * 64; r++) {
+    PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
         const int id = tokens[r];
-        EACH for (int c = 0; c < 64; c++)
+        EACH for (int c = 0; c < WIDTH; c++)
             embed_gather[r][c] = embed_weight[id][c];
     }
 }
 
 /* d_lstm_permute: copy      char_rnn.lua:17 lstm      moves 1,048,576 bytes */
-KERNEL void lstm_copy_back(float (*RESTRICT d_lstm_permute)[32][64],
-        const float (*RESTRICT embed_gather)[64][64])
+KERNEL void lstm_copy_back(float (*RESTRICT d_lstm_permute)[BATCH][WIDTH],
+        const float (*RESTRICT embed_gather)[SEQ][WIDTH])
 {
-    PARALLEL for (int r = 0; r < 64; r++)
-        for (int i = 0; i < 32; i++)
-            EACH for (int c = 0; c < 64; c++)
-                d_lstm_permute[r][i][c] = embed_gather[i][r][c];
+    PARALLEL for (int t = 0; t < SEQ; t++)
+        for (int b = 0; b < BATCH; b++)
+            EACH for (int c = 0; c < WIDTH; c++)
+                d_lstm_permute[t][b][c] = embed_gather[b][t][c];
 }
 
 /* lstm_mul: copy      char_rnn.lua:17 lstm      moves 32,768 bytes */
@@ -70,13 +70,13 @@ KERNEL void lstm_tanh(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
 }
 
 /* lstm_permute: copy      char_rnn.lua:17 lstm      moves 4,194,304 bytes */
-KERNEL void lstm_copy(float (*RESTRICT lstm_permute)[64][HIDDEN],
-        const float (*RESTRICT lstm_mul)[32][HIDDEN])
+KERNEL void lstm_copy(float (*RESTRICT lstm_permute)[SEQ][HIDDEN],
+        const float (*RESTRICT lstm_mul)[BATCH][HIDDEN])
 {
     PARALLEL for (int b = 0; b < BATCH; b++)
-        for (int i = 0; i < 64; i++)
+        for (int t = 0; t < SEQ; t++)
             EACH for (int c = 0; c < HIDDEN; c++)
-                lstm_permute[b][i][c] = lstm_mul[i + 1][b][c];
+                lstm_permute[b][t][c] = lstm_mul[t + 1][b][c];
 }
 
 /* linear_cross_entropy_sub2, accuracy_cast, linear_cross_entropy_sub,
@@ -213,20 +213,21 @@ KERNEL void lstm_sum_back(float *RESTRICT d_lstm_bias_ih_l0,
 
 /* d_embed_weight[tokens] += d_lstm_dot, in order      char_rnn.lua:16 embed
  *     moves 549,120 bytes */
-KERNEL void embed_scatter_add_back(float (*RESTRICT d_embed_weight)[64],
-        const float (*RESTRICT d_lstm_dot)[32][64], const int (*RESTRICT tokens)[64])
+KERNEL void embed_scatter_add_back(float (*RESTRICT d_embed_weight)[WIDTH],
+        const float (*RESTRICT d_lstm_dot)[BATCH][WIDTH], const int (*RESTRICT tokens)[SEQ])
 {
     for (int v = 0; v < VOCAB; v++)
-        for (int c = 0; c < 64; c++)
+        for (int c = 0; c < WIDTH; c++)
             d_embed_weight[v][c] = 0;
-    const int parts = column_parts(64);
+    const int parts = column_parts(WIDTH);
     PARALLEL for (int part = 0; part < parts; part++) {
-        const int low = column_from(64, part, parts), high = column_from(64, part + 1, parts);
+        const int low = column_from(WIDTH, part, parts),
+                high = column_from(WIDTH, part + 1, parts);
         for (int b = 0; b < BATCH; b++)
-            for (int i = 0; i < 64; i++) {
-                const int id = tokens[b][i];
+            for (int t = 0; t < SEQ; t++) {
+                const int id = tokens[b][t];
                 EACH for (int c = 0; c < high - low; c++)
-                    d_embed_weight[id][low + c] += d_lstm_dot[i][b][low + c];
+                    d_embed_weight[id][low + c] += d_lstm_dot[t][b][low + c];
             }
     }
 }
@@ -336,14 +337,14 @@ KERNEL void lstm_tanh_2(int from, int to, float (*RESTRICT lstm_add)[HIDDEN],
 }
 
 /* lstm_permute: copy      char_rnn.lua:17 lstm      moves 4,194,304 bytes */
-KERNEL void lstm_copy_2(int from, int to, float (*RESTRICT lstm_permute)[64][HIDDEN],
-        const float (*RESTRICT lstm_mul)[32][HIDDEN])
+KERNEL void lstm_copy_2(int from, int to, float (*RESTRICT lstm_permute)[SEQ][HIDDEN],
+        const float (*RESTRICT lstm_mul)[BATCH][HIDDEN])
 {
     for (int r = from; r < to; r++) {
         const int b = r / 64;
-        const int i = r % 64;
+        const int t = r % SEQ;
         for (int c = 0; c < HIDDEN; c++)
-            lstm_permute[b][i][c] = lstm_mul[i + 1][b][c];
+            lstm_permute[b][t][c] = lstm_mul[t + 1][b][c];
     }
 }
 
@@ -389,11 +390,11 @@ KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
 }
 
 /* embed_gather = embed_weight[tokens]      char_rnn.lua:16 embed      moves 516 bytes */
-KERNEL void embed_gather_2(float *RESTRICT embed_gather, const float (*RESTRICT embed_weight)[64],
-        int tokens)
+KERNEL void embed_gather_2(float *RESTRICT embed_gather,
+        const float (*RESTRICT embed_weight)[WIDTH], int tokens)
 {
     const int id = tokens;
-    for (int c = 0; c < 64; c++)
+    for (int c = 0; c < WIDTH; c++)
         embed_gather[c] = embed_weight[id][c];
 }
 
@@ -452,51 +453,51 @@ static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65,
  *
  *   memory: 33,161,216 bytes for 20 buffers, 0 of them made over an input
  *           38,576,256 without sharing, no less than 33,161,216
- *   buffer                   shape                     bytes    offset steps
- *   d_lstm_mul               [BATCH][HIDDEN]           32768  33095680   0-23  |-------------|
- *   embed_gather             [BATCH][64][64]          524288   8388608   1-6   |--|
- *   d_lstm_permute           [64][32][64]             524288  32571392   2-25   |-------------|
- *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]    1048576  16777216   3-11   |----|
- *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]    1048576  31522816   4-23    |-----------|
- *   lstm_add                 [VOCAB][32][HIDDEN]     2129920  25165824   5-23     |----------|
- *   lstm_dot2                [64][32][4 * HIDDEN]    8388608         0   6-23     |----------|
- *   lstm_mul                 [VOCAB][32][HIDDEN]     2129920  27295744   7-24      |---------|
- *   lstm_dot                 [64][32][4 * HIDDEN]    8388608   8388608   7-23      |---------|
- *   lstm_permute             [BATCH][64][HIDDEN]     2097152  16777216  12-15         |-|
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]     532480  18874368  13-14          |
- *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]     532480  19406848  14-18          |--|
- *   accuracy_cast            [BATCH][64]                8192  19955840  14-17          |-|
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]              8192  19947648  14-16          ||
- *   d_head_bias_partial      [BATCH][VOCAB]             8320  19939328  14-14          |
- *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]   2097152  29425664  18-23             |--|
- *   d_lstm_dot2              [BATCH][HIDDEN]           32768  33128448  19-23             |--|
- *   d_lstm_concat            [64][32][4 * HIDDEN]    8388608  16777216  19-27             |----|
- *   ..stm_bias_ih_l0_partial [BATCH][4 * HIDDEN]      131072         0  26-26                  |
- *   d_lstm_dot               [64][32][64]             524288         0  27-28                  ||
+ *   buffer                   shape                        bytes    offset steps
+ *   d_lstm_mul               [BATCH][HIDDEN]              32768  33095680   0-23  |----------|
+ *   embed_gather             [BATCH][SEQ][WIDTH]         524288   8388608   1-6   |--|
+ *   d_lstm_permute           [SEQ][BATCH][WIDTH]         524288  32571392   2-25   |----------|
+ *   lstm_matmul_packed       [HIDDEN][4 * HIDDEN]       1048576  16777216   3-11   |---|
+ *   lstm_matmul_back_packed  [4 * HIDDEN][HIDDEN]       1048576  31522816   4-23    |--------|
+ *   lstm_add                 [SEQ + 1][BATCH][HIDDEN]   2129920  25165824   5-23    |--------|
+ *   lstm_dot2                [SEQ][BATCH][4 * HIDDEN]   8388608         0   6-23     |-------|
+ *   lstm_mul                 [SEQ + 1][BATCH][HIDDEN]   2129920  27295744   7-24     |--------|
+ *   lstm_dot                 [SEQ][BATCH][4 * HIDDEN]   8388608   8388608   7-23     |-------|
+ *   lstm_permute             [BATCH][SEQ][HIDDEN]       2097152  16777216  12-15        ||
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]        532480  18874368  13-14        ||
+ *   linear_cross_entropy_sub [BATCH * SEQ][VOCAB]        532480  19406848  14-18         |-|
+ *   accuracy_cast            [BATCH][SEQ]                  8192  19955840  14-17         ||
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                 8192  19947648  14-16         ||
+ *   d_head_bias_partial      [32][VOCAB]                   8320  19939328  14-14         |
+ *   linear_cross_entropy_dot [BATCH * SEQ][HIDDEN]      2097152  29425664  18-23           |-|
+ *   d_lstm_dot2              [BATCH][HIDDEN]              32768  33128448  19-23           |-|
+ *   d_lstm_concat            [SEQ][BATCH][4 * HIDDEN]   8388608  16777216  19-27           |---|
+ *   ..stm_bias_ih_l0_partial [32][4 * HIDDEN]            131072         0  26-26               |
+ *   d_lstm_dot               [SEQ][BATCH][WIDTH]         524288         0  27-28               ||
  */
 void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_train_in *in,
         Char_rnn_train_out *out, char *work)
 {
     float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
-    float (*embed_gather)[64][64] = (void *)(work + 8388608);
-    float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
+    float (*embed_gather)[SEQ][WIDTH] = (void *)(work + 8388608);
+    float (*d_lstm_permute)[BATCH][WIDTH] = (void *)(work + 32571392);
     float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 16777216);
     float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
-    float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
-    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
-    float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 16777216);
+    float (*lstm_add)[BATCH][HIDDEN] = (void *)(work + 25165824);
+    float (*lstm_dot2)[BATCH][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[BATCH][HIDDEN] = (void *)(work + 27295744);
+    float (*lstm_dot)[BATCH][4 * HIDDEN] = (void *)(work + 8388608);
+    float (*lstm_permute)[SEQ][HIDDEN] = (void *)(work + 16777216);
     float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 18874368);
     float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 19406848);
-    float (*accuracy_cast)[64] = (void *)(work + 19955840);
+    float (*accuracy_cast)[SEQ] = (void *)(work + 19955840);
     float *linear_cross_entropy_sub2 = (void *)(work + 19947648);
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 19939328);
     float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
     float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
-    float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
+    float (*d_lstm_concat)[BATCH][4 * HIDDEN] = (void *)(work + 16777216);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
-    float (*d_lstm_dot)[32][64] = (void *)(work + 0);
+    float (*d_lstm_dot)[BATCH][WIDTH] = (void *)(work + 0);
 
     backward_part();
     lstm_fill_back(d_lstm_mul);                                         LAP(0);
@@ -517,7 +518,7 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
         SHARED for (int from = 0; from < BATCH; from += tall) {
             const int to = min_i32(from + tall, BATCH);
             lstm_fill(from, to, lstm_mul[0]);
-            for (int t = 0; t < 64; t++) {    /* time */
+            for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
                         &lstm_matmul_shape_2, false, from, to);
                 lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
@@ -545,7 +546,7 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
         SHARED for (int from = 0; from < BATCH; from += tall) {
             const int to = min_i32(from + tall, BATCH);
             lstm_fill(from, to, d_lstm_dot2);
-            for (int t = 64 - 1; t >= 0; t--) {    /* time */
+            for (int t = SEQ - 1; t >= 0; t--) {    /* time */
                 lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
                         linear_cross_entropy_dot, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
                         p->lstm_bias_hh_l0, lstm_add[t], t);
@@ -555,12 +556,12 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
         }
     }                                                                   LAP(19);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(24);
+            SEQ * BATCH);                                               LAP(24);
     matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(25);
+            WIDTH, SEQ * BATCH);                                        LAP(25);
     lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(26);
-    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(27);
+    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, SEQ * BATCH,
+            WIDTH, 4 * HIDDEN);                                         LAP(27);
     embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(28);
     lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(29);
 }
@@ -579,26 +580,26 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
         Char_rnn_grad_out *out, char *work)
 {
     float (*d_lstm_mul)[HIDDEN] = (void *)(work + 33095680);
-    float (*embed_gather)[64][64] = (void *)(work + 8388608);
-    float (*d_lstm_permute)[32][64] = (void *)(work + 32571392);
+    float (*embed_gather)[SEQ][WIDTH] = (void *)(work + 8388608);
+    float (*d_lstm_permute)[BATCH][WIDTH] = (void *)(work + 32571392);
     float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 16777216);
     float (*lstm_matmul_back_packed)[HIDDEN] = (void *)(work + 31522816);
-    float (*lstm_add)[32][HIDDEN] = (void *)(work + 25165824);
-    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 27295744);
-    float (*lstm_dot)[32][4 * HIDDEN] = (void *)(work + 8388608);
-    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 16777216);
+    float (*lstm_add)[BATCH][HIDDEN] = (void *)(work + 25165824);
+    float (*lstm_dot2)[BATCH][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[BATCH][HIDDEN] = (void *)(work + 27295744);
+    float (*lstm_dot)[BATCH][4 * HIDDEN] = (void *)(work + 8388608);
+    float (*lstm_permute)[SEQ][HIDDEN] = (void *)(work + 16777216);
     float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 18874368);
-    float (*head_dot)[64][VOCAB] = (void *)(work + 19406848);
+    float (*head_dot)[SEQ][VOCAB] = (void *)(work + 19406848);
     float (*linear_cross_entropy_sub)[VOCAB] = (void *)(work + 19939328);
-    float (*accuracy_cast)[64] = (void *)(work + 20488320);
+    float (*accuracy_cast)[SEQ] = (void *)(work + 20488320);
     float *linear_cross_entropy_sub2 = (void *)(work + 20480128);
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20471808);
     float (*linear_cross_entropy_dot)[HIDDEN] = (void *)(work + 29425664);
     float (*d_lstm_dot2)[HIDDEN] = (void *)(work + 33128448);
-    float (*d_lstm_concat)[32][4 * HIDDEN] = (void *)(work + 16777216);
+    float (*d_lstm_concat)[BATCH][4 * HIDDEN] = (void *)(work + 16777216);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
-    float (*d_lstm_dot)[32][64] = (void *)(work + 0);
+    float (*d_lstm_dot)[BATCH][WIDTH] = (void *)(work + 0);
 
     backward_part();
     lstm_fill_back(d_lstm_mul);                                         LAP(0);
@@ -619,7 +620,7 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
         SHARED for (int from = 0; from < BATCH; from += tall) {
             const int to = min_i32(from + tall, BATCH);
             lstm_fill(from, to, lstm_mul[0]);
-            for (int t = 0; t < 64; t++) {    /* time */
+            for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*lstm_dot[t], *lstm_mul[t], *lstm_matmul_packed,
                         &lstm_matmul_shape_2, false, from, to);
                 lstm_tanh(from, to, lstm_add[t + 1], lstm_mul[t + 1], lstm_add[t], lstm_dot2[t],
@@ -649,7 +650,7 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
         SHARED for (int from = 0; from < BATCH; from += tall) {
             const int to = min_i32(from + tall, BATCH);
             lstm_fill(from, to, d_lstm_dot2);
-            for (int t = 64 - 1; t >= 0; t--) {    /* time */
+            for (int t = SEQ - 1; t >= 0; t--) {    /* time */
                 lstm_tanh_back(from, to, d_lstm_mul, d_lstm_concat[t], d_lstm_dot2,
                         linear_cross_entropy_dot, lstm_dot2[t], p->lstm_bias_ih_l0, lstm_dot[t],
                         p->lstm_bias_hh_l0, lstm_add[t], t);
@@ -659,12 +660,12 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
         }
     }                                                                   LAP(20);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_lstm_concat, **lstm_mul, 4 * HIDDEN, HIDDEN,
-            BATCH * SEQ);                                               LAP(25);
+            SEQ * BATCH);                                               LAP(25);
     matmul_tn_f32(*d->lstm_weight_ih_l0, **d_lstm_concat, **d_lstm_permute, 4 * HIDDEN,
-            64, BATCH * SEQ);                                           LAP(26);
+            WIDTH, SEQ * BATCH);                                        LAP(26);
     lstm_sum_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_lstm_concat); LAP(27);
-    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, BATCH * SEQ, 64,
-            4 * HIDDEN);                                                LAP(28);
+    matmul_nn_f32(**d_lstm_dot, **d_lstm_concat, *p->lstm_weight_ih_l0, SEQ * BATCH,
+            WIDTH, 4 * HIDDEN);                                         LAP(28);
     embed_scatter_add_back(d->embed_weight, d_lstm_dot, in->tokens);    LAP(29);
     lstm_copy_back_2(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);           LAP(30);
 }
@@ -683,15 +684,15 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
         char *work)
 {
     float (*lstm_add)[HIDDEN] = (void *)(work + 11698176);
-    float (*embed_gather)[64][64] = (void *)(work + 8388608);
+    float (*embed_gather)[SEQ][WIDTH] = (void *)(work + 8388608);
     float (*lstm_matmul_packed)[4 * HIDDEN] = (void *)(work + 10518528);
-    float (*lstm_dot2)[32][4 * HIDDEN] = (void *)(work + 0);
-    float (*lstm_mul)[32][HIDDEN] = (void *)(work + 8388608);
+    float (*lstm_dot2)[BATCH][4 * HIDDEN] = (void *)(work + 0);
+    float (*lstm_mul)[BATCH][HIDDEN] = (void *)(work + 8388608);
     float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 11567104);
     float (*linear_cross_entropy_matmul_packed)[96] = (void *)(work + 2629632);
-    float (*lstm_permute)[64][HIDDEN] = (void *)(work + 0);
+    float (*lstm_permute)[SEQ][HIDDEN] = (void *)(work + 0);
     float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 2097152);
-    float (*accuracy_cast)[64] = (void *)(work + 2736128);
+    float (*accuracy_cast)[SEQ] = (void *)(work + 2736128);
     float *linear_cross_entropy_sub = (void *)(work + 2727936);
 
     lstm_fill_back(lstm_add);                                           LAP(0);
@@ -704,7 +705,7 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
         SHARED for (int from = 0; from < BATCH; from += tall) {
             const int to = min_i32(from + tall, BATCH);
             lstm_fill(from, to, lstm_mul[0]);
-            for (int t = 0; t < 64; t++) {    /* time */
+            for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*lstm_dot, *lstm_mul[t], *lstm_matmul_packed,
                         &lstm_matmul_shape_2, false, from, to);
                 lstm_tanh_2(from, to, lstm_add, lstm_mul[t + 1], lstm_dot2[t], p->lstm_bias_ih_l0,
@@ -744,13 +745,13 @@ static void run_eval(const Lathe_call *c)
 void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
         Char_rnn_decode_out *out, Char_rnn_state *s, char *work)
 {
-    float (*embed_gather)[1][64] = (void *)(work + 4096);
+    float (*embed_gather)[1][WIDTH] = (void *)(work + 4096);
     float (*lstm_dot2)[4 * HIDDEN] = (void *)(work + 0);
     float (*lstm_dot)[4 * HIDDEN] = (void *)(work + 4096);
     float (*head_dot)[1][VOCAB] = (void *)(work + 0);
 
     embed_gather_2(embed_gather[0][0], p->embed_weight, in->tokens[0][0]); LAP(0);
-    matmul_nt_f32(*lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, 1, 4 * HIDDEN, 64); LAP(1);
+    matmul_nt_f32(*lstm_dot2, **embed_gather, *p->lstm_weight_ih_l0, 1, 4 * HIDDEN, WIDTH); LAP(1);
     matmul_nt_f32(*lstm_dot, *s->lstm_h, *p->lstm_weight_hh_l0, 1, 4 * HIDDEN, HIDDEN); LAP(2);
     lstm_tanh_3(s->lstm_c[0], s->lstm_h[0], lstm_dot2[0], p->lstm_bias_ih_l0, lstm_dot[0],
             p->lstm_bias_hh_l0);                                        LAP(3);

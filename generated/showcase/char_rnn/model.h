@@ -10,12 +10,13 @@ enum {
     HIDDEN = 256,
     SEQ = 64,
     VOCAB = 65,
+    WIDTH = 64,
 };
 
 /* Parameters, and in the same layout their gradients: 350,593 numbers. */
 typedef struct Char_rnn_params {
-    float embed_weight[VOCAB][64];               /* embed.weight  char_rnn.lua:16 */
-    float lstm_weight_ih_l0[4 * HIDDEN][64];     /* lstm.weight_ih_l0  char_rnn.lua:17 */
+    float embed_weight[VOCAB][WIDTH];            /* embed.weight  char_rnn.lua:16 */
+    float lstm_weight_ih_l0[4 * HIDDEN][WIDTH];  /* lstm.weight_ih_l0  char_rnn.lua:17 */
     float lstm_bias_ih_l0[4 * HIDDEN];           /* lstm.bias_ih_l0  char_rnn.lua:17 */
     float lstm_weight_hh_l0[4 * HIDDEN][HIDDEN]; /* lstm.weight_hh_l0  char_rnn.lua:17 */
     float lstm_bias_hh_l0[4 * HIDDEN];           /* lstm.bias_hh_l0  char_rnn.lua:17 */
@@ -32,8 +33,8 @@ typedef struct Char_rnn_state {
 } Char_rnn_state;
 
 typedef struct Char_rnn_train_in {
-    int tokens[BATCH][64];
-    int targets[BATCH][64];
+    int tokens[BATCH][SEQ];
+    int targets[BATCH][SEQ];
 } Char_rnn_train_in;
 
 typedef struct Char_rnn_train_out {
@@ -42,19 +43,19 @@ typedef struct Char_rnn_train_out {
 } Char_rnn_train_out;
 
 typedef struct Char_rnn_grad_in {
-    int tokens[BATCH][64];
-    int targets[BATCH][64];
+    int tokens[BATCH][SEQ];
+    int targets[BATCH][SEQ];
 } Char_rnn_grad_in;
 
 typedef struct Char_rnn_grad_out {
     float loss;
     float accuracy;
-    float logits[BATCH][64][VOCAB];
+    float logits[BATCH][SEQ][VOCAB];
 } Char_rnn_grad_out;
 
 typedef struct Char_rnn_eval_in {
-    int tokens[BATCH][64];
-    int targets[BATCH][64];
+    int tokens[BATCH][SEQ];
+    int targets[BATCH][SEQ];
 } Char_rnn_eval_in;
 
 typedef struct Char_rnn_eval_out {

@@ -472,20 +472,20 @@ KERNEL void ln_1_2(float *RESTRICT ln_1_mul, const float *RESTRICT h_add,
 }
 
 /* h_attn_keys[position] = c_attn_dot      gpt.lua:18 h.attn      moves 66,052 bytes */
-KERNEL void attn_overwrite(float (*RESTRICT h_attn_keys)[HEADS * (WIDTH / HEADS)],
-        const float *RESTRICT c_attn_dot, int position)
+KERNEL void attn_overwrite(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRICT c_attn_dot,
+        int position)
 {
     const int id = position;
-    for (int r = 0; r < HEADS * (WIDTH / HEADS); r++)
+    for (int r = 0; r < WIDTH; r++)
         h_attn_keys[id][r] = c_attn_dot[r + WIDTH];
 }
 
 /* h_attn_values[position] = c_attn_dot      gpt.lua:18 h.attn      moves 66,052 bytes */
-KERNEL void attn_overwrite_2(float (*RESTRICT h_attn_values)[HEADS * (WIDTH / HEADS)],
+KERNEL void attn_overwrite_2(float (*RESTRICT h_attn_values)[WIDTH],
         const float *RESTRICT c_attn_dot, int position)
 {
     const int id = position;
-    for (int r = 0; r < HEADS * (WIDTH / HEADS); r++)
+    for (int r = 0; r < WIDTH; r++)
         h_attn_values[id][r] = c_attn_dot[r + 2 * WIDTH];
 }
 
@@ -595,41 +595,41 @@ static const Lathe_attention attn_attention_heads_3 = {.nbatch = 1, .batch = {1}
  *
  *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
  *           30,650,368 without sharing, no less than 19,709,952
- *   buffer                   shape                       bytes    offset steps
- *   wte_gather               [BATCH][SEQ][WIDTH]        393216         0   0-1   |
- *   h_add                    [5][12][64][128]          1966080  11010048   1-41  |--------------|
- *   c_fc_dot                 [4][12][64][512]          6291456         0   2-41  |--------------|
- *   c_proj_dot               [4][12][64][128]          1572864  12976128   2-41  |--------------|
- *   attn_heads               [4][12][64][4][32]        1572864  14548992   2-41  |--------------|
- *   c_attn_dot               [4][12][64][384]          4718592   6291456   2-41  |--------------|
- *   attn_lse                 [4][12][4][64]              49152  19660800   2-41  |--------------|
- *   c_attn_matmul_packed     [WIDTH][3 * WIDTH]         196608  16515072   3-6    ||
- *   ln_1_mul                 [BATCH][SEQ][WIDTH]        393216  16121856   3-6    ||
- *   c_proj_matmul_packed     [WIDTH][WIDTH]              65536  19398656   8-17    |---|
- *   c_fc_matmul_packed       [WIDTH][4 * WIDTH]         262144  18874368   8-17    |---|
- *   c_proj_matmul_packed_2   [4 * WIDTH][WIDTH]         262144  19136512   8-17    |---|
- *   ln_2_mul                 [BATCH][SEQ][WIDTH]        393216  18087936   8-17    |---|
- *   h_add2                   [BATCH][SEQ][WIDTH]        393216  18481152   8-17    |---|
- *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]   1572864  16121856   8-17    |---|
- *   c_proj_dot2              [BATCH][SEQ][WIDTH]        393216  17694720   8-17    |---|
- *   ln_f_mul                 [BATCH][SEQ][WIDTH]        393216  16121856  18-21        ||
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]       199680  16515072  19-24         ||
- *   accuracy_cast            [BATCH][SEQ]                 3072  16717824  20-23         ||
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                3072  16714752  20-22         ||
- *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]       393216  19267584  24-43          |-------|
- *   d_ln_f_weight_partial    [32][WIDTH]                 16384  16121856  25-25           |
- *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]   1572864  16121856  27-32            ||
- *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]   1572864  17694720  28-29            |
- *   d_c_fc_dot               [BATCH][SEQ][WIDTH]        393216  17694720  30-39             |--|
- *   d_ln_2_mul               [BATCH][SEQ][WIDTH]        393216  18087936  31-32             |
- *   d_h_ln_2_weight_partial  [32][WIDTH]                 16384  18481152  31-31             |
- *   d_c_proj_dot             [BATCH][SEQ][WIDTH]        393216  17301504  34-35              ||
- *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]   1179648  16121856  35-40               ||
- *   ..ttn_matmul_back_packed [3 * WIDTH][WIDTH]         196608  18481152  36-39               ||
- *   d_c_attn_dot             [BATCH][SEQ][WIDTH]        393216  17301504  36-39               ||
- *   d_ln_1_mul               [BATCH][SEQ][WIDTH]        393216  18087936  36-40               ||
- *   d_h_ln_1_weight_partial  [32][WIDTH]                 16384  18677760  36-41               |-|
- *   d_wpe_weight_partial     [2][SEQ * WIDTH]            65536         0  43-43                  |
+ *   buffer                   shape                          bytes    offset steps
+ *   wte_gather               [BATCH][SEQ][WIDTH]           393216         0   0-1   |
+ *   h_add                    [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |------------|
+ *   c_fc_dot                 [LAYERS][BATCH][SEQ][512]    6291456         0   2-41  |------------|
+ *   c_proj_dot               [4][BATCH][SEQ][WIDTH]       1572864  12976128   2-41  |------------|
+ *   attn_heads               [4][BATCH][SEQ][HEADS][32]   1572864  14548992   2-41  |------------|
+ *   c_attn_dot               [LAYERS][BATCH][SEQ][384]    4718592   6291456   2-41  |------------|
+ *   attn_lse                 [4][BATCH][HEADS][SEQ]         49152  19660800   2-41  |------------|
+ *   c_attn_matmul_packed     [WIDTH][3 * WIDTH]            196608  16515072   3-6   ||
+ *   ln_1_mul                 [BATCH][SEQ][WIDTH]           393216  16121856   3-6   ||
+ *   c_proj_matmul_packed     [WIDTH][WIDTH]                 65536  19398656   8-17    |--|
+ *   c_fc_matmul_packed       [WIDTH][4 * WIDTH]            262144  18874368   8-17    |--|
+ *   c_proj_matmul_packed_2   [4 * WIDTH][WIDTH]            262144  19136512   8-17    |--|
+ *   ln_2_mul                 [BATCH][SEQ][WIDTH]           393216  18087936   8-17    |--|
+ *   h_add2                   [BATCH][SEQ][WIDTH]           393216  18481152   8-17    |--|
+ *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]      1572864  16121856   8-17    |--|
+ *   c_proj_dot2              [BATCH][SEQ][WIDTH]           393216  17694720   8-17    |--|
+ *   ln_f_mul                 [BATCH][SEQ][WIDTH]           393216  16121856  18-21       ||
+ *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]          199680  16515072  19-24        ||
+ *   accuracy_cast            [BATCH][SEQ]                    3072  16717824  20-23        ||
+ *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                   3072  16714752  20-22        ||
+ *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]          393216  19267584  24-43         |------|
+ *   d_ln_f_weight_partial    [32][WIDTH]                    16384  16121856  25-25          |
+ *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]      1572864  16121856  27-32          |-|
+ *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]      1572864  17694720  28-29           |
+ *   d_c_fc_dot               [BATCH][SEQ][WIDTH]           393216  17694720  30-39           |--|
+ *   d_ln_2_mul               [BATCH][SEQ][WIDTH]           393216  18087936  31-32            |
+ *   d_h_ln_2_weight_partial  [32][WIDTH]                    16384  18481152  31-31            |
+ *   d_c_proj_dot             [BATCH][SEQ][WIDTH]           393216  17301504  34-35             |
+ *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]      1179648  16121856  35-40             |-|
+ *   ..ttn_matmul_back_packed [3 * WIDTH][WIDTH]            196608  18481152  36-39             ||
+ *   d_c_attn_dot             [BATCH][SEQ][WIDTH]           393216  17301504  36-39             ||
+ *   d_ln_1_mul               [BATCH][SEQ][WIDTH]           393216  18087936  36-40             |-|
+ *   d_h_ln_1_weight_partial  [32][WIDTH]                    16384  18677760  36-41             |-|
+ *   d_wpe_weight_partial     [2][SEQ * WIDTH]               65536         0  43-43                |
  */
 void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_train_out *out,
         char *work)
@@ -690,7 +690,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
             }
         }                                                               LAP(3);
         attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
-                &c_attn_dot[l][0][0][128], &c_attn_dot[l][0][0][256],
+                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
                 &attn_attention_heads, NULL);                           LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
@@ -748,10 +748,11 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 WIDTH, BATCH * SEQ);                                    LAP(33);
         matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
                 BATCH * SEQ, WIDTH, WIDTH);                             LAP(34);
-        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][128],
-                &d_c_attn_concat[0][0][256], **c_attn_dot[l], &c_attn_dot[l][0][0][128],
-                &c_attn_dot[l][0][0][256], ***attn_heads[l], **attn_lse[l],
-                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(35);
+        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][WIDTH],
+                &d_c_attn_concat[0][0][2 * WIDTH], **c_attn_dot[l],
+                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
+                ***attn_heads[l], **attn_lse[l], **d_c_proj_dot,
+                &attn_attention_back_heads, NULL);                      LAP(35);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
             pack_shared_f32(*c_attn_matmul_back_packed, *p->h[l].attn_c_attn_weight, 3 * WIDTH,
@@ -842,7 +843,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
             }
         }                                                               LAP(3);
         attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
-                &c_attn_dot[l][0][0][128], &c_attn_dot[l][0][0][256],
+                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
                 &attn_attention_heads, NULL);                           LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
@@ -901,10 +902,11 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 WIDTH, BATCH * SEQ);                                    LAP(34);
         matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
                 BATCH * SEQ, WIDTH, WIDTH);                             LAP(35);
-        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][128],
-                &d_c_attn_concat[0][0][256], **c_attn_dot[l], &c_attn_dot[l][0][0][128],
-                &c_attn_dot[l][0][0][256], ***attn_heads[l], **attn_lse[l],
-                **d_c_proj_dot, &attn_attention_back_heads, NULL);      LAP(36);
+        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][WIDTH],
+                &d_c_attn_concat[0][0][2 * WIDTH], **c_attn_dot[l],
+                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
+                ***attn_heads[l], **attn_lse[l], **d_c_proj_dot,
+                &attn_attention_back_heads, NULL);                      LAP(36);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
             pack_shared_f32(*c_attn_matmul_back_packed, *p->h[l].attn_c_attn_weight, 3 * WIDTH,
@@ -974,8 +976,8 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
                         &c_attn_matmul_shape, false, from, to);
             }
         }                                                               LAP(3);
-        attention_f32(***attn_heads, NULL, **c_attn_dot, &c_attn_dot[0][0][128],
-                &c_attn_dot[0][0][256], &attn_attention_heads_2, NULL); LAP(7);
+        attention_f32(***attn_heads, NULL, **c_attn_dot, &c_attn_dot[0][0][WIDTH],
+                &c_attn_dot[0][0][2 * WIDTH], &attn_attention_heads_2, NULL); LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,

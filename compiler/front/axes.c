@@ -1,0 +1,305 @@
+/* axes.c: what the axes of the description's tensors are, found by tracing it again with one size at a time changed.
+ *
+ * Processes of their own trace the entries train, grad and decode, one as they are and one for each size that forward
+ * reads, with that size doubled (or three times or half as large, or larger by one, where the description refuses), and
+ * note the shape of each tensor that Lua is given.  An extent that doubles with `width` and is halved by doubled
+ * `heads` is WIDTH / HEADS, whatever number that is.  What is found belongs to a place, the n-th tensor of a line, and
+ * names the axes of all entries of that kind. */
+#include "front.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_NOTED = 50000, MOST_PROBES = 64, AT_A_TIME = 2 };
+
+typedef struct Noted { /* a shape */
+    uint64_t place;
+    int32_t nth, rank; /* of its place */
+    int64_t dim[MAXRANK];
+    uint16_t axis[MAXRANK];
+    unsigned fixed; /* bits of extents that no size changes */
+} Noted;
+
+typedef struct Notes { /* of a trace; shared with the process that traces */
+    int64_t n;
+    int whole; /* entries that were traced to their ends */
+    bool read[MOST_PROBES];
+    Noted at[MOST_NOTED];
+} Notes;
+
+typedef struct Probe {
+    const char *size;
+    int64_t value, changed;
+    Notes *notes;
+} Probe;
+
+static Notes *writing;      /* in a process that probes */
+static VEC(Noted) learned;  /* by place, and there in order */
+static VEC(int) next_there; /* of each place, at its first: how many this trace has met */
+static uint64_t learned_from;
+
+/* ------------------------------------------------------------------ noting */
+
+/* Entries of a kind give Lua the same tensors: those that train have dropout. */
+static uint64_t place_now(Axes_of what)
+{
+    unsigned kind = trace.decode ? 2 : trace.graph->training;
+    uint64_t h = hash_bytes(&here.line, sizeof here.line, (uint64_t)what * 4 + kind);
+    if (here.file) h = hash_bytes(here.file, strlen(here.file), h);
+    return here.path ? hash_bytes(here.path, strlen(here.path), h) : h;
+}
+
+static int first_of(uint64_t place)
+{
+    int low = 0, high = learned.n;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (learned.at[middle].place < place) low = middle + 1;
+        else high = middle;
+    }
+    return low < learned.n && learned.at[low].place == place ? low : -1;
+}
+
+static void note(const Shape *s, Axes_of what)
+{
+    if (writing->n == MOST_NOTED) return;
+    Noted *n = &writing->at[writing->n++];
+    *n = (Noted){.place = place_now(what), .rank = s->rank};
+    memcpy(n->dim, s->dim, sizeof n->dim);
+}
+
+void name_axes(Shape *s, Axes_of what)
+{
+    if (writing) return note(s, what);
+    int first = learned.n ? first_of(place_now(what)) : -1;
+    if (first < 0) return;
+    int at = first + next_there.at[first]++;
+    if (at >= learned.n || learned.at[at].place != learned.at[first].place || learned.at[at].rank != s->rank) return;
+    for (int k = 0; k < s->rank; k++)
+        if (learned.at[at].axis[k] || learned.at[at].fixed >> k & 1) s->axis[k] = learned.at[at].axis[k];
+    check_axes(s);
+}
+
+void axes_new_trace(void)
+{
+    if (next_there.n) memset(next_there.at, 0, sizeof *next_there.at * (size_t)next_there.n);
+}
+
+void note_read(const char *knob)
+{
+    for (int i = 0; writing && i < trace.desc->knobs.n && i < MOST_PROBES; i++)
+        writing->read[i] |= same(trace.desc->knobs.at[i].name, knob);
+}
+
+void end_notes_of_entry(void) { writing->whole++; }
+
+/* ------------------------------------------------------------------ probing */
+
+static Notes *new_notes(void)
+{
+    void *at = mmap(NULL, sizeof(Notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static void leave(void) { _exit(1); }
+
+/* A mistake of the description, which is another one now, ends the process without a word. */
+static pid_t begin_probe(lua_State *L, int model, int c, const Probe *p)
+{
+    fflush(NULL);
+    pid_t child = p->notes ? fork() : -1;
+    if (child) return child;
+    bool quiet = atexit(leave) == 0 && freopen("/dev/null", "w", stderr) && freopen("/dev/null", "w", stdout);
+    writing = p->notes;
+    if (p->size) change_knob(L, c, p->size, p->changed);
+    if (quiet) trace_for_axes(L, model, c);
+    _exit(0);
+}
+
+static void forget_notes(Probe *p)
+{
+    if (p->notes) munmap(p->notes, sizeof *p->notes);
+    p->notes = NULL;
+}
+
+/* It counts where it got as far as the description itself does, which may have a mistake. */
+static void end_probe(pid_t child, Probe *p, int whole)
+{
+    if (child > 0) waitpid(child, NULL, 0);
+    if (p->notes && p->notes->whole < whole) forget_notes(p);
+}
+
+static void run_probes(lua_State *L, int model, int c, Probe *p, int n, int whole)
+{
+    for (int i = 0; i < n; i += AT_A_TIME) {
+        pid_t child[AT_A_TIME];
+        for (int k = 0; k < AT_A_TIME && i + k < n; k++) child[k] = begin_probe(L, model, c, &p[i + k]);
+        for (int k = 0; k < AT_A_TIME && i + k < n; k++) end_probe(child[k], &p[i + k], whole);
+    }
+}
+
+/* Whether it is one that inputs have, though forward may not read it. */
+static bool of_inputs(const char *knob)
+{
+    static const char *const names[] = {"batch", "seq", "vocab", "features", "source_seq"};
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (same(knob, names[i])) return true;
+    return false;
+}
+
+static void probe_sizes(lua_State *L, int model, int c, const Notes *base, Probe *found, int *n)
+{
+    static const struct {
+        int times, over, plus;
+    } ways[] = {{2, 1, 0}, {3, 1, 0}, {1, 2, 0}, {1, 1, 1}};
+    for (int i = 0; i < trace.desc->knobs.n && i < MOST_PROBES; i++) {
+        const char *name = trace.desc->knobs.at[i].name;
+        int64_t value = 0;
+        if (!knob_integer(name, &value) || value < 2 || value > INT32_MAX / 4) continue;
+        if (base->read[i] || of_inputs(name)) found[(*n)++] = (Probe){.size = copy_string(name), .value = value};
+    }
+    for (int way = 0; way < COUNT_OF(ways); way++) {
+        Probe todo[MOST_PROBES];
+        int which[MOST_PROBES], count = 0;
+        for (int i = 0; i < *n; i++) {
+            if (found[i].notes) continue;
+            found[i].changed = found[i].value * ways[way].times / ways[way].over + ways[way].plus;
+            found[i].notes = new_notes();
+            which[count] = i;
+            todo[count++] = found[i];
+        }
+        run_probes(L, model, c, todo, count, base->whole);
+        for (int i = 0; i < count; i++) found[which[i]] = todo[i];
+    }
+}
+
+/* ------------------------------------------------------------------ learning */
+
+static int by_place(const void *a, const void *b)
+{
+    const Noted *x = a, *y = b;
+    return x->place != y->place ? (x->place < y->place ? -1 : 1) : x->nth - y->nth;
+}
+
+static void sort_notes(Notes *notes)
+{
+    for (int i = 0; i < notes->n; i++) notes->at[i].nth = i;
+    if (notes->n) qsort(notes->at, (size_t)notes->n, sizeof *notes->at, by_place);
+}
+
+/* The same tensor in the other trace: the n-th of its place there. */
+static const Noted *partner(const Notes *base, int i, const Notes *other, int *at)
+{
+    while (*at < other->n && other->at[*at].place < base->at[i].place) (*at)++;
+    if (*at == other->n || other->at[*at].place != base->at[i].place) return NULL;
+    const Noted *n = &other->at[(*at)++];
+    return n->rank == base->at[i].rank ? n : NULL;
+}
+
+/* How an extent goes with each size: as a factor or a divisor; else by so much for each more of it. */
+typedef struct Found {
+    signed char power[MOST_PROBES];
+    int64_t slope[MOST_PROBES];
+    bool product, sum; /* it may be one */
+    bool fixed;
+} Found;
+
+static void depend(Found *f, const Probe *p, int which, int64_t before, int64_t after)
+{
+    if (after == before) return;
+    bool grows = (__int128)after * p->value == (__int128)before * p->changed;
+    bool shrinks = (__int128)after * p->changed == (__int128)before * p->value;
+    int64_t more = p->changed - p->value;
+    f->power[which] = (signed char)(grows - shrinks);
+    f->slope[which] = (after - before) / more;
+    f->fixed = false;
+    f->product &= grows || shrinks;
+    f->sum &= (after - before) % more == 0 && f->slope[which] > 0;
+}
+
+enum { MOST_OVER = 16, MOST_PLUS = 16 };
+
+/* WIDTH, then WIDTH / HEADS. */
+static int product_found(const Found *f, const Probe *p, int n, int64_t extent)
+{
+    int axis = 0;
+    for (int sign = 1; sign >= -1; sign -= 2)
+        for (int k = 0; k < n; k++)
+            if (f->power[k] == sign) axis = axis_power(axis, p[k].size, p[k].value, sign);
+    axis = axis ? axis_scaled(axis, extent, axis_numbered(axis)->extent) : 0;
+    return axis && axis_numbered(axis)->over <= MOST_OVER ? axis : 0;
+}
+
+/* 2 * WIDTH + HIDDEN + 1 */
+static int sum_found(const Found *f, const Probe *p, int n, int64_t extent)
+{
+    int axis = 0;
+    for (int k = 0; k < n; k++) {
+        if (!f->slope[k]) continue;
+        int term = axis_scaled(axis_of(p[k].size, p[k].value), f->slope[k], 1);
+        axis = axis ? axis_sum(axis, term) : term;
+        extent -= f->slope[k] * p[k].value;
+    }
+    return extent < -MOST_PLUS || extent > MOST_PLUS ? 0 : axis_longer(axis, extent);
+}
+
+static int axis_found(const Found *f, const Probe *p, int n, int64_t extent)
+{
+    return f->product ? product_found(f, p, n, extent) : f->sum ? sum_found(f, p, n, extent) : 0;
+}
+
+static void learn(const Notes *base, const Probe *p, int n)
+{
+    int at[MOST_PROBES] = {0};
+    for (int i = 0; i < base->n; i++) {
+        Noted noted = base->at[i];
+        Found found[MAXRANK];
+        for (int d = 0; d < MAXRANK; d++) found[d] = (Found){.product = true, .sum = true, .fixed = true};
+        for (int k = 0; k < n; k++) {
+            const Noted *other = p[k].notes ? partner(base, i, p[k].notes, &at[k]) : NULL;
+            for (int d = 0; d < noted.rank; d++) {
+                if (other) depend(&found[d], &p[k], k, noted.dim[d], other->dim[d]);
+                else found[d].fixed = false;
+            }
+        }
+        for (int d = 0; d < noted.rank; d++) {
+            noted.axis[d] = (uint16_t)axis_found(&found[d], p, n, noted.dim[d]);
+            noted.fixed |= (unsigned)found[d].fixed << d;
+        }
+        push(&learned, noted);
+        push(&next_there, 0);
+    }
+}
+
+static uint64_t hash_of_description(void)
+{
+    uint64_t h = hash_bytes(&options.split, sizeof options.split, source_hash());
+    h = hash_bytes(&trace.desc->recipe.accumulate, sizeof trace.desc->recipe.accumulate, h);
+    for (int i = 0; i < trace.desc->knobs.n; i++) {
+        const Knob *k = &trace.desc->knobs.at[i];
+        h = hash_bytes(k->value, strlen(k->value), hash_bytes(k->name, strlen(k->name), h));
+    }
+    return h;
+}
+
+void learn_axes(lua_State *L, int model, int c)
+{
+    uint64_t hash = hash_of_description();
+    if (learned_from == hash) return;
+    learned_from = hash;
+    learned.n = next_there.n = 0;
+    Probe base = {.notes = new_notes()}, probes[MOST_PROBES] = {0};
+    int n = 0;
+    run_probes(L, model, c, &base, 1, 0);
+    if (!base.notes) return;
+    probe_sizes(L, model, c, base.notes, probes, &n);
+    sort_notes(base.notes);
+    for (int i = 0; i < n; i++)
+        if (probes[i].notes) sort_notes(probes[i].notes);
+    learn(base.notes, probes, n);
+    for (int i = 0; i < n; i++) forget_notes(&probes[i]);
+    forget_notes(&base);
+}

@@ -1,0 +1,358 @@
+/* axis.c: what the axes of a tensor are: their extents in the sizes of the description, BATCH * SEQ, 4 * WIDTH,
+ * WIDTH / HEADS, SEQ + 1.
+ *
+ * A Shape carries the number of an axis beside each extent; 0: nothing is known of it.  Constructors hand axes on; a
+ * reshape multiplies those that become one, and splits one the way the description split it, or factor by factor.  An
+ * axis is never found by its extent: where nothing is known, nothing is said. */
+#include "../lathe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_AXES = UINT16_MAX };
+
+typedef struct Cut { /* an axis, and what the description made of it */
+    int axis, n;
+    int64_t extent[MAXRANK];
+    int part[MAXRANK];
+} Cut;
+
+static VEC(Axis_sizes) axes;
+static VEC(Cut) cuts;
+
+const Axis_sizes *axis_numbered(int axis) { return axis ? &axes.at[axis - 1] : NULL; }
+
+const char *size_of_axis(int axis)
+{
+    const Axis_sizes *a = axis_numbered(axis);
+    return a && a->n == 1 && a->of[0].power == 1 && a->extent == a->of[0].extent && !a->behind ? a->of[0].size : NULL;
+}
+
+static int64_t divisor(int64_t a, int64_t b) { return b ? divisor(b, a % b) : a; }
+
+static bool same_axis(const Axis_sizes *a, const Axis_sizes *b)
+{
+    bool equal =
+        a->times == b->times && a->over == b->over && a->plus == b->plus && a->behind == b->behind && a->n == b->n;
+    for (int i = 0; equal && i < a->n; i++)
+        equal = a->of[i].power == b->of[i].power && a->of[i].extent == b->of[i].extent &&
+                same(a->of[i].size, b->of[i].size);
+    return equal;
+}
+
+/* Its extent; 0: it is no whole number of 32 bits. */
+static int64_t extent_of(const Axis_sizes *a)
+{
+    __int128 above = a->times, below = a->over;
+    for (int i = 0; i < a->n; i++) {
+        for (int k = 0; k < abs(a->of[i].power); k++) *(a->of[i].power > 0 ? &above : &below) *= a->of[i].extent;
+        if (above > INT64_MAX / INT32_MAX || below > INT64_MAX / INT32_MAX) return 0;
+    }
+    if (above % below || above / below > INT32_MAX) return 0;
+    return (int64_t)(above / below) + a->plus + (a->behind ? axis_numbered(a->behind)->extent : 0);
+}
+
+static int numbered(Axis_sizes a)
+{
+    int64_t common = divisor(a.times, a.over);
+    a.times /= common;
+    a.over /= common;
+    a.extent = extent_of(&a);
+    if (a.n == 0 || a.extent <= 1) return 0;
+    for (int i = 0; i < axes.n; i++)
+        if (same_axis(&axes.at[i], &a)) return i + 1;
+    if (axes.n == MOST_AXES) return 0;
+    bool again = for_good();
+    push(&axes, a);
+    for_a_while(again);
+    return axes.n;
+}
+
+int axis_of(const char *size, int64_t extent)
+{
+    return numbered((Axis_sizes){.times = 1, .over = 1, .n = 1, .of = {{size, extent, 1}}});
+}
+
+int axis_scaled(int axis, int64_t times, int64_t over)
+{
+    if (!axis) return 0;
+    Axis_sizes a = *axis_numbered(axis);
+    if (a.plus || a.behind) return times == over ? axis : 0;
+    a.times *= times;
+    a.over *= over;
+    return numbered(a);
+}
+
+int axis_longer(int axis, int64_t by)
+{
+    if (!axis) return 0;
+    Axis_sizes a = *axis_numbered(axis);
+    a.plus += by;
+    return numbered(a);
+}
+
+/* Times and over apart. */
+static bool same_sizes(const Axis_sizes *a, const Axis_sizes *b)
+{
+    Axis_sizes x = *a, y = *b;
+    x.times = x.over = y.times = y.over = 1;
+    return same_axis(&x, &y);
+}
+
+int axis_sum(int a, int b)
+{
+    if (!a || !b) return 0;
+    Axis_sizes x = *axis_numbered(a), y = *axis_numbered(b);
+    if (same_sizes(&x, &y) && !x.plus && !x.behind) {
+        x.times = x.times * y.over + y.times * x.over;
+        x.over *= y.over;
+        return numbered(x);
+    }
+    x.behind = x.behind ? axis_sum(x.behind, b) : b;
+    return x.behind ? numbered(x) : 0;
+}
+
+/* Multiplies a by size^power; false: there are too many. */
+static bool multiply(Axis_sizes *a, const char *size, int64_t extent, int power)
+{
+    int i = 0;
+    while (i < a->n && !(same(a->of[i].size, size) && a->of[i].extent == extent)) i++;
+    if (i == a->n) {
+        if (a->n == COUNT_OF(a->of)) return false;
+        a->of[a->n++] = (struct Size_of){size, extent, 0};
+    }
+    a->of[i].power += power;
+    if (a->of[i].power) return true;
+    memmove(&a->of[i], &a->of[i + 1], sizeof *a->of * (size_t)(--a->n - i));
+    return true;
+}
+
+int axis_power(int axis, const char *size, int64_t extent, int power)
+{
+    Axis_sizes a = axis ? *axis_numbered(axis) : (Axis_sizes){.times = 1, .over = 1};
+    return !a.plus && !a.behind && multiply(&a, size, extent, power) ? numbered(a) : 0;
+}
+
+/* What axes from … to - 1 are as one. */
+int axis_merged(Shape s, int from, int to)
+{
+    Axis_sizes all = {.times = 1, .over = 1};
+    int longer = 0, wide = 0;
+    bool fits = true;
+    for (int k = from; k < to; k++) {
+        const Axis_sizes *a = axis_numbered(s.axis[k]);
+        wide += s.dim[k] != 1;
+        bool sum = a && (a->plus || a->behind);
+        if (sum) longer = s.axis[k];
+        else if (!a) all.times *= s.dim[k];
+        for (int i = 0; a && !sum && i < a->n; i++)
+            fits = fits && multiply(&all, a->of[i].size, a->of[i].extent, a->of[i].power);
+        if (a && !sum) all.times *= a->times, all.over *= a->over;
+        if (all.times > INT32_MAX || all.over > INT32_MAX) return 0;
+    }
+    if (longer) return wide == 1 ? longer : 0;
+    return fits ? numbered(all) : 0;
+}
+
+/* ------------------------------------------------------------------ reshapes */
+
+void note_cut(int axis, Shape s, int from, int to)
+{
+    Cut c = {.axis = axis};
+    for (int k = from; k < to; k++) {
+        if (s.dim[k] == 1) continue;
+        if (!s.axis[k]) return;
+        c.extent[c.n] = s.dim[k];
+        c.part[c.n++] = s.axis[k];
+    }
+    for (int i = 0; i < cuts.n; i++)
+        if (cuts.at[i].axis == axis && cuts.at[i].n == c.n &&
+            memcmp(cuts.at[i].extent, c.extent, sizeof *c.extent * (size_t)c.n) == 0)
+            return;
+    bool again = for_good();
+    if (axis && c.n > 1) push(&cuts, c);
+    for_a_while(again);
+}
+
+static bool cut_as_before(int axis, Shape *s, int from, int to)
+{
+    for (int i = 0; i < cuts.n; i++) {
+        const Cut *c = &cuts.at[i];
+        int n = 0;
+        bool equal = c->axis == axis;
+        for (int k = from; equal && k < to; k++)
+            if (s->dim[k] != 1) equal = n < c->n && c->extent[n++] == s->dim[k];
+        if (!equal || n != c->n) continue;
+        for (int k = from, at = 0; k < to; k++)
+            if (s->dim[k] != 1) {
+                if (!s->axis[k]) s->axis[k] = (uint16_t)c->part[at];
+                at++;
+            }
+        return true;
+    }
+    return false;
+}
+
+/* The outermost factors first: BATCH * SEQ as [BATCH][SEQ]; a number stands wherever it fits. */
+static void cut_by_factors(const Axis_sizes *a, Shape *s, int from, int to)
+{
+    int64_t times = a->times;
+    int at = 0, axis[MAXRANK] = {0};
+    if (a->plus || a->behind || a->over != 1) return;
+    for (int k = from; k < to; k++) {
+        Axis_sizes part = {.times = 1, .over = 1, .extent = 1};
+        while (at < a->n && part.extent < s->dim[k] && a->of[at].power == 1 &&
+               s->dim[k] % (part.extent * a->of[at].extent) == 0) {
+            part.extent *= a->of[at].extent;
+            part.of[part.n++] = a->of[at++];
+        }
+        part.times = s->dim[k] / part.extent;
+        if (times % part.times) return;
+        times /= part.times;
+        axis[k] = numbered(part);
+    }
+    for (int k = from; k < to && at == a->n; k++)
+        if (!s->axis[k]) s->axis[k] = (uint16_t)axis[k];
+}
+
+/* Where a group of the axes of `from` has the elements of a group of to's, and no smaller ones do. */
+static void each_group(Shape from, Shape *to, void (*visit)(Shape from, int a, int b, Shape *to, int c, int d))
+{
+    for (int a = 0, c = 0; a < from.rank || c < to->rank;) {
+        int b = a, d = c;
+        int64_t have = 1, want = 1;
+        do {
+            if (b < from.rank && (have <= want || d == to->rank)) have *= from.dim[b++];
+            else want *= to->dim[d++];
+        } while (have != want && (b < from.rank || d < to->rank));
+        if (have != want) return;
+        while (b < from.rank && from.dim[b] == 1) b++;
+        while (d < to->rank && to->dim[d] == 1) d++;
+        visit(from, a, b, to, c, d);
+        a = b;
+        c = d;
+    }
+}
+
+static int wide_axes(Shape s, int from, int to)
+{
+    int n = 0;
+    for (int k = from; k < to; k++) n += s.dim[k] != 1;
+    return n;
+}
+
+static void hand_on(Shape from, int a, int b, Shape *to, int c, int d)
+{
+    int merged = axis_merged(from, a, b);
+    if (!merged) return;
+    if (wide_axes(*to, c, d) == 1) {
+        for (int k = c; k < d; k++)
+            if (to->dim[k] != 1 && !to->axis[k]) to->axis[k] = (uint16_t)merged;
+    } else if (!cut_as_before(merged, to, c, d)) {
+        cut_by_factors(axis_numbered(merged), to, c, d);
+    }
+}
+
+static void remember(Shape from, int a, int b, Shape *to, int c, int d)
+{
+    if (wide_axes(*to, c, d) > 1) note_cut(axis_merged(from, a, b), *to, c, d);
+}
+
+static bool any_known(const Shape *s)
+{
+    for (int k = 0; k < s->rank; k++)
+        if (s->axis[k]) return true;
+    return false;
+}
+
+static bool all_known(const Shape *s)
+{
+    for (int k = 0; k < s->rank; k++)
+        if (!s->axis[k] && s->dim[k] != 1) return false;
+    return true;
+}
+
+void axes_of_reshape(Shape from, Shape *to)
+{
+    if (any_known(&from) && !all_known(to)) each_group(from, to, hand_on);
+}
+
+void note_reshape(Shape from, Shape to)
+{
+    if (any_known(&from)) each_group(from, &to, remember);
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+/* Those that say another extent than there is say nothing. */
+void check_axes(Shape *s)
+{
+    for (int k = 0; k < s->rank; k++)
+        if (s->axis[k] && axes.at[s->axis[k] - 1].extent != s->dim[k]) s->axis[k] = 0;
+}
+
+void take_axes(Shape *s, Shape from)
+{
+    for (int k = 0; k < s->rank && k < from.rank; k++)
+        if (!s->axis[k] && s->dim[k] == from.dim[k] && s->dim[k] != 1) s->axis[k] = from.axis[k];
+}
+
+/* Of a node that others may share who mean other axes by its extents, numbers all over an axis or 0, 1, 2 …, the first
+ * has named them: such names are weak, and count where there is no other. */
+static unsigned weak_axes(const Node *n)
+{
+    unsigned weak = 0;
+    const Node *in = n->nin ? n->in[0] : NULL;
+    if (n->known) return ~0u;
+    if (n->op == OP_permute)
+        for (int k = 0; k < n->shape.rank; k++) weak |= (in->weak >> n->ints[k] & 1u) << k;
+    else if (n->op == OP_expand)
+        for (int k = 0; k < n->shape.rank; k++) weak |= (unsigned)(in->shape.dim[k] != n->shape.dim[k]) << k;
+    else if (n->op == OP_reshape) return in->weak ? ~0u : 0;
+    return n->op == OP_permute || op_info[n->op].kind != MOVE || n->nin != 1 ? weak : weak | in->weak;
+}
+
+static void take_strong_axes(Shape *s, const Node *from)
+{
+    for (int k = 0; k < s->rank; k++)
+        if (!s->axis[k] && s->dim[k] != 1 && !(from->weak >> k & 1)) s->axis[k] = from->shape.axis[k];
+}
+
+/* What the op of a node that is made says of its axes: strong names of its inputs, then who makes it. */
+void axes_of_node(Node *n)
+{
+    check_axes(&n->shape);
+    n->weak = weak_axes(n);
+    if (n->op == OP_reshape) axes_of_reshape(n->in[0]->shape, &n->shape);
+    if (op_info[n->op].kind != MAP && n->op != OP_expand) return;
+    Shape s = n->shape;
+    memset(s.axis, 0, sizeof s.axis);
+    for (int i = 0; i < n->nin; i++)
+        if (same_shape(n->in[i]->shape, s)) take_strong_axes(&s, n->in[i]);
+    for (int k = 0; k < s.rank && n->op != OP_expand; k++)
+        if (!s.axis[k] && s.dim[k] != 1) n->weak |= 1u << k;
+    take_axes(&s, n->shape);
+    for (int i = 0; i < n->nin; i++) take_axes(&s, n->in[i]->shape);
+    n->shape = s;
+}
+
+int axis_counted(const Node *n)
+{
+    while (op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad) n = n->in[0];
+    return n->op == OP_constant ? n->counts : 0;
+}
+
+Shape with_axis(Shape s, Shape from, int k)
+{
+    must(s.rank < MAXRANK);
+    s.axis[s.rank] = from.axis[k];
+    s.dim[s.rank++] = from.dim[k];
+    return s;
+}
+
+Shape axes_before(Shape s, int n)
+{
+    Shape r = {0};
+    for (int k = 0; k < n; k++) r = with_axis(r, s, k);
+    return r;
+}
