@@ -125,12 +125,18 @@ void say_within(Text *t, const char *text, int columns)
     }
 }
 
-/* The length of the next piece of a remark: a whole field (fields stand apart by blanks) where it fits a line. */
+/* The length of the next piece of a remark: a whole field (fields stand apart by blanks) where it fits a line; else a
+ * word and the operator behind it. */
 static size_t piece(const char *text, size_t room)
 {
     const char *end = strstr(text, "  ");
     size_t field = end ? (size_t)(end - text) : strlen(text);
-    return field <= room ? field : strcspn(text, " ");
+    if (field <= room) return field;
+    size_t n = strcspn(text, " ");
+    while (text[n] == ' ' && strspn(text + n + 1, "+-*/=<>?:") &&
+           strspn(text + n + 1, "+-*/=<>?:") == strcspn(text + n + 1, " "))
+        n += 1 + strcspn(text + n + 1, " ");
+    return n;
 }
 
 void say_comment(Text *t, int indent, const char *text)
@@ -168,15 +174,12 @@ bool name_taken(const Names *s, const char *name)
 const char *new_name(Names *s, const char *wish)
 {
     const char *name = wish;
-    for (int k = 2; name_taken(s, name); k++) name = format("%s%s%d", wish, strlen(wish) > 1 ? "_" : "", k);
+    for (int k = 2; name_taken(s, name); k++) name = format("%s_%s", wish, after_the_first(k));
     push(s, name);
     return name;
 }
 
-const char *unique_name(Strings *taken, const char *wish)
-{
-    return unique_string(taken, wish, strlen(wish) > 1 ? "_" : "");
-}
+const char *unique_name(Strings *taken, const char *wish) { return unique_string(taken, wish); }
 
 static int by_word(const void *word, const void *entry) { return strcmp(word, ((const Header_word *)entry)->word); }
 

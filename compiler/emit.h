@@ -232,7 +232,7 @@ Expr class_id_text(const Node *n, const Expr *in);
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
 const char *name_and_place(const Kernel *k, const char *name); /* "lstm_time: char_rnn.lua:31 lstm" */
-char *formula_text(const Kernel *k); /* "act, sum: add, mul" or "y = a . b" */
+char *formula_text(const Kernel *k, bool all); /* emit/formula.c: "ln_1 = centred * rstd * ln_1_weight"; all: with mean, centred, rstd */
 typedef struct Call {
     Function *f;
     int *order; /* of its arguments; then come the iterations of loops */
@@ -288,6 +288,11 @@ double estimated_ms(const Module *m);       /* of a training step */
 double step_ms(const Module *m, double flops, double bytes);    /* likewise, on a machine that does so many a second */
 void say_choices(Text *t);                  /* the plans that were tried, if any */
 void say_choices_json(Text *t);
+
+const char *kernel_called(const Kernel *k); /* emit_kernels.c: in model.c, in plan.txt and in profiles */
+void note_functions(Kernel *const *kernels, int n); /* emit_function.c: of all programs, before the first is printed */
+void name_functions(Kernel *const *kernels, int n); /* after the last */
+void name_kernels(const Module *m);         /* emit_c.c: before a plan is printed without a model */
 
 /* emit_plan.c */
 int program_kernels(const Program *p); /* bodies once */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 static VEC(struct Described { const char *text, *name, *remark, *where; }) shapes;
-static Names shape_names;
 
 /* ------------------------------------------------------------------ operands */
 
@@ -115,8 +114,8 @@ static const char *description(const Kernel *k, const Attention *a, bool back)
     char *text = description_text(k, a, back);
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, text)) return shapes.at[i].name;
-    const char *name = new_name(&shape_names, format("%s_heads", identifier(k->name)));
-    const char *remark = formula_text(k), *where = "";
+    const char *name = file_name_of(format("%s_heads", identifier(k->name)));
+    const char *remark = formula_text(k, false), *where = "";
     if (k->where.file) {
         where = format("%s:%d %s", file_name(k->where.file), k->where.line, k->where.path ? k->where.path : "");
         remark = format("%s      %s", remark, where);
@@ -136,7 +135,6 @@ void say_attentions(Text *t)
         say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", shapes.at[i].name, text));
     }
     memset(&shapes, 0, sizeof shapes);
-    shape_names = (Names){0};
 }
 
 /* ------------------------------------------------------------------ calls */

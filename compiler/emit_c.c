@@ -28,10 +28,22 @@ const char *say_entries(Text *entries, const Module *m)
     start_functions(m);
     for (int i = 0; i < m->programs.n; i++) {
         enter_scope(m, m->programs.at[i]);
+        note_functions(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n);
+    }
+    for (int i = 0; i < m->programs.n; i++) {
+        enter_scope(m, m->programs.at[i]);
         emit_entry(entries, m, m->programs.at[i]);
         say_wrapped(&heads, format("%s;\n", entry_head(m, m->programs.at[i])));
     }
+    for (int i = 0; i < m->programs.n; i++) name_functions(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n);
     return heads.n ? heads.at : "";
+}
+
+/* As in what would be written. */
+void name_kernels(const Module *m)
+{
+    Text none = {0};
+    say_entries(&none, m);
 }
 
 static void say_model(Text *c, Text *h, const Module *m)

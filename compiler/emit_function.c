@@ -1,13 +1,14 @@
-/* emit_function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it.
- */
+/* emit_function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it,
+ * and its name: of ln_1 and ln_f it is ln. */
 #include "emit.h"
 
 #include <ctype.h>
 #include <string.h>
 
-static VEC(struct Printed { const char *canonical, *name, *const *part_names; }) printed;
+/* A text: what its kernels would like to be called, and, once it is printed, what it is. */
+static VEC(struct Printed { const char *wish, *name, *const *part_names; }) printed;
 static struct {
-    Strings texts;     /* canonical -> 1 + its place in `printed` */
+    Strings texts;     /* text without names -> 1 + its place in `printed` */
     Strings functions; /* names of functions */
     Strings names;     /* all that is taken in the file: functions, and what the entries call their buffers */
 } taken;
@@ -37,8 +38,9 @@ void start_functions(const Module *m)
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         take(entry_name(m, p));
+        enter_scope(m, p);
         for (int k = 0; k < p->buffers.n; k++)
-            if (p->buffers.at[k]->home == WORK) take(identifier(p->buffers.at[k]->name));
+            if (p->buffers.at[k]->home == WORK) take(buffer_name(p->buffers.at[k]));
     }
 }
 
@@ -134,72 +136,6 @@ static Function *make(const Kernel *k)
     return f;
 }
 
-static const struct Printed *shared_function(const char *canonical)
-{
-    int number = strings_get(&taken.texts, canonical);
-    return number ? &printed.at[number - 1] : NULL;
-}
-
-/* "fused: add, mul, erf": each operation once, in order. */
-static void say_fused(Text *t, const Kernel *k)
-{
-    Names seen = {0};
-    for (int p = 0; p < k->phases.n; p++) {
-        const Phase *f = &k->phases.at[p];
-        const Nodes *all[] = {&f->row, &f->each, &f->sums, &f->columns};
-        for (int a = 0; a < COUNT_OF(all); a++)
-            for (int i = 0; i < all[a]->n; i++) {
-                const char *name = op_info[all[a]->at[i]->op].name;
-                if (name_taken(&seen, name)) continue;
-                push(&seen, name);
-                say(t, "%s%s", seen.n > 1 ? ", " : "", name);
-            }
-    }
-    if (!seen.n) say(t, "copy");
-}
-
-static const char *place_name(const View *v) { return v->buffer ? wished_name(v->buffer) : "an index"; }
-
-static void say_attention(Text *t, const Kernel *k)
-{
-    for (int i = 0; i < k->writes.n; i++) say(t, "%s%s", i ? ", " : "", place_name(&k->writes.at[i].view));
-    say(t, k->node->op == OP_attention ? " = attention" : " = gradients of attention");
-    for (int i = 0; i < 3; i++) say(t, "%s%s", i ? ", " : " of ", place_name(&k->reads.at[i].view));
-}
-
-static void say_index(Text *t, const Kernel *k)
-{
-    const char *y = k->writes.n ? place_name(&k->writes.at[0].view) : "", *x = place_name(&k->reads.at[0].view);
-    const char *ids = k->reads.n > 1 ? place_name(&k->reads.at[1].view) : "";
-    switch (k->kind) {
-    case ATTENTION: say_attention(t, k); break;
-    case GATHER: say(t, "%s = %s[%s]", y, x, ids); break;
-    case SCATTER: say(t, "%s[%s] += %s, in order", y, ids, x); break;
-    case OVERWRITE: say(t, "%s[%s] = %s", y, ids, place_name(&k->reads.at[2].view)); break;
-    case ARGMAX: say(t, "%s = where %s is largest", y, x); break;
-    case CUMSUM: say(t, "%s = running sums of %s", y, x); break;
-    case TOPK: say(t, "%s = the %lld largest of %s", y, (long long)k->node->ints[1], x); break;
-    case OVER_RANKS: say(t, "%s = %s, summed over the GPUs", y, x); break;
-    default: say(t, "%s = %s", y, x); break;
-    }
-}
-
-static void say_stored(Text *t, const Kernel *k)
-{
-    Names seen = {0};
-    for (int p = 0; p < k->phases.n; p++) {
-        const Phase *f = &k->phases.at[p];
-        const Operands *all[] = {&f->row_stores, &f->stores, &f->column_stores};
-        for (int a = 0; a < COUNT_OF(all); a++)
-            for (int i = 0; i < all[a]->n; i++) {
-                const char *name = place_name(&all[a]->at[i].view);
-                if (name_taken(&seen, name)) continue;
-                push(&seen, name);
-                say(t, "%s%s", seen.n > 1 ? ", " : "", name);
-            }
-    }
-}
-
 static void say_function(Text *t, const char *remark, const char *head, const char *body)
 {
     say_comment(t, 0, remark);
@@ -222,7 +158,7 @@ static const char *function_name(const Function *f, const char *wish)
 static char *remark(const Kernel *k)
 {
     Text t = {0};
-    say(&t, "%s", formula_text(k));
+    say(&t, "%s", formula_text(k, true));
     if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
     if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
@@ -269,73 +205,102 @@ static char *canonical_text(const Function *f, const int *order)
     return t.at;
 }
 
-char *formula_text(const Kernel *k)
+enum { LONG_WISH = 48 };
+
+/* The words that both begin with, and those that both end with: h_attn of h_0_attn and h_1_attn. */
+static const char *common_name(const char *a, const char *b)
 {
-    Text t = {0};
-    if (k->kind == ROWS) {
-        say_stored(&t, k);
-        say(&t, ": ");
-        say_fused(&t, k);
-    } else if (k->kind == GEMM) {
-        const struct Gemm *g = &k->gemm;
-        const View *summed = g->end == END_SUM_A ? &g->a.view : &g->b.view;
-        say(&t, "%s = %s . %s", place_name(&g->c.view), place_name(&g->a.view), place_name(&g->b.view));
-        if (g->end == END_SUM_A || g->end == END_SUM_B)
-            say(&t, ", %s: sum of %s", place_name(&g->vector.view), place_name(summed));
-        else if (g->vector.node) say(&t, " + %s", place_name(&g->vector.view));
-        if (g->end == END_GELU_BACK) say(&t, ", times gelu'(%s)", place_name(&g->aux.view));
-        if (g->end == END_GELU && g->aux.node) say(&t, ", which is %s", place_name(&g->aux.view));
-        if (g->end == END_GELU) say(&t, ", gelu of it");
-    } else if (k->kind == PANELS) {
-        say(&t, "panel by panel:");
-        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
-    } else if (k->kind == REPEAT) {
-        say(&t, "%s times in one launch:", grouped(k->loop->trip));
-        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
-    } else if (k->kind == PACK) {
-        say(&t, "%s = %s, packed", place_name(&k->writes.at[0].view), place_name(&k->reads.at[0].view));
-    } else {
-        say_index(&t, k);
+    size_t m = strlen(a), n = strlen(b), front = 0, back = 0;
+    if (same(a, b)) return a;
+    for (size_t i = 0; i <= m && i <= n; i++) {
+        bool end_a = !a[i] || a[i] == '_', end_b = !b[i] || b[i] == '_';
+        if (end_a && end_b) front = i;
+        if (a[i] != b[i] || !a[i]) break;
     }
-    return t.at;
+    for (size_t i = 0; i <= m - front && i <= n - front; i++) {
+        bool end_a = i == m || a[m - i - 1] == '_', end_b = i == n || b[n - i - 1] == '_';
+        if (end_a && end_b) back = i;
+        if (i == m || i == n || a[m - i - 1] != b[n - i - 1]) break;
+    }
+    if (!front && !back) return format("%s_or_%s", a, b);
+    const char *last = a + m - back;
+    return format("%.*s%s%s", (int)front, a, front && back ? "_" : "", last + (front && back && *last == '_'));
+}
+
+/* Says which text k has. */
+static void note_text(Kernel *k)
+{
+    begin_scratch();
+    anonymous = true;
+    Function *plain = make(k);
+    anonymous = false;
+    int *order = NEW_ARRAY(int, plain->args.n + 1);
+    in_order(plain, order);
+    const char *text = canonical_text(plain, order), *wish = identifier(k->name);
+    k->text = strings_get(&taken.texts, text);
+    bool again = for_good();
+    if (!k->text) {
+        push(&printed, ((struct Printed){.wish = copy_string(wish)}));
+        *strings_at(&taken.texts, copy_string(text)) = k->text = printed.n;
+    } else {
+        struct Printed *p = &printed.at[k->text - 1];
+        if (!same(p->wish, wish) && strlen(p->wish) < LONG_WISH) p->wish = copy_string(common_name(p->wish, wish));
+    }
+    for_a_while(again);
+    end_scratch();
+}
+
+static bool has_function(const Kernel *k) { return k->kind == ROWS || (k->kind >= GATHER && k->kind <= TOPK); }
+
+void note_functions(Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (has_function(kernels[i])) note_text(kernels[i]);
+        note_functions(kernels[i]->body.at, kernels[i]->body.n);
+    }
+}
+
+/* The wish, which a buffer may have: make_ln_1; or another function: decode_ln_1. */
+static const char *free_wish(const char *wish)
+{
+    const char *made = format("make_%s", wish), *entry = program_in_scope()->graph->name;
+    bool function = strings_get(&taken.functions, wish) || strings_get(&taken.functions, made);
+    const char *const wishes[] = {wish, function ? wish : made, format("%s_%s", entry, wish)};
+    for (int i = 0; i < COUNT_OF(wishes); i++)
+        if (!strings_get(&taken.names, wishes[i])) return wishes[i];
+    return wish;
+}
+
+/* Kernels know what they are called, those too of which copies were called. */
+void name_functions(Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (kernels[i]->text) kernels[i]->function = printed.at[kernels[i]->text - 1].name;
+        name_functions(kernels[i]->body.at, kernels[i]->body.n);
+    }
 }
 
 /* A name of its own, and the function printed under it. */
-static struct Printed print_new(const Kernel *k, const Function *f, const int *order)
+static void print(struct Printed *p, const Kernel *k, const Function *f, const int *order)
 {
-    const char *wish = identifier(k->name);
-    if (strings_get(&taken.names, wish) && !strings_get(&taken.names, format("make_%s", wish)) &&
-        !shared_function(wish) && !strings_get(&taken.functions, wish))
-        wish = format("make_%s", wish);
-    const char *name = function_name(f, wish);
-    *strings_at(&taken.functions, name) = 1;
-    struct Printed new = {.name = name};
-    if (f->parts.n) new.part_names = say_parts(&functions, k, f, order, name);
-    else say_function(&functions, remark(k), head_text(f, order, name, 0), f->w.text.at);
-    return new;
+    p->name = function_name(f, free_wish(p->wish));
+    *strings_at(&taken.functions, p->name) = 1;
+    if (f->parts.n) p->part_names = say_parts(&functions, k, f, order, p->name);
+    else say_function(&functions, remark(k), head_text(f, order, p->name, 0), f->w.text.at);
 }
 
 Call kernel_call(const Kernel *k)
 {
+    must(k->text);
     Call c = {.f = make(k)};
     c.order = NEW_ARRAY(int, c.f->args.n + 1);
     in_order(c.f, c.order);
-    anonymous = true;
-    Function *plain = make(k);
-    anonymous = false;
-    const char *canonical = canonical_text(plain, c.order);
-    const struct Printed *old = shared_function(canonical);
-    if (!old) {
-        bool again = for_good();
-        struct Printed new = print_new(k, c.f, c.order);
-        new.canonical = copy_string(canonical);
-        push(&printed, new);
-        *strings_at(&taken.texts, new.canonical) = printed.n;
-        old = &printed.at[printed.n - 1];
-        for_a_while(again);
-    }
-    c.name = ((Kernel *)k)->function = old->name;
-    c.part_names = old->part_names;
+    struct Printed *p = &printed.at[k->text - 1];
+    bool again = for_good();
+    if (!p->name) print(p, k, c.f, c.order);
+    for_a_while(again);
+    c.name = p->name;
+    c.part_names = p->part_names;
     return c;
 }
 

@@ -179,21 +179,21 @@ static void emit_argmax(Function *f, const Kernel *k)
 static void row_cumsum(Function *f, Along *a, const Kernel *k)
 {
     Axis *c = &f->axis[a->axis];
-    line(&f->w, "%s sum = 0;", c_type(k->node->dtype));
+    line(&f->w, "%s total = 0;", c_type(k->node->dtype));
     if (k->node->ints[1])
         open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
     else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     if (c->extent == 1) c->now = "0";
     const char *x = value_at(f, a->ux).text;
-    line(&f->w, may_wrap(k->node) ? "sum = add_i32(sum, %s);" : "sum += %s;", x);
-    line(&f->w, "%s = sum;", element(f, a->uy[0]));
+    line(&f->w, may_wrap(k->node) ? "total = add_i32(total, %s);" : "total += %s;", x);
+    line(&f->w, "%s = total;", element(f, a->uy[0]));
     close_block(&f->w);
 }
 
 static void emit_cumsum(Function *f, const Kernel *k)
 {
     Along a = {0};
-    push(&f->names, "sum");
+    push(&f->names, "total");
     set_along(f, &a, k, true, 1);
     options.target->index->rows(f, &a, row_cumsum, 2, k);
 }

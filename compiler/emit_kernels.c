@@ -6,12 +6,11 @@
 enum { COLUMNS = 100 };
 
 /* The name of the function that the entry calls; products are told by what they are for. */
-static char *called(const Kernel *k)
+const char *kernel_called(const Kernel *k)
 {
-    if (k->kind == GEMM || k->kind == PACK || k->kind == ATTENTION || k->kind == OVER_RANKS || k->kind == PANELS)
-        return identifier(k->name);
-    if (k->kind != REPEAT && k->function) return copy_string(k->function);
-    const char *call = (k->kind == REPEAT ? persistent_call(k) : call_text(k)) + strlen(options.target->call);
+    if (k->function) return k->function;
+    if (k->kind != REPEAT) return identifier(k->name);
+    const char *call = persistent_call(k) + strlen(options.target->call);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
@@ -19,7 +18,7 @@ static char *called(const Kernel *k)
 static void say_kernel(Text *t, const Kernel *k)
 {
     const char *where = k->where.file ? format("%s:%d", file_name(k->where.file), k->where.line) : "";
-    const char *first = format("    {%d, \"%s\", ", k->step, called(k)), *formula = formula_text(k);
+    const char *first = format("    {%d, \"%s\", ", k->step, kernel_called(k)), *formula = formula_text(k, false);
     int room = COLUMNS - (int)strlen(first) - 3;
     if ((int)strlen(formula) > room) formula = format("%.*s...", room - 3, formula);
     say(t, "%s%s,\n", first, quoted(formula));

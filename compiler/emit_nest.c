@@ -22,7 +22,7 @@ static void start_totals(Rows *r)
         const Node *n = r->phase->sums.at[i];
         Total t = {.node = n, .lanes = in_lanes(r, n)};
         bool sum = n->op == OP_sum;
-        t.name = new_name(&r->f->names, t.lanes ? sum ? "sums" : "maxima" : sum ? "sum" : "largest");
+        t.name = new_name(&r->f->names, t.lanes ? sum ? "sums" : "maxima" : word_for_total(n));
         if (!t.lanes) line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
         else if (sum) line(&r->f->w, "%s %s[LANES] = {0};", c_type(n->dtype), t.name);
         else {
@@ -42,7 +42,7 @@ static void finish_totals(Rows *r)
         if (t.lanes) {
             e.text = format("%s_lanes_%s(%s)", end_of(t.node), type_suffix(t.node->dtype), t.name);
             if (row_named(r, t.node)) {
-                declare(r, t.node, new_name(&r->f->names, t.node->op == OP_sum ? "sum" : "largest"), e);
+                declare(r, t.node, new_name(&r->f->names, word_for_total(t.node)), e);
                 continue;
             }
         }

@@ -341,7 +341,8 @@ static const char *remark(const Kernel *repeat)
     const char *where =
         repeat->where.file ? format("      %s:%d", file_name(repeat->where.file), repeat->where.line) : "";
     const char *path = repeat->where.path ? repeat->where.path : "";
-    return format("%s%s %s      moves %s bytes", formula_text(repeat), where, path, grouped((int64_t)repeat->bytes));
+    return format("%s%s %s      moves %s bytes", formula_text(repeat, false), where, path,
+                  grouped((int64_t)repeat->bytes));
 }
 
 static const char *joined(const Names *names)

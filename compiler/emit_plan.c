@@ -25,7 +25,7 @@ static void say_kernel_list(Text *t, int depth, Kernel *const *kernels, int n)
             continue;
         }
         Text what = {0};
-        say(&what, "%s", k->name);
+        say(&what, "%s", kernel_called(k));
         if (k->where.file) say(&what, "  (%s:%d)", k->where.file, k->where.line);
         say(t, "  %4d  %*s%-*s", k->step, depth * 2, "", 52 - depth * 2, what.at);
         if (k->flops > 0) say(t, " %s flop", grouped((int64_t)k->flops));

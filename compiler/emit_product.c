@@ -4,7 +4,6 @@
 #include <string.h>
 
 static VEC(struct Described { const char *text, *name, *remark; }) shapes;
-static Names shape_names;
 
 static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
 {
@@ -35,7 +34,7 @@ static const char *shape_text_of(const struct Gemm *g)
 /* "fc_matmul = x . weight      gpt.lua:31 layer.mlp.fc" */
 const char *remark_of_product(const Kernel *k)
 {
-    const char *remark = formula_text(k), *path = k->where.path ? k->where.path : "";
+    const char *remark = formula_text(k, false), *path = k->where.path ? k->where.path : "";
     return k->where.file ? format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line, path) : remark;
 }
 
@@ -43,7 +42,7 @@ static const char *description(const Kernel *k, const char *text, const char *su
 {
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, text)) return shapes.at[i].name;
-    const char *name = new_name(&shape_names, format("%s_%s", identifier(k->name), suffix));
+    const char *name = file_name_of(format("%s_%s", identifier(k->name), suffix));
     push(&shapes, ((struct Described){text, name, remark_of_product(k)}));
     return name;
 }
@@ -56,7 +55,6 @@ static void say_all(Text *t, const char *head, const char *type)
         say_wrapped(t, format("%s %s = %s;\n\n", type, shapes.at[i].name, shapes.at[i].text));
     }
     memset(&shapes, 0, sizeof shapes);
-    shape_names = (Names){0};
 }
 
 void say_shapes(Text *t)

@@ -9,7 +9,30 @@
 
 /* ------------------------------------------------------------------ values per row */
 
-enum { LONG_TEXT = 110 };
+enum { LONG_TEXT = 110, LONG_TITLED_TEXT = 32 };
+
+static bool is_kept(const Operands *stores, const Node *n)
+{
+    for (int i = 0; i < stores->n; i++)
+        if (stores->at[i].node == n) return true;
+    return false;
+}
+
+/* A person would name it, and no store does. */
+static bool is_long(const Node *n, const Operands *stores, const Expr *e)
+{
+    bool titled = n->title_rank > TITLE_ARGUMENT && !is_kept(stores, n);
+    return (int)strlen(e->text) > (titled ? LONG_TITLED_TEXT : LONG_TEXT);
+}
+
+/* One element of what an array may be called after. */
+static const char *name_of_element(const Rows *r, const Node *n)
+{
+    const char *word = word_for(n);
+    bool array = false;
+    for (int i = 0; i < r->f->args.n; i++) array |= same(r->f->args.at[i].name, word);
+    return new_name(&r->f->names, array ? format("one_%s", word) : word);
+}
 
 static void row_values(Rows *r)
 {
@@ -18,7 +41,7 @@ static void row_values(Rows *r)
         const Node *n = p->row.at[i];
         if (known(r, n)) continue;
         Expr e = computed_here(r, n);
-        if (row_named(r, n) || strlen(e.text) > LONG_TEXT) declare(r, n, new_name(&r->f->names, word_for(n)), e);
+        if (row_named(r, n) || is_long(n, &p->row_stores, &e)) declare(r, n, name_of_element(r, n), e);
         else know(r, n, e);
     }
 }
@@ -103,8 +126,7 @@ void one_element(Rows *r, const char *lane)
         const Node *n = p->each.at[i];
         Expr e = computed_here(r, n);
         int kept = kept_number(r, n);
-        if (kept >= 0 || sweep_uses(r, p, n) > 1 || strlen(e.text) > LONG_TEXT)
-            declare(r, n, new_name(&r->f->names, word_for(n)), e);
+        if (kept >= 0 || sweep_uses(r, p, n) > 1 || is_long(n, &p->stores, &e)) declare(r, n, name_of_element(r, n), e);
         else know(r, n, e);
         if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
     }

@@ -80,6 +80,8 @@ Known *known(Rows *r, const Node *n);
 void know(Rows *r, const Node *n, Expr e);
 int kept_number(const Rows *r, const Node *n); /* -1: not kept */
 char *kept_element(const Rows *r, int i);
+Expr share_text(const Node *n, double x, Expr number);
+const char *word_for_total(const Node *n); /* of a reduction */
 const char *word_for(const Node *n); /* a name that tells something: mean, diff, e */
 const char *load_name(Rows *r);
 Expr declare(Rows *r, const Node *n, const char *name, Expr e);

@@ -201,7 +201,7 @@ static void start_totals(Rows *r)
     r->totals.n = 0;
     for (int i = 0; i < r->phase->sums.n; i++) {
         const Node *n = r->phase->sums.at[i];
-        Total t = {.node = n, .name = new_name(&r->f->names, n->op == OP_sum ? "sum" : "largest")};
+        Total t = {.node = n, .name = new_name(&r->f->names, word_for_total(n))};
         line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
         push(&r->totals, t);
     }

@@ -2,6 +2,7 @@
 #include "emit_rows.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ finding values */
@@ -153,37 +154,15 @@ void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
 
 /* ------------------------------------------------------------------ names of values */
 
-static bool is_sum(const Node *n)
-{
-    while (absorbed(n)) n = n->in[0];
-    return n->op == OP_sum;
-}
-
 const char *word_for(const Node *n)
 {
-    double x;
-    switch (n->op) {
-    case OP_mul:
-        for (int i = 0; i < 2; i++)
-            if (is_filled(n->in[!i], &x) && is_sum(n->in[i]) && x > 0 && x < 1) return "mean";
-        return "product";
-    case OP_div: return is_sum(n->in[0]) && is_filled(n->in[1], NULL) ? "mean" : "ratio";
-    case OP_add:
-    case OP_cast: return "value";
-    case OP_sub: return "diff";
-    case OP_exp: return "e";
-    case OP_tanh: return "th";
-    case OP_rsqrt: return "rstd";
-    case OP_sqrt: return "root";
-    case OP_log: return "logarithm";
-    case OP_rmax: return "largest";
-    case OP_philox: return "bits";
-    case OP_where: return "chosen";
-    case OP_max:
-    case OP_min: return "bound";
-    default: break;
-    }
-    return n->dtype == BOOL ? "holds" : identifier(op_info[n->op].name);
+    if (n->title) return identifier(n->gradient ? format("d_%s", n->title) : n->title);
+    return n->dtype == BOOL ? "holds" : n->gradient ? "gradient" : "value";
+}
+
+const char *word_for_total(const Node *n)
+{
+    return n->title_rank > TITLE_ARGUMENT ? word_for(n) : n->op == OP_sum ? "total" : "largest";
 }
 
 const char *load_name(Rows *r)
@@ -245,6 +224,18 @@ Expr load_at(Rows *r, int load)
     return (Expr){format("%s[%s]", r->kept_load[load], r->f->axis[r->inner].now), PRIMARY};
 }
 
+/* 1.0f / (BATCH * SEQ), where that is the number to the bit. */
+Expr share_text(const Node *n, double x, Expr number)
+{
+    int axis = axis_shared(n);
+    double extent = axis ? (double)axis_numbered(axis)->extent : 1;
+    bool single = n->dtype == F32,
+         same_bits = single ? (float)x == copysignf(1, (float)x) / (float)extent : n->dtype == F64;
+    const char *text = factor_text((int64_t)extent, axis);
+    if (!axis || !same_bits || extent > 1 << 24 || (*text >= '0' && *text <= '9')) return number;
+    return (Expr){format("%s1.0%s / %s", x < 0 ? "-" : "", single ? "f" : "", text), TIMES};
+}
+
 /* A load that is read twice in the sweep gets a name, where it is first needed. */
 static Expr loaded(Rows *r, const Node *n, int load)
 {
@@ -267,7 +258,7 @@ static Expr value(Rows *r, const Node *n, bool brief)
     if (kept_number(r, n) >= 0) return (Expr){kept_element(r, kept_number(r, n)), PRIMARY};
     int load = load_of(r, n);
     if (load >= 0) return loaded(r, n, load);
-    if (is_filled(n, &x)) return literal(x, n->dtype, brief);
+    if (is_filled(n, &x)) return share_text(n, x, literal(x, n->dtype, brief));
     die("kernel %s reads %s node %d before it is computed", r->k->name, op_info[n->op].name, n->id);
 }
 

@@ -113,6 +113,8 @@ typedef struct Binding {
 
 /* front/axes.c: what the axes of the description's tensors are: named in Shapes where Lua is given them */
 typedef enum Axes_of { AXES_OF_TENSOR, AXES_OF_STATE, AXES_OF_PARAMETER, AXES_OF_LOOP } Axes_of;
+void title_locals(lua_State *L, lua_Debug *ar); /* front/titles.c: before a line runs */
+int gives_call(lua_State *L);
 void learn_axes(lua_State *L, int model, int c); /* before the entries are traced */
 void axes_new_trace(void);
 void name_axes(Shape *s, Axes_of what); /* of what is made next at `here` */

@@ -332,6 +332,7 @@ static C_node *read_variable(Reader *r, Cursor c)
     if (clang.Cursor_getStorageClass(c) != PLAIN_STORAGE)
         refuse(r, c, "static, extern and register have no place in functions of numbers");
     C_node *node = new_node(DECLARE, c, 1);
+    node->word = name_of(c);
     node->type = value_type(r, clang.getCursorType(c), c);
     Cursors v = children(c);
     for (int i = 0; i < v.n; i++) {

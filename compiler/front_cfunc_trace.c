@@ -212,6 +212,14 @@ static C_valuep struct_of(const C_record *record, C_valuep *fields)
     return copy_of(&(C_value){.kind = C_STRUCT, .record = record, .field = fields}, sizeof(C_value));
 }
 
+/* What a variable holds is called after it. */
+static C_valuep called(C_valuep v, const char *name)
+{
+    if (v && v->node && name)
+        give_title(v->node, name, name[1] ? TITLE_WORD : TITLE_LETTER, here.path ? here.path : "");
+    return v;
+}
+
 static C_valuep eval_variable(Run *r, const C_node *n)
 {
     C_valuep v = r->s.slot[n->slot];
@@ -232,7 +240,7 @@ static C_valuep stored(Run *r, const C_node *to, C_valuep v)
 {
     if (to->form == VARIABLE) {
         v = c_convert(r->h, v, to->type);
-        return r->s.slot[to->slot] = v;
+        return r->s.slot[to->slot] = called(v, to->word);
     }
     const C_node *variable = to->kid[0];
     const C_record *record = variable->type.record;
@@ -280,7 +288,7 @@ static C_valuep run_function(Run *caller, C_function *f, C_here *h, C_valuep pat
     C_valuep no = c_number(C_BOOL, 0);
     Run r = {f, h, {.slot = NEW_ARRAY(C_valuep, f->nslots), .left = no, .path = path}, caller ? caller->calls + 1 : 0};
     if (r.calls > MOST_CALLS) c_error(f->text, h->at, "functions call each other too deeply");
-    for (int i = 0; i < f->nparams; i++) r.s.slot[i] = c_convert(h, arguments[i], f->type[i]);
+    for (int i = 0; i < f->nparams; i++) r.s.slot[i] = called(c_convert(h, arguments[i], f->type[i]), f->param[i]);
     execute(&r, f->body);
     if (!r.s.gone) c_error(f->text, f->at, "%s can end without a return", f->name);
     return *exit_values(&r, r.s.exits[BY_RETURN], NULL, 1);
@@ -416,7 +424,7 @@ static void execute_declaration(Run *r, const C_node *n)
 {
     C_valuep v = n->kid[0] ? eval(r, n->kid[0]) : NULL;
     back_at(r, n);
-    r->s.slot[n->slot] = c_convert(r->h, v, n->type);
+    r->s.slot[n->slot] = called(c_convert(r->h, v, n->type), n->word);
 }
 
 static void execute_return(Run *r, const C_node *n)

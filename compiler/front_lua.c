@@ -115,7 +115,10 @@ static void limit_time(int seconds)
 
 static void count_instructions(lua_State *L, lua_Debug *ar)
 {
-    (void)ar;
+    if (ar->event == LUA_HOOKLINE) {
+        title_locals(L, ar);
+        return;
+    }
     if (box.late) {
         limit_time(0);
         err(lua_place(L), "%s", late_words);
@@ -544,7 +547,7 @@ lua_State *sandbox_open(const Options *o)
     lua_pushvalue(L, env);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &box); /* for unknown_name */
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
-    lua_sethook(L, count_instructions, LUA_MASKCOUNT, HOOK_EVERY);
+    lua_sethook(L, count_instructions, LUA_MASKCOUNT | LUA_MASKLINE, HOOK_EVERY);
     limit_time(SECONDS_LIMIT);
     return L;
 }

@@ -223,7 +223,8 @@ static int checkpoint_call(lua_State *L)
     return lua_gettop(L);
 }
 
-const luaL_Reg scope_functions[] = {{"enter", enter_call},
+const luaL_Reg scope_functions[] = {{"gives", gives_call},
+                                    {"enter", enter_call},
                                     {"leave", leave_call},
                                     {"enter_copies", enter_copies_call},
                                     {"module", module_call},

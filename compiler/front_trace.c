@@ -309,6 +309,7 @@ static void collect_outputs(lua_State *L, int model)
         if (!t) err(forward_place(L, model), "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
         if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
         note_mixing(L, model, names[i], t);
+        give_title(t->node, names[i], TITLE_OUTPUT, "");
         if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace.decode)
             warn(t->node->where, "output '%s' is %s and no metric; x:cast(\"f32\") makes it one", names[i],
                  dtype_name(t->node->dtype));
@@ -331,6 +332,7 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
     size_of_entry(L, c, "batch", trace.decode ? trace.desc->batch : trace.batch);
     call_forward(L, model, c);
     check_loss(L, model);
+    give_title(is_tensor(L, -2)->node, "loss", TITLE_OUTPUT, "");
     if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
     if (lua_istable(L, -1)) collect_outputs(L, model);
     for (int i = 0; i < trace.states.n; i++)

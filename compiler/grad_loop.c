@@ -127,6 +127,7 @@ static Node *remade_here(Grad_level *lv, Node *v)
     Node key = *v;
     key.in = in;
     key.phase = phase_now;
+    key.again = phase_now > 0;
     return intern(key);
 }
 
@@ -220,7 +221,9 @@ static void seed(Reversal *v)
         v->adjoint[k] = -1;
         if (!grad_active(v->lv, c->arg) || (!end && !table_get(&v->lv->all->reached, c->arg))) continue;
         v->adjoint[k] = v->r->carries.n;
-        contribute(&v->in, c->next, loop_carry(v->r, end ? end : zeros_like(c->arg)));
+        Node *arg = loop_carry(v->r, end ? end : zeros_like(c->arg));
+        title_gradient(arg, c->next);
+        contribute(&v->in, c->next, arg);
     }
     for (int k = 0; k < v->l->ys.n; k++) {
         Node *g = of_result(v->lv, v->l->node, PICK_STACK, k);
@@ -257,6 +260,7 @@ static void collect_outside(Reversal *v)
 {
     for (int i = 0; i < v->in.outside.n; i++) {
         Node *o = v->in.outside.at[i], *arg = loop_carry(v->r, zeros_like(o));
+        title_gradient(arg, o);
         loop_next(v->r, v->r->carries.n - 1, map2(OP_add, arg, gradient(&v->in, o)));
     }
 }

@@ -153,6 +153,7 @@ static Node *find_or_make(Node key)
     for (; *slot; slot = &interned.slot[++h & (uint64_t)(interned.cap - 1)])
         if (same_node(*slot, &key)) {
             take_axes(&(*slot)->shape, key.shape);
+            hand_on_title(*slot, &key);
             return *slot;
         }
     Node *n = copy_of(&key, sizeof key);
@@ -212,10 +213,14 @@ Node *refilled(const Node *n, Shape s)
     return filled_with((Node *)n, s);
 }
 
+Node *filled_for(double value, int axis, DType t, Shape s)
+{
+    return filled_with(intern((Node){.op = OP_constant, .dtype = t, .value = value, .counts = axis}), s);
+}
+
 Node *counted(Shape of, DType t, Shape s)
 {
-    Node key = {.op = OP_constant, .dtype = t, .value = (double)elements(of), .counts = axis_merged(of, 0, of.rank)};
-    return filled_with(intern(key), s);
+    return filled_for((double)elements(of), axis_merged(of, 0, of.rank), t, s);
 }
 
 bool is_cheap(const Node *n)

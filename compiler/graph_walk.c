@@ -226,6 +226,7 @@ static Node *rewritten_op(Rewrite *r, Node *old, Node **in)
     recompute_now = old->recompute;
     Node *n = r->node ? r->node(r, old, in) : NULL;
     if (!n) n = remade(old, in);
+    hand_on_title(n, old);
     here = was;
     phase_now = phase;
     recompute_now = recompute;

@@ -13,6 +13,12 @@
 
 /* ------------------------------------------------------------------ values per row and per class */
 
+static Node *called(Node *n, const char *title, Title_rank rank)
+{
+    give_title(n, title, rank, "");
+    return n;
+}
+
 static Node *number(double x, const Node *like) { return filled(x, like->dtype, like->shape); }
 static Node *scaled(Node *a, double by) { return map2(OP_mul, a, number(by, a)); }
 static Node *minus(Node *a, Node *b) { return map2(OP_sub, a, b); }
@@ -52,9 +58,12 @@ static Node *weight_gradient(const Head *h, Node *x, Node *dz)
 Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream)
 {
     Head_results r = {0};
-    Node *z = logits_of(h, x), *below = minus(z, in_row(over_classes(OP_rmax, z), z->shape));
-    Node *e = map1(OP_exp, below), *sum = over_classes(OP_sum, e);
-    Node *hit = map2(OP_eq, iota(z->shape, 1), in_row(ids, z->shape));
+    Node *z = called(logits_of(h, x), "head_logits", TITLE_ARGUMENT),
+         *largest = called(over_classes(OP_rmax, z), "largest", TITLE_WORD);
+    Node *below = called(minus(z, in_row(largest, z->shape)), "below_largest", TITLE_ARGUMENT);
+    Node *e = called(map1(OP_exp, below), "e", TITLE_ARGUMENT),
+         *sum = called(over_classes(OP_sum, e), "total", TITLE_WORD);
+    Node *hit = called(map2(OP_eq, iota(z->shape, 1), in_row(ids, z->shape)), "is_target", TITLE_ARGUMENT);
     Node *right = over_classes(OP_sum, where_op(hit, below, number(0, below)));
     double share = h->smoothing / (double)z->shape.dim[1]; /* of the smoothed target that any class has */
     Node *counts = h->ignores ? map2(OP_ne, ids, number((double)h->ignored, ids)) : NULL;
@@ -64,12 +73,14 @@ Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream)
     }
     r.losses = minus(r.losses, right);
     if (counts) r.losses = where_op(counts, r.losses, number(0, r.losses));
-    r.predicted = first_largest(below);
+    r.losses = called(r.losses, "losses", TITLE_WORD);
+    r.predicted = called(first_largest(below), "predicted", TITLE_WORD);
     if (!upstream) return r;
     Node *g = counts ? where_op(counts, upstream, number(0, upstream)) : upstream;
     Node *target = in_row(share > 0 ? scaled(g, 1 - h->smoothing + share) : g, z->shape);
     Node *others = share > 0 ? in_row(scaled(g, share), z->shape) : number(0, z);
     Node *dz = minus(map2(OP_mul, e, in_row(map2(OP_div, g, sum), z->shape)), where_op(hit, target, others));
+    title_gradient(dz, z);
     r.dx = dot(dz, h->weight, (Dot_axes){.nc = 1, .ac = {1}, .bc = {1 - h->across}});
     r.dweight = weight_gradient(h, x, dz);
     if (h->bias) r.dbias = reduce(OP_sum, dz, 1, &(int){0});

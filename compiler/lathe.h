@@ -18,18 +18,6 @@ typedef struct Shape {
     uint16_t axis[MAXRANK];     /* what each axis is (graph/axis.c); 0: not known.  Shapes that differ in it alone are the same */
 } Shape;
 
-/* What an axis is: times / over · Π size^power + plus, in sizes of the description; and behind it another axis. */
-typedef struct Axis_sizes {
-    int64_t extent, times, over, plus;
-    int behind;                 /* 0: none */
-    int n;
-    struct Size_of {
-        const char *size;       /* "batch", "width": a word of the configuration */
-        int64_t extent;
-        int power;
-    } of[4];
-} Axis_sizes;
-
 typedef enum Op {
 #define MAP1(name, ...) OP_##name,
 #define MAP2(name, ...) OP_##name,
@@ -67,6 +55,10 @@ typedef struct Loop Loop;
 typedef struct Param Param;
 typedef VEC(Node *) Nodes;
 
+/* From weak to strong: a parameter of the library's functions, a short local (x), what a layer gives, a local of a word
+ * (gates), a named output. */
+typedef enum { NO_TITLE, TITLE_ARGUMENT, TITLE_LETTER, TITLE_LAYER, TITLE_WORD, TITLE_OUTPUT } Title_rank;
+
 /* One operation.  Equal nodes are the same pointer: everything above the line is the key. */
 struct Node {
     Op op;
@@ -77,7 +69,7 @@ struct Node {
     int64_t *ints;              /* see ops.def */
     double value;               /* constant: its value (shape of rank 0) */
     const double *data;         /* constant array: its elements in order */
-    int counts;                 /* constant: the axis whose extent it is; 0: it is a number */
+    int counts;                 /* constant: the axis whose extent, or 1 / extent, it is; 0: it is a number */
     const char *name;           /* input, parameter, state */
     Loop *loop;                 /* loop, loop_arg */
     int phase;                  /* 0 forward; 1 backward and what is recomputed for it, so that it is not merged back */
@@ -88,6 +80,9 @@ struct Node {
     int known;                  /* it depends on constants alone: 1 + the steps from them to it; else 0 (graph_known.c) */
     unsigned weak;              /* by axis: its name is another's, perhaps (graph/axis.c) */
     bool recompute;             /* made inside nn.checkpoint: never saved for backward */
+    bool gradient, again;       /* of what the title says; a forward value that the backward part computes once more */
+    Title_rank title_rank;
+    const char *title, *layer;  /* what it is called, and the layer path of who named it (graph/title.c); NULL: nothing */
 };
 
 /* loop_arg ints[0], pick ints[0] */
@@ -293,6 +288,7 @@ typedef struct Kernel {
     const char *formula;        /* for the comment above: "act = gelu(pre + b)" */
     Where where;
     Loop *in_loop;
+    int text;                   /* 1 + the number of its function's text among the file's; 0: not known yet */
     const char *function;       /* its function's name, once that is printed; NULL before */
     int step;                   /* position in the order in which kernels run, bodies once */
     double flops, bytes;        /* per execution: 2 * multiply-adds of contractions; what it cannot help reading and writing */
@@ -469,6 +465,7 @@ bool is_weight(const Node *n);                              /* what is computed 
 Node *scalar(double value, DType t);
 Node *filled(double value, DType t, Shape s);               /* an expanded scalar */
 Node *refilled(const Node *n, Shape s);                     /* the scalar that n expands, over another shape */
+Node *filled_for(double value, int axis, DType t, Shape s); /* likewise: of an axis its extent, or 1 / extent */
 Node *counted(Shape of, DType t, Shape s);                  /* likewise: the number of of's elements */
 bool is_cheap(const Node *n);                               /* a map, reduction or move: rather computed again than saved */
 bool is_filled(const Node *n, double *value);               /* a constant scalar, seen through moves */
@@ -489,23 +486,7 @@ Node *reduce(Op op, Node *a, int naxes, const int *axes);   /* any order; repeat
 Node *pick(Node *n, int kind, int which);                   /* whole ops, topk: result `kind`, 0 */
 bool has_several(const Node *n);                            /* results, which must be picked */
 
-/* graph/axis.c: an axis is its number in shapes; 0: nothing is known of it */
-const Axis_sizes *axis_numbered(int axis);                        /* NULL: 0 */
-int axis_of(const char *size, int64_t extent);
-const char *size_of_axis(int axis);                         /* "width"; NULL: its extent is no size of the description */
-int axis_scaled(int axis, int64_t times, int64_t over);     /* times · axis / over */
-int axis_longer(int axis, int64_t by);                      /* axis + by */
-int axis_sum(int a, int b);                                 /* a + b; 0 where one is not known */
-int axis_power(int axis, const char *size, int64_t extent, int power);  /* axis · size^power; of 0: size^power */
-int axis_merged(Shape s, int from, int to);                 /* axes from … to - 1 as one */
-void axes_of_reshape(Shape from, Shape *to);
-void note_reshape(Shape from, Shape to);                    /* the description reshapes so: passes will */
-void check_axes(Shape *s);                                  /* those of another extent say nothing */
-void take_axes(Shape *s, Shape from);                        /* where s says nothing and the extents are the same */
-void axes_of_node(Node *n);
-int axis_counted(const Node *n);                            /* a filled constant: the axis whose extent it is, or 0 */
-Shape with_axis(Shape s, Shape from, int k);                /* s, and then axis k of `from` */
-Shape axes_before(Shape s, int n);                          /* its first n axes */
+#include "graph/names.h" /* what axes and values are called */
 
 /* op_move.c */
 Node *reshape(Node *a, Shape s);

@@ -530,6 +530,7 @@ Program *pass_fuse(Graph *g, const Desc *d)
         pair_gelus(top);
     }
     note_readers(top, g);
+    name_values(g);
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);

@@ -135,7 +135,6 @@ bool give_gelus(const Level *top, Graph *g);                    /* gelu and its 
 void pair_gelus(const Level *top);                              /* with the dots that they are made of: Info.product, before_gelu */
 
 /* ---- lower_place.c: buffers and places */
-const char *last_part_of(const char *path); /* "attn" of "layer.attn", "layers.0" of "model.layers.0" */
 typedef struct Lowering {
     Program *program;
     const Desc *desc;
@@ -146,6 +145,15 @@ void place_level(Level *level);                                 /* and the level
 View place_of(Node *source);                                    /* where a source lies, in its own shape */
 View final_view(Node *n);                                       /* place and views composed */
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
+/* ---- lower/names.c */
+void name_values(const Graph *g);
+const char *value_name(const Node *n);
+const char *carry_name(const struct Carry *c);
+const char *rows_kernel_name(const Nodes *nodes);
+const char *copy_kernel_name(const Node *n, const Buffer *to, bool add);
+const char *product_name(const Node *n);
+const char *whole_kernel_name(const Node *n, const Node *result);
+
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
 /* ---- pass_pack.c: of the arena, made by a pass that refines a program; `value`: what the plan names it by */

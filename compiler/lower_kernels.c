@@ -192,43 +192,6 @@ static void add_member(Build *b, int p, int i)
 
 /* ------------------------------------------------------------------ names */
 
-static const char *path_of(const Node *n) { return n->where.path ? n->where.path : ""; }
-
-static const char *kernel_name(const char *layers, const char *what, bool back)
-{
-    return format("%s%s%s%s", layers, *layers && *what ? "_" : "", what, back ? "_back" : "");
-}
-
-/* The layers that a group takes part in: the last names of its members' paths, at most two. */
-static const char *layers_of(const Nodes *nodes)
-{
-    const char *first = "", *second = "";
-    for (int i = 0; i < nodes->n; i++) {
-        const char *part = last_part_of(path_of(nodes->at[i]));
-        if (!*part || same(part, first) || same(part, second)) continue;
-        if (!*first) first = part;
-        else second = part;
-    }
-    return *second ? format("%s_%s", first, second) : first;
-}
-
-/* The op that tells most about a group: a costly one, else its last; a norm's is told by its layer. */
-static const char *telling(const Nodes *nodes, const char *layers)
-{
-    static const Op telling_ops[] = {OP_tanh, OP_erf, OP_exp, OP_log, OP_pow, OP_sin, OP_cos, OP_philox};
-    for (int k = 0; k < COUNT_OF(telling_ops); k++)
-        for (int i = 0; i < nodes->n; i++)
-            if (nodes->at[i]->op == telling_ops[k]) return op_info[telling_ops[k]].name;
-    return *layers && nodes->n > 4 ? "" : op_info[nodes->at[nodes->n - 1]->op].name;
-}
-
-static bool goes_back(const Nodes *nodes)
-{
-    for (int i = 0; i < nodes->n; i++)
-        if (nodes->at[i]->phase) return true;
-    return false;
-}
-
 static const char *formula_of(const Nodes *nodes)
 {
     Text t = {0};
@@ -266,8 +229,7 @@ static Kernel *rows_kernel(const Group *g)
     const Node *last = g->nodes.at[g->nodes.n - 1];
     k->kind = ROWS;
     k->where = last->where;
-    const char *layers = layers_of(&g->nodes);
-    k->name = kernel_name(layers, telling(&g->nodes, layers), goes_back(&g->nodes));
+    k->name = rows_kernel_name(&g->nodes);
     k->formula = formula_of(&g->nodes);
     k->space = g->space;
     name_space(g, &k->space);
@@ -290,11 +252,7 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
     Kernel *k = NEW(Kernel);
     k->kind = ROWS;
     k->where = n->where;
-    k->name = kernel_name(last_part_of(path_of(n)),
-                          is_filled(n, NULL) ? "fill"
-                          : add              ? "accumulate"
-                                             : "copy",
-                          n->phase);
+    k->name = copy_kernel_name(n, to.buffer, add);
     k->formula = add ? "added to what is there" : of_forced ? "in another layout" : "as it is";
     k->space = squeezed(n->shape);
     if (k->space.rank == 0) k->space.dim[k->space.rank++] = 1;
@@ -320,7 +278,7 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
     k->kind = kind;
     k->node = n;
     k->where = n->where;
-    k->name = kernel_name(last_part_of(path_of(n)), op_info[n->op].name, n->phase);
+    k->name = whole_kernel_name(n, n);
     k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
@@ -377,7 +335,7 @@ static void emit_product(Level *level, Node *n, Kernels *out)
     Node *sum = info(n)->sums_up;
     fill_gemm_kernel(n, k);
     k->where = n->where;
-    k->name = kernel_name(last_part_of(path_of(n)), "matmul", n->phase);
+    k->name = product_name(n);
     add(level, out, k);
     if (!sum) return;
     for (int i = 0; i < info(sum)->group->nodes.n; i++) info(info(sum)->group->nodes.at[i])->emitted = true;
@@ -405,7 +363,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
 static void emit_attention(Level *level, Node *n, Kernels *out)
 {
     Kernel *k = attention_kernel(n);
-    k->name = kernel_name(last_part_of(path_of(n)), "attention", n->phase);
+    k->name = whole_kernel_name(n, n);
     add(level, out, k);
 }
 

@@ -22,33 +22,7 @@ static char *identifier(const char *s)
     return isdigit((unsigned char)*p) ? format("n%s", p) : p;
 }
 
-static const char *unique_name(const char *base)
-{
-    return unique_string(&lowering.program->names, identifier(base), "");
-}
-
-const char *last_part_of(const char *path)
-{
-    const char *at = path + strlen(path);
-    while (at > path && at[-1] != '.') at--;
-    while (at > path && isdigit((unsigned char)*at))
-        for (at--; at > path && at[-1] != '.';) at--;
-    return at;
-}
-
-static const char *value_name(const Node *n)
-{
-    if (n->name) return n->name;
-    const Node *rounded = n->op == OP_cast && is_stored(n->dtype) ? n->in[0] : NULL;
-    if (rounded && rounded->name) return format("%s_%s", rounded->name, dtype_name(n->dtype));
-    Op op = rounded ? rounded->op : n->op;
-    const char *what = op == OP_pick ? "stack" : op == OP_loop_arg ? "carry" : op_info[op].name;
-    if (rounded) what = format("%s_%s", what, dtype_name(n->dtype));
-    if (n->op == OP_pick && op_info[n->in[0]->op].kind == WHOLE) what = attention_result_name(n);
-    if (n->op == OP_dot && dot_end(n) == END_GELU) what = "gelu";
-    const char *path = n->where.path && *n->where.path ? last_part_of(n->where.path) : "";
-    return format("%s%s%s%s", n->phase ? "d_" : "", path, *path ? "_" : "", what);
-}
+static const char *unique_name(const char *base) { return unique_string(&lowering.program->names, identifier(base)); }
 
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value)
 {
@@ -378,7 +352,7 @@ static void place_history(Level *level, Level *body, int k, Node *final)
 {
     Loop *l = body->loop;
     struct Carry *c = &l->carries.at[k];
-    Buffer *b = new_buffer(level->loop, value_name(c->next), WORK, c->arg->dtype, slots(l, 1, c->arg->shape), c->next);
+    Buffer *b = new_buffer(level->loop, carry_name(c), WORK, c->arg->dtype, slots(l, 1, c->arg->shape), c->next);
     View all = view_whole(b), history = all;
     put(c->arg, view_without_first(&all, l, l->reverse ? 1 : 0));
     if (final) put(final, slot(&all, l->reverse ? 0 : l->trip));
@@ -424,7 +398,7 @@ static void place_single(Level *level, Level *body, int k, Node *final)
     Loop *l = body->loop;
     struct Carry *c = &l->carries.at[k];
     if (!final || !info(final)->placed) {
-        Buffer *b = new_buffer(level->loop, value_name(c->next), WORK, c->arg->dtype, c->arg->shape, c->next);
+        Buffer *b = new_buffer(level->loop, carry_name(c), WORK, c->arg->dtype, c->arg->shape, c->next);
         if (final) put(final, view_whole(b));
         put(c->arg, view_whole(b));
     } else {

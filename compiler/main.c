@@ -258,8 +258,7 @@ static int do_plan(void)
         usage_error("--gpus %lld: that is for --target cuda", (long long)options.gpus);
     if (options.gpus > 1) plan_for_gpus(m, (int)options.gpus);
     if (!options.json) {
-        set_sizes(m->desc);
-        name_parameters(m->desc);
+        name_kernels(m);
         say_choices(&t);
         print_plan(&t, m);
         if (!options.target->device) say(&t, "\nabout %.1f ms a step on this machine\n", estimated_ms(m));

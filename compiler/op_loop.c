@@ -54,6 +54,7 @@ Node *loop_x(Loop *l, Node *stacked)
 Node *as_argument(Node *new, const Node *old)
 {
     if (new->op == OP_loop_arg) new->where = old->where;
+    hand_on_title(new, old);
     return new;
 }
 

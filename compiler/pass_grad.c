@@ -174,7 +174,9 @@ void contribute(Grad_level *lv, Node *v, Node *part)
 Node *gradient(Grad_level *lv, Node *v)
 {
     const Nodes *parts = table_get(&lv->contributions, v);
-    return parts ? sum_of(parts) : NULL;
+    Node *sum = parts ? sum_of(parts) : NULL;
+    if (sum && sum->phase) title_gradient(sum, v); /* or it is a forward value, too */
+    return sum;
 }
 
 /* ------------------------------------------------------------------ map ops: their rows of ops.def */

@@ -214,6 +214,13 @@ static Node *whole(const Node *part) { return is_x(part) ? loop_x(part->loop, wh
 static Node *merged_dot(const struct Member *m, Node *old, Node *const *in)
 {
     Node *all = dot(in[0], whole(in[1]), dot_axes(old));
+    const char *title = !all->title ? old->title : old->title ? format("%s_%s", all->title, old->title) : NULL;
+    bool listed = all->title && old->title && strstr(all->title, old->title);
+    if (title && !listed) {
+        all->title = title;
+        all->title_rank = TITLE_WORD;
+        all->layer = path_before(old->layer);
+    }
     int axis = in[0]->shape.rank - dot_axes(old).nc;
     return rows_of(all, axis, m->start, m->param->shape.dim[m->param->loops]);
 }

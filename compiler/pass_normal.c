@@ -122,6 +122,7 @@ static Node *moved_one(Node *n, const Node *move, const Table *done)
     if (n->op == OP_iota) return moved_iota(n, move);
     if (op_info[n->op].kind != MAP) {
         Node view = *move;
+        view.title = NULL, view.title_rank = NO_TITLE;
         view.in = &n;
         view.dtype = n->dtype;
         return intern(view);
@@ -140,6 +141,7 @@ static Node *moved(const Nodes *list, const Node *move)
     Table done = {0};
     Node *n = NULL;
     for (int i = 0; i < list->n; i++) *table_at(&done, list->at[i]) = n = moved_one(list->at[i], move, &done);
+    if (n && move->title) title_instead(n, move);
     return n;
 }
 

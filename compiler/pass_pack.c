@@ -49,7 +49,7 @@ static int loops_outlasted(const View *b, const Nest *around)
 Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value)
 {
     Buffer *b = NEW(Buffer);
-    *b = (Buffer){.name = unique_string(&p->names, wish, "_"),
+    *b = (Buffer){.name = unique_string(&p->names, wish),
                   .home = WORK,
                   .dtype = t,
                   .shape = s,
@@ -63,12 +63,20 @@ Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level,
     return b;
 }
 
+/* c_attn.weight of h.attn.c_attn.weight */
+static const char *operand_name(const Buffer *b)
+{
+    if (b->home != PARAMETERS) return b->name;
+    const char *layer = last_part_of(path_before(b->param->name)), *own = own_part_of(b->param->name);
+    return *layer ? format("%s_%s", layer, own) : own;
+}
+
 static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
 {
     const struct Gemm *g = &product->gemm;
     Shape s = {2, {g->K, round_up(g->N, LATHE_PACKED)}, {(uint16_t)g->axis_k, (uint16_t)g->axis_n}};
     check_axes(&s);
-    return work_buffer(p, format("%s_packed", product->name), g->b.node->dtype, s, level, g->b.node);
+    return work_buffer(p, format("%s_packed", operand_name(g->b.view.buffer)), g->b.node->dtype, s, level, g->b.node);
 }
 
 static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)

@@ -136,6 +136,7 @@ static Node *before(Rewrite *r, Node *old)
     here = old->where;
     phase_now = old->phase;
     for (int i = 0; i < list.n; i++) *table_at(&done, list.at[i]) = n = part(r, list.at[i], old, &done);
+    if (n && old->title) title_instead(n, old);
     here = was;
     phase_now = phase;
     return n;

@@ -38,6 +38,7 @@ static void make_clone(Remat *m, Node *v)
     Node key = *v;
     key.in = in;
     key.phase = 1;
+    key.again = true;
     *table_at(&m->clones, v) = intern(key);
     here = was;
 }

@@ -8,6 +8,13 @@
 
 /* ------------------------------------------------------------------ constants */
 
+/* 1 / (BATCH * SEQ) still says so. */
+static int axis_of_quotient(const Node *n, const double *in)
+{
+    if (n->op == OP_neg) return axis_shared(n->in[0]);
+    return n->op == OP_div && fabs(in[0]) == 1 ? axis_counted(n->in[1]) : 0;
+}
+
 static Node *by_computing(Node *n)
 {
     double in[5];
@@ -15,7 +22,7 @@ static Node *by_computing(Node *n)
     for (int i = 0; i < n->nin; i++)
         if (!is_filled(n->in[i], &in[i])) return NULL;
     double value = eval_element(n->op, n->in[0]->dtype, n->dtype, in);
-    return isfinite(value) ? filled(value, n->dtype, n->shape) : NULL;
+    return isfinite(value) ? filled_for(value, axis_of_quotient(n, in), n->dtype, n->shape) : NULL;
 }
 
 static Node *step_of(Node *n)

@@ -92,7 +92,9 @@ static Node *all_at_once(Body *b, Node *n)
     Along *in = NEW_ARRAY(Along, n->nin);
     for (int i = 0; i < n->nin; i++) in[i] = along_of(b, n->in[i]);
     as_for(n);
-    return along(n, in, b->l->trip);
+    Node *all = along(n, in, b->l->trip);
+    hand_on_title(all, n);
+    return all;
 }
 
 static Along along_of(Body *b, Node *n)
@@ -246,6 +248,7 @@ static void split(Split *s, Body *b, const Nodes *results, Node *const *values)
         if (!values[i]) v = out[which] ? total_of_carry(b, which) : loop_result(l, which);
         else if (in_body(b, values[i])) v = along_of(b, values[i]).node;
         else v = broadcast(values[i], r->shape);
+        hand_on_title(v, r);
         *table_at(&s->made, r) = v;
     }
     for (int k = 0; k < l->carries.n; k++) loop_next(l, k, next[k]);

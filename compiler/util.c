@@ -253,8 +253,17 @@ int *strings_at(Strings *t, const char *s)
 
 int strings_get(const Strings *t, const char *s) { return t->cap ? t->value[strings_slot(t, s)] : 0; }
 
+const char *after_the_first(int k)
+{
+    char letters[8];
+    int at = sizeof letters;
+    letters[--at] = 0;
+    for (; k > 0; k = (k - 1) / 26) letters[--at] = (char)('a' + (k - 1) % 26);
+    return copy_string(letters + at);
+}
+
 /* A taken string's number is the last that was put behind it. */
-const char *unique_string(Strings *taken, const char *wish, const char *joint)
+const char *unique_string(Strings *taken, const char *wish)
 {
     int last = strings_get(taken, wish);
     if (!last) {
@@ -262,7 +271,7 @@ const char *unique_string(Strings *taken, const char *wish, const char *joint)
         return wish;
     }
     const char *name;
-    do name = format("%s%s%d", wish, joint, ++last);
+    do name = format("%s_%s", wish, after_the_first(++last));
     while (strings_get(taken, name));
     *strings_at(taken, name) = 1;
     *strings_at(taken, wish) = last;

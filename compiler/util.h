@@ -45,7 +45,8 @@ uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed);
 typedef struct Strings { const char **key; int *value; int n, cap; } Strings;
 int *strings_at(Strings *t, const char *s);              /* good until the next is made */
 int strings_get(const Strings *t, const char *s);
-const char *unique_string(Strings *taken, const char *wish, const char *joint);     /* wish, wish2, wish3, …; taken from now on */
+const char *unique_string(Strings *taken, const char *wish);                         /* wish, wish_b, wish_c, …; taken from now on */
+const char *after_the_first(int k);                                                 /* 2: b, 3: c, … 27: aa */
 
 /* Text under construction; say() appends. */
 typedef struct Text { char *at; size_t n, cap; } Text;

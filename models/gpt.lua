@@ -13,20 +13,20 @@ local function inits(c)
            up = normal(math.sqrt(2 / c.width)), down = normal(math.sqrt(2 / (4 * c.width))) }
 end
 
-local function block(c, init, x, segments)
-  local h = nn.layernorm(x, { name = "ln_1", bias = c.bias })
+local function block(c, init, residual, segments)
+  local h = nn.layernorm(residual, { name = "ln_1", bias = c.bias })
   h = nn.attention(h, {
     name = "attn", names = { "c_attn", "c_proj" }, layout = c.layout, init = init.qkv, out_init = init.out,
     heads = c.heads, causal = true, bias = c.attention_bias, dropout = c.dropout,
     context = c.context > 0 and c.context or c.seq, segments = segments,
   })
-  x = x + nn.dropout(h, c.dropout)
-  h = nn.layernorm(x, { name = "ln_2", bias = c.bias })
+  local attended = residual + nn.dropout(h, c.dropout)
+  h = nn.layernorm(attended, { name = "ln_2", bias = c.bias })
   h = nn.mlp(h, {
     name = "mlp", names = { "c_fc", "c_proj" }, layout = c.layout, init = init.up, out_init = init.down,
     hidden = 4 * c.width, activation = c.gelu == "tanh" and "gelu_tanh" or "gelu", bias = c.bias,
   })
-  return x + nn.dropout(h, c.dropout)
+  return attended + nn.dropout(h, c.dropout)
 end
 
 -- At Hugging Face it is GPT2LMHeadModel, whose matrices are [in, out] and whose layers all have biases.
@@ -138,14 +138,14 @@ return {
   forward = function(c, input)
     local init = inits(c)
     local wte = nn.embedding { name = "wte", rows = c.vocab, width = c.width, init = init.embedding }
-    local x, segments = wte(input.tokens), c.pack and input.segments or nil
-    x = x + nn.position_embedding(input.tokens, {
+    local segments = c.pack and input.segments or nil
+    local residual = wte(input.tokens) + nn.position_embedding(input.tokens, {
       name = "wpe", context = c.context > 0 and c.context or c.seq, width = c.width, init = init.embedding,
       positions = c.pack and input.positions or nil,
     })
-    x = nn.dropout(x, c.dropout)
-    x = nn.stack(c.layers, x, function(x) return block(c, init, x, segments) end, { name = "h" })
-    x = nn.layernorm(x, { name = "ln_f", bias = c.bias })
+    residual = nn.dropout(residual, c.dropout)
+    residual = nn.stack(c.layers, residual, function(x) return block(c, init, x, segments) end, { name = "h" })
+    local x = nn.layernorm(residual, { name = "ln_f", bias = c.bias })
     local head = nn.linear(c.tied and { weight = wte.weight, bias = false }
       or { name = "lm_head", out = c.vocab, bias = false, init = init.embedding })
     local logits = head(x)                      -- for generating; training does without

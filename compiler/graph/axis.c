@@ -6,6 +6,7 @@
  * axis is never found by its extent: where nothing is known, nothing is said. */
 #include "../lathe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,10 +337,22 @@ void axes_of_node(Node *n)
     n->shape = s;
 }
 
-int axis_counted(const Node *n)
+static const Node *constant_below(const Node *n)
 {
     while (op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad) n = n->in[0];
-    return n->op == OP_constant ? n->counts : 0;
+    return n->op == OP_constant && n->counts ? n : NULL;
+}
+
+int axis_counted(const Node *n)
+{
+    const Node *c = constant_below(n);
+    return c && c->value == (double)axis_numbered(c->counts)->extent ? c->counts : 0;
+}
+
+int axis_shared(const Node *n)
+{
+    const Node *c = constant_below(n);
+    return c && fabs(c->value) == 1 / (double)axis_numbered(c->counts)->extent ? c->counts : 0;
 }
 
 Shape with_axis(Shape s, Shape from, int k)

@@ -316,17 +316,17 @@ layer("attention", "softmax(q · k / sqrt(D)) · v for each head; of x [B, T, C]
     local function turns_of(y) return nn.turns(positions(y:size(1), core.over_time(is_time(y, 1))), dim, o.rotary) end
     turns, memory_turns = turns_of(x), memory and turns_of(memory)
   end
-  local y, _, _, seen = attend("nn.attention", q, k, v, {
+  local heads, _, _, probabilities = attend("nn.attention", q, k, v, {
     turns = turns, memory_turns = memory_turns, scale = o.scale, soft_cap = o.soft_cap, score_bias = o.score_bias,
     causal = o.causal, window = o.window, lengths = o.lengths, segments = o.segments, context = o.context,
     dropout = o.dropout, probabilities = o.probabilities,
   })
   local bias = o.out_bias
   if bias == nil then bias = o.bias end
-  y = y:reshape { x:size(0), x:size(1), o.heads * dim }
-  y = nn.linear(y, { name = names[#names], out = x:size(-1), bias = bias, layout = o.layout, init = o.out_init or o.init })
+  heads = heads:reshape { x:size(0), x:size(1), o.heads * dim }
+  local y = nn.linear(heads, { name = names[#names], out = x:size(-1), bias = bias, layout = o.layout, init = o.out_init or o.init })
   if not o.probabilities then return y end
-  return y, seen
+  return y, probabilities
 end)
 
 local function check_memory(query, memory, seen, lengths)
@@ -352,13 +352,13 @@ layer("additive_attention", "softmax(v · tanh(W_d · query + W_h · memory)) ov
 }, function(_, o, query, memory, seen)
   check_memory(query, memory, seen, o.lengths)
   local bound, apart = 1 / math.sqrt(o.width), query.rank == 3
-  local sum = nn.linear(query, { name = "W_d", out = o.width, bias = o.bias }):unsqueeze(-2)
+  local added = nn.linear(query, { name = "W_d", out = o.width, bias = o.bias }):unsqueeze(-2)
   local keys = nn.linear(memory, { name = "W_h", out = o.width, bias = false })         -- inside a scan: once, before it
-  sum = sum + (apart and keys:unsqueeze(1) or keys)                                     -- [B, (T,) S, width]
+  added = added + (apart and keys:unsqueeze(1) or keys)                                     -- [B, (T,) S, width]
   if seen then    -- coverage: what earlier steps have looked at (See, Liu, Manning 2017)
-    sum = sum + seen:unsqueeze(-1) * param("W_c", { o.width }, nn.init.uniform(-1, 1))
+    added = added + seen:unsqueeze(-1) * param("W_c", { o.width }, nn.init.uniform(-1, 1))
   end
-  local scores = (nn.tanh(sum) * param("v", { o.width }, nn.init.uniform(-bound, bound))):sum(-1)
+  local scores = (nn.tanh(added) * param("v", { o.width }, nn.init.uniform(-bound, bound))):sum(-1)
   if o.lengths then
     local within = nn.lt(nn.iota(memory:size(1)), o.lengths:unsqueeze(-1))              -- [B, S]
     scores = nn.where(apart and within:unsqueeze(1) or within, scores, -1e4)

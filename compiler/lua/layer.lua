@@ -39,6 +39,7 @@ end
 function nn.scope(name, f, ...)
   core.enter(name)
   local results = table.pack(f(...))
+  core.gives(results[1])
   core.leave()
   return table.unpack(results, 1, results.n)
 end
@@ -62,6 +63,7 @@ local function apply(self, x, ...)
   core.enter_module(self.path, self.export, self.copies, self.applied)
   self.applied = true
   local results = table.pack(self.body(self, self.options, x, ...))
+  core.gives(results[1])
   core.leave()
   return table.unpack(results, 1, results.n)
 end

@@ -184,9 +184,11 @@ layer("layernorm", "(x - mean) / sqrt(variance + eps) · weight + bias, over the
   bias = { "boolean", true, "whether a bias is added" },
   eps = { "number", 1e-5, "added to the variance" },
 }, function(_, o, x)
-  local centred = x - x:mean { -1, keep = true }
+  local mean = x:mean { -1, keep = true }
+  local centred = x - mean
   local variance = (centred * centred):mean { -1, keep = true }
-  local y = centred * nn.rsqrt(variance + o.eps) * param("weight", { x:size(-1) }, 1)
+  local rstd = nn.rsqrt(variance + o.eps)
+  local y = centred * rstd * param("weight", { x:size(-1) }, 1)
   if o.bias then y = y + param("bias", { x:size(-1) }, 0) end
   return y
 end)
@@ -194,8 +196,9 @@ end)
 layer("rmsnorm", "x / sqrt(mean of squares + eps) · weight, over the last axis", {
   eps = { "number", 1e-6, "added to the mean" },
 }, function(_, o, x)
-  local square = (x * x):mean { -1, keep = true }
-  return x * nn.rsqrt(square + o.eps) * param("weight", { x:size(-1) }, 1)
+  local mean_square = (x * x):mean { -1, keep = true }
+  local rrms = nn.rsqrt(mean_square + o.eps)
+  return x * rrms * param("weight", { x:size(-1) }, 1)
 end)
 
 -- ------------------------------------------------------------------ feed-forward blocks
@@ -211,7 +214,8 @@ layer("mlp", "linear, activation, linear", {
   out_init = { "init", none, "of the second weight; default: as init" },
 }, function(_, o, x)
   local h = nn.linear(x, { name = o.names[1], out = o.hidden, bias = o.bias, layout = o.layout, init = o.init })
-  return nn.linear(activate(h, o.activation),
+  local active = activate(h, o.activation)
+  return nn.linear(active,
     { name = o.names[2], out = o.out or x:size(-1), bias = o.bias, layout = o.layout, init = o.out_init or o.init })
 end)
 
@@ -225,7 +229,8 @@ layer("swiglu", "down(silu(gate(x)) · up(x))", {
 }, function(_, o, x)
   local gate = nn.linear(x, { name = o.names[1], out = o.hidden, bias = o.bias, init = o.init })
   local up = nn.linear(x, { name = o.names[2], out = o.hidden, bias = o.bias, init = o.init })
-  return nn.linear(nn.silu(gate) * up,
+  local gated = nn.silu(gate) * up
+  return nn.linear(gated,
     { name = o.names[3], out = o.out or x:size(-1), bias = o.bias, init = o.out_init or o.init })
 end)
 

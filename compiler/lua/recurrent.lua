@@ -11,17 +11,22 @@ local layer, param, fail = made.layer, made.param, made.fail
 
 -- One step: gates [B, 4H] in the order i, f, g, o; c [B, H]  ->  h, c.
 function nn.lstm_cell(gates, c)
-  local i, f, g, o = gates:chunk(4, -1)
-  c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
-  return nn.sigmoid(o) * nn.tanh(c), c
+  local to_i, to_f, to_g, to_o = gates:chunk(4, -1)
+  local f = nn.sigmoid(to_f)
+  local i, g = nn.sigmoid(to_i), nn.tanh(to_g)
+  local cell = f * c + i * g
+  local o = nn.sigmoid(to_o)
+  local hidden = o * nn.tanh(cell)
+  return hidden, cell
 end
 
 -- A cell: the number of its gates, the names of its state, and a step.  x, h [B, gates · H]: what input and state bring
 -- to the gates, biases added; s: the state's tensors [B, H] by name.
 local lstm = { gates = 4, state = { "h", "c" } }
 function lstm.step(_, x, h, s)
-  local new, c = nn.lstm_cell(x + h, s.c)
-  return { h = new, c = c }
+  local gates = x + h
+  local hidden, cell = nn.lstm_cell(gates, s.c)
+  return { h = hidden, c = cell }
 end
 
 local gru = { gates = 3, state = { "h" } }      -- r, z, n; Cho et al. 2014, with the reset after the product
@@ -39,7 +44,7 @@ function rnn.step(o, x, h)
 end
 
 -- What tensors side by side, `width` wide in all, bring to the gates: products with weight_KIND, rows of H a gate, drawn from
--- ± 1 / sqrt(H), and bias_KIND or none.  Each tensor has a product of its own: those of all steps are one outside of a loop.
+-- ± 1 / sqrt(H), and bias_KIND or none, not yet added.  Each tensor has a product of its own: those of all steps are one outside of a loop.
 local function gates_of(cell, o, kind, suffix, width, with_bias)
   local rows, bound = cell.gates * o.hidden, 1 / math.sqrt(o.hidden)
   local init = nn.init.uniform(-bound, bound)
@@ -47,22 +52,27 @@ local function gates_of(cell, o, kind, suffix, width, with_bias)
   local b = with_bias and param("bias_" .. kind .. suffix, { rows }, init)
   return function(...)
     local y, first = nil, 0
-    for _, v in ipairs { ... } do
-      local beyond = first + v:size(-1)
+    for _, _v in ipairs { ... } do       -- it keeps its name
+      local beyond = first + _v:size(-1)
       local columns = beyond - first == width and w or w:slice(1, first, beyond)
-      local part = nn.dot(v, columns, { contract = { 1, 1 } })
-      y, first = y and y + part or part, beyond
+      local options = { contract = { 1, 1 } }
+      y, first = y and y + nn.dot(_v, columns, options) or nn.dot(_v, columns, options), beyond
     end
-    return b and y + b or y
+    return y, b
   end
 end
+
+local function biased(y, b) return b and y + b or y end
 
 -- One direction of a layer: x [B, T, I], start: [B, H] by name  ->  [B, T, H], the last state.
 local function walk(cell, o, x, start, suffix, reverse)
   local over_x = gates_of(cell, o, "ih", suffix, x:size(-1), o.bias)
   local over_h = gates_of(cell, o, "hh", suffix, o.hidden, o.bias == "two")
   local last, ys = nn.scan(x, start, function(xt, s)
-    local new = cell.step(o, over_x(xt), over_h(s.h), s)
+    local hidden = s.h
+    local from_x, bias_x = over_x(xt)
+    local from_hidden, bias_h = over_h(hidden)
+    local new = cell.step(o, biased(from_x, bias_x), biased(from_hidden, bias_h), s)
     return new, new.h
   end, { reverse = reverse, lengths = o.lengths, carry = o.carry })
   return ys, last
@@ -183,8 +193,11 @@ local function recurrent_step(kind, doc, cell, more)
         for _, v in ipairs(input) do width = width + v:size(-1) end
         for _, key in ipairs(cell.state) do s[key] = of[key][k] end
         local suffix = "_l" .. k - 1
-        local from_x = gates_of(cell, o, "ih", suffix, width, o.bias)(table.unpack(input))
-        s = cell.step(o, from_x, gates_of(cell, o, "hh", suffix, o.hidden, o.bias == "two")(s.h), s)
+        local hidden = s.h
+        local from_x, bias_x = gates_of(cell, o, "ih", suffix, width, o.bias)(table.unpack(input))
+        from_x = biased(from_x, bias_x)
+        local from_hidden, bias_h = gates_of(cell, o, "hh", suffix, o.hidden, o.bias == "two")(hidden)
+        s = cell.step(o, from_x, biased(from_hidden, bias_h), s)
         for _, key in ipairs(cell.state) do new[key][k] = s[key] end
         input = { s.h }
       end

@@ -32,10 +32,13 @@ local huber = nn.cfunc [[
 ]]
 local builtin = {
   swiglu = function(gate, up) return nn.silu(gate) * up end,
-  snake = function(x, a) return x + nn.sin(a * x) ^ 2 / a end,
-  huber = function(e, delta)
-    local size = nn.abs(e)
-    return nn.where(nn.lt(size, delta), 0.5 * e * e, delta * (size - 0.5 * delta))
+  snake = function(x, a)
+    local s = nn.sin(a * x)
+    return x + s ^ 2 / a
+  end,
+  huber = function(error, delta)
+    local size = nn.abs(error)
+    return nn.where(nn.lt(size, delta), 0.5 * error * error, delta * (size - 0.5 * delta))
   end,
 }
 return {

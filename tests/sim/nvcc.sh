@@ -36,12 +36,12 @@ wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.compute_90.ptx") || complain
 echo "note: gpt: $wide loads of 16 bytes"
 
 # Rows of 5,003 logits lie in rows of 5,008: each of three sweeps takes 16 bytes at a time, and what is left one by one.
-awk '/entry.*cross_entropy_exp/ { here = 1 } here; here && /^}/ { exit }' "$TMP/llama/model.compute_90.ptx" >"$TMP/logits"
+awk '/entry.*[0-9]linear_cross_entropyP/ { here = 1 } here; here && /^}/ { exit }' "$TMP/llama/model.compute_90.ptx" >"$TMP/logits"
 sweeps=$(grep -cE 'ld.global.*v4' "$TMP/logits") || true
 [ "$sweeps" = 3 ] || complain "llama: 3 sweeps over logits, $sweeps of them by 16 bytes"
 
 # Rows of 12,301 are copied into shared memory, from where three sweeps take 16 bytes at a time.
-awk '/entry.*cross_entropy_exp/ { here = 1 } here; here && /^}/ { exit }' "$TMP/rows/model.compute_90.ptx" >"$TMP/logits"
+awk '/entry.*[0-9]linear_cross_entropyP/ { here = 1 } here; here && /^}/ { exit }' "$TMP/rows/model.compute_90.ptx" >"$TMP/logits"
 sweeps=$(grep -cE 'ld.shared.*v4' "$TMP/logits") || true
 [ "$sweeps" = 3 ] || complain "rows: 3 sweeps over logits in shared memory, $sweeps of them by 16 bytes"
 grep -q 'cp.async' "$TMP/logits" || complain "rows: logits are not copied"

@@ -124,7 +124,7 @@ static void test_mistakes(void)
     } mistakes[] = {
         {"    __syncthreads();\n", "", "since the last barrier"}, /* sums of other warps */
         {" >= ", " > ", "out of bounds"},                         /* if (i >= N) return; */
-        {"_mul[r][c] = ", "_mul[r][c + 1] = ", "out of bounds"},
+        {" ln_1[r][c] = ", " ln_1[r][c + 1] = ", "out of bounds"},
         {"lane == 0", "lane >= 0", "race"},
         {"if (block_any(e >= 0 && tokens[e] == id)) return;", "(void)e;", "race"}, /* two blocks add to a row */
     };

@@ -147,9 +147,8 @@ typedef struct Harmless {
 } Harmless;
 
 static const Harmless harmless[] = {
-    {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot2@[r]",
+    {GPT, "an index is one too large", "", "largest = max_f32(largest, head_logits@[r]",
      "softmax may subtract what another row has as its largest, where that is near"},
-    {GPT, "an index is one too large", "", "largest = max_f32(largest, linear_cross_entropy_dot@[r]", "the same"},
     {GPT, "a loop's place is one too far", "", "gradients_done(&d->h@[l]",
      "one GPU does not listen; nccl.sh has several"},
     {GPT, "a loop's place is one too far", "", "sizeof d->h@[l]", "the same size"},

@@ -7,124 +7,135 @@
  *   then what the trainer knows of the model. */
 #include "model.h"
 
-/* wte_gather = wte_weight[tokens]      gpt.lua:141 wte      moves 789,504 bytes */
-KERNEL void make_wte_gather(float (*RESTRICT wte_gather)[WIDTH],
-        const float (*RESTRICT wte_weight)[WIDTH], const int *RESTRICT tokens)
+/* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 789,504 bytes */
+KERNEL void make_wte(float (*RESTRICT wte)[WIDTH], const float (*RESTRICT wte_weight)[WIDTH],
+        const int *RESTRICT tokens)
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
         const int id = tokens[r];
         EACH for (int c = 0; c < WIDTH; c++)
-            wte_gather[r][c] = wte_weight[id][c];
+            wte[r][c] = wte_weight[id][c];
     }
 }
 
-/* h_add: add      gpt.lua:142      moves 819,200 bytes */
-KERNEL void add(float (*RESTRICT h_add)[SEQ][WIDTH],
-        const float (*RESTRICT wte_gather)[SEQ][WIDTH], const float (*RESTRICT wpe_weight)[WIDTH])
+/* h_residual = wte + wpe_weight      gpt.lua:142      moves 819,200 bytes */
+KERNEL void residual(float (*RESTRICT h_residual)[SEQ][WIDTH],
+        const float (*RESTRICT wte)[SEQ][WIDTH], const float (*RESTRICT wpe_weight)[WIDTH])
 {
     PARALLEL_2 for (int b = 0; b < BATCH; b++)
         for (int t = 0; t < SEQ; t++)
             EACH for (int c = 0; c < WIDTH; c++)
-                h_add[b][t][c] = wte_gather[b][t][c] + wpe_weight[t][c];
+                h_residual[b][t][c] = wte[b][t][c] + wpe_weight[t][c];
 }
 
-/* ln_1_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:17 h.ln_1      moves 786,944 bytes */
-KERNEL void ln_1(int from, int to, float (*RESTRICT ln_1_mul)[WIDTH],
-        const float (*RESTRICT h_add)[WIDTH], const float *RESTRICT ln_1_weight)
+/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1      moves 786,944 bytes */
+KERNEL void ln(int from, int to, float (*RESTRICT ln_1)[WIDTH],
+        const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_1_weight)
 {
     for (int r = from; r < to; r++) {
         float sums[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++)
-                sums[l] += h_add[r][c + l];
+                sums[l] += h_residual[r][c + l];
         const float mean = sum_lanes_f32(sums) / WIDTH;
-        float sums_2[LANES] = {0};
+        float sums_b[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float diff = h_add[r][c + l] - mean;
-                sums_2[l] += diff * diff;
+                const float centred = h_residual[r][c + l] - mean;
+                sums_b[l] += centred * centred;
             }
-        const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
         for (int c = 0; c < WIDTH; c++)
-            ln_1_mul[r][c] = (h_add[r][c] - mean) * rstd * ln_1_weight[c];
+            ln_1[r][c] = (h_residual[r][c] - mean) * rstd * ln_1_weight[c];
     }
 }
 
-/* h_add2, ln_2_mul: add, sum, div, sub, mul, rsqrt      gpt.lua:24 h.ln_2
- *     moves 1,573,376 bytes */
-KERNEL void h_ln_2(int from, int to, float (*RESTRICT h_add2)[WIDTH],
-        float (*RESTRICT ln_2_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
-        const float (*RESTRICT c_proj_dot)[WIDTH], const float *RESTRICT ln_2_weight)
+/* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 1,573,376 bytes */
+KERNEL void h_ln_2(int from, int to, float (*RESTRICT attended)[WIDTH],
+        float (*RESTRICT ln_2)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
+        const float (*RESTRICT attn)[WIDTH], const float *RESTRICT ln_2_weight)
 {
     for (int r = from; r < to; r++) {
         float sums[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float value = h_add[r][c + l] + c_proj_dot[r][c + l];
-                h_add2[r][c + l] = value;
-                sums[l] += value;
+                const float one_attended = h_residual[r][c + l] + attn[r][c + l];
+                attended[r][c + l] = one_attended;
+                sums[l] += one_attended;
             }
         const float mean = sum_lanes_f32(sums) / WIDTH;
-        float sums_2[LANES] = {0};
+        float sums_b[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float diff = h_add[r][c + l] + c_proj_dot[r][c + l] - mean;
-                sums_2[l] += diff * diff;
+                const float one_attended = h_residual[r][c + l] + attn[r][c + l];
+                const float centred = one_attended - mean;
+                sums_b[l] += centred * centred;
             }
-        const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
-        for (int c = 0; c < WIDTH; c++)
-            ln_2_mul[r][c] = (h_add[r][c] + c_proj_dot[r][c] - mean) * rstd * ln_2_weight[c];
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+        for (int c = 0; c < WIDTH; c++) {
+            const float centred = h_residual[r][c] + attn[r][c] - mean;
+            ln_2[r][c] = centred * rstd * ln_2_weight[c];
+        }
     }
 }
 
-/* mlp_mul: mul, erf, add      gpt.lua:25 h.mlp      moves 3,145,728 bytes */
-KERNEL void mlp_erf(int from, int to, float (*RESTRICT mlp_mul)[4 * WIDTH],
-        const float (*RESTRICT c_fc_dot)[4 * WIDTH])
+/* active = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
+ *     moves 3,145,728 bytes */
+KERNEL void make_mlp(int from, int to, float (*RESTRICT active)[4 * WIDTH],
+        const float (*RESTRICT c_fc)[4 * WIDTH])
 {
     for (int r = from; r < to; r++)
         for (int c = 0; c < 4 * WIDTH; c++) {
-            const float x = c_fc_dot[r][c];
-            mlp_mul[r][c] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
+            const float x = c_fc[r][c];
+            active[r][c] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
         }
 }
 
-/* h_add: add      gpt.lua:29 h      moves 1,179,648 bytes */
-KERNEL void make_h_add(int from, int to, float (*RESTRICT h_add)[WIDTH],
-        const float (*RESTRICT h_add2)[WIDTH], const float (*RESTRICT c_proj_dot2)[WIDTH])
+/* h_residual = attended + mlp      gpt.lua:29 h      moves 1,179,648 bytes */
+KERNEL void h(int from, int to, float (*RESTRICT h_residual)[WIDTH],
+        const float (*RESTRICT attended)[WIDTH], const float (*RESTRICT mlp)[WIDTH])
 {
     for (int r = from; r < to; r++)
         for (int c = 0; c < WIDTH; c++)
-            h_add[r][c] = h_add2[r][c] + c_proj_dot2[r][c];
+            h_residual[r][c] = attended[r][c] + mlp[r][c];
 }
 
-/* ln_f_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:148 ln_f      moves 786,944 bytes */
-KERNEL void ln_f(float (*RESTRICT ln_f_mul)[WIDTH], const float (*RESTRICT h_add)[WIDTH],
+/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     ln_f = centred * rstd * ln_f_weight      gpt.lua:148 ln_f      moves 786,944 bytes */
+KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
         const float *RESTRICT ln_f_weight)
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
         float sums[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++)
-                sums[l] += h_add[r][c + l];
+                sums[l] += h_residual[r][c + l];
         const float mean = sum_lanes_f32(sums) / WIDTH;
-        float sums_2[LANES] = {0};
+        float sums_b[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float diff = h_add[r][c + l] - mean;
-                sums_2[l] += diff * diff;
+                const float centred = h_residual[r][c + l] - mean;
+                sums_b[l] += centred * centred;
             }
-        const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
         EACH for (int c = 0; c < WIDTH; c++)
-            ln_f_mul[r][c] = (h_add[r][c] - mean) * rstd * ln_f_weight[c];
+            ln_f[r][c] = (h_residual[r][c] - mean) * rstd * ln_f_weight[c];
     }
 }
 
-/* linear_cross_entropy_sub2, accuracy_cast,
- * linear_cross_entropy_sub: rmax, sub, exp, eq, where, cast, neg, sum, log, div, mul
+/* largest = max(head_logits);  total = sum(exp(head_logits - largest));
+ *     losses = log(total) - sum(i == targets ? head_logits - largest : 0);
+ *     predicted = -max(head_logits - largest == 0 ? -((float)i) : -64);
+ *     accuracy_values = (float)(predicted == targets);  d_head_logits = exp(head_logits -
+ * largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0)
  *     gpt.lua:152 linear_cross_entropy      moves 411,648 bytes */
-KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entropy_sub)[VOCAB],
-        float *RESTRICT linear_cross_entropy_sub2, float *RESTRICT accuracy_cast,
-        const int *RESTRICT targets)
+KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
+        float *RESTRICT losses, float *RESTRICT accuracy_values, const int *RESTRICT targets)
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
         float e_row[VOCAB];
@@ -132,59 +143,66 @@ KERNEL void linear_cross_entropy_accuracy_exp(float (*RESTRICT linear_cross_entr
         for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++)
-                maxima[l] = max_f32(maxima[l], linear_cross_entropy_sub[r][v + l]);
+                maxima[l] = max_f32(maxima[l], d_head_logits[r][v + l]);
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++)
-            maxima[v % LANES] = max_f32(maxima[v % LANES], linear_cross_entropy_sub[r][v]);
+            maxima[v % LANES] = max_f32(maxima[v % LANES], d_head_logits[r][v]);
         const float largest = max_lanes_f32(maxima);
         const int x = targets[r];
         float sums[LANES] = {0};
-        float sums_2[LANES] = {0};
-        float maxima_2[LANES];
-        for (int l = 0; l < LANES; l++) maxima_2[l] = -INFINITY;
+        float sums_b[LANES] = {0};
+        float maxima_b[LANES];
+        for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float y = linear_cross_entropy_sub[r][v + l];
-                const float diff = y - largest;
-                const float e = exp_f32(diff);
+                const float y = d_head_logits[r][v + l];
+                const float below_largest = y - largest;
+                const float e = exp_f32(below_largest);
                 e_row[v + l] = e;
                 sums[l] += e;
-                sums_2[l] += v + l == x ? diff : 0;
-                maxima_2[l] = max_f32(maxima_2[l], diff == 0 ? -((float)(v + l)) : -64);
+                sums_b[l] += v + l == x ? below_largest : 0;
+                maxima_b[l] = max_f32(maxima_b[l], below_largest == 0 ? -((float)(v + l)) : -64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
-            const float y = linear_cross_entropy_sub[r][v];
-            const float diff = y - largest;
-            const float e = exp_f32(diff);
+            const float y = d_head_logits[r][v];
+            const float below_largest = y - largest;
+            const float e = exp_f32(below_largest);
             e_row[v] = e;
             sums[v % LANES] += e;
-            sums_2[v % LANES] += v == x ? diff : 0;
-            maxima_2[v % LANES] = max_f32(maxima_2[v % LANES], diff == 0 ? -((float)v) : -64);
+            sums_b[v % LANES] += v == x ? below_largest : 0;
+            maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
+                    below_largest == 0 ? -((float)v) : -64);
         }
-        const float sum = sum_lanes_f32(sums);
-        const float ratio = 0.0013020834f / sum;
+        const float total = sum_lanes_f32(sums);
+        const float value = 1.0f / (BATCH * SEQ) / total;
         EACH for (int v = 0; v < VOCAB; v++)
-            linear_cross_entropy_sub[r][v] = e_row[v] * ratio - (v == x ? 0.0013020834f : 0.0f);
-        linear_cross_entropy_sub2[r] = log_f32(sum) - sum_lanes_f32(sums_2);
-        accuracy_cast[r] = (float)((int)(-max_lanes_f32(maxima_2)) == x);
+            d_head_logits[r][v] = e_row[v] * value - (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
+        losses[r] = log_f32(total) - sum_lanes_f32(sums_b);
+        accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
     }
 }
 
-/* loss: sum, div      gpt.lua:152 linear_cross_entropy      moves 3,076 bytes */
-KERNEL void linear_cross_entropy_div(float *RESTRICT loss,
-        const float *RESTRICT linear_cross_entropy_sub2)
+/* loss = sum(losses) / (BATCH * SEQ)      gpt.lua:152 linear_cross_entropy
+ *     moves 3,076 bytes */
+KERNEL void linear_cross_entropy_or_accuracy(float *RESTRICT loss, const float *RESTRICT losses)
 {
     float sums[LANES] = {0};
     for (int i = 0; i < BATCH * SEQ; i += LANES)
         SIMD for (int l = 0; l < LANES; l++)
-            sums[l] += linear_cross_entropy_sub2[i + l];
+            sums[l] += losses[i + l];
     *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
 }
 
-/* d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg      gpt.lua:148 ln_f
+/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
+ *     d_rstd = sum(d_ln_f * ln_f_weight * centred);
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);  d_centred =
+ * d_ln_f * ln_f_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
+ * rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
+ *     d_ln_f_weight = sum(d_ln_f * (centred * rstd));
+ *     d_h_residual = d_centred + sum(-d_centred) / WIDTH      gpt.lua:148 ln_f
  *     moves 1,180,672 bytes */
 KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
-        float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_add)[WIDTH],
-        const float (*RESTRICT h_add)[WIDTH], const float *RESTRICT ln_f_weight)
+        float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
+        const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_f_weight)
 {
     PARALLEL for (int k = 0; k < 32; k++) {
         for (int c = 0; c < WIDTH; c++)
@@ -193,32 +211,35 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
             float sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++)
-                    sums[l] += h_add[r][c + l];
+                    sums[l] += h_residual[r][c + l];
             const float mean = sum_lanes_f32(sums) / WIDTH;
-            float sums_2[LANES] = {0};
-            float sums_3[LANES] = {0};
+            float sums_b[LANES] = {0};
+            float sums_c[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_h_add[r][c + l];
-                    const float diff = h_add[r][c + l] - mean;
-                    sums_2[l] += diff * diff;
-                    sums_3[l] += x * ln_f_weight[c + l] * diff;
+                    const float x = d_h_residual[r][c + l];
+                    const float centred = h_residual[r][c + l] - mean;
+                    sums_b[l] += centred * centred;
+                    sums_c[l] += x * ln_f_weight[c + l] * centred;
                 }
-            const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
-            const float ratio = sum_lanes_f32(sums_3) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
-            float sums_4[LANES] = {0};
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+            const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
+            float sums_d[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_h_add[r][c + l];
-                    const float diff = h_add[r][c + l] - mean;
-                    const float product = ratio * diff;
-                    sums_4[l] += -(x * ln_f_weight[c + l] * rstd + product + product);
-                    d_ln_f_weight_partial[k][c + l] += x * (diff * rstd);
+                    const float x = d_h_residual[r][c + l];
+                    const float centred = h_residual[r][c + l] - mean;
+                    const float value_b = value * centred;
+                    const float d_centred = x * ln_f_weight[c + l] * rstd + value_b + value_b;
+                    sums_d[l] += -d_centred;
+                    d_ln_f_weight_partial[k][c + l] += x * (centred * rstd);
                 }
-            const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
+            const float value_b = sum_lanes_f32(sums_d) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
-                const float product = ratio * (h_add[r][c] - mean);
-                d_h_add[r][c] = d_h_add[r][c] * ln_f_weight[c] * rstd + product + product + mean_2;
+                const float value_c = value * (h_residual[r][c] - mean);
+                const float d_centred = d_h_residual[r][c] * ln_f_weight[c] * rstd + value_c +
+                        value_c;
+                d_h_residual[r][c] = d_centred + value_b;
             }
         }
     }
@@ -229,30 +250,40 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
             d_ln_f_weight[c] += d_ln_f_weight_partial[k][c];
 }
 
-/* d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add      gpt.lua:25 h.mlp
+/* d_c_fc = d_active * (0.5 * c_fc) * (1.1283791670955126 * exp(-(c_fc * 0.7071067811865476 *
+ * (c_fc * 0.7071067811865476)))) *
+ * 0.7071067811865476 + d_active * (1 + erf(c_fc * 0.7071067811865476)) * 0.5;
+ *     active_again = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
  *     moves 6,291,456 bytes */
-KERNEL void mlp_c_fc_erf_back(float (*RESTRICT d_c_fc_add)[4 * WIDTH],
-        float (*RESTRICT d_mlp_mul)[4 * WIDTH], const float (*RESTRICT c_fc_dot)[4 * WIDTH])
+KERNEL void mlp_c_fc_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
+        float (*RESTRICT active_again)[4 * WIDTH], const float (*RESTRICT c_fc)[4 * WIDTH])
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
         EACH for (int c = 0; c < 4 * WIDTH; c++) {
-            const float x = d_c_fc_add[r][c];
-            const float y = c_fc_dot[r][c];
-            const float product = 0.5f * y;
-            const float product_2 = y * 0.70710677f;
-            const float value = 1 + erf_f32(product_2);
-            d_c_fc_add[r][c] = x * product * (1.1283792f * exp_f32(-(product_2 * product_2))) *
-                    0.70710677f + x * value * 0.5f;
-            d_mlp_mul[r][c] = product * value;
+            const float x = d_c_fc[r][c];
+            const float y = c_fc[r][c];
+            const float value = 0.5f * y;
+            const float value_b = y * 0.70710677f;
+            const float value_c = 1 + erf_f32(value_b);
+            d_c_fc[r][c] = x * value * (1.1283792f * exp_f32(-(value_b * value_b))) * 0.70710677f +
+                    x * value_c * 0.5f;
+            active_again[r][c] = value * value_c;
         }
 }
 
-/* d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg
- *     gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
-KERNEL void ln_2_h_back(float (*RESTRICT d_ln_2_mul)[WIDTH], float *RESTRICT d_ln_2_weight,
-        float (*RESTRICT d_h_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_h_add3)[WIDTH],
-        const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT c_proj_dot)[WIDTH],
-        const float *RESTRICT ln_2_weight, const float (*RESTRICT d_h_add)[WIDTH])
+/* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
+ *     d_rstd = sum(d_ln_2 * ln_2_weight * centred);
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);  d_centred =
+ * d_ln_2 * ln_2_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
+ * rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
+ *     ln_2_again = centred * rstd * ln_2_weight;
+ *     d_ln_2_weight = sum(d_ln_2 * (centred * rstd));
+ *     d_attended = d_h_residual + d_centred + sum(-d_centred) / WIDTH      gpt.lua:24 h.ln_2
+ *     moves 2,360,320 bytes */
+KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_ln_2_weight,
+        float (*RESTRICT d_h_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_attended)[WIDTH],
+        const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT attn)[WIDTH],
+        const float *RESTRICT ln_2_weight, const float (*RESTRICT d_h_residual)[WIDTH])
 {
     PARALLEL for (int k = 0; k < 32; k++) {
         for (int c = 0; c < WIDTH; c++)
@@ -260,37 +291,43 @@ KERNEL void ln_2_h_back(float (*RESTRICT d_ln_2_mul)[WIDTH], float *RESTRICT d_l
         for (int r = k * 24; r < (k + 1) * 24; r++) {
             float sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
-                SIMD for (int l = 0; l < LANES; l++)
-                    sums[l] += h_add[r][c + l] + c_proj_dot[r][c + l];
+                SIMD for (int l = 0; l < LANES; l++) {
+                    const float attended = h_residual[r][c + l] + attn[r][c + l];
+                    sums[l] += attended;
+                }
             const float mean = sum_lanes_f32(sums) / WIDTH;
-            float sums_2[LANES] = {0};
-            float sums_3[LANES] = {0};
+            float sums_b[LANES] = {0};
+            float sums_c[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_h_add3[r][c + l];
-                    const float diff = h_add[r][c + l] + c_proj_dot[r][c + l] - mean;
-                    sums_2[l] += diff * diff;
-                    sums_3[l] += x * ln_2_weight[c + l] * diff;
+                    const float x = d_attended[r][c + l];
+                    const float attended = h_residual[r][c + l] + attn[r][c + l];
+                    const float centred = attended - mean;
+                    sums_b[l] += centred * centred;
+                    sums_c[l] += x * ln_2_weight[c + l] * centred;
                 }
-            const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
-            const float ratio = sum_lanes_f32(sums_3) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
-            float sums_4[LANES] = {0};
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+            const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
+            float sums_d[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_h_add3[r][c + l];
+                    const float x = d_attended[r][c + l];
                     const float y = ln_2_weight[c + l];
-                    const float diff = h_add[r][c + l] + c_proj_dot[r][c + l] - mean;
-                    const float product = ratio * diff;
-                    const float product_2 = diff * rstd;
-                    d_ln_2_mul[r][c + l] = product_2 * y;
-                    sums_4[l] += -(x * y * rstd + product + product);
-                    d_h_ln_2_weight_partial[k][c + l] += x * product_2;
+                    const float attended = h_residual[r][c + l] + attn[r][c + l];
+                    const float centred = attended - mean;
+                    const float value_b = value * centred;
+                    const float value_c = centred * rstd;
+                    ln_2_again[r][c + l] = value_c * y;
+                    sums_d[l] += -(x * y * rstd + value_b + value_b);
+                    d_h_ln_2_weight_partial[k][c + l] += x * value_c;
                 }
-            const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
+            const float value_b = sum_lanes_f32(sums_d) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
-                const float product = ratio * (h_add[r][c] + c_proj_dot[r][c] - mean);
-                d_h_add3[r][c] = d_h_add[r][c] + (d_h_add3[r][c] * ln_2_weight[c] * rstd +
-                        product + product) + mean_2;
+                const float centred = h_residual[r][c] + attn[r][c] - mean;
+                const float value_c = value * centred;
+                const float d_centred = d_attended[r][c] * ln_2_weight[c] * rstd + value_c +
+                        value_c;
+                d_attended[r][c] = d_h_residual[r][c] + d_centred + value_b;
             }
         }
     }
@@ -301,12 +338,19 @@ KERNEL void ln_2_h_back(float (*RESTRICT d_ln_2_mul)[WIDTH], float *RESTRICT d_l
             d_ln_2_weight[c] += d_h_ln_2_weight_partial[k][c];
 }
 
-/* d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg
- *     gpt.lua:17 h.ln_1      moves 1,967,104 bytes */
-KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT d_ln_1_mul)[WIDTH],
-        float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_add)[WIDTH],
-        const float (*RESTRICT h_add)[WIDTH], const float (*RESTRICT d_c_attn_dot)[WIDTH],
-        const float *RESTRICT ln_1_weight, const float (*RESTRICT d_h_add3)[WIDTH])
+/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
+ *     d_rstd = sum(d_ln_1 * ln_1_weight * centred);
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);  d_centred =
+ * d_ln_1 * ln_1_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
+ * rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
+ *     ln_1_again = centred * rstd * ln_1_weight;
+ *     d_ln_1_weight = sum(d_ln_1 * (centred * rstd));
+ *     d_h_residual = d_attended + d_centred + sum(-d_centred) / WIDTH      gpt.lua:17 h.ln_1
+ *     moves 1,967,104 bytes */
+KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
+        float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
+        const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT d_ln_1)[WIDTH],
+        const float *RESTRICT ln_1_weight, const float (*RESTRICT d_attended)[WIDTH])
 {
     for (int k = from / 24; k * 24 < to; k++) {
         for (int c = 0; c < WIDTH; c++)
@@ -315,42 +359,41 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT d_ln_1_mul)[WIDTH],
             float sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++)
-                    sums[l] += h_add[r][c + l];
+                    sums[l] += h_residual[r][c + l];
             const float mean = sum_lanes_f32(sums) / WIDTH;
-            float sums_2[LANES] = {0};
-            float sums_3[LANES] = {0};
+            float sums_b[LANES] = {0};
+            float sums_c[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float diff = h_add[r][c + l] - mean;
-                    sums_2[l] += diff * diff;
-                    sums_3[l] += d_c_attn_dot[r][c + l] * ln_1_weight[c + l] * diff;
+                    const float centred = h_residual[r][c + l] - mean;
+                    sums_b[l] += centred * centred;
+                    sums_c[l] += d_ln_1[r][c + l] * ln_1_weight[c + l] * centred;
                 }
-            const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
-            const float ratio = sum_lanes_f32(sums_3) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
-            float sums_4[LANES] = {0};
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+            const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
+            float sums_d[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_c_attn_dot[r][c + l];
+                    const float x = d_ln_1[r][c + l];
                     const float y = ln_1_weight[c + l];
-                    const float diff = h_add[r][c + l] - mean;
-                    const float product = ratio * diff;
-                    const float product_2 = diff * rstd;
-                    d_ln_1_mul[r][c + l] = product_2 * y;
-                    sums_4[l] += -(x * y * rstd + product + product);
-                    d_h_ln_1_weight_partial[k][c + l] += x * product_2;
+                    const float centred = h_residual[r][c + l] - mean;
+                    const float value_b = value * centred;
+                    const float value_c = centred * rstd;
+                    ln_1_again[r][c + l] = value_c * y;
+                    sums_d[l] += -(x * y * rstd + value_b + value_b);
+                    d_h_ln_1_weight_partial[k][c + l] += x * value_c;
                 }
-            const float mean_2 = sum_lanes_f32(sums_4) / WIDTH;
+            const float value_b = sum_lanes_f32(sums_d) / WIDTH;
             for (int c = 0; c < WIDTH; c++) {
-                const float product = ratio * (h_add[r][c] - mean);
-                d_h_add[r][c] = d_h_add3[r][c] + (d_c_attn_dot[r][c] * ln_1_weight[c] * rstd +
-                        product + product) + mean_2;
+                const float value_c = value * (h_residual[r][c] - mean);
+                const float d_centred = d_ln_1[r][c] * ln_1_weight[c] * rstd + value_c + value_c;
+                d_h_residual[r][c] = d_attended[r][c] + d_centred + value_b;
             }
         }
     }
 }
 
-/* d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg
- *     gpt.lua:17 h.ln_1      moves 16,384 bytes */
+/* d_ln_1_weight = sum(d_h_ln_1_weight_partial)      gpt.lua:17 h.ln_1      moves 16,384 bytes */
 KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
         float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH])
 {
@@ -361,9 +404,9 @@ KERNEL void ln_1_h_back_sums(float *RESTRICT d_ln_1_weight,
             d_ln_1_weight[c] += d_h_ln_1_weight_partial[k][c];
 }
 
-/* d_wte_weight[tokens] += d_h_add, in order      gpt.lua:141 wte      moves 429,568 bytes */
-KERNEL void wte_scatter_add_back(float (*RESTRICT d_wte_weight)[WIDTH],
-        const float (*RESTRICT d_h_add)[WIDTH], const int *RESTRICT tokens)
+/* d_wte_weight[tokens] += d_h_residual, in order      gpt.lua:142 wte      moves 429,568 bytes */
+KERNEL void wte_back(float (*RESTRICT d_wte_weight)[WIDTH],
+        const float (*RESTRICT d_h_residual)[WIDTH], const int *RESTRICT tokens)
 {
     const int parts = column_parts(WIDTH);
     PARALLEL for (int part = 0; part < parts; part++) {
@@ -372,22 +415,22 @@ KERNEL void wte_scatter_add_back(float (*RESTRICT d_wte_weight)[WIDTH],
         for (int r = 0; r < BATCH * SEQ; r++) {
             const int id = tokens[r];
             EACH for (int c = 0; c < high - low; c++)
-                d_wte_weight[id][low + c] += d_h_add[r][low + c];
+                d_wte_weight[id][low + c] += d_h_residual[r][low + c];
         }
     }
 }
 
-/* d_wpe_weight: sum      gpt.lua:142 wpe      moves 425,984 bytes */
-KERNEL void wpe_sum_back(float *RESTRICT d_wpe_weight,
+/* d_wpe_weight = sum(d_h_residual)      gpt.lua:142 wpe      moves 425,984 bytes */
+KERNEL void wpe_back(float *RESTRICT d_wpe_weight,
         float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
-        const float (*RESTRICT d_h_add)[SEQ * WIDTH])
+        const float (*RESTRICT d_h_residual)[SEQ * WIDTH])
 {
     PARALLEL for (int k = 0; k < 2; k++) {
         for (int c = 0; c < SEQ * WIDTH; c++)
             d_wpe_weight_partial[k][c] = 0;
         for (int b = k * 6; b < (k + 1) * 6; b++)
             EACH for (int c = 0; c < SEQ * WIDTH; c++)
-                d_wpe_weight_partial[k][c] += d_h_add[b][c];
+                d_wpe_weight_partial[k][c] += d_h_residual[b][c];
     }
     for (int c = 0; c < SEQ * WIDTH; c++)
         d_wpe_weight[c] = d_wpe_weight_partial[0][c];
@@ -396,176 +439,180 @@ KERNEL void wpe_sum_back(float *RESTRICT d_wpe_weight,
             d_wpe_weight[c] += d_wpe_weight_partial[k][c];
 }
 
-/* linear_cross_entropy_sub, accuracy_cast: rmax, sub, exp, eq, where, cast, neg, sum, log
- *     gpt.lua:153 accuracy      moves 211,968 bytes */
-KERNEL void linear_cross_entropy_accuracy_exp_2(int from, int to,
-        float *RESTRICT linear_cross_entropy_sub, float *RESTRICT accuracy_cast,
-        const float (*RESTRICT linear_cross_entropy_dot)[VOCAB], const int *RESTRICT targets)
+/* largest = max(head_logits);  total = sum(exp(head_logits - largest));
+ *     losses = log(total) - sum(i == targets ? head_logits - largest : 0);
+ *     predicted = -max(head_logits - largest == 0 ? -((float)i) : -64);
+ *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
+ *     moves 211,968 bytes */
+KERNEL void eval_linear_cross_entropy_accuracy(int from, int to, float *RESTRICT losses,
+        float *RESTRICT accuracy_values, const float (*RESTRICT head_logits)[VOCAB],
+        const int *RESTRICT targets)
 {
     for (int r = from; r < to; r++) {
         float maxima[LANES];
         for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++)
-                maxima[l] = max_f32(maxima[l], linear_cross_entropy_dot[r][v + l]);
+                maxima[l] = max_f32(maxima[l], head_logits[r][v + l]);
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++)
-            maxima[v % LANES] = max_f32(maxima[v % LANES], linear_cross_entropy_dot[r][v]);
+            maxima[v % LANES] = max_f32(maxima[v % LANES], head_logits[r][v]);
         const float largest = max_lanes_f32(maxima);
         const int x = targets[r];
         float sums[LANES] = {0};
-        float sums_2[LANES] = {0};
-        float maxima_2[LANES];
-        for (int l = 0; l < LANES; l++) maxima_2[l] = -INFINITY;
+        float sums_b[LANES] = {0};
+        float maxima_b[LANES];
+        for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float diff = linear_cross_entropy_dot[r][v + l] - largest;
-                sums[l] += exp_f32(diff);
-                sums_2[l] += v + l == x ? diff : 0;
-                maxima_2[l] = max_f32(maxima_2[l], diff == 0 ? -((float)(v + l)) : -64);
+                const float below_largest = head_logits[r][v + l] - largest;
+                sums[l] += exp_f32(below_largest);
+                sums_b[l] += v + l == x ? below_largest : 0;
+                maxima_b[l] = max_f32(maxima_b[l], below_largest == 0 ? -((float)(v + l)) : -64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
-            const float diff = linear_cross_entropy_dot[r][v] - largest;
-            sums[v % LANES] += exp_f32(diff);
-            sums_2[v % LANES] += v == x ? diff : 0;
-            maxima_2[v % LANES] = max_f32(maxima_2[v % LANES], diff == 0 ? -((float)v) : -64);
+            const float below_largest = head_logits[r][v] - largest;
+            sums[v % LANES] += exp_f32(below_largest);
+            sums_b[v % LANES] += v == x ? below_largest : 0;
+            maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
+                    below_largest == 0 ? -((float)v) : -64);
         }
-        linear_cross_entropy_sub[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_2);
-        accuracy_cast[r] = (float)((int)(-max_lanes_f32(maxima_2)) == x);
+        losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_b);
+        accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
     }
 }
 
-/* wte_gather = wte_weight[tokens]      gpt.lua:141 wte      moves 1,028 bytes */
-KERNEL void wte_gather_2(float *RESTRICT wte_gather, const float (*RESTRICT wte_weight)[WIDTH],
-        int tokens)
+/* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 1,028 bytes */
+KERNEL void wte_or_wpe(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDTH], int tokens)
 {
     const int id = tokens;
     for (int c = 0; c < WIDTH; c++)
-        wte_gather[c] = wte_weight[id][c];
+        wte[c] = wte_weight[id][c];
 }
 
-/* h_add: add      gpt.lua:142      moves 1,536 bytes */
-KERNEL void add_2(float *RESTRICT h_add, const float *RESTRICT wte_gather,
-        const float *RESTRICT wpe_gather)
+/* h_residual = wte + wpe      gpt.lua:142      moves 1,536 bytes */
+KERNEL void residual_or_h(float *RESTRICT h_residual, const float *RESTRICT wte,
+        const float *RESTRICT wpe)
 {
     for (int i = 0; i < WIDTH; i++)
-        h_add[i] = wte_gather[i] + wpe_gather[i];
+        h_residual[i] = wte[i] + wpe[i];
 }
 
-/* ln_1_mul: sum, div, sub, mul, add, rsqrt      gpt.lua:17 h.ln_1      moves 2,048 bytes */
-KERNEL void ln_1_2(float *RESTRICT ln_1_mul, const float *RESTRICT h_add,
+/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1      moves 2,048 bytes */
+KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         const float *RESTRICT ln_1_weight)
 {
     float sums[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++)
-            sums[l] += h_add[i + l];
+            sums[l] += h_residual[i + l];
     const float mean = sum_lanes_f32(sums) / WIDTH;
-    float sums_2[LANES] = {0};
+    float sums_b[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
-            const float diff = h_add[i + l] - mean;
-            sums_2[l] += diff * diff;
+            const float centred = h_residual[i + l] - mean;
+            sums_b[l] += centred * centred;
         }
-    const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+    const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
     for (int i = 0; i < WIDTH; i++)
-        ln_1_mul[i] = (h_add[i] - mean) * rstd * ln_1_weight[i];
+        ln_1[i] = (h_residual[i] - mean) * rstd * ln_1_weight[i];
 }
 
-/* h_attn_keys[position] = c_attn_dot      gpt.lua:18 h.attn      moves 66,052 bytes */
-KERNEL void attn_overwrite(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRICT c_attn_dot,
+/* h_attn_keys[position] = qkv      gpt.lua:18 h.attn      moves 66,052 bytes */
+KERNEL void make_attn(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRICT qkv,
         int position)
 {
     const int id = position;
     for (int r = 0; r < WIDTH; r++)
-        h_attn_keys[id][r] = c_attn_dot[r + WIDTH];
+        h_attn_keys[id][r] = qkv[r + WIDTH];
 }
 
-/* h_attn_values[position] = c_attn_dot      gpt.lua:18 h.attn      moves 66,052 bytes */
-KERNEL void attn_overwrite_2(float (*RESTRICT h_attn_values)[WIDTH],
-        const float *RESTRICT c_attn_dot, int position)
+/* h_attn_values[position] = qkv      gpt.lua:18 h.attn      moves 66,052 bytes */
+KERNEL void decode_attn(float (*RESTRICT h_attn_values)[WIDTH], const float *RESTRICT qkv,
+        int position)
 {
     const int id = position;
     for (int r = 0; r < WIDTH; r++)
-        h_attn_values[id][r] = c_attn_dot[r + 2 * WIDTH];
+        h_attn_values[id][r] = qkv[r + 2 * WIDTH];
 }
 
-/* h_add3, ln_2_mul: add, sum, div, sub, mul, rsqrt      gpt.lua:24 h.ln_2
- *     moves 2,560 bytes */
-KERNEL void h_ln_2_2(float *RESTRICT h_add3, float *RESTRICT ln_2_mul, const float *RESTRICT h_add,
-        const float *RESTRICT c_proj_dot2, const float *RESTRICT ln_2_weight)
+/* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 2,560 bytes */
+KERNEL void decode_h_ln_2(float *RESTRICT attended, float *RESTRICT ln_2,
+        const float *RESTRICT h_residual, const float *RESTRICT attn,
+        const float *RESTRICT ln_2_weight)
 {
     float sums[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
-            const float value = h_add[i + l] + c_proj_dot2[i + l];
-            h_add3[i + l] = value;
-            sums[l] += value;
+            const float one_attended = h_residual[i + l] + attn[i + l];
+            attended[i + l] = one_attended;
+            sums[l] += one_attended;
         }
     const float mean = sum_lanes_f32(sums) / WIDTH;
-    float sums_2[LANES] = {0};
+    float sums_b[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
-            const float diff = h_add[i + l] + c_proj_dot2[i + l] - mean;
-            sums_2[l] += diff * diff;
+            const float centred = h_residual[i + l] + attn[i + l] - mean;
+            sums_b[l] += centred * centred;
         }
-    const float rstd = rsqrt_f32(sum_lanes_f32(sums_2) / WIDTH + 1e-05f);
+    const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
     for (int i = 0; i < WIDTH; i++)
-        ln_2_mul[i] = (h_add[i] + c_proj_dot2[i] - mean) * rstd * ln_2_weight[i];
+        ln_2[i] = (h_residual[i] + attn[i] - mean) * rstd * ln_2_weight[i];
 }
 
-/* mlp_mul: mul, erf, add      gpt.lua:25 h.mlp      moves 4,096 bytes */
-KERNEL void mlp_erf_2(float *RESTRICT mlp_mul, const float *RESTRICT c_fc_dot)
+/* active = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
+ *     moves 4,096 bytes */
+KERNEL void decode_mlp(float *RESTRICT active, const float *RESTRICT c_fc)
 {
     for (int i = 0; i < 4 * WIDTH; i++) {
-        const float x = c_fc_dot[i];
-        mlp_mul[i] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
+        const float x = c_fc[i];
+        active[i] = 0.5f * x * (1 + erf_f32(x * 0.70710677f));
     }
 }
 
 /* Matrix products that are no plain ones: extents, and strides in numbers. */
 
-/* c_attn_dot = ln_1_mul . c_attn_matmul_packed      gpt.lua:18 h.attn.c_attn */
+/* qkv = ln_1 . c_attn_weight_packed      gpt.lua:18 h.attn.c_attn */
 static const Lathe_gemm c_attn_matmul_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1,
         .b_k = 0, .b_n = 0, .c_m = 384, .c_n = 1};
 
-/* c_proj_dot = attn_heads . c_proj_matmul_packed      gpt.lua:18 h.attn.c_proj */
+/* attn = heads . c_proj_weight_packed      gpt.lua:18 h.attn.c_proj */
 static const Lathe_gemm c_proj_matmul_shape = {.M = 768, .N = 128, .K = 128, .a_m = 128, .a_k = 1,
         .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
 
-/* c_fc_dot = ln_2_mul . c_fc_matmul_packed      gpt.lua:25 h.mlp.c_fc */
+/* c_fc = ln_2 . c_fc_weight_packed      gpt.lua:25 h.mlp.c_fc */
 static const Lathe_gemm c_fc_matmul_shape = {.M = 768, .N = 512, .K = 128, .a_m = 128, .a_k = 1,
         .b_k = 0, .b_n = 0, .c_m = 512, .c_n = 1};
 
-/* c_proj_dot2 = mlp_mul . c_proj_matmul_packed_2      gpt.lua:25 h.mlp.c_proj */
-static const Lathe_gemm c_proj_matmul_shape_2 = {.M = 768, .N = 128, .K = 512, .a_m = 512,
+/* mlp = active . c_proj_weight_packed_b      gpt.lua:25 h.mlp.c_proj */
+static const Lathe_gemm c_proj_matmul_shape_b = {.M = 768, .N = 128, .K = 512, .a_m = 512,
         .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
 
-/* d_c_attn_dot = d_c_attn_concat . c_attn_matmul_back_packed      gpt.lua:18 h.attn.c_attn */
-static const Lathe_gemm c_attn_matmul_back_shape = {.M = 768, .N = 128, .K = 384, .a_m = 384,
-        .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+/* d_ln_1 = d_qkv . c_attn_weight_packed_b      gpt.lua:18 h.attn.c_attn */
+static const Lathe_gemm d_ln_1_shape = {.M = 768, .N = 128, .K = 384, .a_m = 384, .a_k = 1,
+        .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
 
-/* linear_cross_entropy_dot = ln_f_mul . linear_cross_entropy_matmul_packed
- *     gpt.lua:152 linear_cross_entropy */
+/* head_logits = ln_f . wte_weight_packed      gpt.lua:152 linear_cross_entropy */
 static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 768, .N = 65, .K = 128,
         .a_m = 128, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
 
 /* Attention: extents, and strides of its operands in numbers. */
 
-/* attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot
- *     gpt.lua:18 h.attn */
-static const Lathe_attention attn_attention_heads = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
-        .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+/* heads, lse = attention of qkv, qkv, qkv      gpt.lua:18 h.attn */
+static const Lathe_attention attn_heads = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
+        .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
         .k = {.batch = {24576}, .time = 384, .head = 32},
         .v = {.batch = {24576}, .time = 384, .head = 32},
         .o = {.batch = {8192}, .time = 128, .head = 32},
         .lse = {.batch = {256}, .time = 1, .head = 64}};
 
-/* d_c_attn_concat, d_c_attn_concat,
- * d_c_attn_concat = gradients of attention of c_attn_dot, c_attn_dot, c_attn_dot
- *     gpt.lua:18 h.attn */
-static const Lathe_attention attn_attention_back_heads = {.nbatch = 1, .batch = {12}, .T = 64,
-        .S = 64, .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+/* d_qkv, d_qkv, d_qkv = gradients of attention of qkv, qkv, qkv      gpt.lua:18 h.attn */
+static const Lathe_attention attn_back_heads = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
+        .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
         .k = {.batch = {24576}, .time = 384, .head = 32},
         .v = {.batch = {24576}, .time = 384, .head = 32},
@@ -576,17 +623,17 @@ static const Lathe_attention attn_attention_back_heads = {.nbatch = 1, .batch = 
         .d_k = {.batch = {24576}, .time = 384, .head = 32},
         .d_v = {.batch = {24576}, .time = 384, .head = 32}};
 
-/* attn_heads = attention of c_attn_dot, c_attn_dot, c_attn_dot      gpt.lua:18 h.attn */
-static const Lathe_attention attn_attention_heads_2 = {.nbatch = 1, .batch = {12}, .T = 64,
-        .S = 64, .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+/* heads = attention of qkv, qkv, qkv      gpt.lua:18 h.attn */
+static const Lathe_attention attn_heads_b = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
+        .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
         .k = {.batch = {24576}, .time = 384, .head = 32},
         .v = {.batch = {24576}, .time = 384, .head = 32},
         .o = {.batch = {8192}, .time = 128, .head = 32}};
 
-/* attn_heads = attention of c_attn_dot, h_attn_keys, h_attn_values      gpt.lua:18 h.attn */
-static const Lathe_attention attn_attention_heads_3 = {.nbatch = 1, .batch = {1}, .T = 1, .S = 64,
-        .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
+/* heads = attention of qkv, h_attn_keys, h_attn_values      gpt.lua:18 h.attn */
+static const Lathe_attention attn_heads_c = {.nbatch = 1, .batch = {1}, .T = 1, .S = 64, .H = 4,
+        .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {0}, .time = 0, .head = 32}, .k = {.batch = {8192}, .time = 128,
         .head = 32}, .v = {.batch = {8192}, .time = 128, .head = 32}, .o = {.batch = {128},
         .time = 128, .head = 32}};
@@ -595,183 +642,176 @@ static const Lathe_attention attn_attention_heads_3 = {.nbatch = 1, .batch = {1}
  *
  *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
  *           30,650,368 without sharing, no less than 19,709,952
- *   buffer                   shape                          bytes    offset steps
- *   wte_gather               [BATCH][SEQ][WIDTH]           393216         0   0-1   |
- *   h_add                    [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |------------|
- *   c_fc_dot                 [LAYERS][BATCH][SEQ][512]    6291456         0   2-41  |------------|
- *   c_proj_dot               [4][BATCH][SEQ][WIDTH]       1572864  12976128   2-41  |------------|
- *   attn_heads               [4][BATCH][SEQ][HEADS][32]   1572864  14548992   2-41  |------------|
- *   c_attn_dot               [LAYERS][BATCH][SEQ][384]    4718592   6291456   2-41  |------------|
- *   attn_lse                 [4][BATCH][HEADS][SEQ]         49152  19660800   2-41  |------------|
- *   c_attn_matmul_packed     [WIDTH][3 * WIDTH]            196608  16515072   3-6   ||
- *   ln_1_mul                 [BATCH][SEQ][WIDTH]           393216  16121856   3-6   ||
- *   c_proj_matmul_packed     [WIDTH][WIDTH]                 65536  19398656   8-17    |--|
- *   c_fc_matmul_packed       [WIDTH][4 * WIDTH]            262144  18874368   8-17    |--|
- *   c_proj_matmul_packed_2   [4 * WIDTH][WIDTH]            262144  19136512   8-17    |--|
- *   ln_2_mul                 [BATCH][SEQ][WIDTH]           393216  18087936   8-17    |--|
- *   h_add2                   [BATCH][SEQ][WIDTH]           393216  18481152   8-17    |--|
- *   mlp_mul                  [BATCH][SEQ][4 * WIDTH]      1572864  16121856   8-17    |--|
- *   c_proj_dot2              [BATCH][SEQ][WIDTH]           393216  17694720   8-17    |--|
- *   ln_f_mul                 [BATCH][SEQ][WIDTH]           393216  16121856  18-21       ||
- *   ..ear_cross_entropy_dot2 [BATCH * SEQ][VOCAB]          199680  16515072  19-24        ||
- *   accuracy_cast            [BATCH][SEQ]                    3072  16717824  20-23        ||
- *   ..ear_cross_entropy_sub2 [BATCH * SEQ]                   3072  16714752  20-22        ||
- *   linear_cross_entropy_dot [BATCH * SEQ][WIDTH]          393216  19267584  24-43         |------|
- *   d_ln_f_weight_partial    [32][WIDTH]                    16384  16121856  25-25          |
- *   d_c_proj_dot2            [BATCH][SEQ][4 * WIDTH]      1572864  16121856  27-32          |-|
- *   d_mlp_mul                [BATCH][SEQ][4 * WIDTH]      1572864  17694720  28-29           |
- *   d_c_fc_dot               [BATCH][SEQ][WIDTH]           393216  17694720  30-39           |--|
- *   d_ln_2_mul               [BATCH][SEQ][WIDTH]           393216  18087936  31-32            |
- *   d_h_ln_2_weight_partial  [32][WIDTH]                    16384  18481152  31-31            |
- *   d_c_proj_dot             [BATCH][SEQ][WIDTH]           393216  17301504  34-35             |
- *   d_c_attn_concat          [BATCH][SEQ][3 * WIDTH]      1179648  16121856  35-40             |-|
- *   ..ttn_matmul_back_packed [3 * WIDTH][WIDTH]            196608  18481152  36-39             ||
- *   d_c_attn_dot             [BATCH][SEQ][WIDTH]           393216  17301504  36-39             ||
- *   d_ln_1_mul               [BATCH][SEQ][WIDTH]           393216  18087936  36-40             |-|
- *   d_h_ln_1_weight_partial  [32][WIDTH]                    16384  18677760  36-41             |-|
- *   d_wpe_weight_partial     [2][SEQ * WIDTH]               65536         0  43-43                |
+ *   buffer                  shape                          bytes    offset steps
+ *   wte                     [BATCH][SEQ][WIDTH]           393216         0   0-1   |
+ *   h_residual              [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |------------|
+ *   c_fc                    [LAYERS][BATCH][SEQ][512]    6291456         0   2-41  |------------|
+ *   attn                    [4][BATCH][SEQ][WIDTH]       1572864  12976128   2-41  |------------|
+ *   heads                   [4][BATCH][SEQ][HEADS][32]   1572864  14548992   2-41  |------------|
+ *   qkv                     [LAYERS][BATCH][SEQ][384]    4718592   6291456   2-41  |------------|
+ *   lse                     [4][BATCH][HEADS][SEQ]         49152  19660800   2-41  |------------|
+ *   c_attn_weight_packed    [WIDTH][3 * WIDTH]            196608  16515072   3-6   ||
+ *   ln_1                    [BATCH][SEQ][WIDTH]           393216  16121856   3-6   ||
+ *   c_proj_weight_packed    [WIDTH][WIDTH]                 65536  19398656   8-17    |--|
+ *   c_fc_weight_packed      [WIDTH][4 * WIDTH]            262144  18874368   8-17    |--|
+ *   c_proj_weight_packed_b  [4 * WIDTH][WIDTH]            262144  19136512   8-17    |--|
+ *   ln_2                    [BATCH][SEQ][WIDTH]           393216  18087936   8-17    |--|
+ *   attended                [BATCH][SEQ][WIDTH]           393216  18481152   8-17    |--|
+ *   active                  [BATCH][SEQ][4 * WIDTH]      1572864  16121856   8-17    |--|
+ *   mlp                     [BATCH][SEQ][WIDTH]           393216  17694720   8-17    |--|
+ *   ln_f                    [BATCH][SEQ][WIDTH]           393216  16121856  18-21       ||
+ *   head_logits             [BATCH * SEQ][VOCAB]          199680  16515072  19-24        ||
+ *   accuracy_values         [BATCH][SEQ]                    3072  16717824  20-23        ||
+ *   losses                  [BATCH * SEQ]                   3072  16714752  20-22        ||
+ *   d_ln_f                  [BATCH * SEQ][WIDTH]          393216  19267584  24-43         |------|
+ *   d_ln_f_weight_partial   [32][WIDTH]                    16384  16121856  25-25          |
+ *   d_active                [BATCH][SEQ][4 * WIDTH]      1572864  16121856  27-32          |-|
+ *   active_again            [BATCH][SEQ][4 * WIDTH]      1572864  17694720  28-29           |
+ *   d_ln_2                  [BATCH][SEQ][WIDTH]           393216  17694720  30-39           |--|
+ *   ln_2_again              [BATCH][SEQ][WIDTH]           393216  18087936  31-32            |
+ *   d_h_ln_2_weight_partial [32][WIDTH]                    16384  18481152  31-31            |
+ *   d_heads                 [BATCH][SEQ][WIDTH]           393216  17301504  34-35             |
+ *   d_qkv                   [BATCH][SEQ][3 * WIDTH]      1179648  16121856  35-40             |-|
+ *   c_attn_weight_packed_b  [3 * WIDTH][WIDTH]            196608  18481152  36-39             ||
+ *   d_ln_1                  [BATCH][SEQ][WIDTH]           393216  17301504  36-39             ||
+ *   ln_1_again              [BATCH][SEQ][WIDTH]           393216  18087936  36-40             |-|
+ *   d_h_ln_1_weight_partial [32][WIDTH]                    16384  18677760  36-41             |-|
+ *   d_wpe_weight_partial    [2][SEQ * WIDTH]               65536         0  43-43                |
  */
 void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_train_out *out,
         char *work)
 {
-    float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
-    float (*h_add)[BATCH][SEQ][WIDTH] = (void *)(work + 11010048);
-    float (*c_fc_dot)[BATCH][SEQ][4 * WIDTH] = (void *)(work + 0);
-    float (*c_proj_dot)[BATCH][SEQ][WIDTH] = (void *)(work + 12976128);
-    float (*attn_heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
-    float (*c_attn_dot)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
-    float (*attn_lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
-    float (*c_attn_matmul_packed)[3 * WIDTH] = (void *)(work + 16515072);
-    float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*c_proj_matmul_packed)[WIDTH] = (void *)(work + 19398656);
-    float (*c_fc_matmul_packed)[4 * WIDTH] = (void *)(work + 18874368);
-    float (*c_proj_matmul_packed_2)[WIDTH] = (void *)(work + 19136512);
-    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 18481152);
-    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
-    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 17694720);
-    float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16515072);
-    float (*linear_cross_entropy_sub)[VOCAB] = (void *)linear_cross_entropy_dot2;
-    float (*accuracy_cast)[SEQ] = (void *)(work + 16717824);
-    float *linear_cross_entropy_sub2 = (void *)(work + 16714752);
-    float (*linear_cross_entropy_dot)[WIDTH] = (void *)(work + 19267584);
-    float (*d_h_add)[SEQ][WIDTH] = (void *)linear_cross_entropy_dot;
+    float (*wte)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*h_residual)[BATCH][SEQ][WIDTH] = (void *)(work + 11010048);
+    float (*c_fc)[BATCH][SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*attn)[BATCH][SEQ][WIDTH] = (void *)(work + 12976128);
+    float (*heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
+    float (*qkv)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
+    float (*lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
+    float (*c_attn_weight_packed)[3 * WIDTH] = (void *)(work + 16515072);
+    float (*ln_1)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*c_proj_weight_packed)[WIDTH] = (void *)(work + 19398656);
+    float (*c_fc_weight_packed)[4 * WIDTH] = (void *)(work + 18874368);
+    float (*c_proj_weight_packed_b)[WIDTH] = (void *)(work + 19136512);
+    float (*ln_2)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*attended)[SEQ][WIDTH] = (void *)(work + 18481152);
+    float (*active)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*mlp)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*ln_f)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*head_logits)[VOCAB] = (void *)(work + 16515072);
+    float (*d_head_logits)[VOCAB] = (void *)head_logits;
+    float (*accuracy_values)[SEQ] = (void *)(work + 16717824);
+    float *losses = (void *)(work + 16714752);
+    float (*d_ln_f)[WIDTH] = (void *)(work + 19267584);
+    float (*d_h_residual)[SEQ][WIDTH] = (void *)d_ln_f;
     float (*d_ln_f_weight_partial)[WIDTH] = (void *)(work + 16121856);
-    float (*d_c_proj_dot2)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
-    float (*d_mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 17694720);
-    float (*d_c_fc_add)[SEQ][4 * WIDTH] = (void *)d_c_proj_dot2;
-    float (*d_c_fc_dot)[SEQ][WIDTH] = (void *)(work + 17694720);
-    float (*d_ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*d_h_add3)[SEQ][WIDTH] = (void *)d_c_fc_dot;
+    float (*d_active)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*active_again)[SEQ][4 * WIDTH] = (void *)(work + 17694720);
+    float (*d_c_fc)[SEQ][4 * WIDTH] = (void *)d_active;
+    float (*d_ln_2)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*ln_2_again)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_attended)[SEQ][WIDTH] = (void *)d_ln_2;
     float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
-    float (*d_c_proj_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
-    float (*d_c_attn_concat)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
-    float (*c_attn_matmul_back_packed)[WIDTH] = (void *)(work + 18481152);
-    float (*d_c_attn_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
-    float (*d_ln_1_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_heads)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*d_qkv)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
+    float (*c_attn_weight_packed_b)[WIDTH] = (void *)(work + 18481152);
+    float (*d_ln_1)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*ln_1_again)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     forward_part();
-    make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
-    add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
+    make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
+    residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 255);
-            pack_shared_f32(*c_attn_matmul_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
+            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
                     1, 128);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                ln_1(from, to, *ln_1_mul, *h_add[l], p->h[l].ln_1_weight);
-                gemm_packed_rows_f32(**c_attn_dot[l], **ln_1_mul, *c_attn_matmul_packed,
-                        &c_attn_matmul_shape, false, from, to);
+                ln(from, to, *ln_1, *h_residual[l], p->h[l].ln_1_weight);
+                gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &c_attn_matmul_shape,
+                        false, from, to);
             }
         }                                                               LAP(3);
-        attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
-                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
-                &attn_attention_heads, NULL);                           LAP(7);
+        attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
+                &qkv[l][0][0][2 * WIDTH], &attn_heads, NULL);           LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
-            pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
+            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
                     128);
-            pack_shared_f32(*c_fc_matmul_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
+            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
                     128);
-            pack_shared_f32(*c_proj_matmul_packed_2, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
+            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
                     1, 512);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**c_proj_dot[l], ***attn_heads[l], *c_proj_matmul_packed,
+                gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed,
                         &c_proj_matmul_shape, false, from, to);
-                h_ln_2(from, to, *h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l],
-                        p->h[l].ln_2_weight);
-                gemm_packed_rows_f32(**c_fc_dot[l], **ln_2_mul, *c_fc_matmul_packed,
-                        &c_fc_matmul_shape, false, from, to);
-                mlp_erf(from, to, *mlp_mul, *c_fc_dot[l]);
-                gemm_packed_rows_f32(**c_proj_dot2, **mlp_mul, *c_proj_matmul_packed_2,
-                        &c_proj_matmul_shape_2, false, from, to);
-                make_h_add(from, to, *h_add[l + 1], *h_add2, *c_proj_dot2);
+                h_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l], p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_matmul_shape,
+                        false, from, to);
+                make_mlp(from, to, *active, *c_fc[l]);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b,
+                        &c_proj_matmul_shape_b, false, from, to);
+                h(from, to, *h_residual[l + 1], *attended, *mlp);
             }
         }                                                               LAP(8);
     }
-    ln_f(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(18);
-    matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
-            VOCAB, WIDTH);                                              LAP(19);
+    make_ln_f(*ln_f, *h_residual[LAYERS], p->ln_f_weight);              LAP(18);
+    matmul_nt_f32(*head_logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
     backward_part();
-    linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
-            *accuracy_cast, *in->targets);                              LAP(20);
-    matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
-            BATCH * SEQ);                                               LAP(21);
+    linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, *in->targets); LAP(20);
+    matmul_tn_f32(*d->wte_weight, *d_head_logits, **ln_f, VOCAB, WIDTH, BATCH * SEQ); LAP(21);
     forward_part();
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(22);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(23);
+    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(22);
+    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(23);
     backward_part();
-    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
-            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(24);
-    ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
+    matmul_nn_f32(*d_ln_f, *d_head_logits, *p->wte_weight, BATCH * SEQ, WIDTH, VOCAB); LAP(24);
+    ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_residual, *h_residual[LAYERS],
             p->ln_f_weight);                                            LAP(25);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
-        matmul_nn_f32(**d_c_proj_dot2, **d_h_add, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+        matmul_nn_f32(**d_active, **d_h_residual, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
                 4 * WIDTH, WIDTH);                                      LAP(27);
-        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(28);
-        matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_add, **d_mlp_mul, WIDTH,
+        mlp_c_fc_back(*d_c_fc, *active_again, *c_fc[l]);                LAP(28);
+        matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_residual, **active_again, WIDTH,
                 4 * WIDTH, BATCH * SEQ);                                LAP(29);
-        matmul_nn_f32(**d_c_fc_dot, **d_c_fc_add, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(30);
-        ln_2_h_back(*d_ln_2_mul, d->h[l].ln_2_weight, d_h_ln_2_weight_partial, *d_h_add3,
-                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(31);
-        matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc_add, **d_ln_2_mul, 4 * WIDTH,
-                WIDTH, BATCH * SEQ);                                    LAP(32);
-        matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_h_add3, ***attn_heads[l], WIDTH,
+        matmul_nn_f32(**d_ln_2, **d_c_fc, *p->h[l].mlp_c_fc_weight, BATCH * SEQ, WIDTH,
+                4 * WIDTH);                                             LAP(30);
+        ln_2_h_back(*ln_2_again, d->h[l].ln_2_weight, d_h_ln_2_weight_partial,
+                *d_attended, *h_residual[l], *attn[l], p->h[l].ln_2_weight,
+                *d_h_residual);                                         LAP(31);
+        matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc, **ln_2_again, 4 * WIDTH, WIDTH,
+                BATCH * SEQ);                                           LAP(32);
+        matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_attended, ***heads[l], WIDTH,
                 WIDTH, BATCH * SEQ);                                    LAP(33);
-        matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(34);
-        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][WIDTH],
-                &d_c_attn_concat[0][0][2 * WIDTH], **c_attn_dot[l],
-                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
-                ***attn_heads[l], **attn_lse[l], **d_c_proj_dot,
-                &attn_attention_back_heads, NULL);                      LAP(35);
+        matmul_nn_f32(**d_heads, **d_attended, *p->h[l].attn_c_proj_weight, BATCH * SEQ,
+                WIDTH, WIDTH);                                          LAP(34);
+        attention_back_f32(**d_qkv, &d_qkv[0][0][WIDTH], &d_qkv[0][0][2 * WIDTH],
+                **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
+                **lse[l], **d_heads, &attn_back_heads, NULL);           LAP(35);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
-            pack_shared_f32(*c_attn_matmul_back_packed, *p->h[l].attn_c_attn_weight, 3 * WIDTH,
-                    WIDTH, 128, 1);
+            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, 3 * WIDTH, WIDTH,
+                    128, 1);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**d_c_attn_dot, **d_c_attn_concat, *c_attn_matmul_back_packed,
-                        &c_attn_matmul_back_shape, false, from, to);
-                ln_1_h_back(from, to, *d_ln_1_mul, d_h_ln_1_weight_partial, *d_h_add, *h_add[l],
-                        *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3);
+                gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_b, &d_ln_1_shape,
+                        false, from, to);
+                ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
+                        *h_residual[l], *d_ln_1, p->h[l].ln_1_weight, *d_attended);
             }
         }                                                               LAP(36);
-        matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_c_attn_concat, **d_ln_1_mul,
-                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(40);
+        matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_qkv, **ln_1_again, 3 * WIDTH,
+                WIDTH, BATCH * SEQ);                                    LAP(40);
         ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(41);
     }
-    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(42);
-    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(43);
+    wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(42);
+    wpe_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(43);
 }
 
 static void run_train(const Lathe_call *c)
@@ -787,145 +827,138 @@ static void run_train(const Lathe_call *c)
 void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_grad_out *out,
         char *work)
 {
-    float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
-    float (*h_add)[BATCH][SEQ][WIDTH] = (void *)(work + 11010048);
-    float (*c_fc_dot)[BATCH][SEQ][4 * WIDTH] = (void *)(work + 0);
-    float (*c_proj_dot)[BATCH][SEQ][WIDTH] = (void *)(work + 12976128);
-    float (*attn_heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
-    float (*c_attn_dot)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
-    float (*attn_lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
-    float (*c_attn_matmul_packed)[3 * WIDTH] = (void *)(work + 16515072);
-    float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*c_proj_matmul_packed)[WIDTH] = (void *)(work + 19398656);
-    float (*c_fc_matmul_packed)[4 * WIDTH] = (void *)(work + 18874368);
-    float (*c_proj_matmul_packed_2)[WIDTH] = (void *)(work + 19136512);
-    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*h_add2)[SEQ][WIDTH] = (void *)(work + 18481152);
-    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
-    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 17694720);
-    float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 16121856);
-    float (*linear_cross_entropy_dot2)[VOCAB] = (void *)(work + 16515072);
-    float (*linear_cross_entropy_sub)[VOCAB] = (void *)linear_cross_entropy_dot2;
-    float (*accuracy_cast)[SEQ] = (void *)(work + 16717824);
-    float *linear_cross_entropy_sub2 = (void *)(work + 16714752);
-    float (*linear_cross_entropy_dot)[WIDTH] = (void *)(work + 19267584);
-    float (*d_h_add)[SEQ][WIDTH] = (void *)linear_cross_entropy_dot;
+    float (*wte)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*h_residual)[BATCH][SEQ][WIDTH] = (void *)(work + 11010048);
+    float (*c_fc)[BATCH][SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*attn)[BATCH][SEQ][WIDTH] = (void *)(work + 12976128);
+    float (*heads)[BATCH][SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 14548992);
+    float (*qkv)[BATCH][SEQ][3 * WIDTH] = (void *)(work + 6291456);
+    float (*lse)[BATCH][HEADS][SEQ] = (void *)(work + 19660800);
+    float (*c_attn_weight_packed)[3 * WIDTH] = (void *)(work + 16515072);
+    float (*ln_1)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*c_proj_weight_packed)[WIDTH] = (void *)(work + 19398656);
+    float (*c_fc_weight_packed)[4 * WIDTH] = (void *)(work + 18874368);
+    float (*c_proj_weight_packed_b)[WIDTH] = (void *)(work + 19136512);
+    float (*ln_2)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*attended)[SEQ][WIDTH] = (void *)(work + 18481152);
+    float (*active)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*mlp)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*ln_f)[SEQ][WIDTH] = (void *)(work + 16121856);
+    float (*head_logits)[VOCAB] = (void *)(work + 16515072);
+    float (*d_head_logits)[VOCAB] = (void *)head_logits;
+    float (*accuracy_values)[SEQ] = (void *)(work + 16717824);
+    float *losses = (void *)(work + 16714752);
+    float (*d_ln_f)[WIDTH] = (void *)(work + 19267584);
+    float (*d_h_residual)[SEQ][WIDTH] = (void *)d_ln_f;
     float (*d_ln_f_weight_partial)[WIDTH] = (void *)(work + 16121856);
-    float (*d_c_proj_dot2)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
-    float (*d_mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 17694720);
-    float (*d_c_fc_add)[SEQ][4 * WIDTH] = (void *)d_c_proj_dot2;
-    float (*d_c_fc_dot)[SEQ][WIDTH] = (void *)(work + 17694720);
-    float (*d_ln_2_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
-    float (*d_h_add3)[SEQ][WIDTH] = (void *)d_c_fc_dot;
+    float (*d_active)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
+    float (*active_again)[SEQ][4 * WIDTH] = (void *)(work + 17694720);
+    float (*d_c_fc)[SEQ][4 * WIDTH] = (void *)d_active;
+    float (*d_ln_2)[SEQ][WIDTH] = (void *)(work + 17694720);
+    float (*ln_2_again)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_attended)[SEQ][WIDTH] = (void *)d_ln_2;
     float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
-    float (*d_c_proj_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
-    float (*d_c_attn_concat)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
-    float (*c_attn_matmul_back_packed)[WIDTH] = (void *)(work + 18481152);
-    float (*d_c_attn_dot)[SEQ][WIDTH] = (void *)(work + 17301504);
-    float (*d_ln_1_mul)[SEQ][WIDTH] = (void *)(work + 18087936);
+    float (*d_heads)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*d_qkv)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
+    float (*c_attn_weight_packed_b)[WIDTH] = (void *)(work + 18481152);
+    float (*d_ln_1)[SEQ][WIDTH] = (void *)(work + 17301504);
+    float (*ln_1_again)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     forward_part();
-    make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
-    add(h_add[0], wte_gather, p->wpe_weight);                           LAP(1);
+    make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
+    residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 255);
-            pack_shared_f32(*c_attn_matmul_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
+            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
                     1, 128);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                ln_1(from, to, *ln_1_mul, *h_add[l], p->h[l].ln_1_weight);
-                gemm_packed_rows_f32(**c_attn_dot[l], **ln_1_mul, *c_attn_matmul_packed,
-                        &c_attn_matmul_shape, false, from, to);
+                ln(from, to, *ln_1, *h_residual[l], p->h[l].ln_1_weight);
+                gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &c_attn_matmul_shape,
+                        false, from, to);
             }
         }                                                               LAP(3);
-        attention_f32(***attn_heads[l], **attn_lse[l], **c_attn_dot[l],
-                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
-                &attn_attention_heads, NULL);                           LAP(7);
+        attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
+                &qkv[l][0][0][2 * WIDTH], &attn_heads, NULL);           LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
-            pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
+            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
                     128);
-            pack_shared_f32(*c_fc_matmul_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
+            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
                     128);
-            pack_shared_f32(*c_proj_matmul_packed_2, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
+            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
                     1, 512);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**c_proj_dot[l], ***attn_heads[l], *c_proj_matmul_packed,
+                gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed,
                         &c_proj_matmul_shape, false, from, to);
-                h_ln_2(from, to, *h_add2, *ln_2_mul, *h_add[l], *c_proj_dot[l],
-                        p->h[l].ln_2_weight);
-                gemm_packed_rows_f32(**c_fc_dot[l], **ln_2_mul, *c_fc_matmul_packed,
-                        &c_fc_matmul_shape, false, from, to);
-                mlp_erf(from, to, *mlp_mul, *c_fc_dot[l]);
-                gemm_packed_rows_f32(**c_proj_dot2, **mlp_mul, *c_proj_matmul_packed_2,
-                        &c_proj_matmul_shape_2, false, from, to);
-                make_h_add(from, to, *h_add[l + 1], *h_add2, *c_proj_dot2);
+                h_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l], p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_matmul_shape,
+                        false, from, to);
+                make_mlp(from, to, *active, *c_fc[l]);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b,
+                        &c_proj_matmul_shape_b, false, from, to);
+                h(from, to, *h_residual[l + 1], *attended, *mlp);
             }
         }                                                               LAP(8);
     }
-    ln_f(*ln_f_mul, *h_add[LAYERS], p->ln_f_weight);                    LAP(18);
-    matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
-    matmul_nt_f32(*linear_cross_entropy_dot2, **ln_f_mul, *p->wte_weight, BATCH * SEQ,
-            VOCAB, WIDTH);                                              LAP(20);
+    make_ln_f(*ln_f, *h_residual[LAYERS], p->ln_f_weight);              LAP(18);
+    matmul_nt_f32(**out->logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
+    matmul_nt_f32(*head_logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(20);
     backward_part();
-    linear_cross_entropy_accuracy_exp(linear_cross_entropy_sub, linear_cross_entropy_sub2,
-            *accuracy_cast, *in->targets);                              LAP(21);
-    matmul_tn_f32(*d->wte_weight, *linear_cross_entropy_sub, **ln_f_mul, VOCAB, WIDTH,
-            BATCH * SEQ);                                               LAP(22);
+    linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, *in->targets); LAP(21);
+    matmul_tn_f32(*d->wte_weight, *d_head_logits, **ln_f, VOCAB, WIDTH, BATCH * SEQ); LAP(22);
     forward_part();
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub2);    LAP(23);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(24);
+    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(23);
+    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(24);
     backward_part();
-    matmul_nn_f32(*linear_cross_entropy_dot, *linear_cross_entropy_sub, *p->wte_weight,
-            BATCH * SEQ, WIDTH, VOCAB);                                 LAP(25);
-    ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_add, *h_add[LAYERS],
+    matmul_nn_f32(*d_ln_f, *d_head_logits, *p->wte_weight, BATCH * SEQ, WIDTH, VOCAB); LAP(25);
+    ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_residual, *h_residual[LAYERS],
             p->ln_f_weight);                                            LAP(26);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
-        matmul_nn_f32(**d_c_proj_dot2, **d_h_add, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
+        matmul_nn_f32(**d_active, **d_h_residual, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
                 4 * WIDTH, WIDTH);                                      LAP(28);
-        mlp_c_fc_erf_back(*d_c_fc_add, *d_mlp_mul, *c_fc_dot[l]);       LAP(29);
-        matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_add, **d_mlp_mul, WIDTH,
+        mlp_c_fc_back(*d_c_fc, *active_again, *c_fc[l]);                LAP(29);
+        matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_residual, **active_again, WIDTH,
                 4 * WIDTH, BATCH * SEQ);                                LAP(30);
-        matmul_nn_f32(**d_c_fc_dot, **d_c_fc_add, *p->h[l].mlp_c_fc_weight, BATCH * SEQ,
-                WIDTH, 4 * WIDTH);                                      LAP(31);
-        ln_2_h_back(*d_ln_2_mul, d->h[l].ln_2_weight, d_h_ln_2_weight_partial, *d_h_add3,
-                *h_add[l], *c_proj_dot[l], p->h[l].ln_2_weight, *d_h_add); LAP(32);
-        matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc_add, **d_ln_2_mul, 4 * WIDTH,
-                WIDTH, BATCH * SEQ);                                    LAP(33);
-        matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_h_add3, ***attn_heads[l], WIDTH,
+        matmul_nn_f32(**d_ln_2, **d_c_fc, *p->h[l].mlp_c_fc_weight, BATCH * SEQ, WIDTH,
+                4 * WIDTH);                                             LAP(31);
+        ln_2_h_back(*ln_2_again, d->h[l].ln_2_weight, d_h_ln_2_weight_partial,
+                *d_attended, *h_residual[l], *attn[l], p->h[l].ln_2_weight,
+                *d_h_residual);                                         LAP(32);
+        matmul_tn_f32(*d->h[l].mlp_c_fc_weight, **d_c_fc, **ln_2_again, 4 * WIDTH, WIDTH,
+                BATCH * SEQ);                                           LAP(33);
+        matmul_tn_f32(*d->h[l].attn_c_proj_weight, **d_attended, ***heads[l], WIDTH,
                 WIDTH, BATCH * SEQ);                                    LAP(34);
-        matmul_nn_f32(**d_c_proj_dot, **d_h_add3, *p->h[l].attn_c_proj_weight,
-                BATCH * SEQ, WIDTH, WIDTH);                             LAP(35);
-        attention_back_f32(**d_c_attn_concat, &d_c_attn_concat[0][0][WIDTH],
-                &d_c_attn_concat[0][0][2 * WIDTH], **c_attn_dot[l],
-                &c_attn_dot[l][0][0][WIDTH], &c_attn_dot[l][0][0][2 * WIDTH],
-                ***attn_heads[l], **attn_lse[l], **d_c_proj_dot,
-                &attn_attention_back_heads, NULL);                      LAP(36);
+        matmul_nn_f32(**d_heads, **d_attended, *p->h[l].attn_c_proj_weight, BATCH * SEQ,
+                WIDTH, WIDTH);                                          LAP(35);
+        attention_back_f32(**d_qkv, &d_qkv[0][0][WIDTH], &d_qkv[0][0][2 * WIDTH],
+                **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
+                **lse[l], **d_heads, &attn_back_heads, NULL);           LAP(36);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
-            pack_shared_f32(*c_attn_matmul_back_packed, *p->h[l].attn_c_attn_weight, 3 * WIDTH,
-                    WIDTH, 128, 1);
+            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, 3 * WIDTH, WIDTH,
+                    128, 1);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**d_c_attn_dot, **d_c_attn_concat, *c_attn_matmul_back_packed,
-                        &c_attn_matmul_back_shape, false, from, to);
-                ln_1_h_back(from, to, *d_ln_1_mul, d_h_ln_1_weight_partial, *d_h_add, *h_add[l],
-                        *d_c_attn_dot, p->h[l].ln_1_weight, *d_h_add3);
+                gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_b, &d_ln_1_shape,
+                        false, from, to);
+                ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
+                        *h_residual[l], *d_ln_1, p->h[l].ln_1_weight, *d_attended);
             }
         }                                                               LAP(37);
-        matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_c_attn_concat, **d_ln_1_mul,
-                3 * WIDTH, WIDTH, BATCH * SEQ);                         LAP(41);
+        matmul_tn_f32(*d->h[l].attn_c_attn_weight, **d_qkv, **ln_1_again, 3 * WIDTH,
+                WIDTH, BATCH * SEQ);                                    LAP(41);
         ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(42);
     }
-    wte_scatter_add_back(d->wte_weight, *d_h_add, *in->tokens);         LAP(43);
-    wpe_sum_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_add); LAP(44);
+    wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(43);
+    wpe_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(44);
 }
 
 static void run_grad(const Lathe_call *c)
@@ -940,83 +973,82 @@ static void run_grad(const Lathe_call *c)
  */
 void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, char *work)
 {
-    float (*wte_gather)[SEQ][WIDTH] = (void *)(work + 0);
-    float (*h_add)[SEQ][WIDTH] = (void *)(work + 3145728);
-    float (*c_attn_matmul_packed)[3 * WIDTH] = (void *)(work + 1572864);
-    float (*ln_1_mul)[SEQ][WIDTH] = (void *)(work + 1179648);
-    float (*c_attn_dot)[SEQ][3 * WIDTH] = (void *)(work + 0);
-    float (*attn_heads)[SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 3538944);
-    float (*c_proj_matmul_packed)[WIDTH] = (void *)(work + 6029312);
-    float (*c_fc_matmul_packed)[4 * WIDTH] = (void *)(work + 5505024);
-    float (*c_proj_matmul_packed_2)[WIDTH] = (void *)(work + 5767168);
-    float (*c_proj_dot2)[SEQ][WIDTH] = (void *)(work + 5111808);
-    float (*ln_2_mul)[SEQ][WIDTH] = (void *)(work + 4325376);
-    float (*h_add3)[SEQ][WIDTH] = (void *)(work + 4718592);
-    float (*c_fc_dot)[SEQ][4 * WIDTH] = (void *)(work + 1572864);
-    float (*mlp_mul)[SEQ][4 * WIDTH] = (void *)(work + 0);
-    float (*c_proj_dot)[SEQ][WIDTH] = (void *)(work + 3932160);
-    float (*linear_cross_entropy_matmul_packed)[96] = (void *)(work + 592896);
-    float (*ln_f_mul)[SEQ][WIDTH] = (void *)(work + 0);
-    float (*linear_cross_entropy_dot)[VOCAB] = (void *)(work + 393216);
-    float (*accuracy_cast)[SEQ] = (void *)(work + 645120);
-    float *linear_cross_entropy_sub = (void *)(work + 642048);
+    float (*wte)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*h_residual)[SEQ][WIDTH] = (void *)(work + 3145728);
+    float (*c_attn_weight_packed)[3 * WIDTH] = (void *)(work + 1572864);
+    float (*ln_1)[SEQ][WIDTH] = (void *)(work + 1179648);
+    float (*qkv)[SEQ][3 * WIDTH] = (void *)(work + 0);
+    float (*heads)[SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 3538944);
+    float (*c_proj_weight_packed)[WIDTH] = (void *)(work + 6029312);
+    float (*c_fc_weight_packed)[4 * WIDTH] = (void *)(work + 5505024);
+    float (*c_proj_weight_packed_b)[WIDTH] = (void *)(work + 5767168);
+    float (*attn)[SEQ][WIDTH] = (void *)(work + 5111808);
+    float (*ln_2)[SEQ][WIDTH] = (void *)(work + 4325376);
+    float (*attended)[SEQ][WIDTH] = (void *)(work + 4718592);
+    float (*c_fc)[SEQ][4 * WIDTH] = (void *)(work + 1572864);
+    float (*active)[SEQ][4 * WIDTH] = (void *)(work + 0);
+    float (*mlp)[SEQ][WIDTH] = (void *)(work + 3932160);
+    float (*wte_weight_packed)[96] = (void *)(work + 592896);
+    float (*ln_f)[SEQ][WIDTH] = (void *)(work + 0);
+    float (*head_logits)[VOCAB] = (void *)(work + 393216);
+    float (*accuracy_values)[SEQ] = (void *)(work + 645120);
+    float *losses = (void *)(work + 642048);
 
-    make_wte_gather(*wte_gather, p->wte_weight, *in->tokens);           LAP(0);
-    add(h_add, wte_gather, p->wpe_weight);                              LAP(1);
+    make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
+    residual(h_residual, wte, p->wpe_weight);                           LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 255);
-            pack_shared_f32(*c_attn_matmul_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
+            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
                     1, 128);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                ln_1(from, to, *ln_1_mul, *h_add, p->h[l].ln_1_weight);
-                gemm_packed_rows_f32(**c_attn_dot, **ln_1_mul, *c_attn_matmul_packed,
-                        &c_attn_matmul_shape, false, from, to);
+                ln(from, to, *ln_1, *h_residual, p->h[l].ln_1_weight);
+                gemm_packed_rows_f32(**qkv, **ln_1, *c_attn_weight_packed, &c_attn_matmul_shape,
+                        false, from, to);
             }
         }                                                               LAP(3);
-        attention_f32(***attn_heads, NULL, **c_attn_dot, &c_attn_dot[0][0][WIDTH],
-                &c_attn_dot[0][0][2 * WIDTH], &attn_attention_heads_2, NULL); LAP(7);
+        attention_f32(***heads, NULL, **qkv, &qkv[0][0][WIDTH], &qkv[0][0][2 * WIDTH],
+                &attn_heads_b, NULL);                                   LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
-            pack_shared_f32(*c_proj_matmul_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
+            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
                     128);
-            pack_shared_f32(*c_fc_matmul_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
+            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
                     128);
-            pack_shared_f32(*c_proj_matmul_packed_2, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
+            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
                     1, 512);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**c_proj_dot2, ***attn_heads, *c_proj_matmul_packed,
-                        &c_proj_matmul_shape, false, from, to);
-                h_ln_2(from, to, *h_add3, *ln_2_mul, *h_add, *c_proj_dot2, p->h[l].ln_2_weight);
-                gemm_packed_rows_f32(**c_fc_dot, **ln_2_mul, *c_fc_matmul_packed,
-                        &c_fc_matmul_shape, false, from, to);
-                mlp_erf(from, to, *mlp_mul, *c_fc_dot);
-                gemm_packed_rows_f32(**c_proj_dot, **mlp_mul, *c_proj_matmul_packed_2,
-                        &c_proj_matmul_shape_2, false, from, to);
-                make_h_add(from, to, *h_add, *h_add3, *c_proj_dot);
+                gemm_packed_rows_f32(**attn, ***heads, *c_proj_weight_packed, &c_proj_matmul_shape,
+                        false, from, to);
+                h_ln_2(from, to, *attended, *ln_2, *h_residual, *attn, p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc, **ln_2, *c_fc_weight_packed, &c_fc_matmul_shape,
+                        false, from, to);
+                make_mlp(from, to, *active, *c_fc);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b,
+                        &c_proj_matmul_shape_b, false, from, to);
+                h(from, to, *h_residual, *attended, *mlp);
             }
         }                                                               LAP(8);
     }
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH * SEQ, 1, 512);
-        pack_shared_f32(*linear_cross_entropy_matmul_packed, *p->wte_weight, WIDTH, VOCAB, 1, 128);
+        pack_shared_f32(*wte_weight_packed, *p->wte_weight, WIDTH, VOCAB, 1, 128);
         MEET
         SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
             const int to = min_i32(from + tall, BATCH * SEQ);
-            ln_1(from, to, *ln_f_mul, *h_add, p->ln_f_weight);
-            gemm_packed_rows_f32(*linear_cross_entropy_dot, **ln_f_mul,
-                    *linear_cross_entropy_matmul_packed, &linear_cross_entropy_matmul_shape, false,
-                    from, to);
-            linear_cross_entropy_accuracy_exp_2(from, to, linear_cross_entropy_sub, *accuracy_cast,
-                    linear_cross_entropy_dot, *in->targets);
+            ln(from, to, *ln_f, *h_residual, p->ln_f_weight);
+            gemm_packed_rows_f32(*head_logits, **ln_f, *wte_weight_packed,
+                    &linear_cross_entropy_matmul_shape, false, from, to);
+            eval_linear_cross_entropy_accuracy(from, to, losses, *accuracy_values, head_logits,
+                    *in->targets);
         }
     }                                                                   LAP(18);
-    linear_cross_entropy_div(&out->loss, linear_cross_entropy_sub);     LAP(23);
-    linear_cross_entropy_div(&out->accuracy, *accuracy_cast);           LAP(24);
+    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(23);
+    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(24);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -1032,45 +1064,40 @@ static void run_eval(const Lathe_call *c)
 void gpt_decode(const Gpt_params *p, const Gpt_decode_in *in, Gpt_decode_out *out, Gpt_state *s,
         char *work)
 {
-    float (*wte_gather)[1][WIDTH] = (void *)(work + 0);
-    float (*wpe_gather)[WIDTH] = (void *)(work + 512);
-    float (*h_add)[1][WIDTH] = (void *)(work + 4096);
-    float (*ln_1_mul)[1][WIDTH] = (void *)(work + 1536);
-    float (*c_attn_dot)[1][3 * WIDTH] = (void *)(work + 0);
-    float (*attn_heads)[1][HEADS][WIDTH / HEADS] = (void *)(work + 1536);
-    float (*c_proj_dot2)[1][WIDTH] = (void *)(work + 0);
-    float (*ln_2_mul)[1][WIDTH] = (void *)(work + 2048);
-    float (*h_add3)[1][WIDTH] = (void *)(work + 4608);
-    float (*c_fc_dot)[1][4 * WIDTH] = (void *)(work + 0);
-    float (*mlp_mul)[1][4 * WIDTH] = (void *)(work + 2048);
-    float (*c_proj_dot)[1][WIDTH] = (void *)(work + 0);
-    float (*ln_f_mul)[1][WIDTH] = (void *)(work + 0);
+    float (*wte)[1][WIDTH] = (void *)(work + 0);
+    float (*wpe)[WIDTH] = (void *)(work + 512);
+    float (*h_residual)[1][WIDTH] = (void *)(work + 4096);
+    float (*ln_1)[1][WIDTH] = (void *)(work + 1536);
+    float (*qkv)[1][3 * WIDTH] = (void *)(work + 0);
+    float (*heads)[1][HEADS][WIDTH / HEADS] = (void *)(work + 1536);
+    float (*attn)[1][WIDTH] = (void *)(work + 0);
+    float (*ln_2)[1][WIDTH] = (void *)(work + 2048);
+    float (*attended)[1][WIDTH] = (void *)(work + 4608);
+    float (*c_fc)[1][4 * WIDTH] = (void *)(work + 0);
+    float (*active)[1][4 * WIDTH] = (void *)(work + 2048);
+    float (*mlp)[1][WIDTH] = (void *)(work + 0);
+    float (*ln_f)[1][WIDTH] = (void *)(work + 0);
 
-    wte_gather_2(wte_gather[0][0], p->wte_weight, in->tokens[0][0]);    LAP(0);
-    wte_gather_2(wpe_gather[0], p->wpe_weight, in->position);           LAP(1);
-    add_2(h_add[0][0], wte_gather[0][0], wpe_gather[0]);                LAP(2);
+    wte_or_wpe(wte[0][0], p->wte_weight, in->tokens[0][0]);             LAP(0);
+    wte_or_wpe(wpe[0], p->wpe_weight, in->position);                    LAP(1);
+    residual_or_h(h_residual[0][0], wte[0][0], wpe[0]);                 LAP(2);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
-        ln_1_2(ln_1_mul[0][0], h_add[0][0], p->h[l].ln_1_weight);       LAP(4);
-        matmul_nt_f32(**c_attn_dot, **ln_1_mul, *p->h[l].attn_c_attn_weight, 1, 3 * WIDTH,
-                WIDTH);                                                 LAP(5);
-        attn_overwrite((void *)s->h_attn_keys[l][0], c_attn_dot[0][0], in->position); LAP(6);
-        attn_overwrite_2((void *)s->h_attn_values[l][0], c_attn_dot[0][0], in->position); LAP(7);
-        attention_f32(***attn_heads, NULL, **c_attn_dot, ***s->h_attn_keys[l],
-                ***s->h_attn_values[l], &attn_attention_heads_3,
-                &(Lathe_masks){.offset = in->position});                LAP(8);
-        matmul_nt_f32(**c_proj_dot2, ***attn_heads, *p->h[l].attn_c_proj_weight, 1, WIDTH,
-                WIDTH);                                                 LAP(9);
-        h_ln_2_2(h_add3[0][0], ln_2_mul[0][0], h_add[0][0], c_proj_dot2[0][0],
+        decode_ln(ln_1[0][0], h_residual[0][0], p->h[l].ln_1_weight);   LAP(4);
+        matmul_nt_f32(**qkv, **ln_1, *p->h[l].attn_c_attn_weight, 1, 3 * WIDTH, WIDTH); LAP(5);
+        make_attn((void *)s->h_attn_keys[l][0], qkv[0][0], in->position); LAP(6);
+        decode_attn((void *)s->h_attn_values[l][0], qkv[0][0], in->position); LAP(7);
+        attention_f32(***heads, NULL, **qkv, ***s->h_attn_keys[l], ***s->h_attn_values[l],
+                &attn_heads_c, &(Lathe_masks){.offset = in->position}); LAP(8);
+        matmul_nt_f32(**attn, ***heads, *p->h[l].attn_c_proj_weight, 1, WIDTH, WIDTH); LAP(9);
+        decode_h_ln_2(attended[0][0], ln_2[0][0], h_residual[0][0], attn[0][0],
                 p->h[l].ln_2_weight);                                   LAP(10);
-        matmul_nt_f32(**c_fc_dot, **ln_2_mul, *p->h[l].mlp_c_fc_weight, 1, 4 * WIDTH,
-                WIDTH);                                                 LAP(11);
-        mlp_erf_2(mlp_mul[0][0], c_fc_dot[0][0]);                       LAP(12);
-        matmul_nt_f32(**c_proj_dot, **mlp_mul, *p->h[l].mlp_c_proj_weight, 1, WIDTH,
-                4 * WIDTH);                                             LAP(13);
-        add_2(h_add[0][0], h_add3[0][0], c_proj_dot[0][0]);             LAP(14);
+        matmul_nt_f32(**c_fc, **ln_2, *p->h[l].mlp_c_fc_weight, 1, 4 * WIDTH, WIDTH); LAP(11);
+        decode_mlp(active[0][0], c_fc[0][0]);                           LAP(12);
+        matmul_nt_f32(**mlp, **active, *p->h[l].mlp_c_proj_weight, 1, WIDTH, 4 * WIDTH); LAP(13);
+        residual_or_h(h_residual[0][0], attended[0][0], mlp[0][0]);     LAP(14);
     }
-    ln_1_2(ln_f_mul[0][0], h_add[0][0], p->ln_f_weight);                LAP(15);
-    matmul_nt_f32(**out->logits, **ln_f_mul, *p->wte_weight, 1, VOCAB, WIDTH); LAP(16);
+    decode_ln(ln_f[0][0], h_residual[0][0], p->ln_f_weight);            LAP(15);
+    matmul_nt_f32(**out->logits, **ln_f, *p->wte_weight, 1, VOCAB, WIDTH); LAP(16);
 }
 
 static void run_decode(const Lathe_call *c)
@@ -1082,7 +1109,7 @@ static void run_decode(const Lathe_call *c)
 
 static const Lathe_param params[] = {
     {.name = "wte.weight", .export_name = "wte.weight",
-     .where = "models/gpt.lua:141", .rank = 2, .loops = 0,
+     .where = "models/gpt.lua:142", .rank = 2, .loops = 0,
      .dim = {65, 128}, .stride = {128, 1},
      .offset = offsetof(Gpt_params, wte_weight) / sizeof(float), .decay = true,
      .init = LATHE_NORMAL, .init_a = 0.02, .init_b = 0},
@@ -1150,59 +1177,59 @@ static const Lathe_tensor train_out[] = {
 };
 static const Lathe_kernel train_kernels[] = {
     /* lap, name, formula, layer, line, flop, bytes, backward */
-    {0, "make_wte_gather", "wte_gather = wte_weight[tokens]",
-     "wte", "gpt.lua:141", 0, 789504, false},
-    {1, "add", "h_add: add",
+    {0, "make_wte", "wte = wte_weight[tokens]",
+     "wte", "gpt.lua:142", 0, 789504, false},
+    {1, "residual", "h_residual = wte + wpe_weight",
      "", "gpt.lua:142", 0, 819200, false},
     {3, "ln_1_to_c_attn_matmul", "panel by panel: c_attn_matmul_pack, ln_1, c_attn_matmul",
      "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
-    {7, "attn_attention", "attn_heads, attn_lse = attention of c_attn_dot, c_attn_dot, c_attn_dot",
+    {7, "attn", "heads, lse = attention of qkv, qkv, qkv",
      "h.attn", "gpt.lua:18", 25165824, 1585152, false},
-    {8, "c_proj_matmul_to_h_add", "panel by panel: c_proj_matmul_pack, c_fc_matmul_pack, c_proj...",
+    {8, "c_proj_matmul_to_h", "panel by panel: c_proj_matmul_pack, c_fc_matmul_pack, c_proj_mat...",
      "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
-    {18, "ln_f", "ln_f_mul: sum, div, sub, mul, add, rsqrt",
+    {18, "make_ln_f", "ln_f = centred * rstd * ln_f_weight",
      "ln_f", "gpt.lua:148", 0, 786944, false},
-    {19, "linear_cross_entropy_matmul", "linear_cross_entropy_dot2 = ln_f_mul . wte_weight",
+    {19, "linear_cross_entropy_matmul", "head_logits = ln_f . wte_weight",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, false},
-    {20, "linear_cross_entropy_accuracy_exp", "linear_cross_entropy_sub2, accuracy_cast, linear...",
+    {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum(i == targets ? head_logits...",
      "linear_cross_entropy", "gpt.lua:152", 0, 411648, true},
-    {21, "linear_cross_entropy_matmul", "d_wte_weight = linear_cross_entropy_sub . ln_f_mul",
+    {21, "linear_cross_entropy_matmul", "d_wte_weight = d_head_logits . ln_f",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
-    {22, "linear_cross_entropy_div", "loss: sum, div",
+    {22, "linear_cross_entropy_or_accuracy", "loss = sum(losses) / (BATCH * SEQ)",
      "linear_cross_entropy", "gpt.lua:152", 0, 3076, false},
-    {23, "linear_cross_entropy_div", "accuracy: sum, div",
+    {23, "linear_cross_entropy_or_accuracy", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
      "accuracy", "gpt.lua:153", 0, 3076, false},
-    {24, "linear_cross_entropy_matmul", "linear_cross_entropy_dot = linear_cross_entropy_sub . ...",
+    {24, "d_ln_f", "d_ln_f = d_head_logits . wte_weight",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
-    {25, "ln_f_back", "d_ln_f_weight, d_h_add: sum, div, sub, mul, add, rsqrt, neg",
+    {25, "ln_f_back", "d_ln_f_weight = sum(d_ln_f * (centred * rstd)); d_h_residual = d_centred...",
      "ln_f", "gpt.lua:148", 0, 1180672, true},
-    {27, "c_proj_matmul_back", "d_c_proj_dot2 = d_h_add . mlp_c_proj_weight",
+    {27, "d_active", "d_active = d_h_residual . mlp_c_proj_weight",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
-    {28, "mlp_c_fc_erf_back", "d_c_fc_add, d_mlp_mul: mul, neg, exp, erf, add",
+    {28, "mlp_c_fc_back", "d_c_fc = d_active * (0.5 * c_fc) * (1.1283791670955126 * exp(-(c_fc ...",
      "h.mlp", "gpt.lua:25", 0, 6291456, true},
-    {29, "c_proj_matmul_back", "d_mlp_c_proj_weight = d_h_add . d_mlp_mul",
+    {29, "d_mlp_c_proj_weight", "d_mlp_c_proj_weight = d_h_residual . active_again",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
-    {30, "c_fc_matmul_back", "d_c_fc_dot = d_c_fc_add . mlp_c_fc_weight",
+    {30, "d_ln_2", "d_ln_2 = d_c_fc . mlp_c_fc_weight",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
-    {31, "ln_2_h_back", "d_ln_2_mul, d_ln_2_weight, d_h_add3: add, sum, div, sub, mul, rsqrt, neg",
+    {31, "ln_2_h_back", "ln_2_again = centred * rstd * ln_2_weight; d_ln_2_weight = sum(d_ln_2 ...",
      "h.ln_2", "gpt.lua:24", 0, 2360320, true},
-    {32, "c_fc_matmul_back", "d_mlp_c_fc_weight = d_c_fc_add . d_ln_2_mul",
+    {32, "d_mlp_c_fc_weight", "d_mlp_c_fc_weight = d_c_fc . ln_2_again",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
-    {33, "c_proj_matmul_back", "d_attn_c_proj_weight = d_h_add3 . attn_heads",
+    {33, "d_attn_c_proj_weight", "d_attn_c_proj_weight = d_attended . heads",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
-    {34, "c_proj_matmul_back", "d_c_proj_dot = d_h_add3 . attn_c_proj_weight",
+    {34, "d_heads", "d_heads = d_attended . attn_c_proj_weight",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
-    {35, "attn_attention_back", "d_c_attn_concat, d_c_attn_concat, d_c_attn_concat = gradients ...",
+    {35, "attn_back", "d_qkv, d_qkv, d_qkv = gradients of attention of qkv, qkv, qkv",
      "h.attn", "gpt.lua:18", 62914560, 3158016, true},
-    {36, "c_attn_matmul_back_to_ln_1_h_back", "panel by panel: c_attn_matmul_back_pack, c_attn_...",
+    {36, "d_ln_1_to_ln_1_h_back", "panel by panel: d_ln_1_pack, d_ln_1, ln_1_h_back",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792, true},
-    {40, "c_attn_matmul_back", "d_attn_c_attn_weight = d_c_attn_concat . d_ln_1_mul",
+    {40, "d_attn_c_attn_weight", "d_attn_c_attn_weight = d_qkv . ln_1_again",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472, true},
-    {41, "ln_1_h_back_sums", "d_ln_1_mul, d_ln_1_weight, d_h_add: sum, div, sub, mul, add, rsqr...",
+    {41, "ln_1_h_back_sums", "d_ln_1_weight = sum(d_h_ln_1_weight_partial)",
      "h.ln_1", "gpt.lua:17", 0, 16384, true},
-    {42, "wte_scatter_add_back", "d_wte_weight[tokens] += d_h_add, in order",
-     "wte", "gpt.lua:141", 0, 429568, true},
-    {43, "wpe_sum_back", "d_wpe_weight: sum",
+    {42, "wte_back", "d_wte_weight[tokens] += d_h_residual, in order",
+     "wte", "gpt.lua:142", 0, 429568, true},
+    {43, "wpe_back", "d_wpe_weight = sum(d_h_residual)",
      "wpe", "gpt.lua:142", 0, 425984, true},
 };
 static const Lathe_tensor grad_in[] = {
@@ -1351,7 +1378,7 @@ static const Lathe_bytes planned[] = {
 };
 
 const Lathe_model lathe_model = {
-    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "26a5dcf989f263e6",
+    .name = "gpt", .config = "char", .precision = "fp32", .source_hash = "4dbe55fa4f991496",
     .needs = lathe_needs,
     .rebuild = "models/gpt.lua --config char",
     .real = LATHE_F32, .batch = 12, .seq = 64, .vocab = 65,

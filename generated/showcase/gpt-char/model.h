@@ -15,7 +15,7 @@ enum {
 
 /* Parameters, and in the same layout their gradients: 804,096 numbers. */
 typedef struct Gpt_params {
-    float wte_weight[VOCAB][WIDTH];              /* wte.weight  gpt.lua:141 */
+    float wte_weight[VOCAB][WIDTH];              /* wte.weight  gpt.lua:142 */
     float wpe_weight[SEQ][WIDTH];                /* wpe.weight  gpt.lua:142 */
     struct {
         float ln_1_weight[WIDTH];                /* h.ln_1.weight  gpt.lua:17 */

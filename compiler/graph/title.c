@@ -1,0 +1,94 @@
+/* title.c: what values are called.
+ *
+ * The front gives a node the names that a person gave (front/titles.c).  The strongest counts, and the first of equals;
+ * but what a layer gives is called after it, whatever its own lines call it.  Titles are no part of a node's key;
+ * remade() copies them, and rewritten() hands them on to what stands for a node.  A gradient has the title of what it
+ * is the gradient of, and says so. */
+#include "../lathe.h"
+
+#include <string.h>
+
+/* A parameter's own, or that of the one of which it is an iteration's part. */
+static const char *own_name(const Node *n)
+{
+    while (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+    return n->name;
+}
+
+/* Constants are shared by all who mean that number. */
+static bool takes_titles(const Node *n) { return !n->known && !own_name(n); }
+
+static bool is_inside(const char *inner, const char *outer)
+{
+    size_t n = strlen(outer);
+    return strncmp(inner, outer, n) == 0 && (inner[n] == '.' || inner[n] == 0 || n == 0);
+}
+
+void give_title(Node *n, const char *title, Title_rank rank, const char *layer)
+{
+    bool slice = n->op == OP_loop_arg && n->ints[0] == ARG_X; /* has the name of the whole, if no local gives it one */
+    if (!takes_titles(n) || !*title || (slice && rank == TITLE_ARGUMENT)) return;
+    bool around = rank == TITLE_LAYER && n->title_rank && n->title_rank < TITLE_OUTPUT && is_inside(n->layer, layer);
+    if (n->title_rank >= rank && !around) return;
+    n->title = title;
+    if (rank > n->title_rank) n->title_rank = rank;
+    n->layer = layer;
+}
+
+static void take(Node *to, const Node *from)
+{
+    to->gradient = from->gradient;
+    to->again |= from->again && to->phase;
+    to->title = from->title;
+    to->title_rank = from->title_rank;
+    to->layer = from->layer;
+}
+
+void hand_on_title(Node *to, const Node *from)
+{
+    if (to == from || !takes_titles(to)) return;
+    bool blank = !to->title_rank && !to->gradient && (to->phase || to->op == OP_loop_arg || !from->gradient);
+    if (blank || (to->gradient == from->gradient && from->title_rank > to->title_rank)) take(to, from);
+}
+
+void title_alike(Node *to, const Node *from)
+{
+    if (takes_titles(to) && !to->title) take(to, from);
+}
+
+void title_instead(Node *to, const Node *from)
+{
+    if (takes_titles(to)) take(to, from);
+}
+
+void title_gradient(Node *g, const Node *of)
+{
+    if (!takes_titles(g) || g->gradient || op_info[g->op].kind == LEAF) return;
+    const char *name = own_name(of);
+    g->gradient = true;
+    g->title = name ? own_part_of(name) : of->title;
+    g->title_rank = name ? TITLE_LETTER : of->title_rank;
+    g->layer = name ? path_before(name) : of->layer;
+}
+
+/* Of a checkpoint's name, h.attn.c_attn.weight: weight, and h.attn.c_attn. */
+const char *own_part_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+const char *path_before(const char *name)
+{
+    const char *own = own_part_of(name);
+    return own == name ? "" : copy_bytes_as_string(name, (size_t)(own - name - 1));
+}
+
+const char *last_part_of(const char *path)
+{
+    const char *at = path + strlen(path);
+    while (at > path && at[-1] != '.') at--;
+    while (at > path && *at >= '0' && *at <= '9')
+        for (at--; at > path && at[-1] != '.';) at--;
+    return at;
+}

@@ -1,0 +1,218 @@
+/* names.c: what buffers and kernels are called.
+ *
+ * A value has its title (graph/title.c); a letter stands behind the layer's name (ln_1_x), and so does a word that
+ * several layers use.  d_ stands before a gradient's title and before no other; _again behind what the backward part
+ * computes once more.  What has no title is part of the first titled value that is made of it. */
+#include "../lower.h"
+
+#include <string.h>
+
+enum { MOST_TOLD_APART = 16 }; /* of more layers that use a title the names get letters */
+
+typedef struct Paths {
+    const char *at[MOST_TOLD_APART];
+    int n;
+} Paths;
+
+static struct {
+    Table user;     /* of a node without a title: who has one, and is made of it */
+    Strings number; /* of a title: 1 + its place in `layers` */
+    Strings pairs;  /* "layer title" that are noted */
+    VEC(Paths) layers;
+} names;
+
+static const char *layer_of(const Node *n) { return n->layer ? n->layer : ""; }
+
+static void note_title(const char *title, const char *layer)
+{
+    int *number = strings_at(&names.number, title);
+    if (!*number) {
+        push(&names.layers, (Paths){0});
+        *number = names.layers.n;
+    }
+    Paths *paths = &names.layers.at[*number - 1];
+    int *pair = paths->n < MOST_TOLD_APART ? strings_at(&names.pairs, format("%s %s", layer, title)) : NULL;
+    if (pair && !*pair) paths->at[paths->n++] = layer;
+    if (pair) *pair = 1;
+}
+
+static void note_user(Node *n, const Node *of)
+{
+    void **user = n->title ? NULL : table_at(&names.user, n);
+    if (user && !*user) *user = (void *)of;
+}
+
+/* The same elements in another order or type. */
+static bool is_another_form(const Node *n) { return n->op == OP_reshape || n->op == OP_permute || n->op == OP_cast; }
+
+static void note_users(const Node *n)
+{
+    if (is_another_form(n)) title_alike(n->in[0], n);
+    const Node *of = n->title ? n : table_get(&names.user, n);
+    for (int i = 0; of && i < n->nin; i++) note_user(n->in[i], of);
+    if (n->op != OP_pick || n->in[0]->op != OP_loop || !of) return;
+    const Loop *l = n->in[0]->loop;
+    if (n->ints[0] == PICK_STACK) note_user(l->ys.at[n->ints[1]], of);
+    else note_user(l->carries.at[n->ints[1]].next, of);
+}
+
+/* Before any name is asked for. */
+void name_values(const Graph *g)
+{
+    Nodes all = {0};
+    memset(&names, 0, sizeof names);
+    all_nodes(g, &all);
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i]->title) note_title(all.at[i]->title, layer_of(all.at[i]));
+        else if (all.at[i]->op == OP_parameter) note_title(own_part_of(all.at[i]->name), path_before(all.at[i]->name));
+    for (int i = all.n; i-- > 0;) note_users(all.at[i]);
+}
+
+static const char *behind_layer(const char *layer, const char *title)
+{
+    return *layer && !same(layer, title) ? format("%s_%s", layer, title) : title;
+}
+
+/* Its parts from the last on, as many as there is room for. */
+static int parts_of(const char *path, const char **part)
+{
+    int n = 0;
+    for (const char *end = path + strlen(path); end > path && n < MAXRANK; end = part[n++] - 1) {
+        const char *last = last_part_of(copy_bytes_as_string(path, (size_t)(end - path)));
+        part[n] = end - strlen(last);
+    }
+    for (int i = 0; i < n; i++) part[i] = copy_bytes_as_string(part[i], strcspn(part[i], "."));
+    return n;
+}
+
+/* Of a path the parts in which it differs from the others': decoder of decoder.layer.attn beside encoder.layer.attn. */
+static const char *told_apart(const char *path, const Paths *others, int from, const char *name)
+{
+    const char *part[MAXRANK], *other[MAXRANK];
+    bool wanted[MAXRANK] = {0};
+    int n = parts_of(path, part);
+    for (int i = 0; i < others->n; i++) {
+        if (same(others->at[i], path)) continue;
+        int m = parts_of(others->at[i], other), k = from;
+        bool told = false;
+        for (int j = 0; j < n; j++) told |= wanted[j] && (j >= m || !same(part[j], other[j]));
+        while (k < n && k < m && same(part[k], other[k])) k++;
+        if (!told && k < n) wanted[k] = true;
+    }
+    for (int k = 0; k < n; k++)
+        if (wanted[k]) name = behind_layer(part[k], name);
+    return name;
+}
+
+/* ln_1, c_attn_y, residual, decoder_attn_qkv */
+static const char *name_of_title(const char *title, const char *path, bool behind)
+{
+    int number = strings_get(&names.number, title);
+    const Paths none = {0}, *layers = number ? &names.layers.at[number - 1] : &none;
+    const char *last = last_part_of(path);
+    if (same(title, last)) return told_apart(path, layers, 1, title);
+    if (behind && *last) return told_apart(path, layers, 1, behind_layer(last, title));
+    return told_apart(path, layers, 0, title);
+}
+
+static const char *plain_name(const Node *n)
+{
+    if (n->op == OP_parameter) return name_of_title(own_part_of(n->name), path_before(n->name), true);
+    if (n->name) return n->name;
+    return name_of_title(n->title, layer_of(n), n->title_rank <= TITLE_LETTER);
+}
+
+static const char *titled_name(const Node *n)
+{
+    const char *name = plain_name(n);
+    return n->gradient ? format("d_%s", name) : n->again ? format("%s_again", name) : name;
+}
+
+/* What it is a view or a rounding of, or one iteration. */
+static const Node *same_value(const Node *n)
+{
+    for (;; n = n->in[0]) {
+        if (n->title || n->name) return n;
+        if (n->op == OP_loop_arg && n->ints[0] == ARG_CARRY) return n->loop->carries.at[n->ints[1]].init;
+        if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
+        if (n->op == OP_loop_arg) return n;
+        if (n->op != OP_cast && !(op_info[n->op].kind == MOVE && n->nin == 1)) return n;
+    }
+}
+
+static const char *name_of_whole(const Node *n)
+{
+    const char *layer = last_part_of(layer_of(n->in[0])), *result = attention_result_name(n);
+    return format("%s%s", n->in[0]->op == OP_attention_back ? "d_" : "", behind_layer(layer, result));
+}
+
+const char *value_name(const Node *n)
+{
+    if (n->op == OP_cast && is_stored(n->dtype) && n->in[0]->dtype != n->dtype)
+        return format("%s_%s", value_name(n->in[0]), dtype_name(n->dtype));
+    const Node *root = same_value(n);
+    if (root->name || root->title) return titled_name(root);
+    if (root->op == OP_pick && op_info[root->in[0]->op].kind == WHOLE) return name_of_whole(root);
+    const Node *user = table_get(&names.user, root);
+    if (user) return format(user->op == OP_slice ? "%s_and_others" : "part_of_%s", titled_name(user));
+    const char *layer = last_part_of(root->where.path ? root->where.path : "");
+    return *layer ? layer : "value";
+}
+
+const char *carry_name(const struct Carry *c)
+{
+    bool next = c->next->title && (!c->arg->title || c->next->title_rank > c->arg->title_rank);
+    return value_name(next ? c->next : c->arg->title ? c->arg : c->next);
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+static const char *place_of_node(const Node *n) { return last_part_of(n->where.path ? n->where.path : ""); }
+
+/* The layers that a kernel takes part in: the last names of its values' paths, at most two. */
+static const char *layers_of(const Nodes *nodes)
+{
+    const char *first = "", *second = "";
+    for (int i = 0; i < nodes->n; i++) {
+        const char *part = place_of_node(nodes->at[i]);
+        if (!*part || same(part, first) || same(part, second)) continue;
+        if (!*first) first = part;
+        else second = part;
+    }
+    return *second ? format("%s_%s", first, second) : first;
+}
+
+/* ln_1, ln_1_back, ln_1_again; outside of all layers it is called after what it makes last. */
+const char *rows_kernel_name(const Nodes *nodes)
+{
+    const char *layers = layers_of(nodes);
+    if (!*layers) return value_name(nodes->at[nodes->n - 1]);
+    bool back = false, again = false;
+    for (int i = 0; i < nodes->n; i++) {
+        again |= nodes->at[i]->again;
+        back |= nodes->at[i]->phase && !nodes->at[i]->again;
+    }
+    return format("%s%s", layers, back ? "_back" : again ? "_again" : "");
+}
+
+const char *copy_kernel_name(const Node *n, const Buffer *to, bool add)
+{
+    double x;
+    const char *verb = add ? "add_to" : !is_filled(n, &x) ? "copy" : x == 0 ? "zero" : "fill";
+    return format("%s_%s", verb, to->name);
+}
+
+const char *product_name(const Node *n)
+{
+    if (n->gradient) return value_name(n);
+    const char *layer = place_of_node(n);
+    return format("%s%s%s%s", layer, *layer ? "_" : "", "matmul", n->again ? "_again" : n->phase ? "_back" : "");
+}
+
+/* Of a gather, an attention, …: its layer, else what it makes. */
+const char *whole_kernel_name(const Node *n, const Node *result)
+{
+    const char *layer = place_of_node(n);
+    if (!*layer) return value_name(result);
+    return n->phase ? format("%s_back", layer) : layer;
+}
