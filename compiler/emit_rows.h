@@ -82,7 +82,7 @@ int kept_number(const Rows *r, const Node *n); /* -1: not kept */
 char *kept_element(const Rows *r, int i);
 Expr share_text(const Node *n, double x, Expr number);
 const char *word_for_total(const Node *n); /* of a reduction */
-const char *word_for(const Node *n); /* a name that tells something: mean, diff, e */
+const char *word_for(const Node *n); /* its title, else value, gradient or holds */
 const char *load_name(Rows *r);
 Expr declare(Rows *r, const Node *n, const char *name, Expr e);
 Expr computed_here(Rows *r, const Node *n);

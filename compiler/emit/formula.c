@@ -62,11 +62,12 @@ static void note_members(Formula *f)
     }
 }
 
+/* exp(x) of exp_f32(x) */
 static const char *without_types(const char *text)
 {
     Text t = {0};
     for (const char *s = text; *s; s++) {
-        bool type = s[0] == '_' && strspn(s + 2, "0123468") == 2 && strchr("fi", s[1]) && s[4] == '(';
+        bool type = strncmp(s, "_f32(", 5) == 0 || strncmp(s, "_f64(", 5) == 0 || strncmp(s, "_i32(", 5) == 0;
         if (type) s += 3;
         else say(&t, "%c", *s);
     }
