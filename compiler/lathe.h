@@ -285,7 +285,6 @@ enum { ENDS_BIAS = 1, ENDS_SUM = 2, ENDS_GELU = 4 };
 typedef struct Kernel {
     KernelKind kind;
     const char *name;           /* C identifier: what it does to what: bias_gelu, layernorm_back */
-    const char *formula;        /* for the comment above: "act = gelu(pre + b)" */
     Where where;
     Loop *in_loop;
     int text;                   /* 1 + the number of its function's text among the file's; 0: not known yet */

@@ -68,7 +68,6 @@ Kernel *attention_kernel(Node *n)
     k->kind = ATTENTION;
     k->node = n;
     k->where = n->where;
-    k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         bool number = is_number(n->in[i], &a);
         push(&k->reads, ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(n->in[i])}));

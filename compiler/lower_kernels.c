@@ -192,13 +192,6 @@ static void add_member(Build *b, int p, int i)
 
 /* ------------------------------------------------------------------ names */
 
-static const char *formula_of(const Nodes *nodes)
-{
-    Text t = {0};
-    for (int i = 0; i < nodes->n && t.n < 72; i++) say(&t, i ? ", %s" : "%s", op_info[nodes->at[i]->op].name);
-    return t.at;
-}
-
 /* What an execution cannot help moving: every element read once, every element written once. */
 static void measure(Kernel *k)
 {
@@ -230,7 +223,6 @@ static Kernel *rows_kernel(const Group *g)
     k->kind = ROWS;
     k->where = last->where;
     k->name = rows_kernel_name(&g->nodes);
-    k->formula = formula_of(&g->nodes);
     k->space = g->space;
     name_space(g, &k->space);
     Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
@@ -253,7 +245,6 @@ static Kernel *copy_kernel(Node *n, const View *from, View to, bool add, bool of
     k->kind = ROWS;
     k->where = n->where;
     k->name = copy_kernel_name(n, to.buffer, add);
-    k->formula = add ? "added to what is there" : of_forced ? "in another layout" : "as it is";
     k->space = squeezed(n->shape);
     if (k->space.rank == 0) k->space.dim[k->space.rank++] = 1;
     push(&k->phases, (Phase){0});
@@ -279,7 +270,6 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
     k->node = n;
     k->where = n->where;
     k->name = whole_kernel_name(n, n);
-    k->formula = op_info[n->op].doc;
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(n->in[i])}));
         const Node *moved = n->op == OP_gather && i == 0 ? n : n->in[i]; /* of a table only the rows asked for */
