@@ -125,13 +125,17 @@ void say_within(Text *t, const char *text, int columns)
     }
 }
 
+static size_t field_of(const char *text)
+{
+    const char *end = strstr(text, "  ");
+    return end ? (size_t)(end - text) : strlen(text);
+}
+
 /* The length of the next piece of a remark: a whole field (fields stand apart by blanks) where it fits a line; else a
  * word and the operator behind it. */
 static size_t piece(const char *text, size_t room)
 {
-    const char *end = strstr(text, "  ");
-    size_t field = end ? (size_t)(end - text) : strlen(text);
-    if (field <= room) return field;
+    if (field_of(text) <= room) return field_of(text);
     size_t n = strcspn(text, " ");
     while (text[n] == ' ' && strspn(text + n + 1, "+-*/=<>?:") &&
            strspn(text + n + 1, "+-*/=<>?:") == strcspn(text + n + 1, " "))
@@ -139,20 +143,24 @@ static size_t piece(const char *text, size_t room)
     return n;
 }
 
+/* Lines that go on with a field are indented more than those that begin one. */
 void say_comment(Text *t, int indent, const char *text)
 {
+    enum { FIELD = 5, INSIDE = 9 };
     Text s = {0};
     size_t margin = (size_t)indent + 2, used = margin;
     text = in_comment(text);
+    bool fields = strstr(text, "  ") != NULL;
     say(&s, "%*s/*", indent, "");
     while (*text) {
         size_t blanks = strspn(text, " ");
         text += blanks;
-        size_t n = piece(text, COLUMNS - margin - 5);
-        if (used + blanks + n + 4 > COLUMNS && used > margin) {
+        size_t n = piece(text, COLUMNS - margin - (blanks > 1 || !fields ? FIELD : INSIDE));
+        bool full = used + blanks + n + 4 > COLUMNS || (blanks > 1 && n < field_of(text));
+        if (full && used > margin) {
             say(&s, "\n%*s *", indent, "");
             used = margin;
-            blanks = blanks > 1 ? 5 : 1;
+            blanks = blanks > 1 ? FIELD : fields ? INSIDE : 1;
         }
         blanks += !blanks;
         say(&s, "%*s%.*s", (int)blanks, "", (int)n, text);

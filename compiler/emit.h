@@ -120,6 +120,7 @@ typedef struct Arg {
 typedef struct Use {
     View view;
     bool write;
+    bool before; /* it reads a carry of which the kernel makes the next value */
     int arg;
     Index sub[MAXRANK];
     Index offset;
@@ -165,6 +166,7 @@ char *element(Function *f, int use);          /* x[r][c] */
 Expr value_at(Function *f, int use);          /* likewise as an expression, with its guard; indices too */
 char *index_text(Function *f, Index x);
 const char *wished_name(const Buffer *b);       /* of the parameter that stands for it */
+const char *name_before(const char *name, bool before); /* cell_before, or cell */
 bool single_number(const Arg *a);                      /* one element, only read */
 View view_axes(View v, int n, const int *from); /* axis k of the result is axis from[k] of v; -1: not used */
 
@@ -232,6 +234,7 @@ Expr class_id_text(const Node *n, const Expr *in);
 /* emit_function.c: kernel functions are printed once and shared by what has the same text. */
 void start_functions(const Module *m);
 const char *name_and_place(const Kernel *k, const char *name); /* "lstm_time: char_rnn.lua:31 lstm" */
+Expr as_written(const Node *n, Expr e); /* emit/spelling.c: sigmoid_f32(x), where e, the text of n, spells it with tanh */
 char *formula_text(const Kernel *k, bool all); /* emit/formula.c: "ln_1 = centred * rstd * ln_1_weight"; all: with mean, centred, rstd */
 typedef struct Call {
     Function *f;
@@ -326,12 +329,6 @@ char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_tr
 
 char *braces(int n, const int64_t *x);                                 /* {1, 2} */
 const char *dtype_word(DType t);                                       /* LATHE_F32 */
-
-/* emit_parts.c: forward or backward */
-typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side; /* NO_SIDE: of an entry without gradients */
-void find_parts(const Program *p);      /* before any of: */
-Side first_part(const Kernel *k);       /* of a loop, that of the first kernel in it */
-Side last_part(const Kernel *k);
 
 /* emit_done.c: which gradients are done behind a kernel: a line each */
 void find_done(const Program *p, const Desc *d); /* before: */

@@ -114,7 +114,7 @@ static const char *description(const Kernel *k, const Attention *a, bool back)
     char *text = description_text(k, a, back);
     for (int i = 0; i < shapes.n; i++)
         if (same(shapes.at[i].text, text)) return shapes.at[i].name;
-    const char *name = file_name_of(format("%s_heads", identifier(k->name)));
+    const char *name = file_name_of(format("%s_shape", identifier(k->name)));
     const char *remark = formula_text(k, false), *where = "";
     if (k->where.file) {
         where = format("%s:%d %s", file_name(k->where.file), k->where.line, k->where.path ? k->where.path : "");

@@ -154,7 +154,8 @@ const char *in_64_bits(const char *count, int64_t n) { return n > INT32_MAX ? fo
 char *index_in(const Function *f, const int *axes, int n, int i, const char *number)
 {
     int64_t below = space_size(f, axes + i + 1, n - i - 1);
-    const char *quotient = below == 1 ? number : format("%s / %lld", number, (long long)below);
+    const char *step = below > INT32_MAX ? format("%lld", (long long)below) : space_text(f, axes + i + 1, n - i - 1);
+    const char *quotient = below == 1 ? number : format("%s / %s", number, in_parentheses(step));
     return format(i ? "%s %% %s" : "%s", quotient, in_parentheses(f->axis[axes[i]].count));
 }
 

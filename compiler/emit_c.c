@@ -51,7 +51,7 @@ static void say_model(Text *c, Text *h, const Module *m)
     Text entries = {0};
     say_header(h, m, say_entries(&entries, m));
     say_head(c, m, "model.c",
-             " *   First the kernels, each on all threads; then one function an entry, which calls them in order;\n"
+             " *   First the kernels; then one function an entry, which calls them in order;\n"
              " *   then what the trainer knows of the model.");
     say(c, "\n");
     say_constants(c);

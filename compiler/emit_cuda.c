@@ -10,8 +10,8 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
     say_cuda_products(&products);
     say_attentions(&attentions);
     say_head(cu, m, "model.cu",
-             " *   First the kernels, each with what launches it; then one function an entry, which launches them in\n"
-             " *   order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
+             " *   First the kernels, each with what launches it; then one function an entry, which launches them\n"
+             " *   in order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
     if (attentions.n) say(cu, "#include \"cuda_attention_choice.cuh\"\n");
     const Text *kernels = function_text();
     bool persists = persistent_loops() > 0, keeps = kernels->n && has_word(kernels->at, "keep_row");

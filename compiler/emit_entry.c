@@ -1,6 +1,7 @@
 /* emit_entry.c: one function an entry, which reads as a table of contents: a call and its number a line, loops kept as
  * loops, pointers into the arena declared on top, the memory plan drawn above. */
 #include "emit.h"
+#include "lower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,8 +189,8 @@ static const int *last_of_bytes(const Program *p)
  * those rows, not the sums alone. */
 void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
 {
-    enum { NAME = 24, SHAPE = 26, DRAWING = 15 };
-    int name = 6, shape = 5;
+    enum { NAME = 24, SHAPE = 26, DRAWING = 8 };
+    int name = 6, shape = 5, digits = (int)max64(9, (int64_t)strlen(format("%lld", (long long)p->work_bytes)));
     Buffers all = arena(p);
     for (int i = 0; i < all.n; i++) {
         name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(all.at[i]))));
@@ -201,14 +202,14 @@ void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
         grouped(p->lower_bound));
     if (!all.n || !drawn) return;
     const int *last = last_of_bytes(p);
-    int room = COLUMNS - (int)strlen(margin) - name - shape - 30;
-    say(t, "%s%-*s %-*s %9s %9s steps\n", margin, name, "buffer", shape, "shape", "bytes", "offset");
+    int room = COLUMNS - (int)strlen(margin) - name - shape - 12 - 2 * digits;
+    say(t, "%s%-*s %-*s %*s %*s steps\n", margin, name, "buffer", shape, "shape", digits, "bytes", digits, "offset");
     for (int i = 0; i < all.n; i++) {
         Buffer b = *all.at[i];
         if (b.in_place_of) continue;
         b.last = last[b.number];
-        say(t, "%s%-*s %-*s %9lld %9lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
-            shape_within(b.shape, shape), (long long)b.bytes, (long long)b.offset, b.first, b.last,
+        say(t, "%s%-*s %-*s %*lld %*lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
+            shape_within(b.shape, shape), digits, (long long)b.bytes, digits, (long long)b.offset, b.first, b.last,
             drawing(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
     }
 }

@@ -155,10 +155,22 @@ static const char *function_name(const Function *f, const char *wish)
     }
 }
 
+/* Of one pointer for two arrays the function's head shows one. */
+static void say_overwritten(Text *t, const Kernel *k)
+{
+    Touches touches = {0};
+    own_touches(k, &touches);
+    for (int i = 0; i < touches.n; i++)
+        for (int j = 0; j < touches.n; j++)
+            if (touches.at[i].writes && touches.at[i].buffer->in_place_of == touches.at[j].buffer)
+                say(t, ";  %s overwrites %s", buffer_name(touches.at[i].buffer), buffer_name(touches.at[j].buffer));
+}
+
 static char *remark(const Kernel *k)
 {
     Text t = {0};
     say(&t, "%s", formula_text(k, true));
+    say_overwritten(&t, k);
     if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
     if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
     if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
@@ -207,7 +219,7 @@ static char *canonical_text(const Function *f, const int *order)
 
 enum { LONG_WISH = 48 };
 
-/* The words that both begin with, and those that both end with: h_attn of h_0_attn and h_1_attn. */
+/* The words that both begin with, and those that both end with: h_attn of h_0_attn and h_1_attn; NULL: none. */
 static const char *common_name(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b), front = 0, back = 0;
@@ -222,9 +234,41 @@ static const char *common_name(const char *a, const char *b)
         if (end_a && end_b) back = i;
         if (i == m || i == n || a[m - i - 1] != b[n - i - 1]) break;
     }
-    if (!front && !back) return format("%s_or_%s", a, b);
+    if (!front && !back) return NULL;
     const char *last = a + m - back;
     return format("%.*s%s%s", (int)front, a, front && back ? "_" : "", last + (front && back && *last == '_'));
+}
+
+static bool adds_two(const Kernel *k)
+{
+    const Phase *p = &k->phases.at[0];
+    if (k->phases.n != 1 || p->each.n != 1 || p->stores.n != 1 || p->sums.n || p->columns.n || p->row.n) return false;
+    const Node *n = p->each.at[0];
+    return n->op == OP_add && !is_filled(n->in[0], NULL) && !is_filled(n->in[1], NULL);
+}
+
+/* The one number that a kernel makes; NULL: it makes others, too. */
+static const Node *one_number(const Kernel *k)
+{
+    const Phase *p = &k->phases.at[k->phases.n - 1];
+    bool alone = p->row_stores.n == 1 && !p->stores.n && !p->column_stores.n && k->space.rank == 1;
+    return alone ? p->row_stores.at[0].node : NULL;
+}
+
+static bool is_mean(const Node *n)
+{
+    double count;
+    if (n->op != OP_div || n->in[0]->op != OP_sum || !is_filled(n->in[1], &count)) return false;
+    return count == (double)elements(n->in[0]->in[0]->shape) / (double)elements(n->in[0]->shape);
+}
+
+/* What a kernel does, of whatever values: of these a person knows the word. */
+static const char *deed(const Kernel *k)
+{
+    if (k->kind == GATHER) return "look_up";
+    if (k->kind != ROWS || !k->phases.n) return NULL;
+    const Node *n = one_number(k);
+    return adds_two(k) ? "add_two" : !n ? NULL : is_mean(n) ? "mean" : n->op == OP_sum ? "total" : NULL;
 }
 
 /* Says which text k has. */
@@ -244,7 +288,10 @@ static void note_text(Kernel *k)
         *strings_at(&taken.texts, copy_string(text)) = k->text = printed.n;
     } else {
         struct Printed *p = &printed.at[k->text - 1];
-        if (!same(p->wish, wish) && strlen(p->wish) < LONG_WISH) p->wish = copy_string(common_name(p->wish, wish));
+        const char *both = same(p->wish, wish) ? wish : common_name(p->wish, wish);
+        if (!both && deed(k)) both = deed(k);
+        if (!both && strlen(p->wish) < LONG_WISH) both = format("%s_or_%s", p->wish, wish);
+        if (both) p->wish = copy_string(both);
     }
     for_a_while(again);
     end_scratch();
@@ -260,12 +307,15 @@ void note_functions(Kernel *const *kernels, int n)
     }
 }
 
-/* The wish, which a buffer may have: make_ln_1; or another function: decode_ln_1. */
-static const char *free_wish(const char *wish)
+/* The wish, which an array may have: make_ln_1; or another function: decode_ln_1. */
+static const char *free_wish(const Function *f, const char *wish)
 {
     const char *made = format("make_%s", wish), *entry = program_in_scope()->graph->name;
     bool function = strings_get(&taken.functions, wish) || strings_get(&taken.functions, made);
-    const char *const wishes[] = {wish, function ? wish : made, format("%s_%s", entry, wish)};
+    bool hidden = false;
+    for (int i = 0; i < f->args.n; i++) hidden |= same(f->args.at[i].name, wish);
+    const char *const wishes[] = {hidden ? made : wish, function && !hidden ? wish : made,
+                                  format("%s_%s", entry, wish)};
     for (int i = 0; i < COUNT_OF(wishes); i++)
         if (!strings_get(&taken.names, wishes[i])) return wishes[i];
     return wish;
@@ -283,7 +333,7 @@ void name_functions(Kernel *const *kernels, int n)
 /* A name of its own, and the function printed under it. */
 static void print(struct Printed *p, const Kernel *k, const Function *f, const int *order)
 {
-    p->name = function_name(f, free_wish(p->wish));
+    p->name = function_name(f, free_wish(f, p->wish));
     *strings_at(&taken.functions, p->name) = 1;
     if (f->parts.n) p->part_names = say_parts(&functions, k, f, order, p->name);
     else say_function(&functions, remark(k), head_text(f, order, p->name, 0), f->w.text.at);

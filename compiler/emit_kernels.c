@@ -1,5 +1,6 @@
 /* emit_kernels.c: the table by which the trainer knows what each LAP of an entry stands for. */
 #include "emit.h"
+#include "lower.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@ enum { COLUMNS = 100 };
 const char *kernel_called(const Kernel *k)
 {
     if (k->function) return k->function;
-    if (k->kind != REPEAT) return identifier(k->name);
+    if (k->kind != REPEAT || !is_one_launch(k)) return identifier(k->name);
     const char *call = persistent_call(k) + strlen(options.target->call);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }

@@ -5,6 +5,7 @@
  * Which steps those are is decided here, where it is known what lies at the same bytes.  What the kernel is given are
  * the entry's own names, so that places read the same in both; loops with the same text share it. */
 #include "emit_rows.h"
+#include "lower.h"
 
 #include <string.h>
 

@@ -38,6 +38,7 @@ const char *remark_of_product(const Kernel *k)
     return k->where.file ? format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line, path) : remark;
 }
 
+/* The name of what describes the product k. */
 static const char *description(const Kernel *k, const char *text, const char *suffix)
 {
     for (int i = 0; i < shapes.n; i++)
@@ -59,7 +60,8 @@ static void say_all(Text *t, const char *head, const char *type)
 
 void say_shapes(Text *t)
 {
-    say_all(t, "Matrix products that are no plain ones: extents, and strides in numbers.", "static const Lathe_gemm");
+    say_all(t, "Matrix products with packed operands or strides of their own: extents, and strides in numbers.",
+            "static const Lathe_gemm");
 }
 
 static bool strides(int64_t row, int64_t column, int64_t rows, int64_t columns)
@@ -111,9 +113,9 @@ char *product_call(const Kernel *k)
 char *pack_call(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
-    return format("pack_%s%s(%s, %s, %s, %s, %lld, %lld);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
-                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view), extent_text(g->K, g->axis_k),
-                  extent_text(g->N, g->axis_n), (long long)g->b_k, (long long)g->b_n);
+    return format("pack_%s%s(%s, %s, &%s);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
+                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view),
+                  description(k->product, shape_text_of(&k->product->gemm), "shape"));
 }
 
 /* ------------------------------------------------------------------ CUDA */

@@ -4,6 +4,7 @@
  * Values per row are `const float mean = …;` before the sweep that reads them.  In a sweep what is used once is written
  * where it is used, the rest is named. */
 #include "emit_rows.h"
+#include "lower.h"
 
 #include <string.h>
 
@@ -25,15 +26,6 @@ static bool is_long(const Node *n, const Operands *stores, const Expr *e)
     return (int)strlen(e->text) > (titled ? LONG_TITLED_TEXT : LONG_TEXT);
 }
 
-/* One element of what an array may be called after. */
-static const char *name_of_element(const Rows *r, const Node *n)
-{
-    const char *word = word_for(n);
-    bool array = false;
-    for (int i = 0; i < r->f->args.n; i++) array |= same(r->f->args.at[i].name, word);
-    return new_name(&r->f->names, array ? format("one_%s", word) : word);
-}
-
 static void row_values(Rows *r)
 {
     const Phase *p = r->phase;
@@ -41,7 +33,7 @@ static void row_values(Rows *r)
         const Node *n = p->row.at[i];
         if (known(r, n)) continue;
         Expr e = computed_here(r, n);
-        if (row_named(r, n) || is_long(n, &p->row_stores, &e)) declare(r, n, name_of_element(r, n), e);
+        if (row_named(r, n) || is_long(n, &p->row_stores, &e)) declare(r, n, name_of_one(r, word_for(n)), e);
         else know(r, n, e);
     }
 }
@@ -54,7 +46,7 @@ static void row_loads(Rows *r)
         const Use *u = &r->f->uses.at[r->load[i]];
         if (!o->once_a_row || known(r, o->node) || !sweep_uses(r, r->phase, o->node)) continue;
         if (!u->view.buffer || single_number(&r->f->args.at[u->arg]) || !row_named(r, o->node)) continue;
-        declare(r, o->node, load_name(r), value_at(r->f, r->load[i]));
+        declare(r, o->node, load_name(r, i), value_at(r->f, r->load[i]));
     }
 }
 
@@ -94,16 +86,17 @@ static bool overwritten(const Rows *r, const Phase *p, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];
     if (!u->view.buffer || u->arg < 0 || is_kept_load(r, load)) return false;
-    return r->f->args.at[u->arg].written && p->stores.n + p->sums.n + p->columns.n > 1;
+    return is_another(r, load) || (r->f->args.at[u->arg].written && p->stores.n + p->sums.n + p->columns.n > 1);
 }
 
-/* Where a store overwrites what a later statement reads, the old value is read first. */
+/* Where a store overwrites what a later statement reads, the old value is read first; so is what is called otherwise
+ * than the array in which it lies. */
 static void rescue_loads(Rows *r)
 {
     for (int i = 0; i < r->k->loads.n; i++) {
         const Node *n = r->k->loads.at[i].node;
         if (known(r, n) || !overwritten(r, r->phase, i) || !sweep_uses(r, r->phase, n)) continue;
-        declare(r, n, load_name(r), value_at(r->f, r->load[i]));
+        declare(r, n, load_name(r, i), value_at(r->f, r->load[i]));
     }
 }
 
@@ -126,7 +119,8 @@ void one_element(Rows *r, const char *lane)
         const Node *n = p->each.at[i];
         Expr e = computed_here(r, n);
         int kept = kept_number(r, n);
-        if (kept >= 0 || sweep_uses(r, p, n) > 1 || is_long(n, &p->stores, &e)) declare(r, n, name_of_element(r, n), e);
+        if (kept >= 0 || sweep_uses(r, p, n) > 1 || is_long(n, &p->stores, &e))
+            declare(r, n, name_of_one(r, word_for(n)), e);
         else know(r, n, e);
         if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
     }
@@ -341,7 +335,9 @@ static void add_uses(Rows *r)
         for (int i = 0; i < q->columns.n; i++)
             u->partial[i] = add_use(r->f, partial_view(r, r->k->partials.at[partial++]), true);
     }
-    if (r->k->share != COLUMN_SUMS) r->load = operand_uses(r->f, &r->k->loads, false);
+    if (r->k->share == COLUMN_SUMS) return;
+    r->load = operand_uses(r->f, &r->k->loads, false);
+    for (int i = 0; i < r->k->loads.n; i++) r->f->uses.at[r->load[i]].before = meets_its_next(r->k, &r->k->loads.at[i]);
 }
 
 void emit_rows(Function *f, const Kernel *original)

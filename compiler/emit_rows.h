@@ -83,7 +83,9 @@ char *kept_element(const Rows *r, int i);
 Expr share_text(const Node *n, double x, Expr number);
 const char *word_for_total(const Node *n); /* of a reduction */
 const char *word_for(const Node *n); /* its title, else value, gradient or holds */
-const char *load_name(Rows *r);
+bool is_another(const Rows *r, int load); /* a value that lies where the kernel puts another: d_ln_2 in d_attended */
+const char *load_name(Rows *r, int load);
+const char *name_of_one(const Rows *r, const char *array); /* one element of what a parameter may be called after */
 Expr declare(Rows *r, const Node *n, const char *name, Expr e);
 Expr computed_here(Rows *r, const Node *n);
 Expr value_of(Rows *r, const Node *n);

@@ -191,13 +191,15 @@ const char *array_text(Shape s, int from)
 
 /* ------------------------------------------------------------------ numbers along an axis */
 
-/* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH; the number where it is no such part. */
+/* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH, SEQ of BATCH * SEQ; the number where it is
+ * no such part. */
 static const char *part_text(int64_t n, int axis)
 {
     const Axis_sizes *a = axis_numbered(axis);
     if (n <= 1 || !a) return NULL;
     if (n == a->extent) return axis_text(axis, n);
     if (a->behind) return NULL;
+    if (axis_behind(axis, n)) return axis_text(axis_behind(axis, n), n);
     if (a->plus) return n == a->extent - a->plus ? axis_text(axis_longer(axis, -a->plus), n) : NULL;
     int64_t unit = a->extent / a->times;
     if (a->times == 1 || a->extent % a->times || unit <= 1 || n % unit) return NULL;

@@ -165,9 +165,26 @@ const char *word_for_total(const Node *n)
     return n->title_rank > TITLE_ARGUMENT ? word_for(n) : n->op == OP_sum ? "total" : "largest";
 }
 
-const char *load_name(Rows *r)
+bool is_another(const Rows *r, int load)
+{
+    const Use *u = &r->f->uses.at[r->load[load]];
+    return u->view.buffer && u->arg >= 0 && r->f->args.at[u->arg].written &&
+           r->f->args.at[u->arg].buffer != u->view.buffer;
+}
+
+const char *name_of_one(const Rows *r, const char *array)
+{
+    bool taken = false;
+    for (int i = 0; i < r->f->args.n; i++) taken |= same(r->f->args.at[i].name, array);
+    return new_name(&r->f->names, taken ? format("one_%s", array) : array);
+}
+
+const char *load_name(Rows *r, int load)
 {
     static const char *const letters[] = {"x", "y", "z", "u", "v", "w"};
+    const Use *u = &r->f->uses.at[r->load[load]];
+    bool before = u->before && u->arg >= 0 && r->f->args.at[u->arg].written;
+    if (is_another(r, load) || before) return name_of_one(r, name_before(wished_name(u->view.buffer), before));
     for (int i = 0; i < COUNT_OF(letters); i++)
         if (!name_taken(&r->f->names, letters[i])) return new_name(&r->f->names, letters[i]);
     return new_name(&r->f->names, "x");
@@ -213,7 +230,7 @@ Expr computed_here(Rows *r, const Node *n)
     double x; /* a mean is divided by an extent: it has a name */
     if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && axis_counted(n->in[1]))
         in[1] = (Expr){factor_text((int64_t)x, axis_counted(n->in[1])), PRIMARY};
-    return apply(n, in);
+    return as_written(n, apply(n, in));
 }
 
 bool is_kept_load(const Rows *r, int load) { return r->kept_load && r->kept_load[load]; }
@@ -246,7 +263,7 @@ static Expr loaded(Rows *r, const Node *n, int load)
     if (simple && e.binding == PRIMARY) return e;
     bool twice = r->sweeping && !per_row(r, r->phase, n) && sweep_uses(r, r->phase, n) > 1;
     if (!twice || (simple && strlen(e.text) < 8)) return e;
-    return declare(r, o->node, load_name(r), e);
+    return declare(r, o->node, load_name(r, load), e);
 }
 
 static Expr value(Rows *r, const Node *n, bool brief)

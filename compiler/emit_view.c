@@ -271,6 +271,17 @@ const char *wished_name(const Buffer *b)
     return b->home == GRADIENTS ? format("d_%s", full) : full;
 }
 
+/* cell_before beside the cell that is made of it. */
+static const char *wish_of(const Function *f, int arg)
+{
+    const Arg *a = &f->args.at[arg];
+    bool before = !a->written;
+    for (int i = 0; i < f->uses.n; i++) before &= f->uses.at[i].arg != arg || f->uses.at[i].before;
+    return name_before(wished_name(a->buffer), before);
+}
+
+const char *name_before(const char *name, bool before) { return before ? format("%s_before", name) : name; }
+
 void fit_args(Function *f)
 {
     VEC(Buffer *) roots = {0};
@@ -297,7 +308,7 @@ void fit_args(Function *f)
         }
         if (!u->view.buffer || (a && a->flat)) note_loops(f, &u->offset);
     }
-    for (int i = 0; i < f->args.n; i++) f->args.at[i].name = new_name(&f->names, wished_name(f->args.at[i].buffer));
+    for (int i = 0; i < f->args.n; i++) f->args.at[i].name = new_name(&f->names, wish_of(f, i));
     for (int i = 0; i < f->loops.n; i++) {
         push(&f->loop_names, new_name(&f->names, anonymous ? "iteration" : loop_letter(f->loops.at[i])));
         push(&f->loop_parts, 0);

@@ -114,6 +114,10 @@ typedef struct Binding {
 /* front/axes.c: what the axes of the description's tensors are: named in Shapes where Lua is given them */
 typedef enum Axes_of { AXES_OF_TENSOR, AXES_OF_STATE, AXES_OF_PARAMETER, AXES_OF_LOOP } Axes_of;
 void title_locals(lua_State *L, lua_Debug *ar); /* front/titles.c: before a line runs */
+void expect_titles(lua_State *L);               /* a tensor has been made */
+void leave_titles(lua_State *L);                /* for the rest of this process */
+void watch_lines(lua_State *L, bool lines);     /* front_lua.c: are lines looked at before they run? */
+void leave_few_instructions(void);              /* for the rest of this process, a tenth of what a description may take */
 int gives_call(lua_State *L);
 void learn_axes(lua_State *L, int model, int c); /* before the entries are traced */
 void axes_new_trace(void);

@@ -21,8 +21,8 @@ extern const struct {
 } lua_library[];
 
 static const size_t memory_limit = (size_t)1 << 29;
-static const int64_t instruction_limit = 200 * 1000 * 1000;
-enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 20 };
+static int64_t instruction_limit = 200 * 1000 * 1000;
+enum { HOOK_EVERY = 1000, SECONDS_LIMIT = 20, FEW_INSTRUCTIONS = 20 * 1000 * 1000 };
 
 static struct Sandbox {
     lua_State *L;
@@ -113,7 +113,7 @@ static void limit_time(int seconds)
     setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 
-static void count_instructions(lua_State *L, lua_Debug *ar)
+static void hooked(lua_State *L, lua_Debug *ar)
 {
     if (ar->event == LUA_HOOKLINE) {
         title_locals(L, ar);
@@ -129,6 +129,13 @@ static void count_instructions(lua_State *L, lua_Debug *ar)
             "the description has run for %lld million Lua instructions without an end: is this loop endless?",
             (long long)(instruction_limit / 1000000));
 }
+
+void watch_lines(lua_State *L, bool lines)
+{
+    lua_sethook(L, hooked, LUA_MASKCOUNT | (lines ? LUA_MASKLINE : 0), HOOK_EVERY);
+}
+
+void leave_few_instructions(void) { instruction_limit = box.instructions + FEW_INSTRUCTIONS; }
 
 /* ------------------------------------------------------------------ calls and their errors */
 
@@ -547,7 +554,7 @@ lua_State *sandbox_open(const Options *o)
     lua_pushvalue(L, env);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &box); /* for unknown_name */
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
-    lua_sethook(L, count_instructions, LUA_MASKCOUNT | LUA_MASKLINE, HOOK_EVERY);
+    watch_lines(L, true);
     limit_time(SECONDS_LIMIT);
     return L;
 }

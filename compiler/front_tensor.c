@@ -71,6 +71,7 @@ void push_tensor(lua_State *L, Node *n, Factor batch, Factor time, const Mixed *
     name_axes_of(n);
     if (trace.decode && batch.axis >= 0) *table_at(&trace.rows, n) = copy_of(&batch, sizeof batch);
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
+    expect_titles(L);
     *t = (Tensor){.node = n, .batch = batch, .time = time, .mixed = mixed, .trace = trace.number};
     luaL_setmetatable(L, tensor_type);
 }

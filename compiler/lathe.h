@@ -314,13 +314,14 @@ typedef struct Kernel {
         Loop *afresh;               /* c.add, but this loop's first iteration sets */
         int64_t a_m, a_k, b_k, b_n, c_m, c_n;   /* strides; one of each pair is 1 (or its extent is) */
         int64_t aux_m;              /* from a row of aux to the next */
-        bool packed;                /* b is a PACK kernel's result; b_k and b_n say nothing */
+        bool packed;                /* b is a PACK kernel's result; b_k and b_n say how it lay before */
     } gemm;
 
     /* PACK: gemm.b, K, N, b_k, b_n, what is packed; reads and writes say it again.
      * The index kinds: operands in the order of the op's inputs, then results; node->ints say the rest */
     Node *node;
     Operands reads, writes;
+    const struct Kernel *product;   /* PACK: who reads it packed, or the first of them */
 
     /* REPEAT: loop; PANELS: the body runs over some rows, then over the next, panels shared by the threads */
     Loop *loop;

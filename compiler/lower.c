@@ -531,6 +531,7 @@ Program *pass_fuse(Graph *g, const Desc *d)
     }
     note_readers(top, g);
     name_values(g);
+    find_parts(lowering.program);
     each_level(top, mark_memory);
     place_level(top);
     lower_level(top, &lowering.program->kernels);

@@ -145,14 +145,24 @@ void place_level(Level *level);                                 /* and the level
 View place_of(Node *source);                                    /* where a source lies, in its own shape */
 View final_view(Node *n);                                       /* place and views composed */
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
+
+/* ---- lower/parts.c: forward or backward */
+typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side;     /* NO_SIDE: of an entry without gradients */
+void find_parts(const Program *p);                              /* before any of: */
+Side first_part(const Kernel *k);                               /* of a loop, that of the first kernel in it */
+Side last_part(const Kernel *k);
+
 /* ---- lower/names.c */
 void name_values(const Graph *g);
 const char *value_name(const Node *n);
 const char *carry_name(const struct Carry *c);
-const char *rows_kernel_name(const Nodes *nodes);
+const char *name_of_copy(const Node *n);                           /* of a view that is copied into a buffer of its own */
+bool meets_its_next(const Kernel *k, const Operand *load);      /* it is a carry, or a state, before what k makes of it: cell_before */
+const char *rows_kernel_name(const Kernel *k, const Nodes *nodes);
 const char *copy_kernel_name(const Node *n, const Buffer *to, bool add);
 const char *product_name(const Node *n);
 const char *whole_kernel_name(const Node *n, const Node *result);
+const char *attention_kernel_name(const Kernel *k);
 
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 

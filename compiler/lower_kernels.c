@@ -222,7 +222,6 @@ static Kernel *rows_kernel(const Group *g)
     const Node *last = g->nodes.at[g->nodes.n - 1];
     k->kind = ROWS;
     k->where = last->where;
-    k->name = rows_kernel_name(&g->nodes);
     k->space = g->space;
     name_space(g, &k->space);
     Build b = {k, g, NEW_ARRAY(int, g->nodes.n), NEW_ARRAY(int, g->nodes.n), 0};
@@ -233,6 +232,7 @@ static Kernel *rows_kernel(const Group *g)
     for (int p = 0; p <= phases; p++)
         for (int i = 0; i < g->nodes.n; i++)
             if (b.phase[i] == p) add_member(&b, p, i);
+    k->name = rows_kernel_name(k, &g->nodes);
     measure(k);
     return k;
 }
@@ -276,6 +276,9 @@ static Kernel *index_kernel(Node *n, KernelKind kind)
         k->bytes += (double)(elements(moved->shape) * dtype_bytes(moved->dtype));
     }
     if (n->op != OP_topk) k->bytes += (double)(elements(n->shape) * dtype_bytes(n->dtype));
+    if (n->op == OP_overwrite && k->reads.at[0].view.buffer == info(n)->place.buffer)
+        k->bytes -=
+            (double)((2 * elements(n->shape) - elements(n->in[2]->shape)) * dtype_bytes(n->dtype)); /* the rest stays */
     if (n->op != OP_topk) push(&k->writes, ((Operand){n, info(n)->place, .add = adds_to(info(n)->sum)}));
     return k;
 }
@@ -353,7 +356,7 @@ static void emit_single(Level *level, Node *n, Kernels *out)
 static void emit_attention(Level *level, Node *n, Kernels *out)
 {
     Kernel *k = attention_kernel(n);
-    k->name = whole_kernel_name(n, n);
+    k->name = attention_kernel_name(k);
     add(level, out, k);
 }
 

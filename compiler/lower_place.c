@@ -458,7 +458,8 @@ static void place_default(Node *n)
 {
     View own = reading(n).view;
     bool dense = view_is_dense(&own);
-    own.buffer = new_buffer(n->in_loop, value_name(n), WORK, n->dtype, own_shape(n, &own), n);
+    own.buffer = new_buffer(n->in_loop, info(n)->forced && is_view(n) ? name_of_copy(n) : value_name(n), WORK, n->dtype,
+                            own_shape(n, &own), n);
     if (dense) memcpy(own.stride, own.buffer->stride, sizeof own.stride);
     put(n, own);
 }

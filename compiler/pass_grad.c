@@ -333,6 +333,7 @@ static void close_micro(Graph *g)
         Output *o = &g->outs.at[i];
         if (o->kind != OUT_GRAD) continue;
         Node *arg = loop_carry(m, filled(0, o->node->dtype, o->node->shape));
+        title_instead(arg, o->node);
         loop_next(m, m->carries.n - 1, map2(OP_add, arg, o->node));
     }
     phase_now = 0;
@@ -341,6 +342,7 @@ static void close_micro(Graph *g)
         Output *o = &g->outs.at[i];
         if (o->kind == OUT_GRAD) {
             o->node = loop_result(m, grads++);
+            title_instead(o->node, m->carries.at[grads - 1].arg);
         } else if (o->kind == OUT_STATE) {
             o->node = o->node->in_loop == m ? loop_stack(m, o->node) : for_each(m, o->node);
         } else if (o->node->in_loop == m) {

@@ -88,6 +88,7 @@ static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)
     k->where = product->where;
     k->in_loop = level;
     k->gemm = product->gemm;
+    k->product = product;
     k->bytes = 2.0 * (double)to->bytes;
     push(&k->reads, product->gemm.b);
     push(&k->writes, ((Operand){.node = product->gemm.b.node, .view = view_whole(to)}));
@@ -97,7 +98,6 @@ static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)
 static void read_packed(struct Gemm *g, Buffer *packed)
 {
     g->b.view = view_whole(packed);
-    g->b_k = g->b_n = 0;
     g->packed = true;
 }
 
@@ -158,5 +158,6 @@ void pass_pack(Program *p, const Desc *d)
 {
     (void)d;
     Nest around = {0};
-    if (!options.no_pack && options.target->packs) p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
+    if (!options.no_pack && options.target->packs)
+        p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
 }

@@ -3,14 +3,17 @@
  *
  * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins
  * to use; the first in the order of making where several are equal.  Two kernels keep their order if one writes a
- * buffer that the other touches.
+ * buffer that the other touches.  The forward part comes before the backward part (lower/parts.c), unless the level
+ * needs more memory so.
  *
  * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs
  * outside lasts for the whole loop, since the next iteration may want it again; what PANELS touch lasts for all of
  * them, since some threads are ahead of others; so does what the body of a loop in one launch touches, whose blocks
  * would have to meet before one value lies where another ended.  Needs: kernels.  Leaves: step, first, last, begin,
  * end. */
-#include "lathe.h"
+#include "lower.h"
+
+#include <string.h>
 
 /* ------------------------------------------------------------------ order */
 
@@ -19,7 +22,8 @@ typedef struct Item { /* a kernel waiting for its turn */
     Touches touches;
     VEC(int) after; /* what waits for it */
     int waits;      /* kernels that must run first and have not */
-    bool done;
+    int64_t inside; /* a loop's: the most bytes of its body's own buffers that live at once */
+    bool back, done;
 } Item;
 
 typedef struct Shared { /* a buffer, as the level's kernels touch it */
@@ -31,13 +35,17 @@ typedef struct Shared { /* a buffer, as the level's kernels touch it */
 typedef struct Turn { /* an item that may run, as things stood */
     int64_t growth;
     int item;
+    bool back; /* it is of the backward part, and that comes last */
 } Turn;
 
 typedef struct Order {
     Item *items;
     Shared *shared;
+    int n, buffers;
     const Loop *level;
-    VEC(Turn) turns; /* a heap: least growth first, then in the order of making; some are out of date */
+    VEC(Turn) turns;    /* a heap: least growth first, then in the order of making; some are out of date */
+    bool parts;         /* the forward part first */
+    int64_t live, most; /* bytes of the level's own buffers: now, and at most so far */
 } Order;
 
 static void must_follow(Order *o, int i, int first)
@@ -59,6 +67,8 @@ static void note_touch(Order *o, int i, const Touch *t)
     s->readers = s->by.n;
 }
 
+static bool is_own(const Order *o, const Buffer *b) { return b->home == WORK && b->level == o->level; }
+
 /* Bytes of the level's own buffers that live on after item i has run, less those that lived before. */
 static int64_t growth(const Order *o, int i)
 {
@@ -67,17 +77,33 @@ static int64_t growth(const Order *o, int i)
     for (int t = 0; t < touches->n; t++) {
         const Buffer *b = touches->at[t].buffer;
         const Shared *s = &o->shared[b->number];
-        if (b->home == WORK && b->level == o->level) bytes += b->bytes * ((s->by.n > s->done + 1) - (s->done > 0));
+        if (is_own(o, b)) bytes += b->bytes * ((s->by.n > s->done + 1) - (s->done > 0));
     }
     return bytes;
 }
 
-static bool sooner(Turn a, Turn b) { return a.growth != b.growth ? a.growth < b.growth : a.item < b.item; }
+/* Likewise of those that it begins to use. */
+static int64_t begun(const Order *o, int i)
+{
+    int64_t bytes = 0;
+    const Touches *touches = &o->items[i].touches;
+    for (int t = 0; t < touches->n; t++) {
+        const Buffer *b = touches->at[t].buffer;
+        if (is_own(o, b) && !o->shared[b->number].done) bytes += b->bytes;
+    }
+    return bytes;
+}
+
+static bool sooner(Turn a, Turn b)
+{
+    if (a.back != b.back) return b.back;
+    return a.growth != b.growth ? a.growth < b.growth : a.item < b.item;
+}
 
 static void add_turn(Order *o, int item)
 {
     if (o->items[item].done || o->items[item].waits) return;
-    push(&o->turns, ((Turn){growth(o, item), item}));
+    push(&o->turns, ((Turn){growth(o, item), item, o->parts && o->items[item].back}));
     Turn *at = o->turns.at;
     for (int i = o->turns.n - 1; i > 0 && sooner(at[i], at[(i - 1) / 2]); i = (i - 1) / 2) {
         Turn up = at[i];
@@ -107,6 +133,8 @@ static void run(Order *o, int i)
 {
     Item *item = &o->items[i];
     item->done = true;
+    o->most = max64(o->most, o->live + begun(o, i) + item->inside);
+    o->live += growth(o, i);
     for (int t = 0; t < item->touches.n; t++) o->shared[item->touches.at[t].buffer->number].done++;
     for (int k = 0; k < item->after.n; k++)
         if (!--o->items[item->after.at[k]].waits) add_turn(o, item->after.at[k]);
@@ -131,26 +159,58 @@ static int number_buffers(const Item *items, int n)
     return count;
 }
 
-static void order(Kernel **kernels, int n, const Loop *level)
+/* All are waiting again. */
+static void begin(Order *o, bool parts)
 {
-    Order o = {.items = NEW_ARRAY(Item, n + 1), .level = level};
+    o->shared = NEW_ARRAY(Shared, o->buffers + 1);
+    o->parts = parts;
+    o->live = o->most = o->turns.n = 0;
+    for (int i = 0; i < o->buffers; i++) o->shared[i].writer = -1;
+    for (int i = 0; i < o->n; i++) o->items[i].after.n = o->items[i].waits = o->items[i].done = 0;
+    for (int i = 0; i < o->n; i++)
+        for (int t = 0; t < o->items[i].touches.n; t++) note_touch(o, i, &o->items[i].touches.at[t]);
+}
+
+static void put_in_order(Order *o, bool parts, Kernel **kernels)
+{
+    begin(o, parts);
+    for (int i = 0; i < o->n; i++) add_turn(o, i);
+    for (int at = 0; at < o->n;) {
+        Turn t = first_turn(o);
+        if (o->items[t.item].done || t.growth != growth(o, t.item)) continue;
+        run(o, t.item);
+        kernels[at++] = o->items[t.item].kernel;
+    }
+}
+
+static int64_t order(Kernel **kernels, int n, const Loop *level);
+
+static Item *items_of(Kernel **kernels, int n)
+{
+    Item *items = NEW_ARRAY(Item, n + 1);
     for (int i = 0; i < n; i++) {
-        if (kernels[i]->kind == REPEAT) order(kernels[i]->body.at, kernels[i]->body.n, kernels[i]->loop);
-        o.items[i].kernel = kernels[i];
-        touches_of(kernels[i], &o.items[i].touches);
+        Kernel *k = kernels[i];
+        items[i] = (Item){.kernel = k};
+        if (k->kind == REPEAT) items[i].inside = order(k->body.at, k->body.n, k->loop);
+        items[i].back = first_part(k) == BACKWARD;
+        touches_of(k, &items[i].touches);
     }
-    int buffers = number_buffers(o.items, n);
-    o.shared = NEW_ARRAY(Shared, buffers + 1);
-    for (int i = 0; i < buffers; i++) o.shared[i].writer = -1;
-    for (int i = 0; i < n; i++)
-        for (int t = 0; t < o.items[i].touches.n; t++) note_touch(&o, i, &o.items[i].touches.at[t]);
-    for (int i = 0; i < n; i++) add_turn(&o, i);
-    for (int at = 0; at < n;) {
-        Turn t = first_turn(&o);
-        if (o.items[t.item].done || t.growth != growth(&o, t.item)) continue;
-        run(&o, t.item);
-        kernels[at++] = o.items[t.item].kernel;
-    }
+    return items;
+}
+
+/* An estimate: what lies in place of another value, and how buffers fit into the arena, is found later.  Returns the most
+ * bytes of the level's own buffers, and of those inside of it, that live at once. */
+static int64_t order(Kernel **kernels, int n, const Loop *level)
+{
+    Order o = {.items = items_of(kernels, n), .n = n, .level = level};
+    Kernel **in_parts = NEW_ARRAY(Kernel *, n + 1);
+    o.buffers = number_buffers(o.items, n);
+    put_in_order(&o, true, in_parts);
+    int64_t most = o.most;
+    put_in_order(&o, false, kernels);
+    if (most > o.most) return o.most;
+    if (n) memcpy(kernels, in_parts, sizeof *kernels * (size_t)n);
+    return most;
 }
 
 /* ------------------------------------------------------------------ steps and lifetimes */
@@ -213,6 +273,7 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
 void pass_schedule(Program *p, const Desc *d)
 {
     (void)d;
+    find_parts(p);
     if (p->kernels.n) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, false, false, 0, p->steps - 1, NULL};

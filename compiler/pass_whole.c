@@ -93,8 +93,10 @@ static Node *expanded(Rewrite *r, Node *old, Node *const *in)
     if (old->op != OP_pick || op_info[in[0]->op].kind != WHOLE) return NULL;
     const Expansion *x = expansion_of(r->user, old->in[0], in[0]);
     if (x->stays) return NULL;
-    must(x->results[old->ints[0]]);
-    return x->results[old->ints[0]];
+    Node *result = x->results[old->ints[0]];
+    must(result);
+    if (old->gradient) title_instead(result, old); /* it is one of the forward part's, and made for this alone */
+    return result;
 }
 
 void pass_whole(Graph *g, const Desc *d)

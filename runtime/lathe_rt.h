@@ -77,12 +77,12 @@ int column_from(int n, int k, int parts);
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
-/* b[K][N], element (k, n) at b[k · b_k + n · b_n], copied once into the order in which many products will read it:
- * K · N' elements, N' being N rounded up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->c_n 1. */
-void pack_f32(float *packed, const float *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
-void pack_f64(double *packed, const double *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
-void pack_shared_f32(float *packed, const float *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);    /* in TEAM; MEET before its use */
-void pack_shared_f64(double *packed, const double *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n);
+/* b of that product, copied once into the order in which many products will read it: K · N' elements, N' being N rounded
+ * up to a multiple of LATHE_PACKED.  gemm_packed: g->nbatch is 0, g->c_n 1.  shared: in TEAM; MEET before its use. */
+void pack_f32(float *packed, const float *b, const Lathe_gemm *g);
+void pack_f64(double *packed, const double *b, const Lathe_gemm *g);
+void pack_shared_f32(float *packed, const float *b, const Lathe_gemm *g);
+void pack_shared_f64(double *packed, const double *b, const Lathe_gemm *g);
 void gemm_packed_f32(float *c, const float *a, const float *packed, const Lathe_gemm *g, bool add);
 void gemm_packed_f64(double *c, const double *a, const double *packed, const Lathe_gemm *g, bool add);
 

@@ -282,29 +282,28 @@ void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const La
 }
 
 /* Panel p of COLUMNS columns, all of its chunks. */
-static void NAME(pack_columns)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n, int64_t p)
+static void NAME(pack_columns)(REAL *packed, const REAL *b, const Lathe_gemm *g, int64_t p)
 {
-    Lathe_gemm g = {.b_k = b_k, .b_n = b_n};
-    int64_t chunk = equal_part(K, CHUNK, 1), panels = parts_of(N, NAME(COLUMNS)), n = p * NAME(COLUMNS);
-    for (int64_t k = 0; k < K; k += chunk) {
-        int64_t deep = at_most(K - k, chunk);
-        NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * b_k + n * b_n, &g,
-                     at_most(N - n, NAME(COLUMNS)), deep);
+    int64_t chunk = equal_part(g->K, CHUNK, 1), panels = parts_of(g->N, NAME(COLUMNS)), n = p * NAME(COLUMNS);
+    for (int64_t k = 0; k < g->K; k += chunk) {
+        int64_t deep = at_most(g->K - k, chunk);
+        NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * g->b_k + n * g->b_n, g,
+                     at_most(g->N - n, NAME(COLUMNS)), deep);
     }
 }
 
-void NAME(pack)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
+void NAME(pack)(REAL *packed, const REAL *b, const Lathe_gemm *g)
 {
-    int64_t panels = parts_of(N, NAME(COLUMNS));
-    if (gemm_watch) gemm_watch->packs(packed, b, b_k, b_n);
-#pragma omp parallel for schedule(static) if (K * N > PACK_ALONE && !omp_in_parallel())
-    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, K, N, b_k, b_n, p);
+    int64_t panels = parts_of(g->N, NAME(COLUMNS));
+    if (gemm_watch) gemm_watch->packs(packed, b, g->b_k, g->b_n);
+#pragma omp parallel for schedule(static) if (g->K * g->N > PACK_ALONE && !omp_in_parallel())
+    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, g, p);
 }
 
-void NAME(pack_shared)(REAL *packed, const REAL *b, int64_t K, int64_t N, int64_t b_k, int64_t b_n)
+void NAME(pack_shared)(REAL *packed, const REAL *b, const Lathe_gemm *g)
 {
-    int64_t panels = parts_of(N, NAME(COLUMNS));
-    if (gemm_watch) gemm_watch->packs(packed, b, b_k, b_n);
+    int64_t panels = parts_of(g->N, NAME(COLUMNS));
+    if (gemm_watch) gemm_watch->packs(packed, b, g->b_k, g->b_n);
 #pragma omp for schedule(static) nowait
-    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, K, N, b_k, b_n, p);
+    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, g, p);
 }

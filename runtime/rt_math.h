@@ -262,6 +262,8 @@ MATH float tanh_f32(float a)
     return copysignf(x < 0.6f ? small : large, a);
 }
 
+MATH float sigmoid_f32(float a) { return 0.5f + 0.5f * tanh_f32(0.5f * a); }
+
 /* a + a q(a^2), where |a| < 1 */
 MATH float erf_near_0_f32(float a)
 {
@@ -405,6 +407,7 @@ MATH double log_f64(double a) { return log(a); }
 MATH double sin_f64(double a) { return sin(a); }
 MATH double cos_f64(double a) { return cos(a); }
 MATH double tanh_f64(double a) { return tanh(a); }
+MATH double sigmoid_f64(double a) { return 0.5 + 0.5 * tanh(0.5 * a); }
 MATH double erf_f64(double a) { return erf(a); }
 MATH double pow_f64(double a, double b) { return pow(a, b); }
 

@@ -68,6 +68,8 @@ MATH float quick_tanh_f32(float a)
     return copysignf(x < 0.6f ? small : large, a);
 }
 
+MATH float quick_sigmoid_f32(float a) { return 0.5f + 0.5f * quick_tanh_f32(0.5f * a); }
+
 MATH float quick_erf_f32(float a)
 {
     float x = fabsf(a), small = erf_near_0_f32(a), large = 1.0f - ex2_f32(-LOG2_E_F32 * erf_fall_f32(x));

@@ -1,27 +1,76 @@
 /* formula.c: what a kernel computes, as a person would write it: ln_1 = centred * rstd * ln_1_weight. */
 #include "../emit_rows.h"
+#include "../lower.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *place_name(const View *v) { return v->buffer ? wished_name(v->buffer) : "an index"; }
+/* The element along its buffer's last axis at which a view begins. */
+static int64_t first_column(const View *v)
+{
+    const Buffer *b = v->buffer;
+    int last = b->shape.rank - 1, inner = v->shape.rank - 1;
+    if (last < 0 || b->stride[last] != 1 || v->base < 0 || (inner >= 0 && v->stride[inner] < 0)) return 0;
+    return last ? v->base % b->stride[last - 1] : v->base;
+}
+
+static bool begins_apart(const Operands *o, const View *v)
+{
+    for (int i = 0; i < o->n; i++)
+        if (o->at[i].view.buffer == v->buffer && first_column(&o->at[i].view) != first_column(v)) return true;
+    return false;
+}
+
+/* Does the kernel know several parts of v's buffer? */
+static bool one_of_parts(const Kernel *k, const View *v)
+{
+    bool parts = begins_apart(&k->loads, v) || begins_apart(&k->reads, v) || begins_apart(&k->writes, v);
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *q = &k->phases.at[p];
+        parts |= begins_apart(&q->stores, v) || begins_apart(&q->row_stores, v) || begins_apart(&q->column_stores, v);
+    }
+    return parts;
+}
+
+/* qkv, or a part of it from a column on: qkv[WIDTH..]; before: cell_before */
+static const char *part_name(const Kernel *k, const View *v, bool before)
+{
+    if (!v->buffer) return "an index";
+    const char *name = name_before(wished_name(v->buffer), before);
+    if (!first_column(v) && !one_of_parts(k, v)) return name;
+    const char *from = subscript_text(v->buffer->shape, v->buffer->shape.rank - 1, first_column(v));
+    Text t = {0};
+    for (const char *s = from; *s; s++) say(&t, *s == ' ' ? "" : "%c", *s);
+    return format("%s[%s..]", name, t.at); /* without blanks: lines break there */
+}
+
+static const char *place_name(const Kernel *k, const View *v) { return part_name(k, v, false); }
+
+/* Parts of one array, q, k and v in qkv, are said once. */
+static void say_places(Text *t, const Kernel *k, const Operands *o, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *name = place_name(k, &o->at[i].view);
+        if (!i || !same(name, place_name(k, &o->at[i - 1].view))) say(t, "%s%s", i ? ", " : "", name);
+    }
+}
 
 static void say_attention(Text *t, const Kernel *k)
 {
-    for (int i = 0; i < k->writes.n; i++) say(t, "%s%s", i ? ", " : "", place_name(&k->writes.at[i].view));
-    say(t, k->node->op == OP_attention ? " = attention" : " = gradients of attention");
-    for (int i = 0; i < 3; i++) say(t, "%s%s", i ? ", " : " of ", place_name(&k->reads.at[i].view));
+    say_places(t, k, &k->writes, k->writes.n);
+    say(t, k->node->op == OP_attention ? " = attention of " : " = gradients of attention of ");
+    say_places(t, k, &k->reads, 3);
 }
 
 static void say_index(Text *t, const Kernel *k)
 {
-    const char *y = k->writes.n ? place_name(&k->writes.at[0].view) : "", *x = place_name(&k->reads.at[0].view);
-    const char *ids = k->reads.n > 1 ? place_name(&k->reads.at[1].view) : "";
+    const char *y = k->writes.n ? place_name(k, &k->writes.at[0].view) : "", *x = place_name(k, &k->reads.at[0].view);
+    const char *ids = k->reads.n > 1 ? place_name(k, &k->reads.at[1].view) : "";
     switch (k->kind) {
     case ATTENTION: say_attention(t, k); break;
     case GATHER: say(t, "%s = %s[%s]", y, x, ids); break;
     case SCATTER: say(t, "%s[%s] += %s, in order", y, ids, x); break;
-    case OVERWRITE: say(t, "%s[%s] = %s", y, ids, place_name(&k->reads.at[2].view)); break;
+    case OVERWRITE: say(t, "%s[%s] = %s", y, ids, place_name(k, &k->reads.at[2].view)); break;
     case ARGMAX: say(t, "%s = where %s is largest", y, x); break;
     case CUMSUM: say(t, "%s = running sums of %s", y, x); break;
     case TOPK: say(t, "%s = the %lld largest of %s", y, (long long)k->node->ints[1], x); break;
@@ -35,18 +84,21 @@ static void say_index(Text *t, const Kernel *k)
 typedef struct Formula {
     const Kernel *k;
     Table loads, stored, members; /* who loads or keeps a node; itself */
-    Names said, arrays;
+    Names said, arrays, words;
+    Nodes called; /* what each of the words stands for */
     Text text;
     bool all; /* titled values on the way as well */
 } Formula;
 
-enum { MOST_DEPTH = 8, LONG_ENOUGH = 700 };
+enum { MOST_DEPTH = 8, LONG_ENOUGH = 1200 };
+
+static const char *array_name(const View *v) { return v->buffer ? wished_name(v->buffer) : ""; }
 
 static void note_members(Formula *f)
 {
     for (int i = 0; i < f->k->loads.n; i++) {
         *table_at(&f->loads, f->k->loads.at[i].node) = &f->k->loads.at[i];
-        push(&f->arrays, place_name(&f->k->loads.at[i].view));
+        push(&f->arrays, array_name(&f->k->loads.at[i].view));
     }
     for (int p = 0; p < f->k->phases.n; p++) {
         const Phase *phase = &f->k->phases.at[p];
@@ -57,7 +109,7 @@ static void note_members(Formula *f)
         for (int a = 0; a < COUNT_OF(stores); a++)
             for (int i = 0; i < stores[a]->n; i++) {
                 *table_at(&f->stored, stores[a]->at[i].node) = &stores[a]->at[i];
-                push(&f->arrays, place_name(&stores[a]->at[i].view));
+                push(&f->arrays, array_name(&stores[a]->at[i].view));
             }
     }
 }
@@ -94,7 +146,7 @@ static Expr computed_from(Formula *f, const Node *n, int depth)
     if (n->op == OP_sum || n->op == OP_rmax)
         return (Expr){format("%s(%s)", n->op == OP_sum ? "sum" : "max", in[0].text), PRIMARY};
     Expr e = apply(n, in);
-    return (Expr){without_types(e.text), e.binding};
+    return as_written(n, (Expr){without_types(e.text), e.binding});
 }
 
 static bool is_array(const Formula *f, const char *name)
@@ -108,10 +160,20 @@ static bool is_array(const Formula *f, const char *name)
 static const char *name_in_formula(Formula *f, const Node *n)
 {
     const Operand *kept = table_get(&f->stored, n);
-    if (kept) return place_name(&kept->view);
+    if (kept) return place_name(f->k, &kept->view);
     if (n->title_rank <= TITLE_ARGUMENT) return NULL;
     const char *word = word_for(n);
+    int at = 0;
+    while (at < f->words.n && !same(f->words.at[at], word)) at++;
+    if (at == f->words.n) push(&f->words, word), push(&f->called, (Node *)n);
+    if (f->called.at[at] != n) return NULL; /* of two halves of a value the first has its name */
     return is_array(f, word) ? format("one_%s", word) : word;
+}
+
+static const char *name_of_load(const Formula *f, const Operand *load)
+{
+    if (!load->view.buffer) return load->node->op == OP_iota ? "i" : "index";
+    return part_name(f->k, &load->view, meets_its_next(f->k, load));
 }
 
 static Expr written(Formula *f, const Node *n, int depth)
@@ -119,8 +181,7 @@ static Expr written(Formula *f, const Node *n, int depth)
     double x;
     for (;; n = n->in[0]) {
         const Operand *load = table_get(&f->loads, n);
-        if (load)
-            return (Expr){load->view.buffer ? place_name(&load->view) : n->op == OP_iota ? "i" : "index", PRIMARY};
+        if (load) return (Expr){name_of_load(f, load), PRIMARY};
         if (is_filled(n, &x)) return number_in_formula(n, x);
         if (table_get(&f->members, n) || !absorbed(n)) break;
     }
@@ -151,7 +212,7 @@ static void say_column_sums(Text *t, const Kernel *k)
 {
     for (int p = 0, n = 0; p < k->phases.n; p++)
         for (int i = 0; i < k->phases.at[p].column_stores.n; i++, n++)
-            say(t, "%s%s = sum(%s)", n ? ";  " : "", place_name(&k->phases.at[p].column_stores.at[i].view),
+            say(t, "%s%s = sum(%s)", n ? ";  " : "", place_name(k, &k->phases.at[p].column_stores.at[i].view),
                 buffer_name(k->partials.at[n]));
 }
 
@@ -176,29 +237,37 @@ static void say_rows(Text *t, const Kernel *k, bool all)
 
 /* ------------------------------------------------------------------ all kinds */
 
+/* c = a . b^T; a[M][K] is transposed where it lies as [K][M]. */
+static void say_product(Text *t, const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    bool a = g->a_m == 1 && g->a_k != 1, b = !g->packed && g->b_k == 1 && g->b_n != 1;
+    const View *summed = g->end == END_SUM_A ? &g->a.view : &g->b.view;
+    say(t, "%s %s %s%s . %s%s", place_name(k, &g->c.view), g->c.add ? "+=" : "=", place_name(k, &g->a.view),
+        a ? "^T" : "", place_name(k, &g->b.view), b ? "^T" : "");
+    if (g->end == END_SUM_A || g->end == END_SUM_B)
+        say(t, ", %s: sum of %s", place_name(k, &g->vector.view), place_name(k, summed));
+    else if (g->vector.node) say(t, " + %s", place_name(k, &g->vector.view));
+    if (g->end == END_GELU_BACK) say(t, ", times gelu'(%s)", place_name(k, &g->aux.view));
+    if (g->end == END_GELU && g->aux.node) say(t, ", which is %s", place_name(k, &g->aux.view));
+    if (g->end == END_GELU) say(t, ", gelu of it");
+}
+
 char *formula_text(const Kernel *k, bool all)
 {
     Text t = {0};
     if (k->kind == ROWS) {
         say_rows(&t, k, all);
     } else if (k->kind == GEMM) {
-        const struct Gemm *g = &k->gemm;
-        const View *summed = g->end == END_SUM_A ? &g->a.view : &g->b.view;
-        say(&t, "%s = %s . %s", place_name(&g->c.view), place_name(&g->a.view), place_name(&g->b.view));
-        if (g->end == END_SUM_A || g->end == END_SUM_B)
-            say(&t, ", %s: sum of %s", place_name(&g->vector.view), place_name(summed));
-        else if (g->vector.node) say(&t, " + %s", place_name(&g->vector.view));
-        if (g->end == END_GELU_BACK) say(&t, ", times gelu'(%s)", place_name(&g->aux.view));
-        if (g->end == END_GELU && g->aux.node) say(&t, ", which is %s", place_name(&g->aux.view));
-        if (g->end == END_GELU) say(&t, ", gelu of it");
+        say_product(&t, k);
     } else if (k->kind == PANELS) {
         say(&t, "panel by panel:");
-        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
+        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(k->body.at[i]));
     } else if (k->kind == REPEAT) {
         say(&t, "%s times in one launch:", grouped(k->loop->trip));
-        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", k->body.at[i]->name);
+        for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(k->body.at[i]));
     } else if (k->kind == PACK) {
-        say(&t, "%s = %s, packed", place_name(&k->writes.at[0].view), place_name(&k->reads.at[0].view));
+        say(&t, "%s = %s, packed", place_name(k, &k->writes.at[0].view), place_name(k, &k->reads.at[0].view));
     } else {
         say_index(&t, k);
     }

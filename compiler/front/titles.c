@@ -3,7 +3,8 @@
  *
  * Whenever Lua comes to another line, the locals of the function that runs are looked at: what one of them holds, and
  * nobody has named yet, has its name from then on.  A letter (x, h) says less than the layer that gives a value, a word
- * says more. */
+ * says more.  Lines that make no tensor, one after another, are looked at no more after a while: a description may
+ * compute. */
 #include "../front.h"
 
 #include <string.h>
@@ -23,8 +24,26 @@ static Title_rank rank_of_local(const lua_Debug *ar, int number, const char *nam
     return parameter && ours ? TITLE_ARGUMENT : name[1] ? TITLE_WORD : TITLE_LETTER;
 }
 
+enum { A_WHILE = 1000 };
+static int lines; /* since the last tensor was made */
+
+static bool off;
+
+void leave_titles(lua_State *L)
+{
+    off = true;
+    watch_lines(L, false);
+}
+
+void expect_titles(lua_State *L)
+{
+    if (lines > A_WHILE && !off) watch_lines(L, true);
+    lines = 0;
+}
+
 void title_locals(lua_State *L, lua_Debug *ar)
 {
+    if (++lines > A_WHILE) watch_lines(L, false);
     if (!trace.graph || !lua_getinfo(L, "Su", ar) || is_plumbing(ar->source)) return;
     const char *name;
     for (int i = 1; (name = lua_getlocal(L, ar, i)); i++) {

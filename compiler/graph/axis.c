@@ -194,6 +194,27 @@ static bool cut_as_before(int axis, Shape *s, int from, int to)
     return false;
 }
 
+int axis_behind(int axis, int64_t n)
+{
+    int found = 0;
+    for (int i = 0; i < cuts.n; i++) {
+        const Cut *c = &cuts.at[i];
+        Shape inner = {0};
+        int64_t extent = 1;
+        for (int k = c->n; k-- > 1 && extent < n && c->axis == axis;) {
+            extent *= c->extent[k];
+            for (int j = inner.rank++; j > 0; j--) inner.dim[j] = inner.dim[j - 1], inner.axis[j] = inner.axis[j - 1];
+            inner.dim[0] = c->extent[k];
+            inner.axis[0] = (uint16_t)c->part[k];
+        }
+        if (c->axis != axis || extent != n) continue;
+        int merged = axis_merged(inner, 0, inner.rank);
+        if (found && merged != found) return 0;
+        found = merged;
+    }
+    return found;
+}
+
 /* The outermost factors first: BATCH * SEQ as [BATCH][SEQ]; a number stands wherever it fits. */
 static void cut_by_factors(const Axis_sizes *a, Shape *s, int from, int to)
 {

@@ -24,6 +24,7 @@ int axis_sum(int a, int b);                                 /* a + b; 0 where on
 int axis_power(int axis, const char *size, int64_t extent, int power);  /* axis · size^power; of 0: size^power */
 int axis_merged(Shape s, int from, int to);                 /* axes from … to - 1 as one */
 void axes_of_reshape(Shape from, Shape *to);
+int axis_behind(int axis, int64_t n);                       /* its n elements that are one step of an axis before: SEQ of BATCH * SEQ; 0: not known, or two */
 void note_reshape(Shape from, Shape to);                    /* the description reshapes so: passes will */
 void check_axes(Shape *s);                                  /* those of another extent say nothing */
 void take_axes(Shape *s, Shape from);                       /* where s says nothing and the extents are the same */
@@ -39,6 +40,7 @@ void hand_on_title(Node *to, const Node *from);             /* where one stands 
 void title_alike(Node *to, const Node *from);               /* both are the same elements, in another order or type */
 void title_instead(Node *to, const Node *from);             /* to stands for from and for nothing else */
 void title_gradient(Node *g, const Node *of);               /* g is the gradient of `of` */
+void title_of_gradient(Node *g, const char *parameter);     /* where g has no title */
 const char *own_part_of(const char *name);                  /* weight of h.attn.c_attn.weight, */
 const char *path_before(const char *name);                  /* and h.attn.c_attn */
 const char *last_part_of(const char *path);                 /* a layer's own name: attn of h.attn, h.0 of model.h.0 */

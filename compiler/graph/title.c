@@ -71,6 +71,15 @@ void title_gradient(Node *g, const Node *of)
     g->layer = name ? path_before(name) : of->layer;
 }
 
+void title_of_gradient(Node *g, const char *parameter)
+{
+    if (!takes_titles(g) || g->title) return;
+    g->gradient = true;
+    g->title = own_part_of(parameter);
+    g->title_rank = TITLE_LETTER;
+    g->layer = path_before(parameter);
+}
+
 /* Of a checkpoint's name, h.attn.c_attn.weight: weight, and h.attn.c_attn. */
 const char *own_part_of(const char *name)
 {

@@ -18,6 +18,7 @@ static struct {
     Table user;     /* of a node without a title: who has one, and is made of it */
     Strings number; /* of a title: 1 + its place in `layers` */
     Strings pairs;  /* "layer title" that are noted */
+    Table next;     /* of the next value of a carry, or another form of it: the carry */
     VEC(Paths) layers;
 } names;
 
@@ -45,8 +46,19 @@ static void note_user(Node *n, const Node *of)
 /* The same elements in another order or type. */
 static bool is_another_form(const Node *n) { return n->op == OP_reshape || n->op == OP_permute || n->op == OP_cast; }
 
+static void note_carries(const Loop *l)
+{
+    for (int i = 0; i < l->carries.n; i++)
+        for (const Node *n = l->carries.at[i].next;; n = n->in[0]) {
+            void **slot = table_at(&names.next, n);
+            if (!*slot) *slot = &l->carries.at[i];
+            if (!is_another_form(n)) break;
+        }
+}
+
 static void note_users(const Node *n)
 {
+    if (n->op == OP_loop) note_carries(n->loop);
     if (is_another_form(n)) title_alike(n->in[0], n);
     const Node *of = n->title ? n : table_get(&names.user, n);
     for (int i = 0; of && i < n->nin; i++) note_user(n->in[i], of);
@@ -56,12 +68,23 @@ static void note_users(const Node *n)
     else note_user(l->carries.at[n->ints[1]].next, of);
 }
 
+/* A parameter's gradient, which a pass may have made anew. */
+static void title_output(const Output *o)
+{
+    if (o->kind != OUT_GRAD) return;
+    for (Node *n = o->node;; n = n->in[0]) {
+        title_of_gradient(n, o->name);
+        if (!is_another_form(n)) return;
+    }
+}
+
 /* Before any name is asked for. */
 void name_values(const Graph *g)
 {
     Nodes all = {0};
     memset(&names, 0, sizeof names);
     all_nodes(g, &all);
+    for (int i = 0; i < g->outs.n; i++) title_output(&g->outs.at[i]);
     for (int i = 0; i < all.n; i++)
         if (all.at[i]->title) note_title(all.at[i]->title, layer_of(all.at[i]));
         else if (all.at[i]->op == OP_parameter) note_title(own_part_of(all.at[i]->name), path_before(all.at[i]->name));
@@ -165,6 +188,70 @@ const char *carry_name(const struct Carry *c)
     return value_name(next ? c->next : c->arg->title ? c->arg : c->next);
 }
 
+/* Of the array in which the elements of n lie: a loop's history is called after the carry. */
+static const char *array_of(const Node *n)
+{
+    while (is_another_form(n)) n = n->in[0];
+    const Loop *l = n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK ? n->in[0]->loop : NULL;
+    const Node *y = l ? l->ys.at[n->ints[1]] : NULL;
+    if (y && y->op == OP_loop_arg && y->loop == l && y->ints[0] == ARG_CARRY)
+        return carry_name(&l->carries.at[y->ints[1]]);
+    if (y && table_get(&names.next, y)) return carry_name(table_get(&names.next, y));
+    return value_name(n);
+}
+
+const char *name_of_copy(const Node *n)
+{
+    const char *name = value_name(n);
+    return same(name, array_of(n)) ? format("%s_copy", name) : name;
+}
+
+/* The carry that n shows as an iteration found it, now or in the loop's history; NULL: none. */
+static const struct Carry *carry_before(const Node *n)
+{
+    while (n->op == OP_cast || (op_info[n->op].kind == MOVE && n->nin == 1)) n = n->in[0];
+    if (n->op != OP_loop_arg) return NULL;
+    if (n->ints[0] == ARG_CARRY) return &n->loop->carries.at[n->ints[1]];
+    if (n->ints[0] != ARG_X) return NULL;
+    const Node *stack = n->loop->xs.at[n->ints[1]].outer;
+    if (stack->op != OP_pick || stack->in[0]->op != OP_loop || stack->ints[0] != PICK_STACK) return NULL;
+    const Loop *l = stack->in[0]->loop;
+    const Node *y = l->ys.at[stack->ints[1]];
+    return y->op == OP_loop_arg && y->loop == l && y->ints[0] == ARG_CARRY ? &l->carries.at[y->ints[1]] : NULL;
+}
+
+static bool has_the_title(const Nodes *nodes, const Node *n)
+{
+    for (int i = 0; i < nodes->n; i++) {
+        const Node *m = nodes->at[i];
+        if (m == n || (m->title && m->gradient == n->gradient && same(m->title, n->title) && same(m->layer, n->layer)))
+            return true;
+    }
+    return false;
+}
+
+static bool stores_over(const Operands *stores, const Buffer *b)
+{
+    for (int i = 0; i < stores->n; i++)
+        if (stores->at[i].view.buffer == b) return true;
+    return false;
+}
+
+bool meets_its_next(const Kernel *k, const Operand *load)
+{
+    const struct Carry *c = carry_before(load->node);
+    bool titled = c && c->next->title && !c->next->gradient, state = same_value(load->node)->op == OP_state;
+    if (!(c || state) || same_value(load->node)->gradient || !load->view.buffer) return false;
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *q = &k->phases.at[p];
+        if (stores_over(&q->stores, load->view.buffer) || stores_over(&q->row_stores, load->view.buffer)) return true;
+        if (!titled) continue;
+        if (has_the_title(&q->row, c->next) || has_the_title(&q->each, c->next) || has_the_title(&q->sums, c->next))
+            return true;
+    }
+    return false;
+}
+
 /* ------------------------------------------------------------------ kernels */
 
 static const char *place_of_node(const Node *n) { return last_part_of(n->where.path ? n->where.path : ""); }
@@ -182,16 +269,69 @@ static const char *layers_of(const Nodes *nodes)
     return *second ? format("%s_%s", first, second) : first;
 }
 
-/* ln_1, ln_1_back, ln_1_again; outside of all layers it is called after what it makes last. */
-const char *rows_kernel_name(const Nodes *nodes)
+static void made_by(const Kernel *k, Nodes *made)
 {
-    const char *layers = layers_of(nodes);
-    if (!*layers) return value_name(nodes->at[nodes->n - 1]);
+    for (int p = 0; p < k->phases.n; p++) {
+        const Phase *q = &k->phases.at[p];
+        const Operands *all[] = {&q->stores, &q->row_stores, &q->column_stores};
+        for (int a = 0; a < COUNT_OF(all); a++)
+            for (int i = 0; i < all[a]->n; i++) push(made, all[a]->at[i].node);
+    }
+}
+
+/* The carry that has n as its next value, and is called something. */
+static const struct Carry *carry_after(const Node *n)
+{
+    const struct Carry *c = table_get(&names.next, n);
+    return c && (n->title || c->arg->title) ? c : NULL;
+}
+
+static bool is_called(const Node *n)
+{
+    const Node *root = same_value(n);
+    return root->title || root->name;
+}
+
+/* The one gradient that comes in from outside; NULL: none, or several. */
+static const Node *only_gradient(const Kernel *k)
+{
+    const Node *only = NULL;
+    for (int i = 0; i < k->loads.n; i++) {
+        const Node *n = k->loads.at[i].node;
+        if (!same_value(n)->gradient || (only && same_value(only) == same_value(n))) continue;
+        if (only) return NULL;
+        only = n;
+    }
+    return only;
+}
+
+/* ln_1_back of what takes d_ln_1 */
+static const char *back_name(const Node *gradient)
+{
+    const char *name = value_name(gradient);
+    return starts_with(name, "d_") ? format("%s_back", name + 2) : NULL;
+}
+
+/* What it makes: active.  Where those are several values: forward attended_and_ln_2, backward ln_f_back of what takes
+ * d_ln_f; else, and of more, the layers. */
+const char *rows_kernel_name(const Kernel *k, const Nodes *nodes)
+{
+    const char *layers = layers_of(nodes), *back_of = NULL;
+    Nodes made = {0};
+    made_by(k, &made);
+    if (made.n == 1 && carry_after(made.at[0])) return carry_name(carry_after(made.at[0]));
+    if (made.n == 1 && is_called(made.at[0])) return value_name(made.at[0]);
     bool back = false, again = false;
     for (int i = 0; i < nodes->n; i++) {
         again |= nodes->at[i]->again;
         back |= nodes->at[i]->phase && !nodes->at[i]->again;
     }
+    back &= first_part(k) == BACKWARD;
+    if (made.n == 2 && !back && !again && is_called(made.at[0]) && is_called(made.at[1]))
+        return format("%s_and_%s", value_name(made.at[0]), value_name(made.at[1]));
+    if (back && only_gradient(k)) back_of = back_name(only_gradient(k));
+    if (back_of) return back_of;
+    if (!*layers) return value_name(nodes->at[nodes->n - 1]);
     return format("%s%s", layers, back ? "_back" : again ? "_again" : "");
 }
 
@@ -199,20 +339,36 @@ const char *copy_kernel_name(const Node *n, const Buffer *to, bool add)
 {
     double x;
     const char *verb = add ? "add_to" : !is_filled(n, &x) ? "copy" : x == 0 ? "zero" : "fill";
-    return format("%s_%s", verb, to->name);
+    bool again = to->home == WORK && same(to->name, format("%s_copy", value_name(n)));
+    return format("%s_%s", verb, again ? value_name(n) : to->name);
 }
 
+/* What it makes, or a part of what; else its layer's. */
 const char *product_name(const Node *n)
 {
-    if (n->gradient) return value_name(n);
     const char *layer = place_of_node(n);
+    if (is_called(n) || (table_get(&names.user, n) && !n->again)) return value_name(n);
     return format("%s%s%s%s", layer, *layer ? "_" : "", "matmul", n->again ? "_again" : n->phase ? "_back" : "");
 }
 
-/* Of a gather, an attention, …: its layer, else what it makes. */
+/* Of a gather, …: what it makes, else its layer.  What overwrites rows of a state stores them. */
 const char *whole_kernel_name(const Node *n, const Node *result)
 {
     const char *layer = place_of_node(n);
-    if (!*layer) return value_name(result);
+    if (n->op == OP_overwrite && same_value(n->in[0])->name)
+        return format("store_%s", last_part_of(same_value(n->in[0])->name));
+    if (is_called(result) || !*layer) return value_name(result);
     return n->phase ? format("%s_back", layer) : layer;
+}
+
+/* Of attention: heads; backward heads_back. */
+const char *attention_kernel_name(const Kernel *k)
+{
+    const Node *first = k->writes.n ? k->writes.at[0].node : k->node;
+    if (k->node->op == OP_attention) return whole_kernel_name(k->node, first);
+    for (int i = 0; i < k->reads.n; i++) {
+        const char *name = same_value(k->reads.at[i].node)->gradient ? back_name(k->reads.at[i].node) : NULL;
+        if (name) return name;
+    }
+    return whole_kernel_name(k->node, k->node);
 }

@@ -66,6 +66,21 @@ static void maps(void)
     out("choices", where_op(map2(OP_lt, x, y), low, high));
 }
 
+static Node *half(Node *x) { return map2(OP_mul, number(0.5, x), x); }
+static Node *half_tanh(Node *x) { return map2(OP_add, number(0.5, x), half(map1(OP_tanh, x))); }
+
+/* What is spelled as sigmoid, and what only begins like one. */
+static void sigmoids(void)
+{
+    Node *u = input("u", shape(2, 4, 20)), *v = input("v", shape(2, 4, 20));
+    out("sigmoid", half_tanh(half(map2(OP_mul, u, v))));
+    out("of_a_sum", half_tanh(half(map2(OP_add, u, v))));
+    out("sum", half_tanh(map2(OP_add, half(u), v)));
+    out("difference", half_tanh(map2(OP_sub, half(v), number(3, v))));
+    out("product", half_tanh(map2(OP_mul, half(u), v)));
+    out("quarter", half_tanh(map2(OP_mul, number(0.25, u), u)));
+}
+
 static void integers(void)
 {
     Node *x = input("x", shape(2, 12, 20)), *a = ids("a", shape(1, 30)), *b = ids("b", a->shape);
@@ -341,10 +356,10 @@ static const struct {
     void (*make)(void);
     int64_t ids;
 } cases[] = {
-    {"moves", moves, 5},    {"maps", maps, 5},           {"integers", integers, 40},    {"reductions", reductions, 5},
-    {"across", across, 9},  {"by_ids", by_ids, 5},       {"along_axes", along_axes, 5}, {"attention", attention, 5},
-    {"scan", scan, 8},      {"scan_back", scan_back, 8}, {"nested", nested, 5},         {"states", states, 9},
-    {"draws", draws, 1000}, {"shift", shift, 8},         {"shift_back", shift_back, 8},
+    {"moves", moves, 5},           {"maps", maps, 5},      {"sigmoids", sigmoids, 5},   {"integers", integers, 40},
+    {"reductions", reductions, 5}, {"across", across, 9},  {"by_ids", by_ids, 5},       {"along_axes", along_axes, 5},
+    {"attention", attention, 5},   {"scan", scan, 8},      {"scan_back", scan_back, 8}, {"nested", nested, 5},
+    {"states", states, 9},         {"draws", draws, 1000}, {"shift", shift, 8},         {"shift_back", shift_back, 8},
 };
 
 int main(void)

@@ -153,8 +153,8 @@ static void test_packed(void)
         for (int threads = 1; threads <= 3; threads++) {
             void *other = copy_of(c, bytes);
             omp_set_num_threads(threads);
-            if (f64) pack_f64(packed, b, t.g.K, t.g.N, t.g.b_k, t.g.b_n);
-            else pack_f32(packed, b, t.g.K, t.g.N, t.g.b_k, t.g.b_n);
+            if (f64) pack_f64(packed, b, &t.g);
+            else pack_f32(packed, b, &t.g);
             if (f64) gemm_packed_f64(other, a, packed, &t.g, t.add);
             else gemm_packed_f32(other, a, packed, &t.g, t.add);
             expect(!memcmp(first, other, bytes), "%s: other bits when packed, %d threads", text_of_case(&t), threads);

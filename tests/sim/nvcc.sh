@@ -41,7 +41,7 @@ sweeps=$(grep -cE 'ld.global.*v4' "$TMP/logits") || true
 [ "$sweeps" = 3 ] || complain "llama: 3 sweeps over logits, $sweeps of them by 16 bytes"
 
 # Rows of 12,301 are copied into shared memory, from where three sweeps take 16 bytes at a time.
-awk '/entry.*[0-9]linear_cross_entropyP/ { here = 1 } here; here && /^}/ { exit }' "$TMP/rows/model.compute_90.ptx" >"$TMP/logits"
+awk '/entry.*[0-9]d_logits_bf16_and_lossesP/ { here = 1 } here; here && /^}/ { exit }' "$TMP/rows/model.compute_90.ptx" >"$TMP/logits"
 sweeps=$(grep -cE 'ld.shared.*v4' "$TMP/logits") || true
 [ "$sweeps" = 3 ] || complain "rows: 3 sweeps over logits in shared memory, $sweeps of them by 16 bytes"
 grep -q 'cp.async' "$TMP/logits" || complain "rows: logits are not copied"

@@ -168,7 +168,7 @@ static void test_mistakes(void)
         {"        meet(grid);\n", "        __syncthreads();\n", "another block", false},
         {"    __syncthreads();\n    for", "    for", "before it is written", false},
         {"        __syncthreads();\n", "", "since the last barrier", false},
-        {">(slice, lstm", ">(slice ^ 1, lstm", "another block", false},
+        {">(slice, from_hidden", ">(slice ^ 1, from_hidden", "another block", false},
         {"_kept = keep<", "_kept = 1 + keep<", NULL, false},
         {"{SEQ, 1}", "{SEQ, 2}", NULL, true},
         {"{SEQ, 1}", "{SEQ - 1, 1}", NULL, true},

@@ -111,7 +111,7 @@ must "$gpu" bench --steps 3
 grep -q '^forward [0-9.]* ms, backward [0-9.]*, update [0-9.]*$' "$TMP/said" || tell "gpt: parts in words"
 
 must "$gpu" profile --steps 1
-grep -q 'c_fc_matmul .*gpt.lua:' "$TMP/said" && grep -q ' optimizer_step ' "$TMP/said" && grep -q 'on the GPU, kernel by kernel' "$TMP/said" || tell "gpt: profile"
+grep -q 'mlp_c_fc_y .*gpt.lua:' "$TMP/said" && grep -q ' optimizer_step ' "$TMP/said" && grep -q 'on the GPU, kernel by kernel' "$TMP/said" || tell "gpt: profile"
 
 planned=$(sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' "$TMP/gpt/plan.txt" | tr -d ,)
 SIM_DEVICE='count 0' refused 1 'for a GPU, and there is none here' bench

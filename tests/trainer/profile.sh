@@ -28,7 +28,7 @@ awk -v all="$flops" '{ sum += $2 * $3 } END { print sum, all; exit !(sum == all 
 awk 'NR > 1 && $4 > last { bad = 1 } { last = $4 } END { exit bad }' rows && ok "sorted" || wrong "not sorted by loss"
 
 # A product forward has two backward, as wide; attention's are counted by a formula of its own.
-tr '{' '\n' <out | awk -F'"part":"' '/"lap"/ && !/"attn(_back)?"/ {
+tr '{' '\n' <out | awk -F'"part":"' '/"lap"/ && !/"heads(_back)?"/ {
         part = substr($2, 1, index($2, "\"") - 1)
         calls = $0; sub(/.*"calls":/, "", calls); flops = $0; sub(/.*"flops":/, "", flops)
         n[part]++; sum[part] += calls * (flops + 0)

@@ -3,37 +3,27 @@
  *
  *   350,593 parameters, 4,231,004,160 flop in a call of train, 46,596,096 bytes in all
  *
- *   First the kernels, each on all threads; then one function an entry, which calls them in order;
+ *   First the kernels; then one function an entry, which calls them in order;
  *   then what the trainer knows of the model. */
 #include "model.h"
 
-/* d_cell = 0      char_rnn.lua:17 lstm      moves 32,768 bytes */
-KERNEL void zero_cell(float (*RESTRICT d_cell)[HIDDEN])
-{
-    for (int b = 0; b < BATCH; b++)
-        for (int c = 0; c < HIDDEN; c++)
-            d_cell[b][c] = 0;
-}
-
-/* embed_b = embed_weight[tokens]      char_rnn.lua:16 embed      moves 1,056,768 bytes */
-KERNEL void make_embed(float (*RESTRICT embed_b)[WIDTH],
-        const float (*RESTRICT embed_weight)[WIDTH], const int *RESTRICT tokens)
+/* embed = embed_weight[tokens]      char_rnn.lua:16 embed      moves 1,056,768 bytes */
+KERNEL void make_embed(float (*RESTRICT embed)[WIDTH], const float (*RESTRICT embed_weight)[WIDTH],
+        const int *RESTRICT tokens)
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
         const int id = tokens[r];
         EACH for (int c = 0; c < WIDTH; c++)
-            embed_b[r][c] = embed_weight[id][c];
+            embed[r][c] = embed_weight[id][c];
     }
 }
 
-/* embed = embed_b      char_rnn.lua:17 lstm      moves 1,048,576 bytes */
-KERNEL void copy_embed(float (*RESTRICT embed)[BATCH][WIDTH],
-        const float (*RESTRICT embed_b)[SEQ][WIDTH])
+/* cell = 0      char_rnn.lua:17 lstm      moves 32,768 bytes */
+KERNEL void zero_cell(float (*RESTRICT cell)[HIDDEN])
 {
-    PARALLEL for (int t = 0; t < SEQ; t++)
-        for (int b = 0; b < BATCH; b++)
-            EACH for (int c = 0; c < WIDTH; c++)
-                embed[t][b][c] = embed_b[b][t][c];
+    for (int b = 0; b < BATCH; b++)
+        for (int c = 0; c < HIDDEN; c++)
+            cell[b][c] = 0;
 }
 
 /* hidden = 0      char_rnn.lua:17 lstm      moves 32,768 bytes */
@@ -44,17 +34,20 @@ KERNEL void zero_hidden(int from, int to, float (*RESTRICT hidden)[HIDDEN])
             hidden[b][c] = 0;
 }
 
-/* to_f = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     f = 0.5 + 0.5 * tanh(0.5 * to_f);
- *     to_i = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     i = 0.5 + 0.5 * tanh(0.5 * to_i);
- *     to_g = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);  g = tanh(to_g);
- *     cell = f * cell + i * g;
- *     to_o = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     o = 0.5 + 0.5 * tanh(0.5 * to_o);  hidden = o * tanh(cell)      char_rnn.lua:17 lstm
+/* to_f = from_x[HIDDEN..] +
+ *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+ *     f = sigmoid(to_f);
+ *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     i = sigmoid(to_i);
+ *     to_g = from_x[2*HIDDEN..] +
+ *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     g = tanh(to_g);  cell = f * cell_before + i * g;
+ *     to_o = from_x[3*HIDDEN..] +
+ *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     o = sigmoid(to_o);  hidden = o * tanh(cell)      char_rnn.lua:17 lstm
  *     moves 368,640 bytes */
-KERNEL void make_lstm(int from, int to, float (*RESTRICT cell)[HIDDEN],
-        float (*RESTRICT hidden)[HIDDEN], const float (*RESTRICT cell_b)[HIDDEN],
+KERNEL void cell_and_hidden(int from, int to, float (*RESTRICT cell)[HIDDEN],
+        float (*RESTRICT hidden)[HIDDEN], const float (*RESTRICT cell_before)[HIDDEN],
         const float (*RESTRICT from_x)[4 * HIDDEN], const float *RESTRICT lstm_bias_ih_l0,
         const float (*RESTRICT from_hidden)[4 * HIDDEN], const float *RESTRICT lstm_bias_hh_l0)
 {
@@ -62,18 +55,16 @@ KERNEL void make_lstm(int from, int to, float (*RESTRICT cell)[HIDDEN],
         for (int c = 0; c < HIDDEN; c++) {
             const float to_f = from_x[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
                     (from_hidden[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
-            const float f = 0.5f + 0.5f * tanh_f32(0.5f * to_f);
             const float to_i = from_x[b][c] + lstm_bias_ih_l0[c] +
                     (from_hidden[b][c] + lstm_bias_hh_l0[c]);
-            const float i = 0.5f + 0.5f * tanh_f32(0.5f * to_i);
             const float to_g = from_x[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
                     (from_hidden[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
-            const float one_cell = f * cell_b[b][c] + i * tanh_f32(to_g);
+            const float one_cell = sigmoid_f32(to_f) * cell_before[b][c] +
+                    sigmoid_f32(to_i) * tanh_f32(to_g);
             const float to_o = from_x[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (from_hidden[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
-            const float o = 0.5f + 0.5f * tanh_f32(0.5f * to_o);
             cell[b][c] = one_cell;
-            hidden[b][c] = o * tanh_f32(one_cell);
+            hidden[b][c] = sigmoid_f32(to_o) * tanh_f32(one_cell);
         }
 }
 
@@ -91,9 +82,9 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
  *     total = sum(exp(part_of_head_logits + head_bias - largest));
  *     losses = log(total) - sum(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     predicted = -max(part_of_head_logits + head_bias - largest == 0 ? -((float)i) : -64);
- *     accuracy_values = (float)(predicted == targets);  d_head_logits =
- * exp(part_of_head_logits +
- * head_bias - largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
+ *     accuracy_values = (float)((int)predicted == targets);
+ *     d_head_logits = exp(part_of_head_logits + head_bias -
+ *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_bias = sum(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
  *     moves 1,098,248 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
@@ -163,7 +154,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
 
 /* loss = sum(losses) / (BATCH * SEQ)      char_rnn.lua:21 linear_cross_entropy
  *     moves 8,196 bytes */
-KERNEL void linear_cross_entropy_or_accuracy(float *RESTRICT loss, const float *RESTRICT losses)
+KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
     float sums[LANES] = {0};
     for (int i = 0; i < BATCH * SEQ; i += LANES)
@@ -172,30 +163,47 @@ KERNEL void linear_cross_entropy_or_accuracy(float *RESTRICT loss, const float *
     *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
 }
 
+/* embed_copy = embed      char_rnn.lua:17 lstm      moves 1,048,576 bytes */
+KERNEL void copy_embed(float (*RESTRICT embed_copy)[BATCH][WIDTH],
+        const float (*RESTRICT embed)[SEQ][WIDTH])
+{
+    PARALLEL for (int t = 0; t < SEQ; t++)
+        for (int b = 0; b < BATCH; b++)
+            EACH for (int c = 0; c < WIDTH; c++)
+                embed_copy[t][b][c] = embed[b][t][c];
+}
+
 /* one_d_hidden = d_hidden + d_lstm;
- *     to_o = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     o = 0.5 + 0.5 * tanh(0.5 * to_o);
- *     to_f = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     f = 0.5 + 0.5 * tanh(0.5 * to_f);
- *     to_i = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     i = 0.5 + 0.5 * tanh(0.5 * to_i);
- *     to_g = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);  g = tanh(to_g);
- *     one_cell = f * cell + i * g;
+ *     to_o = from_x[3*HIDDEN..] +
+ *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     o = sigmoid(to_o);
+ *     to_f = from_x[HIDDEN..] +
+ *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+ *     f = sigmoid(to_f);
+ *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     i = sigmoid(to_i);
+ *     to_g = from_x[2*HIDDEN..] +
+ *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     g = tanh(to_g);  one_cell = f * cell_before + i * g;
  *     one_d_cell = d_cell + one_d_hidden * o * (1 - tanh(one_cell) * tanh(one_cell));
  *     d_cell = one_d_cell * f;  d_i = one_d_cell * g;
- *     d_gates = d_i * 0.5 * (1 - tanh(0.5 * to_i) * tanh(0.5 * to_i)) * 0.5;
- *     d_f = one_d_cell * cell;  d_g = one_d_cell * i      char_rnn.lua:17 lstm
- *     moves 565,248 bytes */
+ *     d_gates[0..] = d_i * 0.5 * (1 - tanh(0.5 * to_i) * tanh(0.5 * to_i)) * 0.5;
+ *     d_f = one_d_cell * cell_before;
+ *     d_gates[HIDDEN..] = d_f * 0.5 * (1 - tanh(0.5 * to_f) * tanh(0.5 * to_f)) * 0.5;
+ *     d_g = one_d_cell * i;  d_gates[2*HIDDEN..] = d_g * (1 - g * g);
+ *     d_o = one_d_hidden * tanh(one_cell);
+ *     d_gates[3*HIDDEN..] = d_o * 0.5 * (1 - tanh(0.5 * to_o) * tanh(0.5 * to_o)) * 0.5
+ *     char_rnn.lua:17 lstm      moves 565,248 bytes */
 KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
         float (*RESTRICT d_gates)[4 * HIDDEN], const float (*RESTRICT d_hidden)[HIDDEN],
         const float (*RESTRICT d_lstm)[HIDDEN], const float (*RESTRICT from_x)[4 * HIDDEN],
         const float *RESTRICT lstm_bias_ih_l0, const float (*RESTRICT from_hidden)[4 * HIDDEN],
-        const float *RESTRICT lstm_bias_hh_l0, const float (*RESTRICT cell)[HIDDEN], int t)
+        const float *RESTRICT lstm_bias_hh_l0, const float (*RESTRICT cell_before)[HIDDEN], int t)
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
             const float x = d_cell[b][c];
-            const float one_d_hidden = d_hidden[b][c] + d_lstm[t + 64 * b][c];
+            const float one_d_hidden = d_hidden[b][c] + d_lstm[t + SEQ * b][c];
             const float to_o = from_x[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (from_hidden[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
             const float value = tanh_f32(0.5f * to_o);
@@ -203,7 +211,7 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
                     (from_hidden[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
             const float value_b = tanh_f32(0.5f * to_f);
             const float f = 0.5f + 0.5f * value_b;
-            const float y = cell[b][c];
+            const float y = cell_before[b][c];
             const float to_i = from_x[b][c] + lstm_bias_ih_l0[c] +
                     (from_hidden[b][c] + lstm_bias_hh_l0[c]);
             const float value_c = tanh_f32(0.5f * to_i);
@@ -224,7 +232,7 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
 }
 
 /* d_lstm_bias_ih_l0 = sum(d_gates)      char_rnn.lua:17 lstm      moves 8,392,704 bytes */
-KERNEL void train_lstm_back(float *RESTRICT d_lstm_bias_ih_l0,
+KERNEL void make_d_lstm_bias_ih_l0(float *RESTRICT d_lstm_bias_ih_l0,
         float (*RESTRICT d_lstm_bias_ih_l0_partial)[4 * HIDDEN],
         const float (*RESTRICT d_gates)[4 * HIDDEN])
 {
@@ -244,7 +252,7 @@ KERNEL void train_lstm_back(float *RESTRICT d_lstm_bias_ih_l0,
 
 /* d_embed_weight[tokens] += d_embed, in order      char_rnn.lua:16 embed
  *     moves 549,120 bytes */
-KERNEL void embed_back(float (*RESTRICT d_embed_weight)[WIDTH],
+KERNEL void make_d_embed_weight(float (*RESTRICT d_embed_weight)[WIDTH],
         const float (*RESTRICT d_embed)[BATCH][WIDTH], const int (*RESTRICT tokens)[SEQ])
 {
     for (int v = 0; v < VOCAB; v++)
@@ -275,9 +283,9 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
  *     total = sum(exp(part_of_head_logits + head_bias - largest));
  *     losses = log(total) - sum(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     predicted = -max(part_of_head_logits + head_bias - largest == 0 ? -((float)i) : -64);
- *     accuracy_values = (float)(predicted == targets);  d_head_logits =
- * exp(part_of_head_logits +
- * head_bias - largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
+ *     accuracy_values = (float)((int)predicted == targets);
+ *     d_head_logits = exp(part_of_head_logits + head_bias -
+ *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_bias = sum(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
  *     moves 2,163,468 bytes */
 KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
@@ -350,37 +358,38 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* to_f = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     f = 0.5 + 0.5 * tanh(0.5 * to_f);
- *     to_i = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     i = 0.5 + 0.5 * tanh(0.5 * to_i);
- *     to_g = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);  g = tanh(to_g);
- *     cell = f * cell + i * g;
- *     to_o = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     o = 0.5 + 0.5 * tanh(0.5 * to_o);  hidden = o * tanh(cell)      char_rnn.lua:17 lstm
+/* to_f = from_x[HIDDEN..] +
+ *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+ *     f = sigmoid(to_f);
+ *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     i = sigmoid(to_i);
+ *     to_g = from_x[2*HIDDEN..] +
+ *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     g = tanh(to_g);  cell = f * cell_before + i * g;
+ *     to_o = from_x[3*HIDDEN..] +
+ *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     o = sigmoid(to_o);  hidden = o * tanh(cell)      char_rnn.lua:17 lstm
  *     moves 368,640 bytes */
-KERNEL void eval_lstm(int from, int to, float (*RESTRICT cell)[HIDDEN],
+KERNEL void eval_cell_and_hidden(int from, int to, float (*RESTRICT cell)[HIDDEN],
         float (*RESTRICT hidden)[HIDDEN], const float (*RESTRICT from_x)[4 * HIDDEN],
         const float *RESTRICT lstm_bias_ih_l0, const float (*RESTRICT from_hidden)[4 * HIDDEN],
         const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int b = from; b < to; b++)
         for (int c = 0; c < HIDDEN; c++) {
-            const float x = cell[b][c];
+            const float cell_before = cell[b][c];
             const float to_f = from_x[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
                     (from_hidden[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
-            const float f = 0.5f + 0.5f * tanh_f32(0.5f * to_f);
             const float to_i = from_x[b][c] + lstm_bias_ih_l0[c] +
                     (from_hidden[b][c] + lstm_bias_hh_l0[c]);
-            const float i = 0.5f + 0.5f * tanh_f32(0.5f * to_i);
             const float to_g = from_x[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
                     (from_hidden[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
-            const float one_cell = f * x + i * tanh_f32(to_g);
+            const float one_cell = sigmoid_f32(to_f) * cell_before +
+                    sigmoid_f32(to_i) * tanh_f32(to_g);
             const float to_o = from_x[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (from_hidden[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
-            const float o = 0.5f + 0.5f * tanh_f32(0.5f * to_o);
             cell[b][c] = one_cell;
-            hidden[b][c] = o * tanh_f32(one_cell);
+            hidden[b][c] = sigmoid_f32(to_o) * tanh_f32(one_cell);
         }
 }
 
@@ -389,7 +398,7 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
         const float (*RESTRICT hidden)[BATCH][HIDDEN])
 {
     for (int r = from; r < to; r++) {
-        const int b = r / 64;
+        const int b = r / SEQ;
         const int t = r % SEQ;
         for (int c = 0; c < HIDDEN; c++)
             lstm[b][t][c] = hidden[t + 1][b][c];
@@ -400,9 +409,9 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
  *     total = sum(exp(part_of_head_logits + head_bias - largest));
  *     losses = log(total) - sum(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     predicted = -max(part_of_head_logits + head_bias - largest == 0 ? -((float)i) : -64);
- *     accuracy_values = (float)(predicted == targets)      char_rnn.lua:22 accuracy
+ *     accuracy_values = (float)((int)predicted == targets)      char_rnn.lua:22 accuracy
  *     moves 565,508 bytes */
-KERNEL void eval_linear_cross_entropy_accuracy(int from, int to, float *RESTRICT losses,
+KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT part_of_head_logits)[VOCAB],
         const float *RESTRICT head_bias, const int *RESTRICT targets)
 {
@@ -450,84 +459,84 @@ KERNEL void decode_embed(float *RESTRICT embed, const float (*RESTRICT embed_wei
         embed[c] = embed_weight[id][c];
 }
 
-/* to_f = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     f = 0.5 + 0.5 * tanh(0.5 * to_f);
- *     to_i = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     i = 0.5 + 0.5 * tanh(0.5 * to_i);
- *     to_g = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);  g = tanh(to_g);
- *     lstm_c = f * lstm_c + i * g;
- *     to_o = from_x + lstm_bias_ih_l0 + (from_hidden + lstm_bias_hh_l0);
- *     o = 0.5 + 0.5 * tanh(0.5 * to_o);  lstm_h = o * tanh(lstm_c)      char_rnn.lua:17 lstm
+/* to_f = from_x[HIDDEN..] +
+ *         lstm_bias_ih_l0[HIDDEN..] + (from_hidden[HIDDEN..] + lstm_bias_hh_l0[HIDDEN..]);
+ *     f = sigmoid(to_f);
+ *     to_i = from_x[0..] + lstm_bias_ih_l0[0..] + (from_hidden[0..] + lstm_bias_hh_l0[0..]);
+ *     i = sigmoid(to_i);
+ *     to_g = from_x[2*HIDDEN..] +
+ *         lstm_bias_ih_l0[2*HIDDEN..] + (from_hidden[2*HIDDEN..] + lstm_bias_hh_l0[2*HIDDEN..]);
+ *     g = tanh(to_g);  lstm_c = f * lstm_c_before + i * g;
+ *     to_o = from_x[3*HIDDEN..] +
+ *         lstm_bias_ih_l0[3*HIDDEN..] + (from_hidden[3*HIDDEN..] + lstm_bias_hh_l0[3*HIDDEN..]);
+ *     o = sigmoid(to_o);  lstm_h = o * tanh(lstm_c)      char_rnn.lua:17 lstm
  *     moves 19,456 bytes */
-KERNEL void decode_lstm(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
+KERNEL void decode_cell_and_hidden(float *RESTRICT lstm_c, float *RESTRICT lstm_h,
         const float *RESTRICT from_x, const float *RESTRICT lstm_bias_ih_l0,
         const float *RESTRICT from_hidden, const float *RESTRICT lstm_bias_hh_l0)
 {
     for (int i = 0; i < HIDDEN; i++) {
-        const float x = lstm_c[i];
+        const float lstm_c_before = lstm_c[i];
         const float to_f = from_x[i + HIDDEN] + lstm_bias_ih_l0[i + HIDDEN] +
                 (from_hidden[i + HIDDEN] + lstm_bias_hh_l0[i + HIDDEN]);
-        const float f = 0.5f + 0.5f * tanh_f32(0.5f * to_f);
         const float to_i = from_x[i] + lstm_bias_ih_l0[i] + (from_hidden[i] + lstm_bias_hh_l0[i]);
-        const float i_b = 0.5f + 0.5f * tanh_f32(0.5f * to_i);
         const float to_g = from_x[i + 2 * HIDDEN] + lstm_bias_ih_l0[i + 2 * HIDDEN] +
                 (from_hidden[i + 2 * HIDDEN] + lstm_bias_hh_l0[i + 2 * HIDDEN]);
-        const float cell = f * x + i_b * tanh_f32(to_g);
+        const float cell = sigmoid_f32(to_f) * lstm_c_before + sigmoid_f32(to_i) * tanh_f32(to_g);
         const float to_o = from_x[i + 3 * HIDDEN] + lstm_bias_ih_l0[i + 3 * HIDDEN] +
                 (from_hidden[i + 3 * HIDDEN] + lstm_bias_hh_l0[i + 3 * HIDDEN]);
-        const float o = 0.5f + 0.5f * tanh_f32(0.5f * to_o);
         lstm_c[i] = cell;
-        lstm_h[i] = o * tanh_f32(cell);
+        lstm_h[i] = sigmoid_f32(to_o) * tanh_f32(cell);
     }
 }
 
 /* logits = head_y + head_bias      char_rnn.lua:20 head      moves 780 bytes */
-KERNEL void head(float *RESTRICT logits, const float *RESTRICT head_y,
+KERNEL void make_logits(float *RESTRICT logits, const float *RESTRICT head_y,
         const float *RESTRICT head_bias)
 {
     for (int v = 0; v < VOCAB; v++)
         logits[v] = head_y[v] + head_bias[v];
 }
 
-/* Matrix products that are no plain ones: extents, and strides in numbers. */
+/* Matrix products with packed operands or strides of their own: extents, and strides in numbers. */
 
-/* from_x = embed_b . lstm_weight_ih_l0      char_rnn.lua:17 lstm */
-static const Lathe_gemm lstm_matmul_shape = {.nbatch = 1, .batch = {32}, .a_batch = {4096},
+/* from_hidden = hidden . lstm_weight_hh_l0_packed      char_rnn.lua:17 lstm */
+static const Lathe_gemm from_hidden_shape = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,
+        .b_k = 1, .b_n = 256, .c_m = 1024, .c_n = 1};
+
+/* from_x = embed . lstm_weight_ih_l0^T      char_rnn.lua:17 lstm */
+static const Lathe_gemm from_x_shape = {.nbatch = 1, .batch = {32}, .a_batch = {4096},
         .b_batch = {0}, .c_batch = {1024}, .M = 64, .N = 1024, .K = 64, .a_m = 64, .a_k = 1,
         .b_k = 1, .b_n = 64, .c_m = 32768, .c_n = 1};
 
-/* from_hidden = hidden . lstm_weight_hh_l0_packed      char_rnn.lua:17 lstm */
-static const Lathe_gemm lstm_matmul_shape_b = {.M = 32, .N = 1024, .K = 256, .a_m = 256, .a_k = 1,
-        .b_k = 0, .b_n = 0, .c_m = 1024, .c_n = 1};
-
 /* d_hidden = d_gates . lstm_weight_hh_l0_packed_b      char_rnn.lua:17 lstm */
 static const Lathe_gemm d_hidden_shape = {.M = 32, .N = 256, .K = 1024, .a_m = 1024, .a_k = 1,
-        .b_k = 0, .b_n = 0, .c_m = 256, .c_n = 1};
+        .b_k = 256, .b_n = 1, .c_m = 256, .c_n = 1};
 
 /* part_of_head_logits = lstm . head_weight_packed      char_rnn.lua:21 linear_cross_entropy */
-static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65, .K = 256,
-        .a_m = 256, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
+static const Lathe_gemm part_of_head_logits_shape = {.M = 2048, .N = 65, .K = 256, .a_m = 256,
+        .a_k = 1, .b_k = 1, .b_n = 256, .c_m = 65, .c_n = 1};
 
 /* train
  *
  *   memory: 33,161,216 bytes for 20 buffers, 0 of them made over an input
  *           38,576,256 without sharing, no less than 33,161,216
  *   buffer                   shape                        bytes    offset steps
- *   d_cell                   [BATCH][HIDDEN]              32768  33095680   0-23  |----------|
- *   embed_b                  [BATCH][SEQ][WIDTH]         524288   8388608   1-6   |--|
- *   embed                    [SEQ][BATCH][WIDTH]         524288  32571392   2-25   |----------|
- *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]       1048576  16777216   3-11   |---|
- *   .._weight_hh_l0_packed_b [4 * HIDDEN][HIDDEN]       1048576  31522816   4-23    |--------|
- *   cell                     [SEQ + 1][BATCH][HIDDEN]   2129920  25165824   5-23    |--------|
- *   from_x                   [SEQ][BATCH][4 * HIDDEN]   8388608         0   6-23     |-------|
- *   hidden                   [SEQ + 1][BATCH][HIDDEN]   2129920  27295744   7-24     |--------|
- *   from_hidden              [SEQ][BATCH][4 * HIDDEN]   8388608   8388608   7-23     |-------|
- *   lstm                     [BATCH][SEQ][HIDDEN]       2097152  16777216  12-15        ||
- *   part_of_head_logits      [BATCH * SEQ][VOCAB]        532480  18874368  13-14        ||
- *   d_head_logits            [BATCH * SEQ][VOCAB]        532480  19406848  14-18         |-|
- *   accuracy_values          [BATCH][SEQ]                  8192  19955840  14-17         ||
- *   losses                   [BATCH * SEQ]                 8192  19947648  14-16         ||
- *   d_head_bias_partial      [32][VOCAB]                   8320  19939328  14-14         |
+ *   embed                    [BATCH][SEQ][WIDTH]         524288  19939328   0-15  |------|
+ *   lstm_weight_hh_l0_packed [HIDDEN][4 * HIDDEN]       1048576  16777216   1-8   |---|
+ *   cell                     [SEQ + 1][BATCH][HIDDEN]   2129920  25165824   2-23   |---------|
+ *   from_x                   [SEQ][BATCH][4 * HIDDEN]   8388608         0   3-23   |---------|
+ *   hidden                   [SEQ + 1][BATCH][HIDDEN]   2129920  27295744   4-24    |---------|
+ *   from_hidden              [SEQ][BATCH][4 * HIDDEN]   8388608   8388608   4-23    |--------|
+ *   lstm                     [BATCH][SEQ][HIDDEN]       2097152  16777216   9-14      |--|
+ *   part_of_head_logits      [BATCH * SEQ][VOCAB]        532480  18874368  10-11       |
+ *   d_head_logits            [BATCH * SEQ][VOCAB]        532480  19406848  11-18       |---|
+ *   accuracy_values          [BATCH][SEQ]                  8192  20480128  11-13       ||
+ *   losses                   [BATCH * SEQ]                 8192  20471936  11-12       ||
+ *   d_head_bias_partial      [32][VOCAB]                   8320  20463616  11-11       |
+ *   embed_copy               [SEQ][BATCH][WIDTH]         524288  32571392  15-25         |----|
+ *   d_cell                   [BATCH][HIDDEN]              32768  33095680  16-23          |--|
+ *   .._weight_hh_l0_packed_b [4 * HIDDEN][HIDDEN]       1048576  31522816  17-23          |--|
  *   d_lstm                   [BATCH * SEQ][HIDDEN]      2097152  29425664  18-23           |-|
  *   d_hidden                 [BATCH][HIDDEN]              32768  33128448  19-23           |-|
  *   d_gates                  [SEQ][BATCH][4 * HIDDEN]   8388608  16777216  19-27           |---|
@@ -537,11 +546,8 @@ static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 2048, .N = 65,
 void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_train_in *in,
         Char_rnn_train_out *out, char *work)
 {
-    float (*d_cell)[HIDDEN] = (void *)(work + 33095680);
-    float (*embed_b)[SEQ][WIDTH] = (void *)(work + 8388608);
-    float (*embed)[BATCH][WIDTH] = (void *)(work + 32571392);
+    float (*embed)[SEQ][WIDTH] = (void *)(work + 19939328);
     float (*lstm_weight_hh_l0_packed)[4 * HIDDEN] = (void *)(work + 16777216);
-    float (*lstm_weight_hh_l0_packed_b)[HIDDEN] = (void *)(work + 31522816);
     float (*cell)[BATCH][HIDDEN] = (void *)(work + 25165824);
     float (*from_x)[BATCH][4 * HIDDEN] = (void *)(work + 0);
     float (*hidden)[BATCH][HIDDEN] = (void *)(work + 27295744);
@@ -549,29 +555,23 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float (*lstm)[SEQ][HIDDEN] = (void *)(work + 16777216);
     float (*part_of_head_logits)[VOCAB] = (void *)(work + 18874368);
     float (*d_head_logits)[VOCAB] = (void *)(work + 19406848);
-    float (*accuracy_values)[SEQ] = (void *)(work + 19955840);
-    float *losses = (void *)(work + 19947648);
-    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 19939328);
+    float (*accuracy_values)[SEQ] = (void *)(work + 20480128);
+    float *losses = (void *)(work + 20471936);
+    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20463616);
+    float (*embed_copy)[BATCH][WIDTH] = (void *)(work + 32571392);
+    float (*d_cell)[HIDDEN] = (void *)(work + 33095680);
+    float (*lstm_weight_hh_l0_packed_b)[HIDDEN] = (void *)(work + 31522816);
     float (*d_lstm)[HIDDEN] = (void *)(work + 29425664);
     float (*d_hidden)[HIDDEN] = (void *)(work + 33128448);
     float (*d_gates)[BATCH][4 * HIDDEN] = (void *)(work + 16777216);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
     float (*d_embed)[BATCH][WIDTH] = (void *)(work + 0);
 
-    backward_part();
-    zero_cell(d_cell);                                                  LAP(0);
     forward_part();
-    make_embed(*embed_b, p->embed_weight, *in->tokens);                 LAP(1);
-    backward_part();
-    copy_embed(embed, embed_b);                                         LAP(2);
-    forward_part();
-    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
-    backward_part();
-    pack_f32(*lstm_weight_hh_l0_packed_b, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256,
-            1);                                                         LAP(4);
-    forward_part();
-    zero_cell(cell[0]);                                                 LAP(5);
-    gemm_f32(**from_x, **embed_b, *p->lstm_weight_ih_l0, &lstm_matmul_shape, false); LAP(6);
+    make_embed(*embed, p->embed_weight, *in->tokens);                   LAP(0);
+    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(1);
+    zero_cell(cell[0]);                                                 LAP(2);
+    gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += tall) {
@@ -579,23 +579,24 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
             zero_hidden(from, to, hidden[0]);
             for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*from_hidden[t], *hidden[t], *lstm_weight_hh_l0_packed,
-                        &lstm_matmul_shape_b, false, from, to);
-                make_lstm(from, to, cell[t + 1], hidden[t + 1], cell[t], from_x[t],
+                        &from_hidden_shape, false, from, to);
+                cell_and_hidden(from, to, cell[t + 1], hidden[t + 1], cell[t], from_x[t],
                         p->lstm_bias_ih_l0, from_hidden[t], p->lstm_bias_hh_l0);
             }
         }
-    }                                                                   LAP(7);
-    copy_lstm(lstm, hidden);                                            LAP(12);
+    }                                                                   LAP(4);
+    copy_lstm(lstm, hidden);                                            LAP(9);
     matmul_nt_f32(*part_of_head_logits, **lstm, *p->head_weight, BATCH * SEQ, VOCAB,
-            HIDDEN);                                                    LAP(13);
-    backward_part();
+            HIDDEN);                                                    LAP(10);
     linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, d->head_bias,
-            d_head_bias_partial, part_of_head_logits, p->head_bias, *in->targets); LAP(14);
-    matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(15);
-    forward_part();
-    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(16);
-    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(17);
+            d_head_bias_partial, part_of_head_logits, p->head_bias, *in->targets); LAP(11);
+    mean(&out->loss, losses);                                           LAP(12);
+    mean(&out->accuracy, *accuracy_values);                             LAP(13);
     backward_part();
+    matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(14);
+    copy_embed(embed_copy, embed);                                      LAP(15);
+    zero_cell(d_cell);                                                  LAP(16);
+    pack_f32(*lstm_weight_hh_l0_packed_b, *p->lstm_weight_hh_l0, &d_hidden_shape); LAP(17);
     matmul_nn_f32(*d_lstm, *d_head_logits, *p->head_weight, BATCH * SEQ, HIDDEN, VOCAB); LAP(18);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
@@ -612,12 +613,12 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     }                                                                   LAP(19);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_gates, **hidden, 4 * HIDDEN, HIDDEN,
             SEQ * BATCH);                                               LAP(24);
-    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_gates, **embed, 4 * HIDDEN, WIDTH,
+    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_gates, **embed_copy, 4 * HIDDEN, WIDTH,
             SEQ * BATCH);                                               LAP(25);
-    train_lstm_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_gates); LAP(26);
+    make_d_lstm_bias_ih_l0(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_gates); LAP(26);
     matmul_nn_f32(**d_embed, **d_gates, *p->lstm_weight_ih_l0, SEQ * BATCH, WIDTH,
             4 * HIDDEN);                                                LAP(27);
-    embed_back(d->embed_weight, d_embed, in->tokens);                   LAP(28);
+    make_d_embed_weight(d->embed_weight, d_embed, in->tokens);          LAP(28);
     copy_d_lstm_bias_hh_l0(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);     LAP(29);
 }
 
@@ -634,11 +635,8 @@ static void run_train(const Lathe_call *c)
 void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_grad_in *in,
         Char_rnn_grad_out *out, char *work)
 {
-    float (*d_cell)[HIDDEN] = (void *)(work + 33095680);
-    float (*embed_b)[SEQ][WIDTH] = (void *)(work + 8388608);
-    float (*embed)[BATCH][WIDTH] = (void *)(work + 32571392);
+    float (*embed)[SEQ][WIDTH] = (void *)(work + 20471808);
     float (*lstm_weight_hh_l0_packed)[4 * HIDDEN] = (void *)(work + 16777216);
-    float (*lstm_weight_hh_l0_packed_b)[HIDDEN] = (void *)(work + 31522816);
     float (*cell)[BATCH][HIDDEN] = (void *)(work + 25165824);
     float (*from_x)[BATCH][4 * HIDDEN] = (void *)(work + 0);
     float (*hidden)[BATCH][HIDDEN] = (void *)(work + 27295744);
@@ -647,29 +645,23 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     float (*part_of_head_logits)[VOCAB] = (void *)(work + 18874368);
     float (*head_y)[SEQ][VOCAB] = (void *)(work + 19406848);
     float (*d_head_logits)[VOCAB] = (void *)(work + 19939328);
-    float (*accuracy_values)[SEQ] = (void *)(work + 20488320);
-    float *losses = (void *)(work + 20480128);
-    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20471808);
+    float (*accuracy_values)[SEQ] = (void *)(work + 21012608);
+    float *losses = (void *)(work + 21004416);
+    float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20996096);
+    float (*embed_copy)[BATCH][WIDTH] = (void *)(work + 32571392);
+    float (*d_cell)[HIDDEN] = (void *)(work + 33095680);
+    float (*lstm_weight_hh_l0_packed_b)[HIDDEN] = (void *)(work + 31522816);
     float (*d_lstm)[HIDDEN] = (void *)(work + 29425664);
     float (*d_hidden)[HIDDEN] = (void *)(work + 33128448);
     float (*d_gates)[BATCH][4 * HIDDEN] = (void *)(work + 16777216);
     float (*d_lstm_bias_ih_l0_partial)[4 * HIDDEN] = (void *)(work + 0);
     float (*d_embed)[BATCH][WIDTH] = (void *)(work + 0);
 
-    backward_part();
-    zero_cell(d_cell);                                                  LAP(0);
     forward_part();
-    make_embed(*embed_b, p->embed_weight, *in->tokens);                 LAP(1);
-    backward_part();
-    copy_embed(embed, embed_b);                                         LAP(2);
-    forward_part();
-    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(3);
-    backward_part();
-    pack_f32(*lstm_weight_hh_l0_packed_b, *p->lstm_weight_hh_l0, 4 * HIDDEN, HIDDEN, 256,
-            1);                                                         LAP(4);
-    forward_part();
-    zero_cell(cell[0]);                                                 LAP(5);
-    gemm_f32(**from_x, **embed_b, *p->lstm_weight_ih_l0, &lstm_matmul_shape, false); LAP(6);
+    make_embed(*embed, p->embed_weight, *in->tokens);                   LAP(0);
+    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(1);
+    zero_cell(cell[0]);                                                 LAP(2);
+    gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += tall) {
@@ -677,25 +669,26 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
             zero_hidden(from, to, hidden[0]);
             for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*from_hidden[t], *hidden[t], *lstm_weight_hh_l0_packed,
-                        &lstm_matmul_shape_b, false, from, to);
-                make_lstm(from, to, cell[t + 1], hidden[t + 1], cell[t], from_x[t],
+                        &from_hidden_shape, false, from, to);
+                cell_and_hidden(from, to, cell[t + 1], hidden[t + 1], cell[t], from_x[t],
                         p->lstm_bias_ih_l0, from_hidden[t], p->lstm_bias_hh_l0);
             }
         }
-    }                                                                   LAP(7);
-    copy_lstm(lstm, hidden);                                            LAP(12);
+    }                                                                   LAP(4);
+    copy_lstm(lstm, hidden);                                            LAP(9);
     matmul_nt_f32(*part_of_head_logits, **lstm, *p->head_weight, BATCH * SEQ, VOCAB,
-            HIDDEN);                                                    LAP(13);
-    matmul_nt_f32(**head_y, **lstm, *p->head_weight, BATCH * SEQ, VOCAB, HIDDEN); LAP(14);
+            HIDDEN);                                                    LAP(10);
+    matmul_nt_f32(**head_y, **lstm, *p->head_weight, BATCH * SEQ, VOCAB, HIDDEN); LAP(11);
     linear_cross_entropy_head(*out->logits, d_head_logits, losses, *accuracy_values,
             d->head_bias, d_head_bias_partial, part_of_head_logits, p->head_bias, *head_y,
-            *in->targets);                                              LAP(15);
+            *in->targets);                                              LAP(12);
+    mean(&out->loss, losses);                                           LAP(13);
+    mean(&out->accuracy, *accuracy_values);                             LAP(14);
     backward_part();
-    matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(16);
-    forward_part();
-    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(17);
-    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(18);
-    backward_part();
+    matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(15);
+    copy_embed(embed_copy, embed);                                      LAP(16);
+    zero_cell(d_cell);                                                  LAP(17);
+    pack_f32(*lstm_weight_hh_l0_packed_b, *p->lstm_weight_hh_l0, &d_hidden_shape); LAP(18);
     matmul_nn_f32(*d_lstm, *d_head_logits, *p->head_weight, BATCH * SEQ, HIDDEN, VOCAB); LAP(19);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
@@ -712,12 +705,12 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     }                                                                   LAP(20);
     matmul_tn_f32(*d->lstm_weight_hh_l0, **d_gates, **hidden, 4 * HIDDEN, HIDDEN,
             SEQ * BATCH);                                               LAP(25);
-    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_gates, **embed, 4 * HIDDEN, WIDTH,
+    matmul_tn_f32(*d->lstm_weight_ih_l0, **d_gates, **embed_copy, 4 * HIDDEN, WIDTH,
             SEQ * BATCH);                                               LAP(26);
-    train_lstm_back(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_gates); LAP(27);
+    make_d_lstm_bias_ih_l0(d->lstm_bias_ih_l0, d_lstm_bias_ih_l0_partial, *d_gates); LAP(27);
     matmul_nn_f32(**d_embed, **d_gates, *p->lstm_weight_ih_l0, SEQ * BATCH, WIDTH,
             4 * HIDDEN);                                                LAP(28);
-    embed_back(d->embed_weight, d_embed, in->tokens);                   LAP(29);
+    make_d_embed_weight(d->embed_weight, d_embed, in->tokens);          LAP(29);
     copy_d_lstm_bias_hh_l0(d->lstm_bias_hh_l0, d->lstm_bias_ih_l0);     LAP(30);
 }
 
@@ -748,8 +741,8 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
 
     zero_cell(cell);                                                    LAP(0);
     make_embed(*embed, p->embed_weight, *in->tokens);                   LAP(1);
-    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, HIDDEN, 4 * HIDDEN, 1, 256); LAP(2);
-    gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &lstm_matmul_shape, false); LAP(3);
+    pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(2);
+    gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += tall) {
@@ -757,27 +750,27 @@ void char_rnn_eval(const Char_rnn_params *p, const Char_rnn_eval_in *in, Char_rn
             zero_hidden(from, to, hidden[0]);
             for (int t = 0; t < SEQ; t++) {    /* time */
                 gemm_packed_rows_f32(*from_hidden, *hidden[t], *lstm_weight_hh_l0_packed,
-                        &lstm_matmul_shape_b, false, from, to);
-                eval_lstm(from, to, cell, hidden[t + 1], from_x[t], p->lstm_bias_ih_l0,
+                        &from_hidden_shape, false, from, to);
+                eval_cell_and_hidden(from, to, cell, hidden[t + 1], from_x[t], p->lstm_bias_ih_l0,
                         from_hidden, p->lstm_bias_hh_l0);
             }
         }
     }                                                                   LAP(4);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH * SEQ, 1, 405);
-        pack_shared_f32(*head_weight_packed, *p->head_weight, HIDDEN, VOCAB, 1, 256);
+        pack_shared_f32(*head_weight_packed, *p->head_weight, &part_of_head_logits_shape);
         MEET
         SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
             const int to = min_i32(from + tall, BATCH * SEQ);
             eval_copy_lstm(from, to, lstm, hidden);
             gemm_packed_rows_f32(*part_of_head_logits, **lstm, *head_weight_packed,
-                    &linear_cross_entropy_matmul_shape, false, from, to);
-            eval_linear_cross_entropy_accuracy(from, to, losses, *accuracy_values,
-                    part_of_head_logits, p->head_bias, *in->targets);
+                    &part_of_head_logits_shape, false, from, to);
+            losses_and_accuracy_values(from, to, losses, *accuracy_values, part_of_head_logits,
+                    p->head_bias, *in->targets);
         }
     }                                                                   LAP(9);
-    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(14);
-    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(15);
+    mean(&out->loss, losses);                                           LAP(14);
+    mean(&out->accuracy, *accuracy_values);                             LAP(15);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -801,10 +794,10 @@ void char_rnn_decode(const Char_rnn_params *p, const Char_rnn_decode_in *in,
     decode_embed(embed[0][0], p->embed_weight, in->tokens[0][0]);       LAP(0);
     matmul_nt_f32(*from_x, **embed, *p->lstm_weight_ih_l0, 1, 4 * HIDDEN, WIDTH); LAP(1);
     matmul_nt_f32(*from_hidden, *s->lstm_h, *p->lstm_weight_hh_l0, 1, 4 * HIDDEN, HIDDEN); LAP(2);
-    decode_lstm(s->lstm_c[0], s->lstm_h[0], from_x[0], p->lstm_bias_ih_l0, from_hidden[0],
-            p->lstm_bias_hh_l0);                                        LAP(3);
+    decode_cell_and_hidden(s->lstm_c[0], s->lstm_h[0], from_x[0], p->lstm_bias_ih_l0,
+            from_hidden[0], p->lstm_bias_hh_l0);                        LAP(3);
     matmul_nt_f32(**head_y, *s->lstm_h, *p->head_weight, 1, VOCAB, HIDDEN); LAP(4);
-    head(out->logits[0][0], head_y[0][0], p->head_bias);                LAP(5);
+    make_logits(out->logits[0][0], head_y[0][0], p->head_bias);         LAP(5);
 }
 
 static void run_decode(const Lathe_call *c)
@@ -873,47 +866,47 @@ static const Lathe_tensor train_out[] = {
 };
 static const Lathe_kernel train_kernels[] = {
     /* lap, name, formula, layer, line, flop, bytes, backward */
-    {0, "zero_cell", "d_cell = 0",
-     "lstm", "char_rnn.lua:17", 0, 32768, true},
-    {1, "make_embed", "embed_b = embed_weight[tokens]",
+    {0, "make_embed", "embed = embed_weight[tokens]",
      "embed", "char_rnn.lua:16", 0, 1056768, false},
-    {2, "copy_embed", "embed = embed_b",
-     "lstm", "char_rnn.lua:17", 0, 1048576, true},
-    {3, "lstm_matmul_pack", "lstm_weight_hh_l0_packed = lstm_weight_hh_l0, packed",
+    {1, "from_hidden_pack", "lstm_weight_hh_l0_packed = lstm_weight_hh_l0, packed",
      "lstm", "char_rnn.lua:17", 0, 2097152, false},
-    {4, "d_hidden_pack", "lstm_weight_hh_l0_packed_b = lstm_weight_hh_l0, packed",
-     "lstm", "char_rnn.lua:17", 0, 2097152, true},
-    {5, "zero_cell", "cell = 0",
+    {2, "zero_cell", "cell = 0",
      "lstm", "char_rnn.lua:17", 0, 32768, false},
-    {6, "lstm_matmul", "from_x = embed_b . lstm_weight_ih_l0",
+    {3, "from_x", "from_x = embed . lstm_weight_ih_l0^T",
      "lstm", "char_rnn.lua:17", 268435456, 17301504, false},
-    {7, "zero_hidden_to_time", "panel by panel: zero_hidden, time",
+    {4, "zero_hidden_to_time", "panel by panel: zero_hidden, time",
      "lstm", "char_rnn.lua:17", 1073741824, 101220352, false},
-    {12, "copy_lstm", "lstm = hidden",
+    {9, "copy_lstm", "lstm = hidden",
      "lstm", "char_rnn.lua:17", 0, 4194304, false},
-    {13, "linear_cross_entropy_matmul", "part_of_head_logits = lstm . head_weight",
+    {10, "part_of_head_logits", "part_of_head_logits = lstm . head_weight^T",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, false},
-    {14, "linear_cross_entropy_accuracy", "losses = log(total) - sum(i == targets ? part_of_hea...",
-     "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, true},
-    {15, "linear_cross_entropy_matmul", "d_head_weight = d_head_logits . lstm",
-     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
-    {16, "linear_cross_entropy_or_accuracy", "loss = sum(losses) / (BATCH * SEQ)",
+    {11, "linear_cross_entropy_accuracy", "losses = log(total) - sum(i == targets ? part_of_hea...",
+     "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, false},
+    {12, "mean", "loss = sum(losses) / (BATCH * SEQ)",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 8196, false},
-    {17, "linear_cross_entropy_or_accuracy", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
+    {13, "mean", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
      "accuracy", "char_rnn.lua:22", 0, 8196, false},
+    {14, "d_head_weight", "d_head_weight = d_head_logits^T . lstm",
+     "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
+    {15, "copy_embed", "embed_copy = embed",
+     "lstm", "char_rnn.lua:17", 0, 1048576, true},
+    {16, "zero_cell", "d_cell = 0",
+     "lstm", "char_rnn.lua:17", 0, 32768, true},
+    {17, "d_hidden_pack", "lstm_weight_hh_l0_packed_b = lstm_weight_hh_l0, packed",
+     "lstm", "char_rnn.lua:17", 0, 2097152, true},
     {18, "d_lstm", "d_lstm = d_head_logits . head_weight",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
-    {19, "zero_d_hidden_to_time", "panel by panel: zero_d_hidden, time",
+    {19, "zero_d_hidden_to_time", "panel by panel: zero_hidden, time",
      "lstm", "char_rnn.lua:17", 1073741824, 113803264, true},
-    {24, "lstm_matmul_back", "d_lstm_weight_hh_l0 = d_gates . hidden",
+    {24, "d_lstm_weight_hh_l0", "d_lstm_weight_hh_l0 = d_gates^T . hidden",
      "lstm", "char_rnn.lua:17", 1073741824, 11534336, true},
-    {25, "lstm_matmul_back", "d_lstm_weight_ih_l0 = d_gates . embed",
+    {25, "d_lstm_weight_ih_l0", "d_lstm_weight_ih_l0 = d_gates^T . embed_copy",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {26, "train_lstm_back", "d_lstm_bias_ih_l0 = sum(d_gates)",
+    {26, "make_d_lstm_bias_ih_l0", "d_lstm_bias_ih_l0 = sum(d_gates)",
      "lstm", "char_rnn.lua:17", 0, 8392704, true},
     {27, "d_embed", "d_embed = d_gates . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {28, "embed_back", "d_embed_weight[tokens] += d_embed, in order",
+    {28, "make_d_embed_weight", "d_embed_weight[tokens] += d_embed, in order",
      "embed", "char_rnn.lua:16", 0, 549120, true},
     {29, "copy_d_lstm_bias_hh_l0", "d_lstm_bias_hh_l0 = d_lstm_bias_ih_l0",
      "lstm", "char_rnn.lua:17", 0, 8192, true},

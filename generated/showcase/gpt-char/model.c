@@ -3,7 +3,7 @@
  *
  *   804,096 parameters, 4,014,538,752 flop in a call of train, 40,650,496 bytes in all
  *
- *   First the kernels, each on all threads; then one function an entry, which calls them in order;
+ *   First the kernels; then one function an entry, which calls them in order;
  *   then what the trainer knows of the model. */
 #include "model.h"
 
@@ -55,7 +55,7 @@ KERNEL void ln(int from, int to, float (*RESTRICT ln_1)[WIDTH],
 /* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
  *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
  *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 1,573,376 bytes */
-KERNEL void h_ln_2(int from, int to, float (*RESTRICT attended)[WIDTH],
+KERNEL void attended_and_ln_2(int from, int to, float (*RESTRICT attended)[WIDTH],
         float (*RESTRICT ln_2)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
         const float (*RESTRICT attn)[WIDTH], const float *RESTRICT ln_2_weight)
 {
@@ -85,7 +85,7 @@ KERNEL void h_ln_2(int from, int to, float (*RESTRICT attended)[WIDTH],
 
 /* active = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
  *     moves 3,145,728 bytes */
-KERNEL void make_mlp(int from, int to, float (*RESTRICT active)[4 * WIDTH],
+KERNEL void make_active(int from, int to, float (*RESTRICT active)[4 * WIDTH],
         const float (*RESTRICT c_fc)[4 * WIDTH])
 {
     for (int r = from; r < to; r++)
@@ -96,7 +96,7 @@ KERNEL void make_mlp(int from, int to, float (*RESTRICT active)[4 * WIDTH],
 }
 
 /* h_residual = attended + mlp      gpt.lua:29 h      moves 1,179,648 bytes */
-KERNEL void h(int from, int to, float (*RESTRICT h_residual)[WIDTH],
+KERNEL void make_h_residual(int from, int to, float (*RESTRICT h_residual)[WIDTH],
         const float (*RESTRICT attended)[WIDTH], const float (*RESTRICT mlp)[WIDTH])
 {
     for (int r = from; r < to; r++)
@@ -131,9 +131,11 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
 /* largest = max(head_logits);  total = sum(exp(head_logits - largest));
  *     losses = log(total) - sum(i == targets ? head_logits - largest : 0);
  *     predicted = -max(head_logits - largest == 0 ? -((float)i) : -64);
- *     accuracy_values = (float)(predicted == targets);  d_head_logits = exp(head_logits -
- * largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0)
- *     gpt.lua:152 linear_cross_entropy      moves 411,648 bytes */
+ *     accuracy_values = (float)((int)predicted == targets);
+ *     d_head_logits = exp(head_logits -
+ *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
+ *     d_head_logits overwrites head_logits      gpt.lua:152 linear_cross_entropy
+ *     moves 411,648 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
         float *RESTRICT losses, float *RESTRICT accuracy_values, const int *RESTRICT targets)
 {
@@ -142,10 +144,14 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
         float maxima[LANES];
         for (int l = 0; l < LANES; l++) maxima[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
-            SIMD for (int l = 0; l < LANES; l++)
-                maxima[l] = max_f32(maxima[l], d_head_logits[r][v + l]);
-        for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++)
-            maxima[v % LANES] = max_f32(maxima[v % LANES], d_head_logits[r][v]);
+            SIMD for (int l = 0; l < LANES; l++) {
+                const float head_logits = d_head_logits[r][v + l];
+                maxima[l] = max_f32(maxima[l], head_logits);
+            }
+        for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
+            const float head_logits = d_head_logits[r][v];
+            maxima[v % LANES] = max_f32(maxima[v % LANES], head_logits);
+        }
         const float largest = max_lanes_f32(maxima);
         const int x = targets[r];
         float sums[LANES] = {0};
@@ -154,8 +160,8 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
         for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
-                const float y = d_head_logits[r][v + l];
-                const float below_largest = y - largest;
+                const float head_logits = d_head_logits[r][v + l];
+                const float below_largest = head_logits - largest;
                 const float e = exp_f32(below_largest);
                 e_row[v + l] = e;
                 sums[l] += e;
@@ -163,8 +169,8 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 maxima_b[l] = max_f32(maxima_b[l], below_largest == 0 ? -((float)(v + l)) : -64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
-            const float y = d_head_logits[r][v];
-            const float below_largest = y - largest;
+            const float head_logits = d_head_logits[r][v];
+            const float below_largest = head_logits - largest;
             const float e = exp_f32(below_largest);
             e_row[v] = e;
             sums[v % LANES] += e;
@@ -183,7 +189,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
 
 /* loss = sum(losses) / (BATCH * SEQ)      gpt.lua:152 linear_cross_entropy
  *     moves 3,076 bytes */
-KERNEL void linear_cross_entropy_or_accuracy(float *RESTRICT loss, const float *RESTRICT losses)
+KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
     float sums[LANES] = {0};
     for (int i = 0; i < BATCH * SEQ; i += LANES)
@@ -194,12 +200,12 @@ KERNEL void linear_cross_entropy_or_accuracy(float *RESTRICT loss, const float *
 
 /* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
  *     d_rstd = sum(d_ln_f * ln_f_weight * centred);
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);  d_centred =
- * d_ln_f * ln_f_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
- * rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     d_centred = d_ln_f * ln_f_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
+ *         rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
  *     d_ln_f_weight = sum(d_ln_f * (centred * rstd));
- *     d_h_residual = d_centred + sum(-d_centred) / WIDTH      gpt.lua:148 ln_f
- *     moves 1,180,672 bytes */
+ *     d_h_residual = d_centred + sum(-d_centred) / WIDTH;  d_h_residual overwrites d_ln_f
+ *     gpt.lua:148 ln_f      moves 1,180,672 bytes */
 KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_f_weight)
@@ -217,28 +223,28 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
             float sums_c[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_h_residual[r][c + l];
+                    const float d_ln_f = d_h_residual[r][c + l];
                     const float centred = h_residual[r][c + l] - mean;
                     sums_b[l] += centred * centred;
-                    sums_c[l] += x * ln_f_weight[c + l] * centred;
+                    sums_c[l] += d_ln_f * ln_f_weight[c + l] * centred;
                 }
             const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
             const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
             float sums_d[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_h_residual[r][c + l];
+                    const float d_ln_f = d_h_residual[r][c + l];
                     const float centred = h_residual[r][c + l] - mean;
                     const float value_b = value * centred;
-                    const float d_centred = x * ln_f_weight[c + l] * rstd + value_b + value_b;
+                    const float d_centred = d_ln_f * ln_f_weight[c + l] * rstd + value_b + value_b;
                     sums_d[l] += -d_centred;
-                    d_ln_f_weight_partial[k][c + l] += x * (centred * rstd);
+                    d_ln_f_weight_partial[k][c + l] += d_ln_f * (centred * rstd);
                 }
             const float value_b = sum_lanes_f32(sums_d) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
+                const float d_ln_f = d_h_residual[r][c];
                 const float value_c = value * (h_residual[r][c] - mean);
-                const float d_centred = d_h_residual[r][c] * ln_f_weight[c] * rstd + value_c +
-                        value_c;
+                const float d_centred = d_ln_f * ln_f_weight[c] * rstd + value_c + value_c;
                 d_h_residual[r][c] = d_centred + value_b;
             }
         }
@@ -251,35 +257,35 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
 }
 
 /* d_c_fc = d_active * (0.5 * c_fc) * (1.1283791670955126 * exp(-(c_fc * 0.7071067811865476 *
- * (c_fc * 0.7071067811865476)))) *
- * 0.7071067811865476 + d_active * (1 + erf(c_fc * 0.7071067811865476)) * 0.5;
- *     active_again = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
- *     moves 6,291,456 bytes */
-KERNEL void mlp_c_fc_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
+ *         (c_fc * 0.7071067811865476)))) *
+ *         0.7071067811865476 + d_active * (1 + erf(c_fc * 0.7071067811865476)) * 0.5;
+ *     active_again = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476));
+ *     d_c_fc overwrites d_active      gpt.lua:25 h.mlp      moves 6,291,456 bytes */
+KERNEL void active_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
         float (*RESTRICT active_again)[4 * WIDTH], const float (*RESTRICT c_fc)[4 * WIDTH])
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++)
         EACH for (int c = 0; c < 4 * WIDTH; c++) {
-            const float x = d_c_fc[r][c];
-            const float y = c_fc[r][c];
-            const float value = 0.5f * y;
-            const float value_b = y * 0.70710677f;
+            const float d_active = d_c_fc[r][c];
+            const float x = c_fc[r][c];
+            const float value = 0.5f * x;
+            const float value_b = x * 0.70710677f;
             const float value_c = 1 + erf_f32(value_b);
-            d_c_fc[r][c] = x * value * (1.1283792f * exp_f32(-(value_b * value_b))) * 0.70710677f +
-                    x * value_c * 0.5f;
+            d_c_fc[r][c] = d_active * value * (1.1283792f * exp_f32(-(value_b * value_b))) *
+                    0.70710677f + d_active * value_c * 0.5f;
             active_again[r][c] = value * value_c;
         }
 }
 
 /* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
  *     d_rstd = sum(d_ln_2 * ln_2_weight * centred);
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);  d_centred =
- * d_ln_2 * ln_2_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
- * rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     d_centred = d_ln_2 * ln_2_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
+ *         rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
  *     ln_2_again = centred * rstd * ln_2_weight;
  *     d_ln_2_weight = sum(d_ln_2 * (centred * rstd));
- *     d_attended = d_h_residual + d_centred + sum(-d_centred) / WIDTH      gpt.lua:24 h.ln_2
- *     moves 2,360,320 bytes */
+ *     d_attended = d_h_residual + d_centred + sum(-d_centred) / WIDTH;
+ *     d_attended overwrites d_ln_2      gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
 KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_ln_2_weight,
         float (*RESTRICT d_h_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_attended)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT attn)[WIDTH],
@@ -300,33 +306,34 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
             float sums_c[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_attended[r][c + l];
+                    const float d_ln_2 = d_attended[r][c + l];
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
                     const float centred = attended - mean;
                     sums_b[l] += centred * centred;
-                    sums_c[l] += x * ln_2_weight[c + l] * centred;
+                    sums_c[l] += d_ln_2 * ln_2_weight[c + l] * centred;
                 }
             const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
             const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
             float sums_d[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
-                    const float x = d_attended[r][c + l];
-                    const float y = ln_2_weight[c + l];
+                    const float d_ln_2 = d_attended[r][c + l];
+                    const float x = ln_2_weight[c + l];
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
                     const float centred = attended - mean;
                     const float value_b = value * centred;
+                    const float d_centred = d_ln_2 * x * rstd + value_b + value_b;
                     const float value_c = centred * rstd;
-                    ln_2_again[r][c + l] = value_c * y;
-                    sums_d[l] += -(x * y * rstd + value_b + value_b);
-                    d_h_ln_2_weight_partial[k][c + l] += x * value_c;
+                    ln_2_again[r][c + l] = value_c * x;
+                    sums_d[l] += -d_centred;
+                    d_h_ln_2_weight_partial[k][c + l] += d_ln_2 * value_c;
                 }
             const float value_b = sum_lanes_f32(sums_d) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
+                const float d_ln_2 = d_attended[r][c];
                 const float centred = h_residual[r][c] + attn[r][c] - mean;
                 const float value_c = value * centred;
-                const float d_centred = d_attended[r][c] * ln_2_weight[c] * rstd + value_c +
-                        value_c;
+                const float d_centred = d_ln_2 * ln_2_weight[c] * rstd + value_c + value_c;
                 d_attended[r][c] = d_h_residual[r][c] + d_centred + value_b;
             }
         }
@@ -340,9 +347,9 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
 
 /* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
  *     d_rstd = sum(d_ln_1 * ln_1_weight * centred);
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);  d_centred =
- * d_ln_1 * ln_1_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
- * rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
+ *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+ *     d_centred = d_ln_1 * ln_1_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
+ *         rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
  *     ln_1_again = centred * rstd * ln_1_weight;
  *     d_ln_1_weight = sum(d_ln_1 * (centred * rstd));
  *     d_h_residual = d_attended + d_centred + sum(-d_centred) / WIDTH      gpt.lua:17 h.ln_1
@@ -421,7 +428,7 @@ KERNEL void wte_back(float (*RESTRICT d_wte_weight)[WIDTH],
 }
 
 /* d_wpe_weight = sum(d_h_residual)      gpt.lua:142 wpe      moves 425,984 bytes */
-KERNEL void wpe_back(float *RESTRICT d_wpe_weight,
+KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
         float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
         const float (*RESTRICT d_h_residual)[SEQ * WIDTH])
 {
@@ -442,9 +449,9 @@ KERNEL void wpe_back(float *RESTRICT d_wpe_weight,
 /* largest = max(head_logits);  total = sum(exp(head_logits - largest));
  *     losses = log(total) - sum(i == targets ? head_logits - largest : 0);
  *     predicted = -max(head_logits - largest == 0 ? -((float)i) : -64);
- *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
+ *     accuracy_values = (float)((int)predicted == targets)      gpt.lua:153 accuracy
  *     moves 211,968 bytes */
-KERNEL void eval_linear_cross_entropy_accuracy(int from, int to, float *RESTRICT losses,
+KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT head_logits)[VOCAB],
         const int *RESTRICT targets)
 {
@@ -482,7 +489,7 @@ KERNEL void eval_linear_cross_entropy_accuracy(int from, int to, float *RESTRICT
 }
 
 /* wte = wte_weight[tokens]      gpt.lua:142 wte      moves 1,028 bytes */
-KERNEL void wte_or_wpe(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDTH], int tokens)
+KERNEL void look_up(float *RESTRICT wte, const float (*RESTRICT wte_weight)[WIDTH], int tokens)
 {
     const int id = tokens;
     for (int c = 0; c < WIDTH; c++)
@@ -490,7 +497,7 @@ KERNEL void wte_or_wpe(float *RESTRICT wte, const float (*RESTRICT wte_weight)[W
 }
 
 /* h_residual = wte + wpe      gpt.lua:142      moves 1,536 bytes */
-KERNEL void residual_or_h(float *RESTRICT h_residual, const float *RESTRICT wte,
+KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wte,
         const float *RESTRICT wpe)
 {
     for (int i = 0; i < WIDTH; i++)
@@ -519,8 +526,8 @@ KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         ln_1[i] = (h_residual[i] - mean) * rstd * ln_1_weight[i];
 }
 
-/* h_attn_keys[position] = qkv      gpt.lua:18 h.attn      moves 66,052 bytes */
-KERNEL void make_attn(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRICT qkv,
+/* h_attn_keys[position] = qkv[WIDTH..]      gpt.lua:18 h.attn      moves 1,028 bytes */
+KERNEL void store_keys(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRICT qkv,
         int position)
 {
     const int id = position;
@@ -528,8 +535,8 @@ KERNEL void make_attn(float (*RESTRICT h_attn_keys)[WIDTH], const float *RESTRIC
         h_attn_keys[id][r] = qkv[r + WIDTH];
 }
 
-/* h_attn_values[position] = qkv      gpt.lua:18 h.attn      moves 66,052 bytes */
-KERNEL void decode_attn(float (*RESTRICT h_attn_values)[WIDTH], const float *RESTRICT qkv,
+/* h_attn_values[position] = qkv[2*WIDTH..]      gpt.lua:18 h.attn      moves 1,028 bytes */
+KERNEL void store_values(float (*RESTRICT h_attn_values)[WIDTH], const float *RESTRICT qkv,
         int position)
 {
     const int id = position;
@@ -540,7 +547,7 @@ KERNEL void decode_attn(float (*RESTRICT h_attn_values)[WIDTH], const float *RES
 /* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
  *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
  *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 2,560 bytes */
-KERNEL void decode_h_ln_2(float *RESTRICT attended, float *RESTRICT ln_2,
+KERNEL void decode_attended_and_ln_2(float *RESTRICT attended, float *RESTRICT ln_2,
         const float *RESTRICT h_residual, const float *RESTRICT attn,
         const float *RESTRICT ln_2_weight)
 {
@@ -565,7 +572,7 @@ KERNEL void decode_h_ln_2(float *RESTRICT attended, float *RESTRICT ln_2,
 
 /* active = 0.5 * c_fc * (1 + erf(c_fc * 0.7071067811865476))      gpt.lua:25 h.mlp
  *     moves 4,096 bytes */
-KERNEL void decode_mlp(float *RESTRICT active, const float *RESTRICT c_fc)
+KERNEL void decode_active(float *RESTRICT active, const float *RESTRICT c_fc)
 {
     for (int i = 0; i < 4 * WIDTH; i++) {
         const float x = c_fc[i];
@@ -573,36 +580,36 @@ KERNEL void decode_mlp(float *RESTRICT active, const float *RESTRICT c_fc)
     }
 }
 
-/* Matrix products that are no plain ones: extents, and strides in numbers. */
+/* Matrix products with packed operands or strides of their own: extents, and strides in numbers. */
 
 /* qkv = ln_1 . c_attn_weight_packed      gpt.lua:18 h.attn.c_attn */
-static const Lathe_gemm c_attn_matmul_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1,
-        .b_k = 0, .b_n = 0, .c_m = 384, .c_n = 1};
+static const Lathe_gemm qkv_shape = {.M = 768, .N = 384, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
+        .b_n = 128, .c_m = 384, .c_n = 1};
 
 /* attn = heads . c_proj_weight_packed      gpt.lua:18 h.attn.c_proj */
-static const Lathe_gemm c_proj_matmul_shape = {.M = 768, .N = 128, .K = 128, .a_m = 128, .a_k = 1,
-        .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+static const Lathe_gemm attn_shape = {.M = 768, .N = 128, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
+        .b_n = 128, .c_m = 128, .c_n = 1};
 
 /* c_fc = ln_2 . c_fc_weight_packed      gpt.lua:25 h.mlp.c_fc */
-static const Lathe_gemm c_fc_matmul_shape = {.M = 768, .N = 512, .K = 128, .a_m = 128, .a_k = 1,
-        .b_k = 0, .b_n = 0, .c_m = 512, .c_n = 1};
+static const Lathe_gemm c_fc_shape = {.M = 768, .N = 512, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
+        .b_n = 128, .c_m = 512, .c_n = 1};
 
 /* mlp = active . c_proj_weight_packed_b      gpt.lua:25 h.mlp.c_proj */
-static const Lathe_gemm c_proj_matmul_shape_b = {.M = 768, .N = 128, .K = 512, .a_m = 512,
-        .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+static const Lathe_gemm mlp_shape = {.M = 768, .N = 128, .K = 512, .a_m = 512, .a_k = 1, .b_k = 1,
+        .b_n = 512, .c_m = 128, .c_n = 1};
 
 /* d_ln_1 = d_qkv . c_attn_weight_packed_b      gpt.lua:18 h.attn.c_attn */
 static const Lathe_gemm d_ln_1_shape = {.M = 768, .N = 128, .K = 384, .a_m = 384, .a_k = 1,
-        .b_k = 0, .b_n = 0, .c_m = 128, .c_n = 1};
+        .b_k = 128, .b_n = 1, .c_m = 128, .c_n = 1};
 
 /* head_logits = ln_f . wte_weight_packed      gpt.lua:152 linear_cross_entropy */
-static const Lathe_gemm linear_cross_entropy_matmul_shape = {.M = 768, .N = 65, .K = 128,
-        .a_m = 128, .a_k = 1, .b_k = 0, .b_n = 0, .c_m = 65, .c_n = 1};
+static const Lathe_gemm head_logits_shape = {.M = 768, .N = 65, .K = 128, .a_m = 128, .a_k = 1,
+        .b_k = 1, .b_n = 128, .c_m = 65, .c_n = 1};
 
 /* Attention: extents, and strides of its operands in numbers. */
 
-/* heads, lse = attention of qkv, qkv, qkv      gpt.lua:18 h.attn */
-static const Lathe_attention attn_heads = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
+/* heads, lse = attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]      gpt.lua:18 h.attn */
+static const Lathe_attention heads_shape = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
         .k = {.batch = {24576}, .time = 384, .head = 32},
@@ -610,8 +617,10 @@ static const Lathe_attention attn_heads = {.nbatch = 1, .batch = {12}, .T = 64, 
         .o = {.batch = {8192}, .time = 128, .head = 32},
         .lse = {.batch = {256}, .time = 1, .head = 64}};
 
-/* d_qkv, d_qkv, d_qkv = gradients of attention of qkv, qkv, qkv      gpt.lua:18 h.attn */
-static const Lathe_attention attn_back_heads = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
+/* d_qkv[0..], d_qkv[WIDTH..],
+ *         d_qkv[2*WIDTH..] = gradients of attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]
+ *     gpt.lua:18 h.attn */
+static const Lathe_attention heads_back_shape = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64,
         .H = 4, .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
         .k = {.batch = {24576}, .time = 384, .head = 32},
@@ -623,8 +632,8 @@ static const Lathe_attention attn_back_heads = {.nbatch = 1, .batch = {12}, .T =
         .d_k = {.batch = {24576}, .time = 384, .head = 32},
         .d_v = {.batch = {24576}, .time = 384, .head = 32}};
 
-/* heads = attention of qkv, qkv, qkv      gpt.lua:18 h.attn */
-static const Lathe_attention attn_heads_b = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
+/* heads = attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]      gpt.lua:18 h.attn */
+static const Lathe_attention heads_shape_b = {.nbatch = 1, .batch = {12}, .T = 64, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {24576}, .time = 384, .head = 32},
         .k = {.batch = {24576}, .time = 384, .head = 32},
@@ -632,7 +641,7 @@ static const Lathe_attention attn_heads_b = {.nbatch = 1, .batch = {12}, .T = 64
         .o = {.batch = {8192}, .time = 128, .head = 32}};
 
 /* heads = attention of qkv, h_attn_keys, h_attn_values      gpt.lua:18 h.attn */
-static const Lathe_attention attn_heads_c = {.nbatch = 1, .batch = {1}, .T = 1, .S = 64, .H = 4,
+static const Lathe_attention heads_shape_c = {.nbatch = 1, .batch = {1}, .T = 1, .S = 64, .H = 4,
         .G = 4, .D = 32, .E = 32, .scale = 0.17677669529663687, .causal = true,
         .q = {.batch = {0}, .time = 0, .head = 32}, .k = {.batch = {8192}, .time = 128,
         .head = 32}, .v = {.batch = {8192}, .time = 128, .head = 32}, .o = {.batch = {128},
@@ -659,10 +668,10 @@ static const Lathe_attention attn_heads_c = {.nbatch = 1, .batch = {1}, .T = 1, 
  *   attended                [BATCH][SEQ][WIDTH]           393216  18481152   8-17    |--|
  *   active                  [BATCH][SEQ][4 * WIDTH]      1572864  16121856   8-17    |--|
  *   mlp                     [BATCH][SEQ][WIDTH]           393216  17694720   8-17    |--|
- *   ln_f                    [BATCH][SEQ][WIDTH]           393216  16121856  18-21       ||
+ *   ln_f                    [BATCH][SEQ][WIDTH]           393216  16121856  18-23       |-|
  *   head_logits             [BATCH * SEQ][VOCAB]          199680  16515072  19-24        ||
- *   accuracy_values         [BATCH][SEQ]                    3072  16717824  20-23        ||
- *   losses                  [BATCH * SEQ]                   3072  16714752  20-22        ||
+ *   accuracy_values         [BATCH][SEQ]                    3072  16717824  20-22        ||
+ *   losses                  [BATCH * SEQ]                   3072  16714752  20-21        |
  *   d_ln_f                  [BATCH * SEQ][WIDTH]          393216  19267584  24-43         |------|
  *   d_ln_f_weight_partial   [32][WIDTH]                    16384  16121856  25-25          |
  *   d_active                [BATCH][SEQ][4 * WIDTH]      1572864  16121856  27-32          |-|
@@ -726,57 +735,52 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 255);
-            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
-                    1, 128);
+            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
                 ln(from, to, *ln_1, *h_residual[l], p->h[l].ln_1_weight);
-                gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &c_attn_matmul_shape,
-                        false, from, to);
+                gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &qkv_shape, false,
+                        from, to);
             }
         }                                                               LAP(3);
         attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
-                &qkv[l][0][0][2 * WIDTH], &attn_heads, NULL);           LAP(7);
+                &qkv[l][0][0][2 * WIDTH], &heads_shape, NULL);          LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
-            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
-                    128);
-            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
-                    128);
-            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
-                    1, 512);
+            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
+            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
+            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed,
-                        &c_proj_matmul_shape, false, from, to);
-                h_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l], p->h[l].ln_2_weight);
-                gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_matmul_shape,
+                gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed, &attn_shape,
                         false, from, to);
-                make_mlp(from, to, *active, *c_fc[l]);
-                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b,
-                        &c_proj_matmul_shape_b, false, from, to);
-                h(from, to, *h_residual[l + 1], *attended, *mlp);
+                attended_and_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l],
+                        p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_shape, false,
+                        from, to);
+                make_active(from, to, *active, *c_fc[l]);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b, &mlp_shape, false,
+                        from, to);
+                make_h_residual(from, to, *h_residual[l + 1], *attended, *mlp);
             }
         }                                                               LAP(8);
     }
     make_ln_f(*ln_f, *h_residual[LAYERS], p->ln_f_weight);              LAP(18);
     matmul_nt_f32(*head_logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
-    backward_part();
     linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, *in->targets); LAP(20);
-    matmul_tn_f32(*d->wte_weight, *d_head_logits, **ln_f, VOCAB, WIDTH, BATCH * SEQ); LAP(21);
-    forward_part();
-    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(22);
-    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(23);
+    mean(&out->loss, losses);                                           LAP(21);
+    mean(&out->accuracy, *accuracy_values);                             LAP(22);
     backward_part();
+    matmul_tn_f32(*d->wte_weight, *d_head_logits, **ln_f, VOCAB, WIDTH, BATCH * SEQ); LAP(23);
     matmul_nn_f32(*d_ln_f, *d_head_logits, *p->wte_weight, BATCH * SEQ, WIDTH, VOCAB); LAP(24);
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_residual, *h_residual[LAYERS],
             p->ln_f_weight);                                            LAP(25);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
         matmul_nn_f32(**d_active, **d_h_residual, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
                 4 * WIDTH, WIDTH);                                      LAP(27);
-        mlp_c_fc_back(*d_c_fc, *active_again, *c_fc[l]);                LAP(28);
+        active_back(*d_c_fc, *active_again, *c_fc[l]);                  LAP(28);
         matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_residual, **active_again, WIDTH,
                 4 * WIDTH, BATCH * SEQ);                                LAP(29);
         matmul_nn_f32(**d_ln_2, **d_c_fc, *p->h[l].mlp_c_fc_weight, BATCH * SEQ, WIDTH,
@@ -792,11 +796,10 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 WIDTH, WIDTH);                                          LAP(34);
         attention_back_f32(**d_qkv, &d_qkv[0][0][WIDTH], &d_qkv[0][0][2 * WIDTH],
                 **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
-                **lse[l], **d_heads, &attn_back_heads, NULL);           LAP(35);
+                **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(35);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
-            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, 3 * WIDTH, WIDTH,
-                    128, 1);
+            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, &d_ln_1_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
@@ -811,7 +814,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
         ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(41);
     }
     wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(42);
-    wpe_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(43);
+    make_d_wpe_weight(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(43);
 }
 
 static void run_train(const Lathe_call *c)
@@ -872,58 +875,53 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 255);
-            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
-                    1, 128);
+            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
                 ln(from, to, *ln_1, *h_residual[l], p->h[l].ln_1_weight);
-                gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &c_attn_matmul_shape,
-                        false, from, to);
+                gemm_packed_rows_f32(**qkv[l], **ln_1, *c_attn_weight_packed, &qkv_shape, false,
+                        from, to);
             }
         }                                                               LAP(3);
         attention_f32(***heads[l], **lse[l], **qkv[l], &qkv[l][0][0][WIDTH],
-                &qkv[l][0][0][2 * WIDTH], &attn_heads, NULL);           LAP(7);
+                &qkv[l][0][0][2 * WIDTH], &heads_shape, NULL);          LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
-            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
-                    128);
-            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
-                    128);
-            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
-                    1, 512);
+            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
+            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
+            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed,
-                        &c_proj_matmul_shape, false, from, to);
-                h_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l], p->h[l].ln_2_weight);
-                gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_matmul_shape,
+                gemm_packed_rows_f32(**attn[l], ***heads[l], *c_proj_weight_packed, &attn_shape,
                         false, from, to);
-                make_mlp(from, to, *active, *c_fc[l]);
-                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b,
-                        &c_proj_matmul_shape_b, false, from, to);
-                h(from, to, *h_residual[l + 1], *attended, *mlp);
+                attended_and_ln_2(from, to, *attended, *ln_2, *h_residual[l], *attn[l],
+                        p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_shape, false,
+                        from, to);
+                make_active(from, to, *active, *c_fc[l]);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b, &mlp_shape, false,
+                        from, to);
+                make_h_residual(from, to, *h_residual[l + 1], *attended, *mlp);
             }
         }                                                               LAP(8);
     }
     make_ln_f(*ln_f, *h_residual[LAYERS], p->ln_f_weight);              LAP(18);
     matmul_nt_f32(**out->logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
     matmul_nt_f32(*head_logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(20);
-    backward_part();
     linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, *in->targets); LAP(21);
-    matmul_tn_f32(*d->wte_weight, *d_head_logits, **ln_f, VOCAB, WIDTH, BATCH * SEQ); LAP(22);
-    forward_part();
-    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(23);
-    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(24);
+    mean(&out->loss, losses);                                           LAP(22);
+    mean(&out->accuracy, *accuracy_values);                             LAP(23);
     backward_part();
+    matmul_tn_f32(*d->wte_weight, *d_head_logits, **ln_f, VOCAB, WIDTH, BATCH * SEQ); LAP(24);
     matmul_nn_f32(*d_ln_f, *d_head_logits, *p->wte_weight, BATCH * SEQ, WIDTH, VOCAB); LAP(25);
     ln_f_back(d->ln_f_weight, d_ln_f_weight_partial, *d_h_residual, *h_residual[LAYERS],
             p->ln_f_weight);                                            LAP(26);
     for (int l = LAYERS - 1; l >= 0; l--) {    /* layer */
         matmul_nn_f32(**d_active, **d_h_residual, *p->h[l].mlp_c_proj_weight, BATCH * SEQ,
                 4 * WIDTH, WIDTH);                                      LAP(28);
-        mlp_c_fc_back(*d_c_fc, *active_again, *c_fc[l]);                LAP(29);
+        active_back(*d_c_fc, *active_again, *c_fc[l]);                  LAP(29);
         matmul_tn_f32(*d->h[l].mlp_c_proj_weight, **d_h_residual, **active_again, WIDTH,
                 4 * WIDTH, BATCH * SEQ);                                LAP(30);
         matmul_nn_f32(**d_ln_2, **d_c_fc, *p->h[l].mlp_c_fc_weight, BATCH * SEQ, WIDTH,
@@ -939,11 +937,10 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 WIDTH, WIDTH);                                          LAP(35);
         attention_back_f32(**d_qkv, &d_qkv[0][0][WIDTH], &d_qkv[0][0][2 * WIDTH],
                 **qkv[l], &qkv[l][0][0][WIDTH], &qkv[l][0][0][2 * WIDTH], ***heads[l],
-                **lse[l], **d_heads, &attn_back_heads, NULL);           LAP(36);
+                **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(36);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
-            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, 3 * WIDTH, WIDTH,
-                    128, 1);
+            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, &d_ln_1_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
@@ -958,7 +955,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
         ln_1_h_back_sums(d->h[l].ln_1_weight, d_h_ln_1_weight_partial); LAP(42);
     }
     wte_back(d->wte_weight, *d_h_residual, *in->tokens);                LAP(43);
-    wpe_back(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(44);
+    make_d_wpe_weight(*d->wpe_weight, d_wpe_weight_partial, (void *)d_h_residual); LAP(44);
 }
 
 static void run_grad(const Lathe_call *c)
@@ -999,56 +996,53 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 255);
-            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, WIDTH, 3 * WIDTH,
-                    1, 128);
+            pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
                 ln(from, to, *ln_1, *h_residual, p->h[l].ln_1_weight);
-                gemm_packed_rows_f32(**qkv, **ln_1, *c_attn_weight_packed, &c_attn_matmul_shape,
-                        false, from, to);
+                gemm_packed_rows_f32(**qkv, **ln_1, *c_attn_weight_packed, &qkv_shape, false, from,
+                        to);
             }
         }                                                               LAP(3);
         attention_f32(***heads, NULL, **qkv, &qkv[0][0][WIDTH], &qkv[0][0][2 * WIDTH],
-                &attn_heads_b, NULL);                                   LAP(7);
+                &heads_shape_b, NULL);                                  LAP(7);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
-            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, WIDTH, WIDTH, 1,
-                    128);
-            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, WIDTH, 4 * WIDTH, 1,
-                    128);
-            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, 4 * WIDTH, WIDTH,
-                    1, 512);
+            pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
+            pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
+            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**attn, ***heads, *c_proj_weight_packed, &c_proj_matmul_shape,
-                        false, from, to);
-                h_ln_2(from, to, *attended, *ln_2, *h_residual, *attn, p->h[l].ln_2_weight);
-                gemm_packed_rows_f32(**c_fc, **ln_2, *c_fc_weight_packed, &c_fc_matmul_shape,
-                        false, from, to);
-                make_mlp(from, to, *active, *c_fc);
-                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b,
-                        &c_proj_matmul_shape_b, false, from, to);
-                h(from, to, *h_residual, *attended, *mlp);
+                gemm_packed_rows_f32(**attn, ***heads, *c_proj_weight_packed, &attn_shape, false,
+                        from, to);
+                attended_and_ln_2(from, to, *attended, *ln_2, *h_residual, *attn,
+                        p->h[l].ln_2_weight);
+                gemm_packed_rows_f32(**c_fc, **ln_2, *c_fc_weight_packed, &c_fc_shape, false, from,
+                        to);
+                make_active(from, to, *active, *c_fc);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b, &mlp_shape, false,
+                        from, to);
+                make_h_residual(from, to, *h_residual, *attended, *mlp);
             }
         }                                                               LAP(8);
     }
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH * SEQ, 1, 512);
-        pack_shared_f32(*wte_weight_packed, *p->wte_weight, WIDTH, VOCAB, 1, 128);
+        pack_shared_f32(*wte_weight_packed, *p->wte_weight, &head_logits_shape);
         MEET
         SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
             const int to = min_i32(from + tall, BATCH * SEQ);
             ln(from, to, *ln_f, *h_residual, p->ln_f_weight);
-            gemm_packed_rows_f32(*head_logits, **ln_f, *wte_weight_packed,
-                    &linear_cross_entropy_matmul_shape, false, from, to);
-            eval_linear_cross_entropy_accuracy(from, to, losses, *accuracy_values, head_logits,
+            gemm_packed_rows_f32(*head_logits, **ln_f, *wte_weight_packed, &head_logits_shape,
+                    false, from, to);
+            losses_and_accuracy_values(from, to, losses, *accuracy_values, head_logits,
                     *in->targets);
         }
     }                                                                   LAP(18);
-    linear_cross_entropy_or_accuracy(&out->loss, losses);               LAP(23);
-    linear_cross_entropy_or_accuracy(&out->accuracy, *accuracy_values); LAP(24);
+    mean(&out->loss, losses);                                           LAP(23);
+    mean(&out->accuracy, *accuracy_values);                             LAP(24);
 }
 
 static void run_eval(const Lathe_call *c)
@@ -1078,23 +1072,23 @@ void gpt_decode(const Gpt_params *p, const Gpt_decode_in *in, Gpt_decode_out *ou
     float (*mlp)[1][WIDTH] = (void *)(work + 0);
     float (*ln_f)[1][WIDTH] = (void *)(work + 0);
 
-    wte_or_wpe(wte[0][0], p->wte_weight, in->tokens[0][0]);             LAP(0);
-    wte_or_wpe(wpe[0], p->wpe_weight, in->position);                    LAP(1);
-    residual_or_h(h_residual[0][0], wte[0][0], wpe[0]);                 LAP(2);
+    look_up(wte[0][0], p->wte_weight, in->tokens[0][0]);                LAP(0);
+    look_up(wpe[0], p->wpe_weight, in->position);                       LAP(1);
+    decode_residual(h_residual[0][0], wte[0][0], wpe[0]);               LAP(2);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
         decode_ln(ln_1[0][0], h_residual[0][0], p->h[l].ln_1_weight);   LAP(4);
         matmul_nt_f32(**qkv, **ln_1, *p->h[l].attn_c_attn_weight, 1, 3 * WIDTH, WIDTH); LAP(5);
-        make_attn((void *)s->h_attn_keys[l][0], qkv[0][0], in->position); LAP(6);
-        decode_attn((void *)s->h_attn_values[l][0], qkv[0][0], in->position); LAP(7);
+        store_keys((void *)s->h_attn_keys[l][0], qkv[0][0], in->position); LAP(6);
+        store_values((void *)s->h_attn_values[l][0], qkv[0][0], in->position); LAP(7);
         attention_f32(***heads, NULL, **qkv, ***s->h_attn_keys[l], ***s->h_attn_values[l],
-                &attn_heads_c, &(Lathe_masks){.offset = in->position}); LAP(8);
+                &heads_shape_c, &(Lathe_masks){.offset = in->position}); LAP(8);
         matmul_nt_f32(**attn, ***heads, *p->h[l].attn_c_proj_weight, 1, WIDTH, WIDTH); LAP(9);
-        decode_h_ln_2(attended[0][0], ln_2[0][0], h_residual[0][0], attn[0][0],
+        decode_attended_and_ln_2(attended[0][0], ln_2[0][0], h_residual[0][0], attn[0][0],
                 p->h[l].ln_2_weight);                                   LAP(10);
         matmul_nt_f32(**c_fc, **ln_2, *p->h[l].mlp_c_fc_weight, 1, 4 * WIDTH, WIDTH); LAP(11);
-        decode_mlp(active[0][0], c_fc[0][0]);                           LAP(12);
+        decode_active(active[0][0], c_fc[0][0]);                        LAP(12);
         matmul_nt_f32(**mlp, **active, *p->h[l].mlp_c_proj_weight, 1, WIDTH, 4 * WIDTH); LAP(13);
-        residual_or_h(h_residual[0][0], attended[0][0], mlp[0][0]);     LAP(14);
+        decode_residual(h_residual[0][0], attended[0][0], mlp[0][0]);   LAP(14);
     }
     decode_ln(ln_f[0][0], h_residual[0][0], p->ln_f_weight);            LAP(15);
     matmul_nt_f32(**out->logits, **ln_f, *p->wte_weight, 1, VOCAB, WIDTH); LAP(16);
@@ -1181,55 +1175,55 @@ static const Lathe_kernel train_kernels[] = {
      "wte", "gpt.lua:142", 0, 789504, false},
     {1, "residual", "h_residual = wte + wpe_weight",
      "", "gpt.lua:142", 0, 819200, false},
-    {3, "ln_1_to_c_attn_matmul", "panel by panel: c_attn_matmul_pack, ln_1, c_attn_matmul",
+    {3, "ln_1_to_qkv", "panel by panel: qkv_pack, ln, qkv",
      "h.ln_1", "gpt.lua:17", 75497472, 2949632, false},
-    {7, "attn", "heads, lse = attention of qkv, qkv, qkv",
+    {7, "heads", "heads, lse = attention of qkv[0..], qkv[WIDTH..], qkv[2*WIDTH..]",
      "h.attn", "gpt.lua:18", 25165824, 1585152, false},
-    {8, "c_proj_matmul_to_h", "panel by panel: c_proj_matmul_pack, c_fc_matmul_pack, c_proj_mat...",
+    {8, "attn_to_h_residual", "panel by panel: attn_pack, c_fc_pack, mlp_pack, attn, attended_a...",
      "h.attn.c_proj", "gpt.lua:18", 226492416, 12386816, false},
     {18, "make_ln_f", "ln_f = centred * rstd * ln_f_weight",
      "ln_f", "gpt.lua:148", 0, 786944, false},
-    {19, "linear_cross_entropy_matmul", "head_logits = ln_f . wte_weight",
+    {19, "head_logits", "head_logits = ln_f . wte_weight^T",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, false},
     {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum(i == targets ? head_logits...",
-     "linear_cross_entropy", "gpt.lua:152", 0, 411648, true},
-    {21, "linear_cross_entropy_matmul", "d_wte_weight = d_head_logits . ln_f",
-     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
-    {22, "linear_cross_entropy_or_accuracy", "loss = sum(losses) / (BATCH * SEQ)",
+     "linear_cross_entropy", "gpt.lua:152", 0, 411648, false},
+    {21, "mean", "loss = sum(losses) / (BATCH * SEQ)",
      "linear_cross_entropy", "gpt.lua:152", 0, 3076, false},
-    {23, "linear_cross_entropy_or_accuracy", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
+    {22, "mean", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
      "accuracy", "gpt.lua:153", 0, 3076, false},
+    {23, "part_of_d_wte_weight", "d_wte_weight = d_head_logits^T . ln_f",
+     "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
     {24, "d_ln_f", "d_ln_f = d_head_logits . wte_weight",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
     {25, "ln_f_back", "d_ln_f_weight = sum(d_ln_f * (centred * rstd)); d_h_residual = d_centred...",
      "ln_f", "gpt.lua:148", 0, 1180672, true},
     {27, "d_active", "d_active = d_h_residual . mlp_c_proj_weight",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
-    {28, "mlp_c_fc_back", "d_c_fc = d_active * (0.5 * c_fc) * (1.1283791670955126 * exp(-(c_fc ...",
+    {28, "active_back", "d_c_fc = d_active * (0.5 * c_fc) * (1.1283791670955126 * exp(-(c_fc * ...",
      "h.mlp", "gpt.lua:25", 0, 6291456, true},
-    {29, "d_mlp_c_proj_weight", "d_mlp_c_proj_weight = d_h_residual . active_again",
+    {29, "d_mlp_c_proj_weight", "d_mlp_c_proj_weight = d_h_residual^T . active_again",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
     {30, "d_ln_2", "d_ln_2 = d_c_fc . mlp_c_fc_weight",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
     {31, "ln_2_h_back", "ln_2_again = centred * rstd * ln_2_weight; d_ln_2_weight = sum(d_ln_2 ...",
      "h.ln_2", "gpt.lua:24", 0, 2360320, true},
-    {32, "d_mlp_c_fc_weight", "d_mlp_c_fc_weight = d_c_fc . ln_2_again",
+    {32, "d_mlp_c_fc_weight", "d_mlp_c_fc_weight = d_c_fc^T . ln_2_again",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
-    {33, "d_attn_c_proj_weight", "d_attn_c_proj_weight = d_attended . heads",
+    {33, "d_attn_c_proj_weight", "d_attn_c_proj_weight = d_attended^T . heads",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
     {34, "d_heads", "d_heads = d_attended . attn_c_proj_weight",
      "h.attn.c_proj", "gpt.lua:18", 25165824, 851968, true},
-    {35, "attn_back", "d_qkv, d_qkv, d_qkv = gradients of attention of qkv, qkv, qkv",
+    {35, "heads_back", "d_qkv[0..], d_qkv[WIDTH..], d_qkv[2*WIDTH..] = gradients of attention o...",
      "h.attn", "gpt.lua:18", 62914560, 3158016, true},
     {36, "d_ln_1_to_ln_1_h_back", "panel by panel: d_ln_1_pack, d_ln_1, ln_1_h_back",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 4129792, true},
-    {40, "d_attn_c_attn_weight", "d_attn_c_attn_weight = d_qkv . ln_1_again",
+    {40, "d_attn_c_attn_weight", "d_attn_c_attn_weight = d_qkv^T . ln_1_again",
      "h.attn.c_attn", "gpt.lua:18", 75497472, 1769472, true},
     {41, "ln_1_h_back_sums", "d_ln_1_weight = sum(d_h_ln_1_weight_partial)",
      "h.ln_1", "gpt.lua:17", 0, 16384, true},
     {42, "wte_back", "d_wte_weight[tokens] += d_h_residual, in order",
      "wte", "gpt.lua:142", 0, 429568, true},
-    {43, "wpe_back", "d_wpe_weight = sum(d_h_residual)",
+    {43, "make_d_wpe_weight", "d_wpe_weight = sum(d_h_residual)",
      "wpe", "gpt.lua:142", 0, 425984, true},
 };
 static const Lathe_tensor grad_in[] = {
