@@ -1,48 +1,20 @@
-/* compile.c: the pipeline: what happens to a description between reading and printing, as a list. */
+/* compile.c: runs the passes of passes.def over a description, and chooses among plans. */
 #include "head.h"
 
 #include <string.h>
 
 Options options = {.target = &target_cpu};
 
-static void nothing(Graph *g, const Desc *d) { (void)g, (void)d; }
-static void fuse(Graph *g, const Desc *d);
-static void carry(Graph *g, const Desc *d);
-static void pack(Graph *g, const Desc *d);
-static void panels(Graph *g, const Desc *d);
-static void persist(Graph *g, const Desc *d);
-static void schedule(Graph *g, const Desc *d);
-static void in_place(Graph *g, const Desc *d);
-static void plan(Graph *g, const Desc *d);
-
-static Module *module; /* being compiled; the last three passes work on it */
-
-/* The pipeline.  Each pass is done for every graph before the next begins. */
 static const Pass passes[] = {
-    {"front", nothing, GRAPHS, "runs the description: every entry's graph, as written"},
-    {"known", pass_known, GRAPHS, "makes views of gathers whose ids are known"},
-    {"merge", pass_merge, GRAPHS, "makes one of the products that share an operand and have weights side by side"},
-    {"recompute", pass_recompute, GRAPHS, "marks what is computed again to save memory (--memory)"},
-    {"grad", pass_grad, GRAPHS, "adds the gradient of the loss towards every parameter"},
-    {"whole", pass_whole, GRAPHS, "makes loops or primitives of whole ops that have no kernel"},
-    {"precision", pass_precision, GRAPHS, "gives reals their type"},
-    {"simplify", pass_simplify, GRAPHS, "rewrites by the rules of rules.def"},
-    {"split", pass_split, GRAPHS, "takes out of loops what is not recurrent"},
-    {"remat", pass_remat, GRAPHS, "lets the backward part remake cheap values instead of keeping them"},
-    {"store", pass_store, GRAPHS, "keeps what backward reads of forward in 16 bits (--precision bf16, fp16)"},
-    {"narrow", pass_narrow, GRAPHS, "gives products operands of 16 bits, where the target multiplies those"},
-    {"clean", pass_clean, GRAPHS, "drops what nobody reads"},
-    {"parts", pass_parts, GRAPHS, "makes in parts what is read in parts alone"},
-    {"normal", pass_normal, GRAPHS, "brings graphs into the form that kernels are cut from"},
-    {"fuse", fuse, KERNELS, "groups operations into kernels and gives values their places"},
-    {"carry", carry, KERNELS, "makes the next values of carries where they lie, without a copy"},
-    {"pack", pack, KERNELS, "packs before a loop what every iteration multiplies by"},
-    {"panels", panels, KERNELS, "lets kernels over the same rows run panel by panel"},
-    {"persist", persist, KERNELS, "makes one launch of a loop of many small kernels"},
-    {"schedule", schedule, KERNELS, "orders the kernels"},
-    {"in_place", in_place, KERNELS, "lets values lie where their inputs end"},
-    {"plan", plan, PLANNED, "gives every buffer its offset"},
+    {"front", FRONT, NULL, "runs the description: every entry's graph, as written", NULL, {NULL}},
+#define GRAPH_PASS(name, option, doc, off)  {#name, GRAPHS, option, doc, off, {.graph = pass_##name}},
+#define FUSE_PASS(name, option, doc, off)   {#name, FUSE, option, doc, off, {.fuse = pass_##name}},
+#define KERNEL_PASS(name, option, doc, off) {#name, KERNELS, option, doc, off, {.kernels = pass_##name}},
+#define PLAN_PASS(name, option, doc, off)   {#name, PLAN, option, doc, off, {.plan = pass_##name}},
+#include "passes.def"
 };
+enum { LAST = COUNT_OF(passes) - 1 };
+_Static_assert(LAST <= 64, "options.without has a bit for each pass");
 
 const Pass *pass_list(int *n)
 {
@@ -50,46 +22,36 @@ const Pass *pass_list(int *n)
     return passes;
 }
 
-/* ------------------------------------------------------------------ passes over a module */
-
-static void fuse(Graph *g, const Desc *d) { push(&module->programs, pass_fuse(g, d)); }
-
-static Program *program_of(const Graph *g)
+bool take_switch(const char *word)
 {
-    for (int i = 0; i < module->programs.n; i++)
-        if (module->programs.at[i]->graph == g) return module->programs.at[i];
-    die("graph %s has no program yet", g->name);
-}
-
-static void carry(Graph *g, const Desc *d) { pass_carry(program_of(g), d); }
-static void pack(Graph *g, const Desc *d) { pass_pack(program_of(g), d); }
-static void panels(Graph *g, const Desc *d) { pass_panels(program_of(g), d); }
-static void persist(Graph *g, const Desc *d) { pass_persist(program_of(g), d); }
-static void schedule(Graph *g, const Desc *d) { pass_schedule(program_of(g), d); }
-static void in_place(Graph *g, const Desc *d) { pass_in_place(program_of(g), d); }
-
-/* Takes all programs at once: with the last graph. */
-static void plan(Graph *g, const Desc *d)
-{
-    if (g == d->graphs.at[d->graphs.n - 1]) pass_plan(module);
+    for (int i = 1; i <= LAST && starts_with(word, "--no-"); i++)
+        if (passes[i].option && same(passes[i].option, word + strlen("--no-"))) {
+            leave_out((Pass_number)(i - 1), true);
+            return true;
+        }
+    return false;
 }
 
 /* ------------------------------------------------------------------ running them */
 
-static void check(const Pass *p, const Graph *g)
+static void run(const Pass *p, Module *m)
 {
-    if (!options.check_stages) return;
-    if (p->stage == GRAPHS) check_graph(g, p->name);
-    else if (!same(p->name, "fuse")) check_program(program_of(g), p->name);
+    const Desc *d = m->desc;
+    for (int i = 0; i < d->graphs.n && p->kind == GRAPHS; i++) p->run.graph(d->graphs.at[i], d);
+    for (int i = 0; i < d->graphs.n && p->kind == FUSE; i++) push(&m->programs, p->run.fuse(d->graphs.at[i], d));
+    for (int i = 0; i < m->programs.n && p->kind == KERNELS; i++) p->run.kernels(m->programs.at[i], d);
+    if (p->kind == PLAN) p->run.plan(m);
 }
 
-static void run(const Pass *p, Desc *d)
+/* What fuse leaves is checked once carries have their places. */
+static void check(const Pass *p, const Module *m)
 {
-    for (int i = 0; i < d->graphs.n; i++) p->run(d->graphs.at[i], d);
-    for (int i = 0; i < d->graphs.n; i++) check(p, d->graphs.at[i]);
+    bool graphs = p->kind == FRONT || p->kind == GRAPHS, kernels = p->kind == KERNELS || p->kind == PLAN;
+    for (int i = 0; i < m->desc->graphs.n && graphs; i++) check_graph(m->desc->graphs.at[i], p->name);
+    for (int i = 0; i < m->programs.n && kernels; i++) check_program(m->programs.at[i], p->name);
 }
 
-static int pass_number(const char *name)
+static int place_of_pass(const char *name)
 {
     for (int i = 0; i < COUNT_OF(passes); i++)
         if (same(passes[i].name, name)) return i;
@@ -99,10 +61,13 @@ static int pass_number(const char *name)
 /* Passes first … last, on a module of its own. */
 static Module *run_passes(Desc *d, int first, int last)
 {
-    module = NEW(Module);
-    module->desc = d;
-    for (int i = first; i <= last; i++) run(&passes[i], d);
-    return module;
+    Module *m = NEW(Module);
+    m->desc = d;
+    for (int i = first; i <= last; i++) {
+        run(&passes[i], m);
+        if (options.check_stages) check(&passes[i], m);
+    }
+    return m;
 }
 
 /* ------------------------------------------------------------------ choosing among plans */
@@ -123,7 +88,7 @@ static Desc *with_own_graphs(const Desc *d)
 static Module *tried(const Desc *d, int64_t head_rows)
 {
     options.head_rows = head_rows;
-    return run_passes(with_own_graphs(d), pass_number("whole"), COUNT_OF(passes) - 1);
+    return run_passes(with_own_graphs(d), place_of_pass("whole"), LAST);
 }
 
 static int64_t planned_bytes(const Desc *d, int64_t head_rows) { return tried(d, head_rows)->plan.total; }
@@ -133,7 +98,7 @@ static int64_t chosen_head_rows(const Desc *d)
 {
     enum { FEWEST = 512, TOLERANCE = 50 }; /* fewer rows slow the products down; a part of the bytes */
     int64_t rows = most_head_rows(d);
-    if (rows <= FEWEST || options.no_whole) return rows;
+    if (rows <= FEWEST || left_out(PASS_whole)) return rows;
     int64_t least = planned_bytes(d, FEWEST);
     while (rows > FEWEST && planned_bytes(d, rows) > least + least / TOLERANCE) rows = (rows + 1) / 2;
     return max64(rows, FEWEST);
@@ -145,7 +110,7 @@ static int64_t chosen_head_rows(const Desc *d)
 static Module *choose_panels(const Desc *d, int64_t head_rows)
 {
     enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18 }; /* bytes; of all trials together */
-    if (options.no_panels || options.all_panels || !options.target->panels) return NULL;
+    if (left_out(PASS_panels) || options.all_panels || !options.target->panels) return NULL;
     Module *m = tried(d, head_rows);
     int64_t most = m->plan.total + NOTHING, nodes = 1;
     for (int i = 0; i < d->graphs.n; i++) nodes += count_nodes(d->graphs.at[i]);
@@ -160,16 +125,16 @@ static Module *choose_panels(const Desc *d, int64_t head_rows)
 
 Module *compile_until(Desc *d, const char *from, const char *until)
 {
-    int first = from ? pass_number(from) : 0, last = until ? pass_number(until) : COUNT_OF(passes) - 1;
-    int whole = pass_number("whole");
+    int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : LAST;
+    int whole = place_of_pass("whole");
     memset(&panel_choices, 0, sizeof panel_choices); /* an arena may have been given back since */
     if (first > whole || last < whole) return run_passes(d, first, last);
     if (first < whole) run_passes(d, first, whole - 1);
     const Options given = options;
     int64_t rows = given.head_rows ? given.head_rows : chosen_head_rows(d);
-    Module *chosen = last >= pass_number("panels") ? choose_panels(d, rows) : NULL;
+    Module *chosen = last >= place_of_pass("panels") ? choose_panels(d, rows) : NULL;
     options.head_rows = rows;
-    Module *m = chosen && last == COUNT_OF(passes) - 1 ? chosen : run_passes(d, whole, last);
+    Module *m = chosen && last == LAST ? chosen : run_passes(d, whole, last);
     options = given;
     return m;
 }
@@ -178,12 +143,13 @@ Module *compile(Desc *d) { return compile_until(d, NULL, NULL); }
 
 void print_stage(Text *t, const Module *m, const Pass *p)
 {
-    for (int i = 0; i < m->desc->graphs.n && p->stage == GRAPHS; i++) {
+    bool graphs = p->kind == FRONT || p->kind == GRAPHS;
+    for (int i = 0; i < m->desc->graphs.n && graphs; i++) {
         if (i) say(t, "\n");
         print_graph(t, m->desc->graphs.at[i]);
     }
-    for (int i = 0; i < m->programs.n && p->stage != GRAPHS; i++) print_kernels(t, m->programs.at[i]);
-    if (p->stage == PLANNED) print_plan(t, m);
+    for (int i = 0; i < m->programs.n && !graphs; i++) print_kernels(t, m->programs.at[i]);
+    if (p->kind == PLAN) print_plan(t, m);
 }
 
 /* ------------------------------------------------------------------ a graph that came as text */

@@ -191,8 +191,8 @@ const char *array_text(Shape s, int from)
 
 /* ------------------------------------------------------------------ numbers along an axis */
 
-/* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH, SEQ of BATCH * SEQ; the number where it is
- * no such part. */
+/* n elements along an axis: SEQ of SEQ + 1, WIDTH and 2 * WIDTH of 3 * WIDTH, SEQ of BATCH * SEQ; the number where it
+ * is no such part. */
 static const char *part_text(int64_t n, int axis)
 {
     const Axis_sizes *a = axis_numbered(axis);

@@ -32,7 +32,7 @@ static bool is_view(const Node *v) { return v->op == OP_reshape || v->op == OP_p
 static bool recomputed(const Node *v)
 {
     if (v->op == OP_pick) return recomputed(v->in[0]);
-    return v->recompute && !options.no_recompute && op_info[v->op].kind != LEAF && v->op != OP_loop_arg;
+    return v->recompute && !left_out(PASS_remat) && op_info[v->op].kind != LEAF && v->op != OP_loop_arg;
 }
 
 /* v, under recompute, cannot be had without running a costly op again. */

@@ -376,7 +376,7 @@ typedef struct Module {
 
 struct Rows;                    /* emit_rows.h */
 
-typedef struct Target {         /* limits that fuse and schedule read; spellings that the emitter reads */
+typedef struct Target {         /* limits that passes read; spellings that the emitter reads */
     const char *name;
     int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
     int64_t column_blocks;      /* at most so many blocks of column partials */
@@ -416,13 +416,12 @@ typedef struct Options {        /* of a compilation */
     const Target *target;
     int64_t gpus;               /* plan: so many; 0: one */
     int64_t head_rows;          /* of linear_cross_entropy at a time; 0: what the plan allows */
-    bool no_merge, no_fuse, no_reuse, no_in_place, no_split, no_simplify, no_recompute, no_whole, no_pack, no_panels,
-        no_persist, check_stages, json;
+    uint64_t without;           /* passes that are left out: 1 << PASS_fuse, … */
     const char *memory;         /* the budget, as given; NULL: none */
     double recompute;           /* share of what layers save that is computed again: 0 … 1 (budget.c) */
     int split;                  /* micro-batches that each of the description's is cut into; 0: as it is */
     const char *dump_after;     /* pass name; prints the stage and stops */
-    bool source;                /* build: nothing is compiled */
+    bool check_stages, json, source;    /* source: nothing is compiled */
     bool bundle;                /* build: the folder gets the runtime's sources as well */
     bool brief;                 /* dumps of kernels: a line each */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
@@ -432,6 +431,19 @@ typedef struct Options {        /* of a compilation */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
 extern Options options;
+
+typedef enum Pass_number {      /* in options.without */
+#define GRAPH_PASS(name, ...) PASS_##name,
+#define FUSE_PASS(name, ...) PASS_##name,
+#define KERNEL_PASS(name, ...) PASS_##name,
+#define PLAN_PASS(name, ...) PASS_##name,
+#include "passes.def"
+} Pass_number;
+static inline bool left_out(Pass_number pass) { return options.without >> pass & 1; }
+static inline void leave_out(Pass_number pass, bool out)
+{
+    options.without = (options.without & ~((uint64_t)1 << pass)) | (uint64_t)out << pass;
+}
 
 typedef struct Precision {
     const char *name;           /* as --precision says */
@@ -621,40 +633,21 @@ bool known_values(Node *n, Value *v);
 Desc *front(const Options *o);                              /* traces every entry */
 void front_stubs(const char *dir);
 
-/* passes over a graph: one file each, pass_<name>.c; main.c lists them in order */
-void pass_known(Graph *g, const Desc *d);
-void pass_merge(Graph *g, const Desc *d);
-void pass_recompute(Graph *g, const Desc *d);
+/* passes: one file each, pass_NAME.c; passes.def lists them in order and says what they do */
+#define GRAPH_PASS(name, ...) void pass_##name(Graph *g, const Desc *d);
+#define FUSE_PASS(name, ...) Program *pass_##name(Graph *g, const Desc *d);
+#define KERNEL_PASS(name, ...) void pass_##name(Program *p, const Desc *d);
+#define PLAN_PASS(name, ...) void pass_##name(Module *m);
+#include "passes.def"
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
-void pass_grad(Graph *g, const Desc *d);
-void pass_whole(Graph *g, const Desc *d);
-void pass_precision(Graph *g, const Desc *d);
 const Precision *precision(void);                           /* of options.precision; an unknown one is the user's mistake */
-void check_precision(void);                                     /* refuses on a command line what only tests may ask for */
-void pass_simplify(Graph *g, const Desc *d);
-void pass_split(Graph *g, const Desc *d);
-void pass_remat(Graph *g, const Desc *d);
-void pass_store(Graph *g, const Desc *d);
-void pass_narrow(Graph *g, const Desc *d);
-void pass_clean(Graph *g, const Desc *d);                   /* drops dead outputs, carries and xs of loops */
+void check_precision(void);                                 /* refuses on a command line what only tests may ask for */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
-void pass_parts(Graph *g, const Desc *d);                   /* maps that are read in parts are made in parts */
-void pass_normal(Graph *g, const Desc *d);                  /* the form that kernels are cut from; last before pass_fuse */
-
-/* passes that make and refine a program */
-Program *pass_fuse(Graph *g, const Desc *d);
-void pass_pack(Program *p, const Desc *d);                  /* packs before a loop what it multiplies by */
-void pass_panels(Program *p, const Desc *d);                /* groups kernels over the same rows */
 bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
 typedef struct Panel_choice { const char *name; bool taken; } Panel_choice;
 extern VEC(Panel_choice) panel_choices;                     /* groups met so far; compile.c decides which are made */
 bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does it show the same in all iterations */
 bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
-void pass_persist(Program *p, const Desc *d);               /* makes one launch of a loop of small kernels */
-void pass_carry(Program *p, const Desc *d);                                /* makes carries where they lie */
-void pass_schedule(Program *p, const Desc *d);
-void pass_in_place(Program *p, const Desc *d);              /* lets values lie where their inputs end */
-void pass_plan(Module *m);
 void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */
 
 /* kernel_walk.c */
@@ -671,15 +664,21 @@ bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *
 const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
 bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old);
 
-/* compile.c: the pipeline, as a table of passes in the order in which they run */
-typedef enum Stage { GRAPHS, KERNELS, PLANNED } Stage;      /* what there is to see after a pass */
+/* compile.c: the pipeline, as a table of passes in the order in which they run (passes.def) */
 typedef struct Pass {
     const char *name;
-    void (*run)(Graph *, const Desc *);
-    Stage stage;
-    const char *doc;
+    enum { FRONT, GRAPHS, FUSE, KERNELS, PLAN } kind;
+    const char *option;         /* fuse of --no-fuse; NULL: it cannot be left out */
+    const char *doc, *off;      /* what it does; what is without it */
+    union {
+        void (*graph)(Graph *, const Desc *);
+        void (*kernels)(Program *, const Desc *);
+        Program *(*fuse)(Graph *, const Desc *);
+        void (*plan)(Module *);
+    } run;
 } Pass;
-const Pass *pass_list(int *n);
+bool take_switch(const char *word);                         /* --no-fuse; false: it is none */
+const Pass *pass_list(int *n);                              /* the first is the front, which has run */
 Module *compile(Desc *d);                                   /* all of them, over every graph of the description */
 Module *compile_until(Desc *d, const char *from, const char *until);     /* some of them, both included; NULL: the first, the last */
 void print_stage(Text *t, const Module *m, const Pass *after);

@@ -63,7 +63,8 @@ static bool is_widened_weight(const Node *n)
 /* What is kept in 16 bits is widened by whoever reads it; through a view by one for all. */
 bool widens(const Node *n)
 {
-    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !options.no_fuse && !info(n)->grouped && !info(n)->solid;
+    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !left_out(PASS_fuse) && !info(n)->grouped &&
+           !info(n)->solid;
 }
 
 /* The operations of a map that reads no memory, each counted wherever it is read; 0: it reads some.  Copies are found
@@ -73,7 +74,7 @@ static int free_size(const Node *n);
 static int own_free_size(const Node *n)
 {
     int size = 1;
-    if (op_info[n->op].kind != MAP || options.no_fuse || info(n)->solid) return 0;
+    if (op_info[n->op].kind != MAP || left_out(PASS_fuse) || info(n)->solid) return 0;
     if (is_widened_weight(n)) return size;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
@@ -385,7 +386,7 @@ static void absorb_sum(Node *n, Loop *level)
 static void absorb_sums(Level *level, Node *n)
 {
     (void)level;
-    for (int k = 0; n->op == OP_loop && !options.no_fuse && k < n->loop->carries.n; k++) {
+    for (int k = 0; n->op == OP_loop && !left_out(PASS_fuse) && k < n->loop->carries.n; k++) {
         const struct Carry *c = &n->loop->carries.at[k];
         if (info(c->next)->absorbed) absorb_sum(added_to(c), n->loop);
     }
@@ -506,11 +507,19 @@ static Level *fused(Graph *g)
     each_level(top, absorb);
     each_level(top, absorb_sums);
     for (int i = 0; i < g->outs.n; i++)
-        if (g->outs.at[i].kind != OUT_STATE && !options.no_fuse) absorb_sum(g->outs.at[i].node, NULL);
+        if (g->outs.at[i].kind != OUT_STATE && !left_out(PASS_fuse)) absorb_sum(g->outs.at[i].node, NULL);
     each_level(top, find_grouped);
     for (int i = 0; i < roots.n; i++) read_as_is(roots.at[i]);
     fuse_all(top);
     return top;
+}
+
+void pass_twins(Graph *g, const Desc *d)
+{
+    if (left_out(PASS_twins) || left_out(PASS_fuse) || !g->wants_grads) return;
+    lowering = (Lowering){.desc = d};
+    layout_parameters(d);
+    if (find_twins(fused(g))) rewrite_graph(&(Rewrite){.before = twin}, g);
 }
 
 Program *pass_fuse(Graph *g, const Desc *d)
@@ -519,13 +528,9 @@ Program *pass_fuse(Graph *g, const Desc *d)
     lowering.program->graph = g;
     layout_parameters(d);
     Level *top = fused(g);
-    if (!options.no_fuse && find_twins(top)) {
-        rewrite_graph(&(Rewrite){.before = twin}, g);
-        top = fused(g);
-    }
-    if (!options.no_fuse && give_rows(top, g)) top = fused(g);
-    if (!options.no_fuse && give_gelus(top, g)) top = fused(g);
-    if (!options.no_fuse) {
+    if (!left_out(PASS_fuse) && give_rows(top, g)) top = fused(g);
+    if (!left_out(PASS_fuse) && give_gelus(top, g)) top = fused(g);
+    if (!left_out(PASS_fuse)) {
         give_sums(top);
         pair_gelus(top);
     }

@@ -49,17 +49,6 @@ static const struct Option {
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
     {"--brief", FLAG, "", &options.brief,
      "dump: of each kernel a line: kind, name, space, phases, what it writes and reads"},
-    {"--no-merge", FLAG, "", &options.no_merge, "no products with parameters side by side become one"},
-    {"--no-fuse", FLAG, "", &options.no_fuse, "one kernel an operation"},
-    {"--no-reuse", FLAG, "", &options.no_reuse, "no two buffers share memory"},
-    {"--no-in-place", FLAG, "", &options.no_in_place, "no value is made over an input, no carry where it lies"},
-    {"--no-split", FLAG, "", &options.no_split, "loops stay as they are written"},
-    {"--no-simplify", FLAG, "", &options.no_simplify, "no rewriting"},
-    {"--no-recompute", FLAG, "", &options.no_recompute, "the backward part keeps all it needs"},
-    {"--no-whole", FLAG, "", &options.no_whole, "whole ops are made of primitives, as they are defined"},
-    {"--no-pack", FLAG, "", &options.no_pack, "loops pack what they multiply by at each iteration"},
-    {"--no-panels", FLAG, "", &options.no_panels, "every kernel runs over all rows before the next"},
-    {"--no-persist", FLAG, "", &options.no_persist, "loops launch every kernel of every iteration"},
     {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
     {"--instrument", FLAG, "", &options.instrument,
      "a trainer that can `replay` a step and name the first tensor that is not finite"},
@@ -76,11 +65,14 @@ static const struct Option *find_option(const char *name, size_t n)
 
 static _Noreturn void unknown_option(const char *name)
 {
-    const char *names[COUNT_OF(known)]; /* without their hyphens, which all have */
-    for (int i = 0; i < COUNT_OF(known); i++) names[i] = known[i].name + strspn(known[i].name, "-");
-    const char *close = nearest(name + strspn(name, "-"), names, COUNT_OF(names));
-    for (int i = 0; close && i < COUNT_OF(known); i++)
-        if (names[i] == close) usage_error("there is no option %s; did you mean %s?", name, known[i].name);
+    int n, count = 0;
+    const Pass *list = pass_list(&n);
+    const char **names = NEW_ARRAY(const char *, COUNT_OF(known) + n); /* without their hyphens, which all have */
+    for (int i = 0; i < COUNT_OF(known); i++) names[count++] = known[i].name + strspn(known[i].name, "-");
+    for (int i = 0; i < n; i++)
+        if (list[i].option) names[count++] = format("no-%s", list[i].option);
+    const char *close = nearest(name + strspn(name, "-"), names, count);
+    if (close) usage_error("there is no option %s; did you mean %s%s?", name, same(close, "o") ? "-" : "--", close);
     usage_error("there is no option %s; `lathe help` lists them, and --set KEY=VALUE changes a key of config", name);
 }
 
@@ -139,7 +131,8 @@ static void set_instruments(void)
 {
     options.instrument |= same(line_of.command, "replay");
     if (!options.instrument) return;
-    options.no_fuse = options.no_in_place = options.no_pack = options.no_panels = options.no_persist = true;
+    static const Pass_number off[] = {PASS_fuse, PASS_in_place, PASS_pack, PASS_panels, PASS_persist};
+    for (int i = 0; i < COUNT_OF(off); i++) leave_out(off[i], true);
     options.memory = NULL;
 }
 
@@ -149,6 +142,7 @@ static void take_line(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         size_t n = strcspn(argv[i], "=");
         const struct Option *o = find_option(argv[i], n);
+        if (!o && take_switch(argv[i])) continue;
         if (!o || (o->kind == FLAG && argv[i][n])) {
             take_word(argv[i]);
         } else if (o->kind == FLAG) {
@@ -206,12 +200,8 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.no_merge,    options.no_fuse,      options.no_reuse,
-                             options.no_in_place, options.all_in_place, options.no_split,
-                             options.no_simplify, options.no_recompute, options.no_whole,
-                             options.no_pack,     options.no_panels,    options.no_persist,
-                             options.poison,      options.instrument,   precision()->weights == BF16};
-    h = hash_bytes(switches, sizeof switches, h);
+    const bool switches[] = {options.all_in_place, options.poison, options.instrument, precision()->weights == BF16};
+    h = hash_bytes(&options.without, sizeof options.without, hash_bytes(switches, sizeof switches, h));
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
     return format("generated/%s-%s-%s-%s-%08llx", folder_word(d->model), folder_word(d->config), options.target->name,
@@ -346,7 +336,7 @@ static int do_dump(void)
             err((Where){.file = options.model_file}, "cannot be read: %s",
                 errno ? strerror(errno) : "it is no plain file");
         d = describe(parse_graph(options.model_file, text), options.model_file);
-        if (!from) from = after->stage == GRAPHS ? after->name : "normal";
+        if (!from) from = after->kind <= GRAPHS ? after->name : "normal";
     } else {
         if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);
         d = front(&options);
@@ -376,7 +366,8 @@ static int do_passes(void)
 {
     int n;
     const Pass *list = pass_list(&n);
-    for (int i = 0; i < n; i++) printf("%-10s %s\n", list[i].name, list[i].doc);
+    for (int i = 0; i < n; i++)
+        printf("%-10s %-15s %s\n", list[i].name, list[i].option ? format("--no-%s", list[i].option) : "", list[i].doc);
     return 0;
 }
 
@@ -447,6 +438,11 @@ static int do_help(void)
     printf("\noptions\n");
     for (int i = 0; i < COUNT_OF(known); i++)
         printf("  %-24s %s\n", format("%s %s", known[i].name, known[i].argument), known[i].doc);
+    printf("\npasses that can be left out (`lathe passes` lists all)\n");
+    int n;
+    const Pass *list = pass_list(&n);
+    for (int i = 0; i < n; i++)
+        if (list[i].option) printf("  %-24s %s\n", format("--no-%s", list[i].option), list[i].off);
     return 0;
 }
 

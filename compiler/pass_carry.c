@@ -4,7 +4,7 @@
  * lower_place.c gives a carry without history one buffer, and has its next value made aside and copied.  The copy goes
  * if the kernel that makes the next value can run after all others that read the carry, and does not read it itself or
  * only element by element (may_overwrite).  Those others then stand before it in the list of the body, which the
- * schedule keeps, since the kernel writes what they read.  Else the carry stays double.  Needs: kernels.  Leaves: fewer
+ * order keeps, since the kernel writes what they read.  Else the carry stays double.  Needs: kernels.  Leaves: fewer
  * copies and buffers. */
 #include "lathe.h"
 
@@ -204,6 +204,6 @@ static int drop_copies(Program *p, Loop *loop, Kernel **list, int n)
 void pass_carry(Program *p, const Desc *d)
 {
     (void)d;
-    if (options.no_reuse || options.no_in_place) return;
+    if (left_out(PASS_carry) || left_out(PASS_plan) || left_out(PASS_in_place)) return;
     p->kernels.n = drop_copies(p, NULL, p->kernels.at, p->kernels.n);
 }

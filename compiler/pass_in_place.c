@@ -6,7 +6,7 @@
  *      the emitter reads all before it stores;
  *   3. the old value dies there, and both belong to one level.
  * The emitted function has one parameter for both.  Decided before packing, as one set of values: Buffer.in_place_of is
- * the value whose bytes are taken over, which may have taken over others'.  Needs: lifetimes (pass_schedule). */
+ * the value whose bytes are taken over, which may have taken over others'.  Needs: lifetimes (pass_order). */
 #include "lathe.h"
 
 /* ------------------------------------------------------------------ may a kernel do so */
@@ -143,6 +143,6 @@ static void choose(Program *p, const Kernel *k)
 void pass_in_place(Program *p, const Desc *d)
 {
     (void)d;
-    if (options.no_reuse || options.no_in_place) return;
+    if (left_out(PASS_plan) || left_out(PASS_in_place)) return;
     for (int i = 0; i < p->kernels.n; i++) choose(p, p->kernels.at[i]);
 }

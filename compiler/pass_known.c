@@ -238,5 +238,5 @@ void pass_known(Graph *g, const Desc *d)
     all_nodes(g, &all);
     for (int i = 0; i < all.n && !any; i++) any = all.at[i]->nin == 2 && by_known_ids(all.at[i], all.at[i]->in[1], &v);
     Rewrite r = {.node = seen_as_view};
-    if (any && !options.no_simplify) rewrite_graph(&r, g);
+    if (any && !left_out(PASS_known)) rewrite_graph(&r, g);
 }

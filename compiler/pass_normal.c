@@ -150,7 +150,7 @@ static bool is_widened_weight(const Node *old, Node *in)
 {
     Node key = *old;
     key.in = &in;
-    return !options.no_fuse && is_weight(&key);
+    return !left_out(PASS_fuse) && is_weight(&key);
 }
 
 static Node *before_repeating(const Node *old, Node *const *in)

@@ -158,6 +158,6 @@ void pass_pack(Program *p, const Desc *d)
 {
     (void)d;
     Nest around = {0};
-    if (!options.no_pack && options.target->packs)
+    if (!left_out(PASS_pack) && options.target->packs)
         p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
 }

@@ -18,7 +18,7 @@
  *
  * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (panel_choices).
  *
- * Needs: pass_pack.  Leaves: PANELS kernels, in an order that pass_schedule may take the lists in. */
+ * Needs: pass_pack.  Leaves: PANELS kernels, in an order that pass_order may take the lists in. */
 #include "lower.h"
 
 enum {
@@ -441,5 +441,5 @@ static Kernels in_panels(Program *p, Kernel *const *list, int n)
 void pass_panels(Program *p, const Desc *d)
 {
     (void)d;
-    if (!options.no_panels && options.target->panels) p->kernels = in_panels(p, p->kernels.at, p->kernels.n);
+    if (!left_out(PASS_panels) && options.target->panels) p->kernels = in_panels(p, p->kernels.at, p->kernels.n);
 }

@@ -206,5 +206,5 @@ static void persist_all(Program *p, Kernel *const *kernels, int n)
 void pass_persist(Program *p, const Desc *d)
 {
     (void)d;
-    if (!options.no_persist && options.target->persists) persist_all(p, p->kernels.at, p->kernels.n);
+    if (!left_out(PASS_persist) && options.target->persists) persist_all(p, p->kernels.at, p->kernels.n);
 }

@@ -2,7 +2,7 @@
  *
  * Buffers whose lifetimes do not meet may share bytes: largest first, each at the lowest offset that is free while it
  * lasts
- * (--no-reuse: none share).  Needs: pass_schedule on every program.  Leaves: offsets, work_bytes, lower bounds, Plan.
+ * (--no-reuse: none share).  Needs: pass_order on every program.  Leaves: offsets, work_bytes, lower bounds, Plan.
  */
 #include "lathe.h"
 
@@ -118,7 +118,7 @@ static void pack(Program *p)
     if (lives.n) qsort(lives.at, (size_t)lives.n, sizeof *lives.at, larger_first);
     for (int i = 0; i < lives.n; i++) {
         Buffer *b = lives.at[i].buffer;
-        b->offset = options.no_reuse ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
+        b->offset = left_out(PASS_plan) ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
         put(placed, i, &lives.at[i]);
         p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
     }

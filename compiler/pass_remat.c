@@ -82,7 +82,7 @@ static void feed_loops(Remat *m, Loop *level, Node *const *roots, int nroots, Ta
 void pass_remat(Graph *g, const Desc *d)
 {
     (void)d;
-    if (options.no_recompute) return;
+    if (left_out(PASS_remat)) return;
     Remat m = {0};
     Table seen = {0};
     Rewrite r = {.node = over_clones, .user = &m};

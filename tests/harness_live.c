@@ -97,24 +97,12 @@ Live *load_module(const Module *m)
 /* "--config char --set width=18 --precision fp64 --no-fuse" into the global options, cleared first. */
 static void take_options(const char *words)
 {
-    static const struct {
-        const char *name;
-        bool *to;
-    } flags[] = {
-        {"--no-fuse", &options.no_fuse},           {"--no-reuse", &options.no_reuse},
-        {"--no-split", &options.no_split},         {"--no-simplify", &options.no_simplify},
-        {"--no-recompute", &options.no_recompute}, {"--no-whole", &options.no_whole},
-        {"--no-pack", &options.no_pack},           {"--no-panels", &options.no_panels},
-        {"--no-merge", &options.no_merge},         {"--no-persist", &options.no_persist},
-        {"--all-persist", &options.all_persist},
-    };
     options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
     char *line = copy_string(words), *rest = NULL;
     options.model_file = strtok_r(line, " ", &rest);
     for (char *word; (word = strtok_r(NULL, " ", &rest));) {
-        bool flag = false;
-        for (int i = 0; i < COUNT_OF(flags); i++)
-            if (same(word, flags[i].name)) flag = *flags[i].to = true;
+        bool flag = take_switch(word);
+        if (same(word, "--all-persist")) flag = options.all_persist = true;
         const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
         must(flag || value);
         if (same(word, "--config")) options.config = value;

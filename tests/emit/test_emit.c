@@ -368,9 +368,9 @@ int main(void)
     for (int i = 0; i < COUNT_OF(cases); i++) {
         try(cases[i].name, cases[i].make, cases[i].ids, false);
         try(cases[i].name, cases[i].make, cases[i].ids, true);
-        options.no_fuse = options.no_reuse = true;
+        leave_out(PASS_fuse, true), leave_out(PASS_plan, true);
         try(format("%s_apart", cases[i].name), cases[i].make, cases[i].ids, false);
-        options.no_fuse = options.no_reuse = false;
+        leave_out(PASS_fuse, false), leave_out(PASS_plan, false);
     }
     return finish();
 }

@@ -12,10 +12,10 @@ static void expect_inside(const char *what, const Graph *g, int before, int afte
     expect(had == before, "%s: %d dots in loops before splitting, not %d", what, had, before);
     int has = count_inside(&split, OP_dot);
     expect(has == after, "%s: %d dots in loops after splitting, not %d", what, has, after);
-    options.no_split = true;
+    leave_out(PASS_split, true);
     split = copy_of_graph(g);
     pass_split(&split, NULL);
-    options.no_split = false;
+    leave_out(PASS_split, false);
     expect(count_inside(&split, OP_dot) == before, "%s: no_split splits", what);
 }
 
@@ -184,9 +184,9 @@ static void test_remat(void)
     int before = read_back_in(g);
     expect(before > 3, "only %d cheap values are read by the backward pass", before);
     Graph made = copy_of_graph(g);
-    options.no_recompute = true;
+    leave_out(PASS_remat, true);
     pass_remat(&made, NULL);
-    options.no_recompute = false;
+    leave_out(PASS_remat, false);
     expect(read_back_in(&made) == before, "no_recompute recomputes");
     pass_remat(&made, NULL);
     expect(read_back_in(&made) == 0, "%d cheap values are still read", read_back_in(&made));
@@ -211,7 +211,7 @@ static void test_remat_in_micro(void)
 static void test_regions(void)
 {
     for (int off = 0; off < 2; off++) {
-        options.no_recompute = off;
+        leave_out(PASS_remat, off);
         Node *x = param("x", SHAPE(6, 4)), *w = param("w", SHAPE(4, 4)), *v = param("v", SHAPE(4, 4));
         recompute_now = true;
         Node *y = matmul(tanh_of(matmul(x, w)), v);
@@ -221,7 +221,7 @@ static void test_regions(void)
         int remade = count_at_top(g, OP_dot, 1);
         expect(remade == (off ? 4 : 5), "%d dots in the backward pass", remade);
     }
-    options.no_recompute = false;
+    leave_out(PASS_remat, false);
 }
 
 int main(void)

@@ -126,6 +126,8 @@ static Results run(Live *l, int entry, const Results *like)
 
 /* ------------------------------------------------------------------ variants */
 
+#define OFF(pass) ((uint64_t)1 << PASS_##pass)
+
 /* optimized: compiled as for users; gcc then works out what functions of constants are, to other bits than libm. */
 static const struct Variant {
     const char *name, *precision;
@@ -135,18 +137,19 @@ static const struct Variant {
 } variants[] = {
     {"compiled", "fp64", {0}, 1e-12, false},
     {"optimized", "fp64", {.all_panels = true, .all_in_place = true}, 1e-12, true},
-    {"unplanned", "fp64", {.no_reuse = true}, 0, false},
+    {"unplanned", "fp64", {.without = OFF(plan)}, 0, false},
     {"all in place", "fp64", {.all_in_place = true}, 0, false},
     {"in panels", "fp64", {.all_panels = true, .all_in_place = true}, 0, false},
-    {"unfused", "fp64", {.no_fuse = true}, 1e-12, false},
+    {"unfused", "fp64", {.without = OFF(fuse)}, 1e-12, false},
     {"as written",
      "fp64",
-     {.no_merge = true, .no_simplify = true, .no_split = true, .no_recompute = true},
+     {.without = OFF(known) | OFF(merge) | OFF(simplify) | OFF(split) | OFF(remat) | OFF(parts) | OFF(twins)},
      1e-12,
      false},
-    {"defined", "fp64", {.no_whole = true}, 1e-12, false},
+    {"as lowered", "fp64", {.without = OFF(carry) | OFF(pack) | OFF(order) | OFF(in_place)}, 0, false},
+    {"defined", "fp64", {.without = OFF(whole)}, 1e-12, false},
     {"fp32", "fp32", {0}, 2e-5, true},
-    {"bf16", "fp64-bf16", {.no_merge = true}, 1e-12, true}, /* against the interpreter with the same roundings */
+    {"bf16", "fp64-bf16", {.without = OFF(merge)}, 1e-12, true}, /* against the interpreter with the same roundings */
 };
 
 typedef struct Reference {
@@ -157,7 +160,7 @@ static int stored; /* values kept in 16 bits */
 static int narrow; /* products of such */
 
 /* What the interpreter is given: merged products read and differentiate stretches of several parameters. */
-static const struct Variant plain = {"interpreted", "fp64", {.no_merge = true}, 0, false};
+static const struct Variant plain = {"interpreted", "fp64", {.without = OFF(merge)}, 0, false};
 
 static Reference reference_of(const Graph *g)
 {
@@ -207,7 +210,7 @@ static Desc *begin_variant(const struct Variant *v, uint64_t first, int n, bool 
     options.precision = v->precision;
     options.check_stages = options.poison = true;
     options.head_rows = 3;
-    options.no_panels = !options.all_panels; /* these graphs are too small for them otherwise */
+    leave_out(PASS_panels, !options.all_panels); /* these graphs are too small for them otherwise */
     Desc *d = describe_seeds(first, n, count);
     compile_until(d, NULL, "grad");
     return d;
@@ -231,7 +234,7 @@ static void check_passes(Desc *d, const Reference *refs)
     int npasses;
     const Pass *pass = pass_list(&npasses);
     while (!same(pass->name, "whole")) pass++;
-    for (; pass->stage == GRAPHS; pass++) {
+    for (; pass->kind == GRAPHS; pass++) {
         compile_until(d, pass->name, pass->name);
         for (int i = 0; i < d->graphs.n; i++) {
             Results got = interpret(d->graphs.at[i], 0, 0);
@@ -288,7 +291,7 @@ static void refer_to_stored(Desc *d, Reference *refs)
 /* Products and attention over 16 bits, which C has not: but for their roundings, too, a graph means what it meant. */
 static void check_narrow(uint64_t first, int n)
 {
-    static const struct Variant v = {"narrow", "bf16", {.no_merge = true}, 0, false};
+    static const struct Variant v = {"narrow", "bf16", {.without = OFF(merge)}, 0, false};
     Reference refs[PER_FILE];
     Desc *d = begin_variant(&v, first, n, false);
     options.target = &target_cuda;

@@ -9,7 +9,8 @@ enum { GRAPHS_A_FILE = 16 };
 static Module *random_module(uint64_t first, const char *precision, bool defined)
 {
     Graph *graphs[GRAPHS_A_FILE];
-    options = (Options){.target = &target_cuda, .precision = precision, .check_stages = true, .no_whole = defined};
+    options = (Options){.target = &target_cuda, .precision = precision, .check_stages = true};
+    leave_out(PASS_whole, defined);
     for (int i = 0; i < GRAPHS_A_FILE; i++) graphs[i] = random_graph_apart(first + (uint64_t)i, true);
     return compile(describe_graphs(GRAPHS_A_FILE, graphs));
 }

@@ -1,4 +1,4 @@
-/* pass_schedule.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must
+/* pass_order.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must
  * last.
  *
  * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins
@@ -198,8 +198,8 @@ static Item *items_of(Kernel **kernels, int n)
     return items;
 }
 
-/* An estimate: what lies in place of another value, and how buffers fit into the arena, is found later.  Returns the most
- * bytes of the level's own buffers, and of those inside of it, that live at once. */
+/* An estimate: what lies in place of another value, and how buffers fit into the arena, is found later.  Returns the
+ * most bytes of the level's own buffers, and of those inside of it, that live at once. */
 static int64_t order(Kernel **kernels, int n, const Loop *level)
 {
     Order o = {.items = items_of(kernels, n), .n = n, .level = level};
@@ -270,11 +270,11 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
     }
 }
 
-void pass_schedule(Program *p, const Desc *d)
+void pass_order(Program *p, const Desc *d)
 {
     (void)d;
     find_parts(p);
-    if (p->kernels.n) order(p->kernels.at, p->kernels.n, NULL);
+    if (p->kernels.n && !left_out(PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, false, false, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);
