@@ -188,16 +188,28 @@ const char *carry_name(const struct Carry *c)
     return value_name(next ? c->next : c->arg->title ? c->arg : c->next);
 }
 
+/* What each iteration of a loop leaves, if that is what n stacks; NULL: n is no stack. */
+static const Node *stacked_by(const Node *n)
+{
+    bool stack = n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK;
+    return stack ? n->in[0]->loop->ys.at[n->ints[1]] : NULL;
+}
+
+/* The carry that y is, as an iteration finds it. */
+static const struct Carry *as_carry(const Node *y)
+{
+    bool carry = y && y->op == OP_loop_arg && y->ints[0] == ARG_CARRY;
+    return carry ? &y->loop->carries.at[y->ints[1]] : NULL;
+}
+
 /* Of the array in which the elements of n lie: a loop's history is called after the carry. */
 static const char *array_of(const Node *n)
 {
     while (is_another_form(n)) n = n->in[0];
-    const Loop *l = n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK ? n->in[0]->loop : NULL;
-    const Node *y = l ? l->ys.at[n->ints[1]] : NULL;
-    if (y && y->op == OP_loop_arg && y->loop == l && y->ints[0] == ARG_CARRY)
-        return carry_name(&l->carries.at[y->ints[1]]);
-    if (y && table_get(&names.next, y)) return carry_name(table_get(&names.next, y));
-    return value_name(n);
+    const Node *y = stacked_by(n);
+    const struct Carry *c = as_carry(y);
+    if (y && !c) c = table_get(&names.next, y);
+    return c ? carry_name(c) : value_name(n);
 }
 
 const char *name_of_copy(const Node *n)
@@ -210,14 +222,8 @@ const char *name_of_copy(const Node *n)
 static const struct Carry *carry_before(const Node *n)
 {
     while (n->op == OP_cast || (op_info[n->op].kind == MOVE && n->nin == 1)) n = n->in[0];
-    if (n->op != OP_loop_arg) return NULL;
-    if (n->ints[0] == ARG_CARRY) return &n->loop->carries.at[n->ints[1]];
-    if (n->ints[0] != ARG_X) return NULL;
-    const Node *stack = n->loop->xs.at[n->ints[1]].outer;
-    if (stack->op != OP_pick || stack->in[0]->op != OP_loop || stack->ints[0] != PICK_STACK) return NULL;
-    const Loop *l = stack->in[0]->loop;
-    const Node *y = l->ys.at[stack->ints[1]];
-    return y->op == OP_loop_arg && y->loop == l && y->ints[0] == ARG_CARRY ? &l->carries.at[y->ints[1]] : NULL;
+    bool slice = n->op == OP_loop_arg && n->ints[0] == ARG_X;
+    return as_carry(slice ? stacked_by(n->loop->xs.at[n->ints[1]].outer) : n);
 }
 
 static bool has_the_title(const Nodes *nodes, const Node *n)
