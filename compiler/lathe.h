@@ -650,7 +650,7 @@ bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does
 bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
 void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */
 
-/* kernel_walk.c */
+/* kernels/walk.c */
 typedef void (*Visit_operand)(Operand *, bool writes, void *user);
 void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
 void own_touches(const Kernel *k, Touches *t);

@@ -1,5 +1,5 @@
-/* kernel_text.c: the kernels of a program as text, for dumps and golden tests; and what must hold of them. */
-#include "lathe.h"
+/* text.c: the kernels of a program as text, for dumps and golden tests. */
+#include "../lathe.h"
 
 static void say_view(Text *t, const View *v)
 {
@@ -143,80 +143,4 @@ void print_kernels(Text *t, const Program *p)
         if (options.brief) say_brief(t, 2, p->kernels.at[i]);
         else say_kernel(t, 2, p->kernels.at[i]);
     }
-}
-
-/* ------------------------------------------------------------------ checks */
-
-/* Every element that the view names lies in its buffer. */
-static void check_view(const View *v, const Kernel *k, const char *stage)
-{
-    if (!v->buffer) return;
-    int64_t low = v->base, high = v->base;
-    for (int i = 0; i < v->nover; i++) {
-        int64_t far = v->over[i].stride * (v->over[i].loop->trip - 1);
-        low += min64(far, 0);
-        high += max64(far, 0);
-    }
-    for (int i = 0; i < v->shape.rank; i++) {
-        if (v->high[i] <= v->low[i]) return; /* shows nothing */
-        low += min64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
-        high += max64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
-    }
-    int64_t last = 0;
-    for (int i = 0; i < v->buffer->shape.rank; i++) last += (v->buffer->shape.dim[i] - 1) * v->buffer->stride[i];
-    if (low < 0 || high > last) {
-        Text t = {0};
-        say_kernel(&t, 0, k);
-        die("after %s: a view of %s [%lld] reaches %lld … %lld\n%s", stage, v->buffer->name, (long long)last + 1,
-            (long long)low, (long long)high, t.at);
-    }
-}
-
-static void check_operands(const Operands *o, const Kernel *k, const char *stage)
-{
-    for (int i = 0; i < o->n; i++) check_view(&o->at[i].view, k, stage);
-}
-
-static void check_kernel(const Kernel *k, const char *stage)
-{
-    check_operands(&k->loads, k, stage);
-    check_operands(&k->reads, k, stage);
-    check_operands(&k->writes, k, stage);
-    for (int p = 0; p < k->phases.n; p++) {
-        check_operands(&k->phases.at[p].stores, k, stage);
-        check_operands(&k->phases.at[p].row_stores, k, stage);
-        check_operands(&k->phases.at[p].column_stores, k, stage);
-    }
-    for (int i = 0; i < k->body.n; i++) check_kernel(k->body.at[i], stage);
-}
-
-static bool made_over(Kernel *const *kernels, int n, const Buffer *new, const Buffer *old)
-{
-    for (int i = 0; i < n; i++) {
-        if (kernels[i]->step == new->begin && works_in_place(kernels[i], new, old)) return true;
-        if (made_over(kernels[i]->body.at, kernels[i]->body.n, new, old)) return true;
-    }
-    return false;
-}
-
-/* Buffers may share bytes if they never live together, or if one takes over the other's and one kernel makes it over
- * the other, element by element, or after. */
-static bool may_share(const Program *p, const Buffer *a, const Buffer *b)
-{
-    if (a->last < b->first || b->last < a->first) return true;
-    const Buffer *new = a->begin < b->begin ? b : a, *old = new == a ? b : a;
-    if (bytes_of(a) != bytes_of(b)) return false;
-    return old->end < new->begin || (old->end == new->begin &&made_over(p->kernels.at, p->kernels.n, new, old));
-}
-
-void check_program(const Program *p, const char *stage)
-{
-    for (int i = 0; i < p->kernels.n; i++) check_kernel(p->kernels.at[i], stage);
-    for (int i = 0; i < p->buffers.n; i++)
-        for (int j = 0; j < i; j++) {
-            const Buffer *a = p->buffers.at[i], *b = p->buffers.at[j];
-            if (a->home != WORK || b->home != WORK || a->first < 0 || b->first < 0 || p->work_bytes == 0) continue;
-            if (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !may_share(p, a, b))
-                die("after %s: %s and %s live together at the same bytes", stage, a->name, b->name);
-        }
 }
