@@ -123,11 +123,31 @@ static Module *choose_panels(const Desc *d, int64_t head_rows)
     return m;
 }
 
+/* Passes before those that make ends of dots know of none, and products of some targets have none: of a graph that came
+ * as text. */
+static void refuse_ends(const Desc *d, int first)
+{
+    for (int i = 0; i < d->graphs.n; i++) {
+        Nodes all = {0};
+        all_nodes(d->graphs.at[i], &all);
+        for (int k = 0; k < all.n; k++) {
+            const Node *n = all.at[k];
+            if (n->op != OP_dot || dot_end(n) == END_NONE) continue;
+            if (first < place_of_pass("bias"))
+                err(n->where, "a dot ends in something, which passes before bias do not know: begin there, not with %s",
+                    passes[first].name);
+            if (!options.target->ends)
+                err(n->where, "a dot ends in something, which products of %s do not", options.target->name);
+        }
+    }
+}
+
 Module *compile_until(Desc *d, const char *from, const char *until)
 {
     int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : LAST;
     int whole = place_of_pass("whole");
     memset(&panel_choices, 0, sizeof panel_choices); /* an arena may have been given back since */
+    if (from) refuse_ends(d, first);
     if (first > whole || last < whole) return run_passes(d, first, last);
     if (first < whole) run_passes(d, first, whole - 1);
     const Options given = options;

@@ -1,6 +1,7 @@
 /* graph_eval_move.c: the interpreter's moves and contraction: where each element comes from. */
 #include "graph_eval.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ walking */
@@ -98,6 +99,31 @@ static int64_t *box_offsets(Shape x, const int *axes, int n, int64_t *count)
     return offset;
 }
 
+/* Of what gelu in its tanh form takes the tanh, and the slope of that. */
+static double inside_gelu(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
+static double slope_inside(double x) { return 0.7978845608028654 * (1 + 3 * 0.044715 * x * x); }
+
+static double gelu(double x) { return 0.5 * x * (1 + tanh(inside_gelu(x))); }
+
+static double gelu_slope(double x)
+{
+    double t = tanh(inside_gelu(x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope_inside(x);
+}
+
+/* What the products of a and b end in. */
+static void eval_end(const Node *n, const Value *in, Value *out)
+{
+    Product_end end = dot_end(n);
+    int64_t columns = dot_columns(n), count = elements(n->shape);
+    for (int64_t i = 0; end != END_NONE && i < count; i++) {
+        double *y = &out->at[i];
+        if (end == END_GELU_BACK) *y *= gelu_slope(in[2].at[i]);
+        else if (n->nin > 2) *y += in[2].at[i % columns];
+        if (end == END_GELU) *y = gelu(*y);
+    }
+}
+
 void eval_dot(const Node *n, const Value *in, Value *out)
 {
     Dot_axes x = dot_axes(n);
@@ -119,4 +145,5 @@ void eval_dot(const Node *n, const Value *in, Value *out)
             }
     int64_t *all[] = {a_batch, b_batch, a_row, b_column, a_k, b_k};
     for (int i = 0; i < COUNT_OF(all); i++) give(all[i]);
+    eval_end(n, in, out);
 }

@@ -515,6 +515,10 @@ typedef struct Dot_axes { int nb, nc, ab[MAXRANK], bb[MAXRANK], ac[MAXRANK], bc[
 Node *dot(Node *a, Node *b, Dot_axes axes);
 Node *dot_into(DType t, Node *a, Node *b, Dot_axes axes);  /* of stored operands: t is theirs, or F32 */
 Dot_axes dot_axes(const Node *dot);
+int dot_ints(const Node *dot);                              /* those that say its axes */
+Product_end dot_end(const Node *dot);                       /* END_BIAS: in[2] is the row, END_GELU: if it has one; END_GELU_BACK: what gelu is of */
+int64_t dot_columns(const Node *dot);                       /* elements of its row: its axes that b has alone */
+Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end);    /* the same product, with other inputs */
 int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out);   /* returns their number */
 
 /* op_index.c */

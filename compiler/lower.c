@@ -514,12 +514,17 @@ static Level *fused(Graph *g)
     return top;
 }
 
+Level *trial_cut(Graph *g, const Desc *d)
+{
+    lowering = (Lowering){.desc = d};
+    layout_parameters(d);
+    return fused(g);
+}
+
 void pass_twins(Graph *g, const Desc *d)
 {
     if (left_out(PASS_twins) || left_out(PASS_fuse) || !g->wants_grads) return;
-    lowering = (Lowering){.desc = d};
-    layout_parameters(d);
-    if (find_twins(fused(g))) rewrite_graph(&(Rewrite){.before = twin}, g);
+    if (find_twins(trial_cut(g, d))) rewrite_graph(&(Rewrite){.before = twin}, g);
 }
 
 Program *pass_fuse(Graph *g, const Desc *d)
@@ -528,8 +533,6 @@ Program *pass_fuse(Graph *g, const Desc *d)
     lowering.program->graph = g;
     layout_parameters(d);
     Level *top = fused(g);
-    if (!left_out(PASS_fuse) && give_rows(top, g)) top = fused(g);
-    if (!left_out(PASS_fuse) && give_gelus(top, g)) top = fused(g);
     if (!left_out(PASS_fuse)) {
         give_sums(top);
         pair_gelus(top);

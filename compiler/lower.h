@@ -90,6 +90,9 @@ typedef struct Info {
 } Info;
 Info *info(const Node *n);
 
+/* ---- lower.c */
+Level *trial_cut(Graph *g, const Desc *d);                      /* the levels, with the groups that kernels would be made of now */
+
 /* A node's reading through views: the value that it shows, and how. */
 typedef struct Reading {
     Node *source;               /* no view, or a forced one */
@@ -123,16 +126,12 @@ typedef struct Readers {        /* who reads a node */
 } Readers;
 void note_readers(const Level *top, const Graph *g);            /* of all that there is now */
 Readers *readers(const Node *n);
-Product_end dot_end(const Node *dot);                           /* END_BIAS: in[2] is the row, END_GELU: if it has one; END_GELU_BACK: aux */
-Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end);    /* the same product, with other inputs */
 bool is_plain(const Node *dot);                                 /* a dot that may end in something: a matrix, no batches */
-bool give_rows(const Level *top, Graph *g);                     /* rows that are added become inputs of dots: a new graph, or false */
 void give_sums(const Level *top);                               /* sums over rows beside dots: Info.product, sums_up */
+void pair_gelus(const Level *top);                              /* dots that end in gelu, with those that they are made of: Info.product, before_gelu */
 
-/* ---- lower_gelu.c */
-bool makes_gelu(const Node *x);                                 /* is x's kernel there for nothing but the gelu of it */
-bool give_gelus(const Level *top, Graph *g);                    /* gelu and its derivative become ends of dots: a new graph, or false */
-void pair_gelus(const Level *top);                              /* with the dots that they are made of: Info.product, before_gelu */
+/* ---- passes/gelu.c */
+bool makes_gelu(const Node *x);                                 /* will x's kernel, there for nothing but the gelu of it, go */
 
 /* ---- lower_place.c: buffers and places */
 typedef struct Lowering {

@@ -1,5 +1,7 @@
-/* op_dot.c: contraction of two tensors over any axes, with any shared (batch) axes. */
+/* op_dot.c: contraction of two tensors over any axes, with any shared (batch) axes; and what it may end with. */
 #include "lathe.h"
+
+#include <string.h>
 
 int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out)
 {
@@ -52,4 +54,40 @@ Dot_axes dot_axes(const Node *n)
     for (int k = 0; k < x.nc; k++) x.ac[k] = (int)*at++;
     for (int k = 0; k < x.nc; k++) x.bc[k] = (int)*at++;
     return x;
+}
+
+/* ------------------------------------------------------------------ what it ends with */
+
+int dot_ints(const Node *n) { return 2 + 2 * (int)(n->ints[0] + n->ints[1]); }
+
+Product_end dot_end(const Node *n)
+{
+    return n->nints > dot_ints(n) ? (Product_end)n->ints[dot_ints(n)] : n->nin > 2 ? END_BIAS : END_NONE;
+}
+
+int64_t dot_columns(const Node *n)
+{
+    int64_t columns = 1;
+    for (int i = n->in[0]->shape.rank - (int)n->ints[1]; i < n->shape.rank; i++) columns *= n->shape.dim[i];
+    return columns;
+}
+
+Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end)
+{
+    Where was = here;
+    int phase = phase_now, axes = dot_ints(old);
+    int64_t *ints = NEW_ARRAY(int64_t, axes + 1);
+    Node key = *old;
+    memcpy(ints, old->ints, sizeof *ints * (size_t)axes);
+    ints[axes] = end;
+    here = old->where;
+    phase_now = old->phase;
+    key.in = (Node **)in;
+    key.nin = nin;
+    key.ints = ints;
+    key.nints = axes + (end != END_BIAS);
+    Node *n = intern(key);
+    here = was;
+    phase_now = phase;
+    return n;
 }

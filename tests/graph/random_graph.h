@@ -166,6 +166,7 @@ static Graph *rg_graph(uint64_t seed, bool smooth)
     if (!smooth && rg_chance(&m, 0.3)) rg_state(&m);
     rg_some(&m, 8 + rg_below(&m, 20));
     if (seed % 3 == 0) rg_siblings(&m);
+    if (seed % 4 < 2) rg_layers(&m);
     for (int i = 0; i < m.pool.n; i++)
         if (!m.pool.at[i].used && (!smooth || !is_real(m.pool.at[i].n->dtype)))
             rg_out(&m, OUT_VALUE, format("out%d", i), m.pool.at[i].n);

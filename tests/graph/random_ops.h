@@ -301,6 +301,38 @@ static void rg_siblings(Maker *m)
     m->rng = rest;
 }
 
+/* As nn.gelu makes it of "tanh". */
+static Node *rg_gelu(Node *x)
+{
+    Node *cube = map2(OP_mul, map2(OP_mul, map2(OP_mul, rg_number(0.044715, x), x), x), x);
+    Node *inside = map2(OP_mul, rg_number(0.7978845608028654, x), map2(OP_add, x, cube));
+    return map2(OP_mul, map2(OP_mul, rg_number(0.5, x), x), map2(OP_add, rg_number(1, x), map1(OP_tanh, inside)));
+}
+
+static Node *rg_linear(Maker *m, Node *x, int64_t rows, bool biased)
+{
+    int last = x->shape.rank - 1;
+    Shape s = {.rank = 2, .dim = {rows, x->shape.dim[last]}};
+    Node *w = parameter_node(format("layer%d", m->parameters++), F32, s);
+    Node *y = dot(x, w, (Dot_axes){.nc = 1, .ac = {last}, .bc = {1}});
+    Node *row = biased ? parameter_node(format("row%d", m->parameters++), F32, shape_of(1, &rows)) : NULL;
+    return biased ? map2(OP_add, y, broadcast(row, y->shape)) : y;
+}
+
+/* Two layers, with rows that are added or without, and a gelu between them. */
+static void rg_layers(Maker *m)
+{
+    Rng rest = m->rng; /* as above */
+    Thing x = rg_ranked(m);
+    int64_t extent = x.n->shape.dim[x.n->shape.rank - 1], rows = 2 + rg_below(m, 9), most = MOST / 11;
+    if (elements(x.n->shape) / extent <= most) {
+        x = rg_small(x, 4);
+        Node *up = rg_linear(m, x.n, rows, rg_chance(m, 0.8)), *down = rg_linear(m, rg_gelu(up), 3, rg_chance(m, 0.8));
+        rg_push(m, down, (6 * (double)extent + 2) * 1.5 * (double)rows + 2);
+    }
+    m->rng = rest;
+}
+
 /* ids for rows of s along axis, nbatch axes shared; fills the shape of what is gathered */
 static Node *rg_row_ids(Maker *m, Shape s, int axis, int nbatch, Shape *gathered)
 {

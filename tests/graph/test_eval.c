@@ -177,6 +177,22 @@ static void test_moves(void)
     GIVES("rmax", reduce(OP_rmax, a, 1, (int[]){1}), 3, 6);
 }
 
+/* a b is 22, 28, 49, 64. */
+static void test_dot_ends(Node *a, Node *b)
+{
+    Shape s = SHAPE(2, 2);
+    Node *y = dot(a, b, (Dot_axes){.nc = 1, .ac = {1}, .bc = {0}});
+    Node *row = REAL(SHAPE(2), -22.5, -27), *large = REAL(SHAPE(1, 2), -49.5, -64), *x = REAL(s, -1.5, 0, 0.5, 2);
+    GIVES("a b + row", ended_dot(y, 3, (Node *[]){a, b, row}, END_BIAS), -0.5, 1, 26.5, 37);
+    GIVES("gelu(a b)", ended_dot(y, 2, (Node *[]){a, b}, END_GELU), 22, 28, 49, 64);
+    GIVES("gelu(a b + row)", ended_dot(y, 3, (Node *[]){a, b, row}, END_GELU), -0.15428599017485606, 0.8411919906082768,
+          26.5, 37.0);
+    GIVES("gelu(a b + large)", ended_dot(y, 3, (Node *[]){a, b, large}, END_GELU), -0.0, -0.0, -0.15428599017485606,
+          0.0);
+    GIVES("a b gelu'(x)", ended_dot(y, 3, (Node *[]){a, b, x}, END_GELU_BACK), -2.8096374493315284, 14.0,
+          42.501125273197474, 69.51035242391157);
+}
+
 static void test_dot(void)
 {
     Node *a = REAL(SHAPE(2, 3), 1, 2, 3, 4, 5, 6), *b = REAL(SHAPE(3, 2), 1, 2, 3, 4, 5, 6);
@@ -184,6 +200,7 @@ static void test_dot(void)
     GIVES("a' b'", dot(a, b, (Dot_axes){.nc = 1, .ac = {0}, .bc = {1}}), 9, 19, 29, 12, 26, 40, 15, 33, 51);
     GIVES("outer", dot(REAL(SHAPE(2), 1, 2), REAL(SHAPE(2), 3, 4), (Dot_axes){0}), 3, 4, 6, 8);
     GIVES("inner of two axes", dot(a, b, (Dot_axes){.nc = 2, .ac = {0, 1}, .bc = {1, 0}}), 1 + 6 + 15 + 8 + 20 + 36);
+    test_dot_ends(a, b);
     GIVES("batch of 3", dot(a, b, (Dot_axes){.nb = 1, .nc = 1, .ab = {1}, .bb = {0}, .ac = {0}, .bc = {1}}), 9, 26, 51);
 }
 

@@ -107,6 +107,28 @@ static const struct {
     {"graph g\n%1 = input x : f32[2]\n%2 = slice %1 {1, 1} : f32[2]\n", "reaches beyond"},
     {"graph g\n%1 = input x : f32[2]\n%2 = dot %1 %1 {0, 1, 0} : f32[]\n", "nb, nc"},
     {"graph g\n%1 = input x : f32[2]\n%2 = dot %1 %1 {9, 9} : f32[]\n", "nb, nc"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = dot %1 {0, 0} : f32[]\n", "takes two inputs, and a third"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = dot %2 %2 {0, 1, 1, 1, 1} : f32[2, 2]\n",
+     "must be 2, gelu, or 3"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = dot %2 %2 {0, 1, 1, 1, 4294967298} : f32[2, 2]\n",
+     "must be 2, gelu, or 3"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = dot %2 %2 {0, 1, 1, 1, 3} : f32[2, 2]\n",
+     "needs a third input"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = dot %2 %2 %1 {0, 1, 1, 1, 3} : f32[2, 2]\n",
+     "must be of its shape"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = dot %2 %2 %2 {0, 1, 1, 1} : f32[2, 2]\n",
+     "an element for each of the free axes"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = dot %2 %2 %1 {1, 0, 1, 1} : f32[2, 2, 2]\n",
+     "with batch axes it ends in nothing"},
+    {"graph g\n%1 = input x : f32[2]\n%2 = input y : f32[2, 2]\n"
+     "%3 = cast %1 : bf16[2]\n%4 = dot %2 %2 %3 {0, 1, 1, 1} : f32[2, 2]\n",
+     "must be of its type"},
     {"graph g\n%1 = input x : f32[2]\n%2 = topk %1 {0, 1} : f32[]\n%3 = neg %2 : f32[]\n", "pick one"},
     {"graph g\n%1 = input x : f32[2]\n%2 = topk %1 {0, 1} : f32[]\nvalue loss = %2\n", "pick one"},
     {"graph g\n%1 = input x : f32[2]\n%2 = pick %1 {0, 0} : f32[2]\n", "has one result"},

@@ -156,8 +156,9 @@ typedef struct Reference {
     Results exact, nudged, rounded;
 } Reference;
 
-static int stored; /* values kept in 16 bits */
-static int narrow; /* products of such */
+static int stored;                        /* values kept in 16 bits */
+static int narrow;                        /* products of such */
+static int rows_added, gelus, gelus_back; /* products that end so */
 
 /* What the interpreter is given: merged products read and differentiate stretches of several parameters. */
 static const struct Variant plain = {"interpreted", "fp64", {.without = OFF(merge)}, 0, false};
@@ -266,13 +267,30 @@ static void count_panels(Kernel *const *kernels, int n)
     }
 }
 
-/* But for its roundings a graph means after pass_store what it meant before. */
-static void check_unrounded(const Graph *g, const Reference *ref)
+/* But for its roundings a graph means after passes what it meant before. */
+static void check_unrounded(const Graph *g, const char *what, const Reference *ref)
 {
     eval_rounds_stored = false;
     Results got = interpret(g, 0, 0);
     eval_rounds_stored = true;
-    compare(g->name, "stored but not rounded", 1e-12, ref, &got);
+    compare(g->name, what, 1e-12, ref, &got);
+}
+
+/* A pass that is left out makes none. */
+static void count_ends(const Graph *g)
+{
+    Nodes all = {0};
+    all_nodes(g, &all);
+    for (int k = 0; k < all.n; k++) {
+        if (all.at[k]->op != OP_dot) continue;
+        Product_end end = dot_end(all.at[k]);
+        bool row = end == END_BIAS || (end == END_GELU && all.at[k]->nin > 2);
+        expect(!row || !left_out(PASS_bias), "%s: a product ends in a row without that pass", g->name);
+        expect(end < END_GELU || !left_out(PASS_gelu), "%s: a product ends in gelu without that pass", g->name);
+        rows_added += row;
+        gelus += end == END_GELU;
+        gelus_back += end == END_GELU_BACK;
+    }
 }
 
 /* What rounding changes is no mistake of what comes after it: graphs as pass_store leaves them are the reference. */
@@ -283,7 +301,7 @@ static void refer_to_stored(Desc *d, Reference *refs)
         Nodes all = {0};
         all_nodes(d->graphs.at[i], &all);
         for (int k = 0; k < all.n; k++) stored += is_stored(all.at[k]->dtype);
-        check_unrounded(d->graphs.at[i], &refs[i]);
+        check_unrounded(d->graphs.at[i], "stored but not rounded", &refs[i]);
         refs[i] = reference_of(d->graphs.at[i]);
     }
 }
@@ -304,7 +322,30 @@ static void check_narrow(uint64_t first, int n)
             OpKind kind = op_info[all.at[k]->op].kind;
             narrow += (kind == DOT || kind == WHOLE) && is_stored(all.at[k]->in[0]->dtype);
         }
-        check_unrounded(d->graphs.at[i], &refs[i]);
+        check_unrounded(d->graphs.at[i], "stored but not rounded", &refs[i]);
+    }
+}
+
+/* What products end in on a GPU means what it meant before, and makes sound programs. */
+static void check_ends(uint64_t first, int n)
+{
+    static const struct Variant ways[] = {
+        {"ends", "fp32", {.without = OFF(merge)}, 0, false},
+        {"ends of 16 bits", "bf16", {.without = OFF(merge)}, 0, false},
+        {"no rows", "fp32", {.without = OFF(merge) | OFF(bias)}, 0, false},
+        {"no gelus", "fp32", {.without = OFF(merge) | OFF(gelu)}, 0, false},
+    };
+    Reference refs[PER_FILE];
+    for (int way = 0; way < COUNT_OF(ways); way++) {
+        Desc *d = begin_variant(&ways[way], first, n, false);
+        options.target = &target_cuda;
+        for (int i = 0; i < n; i++) refs[i] = reference_of(d->graphs.at[i]);
+        compile_until(d, "whole", "bias");
+        for (int i = 0; i < n; i++) check_unrounded(d->graphs.at[i], "rows added", &refs[i]);
+        compile_until(d, "gelu", "gelu");
+        for (int i = 0; i < n; i++) check_unrounded(d->graphs.at[i], "with gelus", &refs[i]);
+        for (int i = 0; i < n; i++) count_ends(d->graphs.at[i]);
+        compile_until(d, "fuse", NULL);
     }
 }
 
@@ -333,6 +374,7 @@ static void check_file(uint64_t first, int n)
         unload(l);
     }
     check_narrow(first, n);
+    check_ends(first, n);
 }
 
 /* What a file's process leaves for the next: they count on, one after another. */
@@ -341,6 +383,7 @@ typedef struct Tally {
     __typeof__(covered) covered;
     double worst[COUNT_OF(variants)];
     int taken_over, carried, zeros, panels, loops_in_panels, columns_in_panels, stored, narrow;
+    int rows_added, gelus, gelus_back;
 } Tally;
 
 static void write_tally(Tally *t)
@@ -356,6 +399,9 @@ static void write_tally(Tally *t)
     t->columns_in_panels = columns_in_panels;
     t->stored = stored;
     t->narrow = narrow;
+    t->rows_added = rows_added;
+    t->gelus = gelus;
+    t->gelus_back = gelus_back;
 }
 
 static void read_tally(const Tally *t)
@@ -371,6 +417,9 @@ static void read_tally(const Tally *t)
     columns_in_panels = t->columns_in_panels;
     stored = t->stored;
     narrow = t->narrow;
+    rows_added = t->rows_added;
+    gelus = t->gelus;
+    gelus_back = t->gelus_back;
 }
 
 typedef struct Run {
@@ -419,6 +468,9 @@ static void check_coverage(void)
         {"column sums in panels", columns_in_panels},
         {"values stored in 16 bits", stored},
         {"products of 16 bits", narrow},
+        {"products that add a row", rows_added},
+        {"products that end in gelu", gelus},
+        {"products that end in its derivative", gelus_back},
     };
     for (int op = 0; op < OPS; op++) expect(coverage[op] > 0, "no graph has the op %s", op_info[op].name);
     for (int i = 0; i < COUNT_OF(features); i++) expect(features[i].count > 0, "no graph has %s", features[i].name);
@@ -437,6 +489,7 @@ int main(int argc, char **argv)
     printf("note: %d groups in panels, %d loops in them, %d kernels with columns\n", panels, loops_in_panels,
            columns_in_panels);
     printf("note: %d values stored in 16 bits, %d products of such\n", stored, narrow);
+    printf("note: %d products add a row, %d end in gelu, %d in its derivative\n", rows_added, gelus, gelus_back);
     printf("note: %d results are zero but for rounding, and are off\n", zeros);
     for (int v = 0; v < COUNT_OF(variants); v++)
         if (variants[v].bound > 0)

@@ -1,4 +1,4 @@
-/* lower_gelu.c: gelu in its tanh form, and its derivative, as ends of products, where the target's products have such
+/* gelu.c: gelu in its tanh form, and its derivative, as ends of products, where the target's products have such
  * (Target.ends).
  *
  * Found by what is computed: additions, multiplications and one tanh over a value x, and for the derivative a factor g,
@@ -9,9 +9,9 @@
  * and of g · gelu'(x), whatever order they are written in.  The constants are those of the library's epilogues, too.
  *
  * A gelu becomes an end where it is a kernel for a dot alone: of what was this dot, which others may read, another one
- * is made that ends in gelu; the two are one product (pair_gelus).  A derivative becomes one where a dot is its g and
- * nothing else, and where it is an end of its kernel: rounded, summed over rows, read elsewhere. */
-#include "lower.h"
+ * is made that ends in gelu; the two become one product (pair_gelus).  A derivative becomes one where a dot is its g
+ * and nothing else, and where it is an end of its kernel: rounded, summed over rows, read elsewhere. */
+#include "../lower.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,10 +199,12 @@ static bool is_lone(const Group *g, const Node *y, const Reach *r)
     return g;
 }
 
+static bool makes_gelus(void) { return options.target->ends & ENDS_GELU && !left_out(PASS_gelu); }
+
 bool makes_gelu(const Node *x)
 {
     const Group *g = info(x)->group;
-    if (!(options.target->ends & ENDS_GELU)) return false;
+    if (!makes_gelus()) return false;
     for (int i = 0; g && i < g->nodes.n; i++) {
         Reach r = {.x = x};
         if (is_form(g->nodes.at[i], &gelu, &r)) return is_lone(g, g->nodes.at[i], &r);
@@ -320,8 +322,7 @@ static bool ends_kernel(const Node *y, const Node *shows, const Node *dot)
 static bool may_be_aux(Node *aux, const Node *dot)
 {
     View v = reading(aux).view, over;
-    int64_t columns = 1;
-    for (int i = dot->in[0]->shape.rank - dot_axes(dot).nc; i < dot->shape.rank; i++) columns *= dot->shape.dim[i];
+    int64_t columns = dot_columns(dot);
     Shape s = {.rank = 2, .dim = {elements(dot->shape) / columns, columns}};
     return aux->dtype == dot->dtype && has_address(aux) && !info(aux)->group && !v.guarded &&
            view_reshape(&v, s, &over) && over.stride[1] == 1 && over.stride[0] >= columns;
@@ -353,7 +354,7 @@ static void find_gelus(const Level *level, int *found)
     Poly back = gelu_back();
     for (int i = 0; i < level->nodes.n; i++) {
         Node *dot = level->nodes.at[i], *x = dot->op == OP_dot && is_plain(dot) ? as_real(dot) : NULL;
-        if (!x) continue;
+        if (!x || !can_be_added(dot)) continue;
         *found += find_gelu(level, dot, x) || (dot_end(dot) == END_NONE && find_back(level, dot, x, &back));
     }
     for (int i = 0; i < level->inside.n; i++) find_gelus(level->inside.at[i], found);
@@ -383,62 +384,13 @@ static Node *with_end(Rewrite *r, Node *old)
     return dot;
 }
 
-bool give_gelus(const Level *top, Graph *g)
+void pass_gelu(Graph *g, const Desc *d)
 {
     int found = 0;
+    if (left_out(PASS_fuse) || !makes_gelus()) return;
+    const Level *top = trial_cut(g, d);
     made = (Table){0};
-    if (!(options.target->ends & ENDS_GELU)) return false;
     note_readers(top, g);
     find_gelus(top, &found);
     if (found) rewrite_graph(&(Rewrite){.needs = needs_with_end, .before = with_end}, g);
-    return found > 0;
-}
-
-/* ------------------------------------------------------------------ two dots, one product */
-
-static bool same_product(const Node *a, const Node *b)
-{
-    if (a->op != OP_dot || a->nin != b->nin || a->dtype != b->dtype || a->phase != b->phase) return false;
-    for (int i = 0; i < a->nin; i++)
-        if (a->in[i] != b->in[i]) return false;
-    for (int i = 0; i < 2 + 2 * (int)(a->ints[0] + a->ints[1]); i++)
-        if (a->ints[i] != b->ints[i]) return false;
-    return true;
-}
-
-/* Products of a level, by operand, and those that a sum takes in. */
-typedef struct Products {
-    Table by_input; /* the first operand -> the Nodes that multiply it */
-    Table added;    /* those that are made by being added to what is there */
-} Products;
-
-static Products products_of(const Level *level)
-{
-    Products p = {0};
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *n = level->nodes.at[i];
-        for (int k = 0; info(n)->absorbed && k < n->nin; k++) *table_at(&p.added, beneath(n->in[k])) = n;
-        if (n->op != OP_dot) continue;
-        void **slot = table_at(&p.by_input, n->in[0]);
-        if (!*slot) *slot = NEW(Nodes);
-        push((Nodes *)*slot, n);
-    }
-    return p;
-}
-
-void pair_gelus(const Level *level)
-{
-    Products p = products_of(level);
-    for (int i = 0; i < level->nodes.n; i++) {
-        Node *ended = level->nodes.at[i];
-        if (ended->op != OP_dot || dot_end(ended) != END_GELU) continue;
-        const Nodes *same = table_get(&p.by_input, ended->in[0]);
-        for (int k = 0; k < same->n; k++) {
-            Node *dot = same->at[k];
-            if (dot == ended || !same_product(dot, ended) || !can_be_added(dot) || table_get(&p.added, dot)) continue;
-            info(ended)->before_gelu = dot;
-            info(dot)->product = ended;
-        }
-    }
-    for (int i = 0; i < level->inside.n; i++) pair_gelus(level->inside.at[i]);
 }
