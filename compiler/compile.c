@@ -58,15 +58,20 @@ static int place_of_pass(const char *name)
     die("there is no pass %s", name);
 }
 
+static void run_all(Module *m, int first, int last)
+{
+    for (int i = first; i <= last; i++) {
+        run(&passes[i], m);
+        if (options.check_stages) check(&passes[i], m);
+    }
+}
+
 /* Passes first … last, on a module of its own. */
 static Module *run_passes(Desc *d, int first, int last)
 {
     Module *m = NEW(Module);
     m->desc = d;
-    for (int i = first; i <= last; i++) {
-        run(&passes[i], m);
-        if (options.check_stages) check(&passes[i], m);
-    }
+    run_all(m, first, last);
     return m;
 }
 
@@ -161,6 +166,11 @@ Module *compile_until(Desc *d, const char *from, const char *until)
 
 Module *compile(Desc *d) { return compile_until(d, NULL, NULL); }
 
+void compile_kernels(Module *m, const char *from, const char *until)
+{
+    run_all(m, place_of_pass(from), place_of_pass(until));
+}
+
 void print_stage(Text *t, const Module *m, const Pass *p)
 {
     bool graphs = p->kind == FRONT || p->kind == GRAPHS;
@@ -170,44 +180,4 @@ void print_stage(Text *t, const Module *m, const Pass *p)
     }
     for (int i = 0; i < m->programs.n && !graphs; i++) print_kernels(t, m->programs.at[i]);
     if (p->kind == PLAN) print_plan(t, m);
-}
-
-/* ------------------------------------------------------------------ a graph that came as text */
-
-static void add_leaf(Desc *d, const Node *n)
-{
-    if (n->op == OP_parameter) {
-        Param *p = NEW(Param);
-        *p = (Param){.name = n->name, .export_name = n->name, .shape = n->shape, .where = n->where};
-        push(&d->params, p);
-    } else if (n->op == OP_input || n->op == OP_state) {
-        Lathe_role role = n->op == OP_state ? LATHE_STATE : LATHE_FEATURES;
-        Tensor_spec spec = {.name = n->name, .dtype = n->dtype, .shape = n->shape, .role = role, .where = n->where};
-        if (n->op == OP_state) push(&d->states, spec);
-        else push(&d->inputs, spec);
-    }
-}
-
-/* A graph of ours gives gradients of parameters and next values of states that it has; another text may not. */
-static void refuse_stray(const Desc *d, const Output *o)
-{
-    bool state = false;
-    for (int i = 0; i < d->states.n; i++) state |= same(d->states.at[i].name, o->name);
-    if (o->kind == OUT_GRAD && !find_param(d, o->name))
-        err((Where){.file = d->file}, "grad %s: nothing in the graph reads a parameter of this name", o->name);
-    if (o->kind == OUT_STATE && !state)
-        err((Where){.file = d->file}, "state %s: nothing in the graph reads a state of this name", o->name);
-}
-
-Desc *describe(Graph *g, const char *file)
-{
-    Desc *d = NEW(Desc);
-    Nodes roots = {0}, nodes = {0};
-    *d = (Desc){.file = file, .model = "graph"};
-    graph_roots(g, &roots);
-    nodes_at(NULL, roots.at, roots.n, &nodes);
-    for (int i = 0; i < nodes.n; i++) add_leaf(d, nodes.at[i]);
-    for (int i = 0; i < g->outs.n; i++) refuse_stray(d, &g->outs.at[i]);
-    push(&d->graphs, g);
-    return d;
 }

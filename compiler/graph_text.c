@@ -65,12 +65,8 @@ static void say_ints(Text *t, const Node *n)
     if (n->nints) say(t, "}");
 }
 
-/* Everything after the type: marks, and as a comment where the user wrote it. */
-static void say_end(Text *t, const Node *n)
+void say_where(Text *t, const Where *w)
 {
-    if (n->phase) say(t, " phase %d", n->phase);
-    if (n->recompute) say(t, " recompute");
-    const Where *w = &n->where;
     bool path = w->path && *w->path;
     if (w->file || path) say(t, "  #");
     if (w->file) {
@@ -82,7 +78,25 @@ static void say_end(Text *t, const Node *n)
         say(t, " in ");
         say_word(t, w->path);
     }
+}
+
+/* Everything after the type: marks, and where the user wrote it. */
+static void say_end(Text *t, const Node *n)
+{
+    if (n->phase) say(t, " phase %d", n->phase);
+    if (n->recompute) say(t, " recompute");
+    say_where(t, &n->where);
     say(t, "\n");
+}
+
+void say_values(Text *t, const double *at, int64_t n)
+{
+    say(t, "[");
+    for (int64_t i = 0; i < n; i++) {
+        if (i) say(t, ", ");
+        say_number(t, at[i]);
+    }
+    say(t, "]");
 }
 
 static void say_constant(Text *t, const Node *n)
@@ -92,12 +106,8 @@ static void say_constant(Text *t, const Node *n)
         say_number(t, n->value);
         return;
     }
-    say(t, " [");
-    for (int64_t i = 0; i < elements(n->shape); i++) {
-        if (i) say(t, ", ");
-        say_number(t, n->data[i]);
-    }
-    say(t, "]");
+    say(t, " ");
+    say_values(t, n->data, elements(n->shape));
 }
 
 /* What stands between the op's name and the type, but for the inputs. */
@@ -127,15 +137,11 @@ char *node_text(const Node *n)
 
 /* ------------------------------------------------------------------ graphs */
 
-typedef struct Printer {
-    Text *t;
-    int *number; /* by id: the name; 0: has none yet */
-    int last, depth;
-} Printer;
+Printer printer_to(Text *t) { return (Printer){.t = t, .number = NEW_ARRAY(int, node_count() + 1)}; }
 
 static int name(Printer *p, const Node *n) { return p->number[n->id] = ++p->last; }
 
-static int named(const Printer *p, const Node *n)
+int number_of(const Printer *p, const Node *n)
 {
     if (!p->number[n->id]) die("used before it is computed: %s", node_text(n));
     return p->number[n->id];
@@ -148,7 +154,7 @@ static void print_node(Printer *p, const Node *n)
     indent(p);
     say(p->t, "%%%d = %s", name(p, n), op_info[n->op].name);
     say_own(p->t, n);
-    for (int i = 0; i < n->nin; i++) say(p->t, " %%%d", named(p, n->in[i]));
+    for (int i = 0; i < n->nin; i++) say(p->t, " %%%d", number_of(p, n->in[i]));
     say_ints(p->t, n);
     say(p->t, " : ");
     say_type(p->t, n->dtype, n->shape);
@@ -160,7 +166,7 @@ static void print_argument(Printer *p, const char *what, const Node *arg, const 
 {
     indent(p);
     say(p->t, "%s %%%d", what, name(p, arg));
-    if (outer) say(p->t, " = %%%d", named(p, outer));
+    if (outer) say(p->t, " = %%%d", number_of(p, outer));
     say(p->t, " : ");
     say_type(p->t, arg->dtype, arg->shape);
     say_end(p->t, arg);
@@ -178,11 +184,11 @@ static void print_body(Printer *p, Loop *l, const Nodes *roots)
     for (int k = 0; k < l->carries.n; k++) {
         if (!l->carries.at[k].next) continue;
         indent(p);
-        say(p->t, "next %%%d = %%%d\n", named(p, l->carries.at[k].arg), named(p, l->carries.at[k].next));
+        say(p->t, "next %%%d = %%%d\n", number_of(p, l->carries.at[k].arg), number_of(p, l->carries.at[k].next));
     }
     for (int k = 0; k < l->ys.n; k++) {
         indent(p);
-        say(p->t, "yield %%%d\n", named(p, l->ys.at[k]));
+        say(p->t, "yield %%%d\n", number_of(p, l->ys.at[k]));
     }
     p->depth--;
     indent(p);
@@ -208,8 +214,11 @@ static void print_loop(Printer *p, const Node *n)
 
 static void print_level(Printer *p, Loop *level, const Nodes *roots)
 {
-    Nodes order = {0};
-    nodes_at(level, roots->at, roots->n, &order);
+    Nodes all = {0}, order = {0};
+    for (int i = 0; i < roots->n; i++) push(&all, roots->at[i]);
+    for (int i = 0; p->also && i < p->also->n; i++)
+        if (p->also->at[i]->in_loop == level) push(&all, p->also->at[i]);
+    nodes_at(level, all.at, all.n, &order);
     for (int i = 0; i < order.n; i++) {
         const Node *n = order.at[i];
         if (n->op == OP_loop) print_loop(p, n);
@@ -231,24 +240,30 @@ static const char *const out_kinds[] = {[OUT_VALUE] = "value", [OUT_GRAD] = "gra
 
 void print_graph(Text *t, const Graph *g)
 {
-    Printer p = {.t = t, .number = NEW_ARRAY(int, node_count() + 1)};
+    Printer p = printer_to(t);
+    print_graph_by(&p, g);
+}
+
+void print_graph_by(Printer *p, const Graph *g)
+{
+    Text *t = p->t;
     Nodes roots = {0};
     say(t, "graph ");
     say_word(t, g->name ? g->name : "");
     say(t, "%s%s\n", g->training ? " training" : "", g->wants_grads ? " grads" : "");
     if (g->micro) micro_roots(g->micro, &roots);
     graph_roots(g, &roots);
-    print_level(&p, NULL, &roots);
+    print_level(p, NULL, &roots);
     if (g->micro) {
         say(t, "open ");
         say_loop(t, g->micro);
         say(t, "\n");
-        print_body(&p, g->micro, &roots);
+        print_body(p, g->micro, &roots);
     }
     for (int i = 0; i < g->outs.n; i++) {
         const Output *o = &g->outs.at[i];
         say(t, "%s ", out_kinds[o->kind]);
         say_word(t, o->name ? o->name : "");
-        say(t, " = %%%d\n", named(&p, o->node));
+        say(t, " = %%%d\n", number_of(p, o->node));
     }
 }

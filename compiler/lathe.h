@@ -613,15 +613,25 @@ Node *remade(const Node *old, Node *const *in);             /* the same op, ints
 /* graph_text.c */
 void print_graph(Text *t, const Graph *g);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
+/* graph/describe.c: of graphs that came as text: parameters, inputs, states */
+Desc *parse_graphs(const char *file, const char *text);     /* of all that the text has */
+Desc *describe(Graph *g, const char *file);                 /* g may be NULL */
+void describe_also(Desc *d, Graph *g);
 char *node_text(const Node *n);                             /* one line; names are ids here */
+
+/* kernels/text.c, parse.c: the same of a program of kernels, with its graph */
 void print_kernels(Text *t, const Program *p);
+Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of this description; NULL: of the text's own graphs */
 const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
 
 /* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
 const char *graph_fault(const Graph *g);                    /* what is wrong with it; NULL: nothing */
 const char *node_fault(const Node *n);                      /* of a node by itself, inputs taken as they are */
-void check_program(const Program *p, const char *stage);
+
+/* kernels/check.c */
+void check_program(const Program *p, const char *stage);    /* die() where it is not sound */
+const char *view_fault(const View *v);                      /* NULL: every element that it shows lies in its buffer */
 
 /* graph_eval.c: the interpreter.  Values are doubles whatever the dtype. */
 typedef struct Value { Shape shape; double *at; } Value;
@@ -685,8 +695,8 @@ bool take_switch(const char *word);                         /* --no-fuse; false:
 const Pass *pass_list(int *n);                              /* the first is the front, which has run */
 Module *compile(Desc *d);                                   /* all of them, over every graph of the description */
 Module *compile_until(Desc *d, const char *from, const char *until);     /* some of them, both included; NULL: the first, the last */
+void compile_kernels(Module *m, const char *from, const char *until);    /* likewise, of what has kernels already */
 void print_stage(Text *t, const Module *m, const Pass *after);
-Desc *describe(Graph *g, const char *file);                 /* for a graph that came as text: parameters, inputs, states */
 
 /* emit.c, emit_c.c */
 void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */

@@ -45,11 +45,13 @@ static const struct Option {
     {"--source", FLAG, "", &options.source, "build: only writes the source, and prints its folder"},
     {"--json", FLAG, "", &options.json, "check, plan, doctor: the result as JSON"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
-    {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
+    {"--from", TEXT, "PASS", &line_of.from, "dump of a graph or kernels: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
     {"--brief", FLAG, "", &options.brief,
      "dump: of each kernel a line: kind, name, space, phases, what it writes and reads"},
     {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
+    {"--all-panels", FLAG, "", &options.all_panels, "panels wherever there can be any, of single rows (for tests)"},
+    {"--all-persist", FLAG, "", &options.all_persist, "one launch of every loop that can be one (for tests)"},
     {"--instrument", FLAG, "", &options.instrument,
      "a trainer that can `replay` a step and name the first tensor that is not finite"},
     {"--poison", FLAG, "", &options.poison, "work memory is NaN before each call (for tests)"},
@@ -172,16 +174,20 @@ static void need_description(void)
     options.model_file = line_of.model;
 }
 
-static bool is_graph(const char *file)
+static bool ends_in(const char *file, const char *suffix)
 {
-    size_t n = strlen(file);
-    return n > 6 && same(file + n - 6, ".graph");
+    size_t n = strlen(file), end = strlen(suffix);
+    return n > end && same(file + n - end, suffix);
 }
+
+static bool is_graph(const char *file) { return ends_in(file, ".graph"); }
+static bool is_kernels(const char *file) { return ends_in(file, ".kernels"); }
 
 static Module *compiled(void)
 {
     need_description();
-    if (is_graph(options.model_file)) usage_error("%s: a graph's text is for `lathe dump`", options.model_file);
+    if (is_graph(options.model_file) || is_kernels(options.model_file))
+        usage_error("%s: the text of a graph is for `lathe dump`", options.model_file);
     return options.memory ? compile_within(options.memory) : compile(front(&options));
 }
 
@@ -200,7 +206,8 @@ static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
     uint64_t h = d->source_hash;
-    const bool switches[] = {options.all_in_place, options.poison, options.instrument, precision()->weights == BF16};
+    const bool switches[] = {options.all_in_place, options.all_panels, options.all_persist,
+                             options.poison,       options.instrument, precision()->weights == BF16};
     h = hash_bytes(&options.without, sizeof options.without, hash_bytes(switches, sizeof switches, h));
     if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
@@ -319,31 +326,45 @@ static const Pass *pass_named(const char *name)
                 close ? close : "");
 }
 
-/* A graph's text comes out of some pass: only the one asked for runs, or for kernels all from `normal` on. */
+static char *text_of_model(void)
+{
+    char *text = read_file(options.model_file, NULL);
+    if (!text)
+        err((Where){.file = options.model_file}, "cannot be read: %s", errno ? strerror(errno) : "it is no plain file");
+    return text;
+}
+
+/* Of a description all passes up to `after`.  A text is what came out of some pass: only the one asked for runs, or
+ * those from `from` on; for the kernels of a graph all from `normal` on. */
+static const Module *dumped(const char *from, const Pass *after)
+{
+    const char *file = options.model_file;
+    if (is_kernels(file)) {
+        if (after->kind <= FUSE) usage_error("--after %s: %s has kernels already", after->name, file);
+        Module *m = parse_kernels(file, text_of_model(), NULL);
+        compile_kernels(m, from ? from : after->name, after->name);
+        return m;
+    }
+    if (!is_graph(file)) {
+        if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);
+        return compile_until(front(&options), NULL, after->name);
+    }
+    if (!from) from = after->kind <= GRAPHS ? after->name : "normal";
+    return compile_until(parse_graphs(file, text_of_model()), from, after->name);
+}
+
 static int do_dump(void)
 {
-    if (line_of.from && is_graph(line_of.from)) {
+    if (line_of.from && (is_graph(line_of.from) || is_kernels(line_of.from))) {
         line_of.model = line_of.from;
         line_of.from = NULL;
     }
     need_description();
     const Pass *after = pass_named(options.dump_after ? options.dump_after : "front");
     const char *from = line_of.from ? pass_named(line_of.from)->name : NULL;
-    Desc *d;
-    if (is_graph(options.model_file)) {
-        char *text = read_file(options.model_file, NULL);
-        if (!text)
-            err((Where){.file = options.model_file}, "cannot be read: %s",
-                errno ? strerror(errno) : "it is no plain file");
-        d = describe(parse_graph(options.model_file, text), options.model_file);
-        if (!from) from = after->kind <= GRAPHS ? after->name : "normal";
-    } else {
-        if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);
-        d = front(&options);
-    }
-    const Module *m = compile_until(d, from, after->name);
-    set_sizes(d);
-    name_parameters(d);
+    const Module *m = dumped(from, after);
+    set_sizes(m->desc);
+    name_parameters(m->desc);
     Text t = {0};
     print_stage(&t, m, after);
     say_text_to(stdout, t.at ? t.at : "");
@@ -419,7 +440,8 @@ static const struct Command {
     {"train", do_run, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
     {"export", do_run, "MODEL.lua", "builds, then runs `trainer export --to hf`: weights as Hugging Face has them"},
     {"replay", do_run, "MODEL.lua", "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},
-    {"dump", do_dump, "FILE", "prints the graph or the kernels after a pass; FILE is a description or a printed graph"},
+    {"dump", do_dump, "FILE",
+     "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, "", "the operations"},
     {"passes", do_passes, "", "the passes, in order"},
     {"stubs", do_stubs, "[DIR]", "writes type annotations of the language for editors"},

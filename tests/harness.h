@@ -47,7 +47,8 @@ typedef struct Live {
         char *in, *out, *work;
     } * room; /* by entry */
 } Live;
-Module *compile_model(const char *arguments); /* as `lathe build ARGUMENTS`, checking every stage; sets `options` */
+void take_options(const char *arguments);      /* of `lathe build`, checking every stage: sets `options` */
+Module *compile_model(const char *arguments); /* as `lathe build ARGUMENTS`; takes them as options */
 Live *load_module(const Module *m);       /* emits into a temporary folder and loads that */
 Live *load_folder(const char *dir);       /* dir/model.c */
 const char *test_flags(void);             /* what they compile with: those of build.c, in the quick form with */

@@ -95,7 +95,7 @@ Live *load_module(const Module *m)
 }
 
 /* "--config char --set width=18 --precision fp64 --no-fuse" into the global options, cleared first. */
-static void take_options(const char *words)
+void take_options(const char *words)
 {
     options = (Options){.target = &target_cpu, .check_stages = true, .poison = true};
     char *line = copy_string(words), *rest = NULL;

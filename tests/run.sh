@@ -14,8 +14,8 @@
 #   tests/DIR/NAME.sh         the same, run from the top folder with LATHE, DATA and TMP set
 #   tests/front/NAME.lua      `lathe check` of it; what it says on stderr is NAME.err.  Its head may say
 #                             "-- args: …" and "-- exit: N" (default: 1 where NAME.err has something in it)
-#   tests/golden/NAME.STAGE   what `lathe dump --after STAGE` prints of NAME.lua or NAME.graph; the head may say
-#                             "-- args: …" ("# args: …" in a graph)
+#   tests/golden/NAME.STAGE   what `lathe dump --after STAGE` prints of NAME.lua, NAME.graph or NAME.kernels; the
+#                             head may say "-- args: …" ("# args: …" in a text)
 # A skipped test says why in its last line; of lines that begin with "note: " the first 20 are shown even if it passes.  Texts to train on lie in $LATHE_DATA, or ../shared/data.
 set -u
 cd "$(dirname "$0")/.."
@@ -41,7 +41,7 @@ done
 all_tests() {
     for file in tests/*/test_*.c tests/*/*.sh tests/front/*.lua tests/golden/*.*; do
         case $file in
-        *'*'* | tests/golden/*.lua | tests/golden/*.graph | tests/bench/*) ;;
+        *'*'* | tests/golden/*.lua | tests/golden/*.graph | tests/golden/*.kernels | tests/bench/*) ;;
         *) name=${file#tests/}; name=${name%.c}; echo "${name%.lua}" ;;
         esac
     done | grep -E -- "$pattern" | if [ -n "$bless" ]; then blessable; else cat; fi
@@ -112,6 +112,7 @@ golden_test() {
     stage=${1##*.} base=tests/${1%.*}
     source=$base.lua
     [ -e "$source" ] || source=$base.graph
+    [ -e "$source" ] || source=$base.kernels
     # shellcheck disable=SC2046
     "$LATHE" dump "$source" --after "$stage" $(head_line "$source" args) >"$TMP/out" || return 1
     compare "tests/$1" "$TMP/out"

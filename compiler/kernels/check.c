@@ -1,27 +1,32 @@
 /* check.c: what must hold of the kernels of a program after each pass over them. */
 #include "../lathe.h"
 
-/* Every element that the view names lies in its buffer. */
-static void check_view(const View *v, const Kernel *k, const char *stage)
+const char *view_fault(const View *v)
 {
-    if (!v->buffer) return;
-    int64_t low = v->base, high = v->base;
+    __int128 low = v->base, high = v->base, last = 0;
+    if (!v->buffer) return NULL;
     for (int i = 0; i < v->nover; i++) {
-        int64_t far = v->over[i].stride * (v->over[i].loop->trip - 1);
-        low += min64(far, 0);
-        high += max64(far, 0);
+        __int128 far = (__int128)v->over[i].stride * (v->over[i].loop->trip - 1);
+        low += far < 0 ? far : 0;
+        high += far > 0 ? far : 0;
     }
     for (int i = 0; i < v->shape.rank; i++) {
-        if (v->high[i] <= v->low[i]) return; /* shows nothing */
-        low += min64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
-        high += max64(v->low[i] * v->stride[i], (v->high[i] - 1) * v->stride[i]);
+        if (v->high[i] <= v->low[i]) return NULL; /* shows nothing */
+        __int128 one = (__int128)v->low[i] * v->stride[i], other = (__int128)(v->high[i] - 1) * v->stride[i];
+        low += one < other ? one : other;
+        high += one < other ? other : one;
     }
-    int64_t last = 0;
-    for (int i = 0; i < v->buffer->shape.rank; i++) last += (v->buffer->shape.dim[i] - 1) * v->buffer->stride[i];
-    if (low < 0 || high > last) {
-        die("after %s: in kernel %s a view of %s [%lld] reaches %lld … %lld", stage, k->name, v->buffer->name,
-            (long long)last + 1, (long long)low, (long long)high);
-    }
+    for (int i = 0; i < v->buffer->shape.rank; i++)
+        last += (__int128)(v->buffer->shape.dim[i] - 1) * v->buffer->stride[i];
+    if (low >= 0 && high <= last) return NULL;
+    return format("a view of %s [%lld] reaches %lld … %lld", v->buffer->name, (long long)last + 1, (long long)low,
+                  (long long)high);
+}
+
+static void check_view(const View *v, const Kernel *k, const char *stage)
+{
+    const char *fault = view_fault(v);
+    if (fault) die("after %s: in kernel %s %s", stage, k->name, fault);
 }
 
 static void check_operands(const Operands *o, const Kernel *k, const char *stage)
@@ -58,7 +63,7 @@ static bool may_share(const Program *p, const Buffer *a, const Buffer *b)
     if (a->last < b->first || b->last < a->first) return true;
     const Buffer *new = a->begin < b->begin ? b : a, *old = new == a ? b : a;
     if (bytes_of(a) != bytes_of(b)) return false;
-    return old->end < new->begin || (old->end == new->begin && made_over(p->kernels.at, p->kernels.n, new, old));
+    return old->end < new->begin || (old->end == new->begin &&made_over(p->kernels.at, p->kernels.n, new, old));
 }
 
 void check_program(const Program *p, const char *stage)

@@ -1,146 +1,324 @@
-/* text.c: the kernels of a program as text, for dumps and golden tests. */
-#include "../lathe.h"
+/* text.c: prints the kernels of a program, so that parse.c makes the same program of it: its graph (graph_text.c), its
+ * buffers, its kernels with all that they read and write.
+ *
+ *     graph train training grads
+ *     …
+ *     program steps 4 carried 1 taken_over 0 work 4096 bound 4096 unshared 6144
+ *     buffer h_weight parameters : f32[64, 64] of %1 param h.weight
+ *     buffer active work : f32[8, 64] of %9 in %3 lives 1 3 begins 1 3 at 2048
+ *     0: gemm active of %7 flops 65536 bytes 20480  # models/mlp.lua:9 in h
+ *         product 8 64 64 a 64 1 b 64 1 c 64 1
+ *         a %4 from x(64*i0 + i1)
+ *         b %6 from h_weight(64*i0 + i1 + 4096*%3)
+ *         c %7 to active(64*i0 + i1)
+ *     1: rows active_2 over [8, 64] bytes 4096
+ *         load %7 from active(64*i0 + i1)
+ *         phase
+ *             each %8 %9
+ *             store %9 to active_2(64*i0 + i1)
+ *     2: repeat layer loop %3 flops 0 bytes 0
+ *         3: …
+ *     end
+ *
+ * %N is the graph's.  A view is the element that index (i0, i1, …) of the kernel's space, or of the value, shows; `%3`
+ * in it counts that loop's iterations.  [shape] before its parenthesis is there where the view has another shape;
+ * `if 1 <= i0 < 5` says where it shows anything but zero; without a name it is a number itself.  Axes have no names
+ * here, and values no titles. */
+#include "text.h"
 
-static void say_view(Text *t, const View *v)
+#include <math.h>
+
+const char *const kind_words[KINDS] = {"rows",   "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
+                                       "cumsum", "topk", "over_ranks", "pack",   "repeat",  "panels"};
+const char *const home_words[HOMES] = {"parameters", "gradients", "states", "inputs", "outputs", "work", "tables"};
+const char *const end_words[ENDS] = {"none", "bias", "gelu", "gelu_back", "sum_a", "sum_b"};
+const char *const share_words[SHARES] = {"all_rows", "some_rows", "column_sums"};
+
+const char *kernel_kind(const Kernel *k) { return kind_words[k->kind]; }
+
+const Shape *shape_seen(const Kernel *k, const Operand *o) { return k->kind == ROWS ? &k->space : &o->node->shape; }
+
+typedef struct Kernel_printer {
+    Printer p;
+    const Program *program;
+    int kernels; /* printed so far */
+} Kernel_printer;
+
+static void start(Kernel_printer *q, const char *what) { say(q->p.t, "%*s%s", 4 * q->p.depth, "", what); }
+
+static void say_node(Kernel_printer *q, const Node *n) { say(q->p.t, " %%%d", number_of(&q->p, n)); }
+
+static void say_count(Kernel_printer *q, const char *what, int64_t n)
 {
-    if (!v->buffer) say(t, "index");
-    else say(t, "%s", v->buffer->name);
-    say(t, "(%lld", (long long)v->base);
-    for (int i = 0; i < v->nover; i++) say(t, " + %lld*%s", (long long)v->over[i].stride, v->over[i].loop->name);
-    for (int i = 0; i < v->shape.rank; i++) say(t, " + %lld*i%d", (long long)v->stride[i], i);
-    say(t, ")");
+    if (n) say(q->p.t, " %s %lld", what, (long long)n);
+}
+
+static void say_double(Kernel_printer *q, const char *what, double x)
+{
+    if (x == 0) return;
+    say(q->p.t, " %s ", what);
+    if (x == floor(x) && x < 0x1p53) say(q->p.t, "%.0f", x);
+    else say_number(q->p.t, x);
+}
+
+/* ------------------------------------------------------------------ views */
+
+static void say_term(Text *t, bool *any, int64_t stride, const char *of)
+{
+    if (!stride) return;
+    if (*any) say(t, " + ");
+    if (stride != 1) say(t, "%lld*", (long long)stride);
+    say(t, "%s", of);
+    *any = true;
+}
+
+static void say_view(Kernel_printer *q, const View *v, const Shape *expected)
+{
+    Text *t = q->p.t;
+    bool any = v->base;
+    if (v->buffer) say_word(t, v->buffer->name);
+    if (!same_shape(v->shape, *expected)) say(t, "%s", shape_text(v->shape));
+    say(t, "(");
+    if (any) say(t, "%lld", (long long)v->base);
+    for (int i = 0; i < v->shape.rank; i++) say_term(t, &any, v->stride[i], format("i%d", i));
+    for (int i = 0; i < v->nover; i++)
+        say_term(t, &any, v->over[i].stride, format("%%%d", number_of(&q->p, v->over[i].loop->node)));
+    say(t, any ? ")" : "0)");
     for (int i = 0; v->guarded && i < v->shape.rank; i++)
         if (v->low[i] > 0 || v->high[i] < v->shape.dim[i])
             say(t, " if %lld <= i%d < %lld", (long long)v->low[i], i, (long long)v->high[i]);
 }
 
-static void say_operands(Text *t, int depth, const char *what, const Operands *o)
+static void say_operand(Kernel_printer *q, const Kernel *k, const char *what, const Operand *o, bool writes)
 {
-    for (int i = 0; i < o->n; i++) {
-        say(t, "%*s%s %s %s ", depth, "", what, op_info[o->at[i].node->op].name, shape_text(o->at[i].node->shape));
-        say_view(t, &o->at[i].view);
-        say(t, "%s\n", o->at[i].add ? " add" : "");
-    }
+    start(q, what);
+    say_node(q, o->node);
+    say(q->p.t, writes ? " to " : " from ");
+    say_view(q, &o->view, shape_seen(k, o));
+    say(q->p.t, "%s%s\n", o->once_a_row ? " once" : "", o->add ? " add" : "");
 }
 
-static void say_nodes(Text *t, int depth, const char *what, const Nodes *nodes)
+static void say_operands(Kernel_printer *q, const Kernel *k, const char *what, const Operands *o, bool writes)
+{
+    for (int i = 0; i < o->n; i++) say_operand(q, k, what, &o->at[i], writes);
+}
+
+/* ------------------------------------------------------------------ what kinds of kernels have */
+
+static void say_nodes(Kernel_printer *q, const char *what, const Nodes *nodes)
 {
     if (!nodes->n) return;
-    say(t, "%*s%s:", depth, "", what);
-    for (int i = 0; i < nodes->n; i++) say(t, " %s", op_info[nodes->at[i]->op].name);
-    say(t, "\n");
+    start(q, what);
+    for (int i = 0; i < nodes->n; i++) say_node(q, nodes->at[i]);
+    say(q->p.t, "\n");
 }
 
-static void say_rows(Text *t, int depth, const Kernel *k)
+static void say_phase(Kernel_printer *q, const Kernel *k, const Phase *f)
 {
-    say_operands(t, depth, "load", &k->loads);
-    for (int p = 0; p < k->phases.n; p++) {
-        const Phase *f = &k->phases.at[p];
-        say(t, "%*sphase %d\n", depth, "", p);
-        say_nodes(t, depth + 2, "row", &f->row);
-        say_nodes(t, depth + 2, "each", &f->each);
-        say_nodes(t, depth + 2, "sums", &f->sums);
-        say_nodes(t, depth + 2, "columns", &f->columns);
-        say_operands(t, depth + 2, "store", &f->stores);
-        say_operands(t, depth + 2, "row store", &f->row_stores);
-        say_operands(t, depth + 2, "column store", &f->column_stores);
+    start(q, "phase\n");
+    q->p.depth++;
+    say_nodes(q, "row", &f->row);
+    say_nodes(q, "each", &f->each);
+    say_nodes(q, "sums", &f->sums);
+    say_nodes(q, "columns", &f->columns);
+    say_operands(q, k, "store", &f->stores, true);
+    say_operands(q, k, "row_store", &f->row_stores, true);
+    say_operands(q, k, "column_store", &f->column_stores, true);
+    q->p.depth--;
+}
+
+static void say_rows(Kernel_printer *q, const Kernel *k)
+{
+    say_operands(q, k, "load", &k->loads, false);
+    for (int i = 0; i < k->phases.n; i++) say_phase(q, k, &k->phases.at[i]);
+    say_nodes(q, "kept", &k->kept);
+    if (!k->block) return;
+    start(q, format("block %lld partials", (long long)k->block));
+    for (int i = 0; i < k->partials.n; i++) say(q->p.t, " %s", k->partials.at[i]->name);
+    say(q->p.t, "\n");
+}
+
+static void say_strides(Kernel_printer *q, const char *of, int64_t a, int64_t b)
+{
+    say(q->p.t, " %s %lld %lld", of, (long long)a, (long long)b);
+}
+
+static bool sums_up(Product_end end) { return end == END_SUM_A || end == END_SUM_B; }
+
+static void say_product(Kernel_printer *q, const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    start(q, format("product %lld %lld %lld", (long long)g->M, (long long)g->N, (long long)g->K));
+    say_strides(q, "a", g->a_m, g->a_k);
+    say_strides(q, "b", g->b_k, g->b_n);
+    say_strides(q, "c", g->c_m, g->c_n);
+    say_count(q, "aux", g->aux_m);
+    if (g->afresh) say(q->p.t, " afresh %%%d", number_of(&q->p, g->afresh->node));
+    say(q->p.t, "%s", g->packed ? " packed" : "");
+    if (g->end) say(q->p.t, " ends %s", end_words[g->end]);
+    say(q->p.t, "\n");
+    for (int i = 0; i < g->nbatch; i++) {
+        start(q, format("batch %lld a %lld b %lld c %lld\n", (long long)g->batch[i], (long long)g->a_batch[i],
+                        (long long)g->b_batch[i], (long long)g->c_batch[i]));
     }
-    say_nodes(t, depth, "kept", &k->kept);
+    say_operand(q, k, "a", &g->a, false);
+    say_operand(q, k, "b", &g->b, false);
+    say_operand(q, k, "c", &g->c, true);
+    if (g->vector.node) say_operand(q, k, "vector", &g->vector, sums_up(g->end));
+    if (g->aux.node) say_operand(q, k, "aux", &g->aux, g->end == END_GELU);
 }
 
-static void say_gemm(Text *t, int depth, const Kernel *k)
+/* ------------------------------------------------------------------ kernels */
+
+/* The number of `wanted` in the list, which begins with `at`; *at: the number after the list.  -1: it is not there. */
+static int number_in(Kernel *const *kernels, int n, const Kernel *wanted, int *at)
 {
-    say(t, "%*sM %lld N %lld K %lld", depth, "", (long long)k->gemm.M, (long long)k->gemm.N, (long long)k->gemm.K);
-    for (int i = 0; i < k->gemm.nbatch; i++) say(t, " x %lld", (long long)k->gemm.batch[i]);
-    say(t, "\n%*sc ", depth, "");
-    say_view(t, &k->gemm.c.view);
-    say(t, "%s= a ", k->gemm.afresh ? " (+)" : k->gemm.c.add ? " +" : " ");
-    say_view(t, &k->gemm.a.view);
-    say(t, " . b ");
-    say_view(t, &k->gemm.b.view);
-    if (k->gemm.vector.node) {
-        say(t, "%s", k->gemm.end == END_SUM_A ? ", sums of a " : k->gemm.end == END_SUM_B ? ", sums of b " : " + row ");
-        say_view(t, &k->gemm.vector.view);
+    for (int i = 0; i < n; i++) {
+        int own = (*at)++;
+        int inside = kernels[i] == wanted
+                         ? own
+                         : number_in((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, wanted, at);
+        if (inside >= 0) return inside;
     }
-    if (k->gemm.end == END_GELU) say(t, ", gelu%s", k->gemm.aux.node ? " of " : "");
-    if (k->gemm.end == END_GELU_BACK) say(t, ", times gelu' of ");
-    if (k->gemm.aux.node) say_view(t, &k->gemm.aux.view);
-    say(t, "\n");
+    return -1;
 }
 
-static const char *const kind_name[] = {"rows",   "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
-                                        "cumsum", "topk", "over_ranks", "pack",   "repeat",  "panels"};
-
-const char *kernel_kind(const Kernel *k) { return kind_name[k->kind]; }
-
-static void say_kernel(Text *t, int depth, const Kernel *k)
+static void say_product_of_pack(Kernel_printer *q, const Kernel *k)
 {
-    say(t, "%*s%d %s %s", depth, "", k->step, kind_name[k->kind], k->name);
+    int at = 0, number = number_in((Kernel *const *)q->program->kernels.at, q->program->kernels.n, k->product, &at);
+    if (number >= 0) say(q->p.t, " for %d", number);
+}
+
+/* The line that begins it. */
+static void say_head(Kernel_printer *q, const Kernel *k)
+{
+    Text *t = q->p.t;
+    start(q, format("%d: %s ", q->kernels++, kernel_kind(k)));
+    say_word(t, k->name);
+    if (k->node) say(t, " of"), say_node(q, k->node);
     if (k->kind == ROWS) say(t, " over %s", shape_text(k->space));
-    if (k->kind == REPEAT) say(t, " %lld%s", (long long)k->loop->trip, k->loop->reverse ? " backwards" : "");
-    if (k->kind == PANELS) say(t, " of %lld rows", (long long)k->rows);
-    if (k->share == COLUMN_SUMS) say(t, ", column results");
+    if (k->loop) say(t, " loop"), say_node(q, k->loop->node);
+    if (k->kind == PACK) say_product_of_pack(q, k);
+    say_count(q, "rows", k->rows);
+    say_count(q, "unit", k->unit);
+    say_count(q, "highest", k->highest);
+    say_count(q, "period", k->period);
+    say_count(q, "wide", k->wide);
+    if (k->barrier) say(t, " barrier %s", k->barrier->name);
+    if (k->share) say(t, " %s", share_words[k->share]);
+    say(t, "%s", k->sliced ? " sliced" : "");
+    say_double(q, "flops", k->flops);
+    say_double(q, "bytes", k->bytes);
+    say_where(t, &k->where);
     say(t, "\n");
-    if (k->kind == ROWS) say_rows(t, depth + 4, k);
-    if (k->kind == GEMM) say_gemm(t, depth + 4, k);
-    say_operands(t, depth + 4, "read", &k->reads);
-    say_operands(t, depth + 4, "write", &k->writes);
-    for (int i = 0; i < k->body.n; i++) say_kernel(t, depth + 2, k->body.at[i]);
 }
 
-/* ------------------------------------------------------------------ in brief: a line a kernel */
-
-static void say_name(Text *t, const char **names, int *n, const Operand *o)
+static void say_kernel(Kernel_printer *q, const Kernel *k)
 {
-    const char *name = o->view.buffer ? o->view.buffer->name : NULL;
-    if (!name) return;
-    for (int i = 0; i < *n; i++)
-        if (same(names[i], name)) return;
-    say(t, "%s%s%s", *n ? ", " : "", name, o->add ? " +=" : "");
-    names[(*n)++] = name;
+    say_head(q, k);
+    q->p.depth++;
+    if (k->kind == ROWS) say_rows(q, k);
+    if (k->kind == GEMM || k->kind == PACK) say_product(q, k);
+    say_operands(q, k, "read", &k->reads, false);
+    say_operands(q, k, "write", &k->writes, true);
+    for (int i = 0; i < k->body.n; i++) say_kernel(q, k->body.at[i]);
+    q->p.depth--;
+    if (k->kind != REPEAT && k->kind != PANELS) return;
+    start(q, "end\n");
 }
 
-typedef struct Names_of { /* the buffers that a kernel reads, or writes */
-    Text *text;
-    const char *names[64];
-    int n;
-    bool writes;
-} Names_of;
+/* ------------------------------------------------------------------ buffers */
 
-static void name_operand(Operand *o, bool writes, void *user)
+static bool is_contiguous(const Buffer *b)
 {
-    Names_of *names = user;
-    if (writes == names->writes && names->n < COUNT_OF(names->names)) say_name(names->text, names->names, &names->n, o);
+    int64_t step = 1;
+    for (int i = b->shape.rank - 1; i >= 0; step *= b->shape.dim[i--])
+        if (b->stride[i] != step) return false;
+    return true;
 }
 
-static void say_names(Text *t, const Kernel *k, bool writes)
+/* Of a buffer of several parameters side by side the wide one. */
+static const Param *shown_param(const Buffer *b)
 {
-    Names_of names = {.text = t, .writes = writes};
-    each_operand((Kernel *)k, name_operand, &names);
+    const Param *p = b->param;
+    while (p->wide && !same_shape(p->shape, b->shape)) p = p->wide;
+    return p;
 }
 
-static void say_brief(Text *t, int depth, const Kernel *k)
+static void say_buffer(Kernel_printer *q, const Buffer *b)
 {
-    say(t, "%*s%s %s", depth, "", kind_name[k->kind], k->name);
-    if (k->body.n) {
-        if (k->kind == REPEAT) say(t, " %lld%s\n", (long long)k->loop->trip, k->loop->reverse ? " backwards" : "");
-        else say(t, " of %lld rows\n", (long long)k->rows);
-        for (int i = 0; i < k->body.n; i++) say_brief(t, depth + 2, k->body.at[i]);
-        return;
+    Text *t = q->p.t;
+    say(t, "buffer ");
+    say_word(t, b->name);
+    say(t, " %s : %s%s", home_words[b->home], dtype_name(b->dtype), shape_text(b->shape));
+    for (int i = 0; !is_contiguous(b) && i < b->shape.rank; i++)
+        say(t, "%s%lld%s", i ? ", " : " strides {", (long long)b->stride[i], i + 1 < b->shape.rank ? "" : "}");
+    if (b->home == TABLES) say(t, " holds "), say_values(t, b->value->data, elements(b->shape));
+    else if (b->value) say(t, " of"), say_node(q, b->value);
+    if (b->param) say(t, " param "), say_word(t, shown_param(b)->name);
+    if (b->level) say(t, " in"), say_node(q, b->level->node);
+    if (b->first >= 0) say(t, " lives %d %d begins %d %d", b->first, b->last, b->begin, b->end);
+    say_count(q, "at", b->offset);
+    if (b->in_place_of) say(t, " over "), say_word(t, b->in_place_of->name);
+    say(t, "\n");
+}
+
+/* ------------------------------------------------------------------ programs */
+
+static void also_print(Operand *o, bool writes, void *nodes)
+{
+    (void)writes;
+    push((Nodes *)nodes, o->node);
+}
+
+static void push_all(Nodes *to, const Nodes *from)
+{
+    for (int i = 0; i < from->n; i++) push(to, from->at[i]);
+}
+
+/* What the kernels name: that is in the graph, but for what the cut has made itself. */
+static void nodes_named(Kernel *const *kernels, int n, Nodes *out)
+{
+    for (int i = 0; i < n; i++) {
+        Kernel *k = kernels[i];
+        each_operand(k, also_print, out);
+        if (k->node) push(out, k->node);
+        if (k->kind == PACK) push(out, k->gemm.a.node), push(out, k->gemm.c.node);
+        for (int p = 0; p < k->phases.n; p++) {
+            const Phase *f = &k->phases.at[p];
+            push_all(out, &f->row), push_all(out, &f->each), push_all(out, &f->sums), push_all(out, &f->columns);
+        }
+        nodes_named((Kernel *const *)k->body.at, k->body.n, out);
     }
-    if (k->kind == ROWS) say(t, " %s in %d", shape_text(k->space), k->phases.n);
-    say(t, ": ");
-    say_names(t, k, true);
-    say(t, " <- ");
-    say_names(t, k, false);
+}
+
+static void print_program(Text *t, const Program *p)
+{
+    Nodes also = {0};
+    Kernel_printer q = {.p = printer_to(t), .program = p};
+    nodes_named((Kernel *const *)p->kernels.at, p->kernels.n, &also);
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->value && p->buffers.at[i]->home != TABLES) push(&also, p->buffers.at[i]->value);
+    q.p.also = &also;
+    print_graph_by(&q.p, p->graph);
+    say(t, "program");
+    say_count(&q, "steps", p->steps);
+    say_count(&q, "carried", p->carried);
+    say_count(&q, "taken_over", p->taken_over);
+    say_count(&q, "work", p->work_bytes);
+    say_count(&q, "bound", p->lower_bound);
+    say_count(&q, "unshared", p->unshared_bytes);
     say(t, "\n");
+    for (int i = 0; i < p->buffers.n; i++) say_buffer(&q, p->buffers.at[i]);
+    for (int i = 0; i < p->kernels.n; i++) say_kernel(&q, p->kernels.at[i]);
 }
 
 void print_kernels(Text *t, const Program *p)
 {
-    say(t, "program %s\n", p->graph->name);
-    for (int i = 0; i < p->kernels.n; i++) {
-        if (options.brief) say_brief(t, 2, p->kernels.at[i]);
-        else say_kernel(t, 2, p->kernels.at[i]);
+    if (!options.brief) {
+        print_program(t, p);
+        return;
     }
+    say(t, "program %s\n", p->graph->name);
+    for (int i = 0; i < p->kernels.n; i++) say_brief(t, 2, p->kernels.at[i]);
 }

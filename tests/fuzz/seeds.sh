@@ -19,6 +19,7 @@ seeds describe "$TMP"/describe/*
 LATHE_FUZZ_CC=${CC:-cc} seeds describe tests/fuzz/corpus/describe/* "$TMP"/compiled/*
 seeds cfunc tests/fuzz/corpus/cfunc/*
 seeds graph tests/fuzz/corpus/graph/* tests/golden/*.graph
+seeds kernels tests/fuzz/corpus/kernels/* tests/golden/*.kernels tests/golden/*.carry tests/golden/*.pack tests/golden/*.panels tests/golden/*.persist
 seeds store tests/fuzz/corpus/store/* tests/reference/gpt_tied_bias_tanh.safetensors
 seeds vocab tests/fuzz/corpus/vocab/*
 seeds merges tests/fuzz/corpus/merges/*

@@ -1,0 +1,74 @@
+/* describe.c: a description of graphs that came as text: what they read is all that is known of it. */
+#include "../graph_text.h"
+
+static bool has_spec(const Desc *d, Op op, const char *name)
+{
+    for (int i = 0; op == OP_state && i < d->states.n; i++)
+        if (same(d->states.at[i].name, name)) return true;
+    for (int i = 0; op == OP_input && i < d->inputs.n; i++)
+        if (same(d->inputs.at[i].name, name)) return true;
+    return false;
+}
+
+static void add_param(Desc *d, const char *name, Shape s, Where where)
+{
+    const Param *before = find_param(d, name);
+    if (before && !same_shape(before->shape, s))
+        err(where.file ? where : (Where){.file = d->file}, "parameter %s is %s in one graph and %s in another", name,
+            shape_text(before->shape), shape_text(s));
+    if (before) return;
+    Param *p = NEW(Param);
+    *p = (Param){.name = name, .export_name = name, .shape = s, .where = where};
+    push(&d->params, p);
+}
+
+/* Entries may have other rows: of an input the first shape is taken. */
+static void add_spec(Desc *d, Op op, const char *name, const Node *of)
+{
+    if (has_spec(d, op, name)) return;
+    Lathe_role role = op == OP_state ? LATHE_STATE : LATHE_FEATURES;
+    Tensor_spec spec = {.name = name, .dtype = of->dtype, .shape = of->shape, .role = role, .where = of->where};
+    if (op == OP_state) push(&d->states, spec);
+    else push(&d->inputs, spec);
+}
+
+static void add_leaf(Desc *d, const Node *n)
+{
+    if (n->op == OP_parameter) add_param(d, n->name, n->shape, n->where);
+    if (n->op == OP_input || n->op == OP_state) add_spec(d, n->op, n->name, n);
+}
+
+/* A parameter that is part of a wide one has a gradient, and encode makes states that decode alone reads. */
+static void add_output(Desc *d, const Output *o)
+{
+    if (o->kind == OUT_GRAD) add_param(d, o->name, o->node->shape, o->node->where);
+    if (o->kind == OUT_STATE) add_spec(d, OP_state, o->name, o->node);
+}
+
+void describe_also(Desc *d, Graph *g)
+{
+    Nodes roots = {0}, nodes = {0};
+    graph_roots(g, &roots);
+    nodes_at(NULL, roots.at, roots.n, &nodes);
+    for (int i = 0; i < nodes.n; i++) add_leaf(d, nodes.at[i]);
+    for (int i = 0; i < g->outs.n; i++) add_output(d, &g->outs.at[i]);
+    push(&d->graphs, g);
+}
+
+Desc *describe(Graph *g, const char *file)
+{
+    Desc *d = NEW(Desc);
+    *d = (Desc){.file = file, .model = "graph"};
+    if (g) describe_also(d, g);
+    return d;
+}
+
+Desc *parse_graphs(const char *file, const char *text)
+{
+    Parser q = parser_of(file, text);
+    Desc *d = describe(NULL, file);
+    do describe_also(d, read_graph(&q));
+    while (begins_graph(&q));
+    if (begins_program(&q)) err(q.at, "kernels follow; the name of a file with kernels ends in .kernels");
+    return d;
+}

@@ -1,0 +1,18 @@
+/* fuzz_kernels.c: kernels as text: what is read back prints as itself. */
+#include "fuzz.h"
+#include "lathe.h"
+
+static char *printed(const Module *m)
+{
+    Text t = {0};
+    for (int i = 0; i < m->programs.n; i++) print_kernels(&t, m->programs.at[i]);
+    return t.at;
+}
+
+void fuzz_one(const char *path, const char *text, size_t n)
+{
+    options = (Options){.target = &target_cpu};
+    char *once = printed(parse_kernels(path, copy_bytes_as_string(text, n), NULL));
+    char *twice = printed(parse_kernels("printed.kernels", once, NULL));
+    if (!same(once, twice)) die("kernels do not print as they were read:\n%s\n%s", once, twice);
+}

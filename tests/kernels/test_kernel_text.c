@@ -1,0 +1,158 @@
+/* test_kernel_text.c: kernels as text: after every pass over kernels, for the processor and for CUDA, what is read back
+ * prints as itself, and the passes that are left make the same of it as of what was never text.  Bad text is refused
+ * with its line. */
+#include "../graph/apart.h"
+#include "../graph/random_graph.h"
+
+#include <string.h>
+
+static const char *text_of(const Module *m)
+{
+    Text t = {0};
+    say(&t, "%s", "");
+    for (int i = 0; i < m->programs.n; i++) print_kernels(&t, m->programs.at[i]);
+    return t.at;
+}
+
+/* The first line in which b is another than a. */
+static const char *difference(const char *a, const char *b)
+{
+    while (*a && strcspn(a, "\n") == strcspn(b, "\n") && strncmp(a, b, strcspn(a, "\n")) == 0)
+        a += strcspn(a, "\n") + 1, b += strcspn(b, "\n") + (*b != 0);
+    return format("\n- %.*s\n+ %.*s", (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+}
+
+/* Each pass over kernels in turn; what its text is read as goes on beside it to the end. */
+static void text_by_text(const char *what, Module *m)
+{
+    int n;
+    const Pass *passes = pass_list(&n), *fuse = passes;
+    while (fuse->kind != FUSE) fuse++;
+    VEC(Module *) read = {0};
+    for (const Pass *p = fuse; p < passes + n; p++) {
+        if (p != fuse) compile_kernels(m, p->name, p->name);
+        for (int i = 0; i < read.n; i++) compile_kernels(read.at[i], p->name, p->name);
+        const char *text = text_of(m);
+        push(&read, parse_kernels(what, text, m->desc));
+        for (int i = 0; i < read.n; i++) {
+            const char *again = text_of(read.at[i]);
+            expect(strcmp(text, again) == 0, "%s after %s, read after %s:%s", what, p->name, fuse[i].name,
+                   difference(text, again));
+        }
+        const char *alone = text_of(parse_kernels(what, text, NULL));
+        expect(strcmp(text, alone) == 0, "%s after %s, read without its description:%s", what, p->name,
+               difference(text, alone));
+    }
+}
+
+static void model_by_text(void *arguments)
+{
+    take_options(arguments);
+    text_by_text(arguments, compile_until(front(&options), NULL, "fuse"));
+}
+
+static void all_panels_by_text(void *arguments)
+{
+    take_options(arguments);
+    options.all_panels = options.all_persist = true;
+    text_by_text(arguments, compile_until(front(&options), NULL, "fuse"));
+}
+
+static void models_by_text(void)
+{
+    static const char *const models[] = {
+        "models/gpt.lua",     "models/char_rnn.lua",  "models/llama.lua",   "models/mlp.lua",
+        "models/mu.lua",      "models/diffusion.lua", "models/seq2seq.lua", "models/pointer_generator.lua",
+        "models/postnorm.lua"};
+    static const char *const ways[] = {"", "--target cuda", "--precision bf16 --target cuda"};
+    for (int i = 0; i < COUNT_OF(models); i++)
+        for (int w = 0; w < COUNT_OF(ways); w++) {
+            char *arguments = format("%s %s", models[i], ways[w]);
+            expect(run_apart(model_by_text, arguments), "%s", arguments);
+            if (w < 2) expect(run_apart(all_panels_by_text, arguments), "%s in panels, in one launch", arguments);
+        }
+}
+
+/* ------------------------------------------------------------------ random graphs */
+
+static void random_by_text(void *seed)
+{
+    options = (Options){.target = *(uint64_t *)seed % 3 ? &target_cpu : &target_cuda, .all_persist = true};
+    options.all_panels = *(uint64_t *)seed % 2;
+    Graph *g = random_graph_apart(*(uint64_t *)seed, false);
+    Desc *d = describe_graphs(1, &g);
+    text_by_text(format("random graph %llu", (unsigned long long)*(uint64_t *)seed), compile_until(d, NULL, "fuse"));
+}
+
+static void random_graphs_by_text(uint64_t count)
+{
+    for (uint64_t seed = 0; seed < count; seed++)
+        expect(run_apart(random_by_text, &seed), "random graph %llu", (unsigned long long)seed);
+}
+
+/* ------------------------------------------------------------------ bad text */
+
+#define GRAPH   "graph g\n%1 = input x : f32[2, 3]\n%2 = neg %1 : f32[2, 3]\nvalue y = %2\n"
+#define BUFFERS "buffer x inputs : f32[2, 3] of %1\nbuffer y outputs : f32[2, 3] of %2\n"
+#define LOAD    "load %1 from x(3*i0 + i1)\n"
+
+static const struct {
+    const char *text, *says;
+} bad[] = {
+    {GRAPH, "expected 'program'"},
+    {GRAPH "program lines 3\n", "expected the end of the line"},
+    {GRAPH "program\nbuffer x nowhere : f32[2] of %1\n", "nowhere is not a home of buffers"},
+    {GRAPH "program\nbuffer x input : f32[2] of %1\n", "nearest is inputs"},
+    {GRAPH "program\nbuffer x inputs : f32[2] of %9\n", "%9 is not in the graph"},
+    {GRAPH "program\nbuffer x inputs : f32[2]\n", "a buffer is of a node"},
+    {GRAPH "program\nbuffer x inputs : f32[200000000000000, 200000000000000] of %1\n", "too many elements"},
+    {GRAPH "program\nbuffer x parameters : f32[2] of %1\n", "which one"},
+    {GRAPH "program\nbuffer x parameters : f32[2] of %1 param w\n", "there is no parameter w"},
+    {GRAPH "program\nbuffer x tables : f32[2] holds [1]\n", "1 values are listed"},
+    {GRAPH "program\n" BUFFERS "buffer x inputs : f32[2] of %1\n", "there is a buffer x already"},
+    {GRAPH "program\nbuffer x work : f32[2] of %1 over y\n", "there is no buffer y"},
+    {GRAPH "program\nbuffer x work : f32[2] of %1 over x\n", "would lie over itself"},
+    {GRAPH "program\nbuffer x work : f32[2] of %1 lives 0 0 begins 0 0\n", "from 0 to -1"},
+    {GRAPH "program\nbuffer x work : f32[2] of %1 in %1\n", "is no loop"},
+    {GRAPH "program\n1: rows y over [2, 3]\n", "this is number 0"},
+    {GRAPH "program\n0: row y over [2, 3]\n", "nearest is rows"},
+    {GRAPH "program\n0: rows y over [2, 3]\n", "has a shape and a phase"},
+    {GRAPH "program\n0: rows y over [2, 3]\nload %1 from z(i0)\n", "there is no buffer z"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x(4*i0 + i1)\n", "reaches 0 … 6"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x(-1 + 3*i0 + i1)\n", "reaches -1 … 4"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x(i2)\n", "is no index of a shape of 2 axes"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x(i0) if 0 <= i1 < 4\n", "i1 ends at 3"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x(2*%1)\n", "is no loop"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\neach %2\n", "expected 'phase' before it"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\n" LOAD "phase\nstore %2 to (i0)\n",
+     "the buffer that is written"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\n" LOAD "phase\ncolumns %2\n",
+     "each sum over columns has partials"},
+    {GRAPH "program\n" BUFFERS "0: rows y over [2, 3]\n" LOAD "phase\ntwist %2\n",
+     "expected a kernel or a line of one"},
+    {GRAPH "program steps 2\n" BUFFERS "0: rows y over [2, 3]\n" LOAD "phase\neach %2\n", "there are 1 kernels"},
+    {GRAPH "program\n" BUFFERS "0: gemm y of %2\n", "a product has sizes"},
+    {GRAPH "program\n" BUFFERS "0: gather y of %2\n", "one of another operation"},
+    {GRAPH "program\n" BUFFERS "0: repeat y\n", "expected the loop"},
+    {GRAPH "program\n" BUFFERS "0: panels y rows 2 unit 1 highest 2\nend\n", "panels have rows"},
+    {GRAPH "program\n" BUFFERS "0: panels y rows 2 unit 1 highest 2\n", "the 'end' of this one"},
+};
+
+static void parse(const void *text) { text_of(parse_kernels("bad.kernels", text, NULL)); }
+
+static void bad_text(void)
+{
+    for (int i = 0; i < COUNT_OF(bad); i++) {
+        char *said;
+        int code = apart(parse, bad[i].text, &said);
+        expect(code == 1 && strstr(said, bad[i].says), "%s: exit code %d, says\n%s", bad[i].text, code, said);
+    }
+}
+
+int main(void)
+{
+    bad_text();
+    random_graphs_by_text(long_run() ? 3000 : 150);
+    models_by_text();
+    return finish();
+}
