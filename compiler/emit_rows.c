@@ -287,8 +287,7 @@ static void set_axes(Rows *r, Kernel *k)
     Views views = {0};
     all_views(k, &views);
     f->naxes = k->space.rank;
-    for (int j = 0; j < f->naxes; j++)
-        f->axis[j] = (Axis){.name = k->axis[j], .extent = k->space.dim[j], .what = k->space.axis[j]};
+    for (int j = 0; j < f->naxes; j++) f->axis[j] = (Axis){.extent = k->space.dim[j], .what = k->space.axis[j]};
     r->inner =
         merge_axes(f, f->naxes, views.at, views.n, f->naxes - 1 + may_flatten(k, f->axis[f->naxes - 1].extent)) - 1;
     r->rows = r->inner;

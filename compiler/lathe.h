@@ -294,7 +294,6 @@ typedef struct Kernel {
 
     /* ROWS: space = row axes, then the inner axis (extent 1 if there is none).  All views in it are over this space. */
     Shape space;
-    const char *axis[MAXRANK];  /* a letter or short word for each axis of space, from the layer's axis names */
     VEC(Phase) phases;          /* an input of a node is: a constant (is_filled) · computed in this kernel, perhaps seen through
                                    moves (only at its own element or row) · else in loads, found by the input node itself */
     Operands loads;

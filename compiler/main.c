@@ -47,6 +47,8 @@ static const struct Option {
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph or kernels: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
+    {"--recompute", TEXT, "SHARE", NULL,
+     "of what layers save for backward, 0 to 1, what is computed again; 2: in parts as well (what --memory asks for)"},
     {"--brief", FLAG, "", &options.brief,
      "dump: of each kernel a line: kind, name, space, phases, what it writes and reads"},
     {"--all-in-place", FLAG, "", &options.all_in_place, "in place even where no memory is saved by it (for tests)"},
@@ -92,6 +94,15 @@ static void take_gpus(const char *value)
         usage_error("--gpus %s: expected 1 to %d", value, LATHE_MOST_GPUS);
 }
 
+static void take_recompute(const char *value)
+{
+    char *end;
+    options.recompute = strtod(value, &end);
+    bool share = options.recompute >= 0 && options.recompute <= 1;
+    if (*end || end == value || !(share || options.recompute == 2))
+        usage_error("--recompute %s: expected a share from 0 to 1, or 2", value);
+}
+
 static void take_value(const struct Option *o, const char *value)
 {
     if (same(o->name, "--target")) {
@@ -103,6 +114,8 @@ static void take_value(const struct Option *o, const char *value)
         char *end;
         options.head_rows = strtoll(value, &end, 10);
         if (*end || options.head_rows < 1) usage_error("--head-rows %s: expected a number of rows", value);
+    } else if (same(o->name, "--recompute")) {
+        take_recompute(value);
     } else if (o->kind == SET) {
         if (!strchr(value, '=')) usage_error("--set %s: expected KEY=VALUE", value);
         push(&options.sets, value);
@@ -114,7 +127,7 @@ static void take_value(const struct Option *o, const char *value)
 static bool is_description(const char *word)
 {
     const char *dot = strrchr(word, '.');
-    return dot && (same(dot, ".lua") || same(dot, ".graph"));
+    return dot && (same(dot, ".lua") || same(dot, ".graph") || same(dot, ".kernels"));
 }
 
 /* What `train`, `export` and `replay` do not know goes to the trainer, in its order. */
@@ -157,6 +170,7 @@ static void take_line(int argc, char **argv)
         }
     }
     check_precision();
+    if (options.memory && options.recompute > 0) usage_error("--memory finds what --recompute says: give one of them");
     options.runs = same(line_of.command, "replay") || same(line_of.command, "train");
     set_instruments();
 }
@@ -209,7 +223,8 @@ static const char *folder_for(const Desc *d)
     const bool switches[] = {options.all_in_place, options.all_panels, options.all_persist,
                              options.poison,       options.instrument, precision()->weights == BF16};
     h = hash_bytes(&options.without, sizeof options.without, hash_bytes(switches, sizeof switches, h));
-    if (options.memory) h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
+    if (options.memory || options.recompute > 0)
+        h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
     h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
     return format("generated/%s-%s-%s-%s-%08llx", folder_word(d->model), folder_word(d->config), options.target->name,
                   precision()->name, (unsigned long long)(h & 0xffffffff));

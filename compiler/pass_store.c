@@ -264,7 +264,7 @@ void pass_store(Graph *g, const Desc *d)
     const Precision *p = precision();
     Storing s = {.real = p->real, .saved = p->saved, .needed = needed_forward(g)};
     Rewrite r = {.node = over_stored, .slice = slice_of, .user = &s};
-    if (p->saved == p->real) return;
+    if (p->saved == p->real || left_out(PASS_store)) return;
     find_depths(&s, g);
     rewrite_graph(&r, g);
 }

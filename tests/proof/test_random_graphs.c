@@ -146,7 +146,7 @@ static const struct Variant {
      {.without = OFF(known) | OFF(merge) | OFF(simplify) | OFF(split) | OFF(remat) | OFF(parts) | OFF(twins)},
      1e-12,
      false},
-    {"as lowered", "fp64", {.without = OFF(carry) | OFF(pack) | OFF(order) | OFF(in_place)}, 0, false},
+    {"as lowered", "fp64", {.without = OFF(clean) | OFF(carry) | OFF(pack) | OFF(order) | OFF(in_place)}, 0, false},
     {"defined", "fp64", {.without = OFF(whole)}, 1e-12, false},
     {"fp32", "fp32", {0}, 2e-5, true},
     {"bf16", "fp64-bf16", {.without = OFF(merge)}, 1e-12, true}, /* against the interpreter with the same roundings */
@@ -326,6 +326,21 @@ static void check_narrow(uint64_t first, int n)
     }
 }
 
+/* Without the passes that make them, no value has 16 bits. */
+static void check_wide(uint64_t first, int n)
+{
+    static const struct Variant v = {"wide", "bf16", {.without = OFF(store) | OFF(narrow)}, 0, false};
+    Desc *d = begin_variant(&v, first, n, false);
+    options.target = &target_cuda;
+    compile_until(d, "whole", "narrow");
+    for (int i = 0; i < n; i++) {
+        Nodes all = {0};
+        all_nodes(d->graphs.at[i], &all);
+        for (int k = 0; k < all.n; k++)
+            expect(!is_stored(all.at[k]->dtype), "%s: %s", d->graphs.at[i]->name, node_text(all.at[k]));
+    }
+}
+
 /* What products end in on a GPU means what it meant before, and makes sound programs. */
 static void check_ends(uint64_t first, int n)
 {
@@ -374,6 +389,7 @@ static void check_file(uint64_t first, int n)
         unload(l);
     }
     check_narrow(first, n);
+    check_wide(first, n);
     check_ends(first, n);
 }
 
