@@ -62,7 +62,7 @@ static void run_all(Module *m, int first, int last)
 {
     for (int i = first; i <= last; i++) {
         run(&passes[i], m);
-        if (options.check_stages) check(&passes[i], m);
+        if (m->desc->options->check_stages) check(&passes[i], m);
     }
 }
 
@@ -90,40 +90,67 @@ static Desc *with_own_graphs(const Desc *d)
     return copy;
 }
 
-static Module *tried(const Desc *d, int64_t head_rows)
+static Module *tried(const Desc *d, const Options *o)
 {
-    options.head_rows = head_rows;
-    return run_passes(with_own_graphs(d), place_of_pass("whole"), LAST);
+    Desc *own = with_own_graphs(d);
+    own->options = copy_of(o, sizeof *o);
+    return run_passes(own, place_of_pass("whole"), LAST);
 }
 
-static int64_t planned_bytes(const Desc *d, int64_t head_rows) { return tried(d, head_rows)->plan.total; }
+static int64_t planned_bytes(const Desc *d, int64_t head_rows)
+{
+    Options o = *d->options;
+    o.head_rows = head_rows;
+    return tried(d, &o)->plan.total;
+}
 
 /* Rows of a head at a time: the most, all or by halving, whose plan is hardly larger than that of the fewest. */
 static int64_t chosen_head_rows(const Desc *d)
 {
     enum { FEWEST = 512, TOLERANCE = 50 }; /* fewer rows slow the products down; a part of the bytes */
     int64_t rows = most_head_rows(d);
-    if (rows <= FEWEST || left_out(PASS_whole)) return rows;
+    if (rows <= FEWEST || without(d, PASS_whole)) return rows;
     int64_t least = planned_bytes(d, FEWEST);
     while (rows > FEWEST && planned_bytes(d, rows) > least + least / TOLERANCE) rows = (rows + 1) / 2;
     return max64(rows, FEWEST);
 }
 
+typedef struct Groups_met { /* by all trials: names in the order in which they were met */
+    VEC(const char *) names;
+    Strings numbers;
+} Groups_met;
+
+static void note_groups(const Module *m, Groups_met *met)
+{
+    for (int i = 0; i < m->programs.n; i++)
+        for (int k = 0; k < m->programs.at[i]->panels_met.n; k++) {
+            const char *name = m->programs.at[i]->panels_met.at[k];
+            int *number = strings_at(&met->numbers, name);
+            if (*number) continue;
+            push(&met->names, name);
+            *number = met->names.n;
+        }
+}
+
 /* Takes the groups of kernels (pass_panels.c) whose values, which all live at once, make the plan not worth mentioning
  * larger, whatever its size: so a model's source is the same for any number of layers.  Returns the last trial where it
  * is of what was chosen, or NULL. */
-static Module *choose_panels(const Desc *d, int64_t head_rows)
+static Module *choose_panels(const Desc *d, Options *o)
 {
-    enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18 }; /* bytes; of all trials together */
-    if (left_out(PASS_panels) || options.all_panels || !options.target->panels) return NULL;
-    Module *m = tried(d, head_rows);
+    enum { NOTHING = 64 << 10, MOST_NODES = 1 << 18, MOST_GROUPS = 64 }; /* bytes; of all trials together */
+    if (without(d, PASS_panels) || o->all_panels || !o->target->panels) return NULL;
+    Module *m = tried(d, o);
+    Groups_met met = {0};
     int64_t most = m->plan.total + NOTHING, nodes = 1;
     for (int i = 0; i < d->graphs.n; i++) nodes += count_nodes(d->graphs.at[i]);
-    for (int i = 0; i < panel_choices.n && (i + 1) * nodes <= MOST_NODES; i++) { /* taking one may show others */
-        panel_choices.at[i].taken = true;
-        m = tried(d, head_rows);
-        panel_choices.at[i].taken = m->plan.total <= most;
-        if (!panel_choices.at[i].taken) m = NULL;
+    note_groups(m, &met);
+    for (int i = 0; i < met.names.n && i < MOST_GROUPS && (i + 1) * nodes <= MOST_NODES; i++) {
+        push(&o->panels, met.names.at[i]);
+        m = tried(d, o);
+        note_groups(m, &met); /* taking one may show others */
+        if (m->plan.total <= most) continue;
+        o->panels.n--;
+        m = NULL;
     }
     return m;
 }
@@ -141,8 +168,8 @@ static void refuse_ends(const Desc *d, int first)
             if (first < place_of_pass("bias"))
                 err(n->where, "a dot ends in something, which passes before bias do not know: begin there, not with %s",
                     passes[first].name);
-            if (!options.target->ends)
-                err(n->where, "a dot ends in something, which products of %s do not", options.target->name);
+            if (!d->options->target->ends)
+                err(n->where, "a dot ends in something, which products of %s do not", d->options->target->name);
         }
     }
 }
@@ -151,16 +178,16 @@ Module *compile_until(Desc *d, const char *from, const char *until)
 {
     int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : LAST;
     int whole = place_of_pass("whole");
-    memset(&panel_choices, 0, sizeof panel_choices); /* an arena may have been given back since */
     if (from) refuse_ends(d, first);
     if (first > whole || last < whole) return run_passes(d, first, last);
     if (first < whole) run_passes(d, first, whole - 1);
-    const Options given = options;
-    int64_t rows = given.head_rows ? given.head_rows : chosen_head_rows(d);
-    Module *chosen = last >= place_of_pass("panels") ? choose_panels(d, rows) : NULL;
-    options.head_rows = rows;
-    Module *m = chosen && last == LAST ? chosen : run_passes(d, whole, last);
-    options = given;
+    const Options *given = d->options;
+    Options chosen = *given;
+    chosen.head_rows = given->head_rows ? given->head_rows : chosen_head_rows(d);
+    Module *m = last >= place_of_pass("panels") ? choose_panels(d, &chosen) : NULL;
+    d->options = &chosen;
+    if (!m || last < LAST) m = run_passes(d, whole, last);
+    d->options = given;
     return m;
 }
 

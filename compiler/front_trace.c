@@ -470,6 +470,7 @@ Desc *front(const Options *o)
     Desc *d = NEW(Desc);
     memset(&trace, 0, sizeof trace);
     trace.desc = d;
+    d->options = o;
     trace.first = node_count();
     trace.path = "";
     d->file = o->model_file;

@@ -5,6 +5,7 @@
 #include "lathe.h"
 
 typedef struct Grad { /* facts about the forward graph */
+    const struct Desc *desc;
     Table order;      /* loop's index -> Nodes *: its body, inputs first */
     Table active;     /* nodes that a parameter reaches along differentiable inputs */
     Table reached;    /* active nodes that the loss depends on along differentiable inputs */
@@ -44,7 +45,6 @@ Node *sum_of(const Nodes *parts);
 /* grad_loop.c */
 Node *value(Grad_level *lv, Node *v); /* what stands for the forward node v at this level */
 void grad_loop(Grad_level *lv, Node *node);
-bool region_ends(Table *memo,
-                 const Node *v); /* not under recompute, but made from costly values that are: worth saving */
+bool region_ends(Grad *all, const Node *v); /* not under recompute, but made from costly values that are: worth saving */
 
 #endif

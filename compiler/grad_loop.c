@@ -29,31 +29,31 @@ static bool is_view(const Node *v) { return v->op == OP_reshape || v->op == OP_p
 
 /* ------------------------------------------------------------------ forward values */
 
-static bool recomputed(const Node *v)
+static bool recomputed(const Grad *all, const Node *v)
 {
-    if (v->op == OP_pick) return recomputed(v->in[0]);
-    return v->recompute && !left_out(PASS_remat) && op_info[v->op].kind != LEAF && v->op != OP_loop_arg;
+    if (v->op == OP_pick) return recomputed(all, v->in[0]);
+    return v->recompute && !without(all->desc, PASS_remat) && op_info[v->op].kind != LEAF && v->op != OP_loop_arg;
 }
 
 /* v, under recompute, cannot be had without running a costly op again. */
-static bool rests_on_region(Table *memo, const Node *v)
+static bool rests_on_region(Grad *all, const Node *v)
 {
     static char yes, no;
-    if (!recomputed(v)) return false;
+    if (!recomputed(all, v)) return false;
     if (!is_cheap(v)) return true;
-    void *known = table_get(memo, v);
+    void *known = table_get(&all->regions, v);
     if (known) return known == &yes;
     bool rests = false;
-    for (int i = 0; i < v->nin && !rests; i++) rests = rests_on_region(memo, v->in[i]);
-    *table_at(memo, v) = rests ? &yes : &no;
+    for (int i = 0; i < v->nin && !rests; i++) rests = rests_on_region(all, v->in[i]);
+    *table_at(&all->regions, v) = rests ? &yes : &no;
     return rests;
 }
 
-bool region_ends(Table *memo, const Node *v)
+bool region_ends(Grad *all, const Node *v)
 {
-    if (recomputed(v)) return false;
+    if (recomputed(all, v)) return false;
     for (int i = 0; i < v->nin; i++)
-        if (rests_on_region(memo, v->in[i])) return true;
+        if (rests_on_region(all, v->in[i])) return true;
     return false;
 }
 
@@ -81,8 +81,8 @@ static bool is_saved(Grad_level *lv, const Node *v)
 {
     if (lv->copying) return false;
     if (lv->replayed) return !is_cheap(v);
-    if (recomputed(v)) return false;
-    return !is_cheap(v) || region_ends(&lv->all->regions, v) || (lv->up && stacked_and_small(lv, v));
+    if (recomputed(lv->all, v)) return false;
+    return !is_cheap(v) || region_ends(lv->all, v) || (lv->up && stacked_and_small(lv, v));
 }
 
 static Grad_level *copied(Grad_level *lv, Node *node);
@@ -133,7 +133,7 @@ static Node *remade_here(Grad_level *lv, Node *v)
 
 static bool belongs_to(const Grad_level *lv, const Node *v)
 {
-    return lv->up ? v->in_loop == lv->forward : recomputed(v);
+    return lv->up ? v->in_loop == lv->forward : recomputed(lv->all, v);
 }
 
 /* From its inputs' values. */
@@ -283,7 +283,7 @@ void grad_loop(Grad_level *lv, Node *node)
     Reversal v = {.lv = lv, .l = l, .r = loop_again(l, !l->reverse)};
     v.adjoint = NEW_ARRAY(int, l->carries.n + 1);
     v.in = (Grad_level){.up = lv, .all = lv->all, .forward = l, .backward = v.r};
-    if (recomputed(node) && !lv->replayed) v.in.copy = copied(lv, node);
+    if (recomputed(lv->all, node) && !lv->replayed) v.in.copy = copied(lv, node);
     v.in.replayed = lv->replayed || v.in.copy;
     seed(&v);
     differentiate(&v.in, body_of(lv->all, l));

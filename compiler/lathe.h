@@ -182,6 +182,7 @@ typedef struct Tensor_spec {    /* an input or a state */
 typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */
 
 typedef struct Desc {
+    const struct Options *options;          /* what it is compiled with */
     const char *file, *model, *config;      /* models/gpt.lua, gpt, char */
     VEC(Knob) knobs;
     VEC(Param *) params;                    /* in order of first use */
@@ -346,6 +347,7 @@ typedef struct Program {        /* a lowered entry */
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     Strings names;              /* of these */
+    VEC(const char *) panels_met;           /* groups of kernels that could be panels, taken or not */
     int steps;
     int carried, taken_over;    /* carries made where they lie; buffers made over an input's bytes */
     int64_t work_bytes;         /* of the arena */
@@ -426,6 +428,7 @@ typedef struct Options {        /* of a compilation */
     bool all_in_place;          /* test build: in entries as well whose arena is small enough without */
     bool instrument;            /* for `trainer replay`: a kernel an operation, and tables of what each touches */
     bool all_persist;           /* test build: every loop that can be one launch, whatever it costs */
+    VEC(const char *) panels;   /* names of the groups of kernels that run in panels (compile.c) */
     bool all_panels;            /* test build: wherever it can be, in panels of single rows */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
@@ -439,6 +442,7 @@ typedef enum Pass_number {      /* in options.without */
 #include "passes.def"
 } Pass_number;
 static inline bool left_out(Pass_number pass) { return options.without >> pass & 1; }
+static inline bool without(const Desc *d, Pass_number pass) { return d->options->without >> pass & 1; }
 static inline void leave_out(Pass_number pass, bool out)
 {
     options.without = (options.without & ~((uint64_t)1 << pass)) | (uint64_t)out << pass;
@@ -653,12 +657,11 @@ void front_stubs(const char *dir);
 #define PLAN_PASS(name, ...) void pass_##name(Module *m);
 #include "passes.def"
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
-const Precision *precision(void);                           /* of options.precision; an unknown one is the user's mistake */
-void check_precision(void);                                 /* refuses on a command line what only tests may ask for */
+Precision precision_of(const Options *o);                   /* an unknown one is the user's mistake */
+const Precision *precision(void);                           /* of the command line */
+void check_precision(const Options *o);                     /* refuses on a command line what only tests may ask for */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
 bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
-typedef struct Panel_choice { const char *name; bool taken; } Panel_choice;
-extern VEC(Panel_choice) panel_choices;                     /* groups met so far; compile.c decides which are made */
 bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does it show the same in all iterations */
 bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
 void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */

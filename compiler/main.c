@@ -169,7 +169,7 @@ static void take_line(int argc, char **argv)
             take_value(o, argv[++i]);
         }
     }
-    check_precision();
+    check_precision(&options);
     if (options.memory && options.recompute > 0) usage_error("--memory finds what --recompute says: give one of them");
     options.runs = same(line_of.command, "replay") || same(line_of.command, "train");
     set_instruments();

@@ -129,7 +129,7 @@ bool linear_cross_entropy_expand(Node *n, const bool *wanted, Node **results, co
 {
     (void)d;
     Head h = head_of(n);
-    Head_results r = head_in_chunks(&h, options.head_rows);
+    Head_results r = head_in_chunks(&h, d->options->head_rows);
     for (int k = LOSSES; k <= DBIAS; k++)
         if (wanted[k]) results[k] = result_of(&r, k);
     return true;

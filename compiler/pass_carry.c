@@ -203,7 +203,6 @@ static int drop_copies(Program *p, Loop *loop, Kernel **list, int n)
 
 void pass_carry(Program *p, const Desc *d)
 {
-    (void)d;
-    if (left_out(PASS_carry) || left_out(PASS_plan) || left_out(PASS_in_place)) return;
+    if (without(d, PASS_carry) || without(d, PASS_plan) || without(d, PASS_in_place)) return;
     p->kernels.n = drop_copies(p, NULL, p->kernels.at, p->kernels.n);
 }

@@ -177,8 +177,7 @@ static void needs(Rewrite *r, const Node *old, Nodes *out)
 
 void pass_clean(Graph *g, const Desc *d)
 {
-    (void)d;
-    if (left_out(PASS_clean)) return;
+    if (without(d, PASS_clean)) return;
     Cleaning c = {.ids = node_count()};
     c.wanted = NEW_ARRAY(char, c.ids);
     c.argument = NEW_ARRAY(Node *, c.ids);

@@ -356,18 +356,18 @@ static void close_micro(Graph *g)
 }
 
 /* 1, a micro-batch's share of it; under fp16 times the loss scale. */
-static Node *gradient_of_loss(const Graph *g)
+static Node *gradient_of_loss(const Graph *g, const Desc *d)
 {
     DType t = g->outs.at[0].node->dtype;
     Node *one = scalar(g->micro ? 1.0 / (double)g->micro->trip : 1.0, t);
-    if (!precision()->scaled) return one;
+    if (!precision_of(d->options).scaled) return one;
     return map2(OP_mul, one, cast_op(input_node("loss_scale", F32, (Shape){0}), t));
 }
 
 static void add_gradients(Graph *g, const Desc *d)
 {
     Node *loss = g->outs.at[0].node;
-    Grad all = {0};
+    Grad all = {.desc = d};
     Nodes outer = {0}, inner = {0}, params = {0};
     nodes_at(NULL, &loss, 1, &outer);
     if (g->micro) nodes_at(g->micro, &loss, 1, &inner);
@@ -378,7 +378,7 @@ static void add_gradients(Graph *g, const Desc *d)
     reach_body(&all, &outer);
 
     Grad_level base = {.all = &all};
-    contribute(&base, loss, gradient_of_loss(g));
+    contribute(&base, loss, gradient_of_loss(g, d));
     differentiate(&base, &inner);
     differentiate(&base, &outer);
 

@@ -142,7 +142,6 @@ static void choose(Program *p, const Kernel *k)
 
 void pass_in_place(Program *p, const Desc *d)
 {
-    (void)d;
-    if (left_out(PASS_plan) || left_out(PASS_in_place)) return;
+    if (without(d, PASS_plan) || without(d, PASS_in_place)) return;
     for (int i = 0; i < p->kernels.n; i++) choose(p, p->kernels.at[i]);
 }

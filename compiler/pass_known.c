@@ -231,12 +231,11 @@ static Node *seen_as_view(Rewrite *r, Node *old, Node *const *in)
 
 void pass_known(Graph *g, const Desc *d)
 {
-    (void)d;
     Nodes all = {0};
     Value v;
     bool any = false;
     all_nodes(g, &all);
     for (int i = 0; i < all.n && !any; i++) any = all.at[i]->nin == 2 && by_known_ids(all.at[i], all.at[i]->in[1], &v);
     Rewrite r = {.node = seen_as_view};
-    if (any && !left_out(PASS_known)) rewrite_graph(&r, g);
+    if (any && !without(d, PASS_known)) rewrite_graph(&r, g);
 }

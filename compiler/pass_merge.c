@@ -244,7 +244,7 @@ void pass_merge(Graph *g, const Desc *d)
     Merging m = {.desc = d};
     Weighteds all = {0};
     Nodes roots = {0};
-    if (left_out(PASS_merge)) return;
+    if (without(d, PASS_merge)) return;
     layout_parameters(d);
     graph_roots(g, &roots);
     find_dots(d, NULL, &roots, &all);

@@ -266,12 +266,11 @@ static Node *narrow_slice(Rewrite *r, const Loop *old, int k, Loop *new)
 
 void pass_narrow(Graph *g, const Desc *d)
 {
-    (void)d;
-    const Precision *p = precision();
-    Narrowing s = {.real = p->real, .weights = p->weights != p->real, .products = p->multiplied != p->real};
+    const Precision p = precision_of(d->options);
+    Narrowing s = {.real = p.real, .weights = p.weights != p.real, .products = p.multiplied != p.real};
     Rewrite r = {.node = over_narrow, .needs = loops_first, .before = narrow_stack, .slice = narrow_slice, .user = &s};
-    if ((!s.weights && !s.products) || left_out(PASS_narrow)) return;
-    s.narrow = s.products ? p->multiplied : p->weights;
+    if ((!s.weights && !s.products) || without(d, PASS_narrow)) return;
+    s.narrow = s.products ? p.multiplied : p.weights;
     if (s.products) find_terms(&s, g);
     rewrite_graph(&r, g);
 }

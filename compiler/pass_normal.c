@@ -150,7 +150,7 @@ static bool is_widened_weight(const Node *old, Node *in)
 {
     Node key = *old;
     key.in = &in;
-    return !left_out(PASS_fuse) && is_weight(&key);
+    return is_weight(&key);
 }
 
 static Node *before_repeating(const Node *old, Node *const *in)
@@ -262,7 +262,7 @@ static Node *contracted_last(Node *x, int nc, const int *axes)
     return reshape(permute(x, perm), s);
 }
 
-static int without(int axis, int nc, const int *gone)
+static int all_but(int axis, int nc, const int *gone)
 {
     int before = 0;
     for (int k = 0; k < nc; k++) before += gone[k] < axis;
@@ -273,8 +273,8 @@ static Node *neighbouring(DType t, Node *a, Node *b, Dot_axes x)
 {
     Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
     for (int k = 0; k < x.nb; k++) {
-        y.ab[k] = without(x.ab[k], x.nc, x.ac);
-        y.bb[k] = without(x.bb[k], x.nc, x.bc);
+        y.ab[k] = all_but(x.ab[k], x.nc, x.ac);
+        y.bb[k] = all_but(x.bb[k], x.nc, x.bc);
     }
     return dot_into(t, contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
 }
@@ -310,22 +310,28 @@ static Node *normal_dot(const Node *old, Node *a, Node *b)
 
 /* ------------------------------------------------------------------ */
 
+typedef struct Normal {
+    Table known; /* movable()'s answers */
+    bool fuses;  /* kernels may have several operations */
+} Normal;
+
 static Node *normal(Rewrite *r, Node *old, Node *const *in)
 {
+    Normal *s = r->user;
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
-    if (op_info[old->op].kind == MAP && old->nin && !is_widened_weight(old, in[0])) return before_repeating(old, in);
+    if (op_info[old->op].kind == MAP && old->nin && !(s->fuses && is_widened_weight(old, in[0])))
+        return before_repeating(old, in);
     if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     Nodes list = {0};
-    if (is_view(old) && leaf && movable(r->user, in[0], old, &list)) return moved(&list, old);
+    if (is_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
     return NULL;
 }
 
 void pass_normal(Graph *g, const Desc *d)
 {
-    (void)d;
-    Table known = {0};
-    Rewrite r = {.node = normal, .user = &known};
+    Normal s = {.fuses = !without(d, PASS_fuse)};
+    Rewrite r = {.node = normal, .user = &s};
     rewrite_graph(&r, g);
 }

@@ -272,9 +272,8 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
 
 void pass_order(Program *p, const Desc *d)
 {
-    (void)d;
     find_parts(p);
-    if (p->kernels.n && !left_out(PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
+    if (p->kernels.n && !without(d, PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, false, false, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);

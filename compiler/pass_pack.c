@@ -156,8 +156,7 @@ static Kernels packed_list(Program *p, Kernel *const *list, int n, Nest *around)
 
 void pass_pack(Program *p, const Desc *d)
 {
-    (void)d;
     Nest around = {0};
-    if (!left_out(PASS_pack) && options.target->packs)
+    if (!without(d, PASS_pack) && d->options->target->packs)
         p->kernels = packed_list(p, p->kernels.at, p->kernels.n, &around);
 }

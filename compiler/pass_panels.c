@@ -16,7 +16,7 @@
  * rows the group makes the partial sums, of whole blocks of rows; its column results follow after the group as a kernel
  * of their own (Share).  The bits are those of kernels run one after another, however high the panels are.
  *
- * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (panel_choices).
+ * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (Options.panels).
  *
  * Needs: pass_pack.  Leaves: PANELS kernels, in an order that pass_order may take the lists in. */
 #include "lower.h"
@@ -166,7 +166,7 @@ static int64_t rows_of(const Kernel *k, bool inside)
     }
 }
 
-static bool enough(int64_t rows) { return rows >= (options.all_panels ? 2 : LEAST_ROWS); }
+static bool enough(int64_t rows, const Options *o) { return rows >= (o->all_panels ? 2 : LEAST_ROWS); }
 
 /* ------------------------------------------------------------------ units: groups to be, and kernels alone */
 
@@ -179,6 +179,8 @@ typedef struct Unit {
 } Unit;
 
 typedef struct Work { /* one level's list */
+    Program *program;
+    const Options *options;
     Kernel *const *list;
     int n;
     bool *conflicts; /* [n][n]: of each kernel with those after it */
@@ -248,7 +250,7 @@ static void start_unit(Work *w, int i, int64_t rows)
 {
     Unit *u = &w->units[w->unit_of[i] = w->nunits++];
     const Kernel *k = w->list[i];
-    if (!enough(rows)) return;
+    if (!enough(rows, w->options)) return;
     slabs_of(k, rows, &u->slabs);
     if (apart(&u->slabs) && columns_apart(k, &u->slabs)) u->rows = rows;
 }
@@ -258,7 +260,7 @@ static void find_units(Work *w)
     for (int i = 0; i < w->n; i++) w->unit_of[i] = -1;
     for (int i = 0; i < w->n; i++) {
         int64_t rows = rows_of(w->list[i], false);
-        int u = enough(rows) ? w->nunits : 0;
+        int u = enough(rows, w->options) ? w->nunits : 0;
         while (--u >= 0 && !joins(w, u, i, rows)) continue;
         if (u < 0) start_unit(w, i, rows);
         else w->unit_of[i] = u;
@@ -269,8 +271,6 @@ static void find_units(Work *w)
 }
 
 /* ------------------------------------------------------------------ groups */
-
-__typeof__(panel_choices) panel_choices;
 
 static double flops_of(const Kernel *k)
 {
@@ -288,12 +288,12 @@ static double moved_by(const Kernel *k)
     return sum;
 }
 
-static bool worth_it(const Unit *u)
+static bool worth_it(const Unit *u, const Options *o)
 {
     double work = 0;
     for (int i = 0; i < u->members.n; i++) work += flops_of(u->members.at[i]) + moved_by(u->members.at[i]);
     bool several = u->members.n > 1 || u->members.at[0]->kind == REPEAT;
-    return u->rows && several && (options.all_panels || work >= least_work);
+    return u->rows && several && (o->all_panels || work >= least_work);
 }
 
 static char *group_name(const Unit *u)
@@ -302,12 +302,15 @@ static char *group_name(const Unit *u)
     return u->members.n > 1 ? format("%s_to_%s", first, last) : format("%s_panels", first);
 }
 
-static bool taken(const char *name)
+/* Is it made; the first groups that are met are noted for compile.c. */
+static bool taken(const Work *w, const char *name)
 {
-    for (int i = 0; i < panel_choices.n; i++)
-        if (same(panel_choices.at[i].name, name)) return panel_choices.at[i].taken || options.all_panels;
-    if (panel_choices.n < MOST_CHOICES) push(&panel_choices, ((Panel_choice){name, false}));
-    return options.all_panels;
+    const Options *o = w->options;
+    bool taken = o->all_panels, met = false;
+    for (int i = 0; i < o->panels.n; i++) taken |= same(o->panels.at[i], name);
+    for (int i = 0; i < w->program->panels_met.n; i++) met |= same(w->program->panels_met.at[i], name);
+    if (!met && w->program->panels_met.n < MOST_CHOICES) push(&w->program->panels_met, name);
+    return taken;
 }
 
 /* Rows of a panel that a core's cache holds; of a recurrence all there are: each panel reads the weights every time. */
@@ -371,12 +374,12 @@ static void add_group(Program *p, const Unit *u, Kernels *out)
         if (u->members.at[i]->block) push(out, column_sums(u->members.at[i]));
 }
 
-static Kernels in_panels(Program *p, Kernel *const *list, int n);
+static Kernels in_panels(Program *p, const Options *o, Kernel *const *list, int n);
 
-static void add_alone(Program *p, Kernel *k, Kernels *out)
+static void add_alone(Program *p, const Options *o, Kernel *k, Kernels *out)
 {
     if (k->kind == REPEAT) {
-        Kernels body = in_panels(p, (Kernel *const *)k->body.at, k->body.n);
+        Kernels body = in_panels(p, o, (Kernel *const *)k->body.at, k->body.n);
         k->body.n = 0;
         for (int i = 0; i < body.n; i++) push(&k->body, body.at[i]);
     }
@@ -396,7 +399,7 @@ static void dissolve(Work *w)
 {
     for (int i = 0; i < w->n; i++) {
         Unit *u = &w->units[w->unit_of[i]];
-        if (!u->judged) u->group = worth_it(u) && taken(group_name(u));
+        if (!u->judged) u->group = worth_it(u, w->options) && taken(w, group_name(u));
         u->judged = true;
         if (u->group || u->members.n == 1) continue;
         for (int j = i + 1; j < w->n; j++) {
@@ -409,9 +412,11 @@ static void dissolve(Work *w)
     }
 }
 
-static void window_in_panels(Program *p, Kernel *const *list, int n, Kernels *out)
+static void window_in_panels(Program *p, const Options *o, Kernel *const *list, int n, Kernels *out)
 {
-    Work w = {.list = list,
+    Work w = {.program = p,
+              .options = o,
+              .list = list,
               .n = n,
               .conflicts = NEW_ARRAY(bool, (int64_t)n *n + 1),
               .units = NEW_ARRAY(Unit, 2 * n + 1),
@@ -426,20 +431,20 @@ static void window_in_panels(Program *p, Kernel *const *list, int n, Kernels *ou
         w.units[u].done = true;
         if (w.units[u].group) add_group(p, &w.units[u], out);
         else
-            for (int i = 0; i < w.units[u].members.n; i++) add_alone(p, w.units[u].members.at[i], out);
+            for (int i = 0; i < w.units[u].members.n; i++) add_alone(p, o, w.units[u].members.at[i], out);
     }
 }
 
 /* A long list is taken in windows, one after another: each is looked through pair by pair. */
-static Kernels in_panels(Program *p, Kernel *const *list, int n)
+static Kernels in_panels(Program *p, const Options *o, Kernel *const *list, int n)
 {
     Kernels out = {0};
-    for (int at = 0; at < n; at += WINDOW) window_in_panels(p, list + at, (int)min64(WINDOW, n - at), &out);
+    for (int at = 0; at < n; at += WINDOW) window_in_panels(p, o, list + at, (int)min64(WINDOW, n - at), &out);
     return out;
 }
 
 void pass_panels(Program *p, const Desc *d)
 {
-    (void)d;
-    if (!left_out(PASS_panels) && options.target->panels) p->kernels = in_panels(p, p->kernels.at, p->kernels.n);
+    if (!without(d, PASS_panels) && d->options->target->panels)
+        p->kernels = in_panels(p, d->options, p->kernels.at, p->kernels.n);
 }

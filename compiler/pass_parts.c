@@ -144,8 +144,7 @@ static Node *before(Rewrite *r, Node *old)
 
 void pass_parts(Graph *g, const Desc *d)
 {
-    (void)d;
-    if (left_out(PASS_parts)) return;
+    if (without(d, PASS_parts)) return;
     Parts p = {0};
     Nodes all = {0};
     all_nodes(g, &all);

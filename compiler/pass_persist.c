@@ -62,20 +62,20 @@ static double won(const Kernel *repeat)
 
 /* Arrays of a kernel's functions lie side by side: of the 48 KB there are, what is left is for ends of reductions, ids
  * that are met and the sums of warps. */
-static bool has_room(const Kernel *repeat)
+static bool has_room(const Kernel *repeat, const Options *o)
 {
     enum { ROOM = 40 * 1024 };
     int64_t bytes = 0;
-    for (int i = 0; i < repeat->body.n; i++) bytes += options.target->shared(repeat->body.at[i]);
+    for (int i = 0; i < repeat->body.n; i++) bytes += o->target->shared(repeat->body.at[i]);
     return bytes <= ROOM;
 }
 
-static bool may_persist(const Kernel *repeat)
+static bool may_persist(const Kernel *repeat, const Options *o)
 {
     for (int i = 0; i < repeat->body.n; i++)
         if (!fits(repeat->body.at[i])) return false;
-    if (!has_room(repeat)) return false;
-    return options.all_persist || (repeat->loop->trip >= OFTEN && won(repeat) > 0);
+    if (!has_room(repeat, o)) return false;
+    return o->all_persist || (repeat->loop->trip >= OFTEN && won(repeat) > 0);
 }
 
 /* ------------------------------------------------------------------ slices of columns */
@@ -195,16 +195,16 @@ static void persist(Program *p, Kernel *repeat)
     choose_slices(repeat);
 }
 
-static void persist_all(Program *p, Kernel *const *kernels, int n)
+static void persist_all(Program *p, const Options *o, Kernel *const *kernels, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (kernels[i]->kind == REPEAT && may_persist(kernels[i])) persist(p, kernels[i]);
-        else persist_all(p, (Kernel *const *)kernels[i]->body.at, kernels[i]->body.n);
+        if (kernels[i]->kind == REPEAT && may_persist(kernels[i], o)) persist(p, kernels[i]);
+        else persist_all(p, o, (Kernel *const *)kernels[i]->body.at, kernels[i]->body.n);
     }
 }
 
 void pass_persist(Program *p, const Desc *d)
 {
-    (void)d;
-    if (!left_out(PASS_persist) && options.target->persists) persist_all(p, p->kernels.at, p->kernels.n);
+    if (!without(d, PASS_persist) && d->options->target->persists)
+        persist_all(p, d->options, p->kernels.at, p->kernels.n);
 }

@@ -103,7 +103,7 @@ static void in_place_where_it_pays(Module *m)
 {
     int64_t largest = 0;
     for (int i = 0; i < m->programs.n; i++) largest = max64(largest, peak(m->programs.at[i]));
-    for (int i = 0; i < m->programs.n && !options.all_in_place; i++) {
+    for (int i = 0; i < m->programs.n && !m->desc->options->all_in_place; i++) {
         Program *p = m->programs.at[i];
         if (peak_apart(p) > largest) continue;
         for (int k = 0; k < p->buffers.n; k++) p->buffers.at[k]->in_place_of = NULL;
@@ -111,14 +111,14 @@ static void in_place_where_it_pays(Module *m)
     }
 }
 
-static void pack(Program *p)
+static void pack(Program *p, bool shares)
 {
     Lives lives = lives_of(p);
     Placed *placed = NEW_ARRAY(Placed, lives.n + 1);
     if (lives.n) qsort(lives.at, (size_t)lives.n, sizeof *lives.at, larger_first);
     for (int i = 0; i < lives.n; i++) {
         Buffer *b = lives.at[i].buffer;
-        b->offset = left_out(PASS_plan) ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
+        b->offset = !shares ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
         put(placed, i, &lives.at[i]);
         p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
     }
@@ -138,9 +138,9 @@ static int64_t home_bytes(const Program *p, Home home)
     return sum;
 }
 
-static int64_t bytes_of_state(const Tensor_spec *s)
+static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
 {
-    DType type = s->dtype == F32 && precision()->real == F64 ? F64 : s->dtype;
+    DType type = s->dtype == F32 && precision_of(d->options).real == F64 ? F64 : s->dtype;
     return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
 }
 
@@ -150,7 +150,7 @@ static int64_t decode_bytes(const Desc *d, bool fixed)
     int64_t sum = 0;
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
-        if (s->role == LATHE_STATE && (s->fixed || !fixed)) sum += bytes_of_state(s);
+        if (s->role == LATHE_STATE && (s->fixed || !fixed)) sum += bytes_of_state(d, s);
     }
     return sum;
 }
@@ -161,7 +161,7 @@ static int64_t state_bytes(const Desc *d)
     int64_t sum = decode_bytes(d, false);
     for (int i = 0; i < d->states.n; i++) {
         const Tensor_spec *s = &d->states.at[i];
-        if (s->role != LATHE_STATE) sum += bytes_of_state(s) * (s->role == LATHE_CARRIED ? 2 : 1);
+        if (s->role != LATHE_STATE) sum += bytes_of_state(d, s) * (s->role == LATHE_CARRIED ? 2 : 1);
     }
     return sum;
 }
@@ -261,9 +261,9 @@ static int64_t attention_bytes(Kernel *const *kernels, int n)
 
 /* Where products pack, or what a device's libraries take: one after the other in the same memory; more than products
  * alone take wherever there is attention, too. */
-static void plan_products(Plan *plan, const Program *p)
+static void plan_products(Plan *plan, const Program *p, bool device)
 {
-    if (!options.target->device) {
+    if (!device) {
         plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
         return;
     }
@@ -296,7 +296,7 @@ static int64_t carried_bytes(const Desc *d)
 {
     int64_t sum = 0;
     for (int i = 0; i < d->states.n; i++)
-        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(&d->states.at[i]);
+        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(d, &d->states.at[i]);
     return sum;
 }
 
@@ -304,7 +304,7 @@ static int64_t carried_bytes(const Desc *d)
 void plan_for_gpus(Module *m, int gpus)
 {
     Plan *plan = &m->plan;
-    int64_t real = dtype_bytes(precision()->real), before = plan->optimizer + plan->step;
+    int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
     plan->optimizer = moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
@@ -346,24 +346,26 @@ static void check_counts(Kernel *const *kernels, int n, int64_t bytes)
 void pass_plan(Module *m)
 {
     Plan *plan = &m->plan;
-    int64_t real = dtype_bytes(precision()->real);
+    const Precision precision = precision_of(m->desc->options);
+    const bool device = m->desc->options->target->device;
+    int64_t real = dtype_bytes(precision.real);
     int64_t largest = 0, bound = 0;
     *plan = (Plan){.gpus = 1};
     check_bytes(m);
     in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
-    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision()->weights), ALIGN);
+    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
     plan->gradients = plan->flat_elements * real;
     plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
-    if (options.target->device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), 1);
+    if (device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), 1);
     plan->states = state_bytes(m->desc);
     plan->generation = generation_bytes(m->desc);
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
-        pack(p);
-        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p);
+        pack(p, !without(m->desc, PASS_plan));
+        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p, device);
         if (!in_a_run(p)) continue;
         int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
         if (p->work_bytes + in + out > largest) {
@@ -378,10 +380,10 @@ void pass_plan(Module *m)
     }
     int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
     int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
-    if (!options.target->device) beside += plan->data;
+    if (!device) beside += plan->data;
     plan->total = persistent + largest + beside;
     plan->lower_bound = persistent + bound + beside;
-    if (options.target->device) plan_device(plan, m);
-    for (int i = 0; !options.target->device && i < m->programs.n; i++)
+    if (device) plan_device(plan, m);
+    for (int i = 0; !device && i < m->programs.n; i++)
         check_counts(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n, plan->total);
 }

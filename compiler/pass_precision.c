@@ -9,40 +9,47 @@ static const Precision precisions[] = {
     {.name = "fp64", .real = F64, .saved = F64},  {.name = "fp64-bf16", .real = F64, .saved = BF16},
 };
 
-static DType type_of_weights(DType real)
+static DType type_of_weights(const Options *o, DType real)
 {
-    return options.parameters && same(options.parameters, "bf16") ? BF16 : real;
+    return o->parameters && same(o->parameters, "bf16") ? BF16 : real;
 }
 
-static _Noreturn void refuse_precision(void)
+static _Noreturn void refuse_precision(const Options *o)
 {
-    usage_error("--precision %s: expected fp32, tf32, bf16, fp16 or fp64", options.precision);
+    usage_error("--precision %s: expected fp32, tf32, bf16, fp16 or fp64", o->precision);
 }
 
 /* What is asked for, as far as the target goes along. */
+Precision precision_of(const Options *o)
+{
+    int i = 0;
+    while (o->precision && i < COUNT_OF(precisions) && !same(o->precision, precisions[i].name)) i++;
+    if (i == COUNT_OF(precisions)) refuse_precision(o);
+    Precision asked = precisions[i];
+    asked.multiplied = asked.real == F32 && o->target->narrow_products ? asked.saved : asked.real;
+    asked.weights = type_of_weights(o, asked.real);
+    return asked;
+}
+
 const Precision *precision(void)
 {
     static Precision asked;
-    int i = 0;
-    while (options.precision && i < COUNT_OF(precisions) && !same(options.precision, precisions[i].name)) i++;
-    if (i == COUNT_OF(precisions)) refuse_precision();
-    asked = precisions[i];
-    asked.multiplied = asked.real == F32 && options.target->narrow_products ? asked.saved : asked.real;
-    asked.weights = type_of_weights(asked.real);
+    asked = precision_of(&options);
     return &asked;
 }
 
-void check_precision(void)
+void check_precision(const Options *o)
 {
-    if (same(precision()->name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision();
-    if (precision()->tf32 && !options.target->narrow_products)
+    Precision p = precision_of(o);
+    if (same(p.name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision(o);
+    if (p.tf32 && !o->target->narrow_products)
         usage_error("--precision tf32: how a GPU multiplies (--target cuda); a CPU has fp32, bf16, fp16 and fp64");
-    if (options.parameters && !same(options.parameters, "fp32") && !same(options.parameters, "bf16"))
-        usage_error("--parameters %s: expected fp32 or bf16", options.parameters);
-    if (precision()->weights == BF16 && !same(precision()->name, "bf16"))
-        usage_error("--parameters bf16 goes with --precision bf16, and not with %s", precision()->name);
-    if (options.parameters && precision()->real == F64)
-        usage_error("--parameters %s: with --precision fp64 they are in 64 bits", options.parameters);
+    if (o->parameters && !same(o->parameters, "fp32") && !same(o->parameters, "bf16"))
+        usage_error("--parameters %s: expected fp32 or bf16", o->parameters);
+    if (p.weights == BF16 && !same(p.name, "bf16"))
+        usage_error("--parameters bf16 goes with --precision bf16, and not with %s", p.name);
+    if (o->parameters && p.real == F64)
+        usage_error("--parameters %s: with --precision fp64 they are in 64 bits", o->parameters);
 }
 
 static Node *widened(Rewrite *r, Node *old, Node *const *in)
@@ -58,7 +65,6 @@ static Node *widened(Rewrite *r, Node *old, Node *const *in)
 
 void pass_precision(Graph *g, const Desc *d)
 {
-    (void)d;
     Rewrite r = {.node = widened};
-    if (precision()->real == F64) rewrite_graph(&r, g);
+    if (precision_of(d->options).real == F64) rewrite_graph(&r, g);
 }

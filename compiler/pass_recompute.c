@@ -3,11 +3,11 @@
  *
  * Where it counts: bodies of loops over layers, that is loops with a carry whose products have many rows.  Of what
  * differentiation would save there (results of products, of whole and index ops; maps are remade anyway) the cheapest
- * to compute, by the byte, are given up until options.recompute of the bytes are: 0 none, 1 all, so that a body starts
- * again from its carry.  What is chosen for a smaller share is chosen for a larger one.  2: all, but for what every way
- * from the carry to the result meets in, as a residual stream between two branches does: a body is then remade in
- * parts, none of which is as large as the whole, as by nn.checkpoint around each branch.  No value changes by it.
- * Needs: the graph as traced.  Leaves: Node.recompute. */
+ * to compute, by the byte, are given up until as large a share of the bytes is (Options.recompute): 0 none, 1 all, so
+ * that a body starts again from its carry.  What is chosen for a smaller share is chosen for a larger one.  2: all, but
+ * for what every way from the carry to the result meets in, as a residual stream between two branches does: a body is
+ * then remade in parts, none of which is as large as the whole, as by nn.checkpoint around each branch.  No value
+ * changes by it. Needs: the graph as traced.  Leaves: Node.recompute. */
 #include "lathe.h"
 
 #include <stdlib.h>
@@ -142,27 +142,26 @@ static void mark_share(const Nodes *body, double share)
     }
 }
 
-static void visit_loops(const Loop *l)
+static void visit_loops(const Loop *l, double share)
 {
     Nodes body = {0};
     body_nodes(l, &body);
     if (over_layers(l, &body)) {
-        if (options.recompute >= 1) mark_all(l);
-        else mark_share(&body, options.recompute);
-        if (options.recompute > 1) keep_meetings(l, &body);
+        if (share >= 1) mark_all(l);
+        else mark_share(&body, share);
+        if (share > 1) keep_meetings(l, &body);
         return;
     }
     for (int i = 0; i < body.n; i++)
-        if (body.at[i]->op == OP_loop) visit_loops(body.at[i]->loop);
+        if (body.at[i]->op == OP_loop) visit_loops(body.at[i]->loop, share);
 }
 
 void pass_recompute(Graph *g, const Desc *d)
 {
-    (void)d;
-    if (options.recompute <= 0 || !g->wants_grads) return;
+    if (d->options->recompute <= 0 || !g->wants_grads) return;
     Nodes roots = {0}, nodes = {0};
     graph_roots(g, &roots);
     nodes_at(g->micro, roots.at, roots.n, &nodes); /* the loop over micro-batches is still open */
     for (int i = 0; i < nodes.n; i++)
-        if (nodes.at[i]->op == OP_loop) visit_loops(nodes.at[i]->loop);
+        if (nodes.at[i]->op == OP_loop) visit_loops(nodes.at[i]->loop, d->options->recompute);
 }

@@ -9,13 +9,11 @@
 #include "grad.h"
 
 typedef struct Remat {
-    Table clones, regions;
+    Grad facts;
+    Table clones;
 } Remat;
 
-static bool is_clonable(Remat *m, const Node *v)
-{
-    return v->phase == 0 && is_cheap(v) && !region_ends(&m->regions, v);
-}
+static bool is_clonable(Remat *m, const Node *v) { return v->phase == 0 && is_cheap(v) && !region_ends(&m->facts, v); }
 
 static bool is_to_be_cloned(void *user, const Node *v)
 {
@@ -81,9 +79,8 @@ static void feed_loops(Remat *m, Loop *level, Node *const *roots, int nroots, Ta
 
 void pass_remat(Graph *g, const Desc *d)
 {
-    (void)d;
-    if (left_out(PASS_remat)) return;
-    Remat m = {0};
+    if (without(d, PASS_remat)) return;
+    Remat m = {.facts.desc = d};
     Table seen = {0};
     Rewrite r = {.node = over_clones, .user = &m};
     rewrite_graph(&r, g);

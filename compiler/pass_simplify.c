@@ -113,7 +113,7 @@ static Node *simplify_node(Rewrite *r, Node *old, Node *const *in)
 /* Again while something changes: what a loop's body has become may show more outside, and the other way round. */
 void pass_simplify(Graph *g, const Desc *d)
 {
-    Simplify s = {.changed = !left_out(PASS_simplify), .desc = d};
+    Simplify s = {.changed = !without(d, PASS_simplify), .desc = d};
     while (s.changed) {
         s.changed = false;
         Rewrite r = {.node = simplify_node, .needs = needs, .before = simplify_stack, .user = &s};

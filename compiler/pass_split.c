@@ -335,8 +335,7 @@ static void copy_graph(Graph *g) { rewrite_graph(&(Rewrite){0}, g); }
 
 void pass_split(Graph *g, const Desc *d)
 {
-    (void)d;
-    if (left_out(PASS_split)) return;
+    if (without(d, PASS_split)) return;
     must(!g->micro);
     copy_graph(g);
     Split s = {.rewrite = {.before = from_split, .needs = loops_first}};

@@ -260,11 +260,10 @@ static void find_depths(Storing *s, const Graph *g)
 
 void pass_store(Graph *g, const Desc *d)
 {
-    (void)d;
-    const Precision *p = precision();
-    Storing s = {.real = p->real, .saved = p->saved, .needed = needed_forward(g)};
+    const Precision p = precision_of(d->options);
+    Storing s = {.real = p.real, .saved = p.saved, .needed = needed_forward(g)};
     Rewrite r = {.node = over_stored, .slice = slice_of, .user = &s};
-    if (p->saved == p->real || left_out(PASS_store)) return;
+    if (p.saved == p.real || without(d, PASS_store)) return;
     find_depths(&s, g);
     rewrite_graph(&r, g);
 }

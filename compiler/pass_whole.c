@@ -79,7 +79,7 @@ static Expansion *expansion_of(Expanding *e, Node *old, Node *now)
     if (*slot) return *slot;
     Expansion *x = *slot = NEW(Expansion);
     memcpy(x->wanted, table_get(&e->wanted, old), sizeof x->wanted);
-    if (!left_out(PASS_whole)) {
+    if (!without(e->d, PASS_whole)) {
         x->stays = !whole_info[now->op].expand(now, x->wanted, x->results, e->d);
         return x;
     }

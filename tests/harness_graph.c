@@ -58,7 +58,7 @@ static void add_leaf(Desc *d, const Node *n)
 Desc *describe_graphs(int n, Graph *const *graphs)
 {
     Desc *d = NEW(Desc);
-    *d = (Desc){.file = "test.lua", .model = "test", .config = ""};
+    *d = (Desc){.options = &options, .file = "test.lua", .model = "test", .config = ""};
     for (int g = 0; g < n; g++) {
         Nodes roots = {0}, nodes = {0};
         graph_roots(graphs[g], &roots);
