@@ -69,8 +69,12 @@ char *shape_text(Shape s)
 
 /* ------------------------------------------------------------------ interning */
 
+typedef struct Slot { /* the hash beside the node: others' nodes need not be read */
+    uint64_t hash;
+    Node *node;
+} Slot;
 static struct {
-    Node **slot;
+    Slot *slot;
     int n, cap;
 } interned;
 static int next_id;
@@ -87,7 +91,10 @@ static uint64_t hash_node(const Node *n)
     h = mix(h, (uint64_t)n->counts);
     if (n->name) h = mix(h, hash_bytes(n->name, strlen(n->name), 1));
     if (n->data) h = mix(h, hash_bytes(n->data, sizeof(double) * (size_t)elements(n->shape), 2));
-    return mix(h, hash_bytes(&n->value, sizeof n->value, 3));
+    uint64_t value;
+    memcpy(&value, &n->value, sizeof value);
+    h = mix(h, value);
+    return h ^ h >> 32;
 }
 
 static bool same_data(const Node *a, const Node *b)
@@ -105,17 +112,21 @@ static bool same_node(const Node *a, const Node *b)
            (!a->nints || memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->nints) == 0);
 }
 
-static void rehash(void)
+static Slot *slot_for(Slot *slots, int cap, uint64_t hash, const Node *key)
+{
+    uint64_t at = hash & (uint64_t)(cap - 1);
+    while (slots[at].node && !(key && slots[at].hash == hash && same_node(slots[at].node, key)))
+        at = (at + 1) & (uint64_t)(cap - 1);
+    return &slots[at];
+}
+
+static void grow_interned(void)
 {
     int cap = interned.cap ? interned.cap * 2 : 1024;
-    Node **slot = NEW_ARRAY(Node *, cap);
-    for (int i = 0; i < interned.cap; i++) {
-        if (!interned.slot[i]) continue;
-        uint64_t h = hash_node(interned.slot[i]);
-        while (slot[h & (uint64_t)(cap - 1)]) h++;
-        slot[h & (uint64_t)(cap - 1)] = interned.slot[i];
-    }
-    interned.slot = slot;
+    Slot *slots = NEW_ARRAY(Slot, cap);
+    for (int i = 0; i < interned.cap; i++)
+        if (interned.slot[i].node) *slot_for(slots, cap, interned.slot[i].hash, NULL) = interned.slot[i];
+    interned.slot = slots;
     interned.cap = cap;
 }
 
@@ -147,15 +158,14 @@ static int steps_from_constants(const Node *n)
 
 static Node *find_or_make(Node key)
 {
-    if (interned.n * 2 >= interned.cap) rehash();
-    uint64_t h = hash_node(&key);
-    Node **slot = &interned.slot[h & (uint64_t)(interned.cap - 1)];
-    for (; *slot; slot = &interned.slot[++h & (uint64_t)(interned.cap - 1)])
-        if (same_node(*slot, &key)) {
-            take_axes(&(*slot)->shape, key.shape);
-            hand_on_title(*slot, &key);
-            return *slot;
-        }
+    if (interned.n * 2 >= interned.cap) grow_interned();
+    uint64_t hash = hash_node(&key);
+    Slot *slot = slot_for(interned.slot, interned.cap, hash, &key);
+    if (slot->node) {
+        take_axes(&slot->node->shape, key.shape);
+        hand_on_title(slot->node, &key);
+        return slot->node;
+    }
     Node *n = copy_of(&key, sizeof key);
     n->in = copy_of(key.in, sizeof *key.in * (size_t)key.nin);
     n->ints = copy_of(key.ints, sizeof *key.ints * (size_t)key.nints);
@@ -166,7 +176,8 @@ static Node *find_or_make(Node key)
     n->recompute = recompute_now;
     axes_of_node(n);
     interned.n++;
-    return *slot = n;
+    *slot = (Slot){hash, n};
+    return n;
 }
 
 Node *intern(Node key)

@@ -198,6 +198,13 @@ static Item *items_of(Kernel **kernels, int n)
     return items;
 }
 
+static bool in_both_parts(const Order *o)
+{
+    int back = 0;
+    for (int i = 0; i < o->n; i++) back += o->items[i].back;
+    return back && back < o->n;
+}
+
 /* An estimate: what lies in place of another value, and how buffers fit into the arena, is found later.  Returns the
  * most bytes of the level's own buffers, and of those inside of it, that live at once. */
 static int64_t order(Kernel **kernels, int n, const Loop *level)
@@ -205,12 +212,13 @@ static int64_t order(Kernel **kernels, int n, const Loop *level)
     Order o = {.items = items_of(kernels, n), .n = n, .level = level};
     Kernel **in_parts = NEW_ARRAY(Kernel *, n + 1);
     o.buffers = number_buffers(o.items, n);
-    put_in_order(&o, true, in_parts);
-    int64_t most = o.most;
     put_in_order(&o, false, kernels);
-    if (most > o.most) return o.most;
-    if (n) memcpy(kernels, in_parts, sizeof *kernels * (size_t)n);
-    return most;
+    if (!in_both_parts(&o)) return o.most;
+    int64_t most = o.most;
+    put_in_order(&o, true, in_parts);
+    if (o.most > most) return most;
+    memcpy(kernels, in_parts, sizeof *kernels * (size_t)n);
+    return o.most;
 }
 
 /* ------------------------------------------------------------------ steps and lifetimes */
