@@ -8,7 +8,8 @@ Options options = {.target = &target_cpu};
 static const Pass passes[] = {
     {"front", FRONT, NULL, "runs the description: every entry's graph, as written", NULL, {NULL}},
 #define GRAPH_PASS(name, option, doc, off)  {#name, GRAPHS, option, doc, off, {.graph = pass_##name}},
-#define FUSE_PASS(name, option, doc, off)   {#name, FUSE, option, doc, off, {.fuse = pass_##name}},
+#define CUT_PASS(name, option, doc, off)    {#name, CUTS, option, doc, off, {.cut = pass_##name}},
+#define LOWER_PASS(name, option, doc, off)  {#name, LOWER, option, doc, off, {.lower = pass_##name}},
 #define KERNEL_PASS(name, option, doc, off) {#name, KERNELS, option, doc, off, {.kernels = pass_##name}},
 #define PLAN_PASS(name, option, doc, off)   {#name, PLAN, option, doc, off, {.plan = pass_##name}},
 #include "passes.def"
@@ -34,20 +35,33 @@ bool take_switch(const char *word)
 
 /* ------------------------------------------------------------------ running them */
 
+static void run_over_cuts(const Pass *p, Module *m)
+{
+    const Desc *d = m->desc;
+    for (int i = m->cuts.n; i < d->graphs.n; i++) push(&m->cuts, new_cut(d->graphs.at[i], d));
+    for (int i = 0; i < m->cuts.n; i++) {
+        enter_cut(m->cuts.at[i]);
+        if (p->kind == CUTS) p->run.cut(m->cuts.at[i]);
+        else push(&m->programs, p->run.lower(m->cuts.at[i]));
+    }
+    if (p->kind == LOWER) m->cuts.n = 0;
+}
+
 static void run(const Pass *p, Module *m)
 {
     const Desc *d = m->desc;
     for (int i = 0; i < d->graphs.n && p->kind == GRAPHS; i++) p->run.graph(d->graphs.at[i], d);
-    for (int i = 0; i < d->graphs.n && p->kind == FUSE; i++) push(&m->programs, p->run.fuse(d->graphs.at[i], d));
+    if (p->kind == CUTS || p->kind == LOWER) run_over_cuts(p, m);
     for (int i = 0; i < m->programs.n && p->kind == KERNELS; i++) p->run.kernels(m->programs.at[i], d);
     if (p->kind == PLAN) p->run.plan(m);
 }
 
-/* What fuse leaves is checked once carries have their places. */
+/* What lower leaves is checked once carries have their places. */
 static void check(const Pass *p, const Module *m)
 {
     bool graphs = p->kind == FRONT || p->kind == GRAPHS, kernels = p->kind == KERNELS || p->kind == PLAN;
     for (int i = 0; i < m->desc->graphs.n && graphs; i++) check_graph(m->desc->graphs.at[i], p->name);
+    for (int i = 0; i < m->cuts.n && p->kind == CUTS; i++) check_cutting(m->cuts.at[i], p->name);
     for (int i = 0; i < m->programs.n && kernels; i++) check_program(m->programs.at[i], p->name);
 }
 
@@ -204,6 +218,10 @@ void print_stage(Text *t, const Module *m, const Pass *p)
     for (int i = 0; i < m->desc->graphs.n && graphs; i++) {
         if (i) say(t, "\n");
         print_graph(t, m->desc->graphs.at[i]);
+    }
+    for (int i = 0; i < m->cuts.n && p->kind == CUTS; i++) {
+        if (i) say(t, "\n");
+        print_cut(t, m->cuts.at[i]);
     }
     for (int i = 0; i < m->programs.n && !graphs; i++) print_kernels(t, m->programs.at[i]);
     if (p->kind == PLAN) print_plan(t, m);

@@ -86,7 +86,6 @@ static void say_end(Text *t, const Node *n)
     if (n->phase) say(t, " phase %d", n->phase);
     if (n->recompute) say(t, " recompute");
     say_where(t, &n->where);
-    say(t, "\n");
 }
 
 void say_values(Text *t, const double *at, int64_t n)
@@ -131,7 +130,6 @@ char *node_text(const Node *n)
     say(&t, " : ");
     say_type(&t, n->dtype, n->shape);
     say_end(&t, n);
-    t.at[t.n - 1] = 0;
     return t.at;
 }
 
@@ -147,6 +145,13 @@ int number_of(const Printer *p, const Node *n)
     return p->number[n->id];
 }
 
+static void end_line(const Printer *p, const Node *n)
+{
+    say_end(p->t, n);
+    if (p->marks) p->marks(p->t, n, p->number);
+    say(p->t, "\n");
+}
+
 static void indent(const Printer *p) { say(p->t, "%*s", 4 * p->depth, ""); }
 
 static void print_node(Printer *p, const Node *n)
@@ -158,7 +163,7 @@ static void print_node(Printer *p, const Node *n)
     say_ints(p->t, n);
     say(p->t, " : ");
     say_type(p->t, n->dtype, n->shape);
-    say_end(p->t, n);
+    end_line(p, n);
 }
 
 /* outer NULL: the index */
@@ -169,7 +174,7 @@ static void print_argument(Printer *p, const char *what, const Node *arg, const 
     if (outer) say(p->t, " = %%%d", number_of(p, outer));
     say(p->t, " : ");
     say_type(p->t, arg->dtype, arg->shape);
-    say_end(p->t, arg);
+    end_line(p, arg);
 }
 
 static void print_level(Printer *p, Loop *level, const Nodes *roots);
@@ -206,7 +211,7 @@ static void print_loop(Printer *p, const Node *n)
     indent(p);
     say(p->t, "%%%d = loop ", name(p, n));
     say_loop(p->t, n->loop);
-    say_end(p->t, n);
+    end_line(p, n);
     Nodes roots = {0};
     loop_roots(n->loop, &roots);
     print_body(p, n->loop, &roots);
@@ -238,12 +243,6 @@ static void micro_roots(const Loop *l, Nodes *roots)
 
 static const char *const out_kinds[] = {[OUT_VALUE] = "value", [OUT_GRAD] = "grad", [OUT_STATE] = "state"};
 
-void print_graph(Text *t, const Graph *g)
-{
-    Printer p = printer_to(t);
-    print_graph_by(&p, g);
-}
-
 void print_graph_by(Printer *p, const Graph *g)
 {
     Text *t = p->t;
@@ -266,4 +265,20 @@ void print_graph_by(Printer *p, const Graph *g)
         say_word(t, o->name ? o->name : "");
         say(t, " = %%%d\n", number_of(p, o->node));
     }
+}
+
+void print_graph(Text *t, const Graph *g)
+{
+    Printer p = printer_to(t);
+    print_graph_by(&p, g);
+}
+
+/* Marks may name nodes of later lines: so all have their names first. */
+void print_marked_graph(Text *t, const Graph *g, Marks marks)
+{
+    Printer names = printer_to(&(Text){0}), p = printer_to(t);
+    print_graph_by(&names, g);
+    p.number = names.number;
+    p.marks = marks;
+    print_graph_by(&p, g);
 }

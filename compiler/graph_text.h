@@ -11,6 +11,7 @@ typedef struct Printer {
     Text *t;
     int *number;                /* by id: its number in the text; 0: it has none yet */
     int last, depth;
+    Marks marks;                /* NULL: none */
     const Nodes *also;          /* what is printed beside what the outputs are made of; NULL: nothing */
 } Printer;
 Printer printer_to(Text *t);
@@ -21,6 +22,10 @@ void say_word(Text *t, const char *s);
 void say_number(Text *t, double x);
 void say_values(Text *t, const double *at, int64_t n);  /* [1, 2] */
 void say_where(Text *t, const Where *w);        /* a comment, or nothing */
+
+
+/* ---- kernels/text.c */
+void say_view(Text *t, const int *number, const View *v, const Shape *expected);     /* h(64*i0 + i1); expected: a shape that goes without saying */
 
 /* ---- graph/lex.c: err() at the line where something else stands */
 typedef struct Parser {

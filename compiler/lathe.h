@@ -366,8 +366,11 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t flat_elements;      /* of each flat array, with padding */
 } Plan;
 
+typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower.h */
+
 typedef struct Module {
     Desc *desc;
+    VEC(Cut *) cuts;            /* while it is cut */
     VEC(Program *) programs;
     Plan plan;
     double flops_per_step;      /* of the train entry */
@@ -436,7 +439,8 @@ extern Options options;
 
 typedef enum Pass_number {      /* in options.without */
 #define GRAPH_PASS(name, ...) PASS_##name,
-#define FUSE_PASS(name, ...) PASS_##name,
+#define CUT_PASS(name, ...) PASS_##name,
+#define LOWER_PASS(name, ...) PASS_##name,
 #define KERNEL_PASS(name, ...) PASS_##name,
 #define PLAN_PASS(name, ...) PASS_##name,
 #include "passes.def"
@@ -615,6 +619,8 @@ Node *remade(const Node *old, Node *const *in);             /* the same op, ints
 
 /* graph_text.c */
 void print_graph(Text *t, const Graph *g);
+typedef void (*Marks)(Text *t, const Node *n, const int *number);   /* what stands behind n's line; number: of names, by id */
+void print_marked_graph(Text *t, const Graph *g, Marks marks);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
 /* graph/describe.c: of graphs that came as text: parameters, inputs, states */
 Desc *parse_graphs(const char *file, const char *text);     /* of all that the text has */
@@ -626,6 +632,12 @@ char *node_text(const Node *n);                             /* one line; names a
 void print_kernels(Text *t, const Program *p);
 Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of this description; NULL: of the text's own graphs */
 const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
+
+/* lower/cut.c */
+Cut *new_cut(Graph *g, const Desc *d);
+void enter_cut(Cut *c);                                     /* before any pass over it */
+void print_cut(Text *t, Cut *c);                            /* lower/cut_text.c: the graph, and what is known of its nodes */
+void check_cutting(Cut *c, const char *stage);              /* lower/cut_check.c */
 
 /* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
@@ -650,9 +662,10 @@ bool known_values(Node *n, Value *v);
 Desc *front(const Options *o);                              /* traces every entry */
 void front_stubs(const char *dir);
 
-/* passes: one file each, pass_NAME.c; passes.def lists them in order and says what they do */
+/* passes: one file each, pass_NAME.c or passes/NAME.c; passes.def lists them in order and says what they do */
 #define GRAPH_PASS(name, ...) void pass_##name(Graph *g, const Desc *d);
-#define FUSE_PASS(name, ...) Program *pass_##name(Graph *g, const Desc *d);
+#define CUT_PASS(name, ...) void pass_##name(Cut *c);
+#define LOWER_PASS(name, ...) Program *pass_##name(Cut *c);
 #define KERNEL_PASS(name, ...) void pass_##name(Program *p, const Desc *d);
 #define PLAN_PASS(name, ...) void pass_##name(Module *m);
 #include "passes.def"
@@ -683,13 +696,14 @@ bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old);
 /* compile.c: the pipeline, as a table of passes in the order in which they run (passes.def) */
 typedef struct Pass {
     const char *name;
-    enum { FRONT, GRAPHS, FUSE, KERNELS, PLAN } kind;
+    enum { FRONT, GRAPHS, CUTS, LOWER, KERNELS, PLAN } kind;
     const char *option;         /* fuse of --no-fuse; NULL: it cannot be left out */
     const char *doc, *off;      /* what it does; what is without it */
     union {
         void (*graph)(Graph *, const Desc *);
         void (*kernels)(Program *, const Desc *);
-        Program *(*fuse)(Graph *, const Desc *);
+        void (*cut)(Cut *);
+        Program *(*lower)(Cut *);
         void (*plan)(Module *);
     } run;
 } Pass;

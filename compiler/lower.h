@@ -29,6 +29,7 @@ typedef struct Group {          /* nodes that become one ROWS kernel */
     Shape rows;                 /* the row axes alone */
     int sums;                   /* reductions among its nodes */
     bool forced;                /* it is a copy */
+    int number;                 /* for dumps: its turn among its graph's */
     struct Unit *unit;          /* kernels/order.h */
 } Group;
 
@@ -67,7 +68,7 @@ typedef struct Info {
     bool grouped;               /* a free map that somebody reads from memory all the same */
     bool absorbed;              /* an add without a kernel of its own: its inputs' kernels add to its place */
     bool reads_some;            /* no free map, for certain */
-    int free_size, free_round;  /* lower.c: free_size() */
+    int free_size, free_round;  /* lower/reading.c: free_size() */
     bool memory;                /* somebody reads it from memory */
     const Node *layout;         /* dot: the permutation that it is laid out for */
     Node *twin;                 /* the same value of the forward phase, where both meet in one kernel */
@@ -88,21 +89,36 @@ typedef struct Info {
     Loop *afresh;               /* a dot that adds up over this loop, from zero: its first iteration may set */
     View place;                 /* of its own shape */
 } Info;
+
+/* ---- lower/cut.c: a graph on its way to kernels */
+struct Cut {
+    Graph *graph;
+    const Desc *desc;
+    Level *top;
+    Nodes roots;                /* the outputs */
+    Program *program;           /* what becomes of it; from `place` on */
+    VEC(Info *) infos;          /* of nodes that were asked about */
+    int round;                  /* how often readings have been looked at for what bends */
+    int straightened;           /* copies and layouts, once readings have settled */
+    int groups;                 /* the last one's number */
+    int64_t visits;             /* kernels/order.c: units that all searches came by since a level was ordered */
+};
+extern Cut *cut;                                                /* the one that the pass at work has */
 Info *info(const Node *n);
+typedef void (*Visit)(Level *, Node *);
+void each_level(Level *level, Visit visit);                     /* level by level, outer ones first */
+Cut *trial_cut(Graph *g, const Desc *d);                        /* the groups that kernels would be made of now; ends with: */
+void drop_cut(Cut *c);                                          /* nothing is asked about its nodes any more */
 
-/* ---- lower.c */
-Level *trial_cut(Graph *g, const Desc *d);                      /* the levels, with the groups that kernels would be made of now */
-
+/* ---- lower/reading.c */
 /* A node's reading through views: the value that it shows, and how. */
 typedef struct Reading {
     Node *source;               /* no view, or a forced one */
     View view;                  /* over the node's shape, as if the source lay where it will (buffer NULL until placed) */
 } Reading;
 Reading reading(Node *n);                                       /* forces copies where a view is not affine */
-Node *beneath(Node *n);                                         /* what reshapes and permutes of it show */
-Node *added_to(const struct Carry *c);                          /* the x of an absorbed next = add(carry, x) */
-bool adds_up_from_zero(const Node *n);                          /* the end of such a carry that starts as zero */
-bool can_be_added(const Node *dot);                             /* to what is there */
+Reading reading_beneath(Node *copied);                          /* of a view that is copied: below the copy */
+void find_free(Level *level);                                   /* asks is_free() of all, in an order in which no chain is long */
 bool is_view(const Node *n);
 bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
@@ -111,36 +127,35 @@ bool widens(const Node *n);                                     /* a cast of wha
 bool is_free(const Node *n);                                    /* that, or a map that reads no memory but parameters in 16 bits: computed wherever it is read */
 bool in_rows(const Node *n);                                    /* lands in a ROWS kernel: maps, reductions, forced views, … */
 
-/* ---- pass_fuse.c */
-void fuse_level(Level *level);                                  /* gives every in_rows node of the level its group */
+/* ---- passes/straighten.c */
+int count_straightened(void);
+
+/* ---- passes/absorb.c */
+Node *beneath(Node *n);                                         /* what reshapes and permutes of it show */
+Node *added_to(const struct Carry *c);                          /* the x of an absorbed next = add(carry, x) */
+bool adds_up_from_zero(const Node *n);                          /* the end of such a carry that starts as zero */
+bool can_be_added(const Node *dot);                             /* to what is there */
 
 /* ---- kernels/order.c */
 void needs_at(Loop *level, const Node *n, Nodes *out);          /* the nodes of this level that n reads, bodies included */
 
-/* ---- lower_ends.c */
+/* ---- lower/readers.c */
 typedef struct In_loop { Loop *loop; int k; } In_loop;          /* its y or x number k */
 typedef struct Readers {        /* who reads a node */
     Nodes nodes;                /* that have it as input */
     VEC(In_loop) ys, xs;        /* what stacks it; what goes through it */
     bool else_too;              /* an output, a carry */
 } Readers;
-void note_readers(const Level *top, const Graph *g);            /* of all that there is now */
+void note_readers(const Cut *c);                                /* of all that there is now */
 Readers *readers(const Node *n);
-bool is_plain(const Node *dot);                                 /* a dot that may end in something: a matrix, no batches */
-void give_sums(const Level *top);                               /* sums over rows beside dots: Info.product, sums_up */
-void pair_gelus(const Level *top);                              /* dots that end in gelu, with those that they are made of: Info.product, before_gelu */
 
 /* ---- passes/gelu.c */
 bool makes_gelu(const Node *x);                                 /* will x's kernel, there for nothing but the gelu of it, go */
 
+/* ---- lower/parameters.c */
+void layout_parameters(const Desc *d);                          /* their offsets and strides */
+
 /* ---- lower_place.c: buffers and places */
-typedef struct Lowering {
-    Program *program;
-    const Desc *desc;
-} Lowering;
-extern Lowering lowering;
-void layout_parameters(const Desc *d);
-void place_level(Level *level);                                 /* and the levels inside */
 View place_of(Node *source);                                    /* where a source lies, in its own shape */
 View final_view(Node *n);                                       /* place and views composed */
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
@@ -174,10 +189,10 @@ Shape own_shape(Node *n, const View *own);                      /* of its buffer
 /* ---- lower_gemm.c, lower_kernels.c */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g);   /* false: no product can */
 void fill_gemm_kernel(Node *dot, Kernel *k);
+bool is_plain(const Node *dot);                                 /* one that may end in something: a matrix, no batches */
 bool sum_up(Kernel *k);                                         /* false: it cannot make the sum that it was to */
 bool gemm_fits_at(Node *dot, const View *c);                    /* can the product be made there */
 bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
-void lower_level(Level *level, Kernels *out);
 
 /* ---- pass_pack.c */
 Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kernel whose result the product now reads */

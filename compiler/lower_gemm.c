@@ -101,6 +101,14 @@ bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, str
     return best > 0;
 }
 
+bool is_plain(const Node *dot)
+{
+    struct Gemm g = {0};
+    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = view_dense(dot->shape);
+    return dot->dtype != F64 && dot_axes(dot).nb == 0 && !info(dot)->layout && fill_gemm(dot, &a, &b, &c, &g) &&
+           g.nbatch == 0 && g.c_n == 1;
+}
+
 static void force_unless_plain(Node *n)
 {
     View v = reading(n).view;

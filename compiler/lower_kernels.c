@@ -304,6 +304,8 @@ static void emit_copies(Level *level, const Copies *copies, Kernels *out)
         }
 }
 
+static void lower_level(Level *level, Kernels *out);
+
 static void emit_loop(Level *level, Node *n, Kernels *out)
 {
     emit_copies(level, &info(n)->copies, out);
@@ -394,8 +396,18 @@ static void emit(Level *level, Node *n, Kernels *out)
     else emit_single(level, n, out);
 }
 
-void lower_level(Level *level, Kernels *out)
+static void lower_level(Level *level, Kernels *out)
 {
     for (int i = 0; i < level->nodes.n; i++) emit(level, level->nodes.at[i], out);
     emit_copies(level, &level->copies, out);
+}
+
+Program *pass_lower(Cut *c)
+{
+    name_values(c->graph);
+    find_parts(c->program);
+    lower_level(c->top, &c->program->kernels);
+    must(count_straightened() == c->straightened); /* a copy found now has no kernel */
+    drop_cut(c);
+    return c->program;
 }

@@ -9,8 +9,6 @@
 #include <ctype.h>
 #include <string.h>
 
-Lowering lowering;
-
 /* ------------------------------------------------------------------ names */
 
 /* "layer.attn" -> "layer_attn" */
@@ -22,7 +20,7 @@ static char *identifier(const char *s)
     return isdigit((unsigned char)*p) ? format("n%s", p) : p;
 }
 
-static const char *unique_name(const char *base) { return unique_string(&lowering.program->names, identifier(base)); }
+static const char *unique_name(const char *base) { return unique_string(&cut->program->names, identifier(base)); }
 
 Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value)
 {
@@ -32,60 +30,16 @@ Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, N
     memcpy(b->stride, dense.stride, sizeof b->stride);
     b->bytes = elements(s) * dtype_bytes(t);
     b->first = b->begin = -1;
-    push(&lowering.program->buffers, b);
+    push(&cut->program->buffers, b);
     return b;
 }
 
 /* ------------------------------------------------------------------ parameters */
 
-/* Do a and b lie side by side in one struct, repeated over the same axes? */
-static bool same_stack(const Param *a, const Param *b)
-{
-    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
-    return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
-}
-
-static int64_t own_elements(const Param *p)
-{
-    int64_t n = 1;
-    for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
-    return round_up(n, 16);
-}
-
-/* Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
-void layout_parameters(const Desc *d)
-{
-    int64_t at = 0;
-    bool *done = NEW_ARRAY(bool, d->params.n + 1);
-    for (int i = 0; i < d->params.n; i++) {
-        Param *p = d->params.at[i];
-        if (done[i]) continue;
-        int64_t size = 0, copies = 1;
-        for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
-        int end = p->loops ? d->params.n : i + 1;
-        for (int j = i; j < end; j++) {
-            Param *q = d->params.at[j];
-            if (done[j] || (j != i && !same_stack(p, q))) continue;
-            done[j] = true;
-            q->offset = at + size;
-            size += own_elements(q);
-        }
-        for (int j = i; j < end; j++) {
-            Param *q = d->params.at[j];
-            if (j != i && !same_stack(p, q)) continue;
-            View dense = view_dense(q->shape);
-            memcpy(q->stride, dense.stride, sizeof q->stride);
-            int64_t step = size;
-            for (int k = q->loops; k-- > 0; step *= q->shape.dim[k]) q->stride[k] = step;
-        }
-        at += size * copies;
-    }
-}
-
 /* A wide parameter's buffer lies where the first of its parameters does. */
 static Buffer *parameter_buffer(Home home, const char *name, Node *value)
 {
-    Param *p = find_param(lowering.desc, name);
+    Param *p = find_param(cut->desc, name);
     if (!p) die("parameter %s is not in the table", name);
     const char *what = home == GRADIENTS ? format("d_%s", p->name) : p->name;
     Buffer *b = new_buffer(NULL, what, home, value->dtype, p->shape, value);
@@ -433,6 +387,8 @@ static bool lies_in_history(const Loop *l, const Node *stack)
     return lies;
 }
 
+static void place_level(Level *level);
+
 static void place_loop(Level *level, Level *body)
 {
     Loop *l = body->loop;
@@ -483,11 +439,10 @@ static bool always_in_memory(const Node *n)
     return (kind == DOT || kind == INDEX || n->op == OP_concat) && n->op != OP_topk;
 }
 
-void place_level(Level *level)
+static void place_level(Level *level)
 {
     if (!level->loop)
-        for (int i = 0; i < lowering.program->graph->outs.n; i++)
-            want_output(level, &lowering.program->graph->outs.at[i]);
+        for (int i = 0; i < cut->graph->outs.n; i++) want_output(level, &cut->graph->outs.at[i]);
     int inside = level->inside.n;
     for (int i = level->nodes.n; i-- > 0;) {
         Node *n = level->nodes.at[i];
@@ -500,4 +455,13 @@ void place_level(Level *level)
         if (own && !info(n)->placed) place_default(n);
         if (n->op == OP_concat) place_parts(level, n);
     }
+}
+
+void pass_place(Cut *c)
+{
+    c->program = NEW(Program);
+    c->program->graph = c->graph;
+    note_readers(c);
+    name_values(c->graph);
+    place_level(c->top);
 }

@@ -341,6 +341,18 @@ static const Pass *pass_named(const char *name)
                 close ? close : "");
 }
 
+/* That of --from: straighten is the first to cut a graph, and what has kernels begins after they are made. */
+static const Pass *pass_to_start_with(void)
+{
+    const Pass *p = pass_named(line_of.from);
+    bool kernels = is_kernels(options.model_file);
+    if (kernels && p->kind <= LOWER)
+        usage_error("--from %s: the text of kernels starts with a pass over kernels", p->name);
+    if (!kernels && p->kind > GRAPHS && !same(p->name, "straighten"))
+        usage_error("--from %s: a graph's text starts with a pass over graphs, or with straighten", p->name);
+    return p;
+}
+
 static char *text_of_model(void)
 {
     char *text = read_file(options.model_file, NULL);
@@ -355,7 +367,7 @@ static const Module *dumped(const char *from, const Pass *after)
 {
     const char *file = options.model_file;
     if (is_kernels(file)) {
-        if (after->kind <= FUSE) usage_error("--after %s: %s has kernels already", after->name, file);
+        if (after->kind <= LOWER) usage_error("--after %s: %s has kernels already", after->name, file);
         Module *m = parse_kernels(file, text_of_model(), NULL);
         compile_kernels(m, from ? from : after->name, after->name);
         return m;
@@ -376,7 +388,7 @@ static int do_dump(void)
     }
     need_description();
     const Pass *after = pass_named(options.dump_after ? options.dump_after : "front");
-    const char *from = line_of.from ? pass_named(line_of.from)->name : NULL;
+    const char *from = line_of.from ? pass_to_start_with()->name : NULL;
     const Module *m = dumped(from, after);
     set_sizes(m->desc);
     name_parameters(m->desc);

@@ -360,7 +360,7 @@ static void give_roles(Group *g)
     for (int i = 0; i < g->nodes.n; i++) g->role[i] = role_in(&t, g->nodes.at[i]);
 }
 
-void fuse_level(Level *level)
+static void fuse_level(Level *level)
 {
     Groups groups = {0};
     order_level(level);
@@ -371,5 +371,59 @@ void fuse_level(Level *level)
         if (!left_out(PASS_fuse) && !info(n)->forced) merge_with_makers(level, n);
     }
     if (!left_out(PASS_fuse)) merge_siblings(level, &groups);
-    for (int i = 0; i < groups.n; i++) give_roles(groups.at[i]);
+    for (int i = 0; i < groups.n; i++) {
+        give_roles(groups.at[i]);
+        if (groups.at[i]->nodes.n) groups.at[i]->number = ++cut->groups;
+    }
+}
+
+/* ------------------------------------------------------------------ what is read from memory */
+
+static void read_as_is(Node *n)
+{
+    if (is_free(reading(n).source)) info(reading(n).source)->grouped = true;
+}
+
+/* A free map is a kernel of its own only for readers that cannot compute it: products, loops, outputs, views. */
+static void find_grouped(Level *level, Node *n)
+{
+    (void)level;
+    OpKind kind = op_info[n->op].kind;
+    for (int k = 0; k < n->nin; k++)
+        if ((kind != MAP && kind != REDUCE) || is_view(n->in[k]) || info(n)->absorbed) read_as_is(n->in[k]);
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->carries.n; k++) read_as_is(l->carries.at[k].init), read_as_is(l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) read_as_is(l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) read_as_is(l->ys.at[k]);
+}
+
+static void fuse_all(Level *level)
+{
+    fuse_level(level);
+    for (int i = 0; i < level->inside.n; i++) fuse_all(level->inside.at[i]);
+}
+
+/* What a kernel other than its own reads must be in memory. */
+static void mark_memory(Level *level, Node *n)
+{
+    (void)level;
+    if (is_view(n) && !info(n)->forced) return;
+    for (int k = 0; k < n->nin; k++) {
+        Node *source = info(n)->forced ? reading_beneath(n).source : reading(n->in[k]).source;
+        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n) && !widens(n); /* by the reader itself */
+        if (info(n)->forced || (info(source)->group != info(n)->group && !computed) || (!info(n)->group && !computed))
+            info(source)->memory = true;
+    }
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->xs.n; k++) info(reading(l->xs.at[k].outer).source)->memory = true;
+}
+
+void pass_fuse(Cut *c)
+{
+    each_level(c->top, find_grouped);
+    for (int i = 0; i < c->roots.n; i++) read_as_is(c->roots.at[i]);
+    fuse_all(c->top);
+    each_level(c->top, mark_memory);
 }

@@ -19,7 +19,6 @@ enum {
 static const double THIN = 1.4; /* numbers that a unit has for itself, by the bits of a range */
 static int64_t search;          /* the last one's number */
 static Units seen;              /* what it came by */
-static int64_t visits;          /* of all searches since a level was ordered last */
 
 /* ------------------------------------------------------------------ what a node reads of its level */
 
@@ -102,7 +101,7 @@ void order_level(Level *level)
     }
     number_evenly(units, level->nodes.n, 0, (int64_t)1 << 62);
     seen = (Units){0}; /* of an arena that may be gone */
-    visits = 0;
+    cut->visits = 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -172,8 +171,8 @@ static bool look_at(const Search *s, const Unit *u, bool ends_are_paths)
 
 static bool no_path(const Search *s)
 {
-    int most = visits < PLENTY ? MOST_VISITS : FEW_VISITS;
-    for (int i = 0; i < seen.n; i++, visits++)
+    int most = cut->visits < PLENTY ? MOST_VISITS : FEW_VISITS;
+    for (int i = 0; i < seen.n; i++, cut->visits++)
         if (i == most || !look_at(s, seen.at[i], true)) return false;
     return true;
 }

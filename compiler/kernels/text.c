@@ -72,9 +72,8 @@ static void say_term(Text *t, bool *any, int64_t stride, const char *of)
     *any = true;
 }
 
-static void say_view(Kernel_printer *q, const View *v, const Shape *expected)
+void say_view(Text *t, const int *number, const View *v, const Shape *expected)
 {
-    Text *t = q->p.t;
     bool any = v->base;
     if (v->buffer) say_word(t, v->buffer->name);
     if (!same_shape(v->shape, *expected)) say(t, "%s", shape_text(v->shape));
@@ -82,7 +81,7 @@ static void say_view(Kernel_printer *q, const View *v, const Shape *expected)
     if (any) say(t, "%lld", (long long)v->base);
     for (int i = 0; i < v->shape.rank; i++) say_term(t, &any, v->stride[i], format("i%d", i));
     for (int i = 0; i < v->nover; i++)
-        say_term(t, &any, v->over[i].stride, format("%%%d", number_of(&q->p, v->over[i].loop->node)));
+        say_term(t, &any, v->over[i].stride, format("%%%d", number[v->over[i].loop->node->id]));
     say(t, any ? ")" : "0)");
     for (int i = 0; v->guarded && i < v->shape.rank; i++)
         if (v->low[i] > 0 || v->high[i] < v->shape.dim[i])
@@ -94,7 +93,7 @@ static void say_operand(Kernel_printer *q, const Kernel *k, const char *what, co
     start(q, what);
     say_node(q, o->node);
     say(q->p.t, writes ? " to " : " from ");
-    say_view(q, &o->view, shape_seen(k, o));
+    say_view(q->p.t, q->p.number, &o->view, shape_seen(k, o));
     say(q->p.t, "%s%s\n", o->once_a_row ? " once" : "", o->add ? " add" : "");
 }
 

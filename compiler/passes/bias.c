@@ -200,9 +200,10 @@ void pass_bias(Graph *g, const Desc *d)
 {
     int found = 0;
     if (left_out(PASS_bias) || left_out(PASS_fuse) || !(options.target->ends & ENDS_BIAS)) return;
-    const Level *top = trial_cut(g, d);
+    Cut *c = trial_cut(g, d);
     dots = sums = (Table){0};
-    note_readers(top, g);
-    find_biased(top, top, &found);
+    note_readers(c);
+    find_biased(c->top, c->top, &found);
     if (found) rewrite_graph(&(Rewrite){.needs = needs_with_row, .before = with_row}, g);
+    drop_cut(c);
 }

@@ -388,9 +388,10 @@ void pass_gelu(Graph *g, const Desc *d)
 {
     int found = 0;
     if (left_out(PASS_fuse) || !makes_gelus()) return;
-    const Level *top = trial_cut(g, d);
+    Cut *c = trial_cut(g, d);
     made = (Table){0};
-    note_readers(top, g);
-    find_gelus(top, &found);
+    note_readers(c);
+    find_gelus(c->top, &found);
     if (found) rewrite_graph(&(Rewrite){.needs = needs_with_end, .before = with_end}, g);
+    drop_cut(c);
 }

@@ -26,17 +26,17 @@ static const char *difference(const char *a, const char *b)
 static void text_by_text(const char *what, Module *m)
 {
     int n;
-    const Pass *passes = pass_list(&n), *fuse = passes;
-    while (fuse->kind != FUSE) fuse++;
+    const Pass *passes = pass_list(&n), *lower = passes;
+    while (lower->kind != LOWER) lower++;
     VEC(Module *) read = {0};
-    for (const Pass *p = fuse; p < passes + n; p++) {
-        if (p != fuse) compile_kernels(m, p->name, p->name);
+    for (const Pass *p = lower; p < passes + n; p++) {
+        if (p != lower) compile_kernels(m, p->name, p->name);
         for (int i = 0; i < read.n; i++) compile_kernels(read.at[i], p->name, p->name);
         const char *text = text_of(m);
         push(&read, parse_kernels(what, text, m->desc));
         for (int i = 0; i < read.n; i++) {
             const char *again = text_of(read.at[i]);
-            expect(strcmp(text, again) == 0, "%s after %s, read after %s:%s", what, p->name, fuse[i].name,
+            expect(strcmp(text, again) == 0, "%s after %s, read after %s:%s", what, p->name, lower[i].name,
                    difference(text, again));
         }
         const char *alone = text_of(parse_kernels(what, text, NULL));
@@ -48,14 +48,14 @@ static void text_by_text(const char *what, Module *m)
 static void model_by_text(void *arguments)
 {
     take_options(arguments);
-    text_by_text(arguments, compile_until(front(&options), NULL, "fuse"));
+    text_by_text(arguments, compile_until(front(&options), NULL, "lower"));
 }
 
 static void all_panels_by_text(void *arguments)
 {
     take_options(arguments);
     options.all_panels = options.all_persist = true;
-    text_by_text(arguments, compile_until(front(&options), NULL, "fuse"));
+    text_by_text(arguments, compile_until(front(&options), NULL, "lower"));
 }
 
 static void models_by_text(void)
@@ -81,7 +81,7 @@ static void random_by_text(void *seed)
     options.all_panels = *(uint64_t *)seed % 2;
     Graph *g = random_graph_apart(*(uint64_t *)seed, false);
     Desc *d = describe_graphs(1, &g);
-    text_by_text(format("random graph %llu", (unsigned long long)*(uint64_t *)seed), compile_until(d, NULL, "fuse"));
+    text_by_text(format("random graph %llu", (unsigned long long)*(uint64_t *)seed), compile_until(d, NULL, "lower"));
 }
 
 static void random_graphs_by_text(uint64_t count)

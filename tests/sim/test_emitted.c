@@ -27,6 +27,10 @@ static const char *const models[] = {
     " --set gelu=tanh",
     "models/gpt.lua --set layers=2 --set width=36 --set heads=3 --set seq=18 --set batch=2 --set vocab=1029"
     " --set dropout=0.3 --precision fp64",
+    "models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=6 --set batch=2 --set vocab=31"
+    " --set gelu=tanh --set accumulate=2 --no-sums --no-pair --no-absorb",
+    "models/gpt.lua --set layers=1 --set width=32 --set heads=2 --set seq=6 --set batch=2 --set vocab=31"
+    " --set gelu=tanh --precision bf16 --no-bias",
     "models/gpt.lua --set layers=2 --set width=24 --set heads=2 --set seq=18 --set batch=2 --set vocab=40"
     " --set dropout=0.2 --precision bf16",
     "models/char_rnn.lua --config tiny --set dropout=0.2 --set accumulate=2",

@@ -1,0 +1,48 @@
+/* parameters.c: where parameters lie in the flat arrays: those of one stack are an array of structs. */
+#include "../lower.h"
+
+#include <string.h>
+
+/* Do a and b lie side by side in one struct, repeated over the same axes? */
+static bool same_stack(const Param *a, const Param *b)
+{
+    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
+    return memcmp(a->shape.dim, b->shape.dim, sizeof *a->shape.dim * (size_t)a->loops) == 0;
+}
+
+static int64_t own_elements(const Param *p)
+{
+    int64_t n = 1;
+    for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
+    return round_up(n, 16);
+}
+
+/* Parameters of one stack are an array of structs; every tensor starts at a multiple of 16 elements. */
+void layout_parameters(const Desc *d)
+{
+    int64_t at = 0;
+    bool *done = NEW_ARRAY(bool, d->params.n + 1);
+    for (int i = 0; i < d->params.n; i++) {
+        Param *p = d->params.at[i];
+        if (done[i]) continue;
+        int64_t size = 0, copies = 1;
+        for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
+        int end = p->loops ? d->params.n : i + 1;
+        for (int j = i; j < end; j++) {
+            Param *q = d->params.at[j];
+            if (done[j] || (j != i && !same_stack(p, q))) continue;
+            done[j] = true;
+            q->offset = at + size;
+            size += own_elements(q);
+        }
+        for (int j = i; j < end; j++) {
+            Param *q = d->params.at[j];
+            if (j != i && !same_stack(p, q)) continue;
+            View dense = view_dense(q->shape);
+            memcpy(q->stride, dense.stride, sizeof q->stride);
+            int64_t step = size;
+            for (int k = q->loops; k-- > 0; step *= q->shape.dim[k]) q->stride[k] = step;
+        }
+        at += size * copies;
+    }
+}
