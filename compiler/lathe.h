@@ -445,7 +445,6 @@ typedef enum Pass_number {      /* in options.without */
 #define PLAN_PASS(name, ...) PASS_##name,
 #include "passes.def"
 } Pass_number;
-static inline bool left_out(Pass_number pass) { return options.without >> pass & 1; }
 static inline bool without(const Desc *d, Pass_number pass) { return d->options->without >> pass & 1; }
 static inline void leave_out(Pass_number pass, bool out)
 {

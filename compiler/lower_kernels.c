@@ -114,7 +114,8 @@ static void list_each(Build *b, int p, int i)
     Phase *phase = &b->k->phases.at[p];
     if (g->role[i] != FULL || listed(&phase->each, n) || listed(&b->k->kept, n)) return;
     int64_t bytes = g->space.dim[g->space.rank - 1] * dtype_bytes(n->dtype);
-    if (b->first[i] >= 0 && b->first[i] < p && costly(n) && b->kept_bytes + bytes <= options.target->row_budget) {
+    if (b->first[i] >= 0 && b->first[i] < p && costly(n) &&
+        b->kept_bytes + bytes <= cut->desc->options->target->row_budget) {
         push(&b->k->kept, n);
         b->kept_bytes += bytes;
         return;
@@ -147,8 +148,8 @@ static void add_partials(Build *b, Node *n)
 {
     Kernel *k = b->k;
     int64_t rows = elements(row_axes(k)), inner = k->space.dim[k->space.rank - 1];
-    int64_t blocks = min64(options.target->column_blocks, (rows + 7) / 8);
-    if (inner >= options.target->columns_alone && !sums_rows(b->g)) blocks = 1;
+    int64_t blocks = min64(cut->desc->options->target->column_blocks, (rows + 7) / 8);
+    if (inner >= cut->desc->options->target->columns_alone && !sums_rows(b->g)) blocks = 1;
     k->block = (rows + blocks - 1) / blocks;
     Shape s = {2, {(rows + k->block - 1) / k->block, inner}, {0, k->space.axis[k->space.rank - 1]}};
     push(&k->partials, new_buffer(n->in_loop, format("%s_partial", info(n)->place.buffer->name), WORK, n->dtype, s, n));

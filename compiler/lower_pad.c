@@ -70,7 +70,7 @@ static bool may_be_made(Node *n, const View *v)
 
 static int64_t padded_row(Node *n)
 {
-    int64_t unit = options.target->row_bytes / dtype_bytes(n->dtype), row = n->shape.dim[n->shape.rank - 1];
+    int64_t unit = cut->desc->options->target->row_bytes / dtype_bytes(n->dtype), row = n->shape.dim[n->shape.rank - 1];
     if (unit < 2 || n->shape.rank < 2 || row < SHORTEST || row % unit == 0) return row;
     View v = with_padded_rows(n, round_up(row, unit));
     bool product = n->op == OP_dot;

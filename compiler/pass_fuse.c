@@ -368,9 +368,9 @@ static void fuse_level(Level *level)
         Node *n = level->nodes.at[i];
         if (!in_rows(n) || info(n)->absorbed) continue;
         push(&groups, group_alone(n));
-        if (!left_out(PASS_fuse) && !info(n)->forced) merge_with_makers(level, n);
+        if (!without(cut->desc, PASS_fuse) && !info(n)->forced) merge_with_makers(level, n);
     }
-    if (!left_out(PASS_fuse)) merge_siblings(level, &groups);
+    if (!without(cut->desc, PASS_fuse)) merge_siblings(level, &groups);
     for (int i = 0; i < groups.n; i++) {
         give_roles(groups.at[i]);
         if (groups.at[i]->nodes.n) groups.at[i]->number = ++cut->groups;

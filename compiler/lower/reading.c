@@ -26,7 +26,7 @@ static bool is_widened_weight(const Node *n)
 /* What is kept in 16 bits is widened by whoever reads it; through a view by one for all. */
 bool widens(const Node *n)
 {
-    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !left_out(PASS_fuse) && !info(n)->grouped &&
+    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !without(cut->desc, PASS_fuse) && !info(n)->grouped &&
            !info(n)->solid;
 }
 
@@ -37,7 +37,7 @@ static int free_size(const Node *n);
 static int own_free_size(const Node *n)
 {
     int size = 1;
-    if (op_info[n->op].kind != MAP || left_out(PASS_fuse) || info(n)->solid) return 0;
+    if (op_info[n->op].kind != MAP || without(cut->desc, PASS_fuse) || info(n)->solid) return 0;
     if (is_widened_weight(n)) return size;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;

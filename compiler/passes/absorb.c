@@ -56,7 +56,7 @@ static void absorb_sum(Node *n, Loop *level)
 static void absorb_sums(Level *level, Node *n)
 {
     (void)level;
-    for (int k = 0; n->op == OP_loop && !left_out(PASS_fuse) && k < n->loop->carries.n; k++) {
+    for (int k = 0; n->op == OP_loop && !without(cut->desc, PASS_fuse) && k < n->loop->carries.n; k++) {
         const struct Carry *c = &n->loop->carries.at[k];
         if (info(c->next)->absorbed) absorb_sum(added_to(c), n->loop);
     }
@@ -64,9 +64,10 @@ static void absorb_sums(Level *level, Node *n)
 
 void pass_absorb(Cut *c)
 {
-    if (left_out(PASS_absorb)) return;
+    if (without(cut->desc, PASS_absorb)) return;
     each_level(c->top, absorb_next);
     each_level(c->top, absorb_sums);
     for (int i = 0; i < c->graph->outs.n; i++)
-        if (c->graph->outs.at[i].kind != OUT_STATE && !left_out(PASS_fuse)) absorb_sum(c->graph->outs.at[i].node, NULL);
+        if (c->graph->outs.at[i].kind != OUT_STATE && !without(cut->desc, PASS_fuse))
+            absorb_sum(c->graph->outs.at[i].node, NULL);
 }

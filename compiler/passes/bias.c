@@ -199,7 +199,7 @@ static Node *with_row(Rewrite *r, Node *old)
 void pass_bias(Graph *g, const Desc *d)
 {
     int found = 0;
-    if (left_out(PASS_bias) || left_out(PASS_fuse) || !(options.target->ends & ENDS_BIAS)) return;
+    if (without(d, PASS_bias) || without(d, PASS_fuse) || !(d->options->target->ends & ENDS_BIAS)) return;
     Cut *c = trial_cut(g, d);
     dots = sums = (Table){0};
     note_readers(c);

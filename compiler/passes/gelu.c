@@ -199,12 +199,12 @@ static bool is_lone(const Group *g, const Node *y, const Reach *r)
     return g;
 }
 
-static bool makes_gelus(void) { return options.target->ends & ENDS_GELU && !left_out(PASS_gelu); }
+static bool makes_gelus(const Desc *d) { return d->options->target->ends & ENDS_GELU && !without(d, PASS_gelu); }
 
 bool makes_gelu(const Node *x)
 {
     const Group *g = info(x)->group;
-    if (!makes_gelus()) return false;
+    if (!makes_gelus(cut->desc)) return false;
     for (int i = 0; g && i < g->nodes.n; i++) {
         Reach r = {.x = x};
         if (is_form(g->nodes.at[i], &gelu, &r)) return is_lone(g, g->nodes.at[i], &r);
@@ -387,7 +387,7 @@ static Node *with_end(Rewrite *r, Node *old)
 void pass_gelu(Graph *g, const Desc *d)
 {
     int found = 0;
-    if (left_out(PASS_fuse) || !makes_gelus()) return;
+    if (without(d, PASS_fuse) || !makes_gelus(d)) return;
     Cut *c = trial_cut(g, d);
     made = (Table){0};
     note_readers(c);

@@ -51,5 +51,5 @@ static void pair_gelus(const Level *level)
 
 void pass_pair(Cut *c)
 {
-    if (!left_out(PASS_pair)) pair_gelus(c->top);
+    if (!without(c->desc, PASS_pair)) pair_gelus(c->top);
 }

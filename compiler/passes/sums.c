@@ -80,6 +80,7 @@ static void give_sums(const Level *level)
 
 void pass_sums(Cut *c)
 {
-    bool none = left_out(PASS_sums) || left_out(PASS_fuse) || !(options.target->ends & ENDS_SUM);
+    bool none =
+        without(c->desc, PASS_sums) || without(c->desc, PASS_fuse) || !(c->desc->options->target->ends & ENDS_SUM);
     if (!none) give_sums(c->top);
 }

@@ -59,7 +59,7 @@ static Node *twin(Rewrite *r, Node *old) { return first_of(old) != old ? rewritt
 
 void pass_twins(Graph *g, const Desc *d)
 {
-    if (left_out(PASS_twins) || left_out(PASS_fuse) || !g->wants_grads) return;
+    if (without(d, PASS_twins) || without(d, PASS_fuse) || !g->wants_grads) return;
     Cut *c = trial_cut(g, d);
     if (find_twins(c->top)) rewrite_graph(&(Rewrite){.before = twin}, g);
     drop_cut(c);

@@ -286,8 +286,9 @@ static void count_ends(const Graph *g)
         if (all.at[k]->op != OP_dot) continue;
         Product_end end = dot_end(all.at[k]);
         bool row = end == END_BIAS || (end == END_GELU && all.at[k]->nin > 2);
-        expect(!row || !left_out(PASS_bias), "%s: a product ends in a row without that pass", g->name);
-        expect(end < END_GELU || !left_out(PASS_gelu), "%s: a product ends in gelu without that pass", g->name);
+        expect(!row || !(options.without & OFF(bias)), "%s: a product ends in a row without that pass", g->name);
+        expect(end < END_GELU || !(options.without & OFF(gelu)), "%s: a product ends in gelu without that pass",
+               g->name);
         rows_added += row;
         gelus += end == END_GELU;
         gelus_back += end == END_GELU_BACK;
