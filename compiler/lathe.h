@@ -344,6 +344,7 @@ typedef VEC(Touch) Touches;     /* each buffer once */
 
 typedef struct Program {        /* a lowered entry */
     Graph *graph;
+    const char *file;           /* of the text that it was read from; NULL: none */
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     Strings names;              /* of these */
@@ -686,11 +687,9 @@ void touches_of(const Kernel *k, Touches *t);               /* its body's as wel
 Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
 bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
 
-/* pass_in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL;
- * k makes `new`, and may make it where `old` ends */
+/* pass_in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL */
 bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *old);
 const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
-bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old);
 
 /* compile.c: the pipeline, as a table of passes in the order in which they run (passes.def) */
 typedef struct Pass {

@@ -115,7 +115,8 @@ static bool entries_overwrite(const Kernel *k, const Buffer *new, const Buffer *
     return elements(to->shape) == elements(new->shape);
 }
 
-bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old)
+/* k makes `new`, and may make it where `old` ends. */
+static bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old)
 {
     if (new->home != WORK || old->home != WORK || new->level != k->in_loop || old->level != k->in_loop) return false;
     if (new->dtype != old->dtype || new->bytes != old->bytes) return false;

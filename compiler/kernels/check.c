@@ -1,5 +1,7 @@
-/* check.c: what must hold of the kernels of a program after each pass over them. */
-#include "../lathe.h"
+/* check.c: what must hold of the kernels of a program after each pass over them: its views lie in their buffers, values
+ * are written before they are read (check_order.c), last as long as they are needed (check_lives.c), and are not
+ * overwritten until they have been read (check_bytes.c). */
+#include "check.h"
 
 const char *view_fault(const View *v)
 {
@@ -23,57 +25,17 @@ const char *view_fault(const View *v)
                   (long long)high);
 }
 
-static void check_view(const View *v, const Kernel *k, const char *stage)
+static void check_view(const Access *a, const Run *r)
 {
-    const char *fault = view_fault(v);
-    if (fault) die("after %s: in kernel %s %s", stage, k->name, fault);
-}
-
-static void check_operands(const Operands *o, const Kernel *k, const char *stage)
-{
-    for (int i = 0; i < o->n; i++) check_view(&o->at[i].view, k, stage);
-}
-
-static void check_kernel(const Kernel *k, const char *stage)
-{
-    check_operands(&k->loads, k, stage);
-    check_operands(&k->reads, k, stage);
-    check_operands(&k->writes, k, stage);
-    for (int p = 0; p < k->phases.n; p++) {
-        check_operands(&k->phases.at[p].stores, k, stage);
-        check_operands(&k->phases.at[p].row_stores, k, stage);
-        check_operands(&k->phases.at[p].column_stores, k, stage);
-    }
-    for (int i = 0; i < k->body.n; i++) check_kernel(k->body.at[i], stage);
-}
-
-static bool made_over(Kernel *const *kernels, int n, const Buffer *new, const Buffer *old)
-{
-    for (int i = 0; i < n; i++) {
-        if (kernels[i]->step == new->begin && works_in_place(kernels[i], new, old)) return true;
-        if (made_over(kernels[i]->body.at, kernels[i]->body.n, new, old)) return true;
-    }
-    return false;
-}
-
-/* Buffers may share bytes if they never live together, or if one takes over the other's and one kernel makes it over
- * the other, element by element, or after. */
-static bool may_share(const Program *p, const Buffer *a, const Buffer *b)
-{
-    if (a->last < b->first || b->last < a->first) return true;
-    const Buffer *new = a->begin < b->begin ? b : a, *old = new == a ? b : a;
-    if (bytes_of(a) != bytes_of(b)) return false;
-    return old->end < new->begin || (old->end == new->begin &&made_over(p->kernels.at, p->kernels.n, new, old));
+    const char *fault = view_fault(a->view);
+    if (fault) unsound(r, "in kernel %s %s", a->kernel->name, fault);
 }
 
 void check_program(const Program *p, const char *stage)
 {
-    for (int i = 0; i < p->kernels.n; i++) check_kernel(p->kernels.at[i], stage);
-    for (int i = 0; i < p->buffers.n; i++)
-        for (int j = 0; j < i; j++) {
-            const Buffer *a = p->buffers.at[i], *b = p->buffers.at[j];
-            if (a->home != WORK || b->home != WORK || a->first < 0 || b->first < 0 || p->work_bytes == 0) continue;
-            if (a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes && !may_share(p, a, b))
-                die("after %s: %s and %s live together at the same bytes", stage, a->name, b->name);
-        }
+    Run r = run_of(p, stage);
+    for (int i = 0; i < r.all.n; i++) check_view(&r.all.at[i], &r);
+    check_order(&r);
+    check_lives(&r);
+    check_bytes(&r);
 }

@@ -501,6 +501,7 @@ static void find_waited_for(Reader *r)
 static Program *read_program(Reader *r, Desc *d)
 {
     r->p = NEW(Program);
+    r->p->file = r->q.at.file;
     r->p->graph = read_graph(&r->q);
     r->desc = d;
     if (r->described) describe_also(d, r->p->graph);
