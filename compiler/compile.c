@@ -54,6 +54,7 @@ static void run(const Pass *p, Module *m)
     if (p->kind == CUTS || p->kind == LOWER) run_over_cuts(p, m);
     for (int i = 0; i < m->programs.n && p->kind == KERNELS; i++) p->run.kernels(m->programs.at[i], d);
     if (p->kind == PLAN) p->run.plan(m);
+    for (int i = 0; i < m->programs.n; i++) m->programs.at[i]->after = p->name;
 }
 
 /* What lower leaves is checked once carries have their places. */
@@ -207,9 +208,20 @@ Module *compile_until(Desc *d, const char *from, const char *until)
 
 Module *compile(Desc *d) { return compile_until(d, NULL, NULL); }
 
-void compile_kernels(Module *m, const char *from, const char *until)
+bool comes_before(const char *pass, const char *other) { return place_of_pass(pass) < place_of_pass(other); }
+
+void compile_kernels(Module *m, const char *until)
 {
-    run_all(m, place_of_pass(from), place_of_pass(until));
+    run_all(m, place_of_pass(m->programs.at[0]->after) + 1, place_of_pass(until));
+}
+
+/* So that a text of kernels may end in it. */
+static void print_plan_as_comment(Text *t, const Module *m)
+{
+    Text plan = {0};
+    print_plan(&plan, m);
+    for (const char *line = plan.at; *line; line += strcspn(line, "\n") + 1)
+        say(t, "%s%.*s\n", *line == '\n' ? "#" : "# ", (int)strcspn(line, "\n"), line);
 }
 
 void print_stage(Text *t, const Module *m, const Pass *p)
@@ -224,5 +236,5 @@ void print_stage(Text *t, const Module *m, const Pass *p)
         print_cut(t, m->cuts.at[i]);
     }
     for (int i = 0; i < m->programs.n && !graphs; i++) print_kernels(t, m->programs.at[i]);
-    if (p->kind == PLAN) print_plan(t, m);
+    if (p->kind == PLAN) print_plan_as_comment(t, m);
 }

@@ -345,6 +345,7 @@ typedef VEC(Touch) Touches;     /* each buffer once */
 typedef struct Program {        /* a lowered entry */
     Graph *graph;
     const char *file;           /* of the text that it was read from; NULL: none */
+    const char *after;          /* the pass that it comes out of */
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     Strings names;              /* of these */
@@ -646,6 +647,7 @@ const char *node_fault(const Node *n);                      /* of a node by itse
 
 /* kernels/check.c */
 void check_program(const Program *p, const char *stage);    /* die() where it is not sound */
+const char *gemm_fault(const Kernel *k);                    /* NULL: so do the matrices of a product */
 const char *view_fault(const View *v);                      /* NULL: every element that it shows lies in its buffer */
 
 /* graph_eval.c: the interpreter.  Values are doubles whatever the dtype. */
@@ -684,6 +686,7 @@ typedef void (*Visit_operand)(Operand *, bool writes, void *user);
 void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
 void own_touches(const Kernel *k, Touches *t);
 void touches_of(const Kernel *k, Touches *t);               /* its body's as well */
+bool sums_up(Product_end end);                              /* does it make sums beside the product */
 Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
 bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
 
@@ -709,7 +712,8 @@ bool take_switch(const char *word);                         /* --no-fuse; false:
 const Pass *pass_list(int *n);                              /* the first is the front, which has run */
 Module *compile(Desc *d);                                   /* all of them, over every graph of the description */
 Module *compile_until(Desc *d, const char *from, const char *until);     /* some of them, both included; NULL: the first, the last */
-void compile_kernels(Module *m, const char *from, const char *until);    /* likewise, of what has kernels already */
+void compile_kernels(Module *m, const char *until);         /* likewise, of what has kernels already: those after the last that ran */
+bool comes_before(const char *pass, const char *other);
 void print_stage(Text *t, const Module *m, const Pass *after);
 
 /* emit.c, emit_c.c */

@@ -6,6 +6,7 @@
 
 /* ---- view.c: views as affine maps (View in lathe.h) */
 View view_whole(Buffer *b);                                     /* all of a buffer, in its own shape */
+void dense_strides(Shape s, int64_t *stride);
 View view_dense(Shape s);                                       /* contiguous, of no buffer yet: strides in elements */
 bool view_move(View *v, const Node *move);                      /* false: not affine, v untouched */
 bool view_reshape(const View *v, Shape s, View *out);           /* false: not affine */

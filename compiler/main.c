@@ -45,7 +45,7 @@ static const struct Option {
     {"--source", FLAG, "", &options.source, "build: only writes the source, and prints its folder"},
     {"--json", FLAG, "", &options.json, "check, plan, doctor: the result as JSON"},
     {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
-    {"--from", TEXT, "PASS", &line_of.from, "dump of a graph or kernels: the first pass to run (the one of --after)"},
+    {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
     {"--recompute", TEXT, "SHARE", NULL,
      "of what layers save for backward, 0 to 1, what is computed again; 2: in parts as well (what --memory asks for)"},
@@ -201,7 +201,7 @@ static Module *compiled(void)
 {
     need_description();
     if (is_graph(options.model_file) || is_kernels(options.model_file))
-        usage_error("%s: the text of a graph is for `lathe dump`", options.model_file);
+        usage_error("%s: texts of graphs and of kernels are for `lathe dump`", options.model_file);
     return options.memory ? compile_within(options.memory) : compile(front(&options));
 }
 
@@ -341,14 +341,13 @@ static const Pass *pass_named(const char *name)
                 close ? close : "");
 }
 
-/* That of --from: straighten is the first to cut a graph, and what has kernels begins after they are made. */
+/* That of --from: straighten is the first to cut a graph. */
 static const Pass *pass_to_start_with(void)
 {
     const Pass *p = pass_named(line_of.from);
-    bool kernels = is_kernels(options.model_file);
-    if (kernels && p->kind <= LOWER)
-        usage_error("--from %s: the text of kernels starts with a pass over kernels", p->name);
-    if (!kernels && p->kind > GRAPHS && !same(p->name, "straighten"))
+    if (is_kernels(options.model_file))
+        usage_error("--from %s: the text of kernels says itself after which pass it is", p->name);
+    if (p->kind > GRAPHS && !same(p->name, "straighten"))
         usage_error("--from %s: a graph's text starts with a pass over graphs, or with straighten", p->name);
     return p;
 }
@@ -361,17 +360,24 @@ static char *text_of_model(void)
     return text;
 }
 
-/* Of a description all passes up to `after`.  A text is what came out of some pass: only the one asked for runs, or
- * those from `from` on; for the kernels of a graph all from `normal` on. */
+/* Of kernels that came as text: those passes that are left up to `after`. */
+static const Module *dumped_kernels(const Pass *after)
+{
+    Module *m = parse_kernels(options.model_file, text_of_model(), NULL);
+    const char *was = m->programs.at[0]->after;
+    if (!options.dump_after) return m;
+    if (comes_before(after->name, was))
+        usage_error("--after %s: %s is of after %s already", after->name, options.model_file, was);
+    compile_kernels(m, after->name);
+    return m;
+}
+
+/* Of a description all passes up to `after`.  A graph's text is what came out of some pass: only the one asked for
+ * runs, or those from `from` on; for kernels all from `normal` on. */
 static const Module *dumped(const char *from, const Pass *after)
 {
     const char *file = options.model_file;
-    if (is_kernels(file)) {
-        if (after->kind <= LOWER) usage_error("--after %s: %s has kernels already", after->name, file);
-        Module *m = parse_kernels(file, text_of_model(), NULL);
-        compile_kernels(m, from ? from : after->name, after->name);
-        return m;
-    }
+    if (is_kernels(file)) return dumped_kernels(after);
     if (!is_graph(file)) {
         if (from) usage_error("--from %s: a description starts at the front; give a graph's text (.graph)", from);
         return compile_until(front(&options), NULL, after->name);
@@ -393,7 +399,7 @@ static int do_dump(void)
     set_sizes(m->desc);
     name_parameters(m->desc);
     Text t = {0};
-    print_stage(&t, m, after);
+    print_stage(&t, m, m->programs.n ? pass_named(m->programs.at[0]->after) : after);
     say_text_to(stdout, t.at ? t.at : "");
     return 0;
 }

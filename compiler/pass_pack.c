@@ -58,7 +58,7 @@ Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level,
                   .first = -1,
                   .begin = -1,
                   .value = value};
-    for (int k = s.rank - 1; k >= 0; k--) b->stride[k] = k == s.rank - 1 ? 1 : b->stride[k + 1] * s.dim[k + 1];
+    dense_strides(s, b->stride);
     push(&p->buffers, b);
     return b;
 }

@@ -1,7 +1,7 @@
 /* view.c: views as affine maps: how moves change base, strides and guards. */
 #include "lower.h"
 
-static void dense_strides(Shape s, int64_t *stride)
+void dense_strides(Shape s, int64_t *stride)
 {
     int64_t step = 1;
     for (int i = s.rank; i-- > 0; step *= s.dim[i]) stride[i] = step;

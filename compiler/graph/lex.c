@@ -151,7 +151,7 @@ static DType read_dtype(Parser *q)
 {
     for (int t = 0; t < DTYPES; t++)
         if (took_word(q, dtype_name((DType)t))) return (DType)t;
-    err(q->at, "expected a type (bool, i32, f32, f64), found %s", rest_of_line(q));
+    err(q->at, "expected a type (bool, i32, f32, f64, bf16, f16), found %s", rest_of_line(q));
 }
 
 /* [12, 64] */
@@ -183,7 +183,9 @@ bool read_where(Parser *q, Where *w)
         w->file = maybe_word(q);
         if (!w->file || *q->p != ':' || q->p[1] < '0' || q->p[1] > '9') return false;
         q->p++;
-        w->line = (int)strtol(q->p, (char **)&q->p, 10);
+        long line = strtol(q->p, (char **)&q->p, 10);
+        if (line > INT32_MAX) return false;
+        w->line = (int)line;
         skip_spaces(q);
         if (!*q->p) return true;
         if (!took_word(q, "in")) return false;

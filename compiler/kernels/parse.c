@@ -21,12 +21,15 @@ typedef struct Reader {
     Program *p;
     const Desc *desc;
     bool described;        /* by what is read */
+    Table needed;          /* by the graph's outputs */
     Strings buffers;       /* 1 + their numbers */
     VEC(Kernel *) kernels; /* by number */
     VEC(Waiting) waiting;
-    Loop *in_loop; /* around what is read now */
+    VEC(Loop *) loops; /* around what is read now, from the outermost */
     Kernel *panels, *persistent;
     int depth;
+    Where program; /* the line that begins it */
+    bool copied;   /* what is read is a PACK's copy of its product, which may be inside of further loops */
 } Reader;
 
 /* ------------------------------------------------------------------ words */
@@ -49,8 +52,10 @@ static Node *read_ever(Reader *r)
 {
     want_char(&r->q, '%');
     int64_t n = read_integer(&r->q, 0, r->q.names - 1);
-    if (!r->q.ever[n]) err(r->q.at, "%%%lld is not in the graph", (long long)n);
-    return r->q.ever[n];
+    Node *node = r->q.ever[n];
+    if (!node) err(r->q.at, "%%%lld is not in the graph", (long long)n);
+    if (node->op != OP_state && !table_get(&r->needed, node)) err(r->q.at, "no output needs %%%lld", (long long)n);
+    return node;
 }
 
 /* Its elements can be counted in 64 bits, whatever one takes. */
@@ -66,6 +71,13 @@ static Loop *read_loop(Reader *r)
     Node *n = read_ever(r);
     if (n->op != OP_loop) err(r->q.at, "%s is no loop", node_text(n));
     return n->loop;
+}
+
+static bool is_around(const Reader *r, const Loop *l)
+{
+    for (int i = 0; i < r->loops.n; i++)
+        if (r->loops.at[i] == l) return true;
+    return false;
 }
 
 static Buffer *buffer_named(Reader *r, const char *name)
@@ -91,13 +103,16 @@ static void read_index(Reader *r, View *v, int64_t stride)
     const char *word = read_word(&r->q, "i0, i1, …");
     int axis = word[0] == 'i' && word[1] >= '0' && word[1] <= '7' && !word[2] ? word[1] - '0' : MAXRANK;
     if (axis >= v->shape.rank) err(r->q.at, "%s is no index of a shape of %d axes", word, v->shape.rank);
+    if (v->stride[axis]) err(r->q.at, "%s stands here twice", word);
     v->stride[axis] = stride;
 }
 
 static void read_over(Reader *r, View *v, int64_t stride)
 {
     if (v->nover == MAXRANK) err(r->q.at, "a view moves with %d loops at most", MAXRANK);
-    v->over[v->nover].loop = read_loop(r);
+    Loop *l = read_loop(r);
+    if (!r->copied && !is_around(r, l)) err(r->q.at, "a view moves with the loops around its kernel alone");
+    v->over[v->nover].loop = l;
     v->over[v->nover++].stride = stride;
 }
 
@@ -109,9 +124,10 @@ static void read_term(Reader *r, View *v)
     bool number = *r->q.p == '-' || (*r->q.p >= '0' && *r->q.p <= '9');
     if (number) factor = read_any(r);
     if (number && !took_char(&r->q, '*')) {
-        v->base = factor;
+        v->base += factor;
         return;
     }
+    if (!factor) err(r->q.at, "a stride of 0 is left out");
     skip_spaces(&r->q);
     if (*r->q.p == '%') read_over(r, v, factor);
     else read_index(r, v, factor);
@@ -130,6 +146,8 @@ static void read_guard(Reader *r, View *v)
         if (!axis.stride[i]) continue;
         if (high > v->shape.dim[i])
             err(r->q.at, "i%d ends at %lld, before %lld", i, (long long)v->shape.dim[i], (long long)high);
+        if (low > high)
+            err(r->q.at, "expected i%d to have a range, found %lld to %lld", i, (long long)low, (long long)high);
         v->guarded = true;
         v->low[i] = low, v->high[i] = high;
     }
@@ -161,6 +179,9 @@ static Operand read_operand(Reader *r, const Kernel *k, bool writes)
     if (!took_word(&r->q, way)) err(r->q.at, "expected '%s', found %s", way, rest_of_line(&r->q));
     o.view = read_view(r, shape_seen(k, &o));
     if (writes && !o.view.buffer) err(r->q.at, "expected the buffer that is written");
+    if (o.view.buffer && o.view.buffer->dtype != o.node->dtype)
+        err(r->q.at, "buffer %s is of %s, and %s", o.view.buffer->name, dtype_name(o.view.buffer->dtype),
+            node_text(o.node));
     o.once_a_row = took_word(&r->q, "once");
     o.add = took_word(&r->q, "add");
     return o;
@@ -232,15 +253,19 @@ static bool took_of_product(Reader *r, Kernel *k)
 {
     Parser *q = &r->q;
     struct Gemm *g = &k->gemm;
-    bool sums_up = g->end == END_SUM_A || g->end == END_SUM_B;
-    if (took_word(q, "product")) read_product(r, g);
+    bool first = took_word(q, "product");
+    r->copied = k->kind == PACK;
+    if (first && g->M) err(q->at, "there is a line 'product' already");
+    if (!first && !g->M) return false;
+    if (first) read_product(r, g);
     else if (took_word(q, "batch")) read_batch(r, g);
     else if (took_word(q, "a")) g->a = read_operand(r, k, false);
     else if (took_word(q, "b")) g->b = read_operand(r, k, false);
     else if (took_word(q, "c")) g->c = read_operand(r, k, true);
-    else if (took_word(q, "vector")) g->vector = read_operand(r, k, sums_up);
+    else if (took_word(q, "vector")) g->vector = read_operand(r, k, sums_up(g->end));
     else if (took_word(q, "aux")) g->aux = read_operand(r, k, g->end == END_GELU);
-    else return false;
+    else if (!first) return r->copied = false;
+    r->copied = false;
     return true;
 }
 
@@ -258,27 +283,63 @@ static bool took_of_rows(Reader *r, Kernel *k)
 
 /* ------------------------------------------------------------------ kernels */
 
+static const char *operands_fault(const Operands *o, const Shape *seen)
+{
+    for (int i = 0; i < o->n; i++)
+        if (!same_shape(o->at[i].view.shape, *seen)) return "its views have the shape that it runs over";
+    return NULL;
+}
+
+static const char *phase_fault(const Kernel *k, const Phase *f)
+{
+    const Shape inner = {.rank = 1, .dim = {k->space.dim[k->space.rank - 1]}};
+    const char *fault = operands_fault(&f->stores, &k->space);
+    if (!fault) fault = operands_fault(&f->row_stores, &k->space);
+    if (!fault && operands_fault(&f->column_stores, &inner))
+        fault = "what it stores of columns has the inner axis alone";
+    return fault ? fault : f->column_stores.n > f->columns.n ? "it stores more columns than it sums" : NULL;
+}
+
 static const char *rows_fault(const Kernel *k)
 {
     int columns = 0;
     if (!k->space.rank || !k->phases.n) return "a kernel of rows has a shape and a phase";
-    for (int i = 0; i < k->phases.n; i++) {
+    const char *fault = operands_fault(&k->loads, &k->space);
+    for (int i = 0; i < k->phases.n && !fault; i++) {
         columns += k->phases.at[i].columns.n;
-        if (k->phases.at[i].column_stores.n > k->phases.at[i].columns.n) return "it stores more columns than it sums";
+        fault = phase_fault(k, &k->phases.at[i]);
     }
+    if (fault) return fault;
     return columns == k->partials.n ? NULL : "each sum over columns has partials, and nothing else has";
 }
 
-static const char *product_fault(const Kernel *k)
+static bool ends_here(const Target *t, Product_end end)
+{
+    static const int needs[] = {0, ENDS_BIAS, ENDS_GELU, ENDS_GELU, ENDS_SUM, ENDS_SUM};
+    return end == END_NONE || t->ends & needs[end];
+}
+
+static const char *product_fault(const Kernel *k, const Target *t)
 {
     const struct Gemm *g = &k->gemm;
-    bool ended = g->end == END_BIAS || g->end == END_SUM_A || g->end == END_SUM_B;
+    bool row = g->end == END_BIAS || sums_up(g->end);
     if (!g->M || !g->a.node || !g->b.node || !g->c.node) return "a product has sizes, and operands a, b and c";
-    if (!k->node || k->node->op != OP_dot) return "a product is one of a dot";
-    if (!g->a.view.buffer || !g->b.view.buffer) return "a product reads buffers";
-    if (ended && !g->vector.node) return "its end has a vector";
-    if (g->end == END_GELU_BACK && !g->aux.node) return "its end has an aux";
-    return k->kind == PACK && (k->reads.n != 1 || k->writes.n != 1) ? "packing reads and writes one matrix" : NULL;
+    if (!k->node || k->node->op != OP_dot) return "a product is of a dot";
+    if (!g->a.view.buffer || !g->b.view.buffer) return "operands of a product lie in buffers";
+    if (!ends_here(t, g->end)) return format("products of %s do not end so", t->name);
+    if (row != (g->vector.node != NULL) && g->end != END_GELU)
+        return "a vector goes with ends bias, gelu, sum_a, sum_b";
+    if (g->end == END_GELU_BACK && !g->aux.node) return "that end has an aux";
+    if (g->aux.node && g->end < END_GELU) return "aux goes with ends gelu, gelu_back";
+    if (k->kind == PACK && (k->reads.n != 1 || k->writes.n != 1)) return "packing reads and writes one matrix";
+    return gemm_fault(k);
+}
+
+static bool in_buffers(const Operands *o)
+{
+    for (int i = 0; i < o->n; i++)
+        if (!o->at[i].view.buffer) return false;
+    return true;
 }
 
 static const char *index_fault(const Kernel *k)
@@ -287,23 +348,37 @@ static const char *index_fault(const Kernel *k)
         [GATHER] = OP_gather, [SCATTER] = OP_scatter_add, [OVERWRITE] = OP_overwrite,  [ARGMAX] = OP_argmax,
         [CUMSUM] = OP_cumsum, [TOPK] = OP_topk,           [OVER_RANKS] = OP_over_ranks};
     bool whole = k->kind == ATTENTION;
-    if (!k->node || (whole ? op_info[k->node->op].kind != WHOLE : k->node->op != of[k->kind]))
-        return "it is one of another operation";
-    if (k->reads.n != k->node->nin) return "it reads each input of its operation";
+    if (!k->node) return "it is of a node";
+    if (whole ? op_info[k->node->op].kind != WHOLE : k->node->op != of[k->kind])
+        return format("it is of %s, and not of %s", whole ? "a whole operation" : op_info[of[k->kind]].name,
+                      op_info[k->node->op].name);
+    if (k->reads.n != k->node->nin)
+        return format("it reads %d inputs, and its operation has %d", k->reads.n, k->node->nin);
+    if (!whole && !in_buffers(&k->reads)) return "what it reads lies in buffers";
     return !k->writes.n || (!whole && k->kind != TOPK && k->writes.n != 1) ? "it writes each result" : NULL;
 }
 
-static const char *kernel_fault(const Kernel *k)
+static const char *kernel_fault(const Kernel *k, const Target *t)
 {
     switch (k->kind) {
     case ROWS: return rows_fault(k);
     case GEMM:
-    case PACK: return product_fault(k);
-    case REPEAT: return !k->loop ? "it repeats a loop" : k->barrier && !k->body.n ? "its body is empty" : NULL;
+    case PACK: return product_fault(k, t);
+    case REPEAT:
+        if (k->barrier && !t->persists) return format("%s has no loops in one launch", t->name);
+        return k->barrier && !k->body.n ? "its body is empty" : NULL;
     case PANELS:
-        return k->rows && k->unit && k->highest && k->body.n ? NULL : "panels have rows, unit, highest, a body";
+        if (!t->panels) return format("%s has no panels", t->name);
+        return k->rows && k->unit && k->highest && k->body.n ? NULL : "panels have rows, unit, highest and kernels";
     default: return index_fault(k);
     }
+}
+
+static double read_amount(Reader *r)
+{
+    double x = read_number(&r->q);
+    if (!(x >= 0 && x < 1e300)) err(r->q.at, "expected a number that is finite and not negative");
+    return x;
 }
 
 /* "over [8, 64] flops 100 bytes 20", after the name */
@@ -324,8 +399,8 @@ static void read_head(Reader *r, Kernel *k)
     for (int i = 1; i < SHARES; i++)
         if (took_word(q, share_words[i])) k->share = (Share)i;
     k->sliced = took_word(q, "sliced");
-    if (took_word(q, "flops")) k->flops = read_number(q);
-    if (took_word(q, "bytes")) k->bytes = read_number(q);
+    if (took_word(q, "flops")) k->flops = read_amount(r);
+    if (took_word(q, "bytes")) k->bytes = read_amount(r);
     k->where = end_with_where(r);
 }
 
@@ -336,9 +411,12 @@ static Kernel *read_kernel(Reader *r);
 /* Up to `end`. */
 static void read_body(Reader *r, Kernel *k)
 {
-    Reader outside = *r;
+    Kernel *panels = r->panels, *persistent = r->persistent;
     Where start = r->q.at;
-    if (k->kind == REPEAT) r->in_loop = k->loop;
+    int loops = r->loops.n;
+    if (k->loop && is_around(r, k->loop)) err(start, "this loop is inside of itself");
+    if (k->kind == PANELS && panels) err(start, "panels are inside of panels");
+    if (k->kind == REPEAT) push(&r->loops, k->loop);
     if (k->kind == PANELS) r->panels = k;
     if (k->barrier) r->persistent = k;
     if (++r->depth > DEEPEST) err(start, "kernels are nested too deeply");
@@ -347,11 +425,31 @@ static void read_body(Reader *r, Kernel *k)
         push(&k->body, read_kernel(r));
         more = *r->q.p;
     }
-    if (!more || !took_word(&r->q, "end")) err(more ? r->q.at : start, "expected a kernel, or the 'end' of this one");
+    if (!more) err(start, "this one has no 'end'");
+    if (!took_word(&r->q, "end")) err(r->q.at, "expected a kernel or 'end', found %s", rest_of_line(&r->q));
     end_of_line(&r->q);
-    r->in_loop = outside.in_loop, r->panels = outside.panels, r->persistent = outside.persistent;
-    r->depth = outside.depth;
+    r->panels = panels, r->persistent = persistent;
+    r->loops.n = loops;
+    r->depth--;
     next_line(&r->q);
+}
+
+/* A line of a kernel that has no body. */
+static void read_line(Reader *r, Kernel *k)
+{
+    Parser *q = &r->q;
+    bool product = k->kind == GEMM || k->kind == PACK;
+    if (k->kind == ROWS ? took_of_rows(r, k) : product && took_of_product(r, k)) end_of_line(q);
+    else if (k->kind != ROWS && k->kind != GEMM && took_word(q, "read"))
+        push(&k->reads, read_operand(r, k, false)), end_of_line(q);
+    else if (k->kind != ROWS && k->kind != GEMM && took_word(q, "write"))
+        push(&k->writes, read_operand(r, k, true)), end_of_line(q);
+    else err(q->at, "a kernel of kind %s has no such line here: %s", kernel_kind(k), rest_of_line(q));
+}
+
+static bool ends_kernel(const Parser *q)
+{
+    return begins_kernel(q) || begins_graph(q) || (starts_with(q->p, "end") && !plain_char(q->p[3]));
 }
 
 /* Its line has been read, and afterwards the first that is not its own. */
@@ -362,22 +460,16 @@ static Kernel *read_kernel(Reader *r)
     if (read_count(r) != r->kernels.n) err(start, "kernels are counted: this is number %d", r->kernels.n);
     want_char(&r->q, ':');
     k->kind = (KernelKind)read_one_of(r, kind_words, KINDS, "a kind of kernel");
-    k->in_loop = r->in_loop, k->panels = r->panels, k->persistent = r->persistent;
+    k->in_loop = r->loops.n ? r->loops.at[r->loops.n - 1] : NULL;
+    k->panels = r->panels, k->persistent = r->persistent;
     k->step = r->p->steps ? r->kernels.n : 0;
     push(&r->kernels, k);
     read_head(r, k);
     if (k->kind == REPEAT && !k->loop) err(start, "expected the loop that it repeats");
     if (k->kind == REPEAT || k->kind == PANELS) read_body(r, k);
     else
-        while (next_line(&r->q) && !begins_kernel(&r->q)) {
-            Parser *q = &r->q;
-            bool product = k->kind == GEMM || k->kind == PACK;
-            if (k->kind == ROWS ? took_of_rows(r, k) : product && took_of_product(r, k)) end_of_line(q);
-            else if (took_word(q, "read")) push(&k->reads, read_operand(r, k, false)), end_of_line(q);
-            else if (took_word(q, "write")) push(&k->writes, read_operand(r, k, true)), end_of_line(q);
-            else break;
-        }
-    const char *fault = kernel_fault(k);
+        while (next_line(&r->q) && !ends_kernel(&r->q)) read_line(r, k);
+    const char *fault = kernel_fault(k, r->desc->options->target);
     if (fault) err(start, "%s %s: %s", kernel_kind(k), k->name, fault);
     return k;
 }
@@ -401,9 +493,9 @@ static Node *read_table(Reader *r, const Buffer *b)
 
 static void read_strides_of_buffer(Reader *r, Buffer *b)
 {
-    int64_t step = 1;
-    for (int i = b->shape.rank - 1; i >= 0; step *= b->shape.dim[i--]) b->stride[i] = step;
+    dense_strides(b->shape, b->stride);
     if (!took_word(&r->q, "strides")) return;
+    if (b->home != PARAMETERS && b->home != GRADIENTS) err(r->q.at, "only parameters and gradients lie in strides");
     want_char(&r->q, '{');
     for (int i = 0; i < b->shape.rank; i++) {
         if (i) want_char(&r->q, ',');
@@ -428,6 +520,14 @@ static void read_lives(Reader *r, Buffer *b)
     b->begin = (int)read_integer(&r->q, 0, most), b->end = (int)read_integer(&r->q, b->begin, most);
 }
 
+static const char *home_fault(const Buffer *b)
+{
+    if (!b->value) return "expected 'of' and the node that it holds";
+    if ((b->home == PARAMETERS || b->home == GRADIENTS) && !b->param) return "it is of a parameter: which one";
+    if (b->home == INPUTS && b->value->op != OP_input) return "a buffer of inputs is of an input";
+    return NULL;
+}
+
 static void read_buffer(Reader *r)
 {
     Parser *q = &r->q;
@@ -444,7 +544,8 @@ static void read_buffer(Reader *r)
     b->bytes = elements(b->shape) * dtype_bytes(b->dtype);
     b->first = b->begin = -1;
     read_strides_of_buffer(r, b);
-    if (b->home == TABLES && took_word(q, "holds")) b->value = read_table(r, b);
+    if (b->home == TABLES && !took_word(q, "holds")) err(q->at, "expected 'holds' and the table's values");
+    if (b->home == TABLES) b->value = read_table(r, b);
     else if (took_word(q, "of")) b->value = read_ever(r);
     if (took_word(q, "param")) b->param = read_param(r);
     if (took_word(q, "in")) b->level = read_loop(r);
@@ -453,17 +554,29 @@ static void read_buffer(Reader *r)
     if (took_word(q, "over"))
         push(&r->waiting, ((Waiting){.at = q->at, .buffer = b, .over = read_word(q, "a buffer")}));
     end_of_line(q);
-    if (!b->value) err(q->at, "a buffer is of a node; a table holds values");
-    if ((b->home == PARAMETERS || b->home == GRADIENTS) && !b->param) err(q->at, "it is of a parameter: which one");
+    const char *fault = home_fault(b);
+    if (fault) err(q->at, "%s", fault);
 }
 
 /* ------------------------------------------------------------------ programs */
+
+static const char *kernel_pass(Reader *r, const char *name)
+{
+    int n;
+    const Pass *list = pass_list(&n);
+    for (int i = 0; i < n; i++)
+        if (list[i].kind >= LOWER && same(list[i].name, name)) return list[i].name;
+    err(r->q.at, "%s is no pass that leaves kernels", name);
+}
 
 static void read_program_line(Reader *r)
 {
     Parser *q = &r->q;
     Program *p = r->p;
+    r->program = q->at;
     if (!took_word(q, "program")) err(q->at, "expected 'program', found %s", rest_of_line(q));
+    if (!took_word(q, "after")) err(q->at, "expected 'after' and the pass that made it, found %s", rest_of_line(q));
+    p->after = kernel_pass(r, read_word(q, "a pass"));
     if (took_word(q, "steps")) p->steps = (int)read_integer(q, 1, INT32_MAX);
     if (took_word(q, "carried")) p->carried = (int)read_integer(q, 0, INT32_MAX);
     if (took_word(q, "taken_over")) p->taken_over = (int)read_integer(q, 0, INT32_MAX);
@@ -497,22 +610,54 @@ static void find_waited_for(Reader *r)
     }
 }
 
+static bool is_state(const Reader *r, const Node *n)
+{
+    const Graph *g = r->p->graph;
+    for (int i = 0; i < g->outs.n; i++)
+        if (g->outs.at[i].kind == OUT_STATE && g->outs.at[i].node == n) return true;
+    return n->op == OP_state;
+}
+
+/* One buffer for each output that is a value, in their order, and states by their names: so the emitter finds them. */
+static void check_outputs(Reader *r)
+{
+    const Graph *g = r->p->graph;
+    int outputs = 0, values = 0;
+    for (int i = 0; i < g->outs.n; i++) values += g->outs.at[i].kind == OUT_VALUE;
+    for (int i = 0; i < r->p->buffers.n; i++) {
+        const Buffer *b = r->p->buffers.at[i];
+        outputs += b->home == OUTPUTS;
+        if (b->home == STATES && !is_state(r, b->value))
+            err(r->program, "buffer %s: %s is no state", b->name, node_text(b->value));
+    }
+    if (outputs != values)
+        err(r->program, "expected as many buffers of outputs as values: buffers: %d, values: %d", outputs, values);
+    for (int i = 0; i < r->kernels.n; i++)
+        if (r->kernels.at[i]->kind == PACK && !r->kernels.at[i]->product)
+            err(r->program, "pack %s: expected 'for' and the product that it packs for", r->kernels.at[i]->name);
+}
+
 /* A graph and its kernels. */
 static Program *read_program(Reader *r, Desc *d)
 {
     r->p = NEW(Program);
     r->p->file = r->q.at.file;
-    r->p->graph = read_graph(&r->q);
+    Graph *g = r->p->graph = read_graph(&r->q);
+    Nodes all = {0};
+    all_nodes(g, &all);
+    for (int i = 0; i < all.n; i++) *table_at(&r->needed, all.at[i]) = all.at[i];
     r->desc = d;
-    if (r->described) describe_also(d, r->p->graph);
+    if (r->described) describe_also(d, g);
     read_program_line(r);
     bool more = next_line(&r->q);
     for (; more && took_word(&r->q, "buffer"); more = next_line(&r->q)) read_buffer(r);
     for (; more && begins_kernel(&r->q); more = *r->q.p) push(&r->p->kernels, read_kernel(r));
-    if (more && !begins_graph(&r->q)) err(r->q.at, "expected a kernel or a line of one, found %s", rest_of_line(&r->q));
+    if (more && !begins_graph(&r->q))
+        err(r->q.at, "expected a %skernel, found %s", r->kernels.n ? "" : "buffer or a ", rest_of_line(&r->q));
     if (r->p->steps && r->p->steps != r->kernels.n)
-        err(r->q.at, "%d steps are said, and there are %d kernels", r->p->steps, r->kernels.n);
+        err(r->program, "expected as many steps as kernels: %d steps, kernels: %d", r->p->steps, r->kernels.n);
     find_waited_for(r);
+    check_outputs(r);
     return r->p;
 }
 
@@ -527,5 +672,6 @@ Module *parse_kernels(const char *file, const char *text, Desc *d)
         q = r.q;
     } while (begins_graph(&q));
     if (!d) layout_parameters(m->desc);
+    for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], "reading");
     return m;
 }

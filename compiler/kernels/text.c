@@ -20,13 +20,27 @@
  *         3: …
  *     end
  *
- * %N is the graph's.  A view is the element that index (i0, i1, …) of the kernel's space, or of the value, shows; `%3`
- * in it counts that loop's iterations.  [shape] before its parenthesis is there where the view has another shape;
- * `if 1 <= i0 < 5` says where it shows anything but zero; without a name it is a number itself.  Axes have no names
- * here, and values no titles. */
+ * %N is the graph's.  A view, NAME[shape](…), is the element that index (i0, i1, …) of the kernel's space shows, or of
+ * the value; `%3` in it counts that loop's iterations.  [shape] is there where the view has another shape; `if 1 <= i0
+ * < 5` says where it shows anything but zero; without a name it is a number itself.  In this order, what does not apply
+ * left out:
+ *
+ *   program after PASS steps N carried N taken_over N work BYTES bound BYTES unshared BYTES
+ *   buffer NAME HOME : TYPE[shape] strides {…} of %N | holds [values] (tables) param NAME in %LOOP lives FIRST LAST
+ * begins BEGIN END at BYTES over NAME N: KIND NAME of %N over [shape] loop %N for N (pack: the product) rows N unit N
+ * highest N period N wide N barrier NAME some_rows | column_sums sliced flops N bytes N rows:  load %N from VIEW once;
+ * phases: phase, row %N…, each %N…, sums %N…, columns %N…, store %N to VIEW add, row_store, column_store; kept %N…,
+ * block ROWS partials NAME… gemm, pack:  product M N K a m k b k n c m n (strides) aux m afresh %LOOP packed ends bias
+ * | gelu | gelu_back | sum_a | sum_b; batch N a STRIDE b STRIDE c STRIDE; a, b, c, vector, aux as operands pack and the
+ * others:  read %N from VIEW, in the order of the operation's inputs; write %N to VIEW repeat, panels:  their kernels,
+ * end
+ *
+ * Axes have no names here, and values no titles; of the description there are the shapes of what the graphs read. */
+#include "../lower.h"
 #include "text.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const kind_words[KINDS] = {"rows",   "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
                                        "cumsum", "topk", "over_ranks", "pack",   "repeat",  "panels"};
@@ -133,7 +147,7 @@ static void say_rows(Kernel_printer *q, const Kernel *k)
     say_nodes(q, "kept", &k->kept);
     if (!k->block) return;
     start(q, format("block %lld partials", (long long)k->block));
-    for (int i = 0; i < k->partials.n; i++) say(q->p.t, " %s", k->partials.at[i]->name);
+    for (int i = 0; i < k->partials.n; i++) say(q->p.t, " "), say_word(q->p.t, k->partials.at[i]->name);
     say(q->p.t, "\n");
 }
 
@@ -141,8 +155,6 @@ static void say_strides(Kernel_printer *q, const char *of, int64_t a, int64_t b)
 {
     say(q->p.t, " %s %lld %lld", of, (long long)a, (long long)b);
 }
-
-static bool sums_up(Product_end end) { return end == END_SUM_A || end == END_SUM_B; }
 
 static void say_product(Kernel_printer *q, const Kernel *k)
 {
@@ -203,7 +215,7 @@ static void say_head(Kernel_printer *q, const Kernel *k)
     say_count(q, "highest", k->highest);
     say_count(q, "period", k->period);
     say_count(q, "wide", k->wide);
-    if (k->barrier) say(t, " barrier %s", k->barrier->name);
+    if (k->barrier) say(t, " barrier "), say_word(t, k->barrier->name);
     if (k->share) say(t, " %s", share_words[k->share]);
     say(t, "%s", k->sliced ? " sliced" : "");
     say_double(q, "flops", k->flops);
@@ -222,18 +234,16 @@ static void say_kernel(Kernel_printer *q, const Kernel *k)
     say_operands(q, k, "write", &k->writes, true);
     for (int i = 0; i < k->body.n; i++) say_kernel(q, k->body.at[i]);
     q->p.depth--;
-    if (k->kind != REPEAT && k->kind != PANELS) return;
-    start(q, "end\n");
+    if (k->kind == REPEAT || k->kind == PANELS) start(q, "end\n");
 }
 
 /* ------------------------------------------------------------------ buffers */
 
 static bool is_contiguous(const Buffer *b)
 {
-    int64_t step = 1;
-    for (int i = b->shape.rank - 1; i >= 0; step *= b->shape.dim[i--])
-        if (b->stride[i] != step) return false;
-    return true;
+    int64_t dense[MAXRANK];
+    dense_strides(b->shape, dense);
+    return b->shape.rank == 0 || memcmp(b->stride, dense, sizeof *dense * (size_t)b->shape.rank) == 0;
 }
 
 /* Of a buffer of several parameters side by side the wide one. */
@@ -264,43 +274,15 @@ static void say_buffer(Kernel_printer *q, const Buffer *b)
 
 /* ------------------------------------------------------------------ programs */
 
-static void also_print(Operand *o, bool writes, void *nodes)
-{
-    (void)writes;
-    push((Nodes *)nodes, o->node);
-}
-
-static void push_all(Nodes *to, const Nodes *from)
-{
-    for (int i = 0; i < from->n; i++) push(to, from->at[i]);
-}
-
-/* What the kernels name: that is in the graph, but for what the cut has made itself. */
-static void nodes_named(Kernel *const *kernels, int n, Nodes *out)
-{
-    for (int i = 0; i < n; i++) {
-        Kernel *k = kernels[i];
-        each_operand(k, also_print, out);
-        if (k->node) push(out, k->node);
-        if (k->kind == PACK) push(out, k->gemm.a.node), push(out, k->gemm.c.node);
-        for (int p = 0; p < k->phases.n; p++) {
-            const Phase *f = &k->phases.at[p];
-            push_all(out, &f->row), push_all(out, &f->each), push_all(out, &f->sums), push_all(out, &f->columns);
-        }
-        nodes_named((Kernel *const *)k->body.at, k->body.n, out);
-    }
-}
-
 static void print_program(Text *t, const Program *p)
 {
-    Nodes also = {0};
+    Nodes leaves = {0}; /* a state that is written alone is not in the graph */
     Kernel_printer q = {.p = printer_to(t), .program = p};
-    nodes_named((Kernel *const *)p->kernels.at, p->kernels.n, &also);
     for (int i = 0; i < p->buffers.n; i++)
-        if (p->buffers.at[i]->value && p->buffers.at[i]->home != TABLES) push(&also, p->buffers.at[i]->value);
-    q.p.also = &also;
+        if (p->buffers.at[i]->home == STATES) push(&leaves, p->buffers.at[i]->value);
+    q.p.also = &leaves;
     print_graph_by(&q.p, p->graph);
-    say(t, "program");
+    say(t, "program after %s", p->after);
     say_count(&q, "steps", p->steps);
     say_count(&q, "carried", p->carried);
     say_count(&q, "taken_over", p->taken_over);

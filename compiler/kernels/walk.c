@@ -15,7 +15,7 @@ static void visit_phase(Phase *p, Share share, Visit_operand visit, void *user)
     if (share != SOME_ROWS) visit_all(&p->column_stores, true, visit, user);
 }
 
-static bool sums_up(Product_end end) { return end == END_SUM_A || end == END_SUM_B; }
+bool sums_up(Product_end end) { return end == END_SUM_A || end == END_SUM_B; }
 
 void each_operand(Kernel *k, Visit_operand visit, void *user)
 {

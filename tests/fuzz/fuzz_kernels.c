@@ -1,4 +1,5 @@
-/* fuzz_kernels.c: kernels as text: what is read back prints as itself. */
+/* fuzz_kernels.c: kernels as text: what is read back prints as itself, and all passes that are left take it, or refuse.
+ */
 #include "fuzz.h"
 #include "lathe.h"
 
@@ -12,7 +13,9 @@ static char *printed(const Module *m)
 void fuzz_one(const char *path, const char *text, size_t n)
 {
     options = (Options){.target = &target_cpu};
-    char *once = printed(parse_kernels(path, copy_bytes_as_string(text, n), NULL));
-    char *twice = printed(parse_kernels("printed.kernels", once, NULL));
+    Module *m = parse_kernels(path, copy_bytes_as_string(text, n), NULL);
+    char *once = printed(m), *twice = printed(parse_kernels("printed.kernels", once, NULL));
     if (!same(once, twice)) die("kernels do not print as they were read:\n%s\n%s", once, twice);
+    options.check_stages = true;
+    compile_kernels(m, "plan");
 }
