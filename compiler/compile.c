@@ -1,5 +1,6 @@
 /* compile.c: runs the passes of passes.def over a description, and chooses among plans. */
 #include "head.h"
+#include "lower.h"
 
 #include <string.h>
 

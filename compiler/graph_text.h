@@ -7,6 +7,8 @@
 #define LARGEST_INT ((int64_t)1 << 48)
 
 /* ---- graph_text.c */
+typedef void (*Marks)(Text *t, const Node *n, const int *number);   /* what stands behind n's line; number: of names, by id */
+void print_marked_graph(Text *t, const Graph *g, Marks marks);
 typedef struct Printer {
     Text *t;
     int *number;                /* by id: its number in the text; 0: it has none yet */

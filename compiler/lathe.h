@@ -620,35 +620,20 @@ Node *remade(const Node *old, Node *const *in);             /* the same op, ints
 
 /* graph_text.c */
 void print_graph(Text *t, const Graph *g);
-typedef void (*Marks)(Text *t, const Node *n, const int *number);   /* what stands behind n's line; number: of names, by id */
-void print_marked_graph(Text *t, const Graph *g, Marks marks);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
+char *node_text(const Node *n);                             /* one line; names are ids here */
+
 /* graph/describe.c: of graphs that came as text: parameters, inputs, states */
 Desc *parse_graphs(const char *file, const char *text);     /* of all that the text has */
 Desc *describe(Graph *g, const char *file);                 /* g may be NULL */
 void describe_also(Desc *d, Graph *g);
-char *node_text(const Node *n);                             /* one line; names are ids here */
-
-/* kernels/text.c, parse.c: the same of a program of kernels, with its graph */
-void print_kernels(Text *t, const Program *p);
-Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of this description; NULL: of the text's own graphs */
-const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
-
-/* lower/cut.c */
-Cut *new_cut(Graph *g, const Desc *d);
-void enter_cut(Cut *c);                                     /* before any pass over it */
-void print_cut(Text *t, Cut *c);                            /* lower/cut_text.c: the graph, and what is known of its nodes */
-void check_cutting(Cut *c, const char *stage);              /* lower/cut_check.c */
 
 /* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
 const char *graph_fault(const Graph *g);                    /* what is wrong with it; NULL: nothing */
 const char *node_fault(const Node *n);                      /* of a node by itself, inputs taken as they are */
 
-/* kernels/check.c */
-void check_program(const Program *p, const char *stage);    /* die() where it is not sound */
-const char *gemm_fault(const Kernel *k);                    /* NULL: so do the matrices of a product */
-const char *view_fault(const View *v);                      /* NULL: every element that it shows lies in its buffer */
+#include "kernels/kernels.h" /* what is asked of kernels: their text, their checks, what they touch */
 
 /* graph_eval.c: the interpreter.  Values are doubles whatever the dtype. */
 typedef struct Value { Shape shape; double *at; } Value;
@@ -676,23 +661,7 @@ Precision precision_of(const Options *o);                   /* an unknown one is
 const Precision *precision(void);                           /* of the command line */
 void check_precision(const Options *o);                     /* refuses on a command line what only tests may ask for */
 const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
-bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
-bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does it show the same in all iterations */
-bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
 void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */
-
-/* kernels/walk.c */
-typedef void (*Visit_operand)(Operand *, bool writes, void *user);
-void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
-void own_touches(const Kernel *k, Touches *t);
-void touches_of(const Kernel *k, Touches *t);               /* its body's as well */
-bool sums_up(Product_end end);                              /* does it make sums beside the product */
-Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
-bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
-
-/* pass_in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL */
-bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *old);
-const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
 
 /* compile.c: the pipeline, as a table of passes in the order in which they run (passes.def) */
 typedef struct Pass {

@@ -104,6 +104,10 @@ struct Cut {
     int groups;                 /* the last one's number */
     int64_t visits;             /* kernels/order.c: units that all searches came by since a level was ordered */
 };
+Cut *new_cut(Graph *g, const Desc *d);
+void enter_cut(Cut *c);                                     /* before any pass over it */
+void print_cut(Text *t, Cut *c);                            /* lower/cut_text.c: the graph, and what is known of its nodes */
+void check_cutting(Cut *c, const char *stage);              /* lower/cut_check.c */
 extern Cut *cut;                                                /* the one that the pass at work has */
 Info *info(const Node *n);
 typedef void (*Visit)(Level *, Node *);

@@ -3,7 +3,7 @@
  *
  *     graph train training grads
  *     …
- *     program steps 4 carried 1 taken_over 0 work 4096 bound 4096 unshared 6144
+ *     program after plan steps 4 carried 1 work 4096 bound 4096 unshared 6144
  *     buffer h_weight parameters : f32[64, 64] of %1 param h.weight
  *     buffer active work : f32[8, 64] of %9 in %3 lives 1 3 begins 1 3 at 2048
  *     0: gemm active of %7 flops 65536 bytes 20480  # models/mlp.lua:9 in h
@@ -16,24 +16,31 @@
  *         phase
  *             each %8 %9
  *             store %9 to active_2(64*i0 + i1)
- *     2: repeat layer loop %3 flops 0 bytes 0
+ *     2: repeat layer loop %3
  *         3: …
  *     end
  *
  * %N is the graph's.  A view, NAME[shape](…), is the element that index (i0, i1, …) of the kernel's space shows, or of
  * the value; `%3` in it counts that loop's iterations.  [shape] is there where the view has another shape; `if 1 <= i0
- * < 5` says where it shows anything but zero; without a name it is a number itself.  In this order, what does not apply
- * left out:
+ * < 5` says where it shows anything but zero; without a name it is a number itself.
  *
- *   program after PASS steps N carried N taken_over N work BYTES bound BYTES unshared BYTES
- *   buffer NAME HOME : TYPE[shape] strides {…} of %N | holds [values] (tables) param NAME in %LOOP lives FIRST LAST
- * begins BEGIN END at BYTES over NAME N: KIND NAME of %N over [shape] loop %N for N (pack: the product) rows N unit N
- * highest N period N wide N barrier NAME some_rows | column_sums sliced flops N bytes N rows:  load %N from VIEW once;
- * phases: phase, row %N…, each %N…, sums %N…, columns %N…, store %N to VIEW add, row_store, column_store; kept %N…,
- * block ROWS partials NAME… gemm, pack:  product M N K a m k b k n c m n (strides) aux m afresh %LOOP packed ends bias
- * | gelu | gelu_back | sum_a | sum_b; batch N a STRIDE b STRIDE c STRIDE; a, b, c, vector, aux as operands pack and the
- * others:  read %N from VIEW, in the order of the operation's inputs; write %N to VIEW repeat, panels:  their kernels,
- * end
+ * Words stand in this order, what does not apply is left out.
+ *
+ *     program after PASS steps N carried N taken_over N work BYTES bound BYTES unshared BYTES
+ *     buffer NAME HOME : TYPE[shape] strides {N, …} of %N param NAME in %LOOP
+ *            lives FIRST LAST begins BEGIN END at BYTES over NAME           (one line; a table: holds [values])
+ *     N: KIND NAME of %N over [shape] loop %N for N rows N unit N highest N period N wide N barrier NAME
+ *            some_rows | column_sums sliced flops N bytes N                 (one line; for: of a pack, its product)
+ *
+ *     rows           load %N from VIEW once
+ *                    phase: row %N …; each %N …; sums %N …; columns %N …
+ *                           store %N to VIEW add; row_store; column_store
+ *                    kept %N …; block ROWS partials NAME …
+ *     gemm, pack     product M N K a m k b k n c m n aux m afresh %LOOP packed ends END     (strides)
+ *                    batch N a STRIDE b STRIDE c STRIDE
+ *                    a, b, vector, aux %N from VIEW; c %N to VIEW add
+ *     repeat, panels their kernels; end
+ *     pack, others   read %N from VIEW, in the order of the operation's inputs; write %N to VIEW
  *
  * Axes have no names here, and values no titles; of the description there are the shapes of what the graphs read. */
 #include "../lower.h"

@@ -5,6 +5,7 @@
  *
  *   test_random_graphs [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
+#include "lower.h"
 #include "graph/random_graph.h"
 #include "graph_eval.h"
 

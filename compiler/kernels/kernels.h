@@ -1,0 +1,36 @@
+/* kernels.h: what is asked of kernels, by file; part of lathe.h. */
+#ifndef KERNELS_H
+#define KERNELS_H
+
+/* text.c, parse.c: a program with its graph as text */
+void print_kernels(Text *t, const Program *p);
+Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of this description; NULL: of the text's own graphs */
+const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
+
+/* check.c */
+void check_program(const Program *p, const char *stage);    /* die() where it is not sound; of a text err() */
+
+/* fault.c: what no kernel can be; NULL: it may be one */
+const char *kernel_fault(const Kernel *k, const Target *t);
+const char *gemm_fault(const Kernel *k);                    /* the matrices of a product lie in their buffers */
+const char *view_fault(const View *v);                      /* every element that it shows lies in its buffer */
+
+/* walk.c */
+typedef void (*Visit_operand)(Operand *, bool writes, void *user);
+void each_operand(Kernel *k, Visit_operand visit, void *user);     /* of k itself, not of its body; partials are none */
+void own_touches(const Kernel *k, Touches *t);
+void touches_of(const Kernel *k, Touches *t);               /* its body's as well */
+bool sums_up(Product_end end);                              /* does it make sums beside the product */
+Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
+bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
+
+/* pass_in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL */
+bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *old);
+const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
+
+/* pass_panels.c, pass_pack.c, pass_persist.c */
+bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
+bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does it show the same in all iterations */
+bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
+
+#endif
