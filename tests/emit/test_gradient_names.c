@@ -99,7 +99,7 @@ static const Graph *entry(const Desc *d, const char *name)
 
 int main(void)
 {
-    Options o = {.model_file = file};
+    Options o = {.model_file = file, .target = &target_cpu};
     Desc *d = front(&o);
     Graph *g = (Graph *)entry(d, "grad");
     Nodes forward = {0}, all = {0};

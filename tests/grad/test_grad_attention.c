@@ -215,7 +215,7 @@ static void test_switch(void)
     Value *out = NEW_ARRAY(Value, g->outs.n);
     eval_graph(g, feed, NULL, out);
     leave_out(PASS_whole, true);
-    pass_whole(&cut, NULL);
+    pass_whole(&cut, describe(NULL, "test"));
     leave_out(PASS_whole, false);
     check_graph(&cut, "pass_whole");
     check_same("--no-whole", &cut, out);
