@@ -13,10 +13,22 @@ static const Pass passes[] = {
 #define LOWER_PASS(name, option, doc, off)  {#name, LOWER, option, doc, off, {.lower = pass_##name}},
 #define KERNEL_PASS(name, option, doc, off) {#name, KERNELS, option, doc, off, {.kernels = pass_##name}},
 #define PLAN_PASS(name, option, doc, off)   {#name, PLAN, option, doc, off, {.plan = pass_##name}},
+#define SCHEDULE_PASS(name, option, doc, off) {#name, SCHEDULE, option, doc, off, {.kernels = pass_##name}},
 #include "passes.def"
 };
 enum { LAST = COUNT_OF(passes) - 1 };
 _Static_assert(LAST <= 64, "options.without has a bit for each pass");
+
+/* The stages, by Pass.kind: each has one representation, or makes the next one of it. */
+static const char *const stages[] = {"front", "graphs", "cuts", "lower", "kernels", "plan", "schedule"};
+
+const Pass *last_of_stage(const char *word)
+{
+    const Pass *last = NULL;
+    for (int i = 0; i < COUNT_OF(passes); i++)
+        if (same(stages[passes[i].kind], word)) last = &passes[i];
+    return last;
+}
 
 const Pass *pass_list(int *n)
 {
@@ -53,7 +65,8 @@ static void run(const Pass *p, Module *m)
     const Desc *d = m->desc;
     for (int i = 0; i < d->graphs.n && p->kind == GRAPHS; i++) p->run.graph(d->graphs.at[i], d);
     if (p->kind == CUTS || p->kind == LOWER) run_over_cuts(p, m);
-    for (int i = 0; i < m->programs.n && p->kind == KERNELS; i++) p->run.kernels(m->programs.at[i], d);
+    for (int i = 0; i < m->programs.n && (p->kind == KERNELS || p->kind == SCHEDULE); i++)
+        p->run.kernels(m->programs.at[i], d);
     if (p->kind == PLAN) p->run.plan(m);
     for (int i = 0; i < m->programs.n; i++) m->programs.at[i]->after = p->name;
 }
@@ -61,10 +74,10 @@ static void run(const Pass *p, Module *m)
 /* What lower leaves is checked once carries have their places. */
 static void check(const Pass *p, const Module *m)
 {
-    bool graphs = p->kind == FRONT || p->kind == GRAPHS, kernels = p->kind == KERNELS || p->kind == PLAN;
+    bool graphs = p->kind == FRONT || p->kind == GRAPHS, kernels = p->kind >= KERNELS;
     for (int i = 0; i < m->desc->graphs.n && graphs; i++) check_graph(m->desc->graphs.at[i], p->name);
     for (int i = 0; i < m->cuts.n && p->kind == CUTS; i++) check_cutting(m->cuts.at[i], p->name);
-    for (int i = 0; i < m->programs.n && kernels; i++) check_program(m->programs.at[i], p->name);
+    for (int i = 0; i < m->programs.n && kernels; i++) check_program(m->programs.at[i], p->name, m->desc);
 }
 
 static int place_of_pass(const char *name)
@@ -110,7 +123,7 @@ static Module *tried(const Desc *d, const Options *o)
 {
     Desc *own = with_own_graphs(d);
     own->options = copy_of(o, sizeof *o);
-    return run_passes(own, place_of_pass("whole"), LAST);
+    return run_passes(own, place_of_pass("whole"), place_of_pass("plan"));
 }
 
 static int64_t planned_bytes(const Desc *d, int64_t head_rows)
@@ -202,7 +215,8 @@ Module *compile_until(Desc *d, const char *from, const char *until)
     chosen.head_rows = given->head_rows ? given->head_rows : chosen_head_rows(d);
     Module *m = last >= place_of_pass("panels") ? choose_panels(d, &chosen) : NULL;
     d->options = &chosen;
-    if (!m || last < LAST) m = run_passes(d, whole, last);
+    if (!m || last < place_of_pass("plan")) m = run_passes(d, whole, last);
+    else run_all(m, place_of_pass("plan") + 1, last);
     d->options = given;
     return m;
 }
@@ -213,7 +227,7 @@ bool comes_before(const char *pass, const char *other) { return place_of_pass(pa
 
 void compile_kernels(Module *m, const char *until)
 {
-    run_all(m, place_of_pass(m->programs.at[0]->after) + 1, place_of_pass(until));
+    run_all(m, place_of_pass(m->programs.at[0]->after) + 1, until ? place_of_pass(until) : LAST);
 }
 
 /* So that a text of kernels may end in it. */

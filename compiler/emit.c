@@ -422,4 +422,3 @@ char *reduction_step(const Node *n, const char *running, Expr value)
     return format("%s = %s", running, filled_in(element_text(n), &value, running, n->dtype, n->dtype));
 }
 
-bool absorbed(const Node *n) { return op_info[n->op].kind == MOVE && n->nin == 1; }

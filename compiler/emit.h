@@ -2,7 +2,7 @@
 #ifndef EMIT_H
 #define EMIT_H
 
-#include "lathe.h"
+#include "schedule/nest.h"
 
 /* ------------------------------------------------------------------ emit.c: text */
 
@@ -65,7 +65,6 @@ Expr literal(double value, DType t, bool brief); /* brief: 2 for 2.0f, where C c
 Expr apply(const Node *n, const Expr *in);       /* the op's element text over its inputs */
 char *store_text(DType t, const char *to, bool add, const char *what); /* what, set or added, without the ; */
 char *reduction_step(const Node *n, const char *running, Expr value); /* "s += x" or "s = max_f32(s, x)" */
-bool absorbed(const Node *n);                                         /* a move, seen through inside a kernel */
 const char *c_type(DType t);                                          /* float */
 const char *type_suffix(DType t);                                     /* f32 */
 bool in_doubles(void);                                                /* --precision fp64 */
@@ -168,7 +167,6 @@ char *index_text(Function *f, Index x);
 const char *wished_name(const Buffer *b);       /* of the parameter that stands for it */
 const char *name_before(const char *name, bool before); /* cell_before, or cell */
 bool single_number(const Arg *a);                      /* one element, only read */
-View view_axes(View v, int n, const int *from); /* axis k of the result is axis from[k] of v; -1: not used */
 
 /* The text of a place as the entry writes it: &p->layer[l].w[0][0], h[l + 1]. */
 char *place_text(const Buffer *b, int nsub, const Index *sub);
@@ -206,11 +204,10 @@ void forget_constants(void);
 
 /* ------------------------------------------------------------------ kernels, one file a family */
 
-void emit_rows(Function *f, const Kernel *k);  /* emit_rows.c */
+void emit_rows(Function *f, const Nest *n);    /* emit_rows.c */
 void emit_index(Function *f, const Kernel *k); /* emit_index.c */
-int merge_axes(Function *f, int n, View **views, int nviews, int last);
-bool worth_threads(int64_t elements, int work);
-int64_t space_size(const Function *f, const int *axes, int n); /* emit_axes.c: of the space that those axes span */
+void begin_axes(Function *f, const Space *s);   /* emit_axes.c: its axes are those of s; those that have a name keep it */
+int64_t space_size(const Function *f, const int *axes, int n); /* of the space that those axes span */
 const char *space_text(const Function *f, const int *axes, int n);   /* BATCH * SEQ */
 const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * VOCAB where 32 bits do not hold n */
 /* The index of the i-th of them, from the element's number in that space; and `const int t = i % SEQ;` for all that a
@@ -218,9 +215,8 @@ const char *in_64_bits(const char *count, int64_t n); /* (int64_t)BATCH * SEQ * 
 char *index_in(const Function *f, const int *axes, int n, int i, const char *number);
 void say_indices(Function *f, const int *axes, int n, const char *number);
 
-/* emit_threads.c: the parts of a CUDA kernel; a row shorter than SHORT is one thread's.  As in lathe_cuda.cuh. */
-enum { WARP = 32, THREADS = 256, SHORT = 16 };
-int64_t shared_for_columns(const Kernel *k);         /* emit_columns.c: bytes of a block's shared memory, of both stages */
+/* emit_threads.c: the parts of a CUDA kernel.  As in lathe_cuda.cuh. */
+enum { WARP = TEAM_OF_WARP, THREADS = TEAM_OF_BLOCK };
 void begin_part(Function *f);
 void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
 const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */

@@ -1,48 +1,22 @@
 /* emit_across.c: ROWS kernels in C whose reductions go across the lines of memory: what lies side by side there belongs
  * to neighbouring rows, such as sums over time of [B][T][C].
  *
- * A row after the other would fetch a line for each element.  So WIDTH rows are reduced at once, each in an element of
+ * A row after the other would fetch a line for each element.  So many rows are reduced at once, each in an element of
  * a local array, in the order of the inner axis. */
 #include "emit_rows.h"
 
-enum { WIDTH = 64 };
-
-/* Nothing but reductions in the first phase, and values per row after it. */
-static bool only_reduces(const Kernel *k)
-{
-    const Phase *first = &k->phases.at[0];
-    if (k->block || k->kept.n || !first->sums.n || first->stores.n || first->row.n) return false;
-    for (int p = 1; p < k->phases.n; p++)
-        if (k->phases.at[p].sums.n || k->phases.at[p].stores.n) return false;
-    return true;
-}
-
-bool sums_go_across(const Rows *r)
-{
-    const Axis *axis = r->f->axis;
-    int last = r->rows - 1, across = 0;
-    if (last < 0 || !only_reduces(r->k) || axis[last].extent < 16 || axis[r->inner].extent < 2) return false;
-    for (int i = 0; i < r->k->loads.n; i++) {
-        const View *v = &r->f->uses.at[r->load[i]].view;
-        if (!v->buffer || !v->stride[r->inner]) continue;
-        if (v->stride[last] != 1) return false;
-        across++;
-    }
-    return across > 0;
-}
-
-/* The axes around, the last of them in blocks of WIDTH rows. */
-static int open_loops(Rows *r, bool parallel, const char *from)
+/* The axes around, the last of them in blocks of rows. */
+static int open_loops(Rows *r, const char *from)
 {
     Function *f = r->f;
     const Axis *last = &f->axis[r->rows - 1];
-    bool blocks = last->extent > WIDTH;
-    int loops = r->rows - 1 + blocks, shared = !parallel || !loops ? 0 : f->axis[0].extent >= 16 || loops == 1 ? 1 : 2;
+    int loops = r->rows - 1 + (last->extent > r->n->across), shared = r->n->threads;
     for (int j = 0; j < loops; j++) {
         const Axis *a = &f->axis[j];
         const char *mark = j || !shared ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
         if (a == last)
-            open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s += %d)", mark, from, from, a->count, from, WIDTH);
+            open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s += %d)", mark, from, from, a->count, from,
+                       (int)r->n->across);
         else open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
     }
     return loops;
@@ -61,25 +35,26 @@ static void start_running(Rows *r, int64_t width)
     }
 }
 
-void rows_across(Rows *r, bool parallel)
+void rows_across(Rows *r)
 {
     Function *f = r->f;
     Axis *last = &f->axis[r->rows - 1], *c = &f->axis[r->inner];
-    bool blocks = last->extent > WIDTH;
+    int width = (int)r->n->across;
+    bool blocks = last->extent > width;
     const char *from = blocks ? new_name(&f->names, "from") : NULL, *to = last->count, *at = last->name;
-    int loops = open_loops(r, parallel, from);
+    int loops = open_loops(r, from);
     if (blocks) {
-        to = format("%s + %d", from, WIDTH);
+        to = format("%s + %d", from, width);
         at = format("%s - %s", last->name, from);
     }
-    if (blocks && last->extent % WIDTH) {
+    if (blocks && last->extent % width) {
         const char *end = new_name(&f->names, "to");
         line(&f->w, "const int %s = min_i32(%s, %s);", end, to, last->count);
         to = end;
     }
     r->known.n = 0;
     r->phase = &r->k->phases.at[0];
-    start_running(r, blocks ? WIDTH : last->extent);
+    start_running(r, blocks ? width : last->extent);
     const char *each =
         format("for (int %s = %s; %s < %s; %s++)", last->name, blocks ? from : "0", last->name, to, last->name);
     open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
@@ -87,7 +62,7 @@ void rows_across(Rows *r, bool parallel)
     one_element(r, at);
     close_block(&f->w);
     close_block(&f->w);
-    open_block(&f->w, "%s%s", parallel ? "EACH " : "", each);
+    open_block(&f->w, "%s%s", r->n->apart ? "EACH " : "", each);
     for (int i = 0; i < r->totals.n; i++)
         know(r, r->totals.at[i].node, (Expr){format("%s[%s]", r->totals.at[i].name, at), PRIMARY});
     row_without_sweeps(r);

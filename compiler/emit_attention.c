@@ -193,15 +193,15 @@ char *attention_call(const Kernel *k)
     return t.at;
 }
 
-/* What is called, up to its first operand.  Of 16 bits: on tensor cores, which take widths that are multiples of 16, or
- * cuDNN's; kernels for others, and for scores with a cap or a bias, are made for multiples of 64. */
+/* What is called, up to its first operand: on tensor cores kernels are made for widths that are multiples of 16, the
+ * others for multiples of 64. */
 static char *attention_head(const Kernel *k, const Attention *a, bool back)
 {
-    enum { WIDTHS = 64, TENSOR_WIDTHS = 16, WIDEST = 256 };
+    enum { WIDTHS = 64, TENSOR_WIDTHS = 16 };
     int last = a->q->shape.rank - 1;
     int64_t d = a->q->shape.dim[last], e = a->v->shape.dim[last];
     const char *type = kernel_type(k->node->dtype), *dropout = a->flags & DROPOUT ? "true" : "false";
-    if (is_stored(k->node->dtype) && max64(d, e) <= WIDEST && !a->cap && !a->bias)
+    if (k->nest->tensor)
         return format("attention%s<%s, %lld, %lld, %s>(stream, ", back ? "_back" : "", type,
                       (long long)round_up(d, TENSOR_WIDTHS), (long long)round_up(e, TENSOR_WIDTHS), dropout);
     return format("launch_attention_plain%s<%s, %lld, %s>(stream, ", back ? "_back" : "", type,

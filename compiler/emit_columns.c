@@ -1,73 +1,8 @@
-/* emit_columns.c: reductions over all rows, as CUDA threads, in two stages.
- *
- * Each block of threads takes a block of rows, whose teams add up in shared memory, or in registers where rows are wide
- * or that is too small, and then in order to a partial result; a second kernel adds the partials up in order.  Where
- * nothing is reduced along the rows and they are long, blocks share the columns, too. */
+/* emit_columns.c: reductions over all rows, as CUDA threads, in two stages (schedule/columns.c): blocks of rows, then
+ * their partial results. */
 #include "emit_threads.h"
 
 #include <string.h>
-
-enum { SHARED = 48 * 1024 }; /* what a block has without asking for more */
-
-/* ------------------------------------------------------------------ columns: the rows of a block */
-
-static int64_t column_bytes(const Kernel *k)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < k->partials.n; i++) bytes += dtype_bytes(k->partials.at[i]->dtype);
-    return bytes;
-}
-
-/* They go through one array, one after another. */
-static bool of_one_type(const Kernel *k)
-{
-    bool all = true;
-    for (int i = 1; i < k->partials.n; i++) all &= k->partials.at[i]->dtype == k->partials.at[0]->dtype;
-    return all;
-}
-
-static int64_t inner_extent(const Kernel *k)
-{
-    const Shape *s = &k->partials.at[0]->shape; /* [blocks][inner] */
-    return s->dim[s->rank - 1];
-}
-
-/* Numbers that a thread of a team adds up, of all columns. */
-static int64_t sums_of_thread(const Kernel *k, int team) { return (inner_extent(k) + team - 1) / team * k->partials.n; }
-
-/* More registers than these for sums leave too few for the rest, and too many turns make long code. */
-enum { OF_WARP = 96, OF_BLOCK = 32 };
-
-typedef enum Added { IN_SHARED, IN_REGISTERS, IN_PARTIALS } Added; /* where sums of columns run */
-
-/* From so many columns on lanes take elements side by side, which in shared memory would meet in one bank. */
-enum { WIDE = 256 };
-
-/* Teams have sums of their own, in shared memory if those fit; else, and where rows are wide, in registers, and one
- * column after another goes through that memory.  Where that is too small for one, the block works as one team. */
-static int team_for_columns(const Kernel *k, Added *added)
-{
-    int64_t inner = inner_extent(k);
-    int team = inner < SHORT ? 1 : WARP;
-    bool shared = column_bytes(k) * inner * (THREADS / team) <= SHARED;
-    int64_t one = dtype_bytes(k->partials.at[0]->dtype) * inner * (THREADS / team);
-    bool registers = team == WARP && of_one_type(k) && one <= SHARED && sums_of_thread(k, WARP) <= OF_WARP;
-    bool better = registers && inner >= WIDE && k->partials.at[0]->dtype != F64; /* those would be twice as many */
-    *added = shared && !better ? IN_SHARED : IN_REGISTERS;
-    if (shared || registers) return team;
-    if (sums_of_thread(k, THREADS) > OF_BLOCK) *added = IN_PARTIALS;
-    return THREADS;
-}
-
-int64_t shared_for_columns(const Kernel *k)
-{
-    Added added;
-    if (k->kind != ROWS || !k->block) return 0;
-    int team = team_for_columns(k, &added);
-    int64_t second = column_bytes(k) * THREADS, first = dtype_bytes(k->partials.at[0]->dtype);
-    if (added == IN_SHARED) first = column_bytes(k);
-    return second + (added == IN_SHARED || team == WARP ? first * inner_extent(k) * (THREADS / team) : 0);
-}
 
 static const char *teams(const Rows *r) { return r->team == WARP ? "WARPS" : "THREADS"; }
 
@@ -176,7 +111,7 @@ static void gather_from_registers(Rows *r, const Columns *columns, const char *t
     r->f->names.n = names;
 }
 
-static int64_t block_count(const Rows *r) { return (row_count(r) + r->k->block - 1) / r->k->block; }
+static int64_t block_count(const Rows *r) { return r->n->blocks; }
 
 static void rows_of_block(Rows *r, const char *team)
 {
@@ -200,13 +135,13 @@ static const char *block_by_block(Rows *r)
 {
     Function *f = r->f;
     Axis *k = &f->axis[r->block];
-    Added added;
+    const Column_sums at = r->n->columns;
     int64_t blocks = block_count(r);
-    make_team(r, team_for_columns(r->k, &added));
+    make_team(r);
     Columns columns = all_columns(r);
     const char *team = r->team == THREADS ? NULL : new_name(&f->names, "w");
-    if (added == IN_SHARED) share_columns(r, &columns, team);
-    if (added == IN_REGISTERS) {
+    if (at == IN_SHARED) share_columns(r, &columns, team);
+    if (at == IN_REGISTERS) {
         if (!r->turn) count_turns(r);
         declare_sums(r, &columns, "", r->kept_count, "");
         r->running_at = r->kept_at;
@@ -218,22 +153,13 @@ static const char *block_by_block(Rows *r)
     if (r->team == 1) line(&f->w, "const int %s = threadIdx.x;", team);
     clear_columns(r, &columns, team);
     rows_of_block(r, team);
-    if (added == IN_SHARED) gather_columns(r, &columns);
-    if (added == IN_REGISTERS) gather_from_registers(r, &columns, team);
+    if (at == IN_SHARED) gather_columns(r, &columns);
+    if (at == IN_REGISTERS) gather_from_registers(r, &columns, team);
     r->running_at = NULL;
     return format("%lld", (long long)blocks);
 }
 
 /* ------------------------------------------------------------------ columns: some of them a thread */
-
-/* Nothing is reduced along a row, and no team could keep the sums of all of it. */
-static bool are_apart(const Rows *r)
-{
-    Added added;
-    bool sums = r->k->phases.n > 1 || r->k->phases.at[0].sums.n || r->k->phases.at[0].row_stores.n || r->k->kept.n;
-    (void)team_for_columns(r->k, &added);
-    return !sums && added == IN_PARTIALS;
-}
 
 /* const int k = blockIdx.x / blocks, c4 = (blockIdx.x % blocks * THREADS + threadIdx.x) * 4; */
 static const char *columns_of_thread(Rows *r)
@@ -272,8 +198,7 @@ static const char *some_columns_a_thread(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
     Columns columns = all_columns(r);
-    make_team(r, 1);
-    r->beside = most_beside(r, 1);
+    make_team(r);
     say_aligned(r);
     r->four = columns_of_thread(r);
     r->running_at = format("%s - %s", c->name, r->four);
@@ -366,9 +291,8 @@ static const char *warp_of_column(Rows *r, bool by_warps)
 
 static const char *all_blocks(Rows *r)
 {
-    enum { MANY = 64 };
     const Axis *c = &r->f->axis[r->inner];
-    bool by_warps = r->f->axis[r->block].extent >= MANY && c->extent > 1;
+    bool by_warps = r->n->by_warps;
     const char *warp = warp_of_column(r, by_warps);
     for (int p = 0; p < r->k->phases.n; p++)
         for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++) {
@@ -383,6 +307,6 @@ static const char *all_blocks(Rows *r)
 
 void columns_by_threads(Rows *r)
 {
-    print_part(r, "", NULL, are_apart(r) ? some_columns_a_thread : block_by_block);
+    print_part(r, "", NULL, r->n->columns == APART ? some_columns_a_thread : block_by_block);
     print_part(r, "_columns", "the partial sums of the blocks above, in order", all_blocks);
 }

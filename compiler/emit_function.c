@@ -131,7 +131,7 @@ static Function *make(const Kernel *k)
 {
     Function *f = NEW(Function);
     f->block = !k->persistent || !options.target->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
-    if (k->kind == ROWS) emit_rows(f, k);
+    if (k->kind == ROWS) emit_rows(f, k->nest);
     else emit_index(f, k);
     return f;
 }

@@ -11,38 +11,20 @@
 
 bool loops_over(const Function *f, const View *v, int j) { return f->axis[j].extent > 1 && v->stride[j] != 0; }
 
-/* x, and old (NULL: x again): the tensors with the picked axis; y: the one of the ids' shape in its place. */
-static void set_picking(Function *f, Picking *g, const Kernel *k, const Operand *x, const Operand *ids,
-                        const Operand *y, const Operand *old)
+static Picking picking_of(Function *f, const Kernel *k)
 {
-    int axis = (int)k->node->ints[0], nb = (int)k->node->ints[1];
-    g->k = k;
-    int nids = ids->view.shape.rank - nb, rest = x->view.shape.rank - axis - 1;
-    int n = axis + nids + rest;
-    must(n < MAXRANK);
-    int from_x[MAXRANK], from_y[MAXRANK], from_ids[MAXRANK];
-    for (int j = 0; j <= n; j++) {
-        bool is_id = j >= axis && j < axis + nids;
-        from_y[j] = j < n ? j : -1;
-        from_x[j] = j == n ? axis : j < axis ? j : is_id ? -1 : j - nids + 1;
-        from_ids[j] = j < nb ? j : is_id ? nb + j - axis : -1;
-        f->axis[j] = (Axis){.extent = j == n ? x->view.shape.dim[axis] : y->view.shape.dim[j],
-                            .what = j == n ? x->view.shape.axis[axis] : y->view.shape.axis[j]};
-    }
-    g->x = view_axes(x->view, n + 1, from_x);
-    g->y = view_axes(y->view, n + 1, from_y);
-    g->by = view_axes(ids->view, n + 1, from_ids);
-    g->old = view_axes((old ? old : x)->view, n + 1, from_x);
-    View *views[] = {&g->x, &g->y, &g->by, &g->old};
+    const Nest *n = k->nest;
+    const Picked *p = n->picked;
+    const Space *s = &n->space;
+    int last = s->own.rank - 2; /* of the axes before the picked one */
+    Picking g = {.k = k, .n = n, .batch = p->batch, .ids = p->ids, .after = p->after, .id = p->id};
+    g.x = p->x, g.y = p->y, g.by = p->by, g.uold = -1;
     push(&f->names, "id");
-    f->axis[n].name = "v";
-    if (rest) f->axis[n - 1].name = "c";
-    g->id = merge_axes(f, n + 1, views, COUNT_OF(views), n) - 1;
-    g->batch = g->ids = g->after = 0;
-    for (int j = 0; j < g->id; j++)
-        if (f->axis[j].extent > 1 && !loops_over(f, &g->x, j)) g->ids++; /* x is written where that matters */
-        else if (!g->ids) g->batch++;
-        else g->after++;
+    f->axis[p->id].name = "v";
+    bool rest = last >= (int)k->node->ints[0] + k->reads.at[1].view.shape.rank - (int)k->node->ints[1];
+    if (rest && p->id && is_made_of(s, p->id - 1, last)) f->axis[p->id - 1].name = "c";
+    begin_axes(f, s);
+    return g;
 }
 
 void declare_id(Function *f, const Picking *g)
@@ -84,73 +66,30 @@ int axes_of_x(const Picking *g, int *axes)
 
 const char *first_value(Function *f, const Picking *g) { return g->uold < 0 ? "0" : value_at(f, g->uold).text; }
 
-static void emit_gather(Function *f, const Kernel *k)
+static void emit_picked(Function *f, const Kernel *k)
 {
-    Picking g = {.add = k->writes.at[0].add, .uold = -1};
-    set_picking(f, &g, k, &k->reads.at[0], &k->reads.at[1], &k->writes.at[0], NULL);
-    g.uy = add_use(f, g.y, true);
-    g.ux = add_use(f, g.x, false);
+    Picking g = picking_of(f, k);
+    const Nests *nests = options.target->nests;
+    if (k->kind == GATHER) g.uy = add_use(f, g.y, true);
+    g.ux = add_use(f, g.x, k->kind != GATHER);
+    if (k->nest->picked->old_is_other) g.uold = add_use(f, k->nest->picked->old, false);
+    if (k->kind != GATHER) g.uy = add_use(f, g.y, false);
     g.uby = add_use(f, g.by, false);
     fit_args(f);
-    options.target->index->gather(f, &g);
-}
-
-static void emit_scatter(Function *f, const Kernel *k)
-{
-    Picking g = {.add = k->writes.at[0].add, .uold = -1};
-    set_picking(f, &g, k, &k->writes.at[0], &k->reads.at[1], &k->reads.at[0], NULL);
-    g.ux = add_use(f, g.x, true);
-    g.uy = add_use(f, g.y, false);
-    g.uby = add_use(f, g.by, false);
-    fit_args(f);
-    options.target->index->scatter(f, &g);
-}
-
-static bool same_place(const View *a, const View *b)
-{
-    bool equal = bytes_of(a->buffer) == bytes_of(b->buffer) && a->base == b->base && a->nover == b->nover;
-    for (int o = 0; equal && o < a->nover; o++)
-        equal = a->over[o].loop == b->over[o].loop && a->over[o].stride == b->over[o].stride;
-    for (int j = 0; equal && j < a->shape.rank; j++) equal = a->shape.dim[j] == 1 || a->stride[j] == b->stride[j];
-    return equal;
-}
-
-static void emit_overwrite(Function *f, const Kernel *k)
-{
-    Picking g = {.uold = -1};
-    const Operand *old = &k->reads.at[0], *new = &k->writes.at[0];
-    set_picking(f, &g, k, new, &k->reads.at[1], &k->reads.at[2], old);
-    g.ux = add_use(f, g.x, true);
-    if (!same_place(&old->view, &new->view)) g.uold = add_use(f, g.old, false);
-    g.uy = add_use(f, g.y, false);
-    g.uby = add_use(f, g.by, false);
-    fit_args(f);
-    options.target->index->overwrite(f, &g);
+    (k->kind == GATHER ? nests->gather : k->kind == SCATTER ? nests->scatter : nests->overwrite)(f, &g);
 }
 
 /* ------------------------------------------------------------------ along an axis */
 
-static void set_along(Function *f, Along *a, const Kernel *k, bool y_has_axis, int ny)
+static Along along_of(Function *f, const Kernel *k)
 {
-    const View *x = &k->reads.at[0].view;
-    int axis = (int)k->node->ints[0], rank = x->shape.rank, from_x[MAXRANK], from_y[MAXRANK];
-    for (int j = 0, at = 0; j < rank; j++) {
-        int source = j == rank - 1 ? axis : at == axis ? ++at : at;
-        at += j < rank - 1;
-        from_x[j] = source;
-        from_y[j] = j == rank - 1 ? (y_has_axis ? axis : -1) : source - (!y_has_axis && source > axis);
-        f->axis[j] = (Axis){.extent = x->shape.dim[source], .what = x->shape.axis[source]};
-    }
-    View *views[3] = {&a->x};
-    a->x = view_axes(*x, rank, from_x);
-    for (int i = 0; i < ny; i++) {
-        a->y[i] = view_axes(k->writes.at[i].view, rank, from_y);
-        views[i + 1] = &a->y[i];
-    }
-    a->axis = a->rows = merge_axes(f, rank, views, ny + 1, rank - 1) - 1;
-    for (int i = 0; i < ny; i++) a->uy[i] = add_use(f, a->y[i], true);
-    a->ux = add_use(f, a->x, false);
+    const Lengthwise *l = k->nest->along;
+    Along a = {.n = k->nest, .x = l->x, .rows = l->rows, .axis = l->axis};
+    begin_axes(f, &k->nest->space);
+    for (int i = 0; i < k->writes.n; i++) a.uy[i] = add_use(f, l->y[i], true);
+    a.ux = add_use(f, a.x, false);
     fit_args(f);
+    return a;
 }
 
 /* The first of the largest; starts from element 0. */
@@ -170,10 +109,9 @@ static void row_argmax(Function *f, Along *a, const Kernel *k)
 
 static void emit_argmax(Function *f, const Kernel *k)
 {
-    Along a = {0};
     push(&f->names, "best");
-    set_along(f, &a, k, false, 1);
-    options.target->index->largest(f, &a, row_argmax, k);
+    Along a = along_of(f, k);
+    options.target->nests->largest(f, &a, row_argmax, k);
 }
 
 static void row_cumsum(Function *f, Along *a, const Kernel *k)
@@ -192,10 +130,9 @@ static void row_cumsum(Function *f, Along *a, const Kernel *k)
 
 static void emit_cumsum(Function *f, const Kernel *k)
 {
-    Along a = {0};
     push(&f->names, "total");
-    set_along(f, &a, k, true, 1);
-    options.target->index->rows(f, &a, row_cumsum, 2, k);
+    Along a = along_of(f, k);
+    options.target->nests->rows(f, &a, row_cumsum, k);
 }
 
 /* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
@@ -228,19 +165,18 @@ static void row_topk(Function *f, Along *a, const Kernel *k)
 
 static void emit_topk(Function *f, const Kernel *k)
 {
-    Along a = {0};
     static const char *const own[] = {"top", "id", "at", "found", "x"};
     for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
-    set_along(f, &a, k, true, k->writes.n);
-    options.target->index->rows(f, &a, row_topk, (int)k->node->ints[1], k);
+    Along a = along_of(f, k);
+    options.target->nests->rows(f, &a, row_topk, k);
 }
 
 void emit_index(Function *f, const Kernel *k)
 {
     switch (k->kind) {
-    case GATHER: emit_gather(f, k); break;
-    case SCATTER: emit_scatter(f, k); break;
-    case OVERWRITE: emit_overwrite(f, k); break;
+    case GATHER:
+    case SCATTER:
+    case OVERWRITE: emit_picked(f, k); break;
     case ARGMAX: emit_argmax(f, k); break;
     case CUMSUM: emit_cumsum(f, k); break;
     case TOPK: emit_topk(f, k); break;

@@ -11,10 +11,10 @@ static void open_axis(Function *f, int j, const char *mark)
 }
 
 /* Threads share the outermost loop; inside, the innermost one has independent iterations. */
-static const char *mark_of(const Function *f, bool *parallel, bool *threaded, int j, bool innermost)
+static const char *mark_of(const Function *f, const Nest *n, bool *parallel, bool *threaded, int j, bool innermost)
 {
     if (f->axis[j].extent == 1) return "";
-    if (!*parallel) return innermost && *threaded ? "EACH " : "";
+    if (!*parallel) return innermost && *threaded && n->apart ? "EACH " : "";
     *parallel = false;
     *threaded = true;
     return "PARALLEL ";
@@ -29,8 +29,8 @@ static void close_axis(Function *f, int j)
 static void start_x(Function *f, const Picking *g)
 {
     int axes[MAXRANK], n = axes_of_x(g, axes);
-    bool parallel = worth_threads(space_size(f, axes, n), 1), threaded = false;
-    for (int i = 0; i < n; i++) open_axis(f, axes[i], mark_of(f, &parallel, &threaded, axes[i], i == n - 1));
+    bool parallel = g->n->start_shared, threaded = false;
+    for (int i = 0; i < n; i++) open_axis(f, axes[i], mark_of(f, g->n, &parallel, &threaded, axes[i], i == n - 1));
     line(&f->w, "%s = %s;", element(f, g->ux), first_value(f, g));
     for (int i = n; i-- > 0;) close_axis(f, axes[i]);
 }
@@ -53,7 +53,7 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     int at = last_axis_of_ids(f, g);
     if (at < 0) declare_id(f, g);
     for (int j = 0; j < g->id; j++) {
-        open_axis(f, j, mark_of(f, &parallel, &threaded, j, j == g->id - 1 && j > at));
+        open_axis(f, j, mark_of(f, g->n, &parallel, &threaded, j, j == g->id - 1 && j > at));
         if (j == at) declare_id(f, g);
     }
     say_picked(f, g, y_is_result, add);
@@ -61,21 +61,12 @@ static void picking_nest(Function *f, const Picking *g, bool parallel, bool thre
     forget_id(f, g);
 }
 
-static bool nest_is_worth(const Function *f, const Picking *g)
-{
-    int axes[MAXRANK];
-    for (int j = 0; j < g->id; j++) axes[j] = j;
-    return worth_threads(space_size(f, axes, g->id), 1);
-}
-
 static void gather_ids(Function *f, Picking *g)
 {
     begin(f);
-    picking_nest(f, g, nest_is_worth(f, g), false, true, g->add);
+    picking_nest(f, g, g->n->threads, false, true, g->k->writes.at[0].add);
     end(f);
 }
-
-enum { SLICE = 16 }; /* columns that threads do not share: column_from() */
 
 /* Each thread goes through all ids, and takes some columns of the last axis. */
 static void nest_by_columns(Function *f, const Picking *g, bool add)
@@ -94,19 +85,17 @@ static void nest_by_columns(Function *f, const Picking *g, bool add)
     close_block(&f->w);
 }
 
-/* The ids run in order; threads share what lies beside them: batches, or columns of the last axis.  Of rows of few
- * numbers one thread adds faster than two that both look at every id. */
+/* The ids run in order; threads share what lies beside them. */
 static void ordered_nest(Function *f, const Picking *g, bool add)
 {
-    bool worth = nest_is_worth(f, g);
-    if (worth && !g->batch && g->after && f->axis[g->id - 1].extent >= 2 * SLICE) nest_by_columns(f, g, add);
-    else picking_nest(f, g, worth && g->batch > 0, false, false, add);
+    if (g->n->by_columns) nest_by_columns(f, g, add);
+    else picking_nest(f, g, g->n->threads, false, false, add);
 }
 
 static void scatter_ids(Function *f, Picking *g)
 {
     begin(f);
-    if (!g->add) start_x(f, g);
+    if (g->n->picked->starts) start_x(f, g);
     ordered_nest(f, g, true);
     end(f);
 }
@@ -114,18 +103,16 @@ static void scatter_ids(Function *f, Picking *g)
 static void overwrite_ids(Function *f, Picking *g)
 {
     begin(f);
-    if (g->uold >= 0) start_x(f, g);
+    if (g->n->picked->starts) start_x(f, g);
     ordered_nest(f, g, false);
     end(f);
 }
 
 /* ------------------------------------------------------------------ along an axis */
 
-static void open_rows(Function *f, const Along *a, int work)
+static void open_rows(Function *f, const Along *a)
 {
-    int axes[MAXRANK];
-    for (int j = 0; j <= a->rows; j++) axes[j] = j;
-    bool parallel = worth_threads(space_size(f, axes, a->rows + 1), work);
+    bool parallel = a->n->threads;
     begin(f);
     for (int j = 0; j < a->rows; j++) {
         open_axis(f, j, parallel && f->axis[j].extent > 1 ? "PARALLEL " : "");
@@ -139,19 +126,19 @@ static void close_rows(Function *f, const Along *a)
     end(f);
 }
 
-static void each_row(Function *f, Along *a, One_row row, int work, const Kernel *k)
+static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    open_rows(f, a, work);
+    open_rows(f, a);
     row(f, a, k);
     close_rows(f, a);
 }
 
 static void largest(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    open_rows(f, a, 2);
+    open_rows(f, a);
     row(f, a, k);
     line(&f->w, "%s = best;", element(f, a->uy[0]));
     close_rows(f, a);
 }
 
-const Index_nests index_loops = {gather_ids, scatter_ids, overwrite_ids, each_row, largest};
+const Nests loops_of_c = {nest_of_loops, gather_ids, scatter_ids, overwrite_ids, each_row, largest};

@@ -30,16 +30,6 @@ static const char *thread_indices(Function *f, const int *axes, int n)
     return blocks_of(all, "THREADS");
 }
 
-/* How many elements a thread takes side by side: what an access of 16 bytes holds, where they are neighbours on both
- * sides. */
-static int beside_of(const Function *f, const Picking *g)
-{
-    int c = g->id - 1;
-    if (!g->after || f->axis[c].extent == 1 || g->x.stride[c] != 1 || g->y.stride[c] != 1) return 1;
-    int n = (int)(16 / max64(dtype_bytes(g->x.buffer->dtype), 2));
-    return f->axis[c].extent % n == 0 ? n : 1;
-}
-
 /* The only axis of them that is longer than 1, or -1: there are none, or several. */
 static int only_axis(const Function *f, const int *axes, int n)
 {
@@ -78,7 +68,7 @@ static const char *gather_beside(Function *f, Picking *g, const int *axes, int n
     const char *blocks = indices_beside(f, axes, g->id, n, from);
     declare_id(f, g);
     open_block(&f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, n, c->name);
-    say_picked(f, g, true, g->add);
+    say_picked(f, g, true, g->k->writes.at[0].add);
     close_block(&f->w);
     return blocks;
 }
@@ -123,7 +113,7 @@ static void gather_plainly(Function *f, Picking *g)
     const char *blocks = thread_indices(f, axes, rows);
     declare_id(f, g);
     int opened = open_axes(f, rows, g->after);
-    say_picked(f, g, true, g->add);
+    say_picked(f, g, true, g->k->writes.at[0].add);
     while (opened--) close_block(&f->w);
     forget_id(f, g);
     end_plain(f, blocks);
@@ -148,7 +138,7 @@ static void by_columns(Function *f, Picking *g, bool add)
 
 static void gather_ids(Function *f, Picking *g)
 {
-    int axes[MAXRANK], n = beside_of(f, g), names = f->names.n;
+    int axes[MAXRANK], n = g->n->beside, names = f->names.n;
     for (int j = 0; j < g->id; j++) axes[j] = j;
     begin_part(f);
     const char *blocks;
@@ -157,7 +147,7 @@ static void gather_ids(Function *f, Picking *g)
     } else {
         blocks = thread_indices(f, axes, g->id);
         declare_id(f, g);
-        say_picked(f, g, true, g->add);
+        say_picked(f, g, true, g->k->writes.at[0].add);
     }
     forget_id(f, g);
     end_part(f, "", NULL, blocks);
@@ -317,14 +307,14 @@ static bool has_several_ids(const Function *f, const Picking *g)
 
 static void scatter_ids(Function *f, Picking *g)
 {
-    if (!g->add) start_x(f, g);
+    if (g->n->picked->starts) start_x(f, g);
     ids_by_blocks(f, g, scatter_in_order);
     if (has_several_ids(f, g)) by_columns(f, g, true);
 }
 
 static void overwrite_ids(Function *f, Picking *g)
 {
-    if (g->uold >= 0) start_x(f, g);
+    if (g->n->picked->starts) start_x(f, g);
     ids_by_blocks(f, g, overwrite_by_last);
     if (has_several_ids(f, g)) by_columns(f, g, false);
 }
@@ -340,9 +330,8 @@ static const char *open_rows(Function *f, const Along *a)
 }
 
 /* A thread a row, in order. */
-static void each_row(Function *f, Along *a, One_row row, int work, const Kernel *k)
+static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    (void)work;
     const char *blocks = open_rows(f, a);
     row(f, a, k);
     end_part(f, "", NULL, blocks);
@@ -373,7 +362,7 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
 
 static void largest(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    bool by_warp = f->axis[a->axis].extent >= SHORT;
+    bool by_warp = a->n->team == TEAM_OF_WARP;
     int names = f->names.n;
     if (by_warp) largest_by_warp(f, a, row, k);
     f->names.n = names;
@@ -386,4 +375,4 @@ static void largest(Function *f, Along *a, One_row row, const Kernel *k)
     else end_part(f, "", NULL, blocks);
 }
 
-const Index_nests index_threads = {gather_ids, scatter_ids, overwrite_ids, each_row, largest};
+const Nests cuda_threads = {rows_by_threads, gather_ids, scatter_ids, overwrite_ids, each_row, largest};

@@ -12,7 +12,9 @@
 
 static bool in_lanes(const Rows *r, const Node *sum)
 {
-    return is_real(sum->dtype) && r->f->axis[r->inner].extent >= 16;
+    for (int i = 0; i < r->n->lanes.n; i++)
+        if (r->n->lanes.at[i] == sum) return true;
+    return false;
 }
 
 static void start_totals(Rows *r)
@@ -52,35 +54,14 @@ static void finish_totals(Rows *r)
 
 static const char *lane_name(Rows *r) { return new_name(&r->f->names, "l"); }
 
-static bool chooses(const Nodes *nodes)
-{
-    for (int i = 0; i < nodes->n; i++) {
-        Op op = nodes->at[i]->op;
-        if (op == OP_where || op == OP_land || op == OP_lor) return true;
-    }
-    return false;
-}
-
-static bool loads_on_condition(const Kernel *k)
-{
-    for (int i = 0; i < k->loads.n; i++)
-        if (k->loads.at[i].view.guarded) return true;
-    for (int p = 0; p < k->phases.n; p++)
-        if (chooses(&k->phases.at[p].row) || chooses(&k->phases.at[p].each)) return true;
-    return false;
-}
-
-/* Loops that gcc would unroll before it vectorises the loop around them. */
-static const char *short_mark(const Rows *r, int64_t extent)
-{
-    return extent <= 16 && loads_on_condition(r->k) ? "SHORT " : "";
-}
+/* Of the loop over an axis. */
+static const char *short_mark(const Rows *r, int axis) { return r->n->rolled >> axis & 1 ? "SHORT " : ""; }
 
 /* Sweeps that store are marked where gcc would check for overlaps. */
 static const char *each_mark(const Rows *r)
 {
     const Phase *p = r->phase;
-    return r->threaded && (p->stores.n || p->columns.n) ? "EACH " : "";
+    return r->n->apart && (p->stores.n || p->columns.n) ? "EACH " : "";
 }
 
 static void sweep_in_lanes(Rows *r)
@@ -116,7 +97,7 @@ static void sweep(Rows *r)
     if (lanes) sweep_in_lanes(r);
     else if (c->extent == 1) one_element(r, "0");
     else {
-        const char *mark = r->shared_sweep ? "PARALLEL " : format("%s%s", each_mark(r), short_mark(r, c->extent));
+        const char *mark = r->n->sweep_shared ? "PARALLEL " : format("%s%s", each_mark(r), short_mark(r, r->inner));
         open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
         one_element(r, "0");
         close_block(&r->f->w);
@@ -125,14 +106,6 @@ static void sweep(Rows *r)
 }
 
 /* ------------------------------------------------------------------ rows and columns */
-
-static int work_of(const Kernel *k)
-{
-    int n = 1;
-    for (int p = 0; p < k->phases.n; p++)
-        n += k->phases.at[p].each.n + k->phases.at[p].sums.n + k->phases.at[p].columns.n;
-    return n;
-}
 
 /* Rows by their number; with several row axes their indices are worked out from it. */
 static void rows_between(Rows *r, const char *mark, const char *from, const char *and, const char *to)
@@ -149,25 +122,21 @@ static void rows_between(Rows *r, const char *mark, const char *from, const char
 static void all_rows(Rows *r)
 {
     Function *f = r->f;
-    int64_t rows = row_count(r), inner = f->axis[r->inner].extent;
     if (f->some_rows) {
         rows_between(r, "", "from", "", "to");
         return;
     }
-    bool parallel = worth_threads(rows * inner, work_of(r->k));
-    if (sums_go_across(r)) {
-        rows_across(r, parallel);
+    if (r->n->across) {
+        rows_across(r);
         return;
     }
-    int opened = 0, shared = !parallel || !r->rows ? 0 : f->axis[0].extent >= 16 || r->rows == 1 ? 1 : 2;
-    r->threaded = shared > 0;
+    int opened = 0, shared = r->n->threads;
     for (int j = 0; j < r->rows; j++) {
         Axis *a = &f->axis[j];
-        const char *mark = j >= shared ? short_mark(r, a->extent) : j ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
+        const char *mark = j >= shared ? short_mark(r, j) : j ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
         open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
         opened++;
     }
-    r->shared_sweep = parallel && rows == 1 && r->k->phases.n == 1 && !r->k->phases.at[0].sums.n;
     one_row(r);
     while (opened-- > 0) close_block(&f->w);
 }
@@ -176,7 +145,7 @@ static void rows_of_block(Rows *r, int64_t blocks)
 {
     int64_t rows = row_count(r), block = r->k->block;
     const char *k = r->f->axis[r->block].name, *count = row_count_text(r);
-    const char *mark = rows % block ? "" : short_mark(r, block); /* an extent that varies is not unrolled */
+    const char *mark = short_mark(r, r->block);
     if (blocks == 1) rows_between(r, mark, "0", "", count);
     else
         rows_between(r, mark, format("%s * %lld", k, (long long)block), rows % block ? count : "",
@@ -232,15 +201,13 @@ static void rows_with_columns(Rows *r)
 {
     Function *f = r->f;
     Axis *k = &f->axis[r->block];
-    int64_t rows = row_count(r), blocks = (rows + r->k->block - 1) / r->k->block;
-    bool parallel = worth_threads(rows * f->axis[r->inner].extent, work_of(r->k));
+    int64_t blocks = r->n->blocks;
     k->now = blocks > 1 ? k->name : "0";
-    r->threaded = parallel && blocks > 1 && !f->some_rows;
     if (blocks > 1 && f->some_rows)
         open_block(&f->w, "for (int %s = from / %lld; %s * %lld < to; %s++)", k->name, (long long)r->k->block, k->name,
                    (long long)r->k->block, k->name);
     else if (blocks > 1)
-        open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", parallel ? "PARALLEL " : "", k->name, k->name,
+        open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", r->n->threads ? "PARALLEL " : "", k->name, k->name,
                    (long long)blocks, k->name);
     clear_partials(r);
     rows_of_block(r, blocks);
@@ -248,11 +215,11 @@ static void rows_with_columns(Rows *r)
     if (!f->some_rows) say_columns(r, blocks);
 }
 
-static void nest_of_loops(Rows *r)
+void nest_of_loops(Rows *r)
 {
     r->sweep = sweep;
     open_block(&r->f->w, "%s", "");
-    if (r->k->share == COLUMN_SUMS) say_columns(r, (row_count(r) + r->k->block - 1) / r->k->block);
+    if (r->k->share == COLUMN_SUMS) say_columns(r, r->n->blocks);
     else if (r->k->block) rows_with_columns(r);
     else all_rows(r);
     close_block(&r->f->w);
@@ -282,5 +249,5 @@ const Target target_cpu = {.name = "cpu",
                            .product = product_call,
                            .attention = attention_call,
                            .words = no_words,
-                           .rows = nest_of_loops,
-                           .index = &index_loops};
+                           .loops = true,
+                           .nests = &loops_of_c};

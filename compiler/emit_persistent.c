@@ -1,9 +1,8 @@
 /* emit_persistent.c: CUDA: a loop that is one launch (pass_persist.c): a kernel whose text is that of an entry's loop,
- * in which all blocks take parts of each step, and meet before a step that touches what another has written or writes
- * what another touches.
+ * in which all blocks take parts of each step, and meet where schedule/waits.c says.
  *
- * Which steps those are is decided here, where it is known what lies at the same bytes.  What the kernel is given are
- * the entry's own names, so that places read the same in both; loops with the same text share it. */
+ * What the kernel is given are the entry's own names, so that places read the same in both; loops with the same text
+ * share it. */
 #include "emit_rows.h"
 #include "lower.h"
 
@@ -21,134 +20,6 @@ void start_persistent(void)
 
 bool is_one_launch(const Kernel *repeat) { return repeat->barrier && options.target->persists; }
 int persistent_loops(void) { return loops.n; }
-
-/* ------------------------------------------------------------------ who must wait for whom */
-
-/* Gradients that are made as one lie over those that they are made of. */
-static bool overlap(const Buffer *a, const Buffer *b)
-{
-    if (a == b || (a->home == GRADIENTS && b->home == GRADIENTS)) return true;
-    return a->home == WORK && b->home == WORK && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
-}
-
-/* Does the kernel touch element i of the buffer in slice i % period / wide alone? */
-static bool by_slices(const Kernel *k, const Buffer *b)
-{
-    return k->sliced && touches_by_period(k, b, k->persistent->period);
-}
-
-/* The same elements at the same places: one of them may lie over the other. */
-static bool same_places(const Buffer *a, const Buffer *b) { return bytes_of(a) == bytes_of(b) && a->dtype == b->dtype; }
-
-typedef enum Wait { NO_WAIT, OF_THREADS, OF_BLOCKS } Wait; /* before a kernel */
-
-typedef struct Uses { /* of memory, by one kernel */
-    VEC(struct Use_of {
-        View view;
-        bool writes;
-    }) all;
-} Uses;
-
-static void add_use_of(Operand *o, bool writes, void *uses)
-{
-    Uses *u = uses;
-    if (o->view.buffer) push(&u->all, ((struct Use_of){o->view, writes}));
-}
-
-static Uses uses_of(const Kernel *k)
-{
-    Uses u = {0};
-    each_operand((Kernel *)k, add_use_of, &u);
-    for (int i = 0; i < k->partials.n; i++) {
-        Buffer *b = k->partials.at[i];
-        View all = {.buffer = b, .shape = {.rank = 1, .dim = {elements(b->shape)}}, .stride = {1}};
-        push(&u.all, ((struct Use_of){all, true}));
-    }
-    return u;
-}
-
-static int64_t stride_over(const View *v, const Loop *l)
-{
-    for (int i = 0; i < v->nover; i++)
-        if (v->over[i].loop == l) return v->over[i].stride;
-    return 0;
-}
-
-/* Whether both move alike with every loop, so that they stay as far apart as they are. */
-static bool move_alike(const View *a, const View *b)
-{
-    bool all = true;
-    for (int i = 0; i < a->nover; i++) all &= a->over[i].stride == stride_over(b, a->over[i].loop);
-    for (int i = 0; i < b->nover; i++) all &= b->over[i].stride == stride_over(a, b->over[i].loop);
-    return all;
-}
-
-static void reach_of(const View *v, int64_t *low, int64_t *high)
-{
-    *low = *high = v->base;
-    for (int k = 0; k < v->shape.rank; k++) *(v->stride[k] < 0 ? low : high) += v->stride[k] * (v->shape.dim[k] - 1);
-}
-
-typedef enum Later { SAME_ITERATION, NEXT_ITERATION, ANY_LATER } Later;
-
-/* Do two uses of one buffer touch different elements of it, the second one so much later: other slots of a stack? */
-static bool apart(const View *a, const View *b, const Loop *l, Later later)
-{
-    int64_t low, high, from, to, step = later == NEXT_ITERATION ? stride_over(b, l) * (l->reverse ? -1 : 1) : 0;
-    if (later == ANY_LATER || !move_alike(a, b)) return false;
-    reach_of(a, &low, &high);
-    reach_of(b, &from, &to);
-    return high < from + step || to + step < low;
-}
-
-/* What b must wait for if it runs after a, so much later. */
-static Wait clash(const Kernel *a, const Kernel *b, Later later)
-{
-    Uses x = uses_of(a), y = uses_of(b);
-    Wait wait = NO_WAIT;
-    for (int i = 0; i < x.all.n; i++)
-        for (int j = 0; j < y.all.n; j++) {
-            const View *v = &x.all.at[i].view, *w = &y.all.at[j].view;
-            if (!(x.all.at[i].writes || y.all.at[j].writes) || !overlap(v->buffer, w->buffer)) continue;
-            if (v->buffer == w->buffer && apart(v, w, a->persistent->loop, later)) continue;
-            bool sliced = by_slices(a, v->buffer) && by_slices(b, w->buffer);
-            if (!same_places(v->buffer, w->buffer) || !sliced) return OF_BLOCKS;
-            wait = OF_THREADS;
-        }
-    return wait;
-}
-
-/* The most that any kernel from `from` to `to` makes k wait for. */
-static Wait wait_for(Kernel *const *kernels, int from, int to, const Kernel *k, Later later)
-{
-    Wait most = NO_WAIT;
-    for (int i = from; i < to; i++) {
-        Wait w = clash(kernels[i], k, later);
-        if (w > most) most = w;
-    }
-    return most;
-}
-
-/* waits[i]: before kernel i; waits[n]: at the end of an iteration.  A kernel waits for those since the last meeting of
- * blocks; what an iteration begins with, for those after the last one of the iteration before.  Where there is no
- * meeting in an iteration, blocks may be any number of them apart. */
-static Wait *waits_of(const Kernel *repeat)
-{
-    Kernel *const *k = repeat->body.at;
-    int n = repeat->body.n, since = 0, first = n;
-    Wait *waits = NEW_ARRAY(Wait, n + 1);
-    for (int i = 0; i < n; i++) {
-        waits[i] = wait_for(k, since, i, k[i], SAME_ITERATION);
-        if (waits[i] != OF_BLOCKS) continue;
-        since = i;
-        if (first == n) first = i;
-    }
-    for (int i = 0; i < first; i++) {
-        Wait w = wait_for(k, since, n, k[i], first == n ? ANY_LATER : NEXT_ITERATION);
-        if (w > waits[n]) waits[n] = w;
-    }
-    return waits;
-}
 
 /* ------------------------------------------------------------------ steps */
 
@@ -216,7 +87,7 @@ static bool changes_under(const Steps *s, const Buffer *b)
         const struct Passed *p = &s->passed.at[i];
         if (p->buffer == b && p->written) return false;
         read |= p->buffer == b;
-        changes |= p->buffer != b && p->written && overlap(p->buffer, b);
+        changes |= p->buffer != b && p->written && bytes_overlap(p->buffer, b);
     }
     return read && changes;
 }
@@ -238,7 +109,7 @@ static const char *passed_to(const Call *c, int part)
 /* const float *lstm_matmul_kept = keep<Lstm_matmul>(grid, *p->lstm_weight_hh_l0); */
 static const char *kept_by(Steps *s, const Kernel *k, const char *type)
 {
-    if (k->gemm.nbatch || !stays(&k->gemm.b.view, k->persistent)) return "NULL";
+    if (!k->nest->stays) return "NULL";
     const char *name = new_name(&s->names, format("%s_kept", identifier(k->name)));
     say_wrapped(&s->keeping,
                 format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
@@ -291,12 +162,11 @@ static void say_wait(Steps *s, Wait wait)
 
 static void say_steps(Steps *s, const Kernel *repeat)
 {
-    const Wait *waits = waits_of(repeat);
     for (int i = 0; i < repeat->body.n; i++) {
-        say_wait(s, waits[i]);
+        say_wait(s, repeat->body.at[i]->nest->wait);
         say_kernel(s, repeat->body.at[i]);
     }
-    say_wait(s, waits[repeat->body.n]);
+    say_wait(s, repeat->nest->wait_end);
 }
 
 /* ------------------------------------------------------------------ the kernel */

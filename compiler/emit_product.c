@@ -165,17 +165,6 @@ void say_cuda_products(Text *t)
 
 static const char *number_class(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
 
-/* Do rows of a begin at even elements, one after another: can two of 16 bits be read as a word? */
-static bool rows_of_words(const struct Gemm *g)
-{
-    const View *a = &g->a.view;
-    bool all =
-        is_stored(g->a.node->dtype) && a->buffer->home == WORK && a->base % 2 == 0 && g->a_k == 1 && g->a_m % 2 == 0;
-    for (int i = 0; i < a->nover; i++) all &= a->over[i].stride % 2 == 0;
-    for (int i = 0; i < g->nbatch; i++) all &= g->a_batch[i] % 2 == 0;
-    return all;
-}
-
 char *step_product_type(const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
@@ -184,7 +173,7 @@ char *step_product_type(const Kernel *k)
         k->sliced ? format(", %s, %lld", extent_text(loop->period, loop->axis_period), (long long)loop->wide) : "";
     return format(" : Step_product<%s, %s%s> {\n    static constexpr Lathe_gemm shape = %s;\n%s};",
                   number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g),
-                  rows_of_words(g) ? "    static constexpr bool words = true;\n" : "");
+                  k->nest->words ? "    static constexpr bool words = true;\n" : "");
 }
 
 /* step_product<Lstm_matmul>(slice, kept, lstm_dot[t], lstm_mul[t], p->lstm_weight_hh_l0, false); */

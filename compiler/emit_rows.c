@@ -3,7 +3,7 @@
  *
  * Values per row are `const float mean = …;` before the sweep that reads them.  In a sweep what is used once is written
  * where it is used, the rest is named. */
-#include "emit_rows.h"
+#include "emit_index.h"
 #include "lower.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static void row_loads(Rows *r)
     for (int i = 0; i < r->k->loads.n; i++) {
         const Operand *o = &r->k->loads.at[i];
         const Use *u = &r->f->uses.at[r->load[i]];
-        if (!o->once_a_row || known(r, o->node) || !sweep_uses(r, r->phase, o->node)) continue;
+        if (!o->once_a_row || known(r, o->node) || !sweep_uses(r, o->node)) continue;
         if (!u->view.buffer || single_number(&r->f->args.at[u->arg]) || !row_named(r, o->node)) continue;
         declare(r, o->node, load_name(r, i), value_at(r->f, r->load[i]));
     }
@@ -95,7 +95,7 @@ static void rescue_loads(Rows *r)
 {
     for (int i = 0; i < r->k->loads.n; i++) {
         const Node *n = r->k->loads.at[i].node;
-        if (known(r, n) || !overwritten(r, r->phase, i) || !sweep_uses(r, r->phase, n)) continue;
+        if (known(r, n) || !overwritten(r, r->phase, i) || !sweep_uses(r, n)) continue;
         declare(r, n, load_name(r, i), value_at(r->f, r->load[i]));
     }
 }
@@ -119,7 +119,7 @@ void one_element(Rows *r, const char *lane)
         const Node *n = p->each.at[i];
         Expr e = computed_here(r, n);
         int kept = kept_number(r, n);
-        if (kept >= 0 || sweep_uses(r, p, n) > 1 || is_long(n, &p->stores, &e))
+        if (kept >= 0 || sweep_uses(r, n) > 1 || is_long(n, &p->stores, &e))
             declare(r, n, name_of_one(r, word_for(n)), e);
         else know(r, n, e);
         if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
@@ -223,82 +223,15 @@ int partial_of(const Rows *r, const Node **column)
 
 /* ------------------------------------------------------------------ setting up */
 
-typedef VEC(View *) Views;
-
-/* A column's view runs over the inner axis alone: over the space. */
-static View over_space(View v, int rank)
-{
-    if (v.shape.rank == rank) return v;
-    int from[MAXRANK];
-    for (int j = 0; j < rank; j++) from[j] = j == rank - 1 && v.shape.rank ? v.shape.rank - 1 : -1;
-    return view_axes(v, rank, from);
-}
-
-static void all_views(Kernel *k, Views *out)
-{
-    for (int i = 0; i < k->loads.n; i++) push(out, &k->loads.at[i].view);
-    for (int p = 0; p < k->phases.n; p++) {
-        Phase *q = &k->phases.at[p];
-        for (int i = 0; i < q->row_stores.n; i++) push(out, &q->row_stores.at[i].view);
-        for (int i = 0; i < q->stores.n; i++) push(out, &q->stores.at[i].view);
-        for (int i = 0; i < q->column_stores.n; i++) push(out, &q->column_stores.at[i].view);
-    }
-}
-
-static Operands own_operands(const Operands *o)
-{
-    Operands r = {0};
-    for (int i = 0; i < o->n; i++) push(&r, o->at[i]);
-    return r;
-}
-
-/* Views are changed while axes are merged: on a copy. */
-static Kernel *own_copy(const Kernel *k)
-{
-    Kernel *c = copy_of(k, sizeof *k);
-    c->loads = own_operands(&k->loads);
-    c->phases.at = copy_of(k->phases.at, sizeof *k->phases.at * (size_t)k->phases.n);
-    for (int p = 0; p < k->phases.n; p++) {
-        Phase *q = &c->phases.at[p];
-        q->row_stores = own_operands(&q->row_stores);
-        q->stores = own_operands(&q->stores);
-        q->column_stores = own_operands(&q->column_stores);
-        for (int i = 0; i < q->column_stores.n; i++)
-            q->column_stores.at[i].view = over_space(q->column_stores.at[i].view, k->space.rank);
-    }
-    return c;
-}
-
-/* A narrow inner axis of plain maps may become one with the row axis before it. */
-static bool may_flatten(const Kernel *k, int64_t inner)
-{
-    if (inner >= options.target->narrow || k->block || k->phases.n != 1 || k->share == SOME_ROWS) return false;
-    if (k->sliced && options.target->persists) return false;
-    const Phase *p = &k->phases.at[0];
-    if (p->row.n || p->sums.n || p->columns.n || p->row_stores.n) return false;
-    for (int i = 0; i < k->loads.n; i++)
-        if (k->loads.at[i].once_a_row && k->loads.at[i].view.buffer) return false;
-    return true;
-}
-
-static void set_axes(Rows *r, Kernel *k)
+static void set_axes(Rows *r, const Nest *n)
 {
     Function *f = r->f;
-    Views views = {0};
-    all_views(k, &views);
-    f->naxes = k->space.rank;
-    for (int j = 0; j < f->naxes; j++) f->axis[j] = (Axis){.extent = k->space.dim[j], .what = k->space.axis[j]};
-    r->inner =
-        merge_axes(f, f->naxes, views.at, views.n, f->naxes - 1 + may_flatten(k, f->axis[f->naxes - 1].extent)) - 1;
-    r->rows = r->inner;
+    begin_axes(f, &n->space);
+    r->inner = r->rows = f->naxes - 1;
     r->block = -1;
-    if (!k->block) return;
+    if (!n->blocks) return;
     r->block = f->naxes++;
-    f->axis[r->block] = (Axis){.extent = (row_count(r) + k->block - 1) / k->block};
-    for (int i = 0; i < views.n; i++) {
-        views.at[i]->stride[r->block] = views.at[i]->low[r->block] = 0;
-        views.at[i]->high[r->block] = f->axis[r->block].extent;
-    }
+    f->axis[r->block] = (Axis){.extent = n->blocks};
     f->axis[r->block].name = f->axis[r->block].now = new_name(&f->names, "k");
 }
 
@@ -339,16 +272,15 @@ static void add_uses(Rows *r)
     for (int i = 0; i < r->k->loads.n; i++) r->f->uses.at[r->load[i]].before = meets_its_next(r->k, &r->k->loads.at[i]);
 }
 
-void emit_rows(Function *f, const Kernel *original)
+void emit_rows(Function *f, const Nest *n)
 {
-    Kernel *k = own_copy(original);
-    Rows r = {.f = f, .k = k, .kept = NEW_ARRAY(const char *, k->kept.n + 1)};
+    const Kernel *k = n->rows;
+    Rows r = {.f = f, .k = k, .n = n, .kept = NEW_ARRAY(const char *, k->kept.n + 1), .values = values_of(n)};
     for (const char *const *word = options.target->words; *word; word++) push(&f->names, *word);
     f->some_rows = k->share == SOME_ROWS;
     if (f->some_rows) push(&f->names, "from"), push(&f->names, "to");
-    set_axes(&r, k);
+    set_axes(&r, n);
     add_uses(&r);
     fit_args(f);
-    find_values(&r);
-    options.target->rows(&r);
+    options.target->nests->all_rows(&r);
 }

@@ -22,17 +22,15 @@ typedef struct Phase_uses { /* of each operand of a phase: its use in the functi
 
 typedef struct Rows {
     Function *f;
-    const Kernel *k;
+    const Kernel *k;   /* over the axes of its nest */
+    const Nest *n;
     int inner, rows;   /* axis numbers: the inner one; row axes are 0 … rows - 1 */
     int block;         /* axis of the blocks of rows, or -1 */
     int *load;         /* use of each load */
     Phase_uses *uses;  /* by phase */
     VEC(Known) known;  /* values that have an expression now; sweeps pop theirs */
     const char **kept; /* the local array of each kept value */
-    struct Found {     /* emit_values.c: 1 + the number of a node's load, of its kept array, of the first phase that has it */
-        Table loads, kept, rows;         /* among its values per row or sums; */
-        Table *each, *sweep, row_uses;   /* by phase: those of its elements, how often its sweep reads what; row values, stores */
-    } found;
+    Values values;     /* where they come from */
     VEC(Total) totals;
     const Phase *phase; /* being printed */
     bool sweeping;
@@ -47,8 +45,6 @@ typedef struct Rows {
     int team;                         /* CUDA: threads of a row */
     int beside;                       /* CUDA: elements side by side that a thread takes, 1 or 4 */
     const char *four;                 /* CUDA: the index of the first of them */
-    bool threaded;                    /* C: inside PARALLEL */
-    bool shared_sweep;                /* C: the sweep itself is shared among threads */
 } Rows;
 
 /* emit_rows.c: what the kernels of every target have in common */
@@ -65,16 +61,17 @@ const char *start_of(const Node *n);             /* the first running value of a
 const char *end_of(const Node *n);               /* "sum" or "max": the word of its last step */
 
 
+void nest_of_loops(Rows *r);               /* emit_nest.c: in C */
+void rows_by_threads(Rows *r);             /* emit_threads.c: in CUDA */
+
 /* emit_persistent.c: for CUDA: the elements of a slice of the columns, in a loop that is one launch; how many slices */
 const char *map_of_slice(Rows *r);
 
 /* emit_across.c: for C: rows side by side */
-bool sums_go_across(const Rows *r); /* do neighbours in memory belong to neighbouring rows? */
-void rows_across(Rows *r, bool parallel);
+void rows_across(Rows *r);
 
 /* emit_values.c: what the values of the phase being printed are in C */
-void find_values(Rows *r);                                    /* before all others */
-int sweep_uses(const Rows *r, const Phase *p, const Node *n); /* how often the phase's sweep reads n */
+int sweep_uses(const Rows *r, const Node *n); /* how often the phase's sweep reads n */
 bool row_named(const Rows *r, const Node *n); /* a row's value is named if a sweep reads it or if it is read twice */
 Known *known(Rows *r, const Node *n);
 void know(Rows *r, const Node *n, Expr e);

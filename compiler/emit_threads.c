@@ -1,15 +1,14 @@
 /* emit_threads.c: ROWS kernels as CUDA threads.
  *
- * Maps: a thread takes an element, or four side by side (of 16 bits eight) where they are contiguous.  Kernels that
- * reduce: a team of threads takes a row: one thread where it is short, a warp, or the whole block where it is long;
- * thread l of n takes elements l, l + n, …, sums them up in a register, and the team ends the sum in a fixed tree.
- * Reductions over all rows are in emit_columns.c.  Nothing depends on when threads run: the same bits every time. */
+ * Maps: a thread takes elements.  Kernels that reduce: a team of threads takes a row; thread l of n takes elements l,
+ * l + n, …, sums them up in a register, and the team ends the sum in a fixed tree.  Reductions over all rows are in
+ * emit_columns.c.  Nothing depends on when threads run: the same bits every time. */
 #include "emit_index.h"
 #include "emit_threads.h"
 
 #include <string.h>
 
-enum { ACCESS = 16, LONG = 1024 };
+enum { ACCESS = 16 };
 
 /* ------------------------------------------------------------------ counting */
 
@@ -80,37 +79,6 @@ static bool touches_neighbours(const Rows *r, int arg)
     return false;
 }
 
-/* How many elements a thread takes side by side, of `threads` that share the axis: what one access holds, of 16 bits or
- * of 32, if there is enough for all; else 1. */
-int most_beside(const Rows *r, int threads)
-{
-    int64_t extent = r->f->axis[r->inner].extent;
-    int most = 1;
-    for (int i = 0; i < r->f->uses.n; i++) {
-        if (!swept(r, i) || !side_by_side(r, i)) continue;
-        int n = dtype_bytes(r->f->uses.at[i].view.buffer->dtype) == 2 ? ACCESS / 2 : ACCESS / 4;
-        if (extent % n || extent < (int64_t)n * threads) n = ACCESS / 4;
-        if (extent % n == 0 && extent >= (int64_t)n * threads && n > most) most = n;
-    }
-    return most;
-}
-
-/* The same where the row does not divide, but its buffers' rows do, being padded: a rest is left over. */
-static int most_with_rest(const Rows *r, int threads)
-{
-    int most = 1;
-    for (int i = 0; i < r->f->uses.n; i++) {
-        const Use *u = &r->f->uses.at[i];
-        if (!swept(r, i) || !side_by_side(r, i)) continue;
-        int n = ACCESS / (int)max64(dtype_bytes(u->view.buffer->dtype), 2);
-        bool whole = aligned(&r->f->args.at[u->arg], ACCESS);
-        for (int j = 0; j < r->rows; j++) whole &= u->view.stride[j] % n == 0;
-        if (!whole) return 1;
-        if (n > most) most = n;
-    }
-    return r->f->axis[r->inner].extent >= (int64_t)most * threads ? most : 1;
-}
-
 void say_aligned(Rows *r)
 {
     Function *f = r->f;
@@ -130,12 +98,6 @@ void open_beside(Rows *r, const char *from)
 /* ------------------------------------------------------------------ maps */
 
 const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
-
-static bool is_map(const Kernel *k)
-{
-    const Phase *p = &k->phases.at[0];
-    return !k->block && k->phases.n == 1 && !p->sums.n && !p->row_stores.n && !k->kept.n;
-}
 
 /* The element's indices, from the number of the thread. */
 static const char *indices_of_map(Rows *r)
@@ -183,7 +145,7 @@ static const char *map(Rows *r)
 {
     if (r->k->sliced) return map_of_slice(r);
     const Axis *c = &r->f->axis[r->inner];
-    r->beside = most_beside(r, 1);
+    r->beside = r->n->beside;
     say_aligned(r);
     r->four = indices_of_map(r);
     r->sweep = r->beside == 1 ? one_element_a_thread : four_a_thread;
@@ -305,34 +267,24 @@ void count_turns(Rows *r)
     r->kept_at = r->beside == 1 ? r->turn : format("%s][%s - %s", r->turn, c->name, r->four);
 }
 
-void make_team(Rows *r, int team)
+void make_team(Rows *r)
 {
     const Axis *c = &r->f->axis[r->inner];
-    r->team = team;
-    r->beside = team > 1 ? most_beside(r, team) : 1;
+    int team = r->team = r->n->team;
+    r->beside = r->n->beside;
     r->first = team == 1 ? NULL : team == WARP ? "lane == 0" : "threadIdx.x == 0";
     r->meet = team == 1 ? NULL : team == WARP ? "__syncwarp();" : "__syncthreads();";
-    r->sweep = sweep_by_team;
-    r->four = r->beside > 1 ? new_name(&r->f->names, format("%s%d", c->name, r->beside)) : c->name;
+    r->sweep = r->n->rest ? sweep_with_rest : sweep_by_team;
+    r->four = team > 1 && r->beside > 1 ? new_name(&r->f->names, format("%s%d", c->name, r->beside)) : c->name;
     r->turn = NULL;
     if (team > 1 && r->k->kept.n) count_turns(r);
-}
-
-static void take_rest_too(Rows *r)
-{
-    int n = r->team == THREADS && r->beside == 1 && !r->turn ? most_with_rest(r, r->team) : 1;
-    if (n == 1) return;
-    r->beside = n;
-    r->four = new_name(&r->f->names, format("%s%d", r->f->axis[r->inner].name, n));
-    r->sweep = sweep_with_rest;
 }
 
 static const char *row_by_row(Rows *r)
 {
     Writer *w = &r->f->w;
-    int64_t rows = row_count(r), inner = r->f->axis[r->inner].extent;
-    make_team(r, inner < SHORT ? 1 : rows == 1 || inner > LONG ? THREADS : WARP);
-    take_rest_too(r);
+    int64_t rows = row_count(r);
+    make_team(r);
     say_aligned(r);
     const char *all = r->rows ? in_64_bits(row_count_text(r), rows) : "1";
     if (rows == 1) {
@@ -374,10 +326,10 @@ void print_part(Rows *r, const char *suffix, const char *remark, const char *(*b
     r->f->names.n = names;
 }
 
-static void threads(Rows *r)
+void rows_by_threads(Rows *r)
 {
-    if (is_map(r->k)) print_part(r, "", NULL, map);
-    else if (!r->k->block) print_part(r, "", NULL, row_by_row);
+    if (r->n->team == TEAM_OF_ELEMENTS) print_part(r, "", NULL, map);
+    else if (!r->n->columns) print_part(r, "", NULL, row_by_row);
     else columns_by_threads(r);
 }
 
@@ -435,5 +387,4 @@ const Target target_cuda = {.name = "cuda",
                             .device = "lathe_cuda",
                             .quick = quick,
                             .words = words,
-                            .rows = threads,
-                            .index = &index_threads};
+                            .nests = &cuda_threads};

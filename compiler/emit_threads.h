@@ -5,8 +5,7 @@
 #include "emit_rows.h"
 
 /* emit_threads.c: a row by a team of threads, elements side by side */
-void make_team(Rows *r, int team);              /* 1, WARP or THREADS, and how its threads share a row */
-int most_beside(const Rows *r, int threads);    /* elements that a thread takes side by side, of threads that share the axis */
+void make_team(Rows *r);                        /* 1, WARP or THREADS, and how its threads share a row */
 void say_aligned(Rows *r);                      /* of the arrays that it does so in */
 void open_beside(Rows *r, const char *from);    /* UNROLL for (int c = c4; c < c4 + 4; c++) */
 void four_a_thread(Rows *r);                    /* a sweep: those elements */

@@ -432,20 +432,6 @@ Expr value_at(Function *f, int use)
     return guard ? (Expr){format("%s ? %s : 0", guard, e.text), TERNARY} : e;
 }
 
-View view_axes(View v, int n, const int *from)
-{
-    View r = v;
-    r.shape.rank = n;
-    for (int k = 0; k < n; k++) {
-        bool used = from[k] >= 0;
-        r.shape.dim[k] = used ? v.shape.dim[from[k]] : 1;
-        r.stride[k] = used ? v.stride[from[k]] : 0;
-        r.low[k] = used ? v.low[from[k]] : 0;
-        r.high[k] = used ? v.high[from[k]] : (int64_t)1 << 62;
-    }
-    return r;
-}
-
 /* ------------------------------------------------------------------ what the entry passes */
 
 static const char *caller_index(const Buffer *b, int k, Index x)

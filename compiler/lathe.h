@@ -335,6 +335,7 @@ typedef struct Kernel {
     int64_t period, wide;           /* such a REPEAT: slices of `wide` of every `period` columns, each a block's; 0: none */
     bool sliced;                    /* a kernel in it: it runs by these */
     Share share;
+    struct Nest *nest;              /* how it runs (schedule/nest.h); NULL before pass axes */
 } Kernel;
 
 typedef VEC(Kernel *) Kernels;
@@ -380,8 +381,6 @@ typedef struct Module {
 
 /* ------------------------------------------------------------------ target and options */
 
-struct Rows;                    /* emit_rows.h */
-
 typedef struct Target {         /* limits that passes read; spellings that the emitter reads */
     const char *name;
     int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
@@ -408,8 +407,8 @@ typedef struct Target {         /* limits that passes read; spellings that the e
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
     const char *const *quick;   /* words of ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
-    void (*rows)(struct Rows *);                    /* what runs over a ROWS kernel's space: loops, or threads */
-    const struct Index_nests *index;                /* emit_index.h: likewise, of the index kinds */
+    bool loops;                 /* kernels are loops of C; else CUDA's threads */
+    const struct Nests *nests;  /* emit_index.h: how those are written */
 } Target;
 
 extern const Target target_cpu, target_cuda;
@@ -438,20 +437,6 @@ typedef struct Options {        /* of a compilation */
     bool poison;                /* test build: the arena is filled with NaN before each call of an entry */
 } Options;
 extern Options options;
-
-typedef enum Pass_number {      /* in options.without */
-#define GRAPH_PASS(name, ...) PASS_##name,
-#define CUT_PASS(name, ...) PASS_##name,
-#define LOWER_PASS(name, ...) PASS_##name,
-#define KERNEL_PASS(name, ...) PASS_##name,
-#define PLAN_PASS(name, ...) PASS_##name,
-#include "passes.def"
-} Pass_number;
-static inline bool without(const Desc *d, Pass_number pass) { return d->options->without >> pass & 1; }
-static inline void leave_out(Pass_number pass, bool out)
-{
-    options.without = (options.without & ~((uint64_t)1 << pass)) | (uint64_t)out << pass;
-}
 
 typedef struct Precision {
     const char *name;           /* as --precision says */
@@ -649,41 +634,7 @@ bool known_values(Node *n, Value *v);
 Desc *front(const Options *o);                              /* traces every entry */
 void front_stubs(const char *dir);
 
-/* passes: one file each, pass_NAME.c or passes/NAME.c; passes.def lists them in order and says what they do */
-#define GRAPH_PASS(name, ...) void pass_##name(Graph *g, const Desc *d);
-#define CUT_PASS(name, ...) void pass_##name(Cut *c);
-#define LOWER_PASS(name, ...) Program *pass_##name(Cut *c);
-#define KERNEL_PASS(name, ...) void pass_##name(Program *p, const Desc *d);
-#define PLAN_PASS(name, ...) void pass_##name(Module *m);
-#include "passes.def"
-Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
-Precision precision_of(const Options *o);                   /* an unknown one is the user's mistake */
-const Precision *precision(void);                           /* of the command line */
-void check_precision(const Options *o);                     /* refuses on a command line what only tests may ask for */
-const char *needed_forward(const Graph *g);                 /* by a node's id: whether loss, metrics or states need it */
-void plan_for_gpus(Module *m, int gpus);                    /* the plan of each of several that train together */
-
-/* compile.c: the pipeline, as a table of passes in the order in which they run (passes.def) */
-typedef struct Pass {
-    const char *name;
-    enum { FRONT, GRAPHS, CUTS, LOWER, KERNELS, PLAN } kind;
-    const char *option;         /* fuse of --no-fuse; NULL: it cannot be left out */
-    const char *doc, *off;      /* what it does; what is without it */
-    union {
-        void (*graph)(Graph *, const Desc *);
-        void (*kernels)(Program *, const Desc *);
-        void (*cut)(Cut *);
-        Program *(*lower)(Cut *);
-        void (*plan)(Module *);
-    } run;
-} Pass;
-bool take_switch(const char *word);                         /* --no-fuse; false: it is none */
-const Pass *pass_list(int *n);                              /* the first is the front, which has run */
-Module *compile(Desc *d);                                   /* all of them, over every graph of the description */
-Module *compile_until(Desc *d, const char *from, const char *until);     /* some of them, both included; NULL: the first, the last */
-void compile_kernels(Module *m, const char *until);         /* likewise, of what has kernels already: those after the last that ran */
-bool comes_before(const char *pass, const char *other);
-void print_stage(Text *t, const Module *m, const Pass *after);
+#include "passes.h" /* the pipeline */
 
 /* emit.c, emit_c.c */
 void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */

@@ -44,7 +44,7 @@ static const struct Option {
      "build: with the runtime's sources, so that cmake and a compiler alone can build the folder"},
     {"--source", FLAG, "", &options.source, "build: only writes the source, and prints its folder"},
     {"--json", FLAG, "", &options.json, "check, plan, doctor: the result as JSON"},
-    {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print (front)"},
+    {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print, or all of graphs, cuts, kernels, schedule (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
     {"--recompute", TEXT, "SHARE", NULL,
@@ -327,10 +327,12 @@ static int do_run(void)
     err((Where){0}, "cannot run %s: %s", program, strerror(errno));
 }
 
+/* Of a stage the last. */
 static const Pass *pass_named(const char *name)
 {
     int n;
     const Pass *list = pass_list(&n);
+    if (last_of_stage(name)) return last_of_stage(name);
     const char **names = NEW_ARRAY(const char *, n);
     for (int i = 0; i < n; i++) {
         names[i] = list[i].name;

@@ -81,6 +81,19 @@ static void emit_cuda_side(Both *b)
     write_text(b->folder, "launchers.inc", &launchers);
 }
 
+/* As loops of C. */
+static void schedule_again(const Module *m, const Target *t)
+{
+    Options *o = copy_of(m->desc->options, sizeof *o);
+    Desc *d = copy_of(m->desc, sizeof *d);
+    Module *again = copy_of(m, sizeof *m);
+    o->target = t;
+    d->options = o;
+    again->desc = d;
+    for (int i = 0; i < m->programs.n; i++) m->programs.at[i]->after = "plan";
+    compile_kernels(again, NULL);
+}
+
 /* probe.c: model.c in the words of the other side, and its kernels by number; arguments are read where they lie. */
 static void emit_c_side(Both *b)
 {
@@ -89,6 +102,7 @@ static void emit_c_side(Both *b)
     with_words = target_cpu;
     with_words.quick = target_cuda.quick;
     options.target = &with_words;
+    schedule_again(b->module, &with_words);
     emit_c(b->module, b->c_folder);
     say(&probe, "#include \"rt_quick.h\"\n#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
                 "void call_number(int number, void *const *a)\n{\n    switch (number) {\n");

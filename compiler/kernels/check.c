@@ -1,7 +1,7 @@
 /* check.c: what must hold of the kernels of a program after each pass over them: its views lie in their buffers, values
  * are written before they are read (check_order.c), last as long as they are needed (check_lives.c), and are not
  * overwritten until they have been read (check_bytes.c). */
-#include "check.h"
+#include "../schedule/check.h"
 
 static void check_products(const Run *r, Kernel *const *kernels, int n)
 {
@@ -19,7 +19,16 @@ static void check_view(const Access *a, const Run *r)
     if (fault) unsound(r, "in kernel %s %s", a->kernel->name, fault);
 }
 
-void check_program(const Program *p, const char *stage)
+static void check_nests(const Run *r, Kernel *const *kernels, int n, const Target *t)
+{
+    for (int i = 0; i < n; i++) {
+        const char *fault = kernels[i]->nest ? nest_fault(kernels[i], t) : NULL;
+        if (fault) unsound(r, "kernel %s: %s", kernels[i]->name, fault);
+        check_nests(r, (Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, t);
+    }
+}
+
+void check_program(const Program *p, const char *stage, const Desc *d)
 {
     Run r = run_of(p, stage);
     for (int i = 0; i < r.all.n; i++) check_view(&r.all.at[i], &r);
@@ -27,4 +36,6 @@ void check_program(const Program *p, const char *stage)
     check_order(&r);
     check_lives(&r);
     check_bytes(&r);
+    check_nests(&r, (Kernel *const *)p->kernels.at, p->kernels.n, d->options->target);
+    if (!d->options->target->loops && !comes_before(p->after, "waits")) check_waits(&r);
 }

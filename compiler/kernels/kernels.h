@@ -8,7 +8,7 @@ Module *parse_kernels(const char *file, const char *text, Desc *d);      /* of t
 const char *kernel_kind(const Kernel *k);                   /* "rows", "gemm", … */
 
 /* check.c */
-void check_program(const Program *p, const char *stage);    /* die() where it is not sound; of a text err() */
+void check_program(const Program *p, const char *stage, const Desc *d);     /* die() where it is not sound; of a text err() */
 
 /* fault.c: what no kernel can be; NULL: it may be one */
 const char *kernel_fault(const Kernel *k, const Target *t);

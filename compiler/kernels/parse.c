@@ -1,7 +1,7 @@
 /* parse.c: reads back what text.c prints: programs of kernels, each with its graph.  Text may come from anywhere: what
  * is wrong with it is an error, most with their line: what no kernel can be (fault.c), and what makes a program unsound
  * (check.c). */
-#include "parse.h"
+#include "../schedule/text.h"
 
 #include <string.h>
 
@@ -156,6 +156,7 @@ static void read_body(Reader *r, Kernel *k)
     }
     if (!more) err(start, "this one has no 'end'");
     if (!took_word(&r->q, "end")) err(r->q.at, "expected a kernel or 'end', found %s", rest_of_line(&r->q));
+    read_wait_at_end(r, k);
     end_of_line(&r->q);
     r->panels = panels, r->persistent = persistent;
     r->loops.n = loops;
@@ -168,7 +169,8 @@ static void read_line(Reader *r, Kernel *k)
 {
     Parser *q = &r->q;
     bool product = k->kind == GEMM || k->kind == PACK;
-    if (k->kind == ROWS ? took_of_rows(r, k) : product && took_of_product(r, k)) end_of_line(q);
+    if (took_nest(r, k)) end_of_line(q);
+    else if (k->kind == ROWS ? took_of_rows(r, k) : product && took_of_product(r, k)) end_of_line(q);
     else if (k->kind != ROWS && k->kind != GEMM && took_word(q, "read"))
         push(&k->reads, read_operand(r, k, false)), end_of_line(q);
     else if (k->kind != ROWS && k->kind != GEMM && took_word(q, "write"))
@@ -200,6 +202,7 @@ static Kernel *read_kernel(Reader *r)
         while (next_line(&r->q) && !ends_kernel(&r->q)) read_line(r, k);
     const char *fault = kernel_fault(k, r->desc->options->target);
     if (fault) err(start, "%s %s: %s", kernel_kind(k), k->name, fault);
+    end_nest(r, k, start);
     return k;
 }
 
@@ -401,6 +404,6 @@ Module *parse_kernels(const char *file, const char *text, Desc *d)
         q = r.q;
     } while (begins_graph(&q));
     if (!d) layout_parameters(m->desc);
-    for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], "reading");
+    for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], "reading", m->desc);
     return m;
 }

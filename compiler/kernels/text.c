@@ -40,11 +40,12 @@
  *                    batch N a STRIDE b STRIDE c STRIDE
  *                    a, b, vector, aux %N from VIEW; c %N to VIEW add
  *     repeat, panels their kernels; end
+ *     all            nest …, from pass axes on (schedule/text.c)
  *     pack, others   read %N from VIEW, in the order of the operation's inputs; write %N to VIEW
  *
  * Axes have no names here, and values no titles; of the description there are the shapes of what the graphs read. */
 #include "../lower.h"
-#include "text.h"
+#include "../schedule/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -240,8 +241,12 @@ static void say_kernel(Kernel_printer *q, const Kernel *k)
     say_operands(q, k, "read", &k->reads, false);
     say_operands(q, k, "write", &k->writes, true);
     for (int i = 0; i < k->body.n; i++) say_kernel(q, k->body.at[i]);
+    say_nest(&q->p, k);
     q->p.depth--;
-    if (k->kind == REPEAT || k->kind == PANELS) start(q, "end\n");
+    if (k->kind != REPEAT && k->kind != PANELS) return;
+    start(q, "end");
+    say_wait_at_end(&q->p, k);
+    say(q->p.t, "\n");
 }
 
 /* ------------------------------------------------------------------ buffers */

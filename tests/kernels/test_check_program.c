@@ -374,12 +374,24 @@ typedef struct Try {
     int n;
 } Try;
 
+static const Desc *described;
+
+/* Nests would know what the kernels were. */
+static void forget_nests(Program *p, Kernel *const *kernels, int n)
+{
+    p->after = "plan";
+    for (int i = 0; i < n; i++) {
+        kernels[i]->nest = NULL;
+        forget_nests(p, (Kernel *const *)kernels[i]->body.at, kernels[i]->body.n);
+    }
+}
+
 static void check_broken(const void *with)
 {
     const Try *t = with;
     Broken broken = t->fault ? t->fault->breaks(t->program, t->n) : BROKEN;
     if (broken != BROKEN) _exit(broken == NOT_HERE ? 78 : 77);
-    check_program(t->program, "this");
+    check_program(t->program, "this", described);
 }
 
 /* How often the fault was put into the program, and caught. */
@@ -403,8 +415,10 @@ static int sites[COUNT_OF(faults)];
 static void check_model(const char *arguments)
 {
     const Module *m = compile_model(arguments);
+    described = m->desc;
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
+        forget_nests(p, (Kernel *const *)p->kernels.at, p->kernels.n);
         if (!same(p->graph->name, "train") && !same(p->graph->name, "decode")) continue;
         char *said;
         int code = apart(check_broken, &(Try){.program = p}, &said);

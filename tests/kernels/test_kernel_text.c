@@ -22,7 +22,10 @@ static const char *difference(const char *a, const char *b)
     return format("\n- %.*s\n+ %.*s", (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
 }
 
-/* Each pass over kernels in turn; what its text is read as goes on beside it to the end. */
+enum { BESIDE = 1 };
+
+/* Each pass over kernels in turn; what its text is read as goes on beside it, for some passes, and what the first was
+ * read as to the end. */
 static void text_by_text(const char *what, Module *m)
 {
     int n;
@@ -31,10 +34,12 @@ static void text_by_text(const char *what, Module *m)
     VEC(Module *) read = {0};
     for (const Pass *p = lower; p < passes + n; p++) {
         if (p != lower) compile_kernels(m, p->name);
-        for (int i = 0; i < read.n; i++) compile_kernels(read.at[i], p->name);
+        int from = read.n > BESIDE ? read.n - BESIDE : 0;
+        if (from > 0) compile_kernels(read.at[0], p->name);
+        for (int i = from; i < read.n; i++) compile_kernels(read.at[i], p->name);
         const char *text = text_of(m);
         push(&read, parse_kernels(what, text, m->desc));
-        for (int i = 0; i < read.n; i++) {
+        for (int i = 0; i < read.n; i = i < from ? from : i + 1) {
             const char *again = text_of(read.at[i]);
             expect(strcmp(text, again) == 0, "%s after %s, read after %s:%s", what, p->name, lower[i].name,
                    difference(text, again));

@@ -148,8 +148,13 @@ static const struct Variant {
           OFF(known) | OFF(merge) | OFF(simplify) | OFF(split) | OFF(remat) | OFF(parts) | OFF(twins) | OFF(absorb)},
      1e-12,
      false},
-    {"as lowered", "fp64", {.without = OFF(clean) | OFF(carry) | OFF(pack) | OFF(order) | OFF(in_place)}, 0, false},
-    {"defined", "fp64", {.without = OFF(whole)}, 1e-12, false},
+    {"as lowered",
+     "fp64",
+     {.without =
+          OFF(clean) | OFF(carry) | OFF(pack) | OFF(order) | OFF(in_place) | OFF(axes) | OFF(threads) | OFF(marks)},
+     0,
+     false},
+    {"defined", "fp64", {.without = OFF(whole) | OFF(across) | OFF(lanes)}, 1e-12, false},
     {"fp32", "fp32", {0}, 2e-5, true},
     {"bf16", "fp64-bf16", {.without = OFF(merge)}, 1e-12, true}, /* against the interpreter with the same roundings */
 };

@@ -1,0 +1,118 @@
+/* nest.h: how a kernel runs: what the passes of a schedule decide, for each kernel, and what the emitter prints.
+ *
+ * A kernel's axes are those of its space (ROWS); of what picks by ids: batch, ids, after, the picked one; of what goes
+ * along an axis: the others, then that one.  A nest walks over them in loops of C, or by CUDA's threads. */
+#ifndef SCHEDULE_NEST_H
+#define SCHEDULE_NEST_H
+
+#include "../lathe.h"
+
+/* Axes that are walked, each made of neighbours among the kernel's, and what the kernel touches as seen over them. */
+typedef struct Space {
+    Shape own, shape;     /* the kernel's, those that are walked */
+    unsigned of[MAXRANK]; /* each: which of the kernel's axes, bit by bit; an axis of extent 1 may be in none */
+    VEC(View *) views;
+} Space;
+
+/* x[batch…][id][after…] and y[batch…][ids…][after…], ids[batch…][ids…] saying which id.  Axes: batch ones, among them
+ * those between them and the picked axis, which the ids may not have; ids; after; the picked axis. */
+typedef struct Picked {
+    int batch, ids, after, id; /* how many axes; `id`: the picked axis's number, the last */
+    View x, y, by, old;        /* of the addressed tensor, the other one, the ids; of what an overwrite starts from */
+    bool starts;               /* x gets values before those that are picked */
+    bool old_is_other;         /* an overwrite's: it starts from what lies elsewhere */
+} Picked;
+
+/* Rows along an axis, which is the last one. */
+typedef struct Lengthwise {
+    int rows, axis;
+    View x, y[2];
+} Lengthwise;
+
+/* CUDA: where a thread's sums of columns run, over the rows of a block. */
+typedef enum Column_sums { NO_COLUMN_SUMS, IN_SHARED, IN_REGISTERS, IN_PARTIALS, APART } Column_sums;
+
+typedef enum Wait { NO_WAIT, OF_THREADS, OF_BLOCKS } Wait;
+
+/* Threads of a row, as in lathe_cuda.cuh; of elements: each thread takes some.  NO_TEAM: not decided. */
+enum { TEAM_OF_ELEMENTS = -1, NO_TEAM, TEAM_OF_ONE = 1, TEAM_OF_WARP = 32, TEAM_OF_BLOCK = 256 };
+
+typedef struct Nest {
+    Space space;
+    Kernel *rows;      /* ROWS: the kernel with its views over the space */
+    Picked *picked;    /* GATHER, SCATTER, OVERWRITE */
+    Lengthwise *along; /* ARGMAX, CUMSUM, TOPK */
+    int64_t blocks;    /* of rows, where columns are reduced; else 0 */
+
+    /* loops of C */
+    int threads;       /* so many loops, the outermost, are shared among threads as one; 0: one thread runs it */
+    bool sweep_shared; /* the loop over the inner axis is */
+    bool by_columns;   /* by ids: each thread goes through all of them, and takes some columns of the last axis */
+    bool start_shared; /* likewise: what they start from */
+    Nodes lanes;       /* reductions over the inner axis that run in LANES lanes */
+    int64_t across;    /* so many rows are reduced side by side; 0: one after another */
+    unsigned rolled;   /* axes whose loops a compiler must not unroll, bit by bit */
+    bool apart;        /* iterations of the innermost loop share nothing, which compilers do not see */
+
+    /* CUDA */
+    int team;            /* TEAM_OF_…: threads of a row */
+    int beside;          /* elements side by side that a thread takes in one access */
+    bool rest;           /* some of the row are left over, which threads take one by one */
+    Nodes kept;          /* loads of which a block copies its row into shared memory */
+    Column_sums columns;
+    bool by_warps;       /* partial sums of columns are added up by the warps of a block */
+    bool tensor;         /* attention: on tensor cores */
+    bool words;          /* a product in one launch reads two elements of 16 bits as a word */
+    bool stays;          /* likewise: b is copied into shared memory before the loop */
+    Wait wait, wait_end; /* in one launch: before the kernel; a loop's: at the end of an iteration */
+} Nest;
+
+/* space.c: axes that become one */
+bool absorbed(const Node *n);                          /* a move, seen through inside a kernel */
+View view_axes(View v, int n, const int *from);        /* axis k of the result is axis from[k] of v; -1: not used */
+bool guarded_on(const View *v, int j, int64_t extent); /* is there an index of axis j at which it shows nothing */
+bool may_merge(const Space *s, int j);                 /* may axes j and j + 1 be walked as one */
+void merge_axis(Space *s, int j);                      /* they are, as axis j */
+bool may_drop(const Space *s, int j);                  /* an axis of extent 1 that no view minds */
+void drop_axis(Space *s, int j);
+int64_t extent_of(const Space *s, int from, int to); /* of axes from … to - 1 together */
+
+bool is_made_of(const Space *s, int j, int own); /* is walked axis j the kernel's own one, but for axes of extent 1 */
+
+/* walk.c: what kernels touch, over their space */
+bool is_picked(const Kernel *k);     /* by ids */
+bool is_lengthwise(const Kernel *k); /* along an axis */
+Nest *new_nest(const Kernel *k);     /* over the kernel's own axes; NULL: it has none */
+void end_space(Nest *n);             /* when the axes are as they stay: which of them are whose */
+
+typedef void (*Visit_nest)(Kernel *k, const Desc *d);
+void each_nest(Program *p, Visit_nest visit, const Desc *d); /* of the kernels that have one */
+
+/* columns.c */
+int64_t shared_for_columns(const Kernel *k); /* bytes of a block's shared memory, of both stages */
+
+/* waits.c: may they share bytes */
+bool bytes_overlap(const Buffer *a, const Buffer *b);
+
+/* teams.c: what accesses of 16 bytes need */
+typedef VEC(const View *) Swept;
+Swept swept_views(const Nest *n); /* what sweeps read and write */
+bool shows_nothing(const Space *s, const View *v);
+bool rows_are_aligned(const Nest *n, const View *v, int many); /* does each begin at 16 bytes, and at `many` elements */
+
+/* values.c: where the values of a ROWS kernel come from */
+typedef struct Values {
+    const Kernel *k;
+    Table loads, kept, rows;       /* 1 + the number of a node's load, of its kept array, of the first phase that has it */
+    Table *each, *sweep, row_uses; /* by phase: those of its elements, how often its sweep reads what; row values, stores */
+} Values;
+Values values_of(const Nest *n);
+const Node *source_of(const Values *v, int phase, const Node *n); /* what n stands for there, seen through moves */
+int load_of(const Values *v, const Node *n);                      /* -1: none */
+int kept_of(const Values *v, const Node *n);                      /* -1: not kept */
+bool is_per_row(const Values *v, int phase, const Node *n);
+int uses_in_sweep(const Values *v, int phase, const Node *n); /* how often the phase's sweep reads n */
+bool is_swept(const Values *v, const Node *n);                /* does any */
+int uses_in_rows(const Values *v, const Node *n);
+
+#endif

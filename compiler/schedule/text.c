@@ -1,0 +1,94 @@
+/* text.c: nests as text: a line of a kernel, which parse.c reads.
+ *
+ *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart
+ *          columns shared team warp beside 4 rest keep %N … by_warps tensor words stays wait blocks      (one line)
+ *
+ * Brackets are the axes that are walked, of the kernel's that are walked as one; an axis of extent 1 may be missing.
+ * threads: so many loops, the outermost, are shared as one; sweep, by_columns, start: so is the loop over the inner
+ * axis, or the columns of what goes by ids, or what that starts from.  lanes, keep: reductions and loads.  rolled:
+ * numbers of walked axes, and of the loop over a block's rows behind them.  columns: shared, registers, partials, apart.
+ * team: elements, one, warp, block.  wait: threads, blocks; of a loop's iteration it stands behind the loop's `end`. */
+#include "text.h"
+
+const char *const column_words[] = {"none", "shared", "registers", "partials", "apart"};
+const char *const wait_words[] = {"none", "threads", "blocks"};
+const char *const team_words[] = {"elements", "one", "warp", "block"};
+const int team_sizes[TEAM_WORDS] = {TEAM_OF_ELEMENTS, TEAM_OF_ONE, TEAM_OF_WARP, TEAM_OF_BLOCK};
+
+static void say_axes(Text *t, const Space *s)
+{
+    for (int j = 0; j < s->shape.rank; j++) {
+        bool any = false;
+        say(t, " [");
+        for (int i = 0; i < s->own.rank; i++) {
+            if (s->of[j] >> i & 1) say(t, "%si%d", any ? " " : "", i);
+            any |= s->of[j] >> i & 1;
+        }
+        say(t, "]");
+    }
+}
+
+static void say_word_if(Text *t, bool is, const char *word)
+{
+    if (is) say(t, " %s", word);
+}
+
+static void say_number_if(Text *t, const char *word, int64_t n)
+{
+    if (n) say(t, " %s %lld", word, (long long)n);
+}
+
+static void say_list(Printer *p, const char *word, const Nodes *nodes)
+{
+    say_word_if(p->t, nodes->n, word);
+    for (int i = 0; i < nodes->n; i++) say(p->t, " %%%d", number_of(p, nodes->at[i]));
+}
+
+static void say_loops(Printer *p, const Nest *n)
+{
+    Text *t = p->t;
+    say_number_if(t, "threads", n->threads);
+    say_word_if(t, n->sweep_shared, "sweep");
+    say_word_if(t, n->by_columns, "by_columns");
+    say_word_if(t, n->start_shared, "start");
+    say_list(p, "lanes", &n->lanes);
+    say_number_if(t, "across", n->across);
+    say_word_if(t, n->rolled, "rolled");
+    for (int j = 0; j <= MAXRANK; j++)
+        if (n->rolled >> j & 1) say(t, " %d", j);
+    say_word_if(t, n->apart, "apart");
+}
+
+static void say_threads(Printer *p, const Nest *n)
+{
+    Text *t = p->t;
+    if (n->columns) say(t, " columns %s", column_words[n->columns]);
+    for (int i = 0; i < TEAM_WORDS; i++)
+        if (n->team && n->team == team_sizes[i]) say(t, " team %s", team_words[i]);
+    say_number_if(t, "beside", n->beside);
+    say_word_if(t, n->rest, "rest");
+    say_list(p, "keep", &n->kept);
+    say_word_if(t, n->by_warps, "by_warps");
+    say_word_if(t, n->tensor, "tensor");
+    say_word_if(t, n->words, "words");
+    say_word_if(t, n->stays, "stays");
+    if (n->wait) say(t, " wait %s", wait_words[n->wait]);
+}
+
+void say_nest(Printer *p, const Kernel *k)
+{
+    const Nest *n = k->nest;
+    Text line = {0}, *t = p->t;
+    if (!n) return;
+    p->t = &line;
+    say_axes(&line, &n->space);
+    say_loops(p, n);
+    say_threads(p, n);
+    p->t = t;
+    if (line.n) say(t, "%*snest%s\n", 4 * p->depth, "", line.at);
+}
+
+void say_wait_at_end(Printer *p, const Kernel *repeat)
+{
+    if (repeat->nest && repeat->nest->wait_end) say(p->t, " wait %s", wait_words[repeat->nest->wait_end]);
+}
