@@ -8,11 +8,11 @@ Options options = {.target = &target_cpu};
 
 static const Pass passes[] = {
     {"front", FRONT, NULL, "runs the description: every entry's graph, as written", NULL, {NULL}},
-#define GRAPH_PASS(name, option, doc, off)  {#name, GRAPHS, option, doc, off, {.graph = pass_##name}},
-#define CUT_PASS(name, option, doc, off)    {#name, CUTS, option, doc, off, {.cut = pass_##name}},
-#define LOWER_PASS(name, option, doc, off)  {#name, LOWER, option, doc, off, {.lower = pass_##name}},
-#define KERNEL_PASS(name, option, doc, off) {#name, KERNELS, option, doc, off, {.kernels = pass_##name}},
-#define PLAN_PASS(name, option, doc, off)   {#name, PLAN, option, doc, off, {.plan = pass_##name}},
+#define GRAPH_PASS(name, option, doc, off)    {#name, GRAPHS, option, doc, off, {.graph = pass_##name}},
+#define CUT_PASS(name, option, doc, off)      {#name, CUTS, option, doc, off, {.cut = pass_##name}},
+#define LOWER_PASS(name, option, doc, off)    {#name, LOWER, option, doc, off, {.lower = pass_##name}},
+#define KERNEL_PASS(name, option, doc, off)   {#name, KERNELS, option, doc, off, {.kernels = pass_##name}},
+#define PLAN_PASS(name, option, doc, off)     {#name, PLAN, option, doc, off, {.plan = pass_##name}},
 #define SCHEDULE_PASS(name, option, doc, off) {#name, SCHEDULE, option, doc, off, {.kernels = pass_##name}},
 #include "passes.def"
 };

@@ -421,4 +421,3 @@ char *reduction_step(const Node *n, const char *running, Expr value)
     if (n->op == OP_sum && !may_wrap(n)) return format("%s += %s", running, value.text);
     return format("%s = %s", running, filled_in(element_text(n), &value, running, n->dtype, n->dtype));
 }
-

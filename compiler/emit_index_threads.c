@@ -58,8 +58,21 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     return blocks_of(all, "THREADS");
 }
 
+static const char *gather_wholes(Function *f, Picking *g, const int *axes, int n)
+{
+    Axis *c = &f->axis[g->id - 1];
+    const char *from = new_name(&f->names, format("%s%d", c->name, n));
+    const char *blocks = indices_beside(f, axes, g->id, n, from);
+    declare_id(f, g);
+    c->now = from;
+    line(&f->w, "write_wide(&%s, read_wide<%d>(&%s));", element(f, g->uy), n, element(f, g->ux));
+    c->now = c->name;
+    return blocks;
+}
+
 static const char *gather_beside(Function *f, Picking *g, const int *axes, int n)
 {
+    if (g->n->wide) return gather_wholes(f, g, axes, n);
     Axis *c = &f->axis[g->id - 1];
     const char *from = new_name(&f->names, format("%s%d", c->name, n));
     for (int a = 0; a < f->args.n; a++)

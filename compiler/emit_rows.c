@@ -85,7 +85,7 @@ const char *end_of(const Node *n) { return n->op == OP_sum ? "sum" : "max"; }
 static bool overwritten(const Rows *r, const Phase *p, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];
-    if (!u->view.buffer || u->arg < 0 || is_kept_load(r, load)) return false;
+    if (!u->view.buffer || u->arg < 0 || is_local_load(r, load)) return false;
     return is_another(r, load) || (r->f->args.at[u->arg].written && p->stores.n + p->sums.n + p->columns.n > 1);
 }
 
@@ -111,7 +111,6 @@ static char *running_column(Rows *r, int i)
 void one_element(Rows *r, const char *lane)
 {
     const Phase *p = r->phase;
-    const Phase_uses *uses = uses_now(r);
     int mark = r->known.n, names = r->f->names.n;
     r->sweeping = true;
     rescue_loads(r);
@@ -132,9 +131,7 @@ void one_element(Rows *r, const char *lane)
     for (int i = 0; i < p->columns.n; i++) in[at++] = value_of(r, p->columns.at[i]->in[0]);
     at = 0;
     for (int i = 0; i < p->stores.n; i++)
-        line(
-            w, "%s;",
-            store_text(p->stores.at[i].node->dtype, element(r->f, uses->store[i]), p->stores.at[i].add, in[at++].text));
+        line(w, "%s;", store_text(p->stores.at[i].node->dtype, store_at(r, i), p->stores.at[i].add, in[at++].text));
     for (int i = 0; i < p->sums.n; i++) {
         Total t = r->totals.at[i];
         line(w, "%s;", reduction_step(t.node, t.lanes ? format("%s[%s]", t.name, lane) : t.name, in[at++]));

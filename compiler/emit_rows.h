@@ -39,6 +39,8 @@ typedef struct Rows {
     void (*sweep)(struct Rows *);
     const char *kept_count, *kept_at; /* in the brackets of kept arrays, and of an element; NULL: as the axis */
     const char *running_at;           /* in the brackets of an element of Phase_uses.running; NULL: as the axis */
+    const char **wide;                /* CUDA: of each bit of Nest.wide the local that has the elements of a thread's turn, or NULL */
+    bool wide_given;                  /* CUDA: it is an element of those, a parameter */
     const char **kept_load;           /* CUDA: of each load, the row in shared memory that has it, or NULL; NULL: none has */
     const char *turn, *turns;         /* CUDA: over what a thread keeps of its row, how often; NULL: it keeps nothing */
     const char *first, *meet;         /* CUDA: true in the first thread of the row; how its threads meet; or NULL */
@@ -87,6 +89,7 @@ Expr declare(Rows *r, const Node *n, const char *name, Expr e);
 Expr computed_here(Rows *r, const Node *n);
 Expr value_of(Rows *r, const Node *n);
 Expr load_at(Rows *r, int load); /* the element that it reads, from where a block keeps its row if it does */
-bool is_kept_load(const Rows *r, int load);
+bool is_local_load(const Rows *r, int load); /* a thread, or a block, has a copy */
+char *store_at(const Rows *r, int store);     /* the element that a store of the phase writes */
 
 #endif

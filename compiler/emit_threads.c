@@ -61,17 +61,18 @@ bool aligned(const Arg *a, int64_t bytes)
     return all;
 }
 
-/* The uses of the sweeps: loads and stores of elements. */
+/* The uses of the sweeps that are not wholes: loads and stores of elements. */
 static bool swept(const Rows *r, int use)
 {
     bool found = false;
-    for (int i = 0; i < r->k->loads.n; i++) found |= r->load[i] == use;
+    for (int i = 0; i < r->k->loads.n; i++) found |= r->load[i] == use && !is_wide(r, i);
     for (int p = 0; p < r->k->phases.n; p++)
-        for (int i = 0; i < r->k->phases.at[p].stores.n; i++) found |= r->uses[p].store[i] == use;
+        for (int i = 0; i < r->k->phases.at[p].stores.n; i++)
+            found |= r->uses[p].store[i] == use && !is_wide(r, number_of_store(r->n, p, i));
     return found;
 }
 
-/* Does a sweep go through neighbours of this array in memory? */
+/* Does a sweep go through neighbours of this array in memory, one by one? */
 static bool touches_neighbours(const Rows *r, int arg)
 {
     for (int i = 0; i < r->f->uses.n; i++)
@@ -136,9 +137,9 @@ static void one_element_a_thread(Rows *r) { one_element(r, ""); }
 
 void four_a_thread(Rows *r)
 {
-    open_beside(r, r->four);
-    one_element(r, "");
-    close_block(&r->f->w);
+    int names = r->f->names.n;
+    elements_beside(r);
+    r->f->names.n = names;
 }
 
 static const char *map(Rows *r)
@@ -199,20 +200,27 @@ static void open_steps(Rows *r, const char *from, const char *first, const char 
     if (c->extent % (r->team * r->beside)) line(w, "if (%s >= %s) break;", from, c->count);
 }
 
-/* The loops over the inner axis, in which each thread of the team takes the elements that it takes in every sweep. */
-void open_sweep(Rows *r)
+/* The loop over the inner axis, whose turns are each thread's of the team in every sweep. */
+static void open_turns(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
     if (r->team == 1 && c->extent > 1) {
         open_block(&r->f->w, "for (%s %s = 0; %s < %s; %s++)", inner_type(r), c->name, c->name, c->count, c->name);
     } else if (r->team > 1) {
         open_steps(r, r->four, first_of_team(r), size_of_team(r));
-        if (r->beside > 1) open_beside(r, r->four);
         c->now = c->name;
     }
 }
 
-/* const auto each = [&](int c) { … };  of all elements, most of them side by side. */
+/* And that over the elements of a turn. */
+void open_sweep(Rows *r)
+{
+    open_turns(r);
+    if (r->team > 1 && r->beside > 1) open_beside(r, r->four);
+}
+
+/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or
+ * written as wholes it is given, an element of each. */
 static void sweep_with_rest(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -221,19 +229,22 @@ static void sweep_with_rest(Rows *r)
     start_totals(r);
     const char *each = new_name(&r->f->names, "each");
     int n = r->beside, names = r->f->names.n;
-    open_block(w, "const auto %s = [&](%s %s)", each, inner_type(r), c->name);
     c->now = c->name;
+    open_block(w, "const auto %s = [&](%s %s%s)", each, inner_type(r), c->name, given_elements(r));
     one_element(r, "");
     close_lambda(w);
+    r->f->names.n = names;
     open_block(w, "ROLLED for (%s %s = %s * %d; %s + %d <= %s; %s += %s * %d)", inner_type(r), r->four, first, n,
                r->four, n, c->count, r->four, size, n);
+    begin_wholes(r);
     open_beside(r, r->four);
-    line(w, "%s(%s);", each, c->name);
+    line(w, "%s(%s%s);", each, c->name, elements_to_give(r));
     close_block(w);
+    end_wholes(r);
     close_block(w);
     open_block(w, "for (%s %s = %s / %d * %d + %s; %s < %s; %s += %s)", inner_type(r), c->name, all, n, n, first,
                c->name, c->count, c->name, size);
-    line(w, "%s(%s);", each, c->name);
+    line(w, "%s(%s%s);", each, c->name, elements_to_give(r));
     close_block(w);
     r->f->names.n = names;
     finish_totals(r);
@@ -249,8 +260,9 @@ static void sweep_by_team(Rows *r)
     int depth = r->f->w.depth;
     start_totals(r);
     int names = r->f->names.n;
-    open_sweep(r);
-    one_element(r, "");
+    open_turns(r);
+    if (r->team > 1 && r->beside > 1) elements_beside(r);
+    else one_element(r, "");
     close_down_to(r, depth);
     r->f->names.n = names;
     finish_totals(r);
@@ -352,8 +364,8 @@ static const char *const words[] = {
     "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
     "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
-    "cuda_lap",   "is_due",     "stretch",    "WHOLE_LOOP",   "over_ranks",    "plain_loop",
-    NULL};
+    "Wide",       "read_wide",  "write_wide", "cuda_lap",     "is_due",        "stretch",
+    "WHOLE_LOOP", "over_ranks", "plain_loop", "Step_product", "Grid",          NULL};
 
 /* Of rt_quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};

@@ -15,6 +15,14 @@ void count_turns(Rows *r);                      /* what a thread keeps of its ro
 const char *row_name(Rows *r);
 void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *));
 
+/* emit_wide.c: what a thread's turn reads and writes as wholes */
+bool is_wide(const Rows *r, int bit);           /* of Nest.wide */
+void begin_wholes(Rows *r);                     /* reads them; elements are theirs until */
+void end_wholes(Rows *r);                       /* writes them */
+void elements_beside(Rows *r);                  /* a turn's elements, between the two */
+const char *given_elements(Rows *r);            /* ", bf16 logits, bf16 &d_logits": parameters, whose names stand for them from then on */
+const char *elements_to_give(Rows *r);          /* ", own_logits[c - c4], …"; outside of a turn ", logits[r][c], …" */
+
 /* emit_kept.c: before the sweeps of a block's row: copies of what several of them read */
 void keep_rows(Rows *r);
 

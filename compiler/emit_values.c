@@ -77,7 +77,8 @@ static bool brief_literal(const Rows *r, const Node *reader, int k)
     if (reader->op == OP_div && k == 1 && is_filled(reader->in[k], &x) && (float)x == 0) return false;
     for (int i = 0; i < reader->nin; i++) {
         const Node *other = reader->in[i];
-        if (i != k && is_real(other->dtype) && !is_filled(source_of(&r->values, phase_number(r), other), NULL)) return true;
+        if (i != k && is_real(other->dtype) && !is_filled(source_of(&r->values, phase_number(r), other), NULL))
+            return true;
     }
     return reader->nin == 1 && op_info[reader->op].text[0] != '-' && reader->op != OP_cast;
 }
@@ -102,12 +103,29 @@ Expr computed_here(Rows *r, const Node *n)
     return as_written(n, apply(n, in));
 }
 
-bool is_kept_load(const Rows *r, int load) { return r->kept_load && r->kept_load[load]; }
+static const char *kept_load(const Rows *r, int load) { return r->kept_load ? r->kept_load[load] : NULL; }
+static const char *wide_load(const Rows *r, int load) { return r->wide && load < MOST_WIDE ? r->wide[load] : NULL; }
+
+bool is_local_load(const Rows *r, int load) { return kept_load(r, load) || wide_load(r, load); }
+
+static char *of_whole(const Rows *r, const char *whole)
+{
+    if (r->wide_given) return format("%s", whole);
+    return format("%s[%s - %s]", whole, r->f->axis[r->inner].now, r->four);
+}
 
 Expr load_at(Rows *r, int load)
 {
-    if (!is_kept_load(r, load)) return value_at(r->f, r->load[load]);
-    return (Expr){format("%s[%s]", r->kept_load[load], r->f->axis[r->inner].now), PRIMARY};
+    if (wide_load(r, load)) return (Expr){of_whole(r, wide_load(r, load)), PRIMARY};
+    if (!kept_load(r, load)) return value_at(r->f, r->load[load]);
+    return (Expr){format("%s[%s]", kept_load(r, load), r->f->axis[r->inner].now), PRIMARY};
+}
+
+char *store_at(const Rows *r, int store)
+{
+    int bit = number_of_store(r->n, phase_number(r), store);
+    if (r->wide && bit < MOST_WIDE && r->wide[bit]) return of_whole(r, r->wide[bit]);
+    return element(r->f, uses_now(r)->store[store]);
 }
 
 /* 1.0f / (BATCH * SEQ), where that is the number to the bit. */

@@ -41,6 +41,25 @@ constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP;
 #define ALIGNED(x) assert((uintptr_t)(x) % 16 == 0)
 #endif
 
+/* N elements side by side, read and written as one: in accesses of 16 bytes, or of what they have together. */
+template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Wide {
+    T element[N];
+    __device__ T &operator[](int i) { return element[i]; }
+    __device__ const T &operator[](int i) const { return element[i]; }
+};
+
+template <int N, class T> DEVICE Wide<T, N> read_wide(const T *from)
+{
+    assert((uintptr_t)from % alignof(Wide<T, N>) == 0);
+    return *(const Wide<T, N> *)from;
+}
+
+template <int N, class T> DEVICE void write_wide(T *to, const Wide<T, N> &elements)
+{
+    assert((uintptr_t)to % alignof(Wide<T, N>) == 0);
+    *(Wide<T, N> *)to = elements;
+}
+
 /* ---- the ends of reductions; every thread of the warp or block calls them and gets the result */
 
 #define ALL_LANES 0xffffffffu

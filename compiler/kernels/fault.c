@@ -71,6 +71,47 @@ static const char *phase_fault(const Kernel *k, const Phase *f)
     return fault ? fault : f->column_stores.n > f->columns.n ? "it stores more columns than it sums" : NULL;
 }
 
+static bool is_among(const Nodes *nodes, const Node *n)
+{
+    for (int i = 0; i < nodes->n; i++)
+        if (nodes->at[i] == n) return true;
+    return false;
+}
+
+/* Is n there in a phase: loaded, a constant, or made? */
+static bool is_there(const Kernel *k, int phase, const Node *n)
+{
+    bool found = is_filled(n, NULL) || is_among(&k->kept, n) || is_among(&k->phases.at[phase].each, n);
+    for (int i = 0; i < k->loads.n; i++) found |= k->loads.at[i].node == n;
+    for (int p = 0; p <= phase; p++) found |= is_among(&k->phases.at[p].row, n) || is_among(&k->phases.at[p].sums, n);
+    return found;
+}
+
+/* Or does it show what is? */
+static bool comes_from_somewhere(const Kernel *k, int phase, const Node *n)
+{
+    while (!is_there(k, phase, n)) {
+        if (op_info[n->op].kind != MOVE || n->nin != 1) return false;
+        n = n->in[0];
+    }
+    return true;
+}
+
+static const char *values_fault(const Kernel *k, int phase)
+{
+    const Phase *p = &k->phases.at[phase];
+    const Nodes *readers[] = {&p->row, &p->each, &p->sums, &p->columns};
+    const Operands *stores[] = {&p->stores, &p->row_stores};
+    bool all = true;
+    for (int l = 0; l < COUNT_OF(readers); l++)
+        for (int i = 0; i < readers[l]->n; i++)
+            for (int j = 0; j < readers[l]->at[i]->nin; j++)
+                all &= comes_from_somewhere(k, phase, readers[l]->at[i]->in[j]);
+    for (int l = 0; l < COUNT_OF(stores); l++)
+        for (int i = 0; i < stores[l]->n; i++) all &= comes_from_somewhere(k, phase, stores[l]->at[i].node);
+    return all ? NULL : "it reads a value that it neither loads nor makes";
+}
+
 static const char *rows_fault(const Kernel *k)
 {
     int columns = 0;
@@ -79,6 +120,7 @@ static const char *rows_fault(const Kernel *k)
     for (int i = 0; i < k->phases.n && !fault; i++) {
         columns += k->phases.at[i].columns.n;
         fault = phase_fault(k, &k->phases.at[i]);
+        if (!fault) fault = values_fault(k, i);
     }
     if (fault) return fault;
     return columns == k->partials.n ? NULL : "each sum over columns has partials, and nothing else has";

@@ -56,7 +56,8 @@ static const char *space_fault(const Kernel *k, const Nest *n)
         int64_t extent = 1;
         for (int i = 0; i < s->own.rank; i++)
             if (s->of[j] >> i & 1) extent *= s->own.dim[i];
-        if (extent != s->shape.dim[j] || extent > INT32_MAX) return "an axis has another extent than what it is made of";
+        if (extent != s->shape.dim[j] || extent > INT32_MAX)
+            return "an axis has another extent than what it is made of";
         elements *= extent;
     }
     for (int i = 0; i < s->own.rank; i++)
@@ -132,8 +133,8 @@ static const char *loops_of_walk_fault(const Nest *n)
 
 static const char *loops_fault(const Kernel *k, const Nest *n)
 {
-    if (n->team || n->beside || n->columns || n->rest || n->kept.n || n->by_warps || n->tensor || n->words || n->stays ||
-        n->wait || n->wait_end)
+    if (n->team || n->beside || n->wide || n->columns || n->rest || n->kept.n || n->by_warps || n->tensor || n->words ||
+        n->stays || n->wait || n->wait_end)
         return "loops of C have no teams of threads";
     return k->kind == ROWS ? loops_of_rows_fault(k, n)
            : n->picked     ? loops_of_ids_fault(k, n)
@@ -169,24 +170,31 @@ static const char *columns_fault(const Kernel *k, const Nest *n)
     switch (n->columns) {
     case NO_COLUMN_SUMS: return "it has sums over all rows, which run somewhere";
     case IN_SHARED:
-        if (n->team == TEAM_OF_BLOCK) return "sums in shared memory are of several teams";
+        if (n->team != TEAM_OF_ONE && n->team != TEAM_OF_WARP) return "sums in shared memory are of several teams";
         return room_for_sums(k, n, false) > STATIC_ROOM ? "its sums have no room in shared memory" : NULL;
     case IN_REGISTERS:
         if (n->team == TEAM_OF_BLOCK) return NULL;
         if (n->team != TEAM_OF_WARP || !alike) return "sums in registers are a warp's, of one type, or a block's";
         return room_for_sums(k, n, true) > STATIC_ROOM ? "its sums have no room in shared memory" : NULL;
     case IN_PARTIALS: return n->team == TEAM_OF_BLOCK ? NULL : "sums in memory are of a block as one team";
-    case APART: return n->team == TEAM_OF_ONE && !reduces_rows(k) ? NULL : "columns are a thread's where no row reduces";
+    case APART:
+        return n->team == TEAM_OF_ONE && !reduces_rows(k) ? NULL : "columns are a thread's where no row reduces";
     }
     return NULL;
 }
 
-static bool is_at_word(const View *v, int64_t elements)
+/* Of an element, the byte in the arena or in a flat array, which begin at multiples of 64; -1: it lies elsewhere. */
+static int64_t begin_of(const Buffer *b, int64_t element)
 {
-    const Buffer *b = v->buffer;
-    int64_t size = dtype_bytes(b->dtype), at = elements * size;
-    if (b->home == PARAMETERS || b->home == GRADIENTS) return (b->param->offset * size + at) % WORD == 0;
-    return b->home == WORK && (b->offset + at) % WORD == 0;
+    int64_t size = dtype_bytes(b->dtype);
+    if (b->home == PARAMETERS || b->home == GRADIENTS) return (b->param->offset + element) * size;
+    return b->home == WORK ? b->offset + element * size : -1;
+}
+
+static bool is_at_word(const View *v, int64_t element)
+{
+    int64_t at = begin_of(v->buffer, element);
+    return at >= 0 && at % WORD == 0;
 }
 
 /* Does each row of the load begin at a whole access, all in one piece, and is it the row's own? */
@@ -221,6 +229,40 @@ static const char *kept_fault(const Kernel *k, const Nest *n)
 
 static bool is_power_to_8(int n) { return n == 1 || n == 2 || n == 4 || n == 8; }
 
+/* Does each thread find its elements along the axis at a multiple of 16 bytes, or of what they have together, all of
+ * them there? */
+static bool can_be_wide(const Nest *n, const View *v, int along)
+{
+    if (!v || !v->buffer || v->guarded || v->stride[along] != 1) return false;
+    int64_t bytes = min64(n->beside * dtype_bytes(v->buffer->dtype), WORD), at = begin_of(v->buffer, v->base);
+    bool all = at >= 0 && at % bytes == 0;
+    for (int j = 0; j < n->space.shape.rank; j++)
+        if (n->space.shape.dim[j] > 1 && j != along) all &= begin_of(v->buffer, v->base + v->stride[j]) % bytes == 0;
+    for (int o = 0; o < v->nover; o++) all &= begin_of(v->buffer, v->base + v->over[o].stride) % bytes == 0;
+    return all;
+}
+
+static const char *wide_fault(const Nest *n)
+{
+    if (n->wide && n->beside < 2) return "nothing is read as a whole";
+    Swept all = swept_views(n);
+    for (int i = 0; i < MOST_WIDE; i++)
+        if (n->wide >> i & 1 && !can_be_wide(n, i < all.n ? all.at[i] : NULL, n->space.shape.rank - 1))
+            return "what is read as a whole lies apart, or begins amid an access";
+    return NULL;
+}
+
+static const char *gather_fault(const Kernel *k, const Nest *n)
+{
+    const Picked *p = n->picked;
+    int c = p->id - 1;
+    bool one = n->beside < 2 || (p->after && n->space.shape.dim[c] % n->beside == 0);
+    if (!one || (n->beside && !is_power_to_8(n->beside))) return "its rows do not divide so";
+    if (!n->wide) return NULL;
+    bool both = n->wide == 3 && n->beside > 1 && !k->writes.at[0].add;
+    return both && can_be_wide(n, &p->x, c) && can_be_wide(n, &p->y, c) ? NULL : "its rows are no wholes";
+}
+
 static const char *threads_of_rows_fault(const Kernel *k, const Nest *n)
 {
     int64_t inner = n->space.shape.dim[n->space.shape.rank - 1];
@@ -228,14 +270,16 @@ static const char *threads_of_rows_fault(const Kernel *k, const Nest *n)
     if (n->columns && !k->block) return "it has no sums over all rows";
     if (k->block && columns_fault(k, n)) return columns_fault(k, n);
     if (n->by_warps && !k->block) return "it has no partial sums";
-    if (!n->team) return n->kept.n || n->beside ? "it has no team" : NULL;
-    if (n->team == TEAM_OF_ELEMENTS && (k->block || reduces_rows(k))) return "threads that take elements reduce no rows";
-    if (!n->beside) return n->kept.n || n->rest ? "it takes no elements side by side" : NULL;
+    if (!n->team) return n->kept.n || n->beside || n->wide ? "it has no team" : NULL;
+    if (n->team == TEAM_OF_ELEMENTS && (k->block || reduces_rows(k)))
+        return "threads that take elements reduce no rows";
+    if (!n->beside) return n->kept.n || n->rest || n->wide ? "it takes no elements side by side" : NULL;
     if (n->rest && (n->team != TEAM_OF_BLOCK || n->columns || k->kept.n)) return "a rest of a row is a block's";
     if (!is_power_to_8(n->beside) || (inner % n->beside && !n->rest)) return "its rows do not divide so";
-    if (n->beside > 1 && n->team == TEAM_OF_ONE && n->columns != APART) return "a thread with a row takes one at a time";
+    if (n->beside > 1 && n->team == TEAM_OF_ONE && n->columns != APART)
+        return "a thread with a row takes one at a time";
     if (k->sliced && n->beside > 1) return "a slice is taken one by one";
-    return kept_fault(k, n);
+    return wide_fault(n) ? wide_fault(n) : kept_fault(k, n);
 }
 
 static const char *threads_of_others_fault(const Kernel *k, const Nest *n)
@@ -245,10 +289,8 @@ static const char *threads_of_others_fault(const Kernel *k, const Nest *n)
         return "a block takes an id, in the ids' order";
     if (n->along && n->team && n->team != TEAM_OF_ONE && !(k->kind == ARGMAX && n->team == TEAM_OF_WARP))
         return "what runs along an axis is a thread's";
-    if (k->kind != GATHER) return n->beside ? "it takes no elements side by side" : NULL;
-    int c = n->picked->id - 1;
-    bool one = n->beside < 2 || (c >= 0 && n->picked->after && n->space.shape.dim[c] % n->beside == 0);
-    return one && (!n->beside || is_power_to_8(n->beside)) ? NULL : "its rows do not divide so";
+    if (k->kind == GATHER) return gather_fault(k, n);
+    return n->beside || n->wide ? "it takes no elements side by side" : NULL;
 }
 
 static const char *threads_fault(const Kernel *k, const Nest *n)

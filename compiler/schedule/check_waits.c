@@ -1,6 +1,6 @@
-/* check_waits.c: in one launch all blocks go through the kernels of an iteration, and through the iterations, each at its
- * own pace but where they wait.  Of two kernels that come by the same byte, one of which writes it, the later one must
- * wait for the other: all blocks, or the threads of a block, where both are at that byte in the same slice. */
+/* check_waits.c: in one launch all blocks go through the kernels of an iteration, and through the iterations, each at
+ * its own pace but where they wait.  Of two kernels that come by the same byte, one of which writes it, the later one
+ * must wait for the other: all blocks, or the threads of a block, where both are at that byte in the same slice. */
 #include "check.h"
 
 typedef VEC(const Access *) Accesses;
@@ -9,8 +9,8 @@ typedef struct Launch {
     const Run *r;
     const Kernel *loop;
     const Body *body;
-    Wait wait;             /* between the two that are looked at */
-    bool by_slices;        /* both of what they come by are */
+    Wait wait;      /* between the two that are looked at */
+    bool by_slices; /* both of what they come by are */
     const Points *others;
     Point here;
     int64_t size;
@@ -113,7 +113,8 @@ static void check_pair(Launch *l, const Access *a, const Access *b, int64_t late
         View v = in_iteration(a->view, loop, some[i]), w = in_iteration(b->view, loop, some[i] + later);
         Points x = points_of(l, a, &v), y = points_of(l, b, &w);
         if (each_iteration(&v, &x, &w, &y, l->body->out, pair_fits, l)) continue;
-        unsound(l->r, "in one launch %s comes by %s, where %s has been %lld iterations before, and does not wait for it",
+        unsound(l->r,
+                "in one launch %s comes by %s, where %s has been %lld iterations before, and does not wait for it",
                 b->kernel->name, b->view->buffer->name, a->kernel->name, (long long)later);
     }
 }

@@ -43,7 +43,7 @@ static bool is_own_row(const Nest *n, const View *v)
     int inner = n->space.shape.rank - 1;
     if (!v->buffer || v->guarded || v->stride[inner] != 1 || !of_one_type(n, v->buffer)) return false;
     int many = ACCESS / (int)dtype_bytes(v->buffer->dtype);
-    if (n->beside % many || !rows_are_aligned(n, v, many)) return false;
+    if (n->beside % many || !rows_are_aligned(&n->space, v, inner, many)) return false;
     for (int j = 0; j < inner; j++)
         if (n->space.shape.dim[j] > 1 && !v->stride[j]) return false;
     return true;

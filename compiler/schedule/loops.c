@@ -152,8 +152,8 @@ static bool loads_on_condition(const Kernel *k)
     return false;
 }
 
-/* Loops that gcc would unroll before it vectorises the loop around them.  The loop over the rows of a block stands behind
- * the others' axes; an extent that varies is not unrolled. */
+/* Loops that gcc would unroll before it vectorises the loop around them.  The loop over the rows of a block stands
+ * behind the others' axes; an extent that varies is not unrolled. */
 static unsigned loops_to_keep(const Kernel *k)
 {
     const Nest *n = k->nest;

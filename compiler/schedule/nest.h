@@ -32,6 +32,8 @@ typedef struct Lengthwise {
 /* CUDA: where a thread's sums of columns run, over the rows of a block. */
 typedef enum Column_sums { NO_COLUMN_SUMS, IN_SHARED, IN_REGISTERS, IN_PARTIALS, APART } Column_sums;
 
+enum { MOST_WIDE = 64 };
+
 typedef enum Wait { NO_WAIT, OF_THREADS, OF_BLOCKS } Wait;
 
 /* Threads of a row, as in lathe_cuda.cuh; of elements: each thread takes some.  NO_TEAM: not decided. */
@@ -55,10 +57,11 @@ typedef struct Nest {
     bool apart;        /* iterations of the innermost loop share nothing, which compilers do not see */
 
     /* CUDA */
-    int team;            /* TEAM_OF_…: threads of a row */
-    int beside;          /* elements side by side that a thread takes in one access */
-    bool rest;           /* some of the row are left over, which threads take one by one */
-    Nodes kept;          /* loads of which a block copies its row into shared memory */
+    int team;      /* TEAM_OF_…: threads of a row */
+    int beside;    /* elements side by side that a thread takes in one access */
+    uint64_t wide; /* read or written as wholes of so many elements, bit by bit: loads, then stores, phase by phase */
+    bool rest;     /* some of the row are left over, which threads take one by one */
+    Nodes kept;    /* loads of which a block copies its row into shared memory */
     Column_sums columns;
     bool by_warps;       /* partial sums of columns are added up by the warps of a block */
     bool tensor;         /* attention: on tensor cores */
@@ -96,15 +99,18 @@ bool bytes_overlap(const Buffer *a, const Buffer *b);
 
 /* teams.c: what accesses of 16 bytes need */
 typedef VEC(const View *) Swept;
-Swept swept_views(const Nest *n); /* what sweeps read and write */
+Swept swept_views(const Nest *n); /* what sweeps read and write: loads, then stores, phase by phase */
+int number_of_store(const Nest *n, int phase, int store); /* among these */
 bool shows_nothing(const Space *s, const View *v);
-bool rows_are_aligned(const Nest *n, const View *v, int many); /* does each begin at 16 bytes, and at `many` elements */
+/* Does what lies along an axis begin at multiples of 16 bytes, and of `many` elements, whatever the other indices? */
+bool rows_are_aligned(const Space *s, const View *v, int along, int many);
 
 /* values.c: where the values of a ROWS kernel come from */
 typedef struct Values {
     const Kernel *k;
-    Table loads, kept, rows;       /* 1 + the number of a node's load, of its kept array, of the first phase that has it */
-    Table *each, *sweep, row_uses; /* by phase: those of its elements, how often its sweep reads what; row values, stores */
+    Table loads, kept, rows; /* 1 + the number of a node's load, of its kept array, of the first phase that has it */
+    Table *each, *sweep;     /* by phase: those of its elements; how often its sweep reads what */
+    Table row_uses;          /* how often values per row and their stores do */
 } Values;
 Values values_of(const Nest *n);
 const Node *source_of(const Values *v, int phase, const Node *n); /* what n stands for there, seen through moves */

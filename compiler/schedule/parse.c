@@ -38,8 +38,7 @@ static void read_space(Reader *r, Space *s)
     drop_others(r, s, all);
     for (int j = 0; j < s->shape.rank; j++)
         while (s->of[j] != wanted[j]) {
-            if (j + 1 == s->shape.rank || s->of[j + 1] & ~wanted[j])
-                err(r->q.at, "neighbours alone are walked as one");
+            if (j + 1 == s->shape.rank || s->of[j + 1] & ~wanted[j]) err(r->q.at, "neighbours alone are walked as one");
             if (!may_merge(s, j)) err(r->q.at, "these axes do not lie in memory as one");
             merge_axis(s, j);
         }
@@ -52,10 +51,10 @@ static void read_list(Reader *r, Nodes *out)
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static unsigned read_bits(Reader *r)
+static uint64_t read_bits(Reader *r, int last)
 {
-    unsigned bits = 0;
-    for (skip_spaces(&r->q); is_digit(*r->q.p); skip_spaces(&r->q)) bits |= 1u << read_integer(&r->q, 0, MAXRANK);
+    uint64_t bits = 0;
+    for (skip_spaces(&r->q); is_digit(*r->q.p); skip_spaces(&r->q)) bits |= (uint64_t)1 << read_integer(&r->q, 0, last);
     return bits;
 }
 
@@ -68,7 +67,7 @@ static void read_loops(Reader *r, Nest *n)
     n->start_shared = took_word(q, "start");
     if (took_word(q, "lanes")) read_list(r, &n->lanes);
     if (took_word(q, "across")) n->across = read_integer(q, 1, 1024);
-    if (took_word(q, "rolled")) n->rolled = read_bits(r);
+    if (took_word(q, "rolled")) n->rolled = (unsigned)read_bits(r, MAXRANK);
     n->apart = took_word(q, "apart");
 }
 
@@ -78,6 +77,7 @@ static void read_threads(Reader *r, Nest *n)
     if (took_word(q, "columns")) n->columns = (Column_sums)read_one_of(r, column_words, COLUMN_WORDS, "where sums run");
     if (took_word(q, "team")) n->team = team_sizes[read_one_of(r, team_words, TEAM_WORDS, "a team of threads")];
     if (took_word(q, "beside")) n->beside = (int)read_integer(q, 1, 8);
+    if (took_word(q, "wide")) n->wide = read_bits(r, MOST_WIDE - 1);
     n->rest = took_word(q, "rest");
     if (took_word(q, "keep")) read_list(r, &n->kept);
     n->by_warps = took_word(q, "by_warps");

@@ -59,6 +59,13 @@ Swept swept_views(const Nest *n)
     return all;
 }
 
+int number_of_store(const Nest *n, int phase, int store)
+{
+    int at = n->rows->loads.n;
+    for (int p = 0; p < phase; p++) at += n->rows->phases.at[p].stores.n;
+    return at + store;
+}
+
 /* Are its elements along the inner axis neighbours in memory? */
 static bool side_by_side(const Nest *n, const View *v)
 {
@@ -89,13 +96,12 @@ static bool begins_aligned(const Buffer *b)
     return flat ? b->param->offset * size % ACCESS == 0 : b->home == WORK && b->offset % ACCESS == 0;
 }
 
-bool rows_are_aligned(const Nest *n, const View *v, int many)
+bool rows_are_aligned(const Space *s, const View *v, int along, int many)
 {
     int64_t size = dtype_bytes(v->buffer->dtype);
     bool all = begins_aligned(v->buffer) && v->base * size % ACCESS == 0 && v->base % many == 0;
-    for (int o = 0; o < v->nover; o++)
-        all &= v->over[o].stride * size % ACCESS == 0 && v->over[o].stride % many == 0;
-    for (int j = 0; j < inner_of(n); j++) all &= n->space.shape.dim[j] == 1 || v->stride[j] % many == 0;
+    for (int o = 0; o < v->nover; o++) all &= v->over[o].stride * size % ACCESS == 0 && v->over[o].stride % many == 0;
+    for (int j = 0; j < s->shape.rank; j++) all &= j == along || s->shape.dim[j] == 1 || v->stride[j] % many == 0;
     return all;
 }
 
@@ -107,7 +113,7 @@ static int most_with_rest(const Nest *n, int threads)
     for (int i = 0; i < all.n; i++) {
         if (!side_by_side(n, all.at[i])) continue;
         int many = ACCESS / (int)max64(dtype_bytes(all.at[i]->buffer->dtype), 2);
-        if (!rows_are_aligned(n, all.at[i], many)) return 1;
+        if (!rows_are_aligned(&n->space, all.at[i], inner_of(n), many)) return 1;
         if (many > most) most = many;
     }
     return inner_extent(n) >= (int64_t)most * threads ? most : 1;

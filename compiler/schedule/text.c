@@ -1,13 +1,23 @@
 /* text.c: nests as text: a line of a kernel, which parse.c reads.
  *
  *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart
- *          columns shared team warp beside 4 rest keep %N … by_warps tensor words stays wait blocks      (one line)
+ *          columns shared team warp beside 4 wide N … rest keep %N … by_warps tensor words stays wait blocks (one line)
  *
  * Brackets are the axes that are walked, of the kernel's that are walked as one; an axis of extent 1 may be missing.
- * threads: so many loops, the outermost, are shared as one; sweep, by_columns, start: so is the loop over the inner
- * axis, or the columns of what goes by ids, or what that starts from.  lanes, keep: reductions and loads.  rolled:
- * numbers of walked axes, and of the loop over a block's rows behind them.  columns: shared, registers, partials, apart.
- * team: elements, one, warp, block.  wait: threads, blocks; of a loop's iteration it stands behind the loop's `end`. */
+ *
+ *     threads    so many loops, the outermost, are shared as one; so is, with
+ *                sweep the loop over the inner axis, by_columns the columns beside
+ *                ids, start what ids are added to
+ *     lanes      reductions that run in lanes; across: so many rows at a time
+ *     rolled     numbers of walked axes; behind them the loop over a block's rows
+ *     apart      what loops store lies apart from what they read
+ *     columns    shared, registers, partials, apart: where sums of columns run
+ *     team       elements, one, warp, block: threads of a row
+ *     wide       numbers of loads, and behind them of stores, phase by phase
+ *     keep       loads whose rows a block copies into shared memory
+ *     wait       threads, blocks: before the kernel; of a loop's iteration it stands
+ *                behind the loop's `end`
+ */
 #include "text.h"
 
 const char *const column_words[] = {"none", "shared", "registers", "partials", "apart"};
@@ -66,6 +76,9 @@ static void say_threads(Printer *p, const Nest *n)
     for (int i = 0; i < TEAM_WORDS; i++)
         if (n->team && n->team == team_sizes[i]) say(t, " team %s", team_words[i]);
     say_number_if(t, "beside", n->beside);
+    say_word_if(t, n->wide, "wide");
+    for (int i = 0; i < MOST_WIDE; i++)
+        if (n->wide >> i & 1) say(t, " %d", i);
     say_word_if(t, n->rest, "rest");
     say_list(p, "keep", &n->kept);
     say_word_if(t, n->by_warps, "by_warps");

@@ -1,6 +1,6 @@
-/* waits.c: pass waits: CUDA: in a loop that is one launch (pass_persist.c) all blocks take parts of each kernel, and meet
- * before one that touches what another has written, or writes what another touches.  Which those are is known when it is
- * known what lies at the same bytes.
+/* waits.c: pass waits: CUDA: in a loop that is one launch (pass_persist.c) all blocks take parts of each kernel, and
+ * meet before one that touches what another has written, or writes what another touches.  Which those are is known when
+ * it is known what lies at the same bytes.
  *
  * A product's b that is the same in all iterations is copied into shared memory before the loop. */
 #include "nest.h"
@@ -108,8 +108,8 @@ static Wait wait_for(Kernel *const *kernels, int from, int to, const Kernel *k, 
     return most;
 }
 
-/* A kernel waits for those since the last meeting of blocks; what an iteration begins with, for those after the last one
- * of the iteration before.  Where there is no meeting in an iteration, blocks may be any number of them apart. */
+/* A kernel waits for those since the last meeting of blocks; what an iteration begins with, for those after the last
+ * one of the iteration before.  Where there is no meeting in an iteration, blocks may be any number of them apart. */
 static void find_waits(Kernel *repeat)
 {
     Kernel *const *k = repeat->body.at;
@@ -132,7 +132,8 @@ static void find_all(Kernel *k, const Desc *d)
 {
     bool meet = without(d, PASS_waits);
     if (d->options->target->loops) return;
-    if (k->kind == GEMM && k->persistent && !meet) k->nest->stays = !k->gemm.nbatch && stays(&k->gemm.b.view, k->persistent);
+    if (k->kind == GEMM && k->persistent && !meet)
+        k->nest->stays = !k->gemm.nbatch && stays(&k->gemm.b.view, k->persistent);
     if (!k->barrier) return;
     for (int i = 0; i < k->body.n && meet; i++) k->body.at[i]->nest->wait = OF_BLOCKS;
     if (!meet) find_waits(k);

@@ -19,6 +19,9 @@ while read -r name; do
     folder=$("$LATHE" build $model --check-stages --no-"$name" --source) || complain "--no-$name: does not compile"
     [ "$folder" != "$plain" ] || complain "--no-$name: builds into the folder of a build with it"
     rm -r "$folder"
+    # shellcheck disable=SC2086
+    "$LATHE" build $model --target cuda --check-stages --no-"$name" --source -o cuda >/dev/null ||
+        complain "--no-$name: does not compile for CUDA"
 done <"$TMP/listed"
 rm -r "$plain"
 # shellcheck disable=SC2086

@@ -101,6 +101,8 @@ static void random_graphs_by_text(uint64_t count)
 #define BUFFERS "buffer x inputs : f32[2, 3] of %1\nbuffer y outputs : f32[2, 3] of %2\n"
 #define LOAD    "load %1 from x(3*i0 + i1)\n"
 
+#define MAP "0: rows y over [2, 3]\n" LOAD "phase\neach %2\nstore %2 to y(3*i0 + i1)\n"
+
 static const struct {
     const char *text, *says;
 } bad[] = {
@@ -156,6 +158,16 @@ static const struct {
     {GRAPH "program after lower\n" BUFFERS "0: repeat y\n", "expected the loop"},
     {GRAPH "program after lower\n" BUFFERS "0: panels y rows 2 unit 1 highest 2\nend\n", "panels have rows"},
     {GRAPH "program after lower\n" BUFFERS "0: panels y rows 2 unit 1 highest 2\n", "this one has no 'end'"},
+    {GRAPH "program after plan\n" BUFFERS MAP "nest [i0 i1]\n", "only what passes from axes on leave"},
+    {GRAPH "program after axes\n" BUFFERS MAP, "expected the kernel's line 'nest'"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0]\n", "axis i1 is walked"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i1] [i0]\n", "in the kernel's order"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0 i2]\n", "from 0 to 1"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0 i1] threads 9\n", "from 1 to 2"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] threads 2\n", "more loops than there are"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] lanes %2\n", "lanes are of reductions"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] team warp\n", "loops of C have no teams"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nnest [i0] [i1]\n", "has a nest already"},
 };
 
 static void parse(const void *text) { text_of(parse_kernels("bad.kernels", text, NULL)); }

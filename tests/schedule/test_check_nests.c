@@ -1,11 +1,11 @@
-/* test_check_nests.c: kernels that cannot run as their nests say, and launches that wait too little, are caught: programs
- * of models are broken by hand, each in a process of its own. */
+/* test_check_nests.c: kernels that cannot run as their nests say, and launches that wait too little, are caught:
+ * programs of models are broken by hand, each in a process of its own. */
 #include "../../compiler/schedule/nest.h"
 #include "../graph/apart.h"
 
 #include <string.h>
 
-enum { MOST_PLACES = 30, FIRST_OF_LAUNCHES = 15 };
+enum { MOST_PLACES = 30, FIRST_OF_LAUNCHES = 16 };
 
 typedef struct Fault {
     const char *what;
@@ -137,6 +137,16 @@ static bool kept_too(Kernel *k, int n)
     return true;
 }
 
+static bool whole_too(Kernel *k, int n)
+{
+    int bit = n;
+    if (k->kind != ROWS) return false;
+    while (bit < MOST_WIDE && k->nest->wide >> bit & 1) bit++;
+    if (bit == MOST_WIDE) return false;
+    k->nest->wide |= (uint64_t)1 << bit;
+    return true;
+}
+
 /* ------------------------------------------------------------------ one launch */
 
 static bool no_wait(Kernel *k, int n)
@@ -183,6 +193,7 @@ static const Fault faults[] = {
     {"sums of columns run nowhere", no_column_sums, 5, false},
     {"sums of columns run elsewhere", other_columns, 10, true},
     {"rows are kept that are no block's", kept_too, 20, true},
+    {"wholes that are none", whole_too, 20, false},
     {"no wait", no_wait, 5, true},
     {"threads wait, and not blocks", threads_alone, 5, true},
     {"no wait at the end of an iteration", no_wait_at_end, 2, true},

@@ -6,6 +6,26 @@ command -v nvcc >/dev/null || { echo "nvcc is not here: the emitted CUDA was not
 failed=0
 complain() { echo "failed: $*"; failed=1; }
 
+# Of each kernel: what it reads and writes as wholes, and the accesses of 8 and 16 bytes that PTX has for them.  Of one
+# byte an element they are shorter.
+cat >"$TMP/wholes.awk" <<'EOT'
+FNR == 1 { file++ }
+file == 1 && /^(KERNEL|DEVICE) void / { name = $3; sub(/\(.*/, "", name) }
+file == 1 && name && /Wide<bool|&row(_[a-z]+)?\[/ { next }
+file == 1 && name { reads[name] += gsub(/read_wide</, "&"); writes[name] += gsub(/write_wide\(/, "&") }
+file == 2 && /\.entry / { here = ""; for (n in reads) if (index($0, "_Z" length(n) n)) here = n; seen[here] = 1 }
+file == 2 && here && /ld\.global/ && /\.v[24]|[bu]64/ { loads[here]++ }
+file == 2 && here && /st\.global/ && /\.v[24]|[bu]64/ { stores[here]++ }
+END {
+    for (n in seen) {
+        all += reads[n] + writes[n]
+        if (loads[n] < reads[n] || stores[n] < writes[n])
+            printf "%s: %d reads by %d loads, %d writes by %d stores\n", n, reads[n], loads[n], writes[n], stores[n]
+    }
+    print all + 0
+}
+EOT
+
 compile() {     # NAME ARGUMENTS…
     name=$1
     shift
@@ -17,7 +37,9 @@ compile() {     # NAME ARGUMENTS…
     [ "$kernels" -gt 0 ] || complain "$name: nvcc says nothing of any kernel"
     awk '/bytes stack frame/ && ($1 > $5 + 8 || $5 > 32) { print; found = 1 } END { exit !found }' "$TMP/log" &&
         complain "$name: a thread's arrays are in memory, or more than 32 bytes of its registers"
-    echo "note: $name: $((kernels / 2)) kernels for sm_80 and sm_90"
+    awk -f "$TMP/wholes.awk" "$TMP/$name/model.cu" "$TMP/$name/model.compute_90.ptx" >"$TMP/wholes"
+    [ "$(wc -l <"$TMP/wholes")" = 1 ] || complain "$name: wholes are read one by one: $(cat "$TMP/wholes")"
+    echo "note: $name: $((kernels / 2)) kernels for sm_80 and sm_90, $(tail -n 1 "$TMP/wholes") wholes of 8 or 16 bytes"
 }
 
 compile gpt models/gpt.lua --config small --set dropout=0.1
@@ -31,9 +53,6 @@ compile rows tests/models/rows.lua --set classes=12301 --precision bf16
     compile "every_${name%.lua}" "$model"
     compile "narrow_${name%.lua}" "$model" --precision bf16
 done
-
-wide=$(grep -c 'ld.global.*v4.*f32' "$TMP/gpt/model.compute_90.ptx") || complain "gpt: no load of 16 bytes"
-echo "note: gpt: $wide loads of 16 bytes"
 
 # Rows of 5,003 logits lie in rows of 5,008: each of three sweeps takes 16 bytes at a time, and what is left one by one.
 awk '/entry.*[0-9]linear_cross_entropyP/ { here = 1 } here; here && /^}/ { exit }' "$TMP/llama/model.compute_90.ptx" >"$TMP/logits"

@@ -53,7 +53,8 @@ static const char *const models[] = {
 static struct Wanted {
     const char *text;
     bool seen;
-} wanted[] = {{"ALIGNED(", 0},
+} wanted[] = {{"read_wide<", 0},
+              {"write_wide(", 0},
               {"UNROLL for", 0},
               {"_row[k] = ", 0},
               {"_row[k][c - c4] = ", 0},

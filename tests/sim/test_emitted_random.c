@@ -37,7 +37,8 @@ int main(void)
     int kernels = 0, files = long_run() ? 20 : 2;
     need_simulator();
     for (int i = 0; i < files; i++)
-        kernels += test_file(1000 + (uint64_t)(i * GRAPHS_A_FILE), i % 4 == 3 ? "fp64" : "fp32", i % 3 == 2, i % 2 == 0);
+        kernels +=
+            test_file(1000 + (uint64_t)(i * GRAPHS_A_FILE), i % 4 == 3 ? "fp64" : "fp32", i % 3 == 2, i % 2 == 0);
     printf("note: %d kernels of %d random graphs; sums in another order differ by at most %.1f units of a norm's last "
            "place\n",
            kernels, files * GRAPHS_A_FILE, largest_error);

@@ -12,7 +12,8 @@ static const struct {
     double bound;
 } models[] = {
     {"models/char_rnn.lua --config tiny --set hidden=24 --set batch=5 --set accumulate=2", 1e-4},
-    {"models/char_rnn.lua --config tiny --set hidden=24 --set batch=5 --no-waits --no-teams --no-beside --no-axes", 1e-4},
+    {"models/char_rnn.lua --config tiny --set hidden=24 --set batch=5 --no-waits --no-teams --no-beside --no-axes",
+     1e-4},
     {"models/char_rnn.lua --config tiny --set hidden=16 --set batch=9 --set layers=2 --precision bf16", 2e-2},
     {"tests/models/library.lua", 1e-4},
     {"tests/models/recurrent.lua", 1e-4},
