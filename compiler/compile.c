@@ -71,13 +71,12 @@ static void run(const Pass *p, Module *m)
     for (int i = 0; i < m->programs.n; i++) m->programs.at[i]->after = p->name;
 }
 
-/* What lower leaves is checked once carries have their places. */
 static void check(const Pass *p, const Module *m)
 {
-    bool graphs = p->kind == FRONT || p->kind == GRAPHS, kernels = p->kind >= KERNELS;
+    bool graphs = p->kind == FRONT || p->kind == GRAPHS;
     for (int i = 0; i < m->desc->graphs.n && graphs; i++) check_graph(m->desc->graphs.at[i], p->name);
     for (int i = 0; i < m->cuts.n && p->kind == CUTS; i++) check_cutting(m->cuts.at[i], p->name);
-    for (int i = 0; i < m->programs.n && kernels; i++) check_program(m->programs.at[i], p->name, m->desc);
+    for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], p->name, m->desc);
 }
 
 static int place_of_pass(const char *name)
