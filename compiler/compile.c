@@ -52,11 +52,9 @@ static void run_over_cuts(const Pass *p, Module *m)
 {
     const Desc *d = m->desc;
     for (int i = m->cuts.n; i < d->graphs.n; i++) push(&m->cuts, new_cut(d->graphs.at[i], d));
-    for (int i = 0; i < m->cuts.n; i++) {
-        enter_cut(m->cuts.at[i]);
+    for (int i = 0; i < m->cuts.n; i++)
         if (p->kind == CUTS) p->run.cut(m->cuts.at[i]);
         else push(&m->programs, p->run.lower(m->cuts.at[i]));
-    }
     if (p->kind == LOWER) m->cuts.n = 0;
 }
 

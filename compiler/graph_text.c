@@ -148,7 +148,7 @@ int number_of(const Printer *p, const Node *n)
 static void end_line(const Printer *p, const Node *n)
 {
     say_end(p->t, n);
-    if (p->marks) p->marks(p->t, n, p->number);
+    if (p->marks) p->marks(p->user, p->t, n, p->number);
     say(p->t, "\n");
 }
 
@@ -274,11 +274,12 @@ void print_graph(Text *t, const Graph *g)
 }
 
 /* Marks may name nodes of later lines: so all have their names first. */
-void print_marked_graph(Text *t, const Graph *g, Marks marks)
+void print_marked_graph(Text *t, const Graph *g, Marks marks, void *user)
 {
     Printer names = printer_to(&(Text){0}), p = printer_to(t);
     print_graph_by(&names, g);
     p.number = names.number;
     p.marks = marks;
+    p.user = user;
     print_graph_by(&p, g);
 }

@@ -7,13 +7,15 @@
 #define LARGEST_INT ((int64_t)1 << 48)
 
 /* ---- graph_text.c */
-typedef void (*Marks)(Text *t, const Node *n, const int *number);   /* what stands behind n's line; number: of names, by id */
-void print_marked_graph(Text *t, const Graph *g, Marks marks);
+/* What stands behind n's line; number: of names, by id. */
+typedef void (*Marks)(void *user, Text *t, const Node *n, const int *number);
+void print_marked_graph(Text *t, const Graph *g, Marks marks, void *user);
 typedef struct Printer {
     Text *t;
     int *number;                /* by id: its number in the text; 0: it has none yet */
     int last, depth;
     Marks marks;                /* NULL: none */
+    void *user;                 /* what they are told */
     const Nodes *also;          /* what is printed beside what the outputs are made of; NULL: nothing */
 } Printer;
 Printer printer_to(Text *t);

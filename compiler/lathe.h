@@ -329,6 +329,7 @@ typedef struct Kernel {
     int axis_rows;                  /* what they are */
     int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
+    int part;                       /* Side (lower.h), once find_parts() has been asked */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
     struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
     int axis_period;

@@ -35,6 +35,7 @@ typedef struct Group {          /* nodes that become one ROWS kernel */
 } Group;
 
 typedef VEC(Group *) Groups;
+typedef VEC(struct Unit *) Units;
 
 typedef struct Copy {           /* what could not be made where it is wanted */
     struct Level *level;
@@ -91,6 +92,14 @@ typedef struct Info {
     View place;                 /* of its own shape */
 } Info;
 
+typedef struct Naming {         /* what names are made of */
+    Table user;                 /* of a node without a title: who has one, and is made of it */
+    Strings number;             /* of a title: 1 + its place in `layers` */
+    Strings pairs;              /* "layer title" that are noted */
+    Table next;                 /* of the next value of a carry, or another form of it: the carry */
+    VEC(struct Paths) layers;   /* that use a title */
+} Naming;
+
 /* ---- lower/cut.c: a graph on its way to kernels */
 struct Cut {
     Graph *graph;
@@ -99,19 +108,24 @@ struct Cut {
     Nodes roots;                /* the outputs */
     Program *program;           /* what becomes of it; from `place` on */
     VEC(Info *) infos;          /* of nodes that were asked about */
+    struct Page **pages;        /* lower/cut.c: the same by the nodes' ids */
+    int npages;
+    Table readers;              /* lower/readers.c */
+    Naming names;               /* lower/names.c */
+    const char *forward;        /* lower/parts.c: by a node's id: is it of the forward part; NULL: no gradients */
     int round;                  /* how often readings have been looked at for what bends */
     int straightened;           /* copies and layouts, once readings have settled */
     int groups;                 /* the last one's number */
     int64_t visits;             /* kernels/order.c: units that all searches came by since a level was ordered */
+    int64_t search;             /* the last one's number */
+    Units seen;                 /* what it came by */
 };
 Cut *new_cut(Graph *g, const Desc *d);
-void enter_cut(Cut *c);                                     /* before any pass over it */
-void print_cut(Text *t, Cut *c);                            /* lower/cut_text.c: the graph, and what is known of its nodes */
-void check_cutting(Cut *c, const char *stage);              /* lower/cut_check.c */
-extern Cut *cut;                                                /* the one that the pass at work has */
-Info *info(const Node *n);
-typedef void (*Visit)(Level *, Node *);
-void each_level(Level *level, Visit visit);                     /* level by level, outer ones first */
+void print_cut(Text *t, Cut *c);                                /* lower/cut_text.c: the graph, and what is known of its nodes */
+void check_cutting(Cut *c, const char *stage);                  /* lower/cut_check.c */
+Info *info(Cut *cut, const Node *n);
+typedef void (*Visit)(Cut *, Level *, Node *);
+void each_level(Cut *cut, Level *level, Visit visit);           /* level by level, outer ones first */
 Cut *trial_cut(Graph *g, const Desc *d);                        /* the groups that kernels would be made of now; ends with: */
 void drop_cut(Cut *c);                                          /* nothing is asked about its nodes any more */
 
@@ -121,28 +135,28 @@ typedef struct Reading {
     Node *source;               /* no view, or a forced one */
     View view;                  /* over the node's shape, as if the source lay where it will (buffer NULL until placed) */
 } Reading;
-Reading reading(Node *n);                                       /* forces copies where a view is not affine */
-Reading reading_beneath(Node *copied);                          /* of a view that is copied: below the copy */
-void find_free(Level *level);                                   /* asks is_free() of all, in an order in which no chain is long */
+Reading reading(Cut *cut, Node *n);                             /* forces copies where a view is not affine */
+Reading reading_beneath(Cut *cut, Node *copied);                /* of a view that is copied: below the copy */
+void find_free(Cut *cut, Level *level);                         /* asks is_free() of all, in an order in which no chain is long */
 bool is_view(const Node *n);
-bool by_value(const Node *n);                                   /* an iota or a loop's index: an expression, not memory */
+bool by_value(Cut *cut, const Node *n);                         /* an iota or a loop's index: an expression, not memory */
 View value_view(const Node *n);
-bool has_address(Node *n);                                      /* it shows memory: no constant, no value, not a slice of one either */
-bool widens(const Node *n);                                     /* a cast of what is kept in 16 bits */
-bool is_free(const Node *n);                                    /* that, or a map that reads no memory but parameters in 16 bits: computed wherever it is read */
-bool in_rows(const Node *n);                                    /* lands in a ROWS kernel: maps, reductions, forced views, … */
+bool has_address(Cut *cut, Node *n);                            /* it shows memory: no constant, no value, not a slice of one either */
+bool widens(Cut *cut, const Node *n);                           /* a cast of what is kept in 16 bits */
+bool is_free(Cut *cut, const Node *n);                          /* that, or a map that reads no memory but parameters in 16 bits: computed wherever it is read */
+bool in_rows(Cut *cut, const Node *n);                          /* lands in a ROWS kernel: maps, reductions, forced views, … */
 
 /* ---- passes/straighten.c */
-int count_straightened(void);
+int count_straightened(Cut *cut);
 
 /* ---- passes/absorb.c */
-Node *beneath(Node *n);                                         /* what reshapes and permutes of it show */
+Node *beneath(Cut *cut, Node *n);                               /* what reshapes and permutes of it show */
 Node *added_to(const struct Carry *c);                          /* the x of an absorbed next = add(carry, x) */
-bool adds_up_from_zero(const Node *n);                          /* the end of such a carry that starts as zero */
+bool adds_up_from_zero(Cut *cut, const Node *n);                /* the end of such a carry that starts as zero */
 bool can_be_added(const Node *dot);                             /* to what is there */
 
 /* ---- kernels/order.c */
-void needs_at(Loop *level, const Node *n, Nodes *out);          /* the nodes of this level that n reads, bodies included */
+void needs_at(Cut *cut, Loop *level, const Node *n, Nodes *out); /* the nodes of this level that n reads, bodies included */
 
 /* ---- lower/readers.c */
 typedef struct In_loop { Loop *loop; int k; } In_loop;          /* its y or x number k */
@@ -151,61 +165,62 @@ typedef struct Readers {        /* who reads a node */
     VEC(In_loop) ys, xs;        /* what stacks it; what goes through it */
     bool else_too;              /* an output, a carry */
 } Readers;
-void note_readers(const Cut *c);                                /* of all that there is now */
-Readers *readers(const Node *n);
+void note_readers(Cut *c);                                      /* of all that there is now */
+Readers *readers(Cut *cut, const Node *n);
 
 /* ---- passes/gelu.c */
-bool makes_gelu(const Node *x);                                 /* will x's kernel, there for nothing but the gelu of it, go */
+bool makes_gelu(Cut *cut, const Node *x);                       /* will x's kernel, there for nothing but the gelu of it, go */
 
 /* ---- lower/parameters.c */
 void layout_parameters(const Desc *d);                          /* their offsets and strides */
 
 /* ---- lower_place.c: buffers and places */
-View place_of(Node *source);                                    /* where a source lies, in its own shape */
-View final_view(Node *n);                                       /* place and views composed */
+View place_of(Cut *cut, Node *source);                          /* where a source lies, in its own shape */
+View final_view(Cut *cut, Node *n);                             /* place and views composed */
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
 
 /* ---- lower/parts.c: forward or backward */
 typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side;     /* NO_SIDE: of an entry without gradients */
-void find_parts(const Program *p);                              /* before any of: */
+void find_parts(const Program *p);                              /* of all its kernels, before: */
 Side first_part(const Kernel *k);                               /* of a loop, that of the first kernel in it */
 Side last_part(const Kernel *k);
+Side part_of(const Kernel *k, const char *forward);             /* of one that is being made; forward: Cut */
 
 /* ---- lower/names.c */
-void name_values(const Graph *g);
-const char *value_name(const Node *n);
-const char *carry_name(const struct Carry *c);
-const char *name_of_copy(const Node *n);                           /* of a view that is copied into a buffer of its own */
+void name_values(Cut *c);                                       /* before any of: */
+const char *value_name(const Cut *cut, const Node *n);
+const char *carry_name(const Cut *cut, const struct Carry *c);
+const char *name_of_copy(const Cut *cut, const Node *n);        /* of a view that is copied into a buffer of its own */
 bool meets_its_next(const Kernel *k, const Operand *load);      /* it is a carry, or a state, before what k makes of it: cell_before */
-const char *rows_kernel_name(const Kernel *k, const Nodes *nodes);
-const char *copy_kernel_name(const Node *n, const Buffer *to, bool add);
-const char *product_name(const Node *n);
-const char *whole_kernel_name(const Node *n, const Node *result);
-const char *attention_kernel_name(const Kernel *k);
+const char *rows_kernel_name(const Cut *cut, const Kernel *k, const Nodes *nodes);
+const char *copy_kernel_name(const Cut *cut, const Node *n, const Buffer *to, bool add);
+const char *product_name(const Cut *cut, const Node *n);
+const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result);
+const char *attention_kernel_name(const Cut *cut, const Kernel *k);
 
-Buffer *new_buffer(Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
+Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
 /* ---- pass_pack.c: of the arena, made by a pass that refines a program; `value`: what the plan names it by */
 Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value);
 
 /* ---- lower_pad.c: needs note_readers() */
-Shape own_shape(Node *n, const View *own);                      /* of its buffer; own: as its readers expect it */
+Shape own_shape(Cut *cut, Node *n, const View *own);            /* of its buffer; own: as its readers expect it */
 
 /* ---- lower_gemm.c, lower_kernels.c */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g);   /* false: no product can */
-void fill_gemm_kernel(Node *dot, Kernel *k);
-bool is_plain(const Node *dot);                                 /* one that may end in something: a matrix, no batches */
-bool sum_up(Kernel *k);                                         /* false: it cannot make the sum that it was to */
-bool gemm_fits_at(Node *dot, const View *c);                    /* can the product be made there */
-bool gemm_fits(Node *dot);                                      /* forces copies of operands that BLAS cannot address */
+void fill_gemm_kernel(Cut *cut, Node *dot, Kernel *k);
+bool is_plain(Cut *cut, const Node *dot);                       /* one that may end in something: a matrix, no batches */
+bool sum_up(Cut *cut, Kernel *k);                               /* false: it cannot make the sum that it was to */
+bool gemm_fits_at(Cut *cut, Node *dot, const View *c);          /* can the product be made there */
+bool gemm_fits(Cut *cut, Node *dot);                            /* forces copies of operands that BLAS cannot address */
 
 /* ---- pass_pack.c */
 Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kernel whose result the product now reads */
 
 /* ---- lower_attention.c */
 const char *attention_result_name(const Node *result);          /* "lse" */
-void straighten_attention(Node *n);                             /* forces copies of operands that it cannot read */
+void straighten_attention(Cut *cut, Node *n);                   /* forces copies of operands that it cannot read */
 bool attention_fits_at(const Node *result, const View *v);      /* can the result be made there */
-Kernel *attention_kernel(Node *n);                              /* all but its name */
+Kernel *attention_kernel(Cut *cut, Node *n);                    /* all but its name */
 
 #endif

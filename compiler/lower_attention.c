@@ -25,15 +25,15 @@ static bool neighbours(const View *v)
     return v->stride[last] == 1 || v->shape.dim[last] == 1;
 }
 
-void straighten_attention(Node *n)
+void straighten_attention(Cut *cut, Node *n)
 {
     Attention a = attention_of(n);
     for (int k = 0; k < n->nin; k++) {
         Node *in = n->in[k];
         if (is_number(in, &a)) continue;
-        Reading r = reading(in);
-        bool readable = !r.view.guarded && has_address(in);
-        if (!readable || (has_width(in, &a) && !neighbours(&r.view))) info(in)->forced = true;
+        Reading r = reading(cut, in);
+        bool readable = !r.view.guarded && has_address(cut, in);
+        if (!readable || (has_width(in, &a) && !neighbours(&r.view))) info(cut, in)->forced = true;
     }
 }
 
@@ -61,7 +61,7 @@ static double flops_of(const Node *n, const Attention *a)
 static double value_bytes(const Node *n) { return (double)(elements(n->shape) * dtype_bytes(n->dtype)); }
 
 /* Reads: all inputs in order, numbers without a buffer.  Writes: the results that somebody picks. */
-Kernel *attention_kernel(Node *n)
+Kernel *attention_kernel(Cut *cut, Node *n)
 {
     Kernel *k = NEW(Kernel);
     Attention a = attention_of(n);
@@ -70,12 +70,13 @@ Kernel *attention_kernel(Node *n)
     k->where = n->where;
     for (int i = 0; i < n->nin; i++) {
         bool number = is_number(n->in[i], &a);
-        push(&k->reads, ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(n->in[i])}));
+        push(&k->reads,
+             ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(cut, n->in[i])}));
         if (!number) k->bytes += value_bytes(n->in[i]);
     }
-    for (int i = 0; i < info(n)->picks.n; i++) {
-        Node *p = info(n)->picks.at[i];
-        push(&k->writes, ((Operand){.node = p, .view = info(p)->place}));
+    for (int i = 0; i < info(cut, n)->picks.n; i++) {
+        Node *p = info(cut, n)->picks.at[i];
+        push(&k->writes, ((Operand){.node = p, .view = info(cut, p)->place}));
         k->bytes += value_bytes(p);
     }
     k->flops = flops_of(n, &a);

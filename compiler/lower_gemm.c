@@ -101,39 +101,39 @@ bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, str
     return best > 0;
 }
 
-bool is_plain(const Node *dot)
+bool is_plain(Cut *cut, const Node *dot)
 {
     struct Gemm g = {0};
-    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = view_dense(dot->shape);
-    return dot->dtype != F64 && dot_axes(dot).nb == 0 && !info(dot)->layout && fill_gemm(dot, &a, &b, &c, &g) &&
+    View a = reading(cut, dot->in[0]).view, b = reading(cut, dot->in[1]).view, c = view_dense(dot->shape);
+    return dot->dtype != F64 && dot_axes(dot).nb == 0 && !info(cut, dot)->layout && fill_gemm(dot, &a, &b, &c, &g) &&
            g.nbatch == 0 && g.c_n == 1;
 }
 
-static void force_unless_plain(Node *n)
+static void force_unless_plain(Cut *cut, Node *n)
 {
-    View v = reading(n).view;
-    if (!view_is_dense(&v)) info(n)->forced = true;
+    View v = reading(cut, n).view;
+    if (!view_is_dense(&v)) info(cut, n)->forced = true;
 }
 
-bool gemm_fits(Node *dot)
+bool gemm_fits(Cut *cut, Node *dot)
 {
     struct Gemm g = {0};
     for (int i = 0; i < 2; i++)
-        if (is_filled(dot->in[i], NULL)) info(dot->in[i])->forced = true;
-    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view, c = reading(dot).view;
+        if (is_filled(dot->in[i], NULL)) info(cut, dot->in[i])->forced = true;
+    View a = reading(cut, dot->in[0]).view, b = reading(cut, dot->in[1]).view, c = reading(cut, dot).view;
     if (fill_gemm(dot, &a, &b, &c, &g)) return true;
-    force_unless_plain(dot->in[0]);
-    force_unless_plain(dot->in[1]);
-    a = reading(dot->in[0]).view, b = reading(dot->in[1]).view;
+    force_unless_plain(cut, dot->in[0]);
+    force_unless_plain(cut, dot->in[1]);
+    a = reading(cut, dot->in[0]).view, b = reading(cut, dot->in[1]).view;
     if (!fill_gemm(dot, &a, &b, &c, &g))
         die("a dot of %s and %s fits no product", shape_text(a.shape), shape_text(b.shape));
     return true;
 }
 
-bool gemm_fits_at(Node *dot, const View *c)
+bool gemm_fits_at(Cut *cut, Node *dot, const View *c)
 {
     struct Gemm g = {0};
-    View a = reading(dot->in[0]).view, b = reading(dot->in[1]).view;
+    View a = reading(cut, dot->in[0]).view, b = reading(cut, dot->in[1]).view;
     return fill_gemm(dot, &a, &b, c, &g);
 }
 
@@ -147,15 +147,16 @@ static char *view_words(const View *v)
 }
 
 /* The sum over the rows of an operand becomes this kernel's second result, where both are set or both are added. */
-bool sum_up(Kernel *k)
+bool sum_up(Cut *cut, Kernel *k)
 {
-    Node *sum = info(k->node)->sums_up;
-    Sum *parts = info(sum)->sum;
+    Node *sum = info(cut, k->node)->sums_up;
+    Sum *parts = info(cut, sum)->sum;
     View row;
     Shape columns = {.rank = 1, .dim = {elements(sum->shape)}};
     if (k->gemm.afresh || k->gemm.nbatch || k->gemm.c_n != 1 || k->gemm.c.add != (parts && parts->begun)) return false;
-    if (!view_reshape(&info(sum)->place, columns, &row) || (columns.dim[0] > 1 && row.stride[0] != 1)) return false;
-    k->gemm.end = info(k->node)->summed ? END_SUM_B : END_SUM_A;
+    if (!view_reshape(&info(cut, sum)->place, columns, &row) || (columns.dim[0] > 1 && row.stride[0] != 1))
+        return false;
+    k->gemm.end = info(cut, k->node)->summed ? END_SUM_B : END_SUM_A;
     k->gemm.vector = (Operand){.node = sum, .view = row, .add = adds_to(parts)};
     return true;
 }
@@ -170,33 +171,33 @@ static void fill_aux(struct Gemm *g, Node *aux, const View *at)
     g->aux_m = g->M > 1 ? v.stride[0] : g->N;
 }
 
-static void fill_end(Node *dot, struct Gemm *g)
+static void fill_end(Cut *cut, Node *dot, struct Gemm *g)
 {
     g->end = dot_end(dot);
-    Node *before = info(dot)->before_gelu;
+    Node *before = info(cut, dot)->before_gelu;
     if (dot->nin > 2 && g->end != END_GELU_BACK)
-        g->vector = (Operand){.node = dot->in[2], .view = final_view(dot->in[2])};
+        g->vector = (Operand){.node = dot->in[2], .view = final_view(cut, dot->in[2])};
     if (g->end == END_GELU_BACK) {
-        View at = final_view(dot->in[2]);
+        View at = final_view(cut, dot->in[2]);
         fill_aux(g, dot->in[2], &at);
     }
-    if (before) fill_aux(g, before, &info(before)->place);
+    if (before) fill_aux(g, before, &info(cut, before)->place);
 }
 
-void fill_gemm_kernel(Node *dot, Kernel *k)
+void fill_gemm_kernel(Cut *cut, Node *dot, Kernel *k)
 {
     k->kind = GEMM;
     k->node = dot;
-    k->gemm.a = (Operand){.node = dot->in[0], .view = final_view(dot->in[0])};
-    k->gemm.b = (Operand){.node = dot->in[1], .view = final_view(dot->in[1])};
-    Sum *sum = info(dot)->sum;
-    k->gemm.afresh = sum && !sum->begun ? info(dot)->afresh : NULL;
-    k->gemm.c = (Operand){.node = dot, .view = info(dot)->place, .add = adds_to(sum) || info(dot)->afresh};
+    k->gemm.a = (Operand){.node = dot->in[0], .view = final_view(cut, dot->in[0])};
+    k->gemm.b = (Operand){.node = dot->in[1], .view = final_view(cut, dot->in[1])};
+    Sum *sum = info(cut, dot)->sum;
+    k->gemm.afresh = sum && !sum->begun ? info(cut, dot)->afresh : NULL;
+    k->gemm.c = (Operand){.node = dot, .view = info(cut, dot)->place, .add = adds_to(sum) || info(cut, dot)->afresh};
     if (!fill_gemm(dot, &k->gemm.a.view, &k->gemm.b.view, &k->gemm.c.view, &k->gemm))
         die("a dot of %s and %s fitted a product, but fits none where its operands lie: %s%s%s",
             shape_text(dot->in[0]->shape), shape_text(dot->in[1]->shape), view_words(&k->gemm.a.view),
             view_words(&k->gemm.b.view), view_words(&k->gemm.c.view));
-    fill_end(dot, &k->gemm);
+    fill_end(cut, dot, &k->gemm);
     double batch = 1;
     for (int i = 0; i < k->gemm.nbatch; i++) batch *= (double)k->gemm.batch[i];
     double m = (double)k->gemm.M, n = (double)k->gemm.N, kk = (double)k->gemm.K;

@@ -17,22 +17,22 @@ static View with_padded_rows(const Node *n, int64_t row)
     return v;
 }
 
-static bool do_readers_fit(Node *n, const View *v, bool *product);
+static bool do_readers_fit(Cut *cut, Node *n, const View *v, bool *product);
 
-static bool does_dot_fit(Node *dot, const Node *operand, const View *v, bool *product)
+static bool does_dot_fit(Cut *cut, Node *dot, const Node *operand, const View *v, bool *product)
 {
     struct Gemm g = {0};
-    View a = dot->in[0] == operand ? *v : reading(dot->in[0]).view;
-    View b = dot->in[1] == operand ? *v : reading(dot->in[1]).view;
-    View c = info(dot)->placed ? info(dot)->place : reading(dot).view;
+    View a = dot->in[0] == operand ? *v : reading(cut, dot->in[0]).view;
+    View b = dot->in[1] == operand ? *v : reading(cut, dot->in[1]).view;
+    View c = info(cut, dot)->placed ? info(cut, dot)->place : reading(cut, dot).view;
     *product = true;
     return (dot->in[0] == operand || dot->in[1] == operand) && fill_gemm(dot, &a, &b, &c, &g);
 }
 
 /* A sum that the group makes is smaller than its space. */
-static bool does_group_fit(const Node *reader, const View *v)
+static bool does_group_fit(Cut *cut, const Node *reader, const View *v)
 {
-    const Group *g = info(reader)->group;
+    const Group *g = info(cut, reader)->group;
     View over;
     if (elements(v->shape) != elements(g->space)) return false;
     for (int i = 0; i < g->nodes.n; i++)
@@ -41,40 +41,40 @@ static bool does_group_fit(const Node *reader, const View *v)
 }
 
 /* v: how what shows n lies. */
-static bool does_reader_fit(Node *reader, const Node *n, const View *v, bool *product)
+static bool does_reader_fit(Cut *cut, Node *reader, const Node *n, const View *v, bool *product)
 {
     View moved = *v;
-    if (info(reader)->forced || info(reader)->absorbed) return false;
-    if (is_view(reader)) return view_move(&moved, reader) && do_readers_fit(reader, &moved, product);
-    if (reader->op == OP_dot) return does_dot_fit(reader, n, v, product);
-    if (info(reader)->group) return does_group_fit(reader, v);
-    return widens(reader) && do_readers_fit(reader, v, product);
+    if (info(cut, reader)->forced || info(cut, reader)->absorbed) return false;
+    if (is_view(reader)) return view_move(&moved, reader) && do_readers_fit(cut, reader, &moved, product);
+    if (reader->op == OP_dot) return does_dot_fit(cut, reader, n, v, product);
+    if (info(cut, reader)->group) return does_group_fit(cut, reader, v);
+    return widens(cut, reader) && do_readers_fit(cut, reader, v, product);
 }
 
-static bool do_readers_fit(Node *n, const View *v, bool *product)
+static bool do_readers_fit(Cut *cut, Node *n, const View *v, bool *product)
 {
-    const Readers *r = readers(n);
+    const Readers *r = readers(cut, n);
     if (r->else_too || r->xs.n || r->ys.n) return false;
     for (int i = 0; i < r->nodes.n; i++)
-        if (!does_reader_fit(r->nodes.at[i], n, v, product)) return false;
+        if (!does_reader_fit(cut, r->nodes.at[i], n, v, product)) return false;
     return true;
 }
 
 /* May what makes n store it like this? */
-static bool may_be_made(Node *n, const View *v)
+static bool may_be_made(Cut *cut, Node *n, const View *v)
 {
-    if (info(n)->forced || info(n)->layout) return false;
-    if (n->op != OP_dot) return info(n)->group && does_group_fit(n, v);
-    return can_be_added(n) && !info(n)->sums_up && !info(n)->product && gemm_fits_at(n, v);
+    if (info(cut, n)->forced || info(cut, n)->layout) return false;
+    if (n->op != OP_dot) return info(cut, n)->group && does_group_fit(cut, n, v);
+    return can_be_added(n) && !info(cut, n)->sums_up && !info(cut, n)->product && gemm_fits_at(cut, n, v);
 }
 
-static int64_t padded_row(Node *n)
+static int64_t padded_row(Cut *cut, Node *n)
 {
     int64_t unit = cut->desc->options->target->row_bytes / dtype_bytes(n->dtype), row = n->shape.dim[n->shape.rank - 1];
     if (unit < 2 || n->shape.rank < 2 || row < SHORTEST || row % unit == 0) return row;
     View v = with_padded_rows(n, round_up(row, unit));
     bool product = n->op == OP_dot;
-    bool fits = may_be_made(n, &v) && do_readers_fit(n, &v, &product);
+    bool fits = may_be_made(cut, n, &v) && do_readers_fit(cut, n, &v, &product);
     return fits && product ? round_up(row, unit) : row;
 }
 
@@ -93,10 +93,10 @@ static Shape by_strides(const View *v)
     return s;
 }
 
-Shape own_shape(Node *n, const View *own)
+Shape own_shape(Cut *cut, Node *n, const View *own)
 {
     if (!view_is_dense(own)) return by_strides(own);
     Shape s = n->shape;
-    if (s.rank) s.dim[s.rank - 1] = padded_row(n);
+    if (s.rank) s.dim[s.rank - 1] = padded_row(cut, n);
     return s;
 }

@@ -102,9 +102,9 @@ typedef struct Trial {
     Shape rows, space;
 } Trial;
 
-static bool is_in(const Trial *t, const Node *n)
+static bool is_in(Cut *cut, const Trial *t, const Node *n)
 {
-    const Group *g = info(n)->group;
+    const Group *g = info(cut, n)->group;
     return g && (g == t->a || g == t->b);
 }
 
@@ -135,13 +135,13 @@ static bool affine(const Trial *t, Role reader, const View *v)
 }
 
 /* What n reads must be made in the group and read in its place, or be affine; free maps are looked through. */
-static bool readable(const Trial *t, Role reader, const Node *n)
+static bool readable(Cut *cut, const Trial *t, Role reader, const Node *n)
 {
     for (int k = 0; k < n->nin; k++) {
-        Reading r = reading(n->in[k]);
-        bool own = is_in(t, r.source);
-        if (!own && is_free(n->in[k])) {
-            if (!readable(t, reader, n->in[k])) return false;
+        Reading r = reading(cut, n->in[k]);
+        bool own = is_in(cut, t, r.source);
+        if (!own && is_free(cut, n->in[k])) {
+            if (!readable(cut, t, reader, n->in[k])) return false;
         } else if (own ? !reads_own(t, reader, r.source, &r.view) : !affine(t, reader, &r.view)) {
             return false;
         }
@@ -150,46 +150,46 @@ static bool readable(const Trial *t, Role reader, const Node *n)
 }
 
 /* The sources that n reads, free maps looked through and among them. */
-static void find_sources(Node *n, Nodes *out)
+static void find_sources(Cut *cut, Node *n, Nodes *out)
 {
     for (int k = 0; k < n->nin; k++) {
-        Node *source = reading(n->in[k]).source;
+        Node *source = reading(cut, n->in[k]).source;
         push(out, source);
-        if (is_free(n->in[k])) find_sources(n->in[k], out);
+        if (is_free(cut, n->in[k])) find_sources(cut, n->in[k], out);
     }
 }
 
-static const Nodes *sources_of(Node *n)
+static const Nodes *sources_of(Cut *cut, Node *n)
 {
-    Nodes *found = &info(n)->sources;
+    Nodes *found = &info(cut, n)->sources;
     if (!found->cap) {
-        find_sources(n, found);
+        find_sources(cut, n, found);
         found->cap += !found->cap;
     }
     return found;
 }
 
-static bool reads_from(Node *n, const Group *g)
+static bool reads_from(Cut *cut, Node *n, const Group *g)
 {
-    const Nodes *sources = sources_of(n);
+    const Nodes *sources = sources_of(cut, n);
     for (int i = 0; i < sources->n; i++)
-        if (info(sources->at[i])->group == g) return true;
+        if (info(cut, sources->at[i])->group == g) return true;
     return false;
 }
 
 /* May g's nodes be in it?  Where neither space nor roles change, this is a matter of what they read of the other. */
-static bool all_readable(const Trial *t, const Group *g, const Group *other)
+static bool all_readable(Cut *cut, const Trial *t, const Group *g, const Group *other)
 {
     bool as_before = other && same_extent(t->extent, g->extent) && same_shape(t->space, g->space);
     for (int i = 0; i < g->nodes.n; i++) {
         Node *n = g->nodes.at[i];
-        if (as_before && !reads_from(n, other)) continue;
-        if (!readable(t, role_in(t, n), n)) return false;
+        if (as_before && !reads_from(cut, n, other)) continue;
+        if (!readable(cut, t, role_in(t, n), n)) return false;
     }
     return true;
 }
 
-static bool fits(Trial *t)
+static bool fits(Cut *cut, Trial *t)
 {
     const Group *a = t->a, *b = t->b;
     t->extent = a->extent;
@@ -198,57 +198,58 @@ static bool fits(Trial *t)
     t->rows = (Shape){.rank = 1, .dim = {e.inner ? e.all / e.inner : e.all}};
     if (!rows_of(a, e, &t->rows) || (b && !rows_of(b, e, &t->rows)) || !space_of(&t->rows, e, &t->space)) return false;
     if (a->forced || (b && b->forced)) return !b; /* a copy: its reading is below it */
-    return all_readable(t, a, b) && (!b || all_readable(t, b, a));
+    return all_readable(cut, t, a, b) && (!b || all_readable(cut, t, b, a));
 }
 
 /* ------------------------------------------------------------------ merging */
 
 /* b's nodes come into a's list, in order. */
-static void take_nodes(Group *a, const Group *b)
+static void take_nodes(Cut *cut, Group *a, const Group *b)
 {
     Nodes *all = &a->nodes;
     int i = all->n - 1, j = b->nodes.n - 1;
     for (int k = 0; k < b->nodes.n; k++) push(all, b->nodes.at[k]);
     for (int at = all->n - 1; j >= 0; at--) {
-        bool first = i >= 0 && info(all->at[i])->order > info(b->nodes.at[j])->order;
+        bool first = i >= 0 && info(cut, all->at[i])->order > info(cut, b->nodes.at[j])->order;
         all->at[at] = first ? all->at[i--] : b->nodes.at[j--];
     }
 }
 
-static void settle_group(Group *g, const Trial *t)
+static void settle_group(Cut *cut, Group *g, const Trial *t)
 {
     g->extent = t->extent;
     g->rows = t->rows;
     g->space = t->space;
-    for (int i = 0; i < g->nodes.n; i++) info(g->nodes.at[i])->group = g;
+    for (int i = 0; i < g->nodes.n; i++) info(cut, g->nodes.at[i])->group = g;
 }
 
-static bool merge(Loop *level, Group *a, Group *b)
+static bool merge(Cut *cut, Loop *level, Group *a, Group *b)
 {
     Trial t = {.a = a, .b = b};
     if (a == b) return true;
     if (a->nodes.n + b->nodes.n > MOST_NODES || a->sums + b->sums > MOST_SUMS) return false;
-    if (!fits(&t) || !apart(level, a, b)) return false;
-    take_nodes(a, b);
-    join_units(a, b);
-    settle_group(a, &t);
+    if (!fits(cut, &t) || !apart(cut, level, a, b)) return false;
+    take_nodes(cut, a, b);
+    join_units(cut, a, b);
+    settle_group(cut, a, &t);
     a->sums += b->sums;
     b->nodes.n = 0;
     return true;
 }
 
-static void merge_with_makers(Level *level, Node *n)
+static void merge_with_makers(Cut *cut, Level *level, Node *n)
 {
     for (int k = 0; k < n->nin; k++) {
-        Group *maker = info(reading(n->in[k]).source)->group;
-        if (maker && reading(n->in[k]).source->in_loop == level->loop) merge(level->loop, maker, info(n)->group);
+        Group *maker = info(cut, reading(cut, n->in[k]).source)->group;
+        if (maker && reading(cut, n->in[k]).source->in_loop == level->loop)
+            merge(cut, level->loop, maker, info(cut, n)->group);
     }
 }
 
-static const Node *in_memory(Node *n)
+static const Node *in_memory(Cut *cut, Node *n)
 {
-    const Node *source = reading(n).source;
-    return widens(source) ? reading(source->in[0]).source : source;
+    const Node *source = reading(cut, n).source;
+    return widens(cut, source) ? reading(cut, source->in[0]).source : source;
 }
 
 /* ------------------------------------------------------------------ siblings */
@@ -263,11 +264,11 @@ static void **readers_slot(Table *readers, const Node *source)
 }
 
 /* Which groups read a source from memory, in their order. */
-static void note_sources(Table *readers, const Group *g, int number)
+static void note_sources(Cut *cut, Table *readers, const Group *g, int number)
 {
     for (int i = 0; i < g->nodes.n; i++)
         for (int k = 0; k < g->nodes.at[i]->nin; k++) {
-            const Node *source = in_memory(g->nodes.at[i]->in[k]);
+            const Node *source = in_memory(cut, g->nodes.at[i]->in[k]);
             if (elements(source->shape) == 1) continue;
             Numbers *list = *readers_slot(readers, source);
             if (!list->n || list->at[list->n - 1] != number) push(list, number);
@@ -286,11 +287,11 @@ static int first_after(const Numbers *list, int number)
 }
 
 /* Adds the next groups after `number` that read what these nodes read. */
-static void add_siblings(const Table *readers, const Nodes *nodes, int number, Numbers *out)
+static void add_siblings(Cut *cut, const Table *readers, const Nodes *nodes, int number, Numbers *out)
 {
     for (int i = 0; i < nodes->n; i++)
         for (int k = 0; k < nodes->at[i]->nin; k++) {
-            const Numbers *list = table_get(readers, in_memory(nodes->at[i]->in[k]));
+            const Numbers *list = table_get(readers, in_memory(cut, nodes->at[i]->in[k]));
             if (!list) continue;
             int from = first_after(list, number), to = from + MOST_SIBLINGS;
             for (int j = from; j < list->n && j < to; j++) push(out, list->at[j]);
@@ -309,47 +310,48 @@ static int next_of(Numbers *candidates, int after, bool *sorted)
 }
 
 /* Group i with those after it that read what it reads, as it grows. */
-static void merge_with_siblings(Level *level, const Groups *groups, const Table *readers, int i, Numbers *candidates)
+static void merge_with_siblings(Cut *cut, Level *level, const Groups *groups, const Table *readers, int i,
+                                Numbers *candidates)
 {
     Group *g = groups->at[i];
     bool sorted = false;
     candidates->n = 0;
-    add_siblings(readers, &g->nodes, i, candidates);
+    add_siblings(cut, readers, &g->nodes, i, candidates);
     for (int tried = 0, j = i; tried < MOST_SIBLINGS && g->nodes.n < MOST_NODES; tried++) {
         if ((j = next_of(candidates, j, &sorted)) < 0) return;
         Group *other = groups->at[j];
         if (!other->nodes.n) continue;
         const Nodes more = {.at = copy_of(other->nodes.at, sizeof *more.at * (size_t)other->nodes.n),
                             .n = other->nodes.n};
-        if (!merge(level->loop, g, other)) continue;
-        add_siblings(readers, &more, j, candidates);
+        if (!merge(cut, level->loop, g, other)) continue;
+        add_siblings(cut, readers, &more, j, candidates);
         sorted = false;
     }
 }
 
-static void merge_siblings(Level *level, const Groups *groups)
+static void merge_siblings(Cut *cut, Level *level, const Groups *groups)
 {
     Table readers = {0};
     Numbers candidates = {0};
-    for (int i = 0; i < groups->n; i++) note_sources(&readers, groups->at[i], i);
+    for (int i = 0; i < groups->n; i++) note_sources(cut, &readers, groups->at[i], i);
     for (int i = 0; i < groups->n; i++)
-        if (groups->at[i]->nodes.n) merge_with_siblings(level, groups, &readers, i, &candidates);
+        if (groups->at[i]->nodes.n) merge_with_siblings(cut, level, groups, &readers, i, &candidates);
 }
 
 /* ------------------------------------------------------------------ a level */
 
-static Group *group_alone(Node *n)
+static Group *group_alone(Cut *cut, Node *n)
 {
     Group *g = NEW(Group);
     g->nodes = (Nodes){.at = copy_of(&n, sizeof n), .n = 1, .cap = 1};
     g->extent = extent_of(n);
     g->sums = op_info[n->op].kind == REDUCE;
-    g->forced = info(n)->forced;
-    g->unit = info(n)->unit;
+    g->forced = info(cut, n)->forced;
+    g->unit = info(cut, n)->unit;
     g->unit->group = g;
     Trial t = {.a = g};
-    if (!fits(&t)) die("%s %s fits no kernel, not even alone", op_info[n->op].name, shape_text(n->shape));
-    settle_group(g, &t);
+    if (!fits(cut, &t)) die("%s %s fits no kernel, not even alone", op_info[n->op].name, shape_text(n->shape));
+    settle_group(cut, g, &t);
     return g;
 }
 
@@ -360,17 +362,17 @@ static void give_roles(Group *g)
     for (int i = 0; i < g->nodes.n; i++) g->role[i] = role_in(&t, g->nodes.at[i]);
 }
 
-static void fuse_level(Level *level)
+static void fuse_level(Cut *cut, Level *level)
 {
     Groups groups = {0};
-    order_level(level);
+    order_level(cut, level);
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
-        if (!in_rows(n) || info(n)->absorbed) continue;
-        push(&groups, group_alone(n));
-        if (!without(cut->desc, PASS_fuse) && !info(n)->forced) merge_with_makers(level, n);
+        if (!in_rows(cut, n) || info(cut, n)->absorbed) continue;
+        push(&groups, group_alone(cut, n));
+        if (!without(cut->desc, PASS_fuse) && !info(cut, n)->forced) merge_with_makers(cut, level, n);
     }
-    if (!without(cut->desc, PASS_fuse)) merge_siblings(level, &groups);
+    if (!without(cut->desc, PASS_fuse)) merge_siblings(cut, level, &groups);
     for (int i = 0; i < groups.n; i++) {
         give_roles(groups.at[i]);
         if (groups.at[i]->nodes.n) groups.at[i]->number = ++cut->groups;
@@ -379,51 +381,54 @@ static void fuse_level(Level *level)
 
 /* ------------------------------------------------------------------ what is read from memory */
 
-static void read_as_is(Node *n)
+static void read_as_is(Cut *cut, Node *n)
 {
-    if (is_free(reading(n).source)) info(reading(n).source)->grouped = true;
+    if (is_free(cut, reading(cut, n).source)) info(cut, reading(cut, n).source)->grouped = true;
 }
 
 /* A free map is a kernel of its own only for readers that cannot compute it: products, loops, outputs, views. */
-static void find_grouped(Level *level, Node *n)
+static void find_grouped(Cut *cut, Level *level, Node *n)
 {
     (void)level;
     OpKind kind = op_info[n->op].kind;
     for (int k = 0; k < n->nin; k++)
-        if ((kind != MAP && kind != REDUCE) || is_view(n->in[k]) || info(n)->absorbed) read_as_is(n->in[k]);
+        if ((kind != MAP && kind != REDUCE) || is_view(n->in[k]) || info(cut, n)->absorbed) read_as_is(cut, n->in[k]);
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
-    for (int k = 0; k < l->carries.n; k++) read_as_is(l->carries.at[k].init), read_as_is(l->carries.at[k].next);
-    for (int k = 0; k < l->xs.n; k++) read_as_is(l->xs.at[k].outer);
-    for (int k = 0; k < l->ys.n; k++) read_as_is(l->ys.at[k]);
+    for (int k = 0; k < l->carries.n; k++)
+        read_as_is(cut, l->carries.at[k].init), read_as_is(cut, l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) read_as_is(cut, l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) read_as_is(cut, l->ys.at[k]);
 }
 
-static void fuse_all(Level *level)
+static void fuse_all(Cut *cut, Level *level)
 {
-    fuse_level(level);
-    for (int i = 0; i < level->inside.n; i++) fuse_all(level->inside.at[i]);
+    fuse_level(cut, level);
+    for (int i = 0; i < level->inside.n; i++) fuse_all(cut, level->inside.at[i]);
 }
 
 /* What a kernel other than its own reads must be in memory. */
-static void mark_memory(Level *level, Node *n)
+static void mark_memory(Cut *cut, Level *level, Node *n)
 {
     (void)level;
-    if (is_view(n) && !info(n)->forced) return;
+    if (is_view(n) && !info(cut, n)->forced) return;
     for (int k = 0; k < n->nin; k++) {
-        Node *source = info(n)->forced ? reading_beneath(n).source : reading(n->in[k]).source;
-        bool computed = info(n)->group ? is_free(n->in[k]) : is_free(n) && !widens(n); /* by the reader itself */
-        if (info(n)->forced || (info(source)->group != info(n)->group && !computed) || (!info(n)->group && !computed))
-            info(source)->memory = true;
+        Node *source = info(cut, n)->forced ? reading_beneath(cut, n).source : reading(cut, n->in[k]).source;
+        bool computed = info(cut, n)->group ? is_free(cut, n->in[k])
+                                            : is_free(cut, n) && !widens(cut, n); /* by the reader itself */
+        if (info(cut, n)->forced || (info(cut, source)->group != info(cut, n)->group && !computed) ||
+            (!info(cut, n)->group && !computed))
+            info(cut, source)->memory = true;
     }
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
-    for (int k = 0; k < l->xs.n; k++) info(reading(l->xs.at[k].outer).source)->memory = true;
+    for (int k = 0; k < l->xs.n; k++) info(cut, reading(cut, l->xs.at[k].outer).source)->memory = true;
 }
 
 void pass_fuse(Cut *c)
 {
-    each_level(c->top, find_grouped);
-    for (int i = 0; i < c->roots.n; i++) read_as_is(c->roots.at[i]);
-    fuse_all(c->top);
-    each_level(c->top, mark_memory);
+    each_level(c, c->top, find_grouped);
+    for (int i = 0; i < c->roots.n; i++) read_as_is(c, c->roots.at[i]);
+    fuse_all(c, c->top);
+    each_level(c, c->top, mark_memory);
 }

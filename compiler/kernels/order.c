@@ -17,12 +17,10 @@ enum {
 };
 
 static const double THIN = 1.4; /* numbers that a unit has for itself, by the bits of a range */
-static int64_t search;          /* the last one's number */
-static Units seen;              /* what it came by */
 
 /* ------------------------------------------------------------------ what a node reads of its level */
 
-static void needs_of_loop(Loop *level, const Loop *l, Nodes *out)
+static void needs_of_loop(Cut *cut, Loop *level, const Loop *l, Nodes *out)
 {
     Nodes roots = {0}, body = {0};
     loop_roots(l, &roots);
@@ -31,22 +29,22 @@ static void needs_of_loop(Loop *level, const Loop *l, Nodes *out)
     for (int k = 0; k < roots.n; k++)
         if (roots.at[k]->in_loop == level) push(out, roots.at[k]);
     nodes_at((Loop *)l, roots.at, roots.n, &body);
-    for (int k = 0; k < body.n; k++) needs_at(level, body.at[k], out);
+    for (int k = 0; k < body.n; k++) needs_at(cut, level, body.at[k], out);
 }
 
-void needs_at(Loop *level, const Node *n, Nodes *out)
+void needs_at(Cut *cut, Loop *level, const Node *n, Nodes *out)
 {
     for (int k = 0; k < n->nin; k++)
         if (n->in[k]->in_loop == level) push(out, n->in[k]);
-    if (n->op == OP_loop) needs_of_loop(level, n->loop, out);
-    if (info(n)->product && n->in_loop == level) push(out, info(n)->product);
+    if (n->op == OP_loop) needs_of_loop(cut, level, n->loop, out);
+    if (info(cut, n)->product && n->in_loop == level) push(out, info(cut, n)->product);
 }
 
 /* Of a loop node they are found once. */
-static const Nodes *needs_of_body(Loop *level, Node *n)
+static const Nodes *needs_of_body(Cut *cut, Loop *level, Node *n)
 {
-    Nodes *kept = &info(n)->needs;
-    if (!kept->cap) needs_at(level, n, kept);
+    Nodes *kept = &info(cut, n)->needs;
+    if (!kept->cap) needs_at(cut, level, n, kept);
     return kept;
 }
 
@@ -90,17 +88,16 @@ static void make_room(Unit *u)
     die("too many units for their numbers");
 }
 
-void order_level(Level *level)
+void order_level(Cut *cut, Level *level)
 {
     Unit *units = NEW_ARRAY(Unit, level->nodes.n + 1), *end = &units[level->nodes.n];
     end->number = INT64_MAX;
     for (int i = 0; i < level->nodes.n; i++) {
         units[i].node = level->nodes.at[i];
         put_before(&units[i], end);
-        info(level->nodes.at[i])->unit = &units[i];
+        info(cut, level->nodes.at[i])->unit = &units[i];
     }
     number_evenly(units, level->nodes.n, 0, (int64_t)1 << 62);
-    seen = (Units){0}; /* of an arena that may be gone */
     cut->visits = 0;
 }
 
@@ -125,10 +122,10 @@ static void move_before(const Units *moved, Unit *to)
 
 /* ------------------------------------------------------------------ paths */
 
-static Unit *unit_of(Loop *level, Node *n)
+static Unit *unit_of(Cut *cut, Loop *level, Node *n)
 {
-    while (is_view(n) && !info(n)->forced && n->in[0]->in_loop == level) n = n->in[0];
-    return info(n)->unit;
+    while (is_view(n) && !info(cut, n)->forced && n->in[0]->in_loop == level) n = n->in[0];
+    return info(cut, n)->unit;
 }
 
 typedef struct Search {
@@ -138,76 +135,76 @@ typedef struct Search {
 } Search;
 
 /* n is read by unit u.  false: it is a or b, where that matters. */
-static bool come_by(const Search *s, const Unit *u, Node *n, bool ends_are_paths)
+static bool come_by(Cut *cut, const Search *s, const Unit *u, Node *n, bool ends_are_paths)
 {
-    Unit *m = unit_of(s->level, n);
+    Unit *m = unit_of(cut, s->level, n);
     if (m == s->a || m == s->b) return !ends_are_paths;
-    if (m == u || m->number <= s->lowest || m->search == search) return true;
-    m->search = search;
-    push(&seen, m);
+    if (m == u || m->number <= s->lowest || m->search == cut->search) return true;
+    m->search = cut->search;
+    push(&cut->seen, m);
     return true;
 }
 
-static bool look_at_node(const Search *s, const Unit *u, Node *n, bool ends_are_paths)
+static bool look_at_node(Cut *cut, const Search *s, const Unit *u, Node *n, bool ends_are_paths)
 {
     bool well = true;
     if (n->op == OP_loop) {
-        const Nodes *next = needs_of_body(s->level, n);
-        for (int k = 0; well && k < next->n; k++) well = come_by(s, u, next->at[k], ends_are_paths);
+        const Nodes *next = needs_of_body(cut, s->level, n);
+        for (int k = 0; well && k < next->n; k++) well = come_by(cut, s, u, next->at[k], ends_are_paths);
         return well;
     }
     for (int k = 0; well && k < n->nin; k++)
-        if (n->in[k]->in_loop == s->level) well = come_by(s, u, n->in[k], ends_are_paths);
-    return well && (!info(n)->product || come_by(s, u, info(n)->product, ends_are_paths));
+        if (n->in[k]->in_loop == s->level) well = come_by(cut, s, u, n->in[k], ends_are_paths);
+    return well && (!info(cut, n)->product || come_by(cut, s, u, info(cut, n)->product, ends_are_paths));
 }
 
-static bool look_at(const Search *s, const Unit *u, bool ends_are_paths)
+static bool look_at(Cut *cut, const Search *s, const Unit *u, bool ends_are_paths)
 {
-    if (!u->group) return look_at_node(s, u, u->node, ends_are_paths);
+    if (!u->group) return look_at_node(cut, s, u, u->node, ends_are_paths);
     for (int i = 0; i < u->group->nodes.n; i++)
-        if (!look_at_node(s, u, u->group->nodes.at[i], ends_are_paths)) return false;
+        if (!look_at_node(cut, s, u, u->group->nodes.at[i], ends_are_paths)) return false;
     return true;
 }
 
-static bool no_path(const Search *s)
+static bool no_path(Cut *cut, const Search *s)
 {
     int most = cut->visits < PLENTY ? MOST_VISITS : FEW_VISITS;
-    for (int i = 0; i < seen.n; i++, cut->visits++)
-        if (i == most || !look_at(s, seen.at[i], true)) return false;
+    for (int i = 0; i < cut->seen.n; i++, cut->visits++)
+        if (i == most || !look_at(cut, s, cut->seen.at[i], true)) return false;
     return true;
 }
 
-static void begin_search(void)
+static void begin_search(Cut *cut)
 {
-    search++;
-    seen.n = 0;
+    cut->search++;
+    cut->seen.n = 0;
 }
 
-bool apart(Loop *level, const Group *a, const Group *b)
+bool apart(Cut *cut, Loop *level, const Group *a, const Group *b)
 {
     Search s = {.level = level, .a = a->unit, .b = b->unit, .lowest = min64(a->unit->number, b->unit->number)};
-    begin_search();
-    return look_at(&s, a->unit, false) && look_at(&s, b->unit, false) && no_path(&s);
+    begin_search(cut);
+    return look_at(cut, &s, a->unit, false) && look_at(cut, &s, b->unit, false) && no_path(cut, &s);
 }
 
-void join_units(Group *a, const Group *b)
+void join_units(Cut *cut, Group *a, const Group *b)
 {
     Unit *first = a->unit->number < b->unit->number ? a->unit : b->unit, *last = first == a->unit ? b->unit : a->unit;
-    move_before(&seen, first);
+    move_before(&cut->seen, first);
     take_out(last);
     first->group = a;
     a->unit = first;
-    for (int i = 0; i < a->nodes.n; i++) info(a->nodes.at[i])->unit = first;
+    for (int i = 0; i < a->nodes.n; i++) info(cut, a->nodes.at[i])->unit = first;
 }
 
-bool come_before(Loop *level, Node *n, const Group *g)
+bool come_before(Cut *cut, Loop *level, Node *n, const Group *g)
 {
-    Unit *u = unit_of(level, n);
+    Unit *u = unit_of(cut, level, n);
     Search s = {.level = level, .a = g->unit, .b = g->unit, .lowest = g->unit->number};
-    begin_search();
+    begin_search(cut);
     if (u == g->unit) return false;
-    if (u->number > s.lowest) push(&seen, u);
-    if (!no_path(&s)) return false;
-    move_before(&seen, g->unit);
+    if (u->number > s.lowest) push(&cut->seen, u);
+    if (!no_path(cut, &s)) return false;
+    move_before(&cut->seen, g->unit);
     return true;
 }

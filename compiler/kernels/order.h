@@ -11,11 +11,10 @@ typedef struct Unit { /* a group, or a node in none */
     struct Unit *before, *next; /* the last of the list stands for its end */
     int64_t search;             /* the last one that came by */
 } Unit;
-typedef VEC(Unit *) Units;
 
-void order_level(Level *level);                         /* gives every node its unit */
-bool apart(Loop *level, const Group *a, const Group *b); /* no path between them leads through others */
-void join_units(Group *a, const Group *b);              /* right after apart(); a has all nodes by now */
-bool come_before(Loop *level, Node *n, const Group *g); /* true: nothing that n is made of reads g; g may read n from now on */
+void order_level(Cut *cut, Level *level);                           /* gives every node its unit */
+bool apart(Cut *cut, Loop *level, const Group *a, const Group *b);  /* no path between them leads through others */
+void join_units(Cut *cut, Group *a, const Group *b);                /* right after apart(); a has all nodes by now */
+bool come_before(Cut *cut, Loop *level, Node *n, const Group *g);   /* true: nothing that n is made of reads g; g may read n from now on */
 
 #endif

@@ -1,49 +1,49 @@
 /* cut.c: a graph while it is cut into kernels: its levels, and what each pass has found out about its nodes.
  *
- * Passes take turns: each goes over the cuts of all graphs before the next one begins.  So what is known of a node lies
- * in the cut; whose cut it is that functions ask, `cut` says. */
+ * Each pass goes over the cuts of all graphs before the next one begins; graphs share nodes, so what is known of a node
+ * lies in the cut, and functions that ask are told whose. */
 #include "../lower.h"
 
 #include <string.h>
 
-Cut *cut;
-
 /* ------------------------------------------------------------------ what is known of nodes */
 
-static Info **known; /* by id, of `cut` alone: ids count on from graph to graph, so that a table for each would grow */
-static int ids;
-static VEC(Info *) spare; /* of cuts that are done with */
+/* Ids count on from graph to graph, so that one table for each would grow; pages are given back with their cut. */
+enum { PAGE = 128 };
+typedef struct Page {
+    Info *at[PAGE];
+} Page;
 
-static void make_room(int id)
+static VEC(Info *) spare_infos; /* memory of cuts that are done with */
+static VEC(Page *) spare_pages;
+
+static void add_page(Cut *c, int number)
 {
-    Info **more = NEW_ARRAY(Info *, id * 2 + 2);
-    if (ids) memcpy(more, known, sizeof *more * (size_t)ids);
-    known = more;
-    ids = id * 2 + 2;
+    if (number >= c->npages) {
+        Page **more = NEW_ARRAY(Page *, number * 2 + 2);
+        if (c->npages) memcpy(more, c->pages, sizeof *more * (size_t)c->npages);
+        c->pages = more;
+        c->npages = number * 2 + 2;
+    }
+    c->pages[number] = spare_pages.n ? spare_pages.at[--spare_pages.n] : NEW(Page);
 }
 
-Info *info(const Node *n)
+Info *info(Cut *cut, const Node *n)
 {
-    if (n->id >= ids) make_room(n->id);
-    Info **of = &known[n->id];
+    int page = n->id / PAGE;
+    if (page >= cut->npages || !cut->pages[page]) add_page(cut, page);
+    Info **of = &cut->pages[page]->at[n->id % PAGE];
     if (!*of) {
-        *of = spare.n ? spare.at[--spare.n] : NEW(Info);
+        *of = spare_infos.n ? spare_infos.at[--spare_infos.n] : NEW(Info);
         (*of)->node = n;
         push(&cut->infos, *of);
     }
     return *of;
 }
 
-void enter_cut(Cut *c)
-{
-    for (int i = 0; cut && i < cut->infos.n; i++) known[cut->infos.at[i]->node->id] = NULL;
-    for (int i = 0; i < c->infos.n; i++) known[c->infos.at[i]->node->id] = c->infos.at[i];
-    cut = c;
-}
-
 /* ------------------------------------------------------------------ levels */
 
-static Level *make_level(Loop *loop, const Nodes *roots)
+static Level *make_level(Cut *cut, Loop *loop, const Nodes *roots)
 {
     Level *level = NEW(Level);
     level->loop = loop;
@@ -51,20 +51,20 @@ static Level *make_level(Loop *loop, const Nodes *roots)
     nodes_at(loop, roots->at, roots->n, &level->nodes);
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
-        info(n)->order = i;
-        if (n->op == OP_pick) push(&info(n->in[0])->picks, n);
+        info(cut, n)->order = i;
+        if (n->op == OP_pick) push(&info(cut, n->in[0])->picks, n);
         if (n->op != OP_loop) continue;
         Nodes inner = {0};
         loop_roots(n->loop, &inner);
-        push(&level->inside, info(n)->body = make_level(n->loop, &inner));
+        push(&level->inside, info(cut, n)->body = make_level(cut, n->loop, &inner));
     }
     return level;
 }
 
-void each_level(Level *level, Visit visit)
+void each_level(Cut *cut, Level *level, Visit visit)
 {
-    for (int i = 0; i < level->nodes.n; i++) visit(level, level->nodes.at[i]);
-    for (int i = 0; i < level->inside.n; i++) each_level(level->inside.at[i], visit);
+    for (int i = 0; i < level->nodes.n; i++) visit(cut, level, level->nodes.at[i]);
+    for (int i = 0; i < level->inside.n; i++) each_level(cut, level->inside.at[i], visit);
 }
 
 /* ------------------------------------------------------------------ cuts */
@@ -75,21 +75,22 @@ Cut *new_cut(Graph *g, const Desc *d)
     *c = (Cut){.graph = g, .desc = d};
     layout_parameters(d);
     graph_roots(g, &c->roots);
-    enter_cut(c);
-    c->top = make_level(NULL, &c->roots);
+    c->top = make_level(c, NULL, &c->roots);
     return c;
 }
 
 void drop_cut(Cut *c)
 {
-    enter_cut(c);
     for (int i = 0; i < c->infos.n; i++) {
-        known[c->infos.at[i]->node->id] = NULL;
         *c->infos.at[i] = (Info){0};
-        push(&spare, c->infos.at[i]);
+        push(&spare_infos, c->infos.at[i]);
     }
-    c->infos.n = 0;
-    cut = NULL;
+    for (int i = 0; i < c->npages; i++) {
+        if (!c->pages[i]) continue;
+        *c->pages[i] = (Page){0};
+        push(&spare_pages, c->pages[i]);
+    }
+    c->infos.n = c->npages = 0;
 }
 
 Cut *trial_cut(Graph *g, const Desc *d)

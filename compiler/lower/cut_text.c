@@ -64,32 +64,34 @@ static void mark_place(Mark *m, const Info *of)
     mark(m, of->fleeting, "fleeting");
 }
 
-static Table copies_of; /* by node, while a cut is printed */
+typedef struct Marking { /* what say_marks() is told */
+    Cut *cut;
+    Table copies; /* by node */
+} Marking;
 
-static void note_copies(const Copies *copies)
+static void note_copies(Table *by_node, const Copies *copies)
 {
     for (int i = 0; i < copies->n; i++) {
-        void **slot = table_at(&copies_of, copies->at[i]->node);
+        void **slot = table_at(by_node, copies->at[i]->node);
         if (!*slot) *slot = NEW(Copies);
         push((Copies *)*slot, copies->at[i]);
     }
 }
 
-static void note_copies_of(Level *level, Node *n)
+static void note_copies_at_nodes(Marking *m, const Level *level)
 {
-    (void)level;
-    note_copies(&info(n)->copies);
+    for (int i = 0; i < level->nodes.n; i++) note_copies(&m->copies, &info(m->cut, level->nodes.at[i])->copies);
+    for (int i = 0; i < level->inside.n; i++) note_copies_at_nodes(m, level->inside.at[i]);
 }
 
-static void note_copies_at_end(const Level *level)
+static void note_copies_at_end(Marking *m, const Level *level)
 {
-    note_copies(&level->copies);
-    for (int i = 0; i < level->inside.n; i++) note_copies_at_end(level->inside.at[i]);
+    note_copies(&m->copies, &level->copies);
+    for (int i = 0; i < level->inside.n; i++) note_copies_at_end(m, level->inside.at[i]);
 }
 
-static void mark_copies(Mark *m, const Node *n)
+static void mark_copies(Mark *m, const Copies *copies)
 {
-    const Copies *copies = table_get(&copies_of, n);
     for (int i = 0; copies && i < copies->n; i++) {
         const Copy *c = copies->at[i];
         mark_view(m, c->aside ? "copy aside to " : c->sum ? "copy added to " : "copy to ", &c->to);
@@ -98,28 +100,28 @@ static void mark_copies(Mark *m, const Node *n)
     }
 }
 
-static void say_marks(Text *t, const Node *n, const int *number)
+static void say_marks(void *user, Text *t, const Node *n, const int *number)
 {
     Mark m = {t, number, false};
-    const Info *of = info(n);
+    const Marking *by = user;
+    const Info *of = info(by->cut, n);
     mark(&m, of->forced, "copied");
     mark(&m, of->solid, "solid");
     mark_node(&m, "laid out as ", of->layout, "");
     mark(&m, of->absorbed, "absorbed");
-    mark(&m, !of->grouped && !of->group && is_free(n), "free");
+    mark(&m, !of->grouped && !of->group && is_free(by->cut, n), "free");
     mark_group(&m, of->group, n);
     mark(&m, of->group && of->memory, "stored");
     mark_node(&m, "makes ", of->sums_up ? of->sums_up : of->before_gelu, " too");
     mark_node(&m, "made by ", of->product, "");
     mark_place(&m, of);
-    mark_copies(&m, n);
+    mark_copies(&m, table_get(&by->copies, n));
 }
 
 void print_cut(Text *t, Cut *c)
 {
-    enter_cut(c);
-    copies_of = (Table){0};
-    each_level(c->top, note_copies_of);
-    note_copies_at_end(c->top);
-    print_marked_graph(t, c->graph, say_marks);
+    Marking m = {.cut = c};
+    note_copies_at_nodes(&m, c->top);
+    note_copies_at_end(&m, c->top);
+    print_marked_graph(t, c->graph, say_marks, &m);
 }

@@ -9,63 +9,55 @@
 
 enum { MOST_TOLD_APART = 16 }; /* of more layers that use a title the names get letters */
 
-typedef struct Paths {
+struct Paths {
     const char *at[MOST_TOLD_APART];
     int n;
-} Paths;
-
-static struct {
-    Table user;     /* of a node without a title: who has one, and is made of it */
-    Strings number; /* of a title: 1 + its place in `layers` */
-    Strings pairs;  /* "layer title" that are noted */
-    Table next;     /* of the next value of a carry, or another form of it: the carry */
-    VEC(Paths) layers;
-} names;
+};
 
 static const char *layer_of(const Node *n) { return n->layer ? n->layer : ""; }
 
-static void note_title(const char *title, const char *layer)
+static void note_title(Cut *cut, const char *title, const char *layer)
 {
-    int *number = strings_at(&names.number, title);
+    int *number = strings_at(&cut->names.number, title);
     if (!*number) {
-        push(&names.layers, (Paths){0});
-        *number = names.layers.n;
+        push(&cut->names.layers, (struct Paths){0});
+        *number = cut->names.layers.n;
     }
-    Paths *paths = &names.layers.at[*number - 1];
-    int *pair = paths->n < MOST_TOLD_APART ? strings_at(&names.pairs, format("%s %s", layer, title)) : NULL;
+    struct Paths *paths = &cut->names.layers.at[*number - 1];
+    int *pair = paths->n < MOST_TOLD_APART ? strings_at(&cut->names.pairs, format("%s %s", layer, title)) : NULL;
     if (pair && !*pair) paths->at[paths->n++] = layer;
     if (pair) *pair = 1;
 }
 
-static void note_user(Node *n, const Node *of)
+static void note_user(Cut *cut, Node *n, const Node *of)
 {
-    void **user = n->title ? NULL : table_at(&names.user, n);
+    void **user = n->title ? NULL : table_at(&cut->names.user, n);
     if (user && !*user) *user = (void *)of;
 }
 
 /* The same elements in another order or type. */
 static bool is_another_form(const Node *n) { return n->op == OP_reshape || n->op == OP_permute || n->op == OP_cast; }
 
-static void note_carries(const Loop *l)
+static void note_carries(Cut *cut, const Loop *l)
 {
     for (int i = 0; i < l->carries.n; i++)
         for (const Node *n = l->carries.at[i].next;; n = n->in[0]) {
-            void **slot = table_at(&names.next, n);
+            void **slot = table_at(&cut->names.next, n);
             if (!*slot) *slot = &l->carries.at[i];
             if (!is_another_form(n)) break;
         }
 }
 
-static void note_users(const Node *n)
+static void note_users(Cut *cut, const Node *n)
 {
-    if (n->op == OP_loop) note_carries(n->loop);
+    if (n->op == OP_loop) note_carries(cut, n->loop);
     if (is_another_form(n)) title_alike(n->in[0], n);
-    const Node *of = n->title ? n : table_get(&names.user, n);
-    for (int i = 0; of && i < n->nin; i++) note_user(n->in[i], of);
+    const Node *of = n->title ? n : table_get(&cut->names.user, n);
+    for (int i = 0; of && i < n->nin; i++) note_user(cut, n->in[i], of);
     if (n->op != OP_pick || n->in[0]->op != OP_loop || !of) return;
     const Loop *l = n->in[0]->loop;
-    if (n->ints[0] == PICK_STACK) note_user(l->ys.at[n->ints[1]], of);
-    else note_user(l->carries.at[n->ints[1]].next, of);
+    if (n->ints[0] == PICK_STACK) note_user(cut, l->ys.at[n->ints[1]], of);
+    else note_user(cut, l->carries.at[n->ints[1]].next, of);
 }
 
 /* A parameter's gradient, which a pass may have made anew. */
@@ -79,16 +71,18 @@ static void title_output(const Output *o)
 }
 
 /* Before any name is asked for. */
-void name_values(const Graph *g)
+void name_values(Cut *c)
 {
+    const Graph *g = c->graph;
     Nodes all = {0};
-    memset(&names, 0, sizeof names);
+    c->names = (Naming){0};
     all_nodes(g, &all);
     for (int i = 0; i < g->outs.n; i++) title_output(&g->outs.at[i]);
     for (int i = 0; i < all.n; i++)
-        if (all.at[i]->title) note_title(all.at[i]->title, layer_of(all.at[i]));
-        else if (all.at[i]->op == OP_parameter) note_title(own_part_of(all.at[i]->name), path_before(all.at[i]->name));
-    for (int i = all.n; i-- > 0;) note_users(all.at[i]);
+        if (all.at[i]->title) note_title(c, all.at[i]->title, layer_of(all.at[i]));
+        else if (all.at[i]->op == OP_parameter)
+            note_title(c, own_part_of(all.at[i]->name), path_before(all.at[i]->name));
+    for (int i = all.n; i-- > 0;) note_users(c, all.at[i]);
 }
 
 static const char *behind_layer(const char *layer, const char *title)
@@ -109,7 +103,7 @@ static int parts_of(const char *path, const char **part)
 }
 
 /* Of a path the parts in which it differs from the others': decoder of decoder.layer.attn beside encoder.layer.attn. */
-static const char *told_apart(const char *path, const Paths *others, int from, const char *name)
+static const char *told_apart(const char *path, const struct Paths *others, int from, const char *name)
 {
     const char *part[MAXRANK], *other[MAXRANK];
     bool wanted[MAXRANK] = {0};
@@ -128,26 +122,26 @@ static const char *told_apart(const char *path, const Paths *others, int from, c
 }
 
 /* ln_1, c_attn_y, residual, decoder_attn_qkv */
-static const char *name_of_title(const char *title, const char *path, bool behind)
+static const char *name_of_title(const Cut *cut, const char *title, const char *path, bool behind)
 {
-    int number = strings_get(&names.number, title);
-    const Paths none = {0}, *layers = number ? &names.layers.at[number - 1] : &none;
+    int number = strings_get(&cut->names.number, title);
+    const struct Paths none = {0}, *layers = number ? &cut->names.layers.at[number - 1] : &none;
     const char *last = last_part_of(path);
     if (same(title, last)) return told_apart(path, layers, 1, title);
     if (behind && *last) return told_apart(path, layers, 1, behind_layer(last, title));
     return told_apart(path, layers, 0, title);
 }
 
-static const char *plain_name(const Node *n)
+static const char *plain_name(const Cut *cut, const Node *n)
 {
-    if (n->op == OP_parameter) return name_of_title(own_part_of(n->name), path_before(n->name), true);
+    if (n->op == OP_parameter) return name_of_title(cut, own_part_of(n->name), path_before(n->name), true);
     if (n->name) return n->name;
-    return name_of_title(n->title, layer_of(n), n->title_rank <= TITLE_LETTER);
+    return name_of_title(cut, n->title, layer_of(n), n->title_rank <= TITLE_LETTER);
 }
 
-static const char *titled_name(const Node *n)
+static const char *titled_name(const Cut *cut, const Node *n)
 {
-    const char *name = plain_name(n);
+    const char *name = plain_name(cut, n);
     return n->gradient ? format("d_%s", name) : n->again ? format("%s_again", name) : name;
 }
 
@@ -169,23 +163,23 @@ static const char *name_of_whole(const Node *n)
     return format("%s%s", n->in[0]->op == OP_attention_back ? "d_" : "", behind_layer(layer, result));
 }
 
-const char *value_name(const Node *n)
+const char *value_name(const Cut *cut, const Node *n)
 {
     if (n->op == OP_cast && is_stored(n->dtype) && n->in[0]->dtype != n->dtype)
-        return format("%s_%s", value_name(n->in[0]), dtype_name(n->dtype));
+        return format("%s_%s", value_name(cut, n->in[0]), dtype_name(n->dtype));
     const Node *root = same_value(n);
-    if (root->name || root->title) return titled_name(root);
+    if (root->name || root->title) return titled_name(cut, root);
     if (root->op == OP_pick && op_info[root->in[0]->op].kind == WHOLE) return name_of_whole(root);
-    const Node *user = table_get(&names.user, root);
-    if (user) return format(user->op == OP_slice ? "%s_and_others" : "part_of_%s", titled_name(user));
+    const Node *user = table_get(&cut->names.user, root);
+    if (user) return format(user->op == OP_slice ? "%s_and_others" : "part_of_%s", titled_name(cut, user));
     const char *layer = last_part_of(root->where.path ? root->where.path : "");
     return *layer ? layer : "value";
 }
 
-const char *carry_name(const struct Carry *c)
+const char *carry_name(const Cut *cut, const struct Carry *c)
 {
     bool next = c->next->title && (!c->arg->title || c->next->title_rank > c->arg->title_rank);
-    return value_name(next ? c->next : c->arg->title ? c->arg : c->next);
+    return value_name(cut, next ? c->next : c->arg->title ? c->arg : c->next);
 }
 
 /* What each iteration of a loop leaves, if that is what n stacks; NULL: n is no stack. */
@@ -203,19 +197,19 @@ static const struct Carry *as_carry(const Node *y)
 }
 
 /* Of the array in which the elements of n lie: a loop's history is called after the carry. */
-static const char *array_of(const Node *n)
+static const char *array_of(const Cut *cut, const Node *n)
 {
     while (is_another_form(n)) n = n->in[0];
     const Node *y = stacked_by(n);
     const struct Carry *c = as_carry(y);
-    if (y && !c) c = table_get(&names.next, y);
-    return c ? carry_name(c) : value_name(n);
+    if (y && !c) c = table_get(&cut->names.next, y);
+    return c ? carry_name(cut, c) : value_name(cut, n);
 }
 
-const char *name_of_copy(const Node *n)
+const char *name_of_copy(const Cut *cut, const Node *n)
 {
-    const char *name = value_name(n);
-    return same(name, array_of(n)) ? format("%s_copy", name) : name;
+    const char *name = value_name(cut, n);
+    return same(name, array_of(cut, n)) ? format("%s_copy", name) : name;
 }
 
 /* The carry that n shows as an iteration found it, now or in the loop's history; NULL: none. */
@@ -286,9 +280,9 @@ static void made_by(const Kernel *k, Nodes *made)
 }
 
 /* The carry that has n as its next value, and is called something. */
-static const struct Carry *carry_after(const Node *n)
+static const struct Carry *carry_after(const Cut *cut, const Node *n)
 {
-    const struct Carry *c = table_get(&names.next, n);
+    const struct Carry *c = table_get(&cut->names.next, n);
     return c && (n->title || c->arg->title) ? c : NULL;
 }
 
@@ -312,69 +306,69 @@ static const Node *only_gradient(const Kernel *k)
 }
 
 /* ln_1_back of what takes d_ln_1 */
-static const char *back_name(const Node *gradient)
+static const char *back_name(const Cut *cut, const Node *gradient)
 {
-    const char *name = value_name(gradient);
+    const char *name = value_name(cut, gradient);
     return starts_with(name, "d_") ? format("%s_back", name + 2) : NULL;
 }
 
 /* What it makes: active.  Where those are several values: forward attended_and_ln_2, backward ln_f_back of what takes
  * d_ln_f; else, and of more, the layers. */
-const char *rows_kernel_name(const Kernel *k, const Nodes *nodes)
+const char *rows_kernel_name(const Cut *cut, const Kernel *k, const Nodes *nodes)
 {
     const char *layers = layers_of(nodes), *back_of = NULL;
     Nodes made = {0};
     made_by(k, &made);
-    if (made.n == 1 && carry_after(made.at[0])) return carry_name(carry_after(made.at[0]));
-    if (made.n == 1 && is_called(made.at[0])) return value_name(made.at[0]);
+    if (made.n == 1 && carry_after(cut, made.at[0])) return carry_name(cut, carry_after(cut, made.at[0]));
+    if (made.n == 1 && is_called(made.at[0])) return value_name(cut, made.at[0]);
     bool back = false, again = false;
     for (int i = 0; i < nodes->n; i++) {
         again |= nodes->at[i]->again;
         back |= nodes->at[i]->phase && !nodes->at[i]->again;
     }
-    back &= first_part(k) == BACKWARD;
+    back &= part_of(k, cut->forward) == BACKWARD;
     if (made.n == 2 && !back && !again && is_called(made.at[0]) && is_called(made.at[1]))
-        return format("%s_and_%s", value_name(made.at[0]), value_name(made.at[1]));
-    if (back && only_gradient(k)) back_of = back_name(only_gradient(k));
+        return format("%s_and_%s", value_name(cut, made.at[0]), value_name(cut, made.at[1]));
+    if (back && only_gradient(k)) back_of = back_name(cut, only_gradient(k));
     if (back_of) return back_of;
-    if (!*layers) return value_name(nodes->at[nodes->n - 1]);
+    if (!*layers) return value_name(cut, nodes->at[nodes->n - 1]);
     return format("%s%s", layers, back ? "_back" : again ? "_again" : "");
 }
 
-const char *copy_kernel_name(const Node *n, const Buffer *to, bool add)
+const char *copy_kernel_name(const Cut *cut, const Node *n, const Buffer *to, bool add)
 {
     double x;
     const char *verb = add ? "add_to" : !is_filled(n, &x) ? "copy" : x == 0 ? "zero" : "fill";
-    bool again = to->home == WORK && same(to->name, format("%s_copy", value_name(n)));
-    return format("%s_%s", verb, again ? value_name(n) : to->name);
+    bool again = to->home == WORK && same(to->name, format("%s_copy", value_name(cut, n)));
+    return format("%s_%s", verb, again ? value_name(cut, n) : to->name);
 }
 
 /* What it makes, or a part of what; else its layer's. */
-const char *product_name(const Node *n)
+const char *product_name(const Cut *cut, const Node *n)
 {
     const char *layer = place_of_node(n);
-    if (is_called(n) || (table_get(&names.user, n) && !n->again)) return value_name(n);
+    if (is_called(n) || (table_get(&cut->names.user, n) && !n->again)) return value_name(cut, n);
     return format("%s%s%s%s", layer, *layer ? "_" : "", "matmul", n->again ? "_again" : n->phase ? "_back" : "");
 }
 
 /* Of a gather, …: what it makes, else its layer.  What overwrites rows of a state stores them. */
-const char *whole_kernel_name(const Node *n, const Node *result)
+const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result)
 {
     const char *layer = place_of_node(n);
     if (n->op == OP_overwrite && same_value(n->in[0])->name)
         return format("store_%s", last_part_of(same_value(n->in[0])->name));
-    if (is_called(result) || !*layer) return value_name(result);
+    if (is_called(result) || !*layer) return value_name(cut, result);
     return n->phase ? format("%s_back", layer) : layer;
 }
 
 /* Of attention: heads; backward heads_back. */
-const char *attention_kernel_name(const Kernel *k)
+const char *attention_kernel_name(const Cut *cut, const Kernel *k)
 {
     const Node *first = k->writes.n ? k->writes.at[0].node : k->node;
-    if (k->node->op == OP_attention) return whole_kernel_name(k->node, first);
+    if (k->node->op == OP_attention) return whole_kernel_name(cut, k->node, first);
     for (int i = 0; i < k->reads.n; i++) {
-        const char *name = same_value(k->reads.at[i].node)->gradient ? back_name(k->reads.at[i].node) : NULL;
+        const char *name = same_value(k->reads.at[i].node)->gradient ? back_name(cut, k->reads.at[i].node) : NULL;
         if (name) return name;
     }
-    return whole_kernel_name(k->node, k->node);
+    return whole_kernel_name(cut, k->node, k->node);
 }

@@ -7,13 +7,9 @@
  * part. */
 #include "../lower.h"
 
-static const char *forward; /* by a node's id; NULL: the program has no gradients */
+static double signed_bytes(const Node *n, double bytes, const char *forward) { return forward[n->id] ? -bytes : bytes; }
 
-void find_parts(const Program *p) { forward = p->graph->wants_grads ? needed_forward(p->graph) : NULL; }
-
-static double signed_bytes(const Node *n, double bytes) { return forward[n->id] ? -bytes : bytes; }
-
-static void add_stores(const Operands *stores, double *bytes, bool *any)
+static void add_stores(const Operands *stores, const char *forward, double *bytes, bool *any)
 {
     for (int i = 0; i < stores->n; i++) {
         *any |= forward[stores->at[i].node->id];
@@ -21,37 +17,61 @@ static void add_stores(const Operands *stores, double *bytes, bool *any)
     }
 }
 
-static double excess_of_rows(const Kernel *k)
+static double excess_of_rows(const Kernel *k, const char *forward)
 {
     double bytes = 0;
     bool any = false;
     for (int i = 0; i < k->phases.n; i++) {
         const Phase *q = &k->phases.at[i];
-        add_stores(&q->stores, &bytes, &any);
-        add_stores(&q->row_stores, &bytes, &any);
-        add_stores(&q->column_stores, &bytes, &any);
+        add_stores(&q->stores, forward, &bytes, &any);
+        add_stores(&q->row_stores, forward, &bytes, &any);
+        add_stores(&q->column_stores, forward, &bytes, &any);
     }
     return any ? -bytes : bytes;
 }
 
 /* By how many bytes more the backward part's kernels write than the forward part's; attention and index kernels count
  * by what they move.  What is packed has no bytes of its own here: a byte says whose it is. */
-static double excess(const Kernel *k)
+static double excess(const Kernel *k, const char *forward)
 {
-    if (k->kind == GEMM || k->kind == PACK) return signed_bytes(k->gemm.c.node, view_bytes(&k->gemm.c.view) + 1);
-    if (k->node) return signed_bytes(k->node, k->bytes);
-    double bytes = excess_of_rows(k);
-    for (int i = 0; i < k->body.n; i++) bytes += excess(k->body.at[i]);
+    if (k->kind == GEMM || k->kind == PACK)
+        return signed_bytes(k->gemm.c.node, view_bytes(&k->gemm.c.view) + 1, forward);
+    if (k->node) return signed_bytes(k->node, k->bytes, forward);
+    double bytes = excess_of_rows(k, forward);
+    for (int i = 0; i < k->body.n; i++) bytes += excess(k->body.at[i], forward);
     return bytes;
 }
 
+Side part_of(const Kernel *k, const char *forward)
+{
+    return !forward ? NO_SIDE : excess(k, forward) > 0 ? BACKWARD : FORWARD;
+}
+
+static void find_parts_of(Kernel *const *kernels, int n, const char *forward)
+{
+    for (int i = 0; i < n; i++) {
+        kernels[i]->part = part_of(kernels[i], forward);
+        find_parts_of(kernels[i]->body.at, kernels[i]->body.n, forward);
+    }
+}
+
+void find_parts(const Program *p)
+{
+    const char *forward = p->graph->wants_grads ? needed_forward(p->graph) : NULL;
+    find_parts_of(p->kernels.at, p->kernels.n, forward);
+}
+
+/* Of a loop whose iterations launch each kernel, they are those of its ends. */
+static bool has_ends(const Kernel *k) { return k->kind == REPEAT && !k->barrier && k->body.n; }
+
 Side first_part(const Kernel *k)
 {
-    if (k->kind == REPEAT && !k->barrier && k->body.n) return first_part(k->body.at[0]);
-    return !forward ? NO_SIDE : excess(k) > 0 ? BACKWARD : FORWARD;
+    while (has_ends(k)) k = k->body.at[0];
+    return (Side)k->part;
 }
 
 Side last_part(const Kernel *k)
 {
-    return k->kind == REPEAT && !k->barrier && k->body.n ? last_part(k->body.at[k->body.n - 1]) : first_part(k);
+    while (has_ends(k)) k = k->body.at[k->body.n - 1];
+    return (Side)k->part;
 }

@@ -15,72 +15,72 @@ static bool number(const Node *n)
 }
 
 /* A parameter in 16 bits, seen through views that need no copy. */
-static bool is_widened_weight(const Node *n)
+static bool is_widened_weight(Cut *cut, const Node *n)
 {
     if (!is_weight(n)) return false;
     for (n = n->in[0]; n->op != OP_parameter; n = n->op == OP_loop_arg ? n->loop->xs.at[n->ints[1]].outer : n->in[0])
-        if (info(n)->forced) return false;
+        if (info(cut, n)->forced) return false;
     return true;
 }
 
 /* What is kept in 16 bits is widened by whoever reads it; through a view by one for all. */
-bool widens(const Node *n)
+bool widens(Cut *cut, const Node *n)
 {
-    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !without(cut->desc, PASS_fuse) && !info(n)->grouped &&
-           !info(n)->solid;
+    return n->op == OP_cast && is_stored(n->in[0]->dtype) && !without(cut->desc, PASS_fuse) && !info(cut, n)->grouped &&
+           !info(cut, n)->solid;
 }
 
 /* The operations of a map that reads no memory, each counted wherever it is read; 0: it reads some.  Copies are found
  * one after another and only make such maps fewer, so "none" stays, and other answers hold for a round. */
-static int free_size(const Node *n);
+static int free_size(Cut *cut, const Node *n);
 
-static int own_free_size(const Node *n)
+static int own_free_size(Cut *cut, const Node *n)
 {
     int size = 1;
-    if (op_info[n->op].kind != MAP || without(cut->desc, PASS_fuse) || info(n)->solid) return 0;
-    if (is_widened_weight(n)) return size;
+    if (op_info[n->op].kind != MAP || without(cut->desc, PASS_fuse) || info(cut, n)->solid) return 0;
+    if (is_widened_weight(cut, n)) return size;
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
-        while (is_view(under) && !info(under)->forced && under->op != OP_pad) under = under->in[0];
-        if (is_filled(in, NULL) || by_value(in) || number(under)) continue;
-        int more = free_size(in);
+        while (is_view(under) && !info(cut, under)->forced && under->op != OP_pad) under = under->in[0];
+        if (is_filled(in, NULL) || by_value(cut, in) || number(under)) continue;
+        int more = free_size(cut, in);
         if (!more || (size += more) > MOST_FREE) return 0;
     }
     return size;
 }
 
-static int free_size(const Node *n)
+static int free_size(Cut *cut, const Node *n)
 {
-    Info *known = info(n);
+    Info *known = info(cut, n);
     if (!known->reads_some && known->free_round != cut->round) {
-        known->free_size = own_free_size(n);
+        known->free_size = own_free_size(cut, n);
         known->free_round = cut->round;
         known->reads_some = !known->free_size;
     }
     return known->free_size;
 }
 
-bool is_free(const Node *n) { return widens(n) || free_size(n); }
+bool is_free(Cut *cut, const Node *n) { return widens(cut, n) || free_size(cut, n); }
 
 /* In order, inputs first: so none is asked through a chain. */
-void find_free(Level *level)
+void find_free(Cut *cut, Level *level)
 {
-    for (int i = 0; i < level->nodes.n; i++) free_size(level->nodes.at[i]);
-    for (int i = 0; i < level->inside.n; i++) find_free(level->inside.at[i]);
+    for (int i = 0; i < level->nodes.n; i++) free_size(cut, level->nodes.at[i]);
+    for (int i = 0; i < level->inside.n; i++) find_free(cut, level->inside.at[i]);
 }
 
-bool in_rows(const Node *n)
+bool in_rows(Cut *cut, const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    if (info(n)->absorbed || (is_free(n) && !info(n)->grouped)) return false;
-    return kind == MAP || kind == REDUCE || info(n)->forced;
+    if (info(cut, n)->absorbed || (is_free(cut, n) && !info(cut, n)->grouped)) return false;
+    return kind == MAP || kind == REDUCE || info(cut, n)->forced;
 }
 
 /* ------------------------------------------------------------------ readings */
 
-bool by_value(const Node *n)
+bool by_value(Cut *cut, const Node *n)
 {
-    return !info(n)->forced && (n->op == OP_iota || (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX));
+    return !info(cut, n)->forced && (n->op == OP_iota || (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX));
 }
 
 View value_view(const Node *n)
@@ -94,24 +94,24 @@ View value_view(const Node *n)
     return v;
 }
 
-static View base_view(Node *n)
+static View base_view(Cut *cut, Node *n)
 {
-    if (n->op == OP_loop_arg && n->ints[0] == ARG_X && !info(n)->forced) {
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_X && !info(cut, n)->forced) {
         Node *outer = n->loop->xs.at[n->ints[1]].outer;
-        View v = reading(outer).view;
+        View v = reading(cut, outer).view;
         if (v.low[0] > 0 || v.high[0] < outer->shape.dim[0]) {
-            info(outer)->forced = true;
-            v = reading(outer).view;
+            info(cut, outer)->forced = true;
+            v = reading(cut, outer).view;
         }
         return view_without_first(&v, n->loop, 0);
     }
     View v = view_dense(n->shape);
-    if (by_value(n)) return value_view(n);
+    if (by_value(cut, n)) return value_view(n);
     if (n->op == OP_parameter) {
         const Param *p = find_param(cut->desc, n->name);
         if (p) memcpy(v.stride, p->stride, sizeof v.stride);
     }
-    const Node *perm = info(n)->layout;
+    const Node *perm = info(cut, n)->layout;
     if (perm) {
         View laid = view_dense(perm->shape);
         for (int i = 0; i < n->shape.rank; i++) v.stride[perm->ints[i]] = laid.stride[i];
@@ -120,34 +120,34 @@ static View base_view(Node *n)
 }
 
 /* A reshape cannot look through `below`: a dot that is only read through it takes that layout, else it is copied. */
-static void straighten(Node *below)
+static void straighten(Cut *cut, Node *below)
 {
     Node *dot = below->op == OP_permute ? below->in[0] : NULL;
     int last = below->shape.rank - 1;
-    if (dot && dot->op == OP_dot && dot_end(dot) == END_NONE && info(dot)->uses == 1 && below->ints[last] == last &&
-        !info(dot)->layout) {
-        info(dot)->layout = below;
+    if (dot && dot->op == OP_dot && dot_end(dot) == END_NONE && info(cut, dot)->uses == 1 &&
+        below->ints[last] == last && !info(cut, dot)->layout) {
+        info(cut, dot)->layout = below;
     } else {
-        info(below)->forced = true;
+        info(cut, below)->forced = true;
     }
 }
 
-static Reading reading_below(Node *n, bool through_first)
+static Reading reading_below(Cut *cut, Node *n, bool through_first)
 {
     for (;;) {
         Nodes moves = {0};
         Node *m = n;
         bool first = through_first, straight = true;
-        while (is_view(m) && (first || !info(m)->forced)) {
+        while (is_view(m) && (first || !info(cut, m)->forced)) {
             push(&moves, m);
             m = m->in[0];
             first = false;
         }
-        View v = base_view(m);
+        View v = base_view(cut, m);
         while (moves.n && straight) {
             Node *move = moves.at[--moves.n];
             if (!view_move(&v, move)) {
-                straighten(move->in[0]);
+                straighten(cut, move->in[0]);
                 straight = false;
             }
         }
@@ -155,14 +155,14 @@ static Reading reading_below(Node *n, bool through_first)
     }
 }
 
-Reading reading(Node *n) { return reading_below(n, false); }
+Reading reading(Cut *cut, Node *n) { return reading_below(cut, n, false); }
 
-Reading reading_beneath(Node *copied) { return reading_below(copied, true); }
+Reading reading_beneath(Cut *cut, Node *copied) { return reading_below(cut, copied, true); }
 
-bool has_address(Node *n)
+bool has_address(Cut *cut, Node *n)
 {
-    Node *source = reading(n).source;
-    while (source->op == OP_loop_arg && source->ints[0] == ARG_X && !info(source)->forced)
-        source = reading(source->loop->xs.at[source->ints[1]].outer).source;
-    return !is_filled(n, NULL) && !by_value(source);
+    Node *source = reading(cut, n).source;
+    while (source->op == OP_loop_arg && source->ints[0] == ARG_X && !info(cut, source)->forced)
+        source = reading(cut, source->loop->xs.at[source->ints[1]].outer).source;
+    return !is_filled(n, NULL) && !by_value(cut, source);
 }

@@ -52,9 +52,9 @@ static bool same_row(const Node *row, const Node *x, const Biased *b)
 }
 
 /* Is the row added wherever `value` is read, which is x, or x of 16 bits widened? */
-static bool row_is_added(Node *value, const Node *x, Biased *b)
+static bool row_is_added(Cut *cut, Node *value, const Node *x, Biased *b)
 {
-    const Nodes *all = &readers(value)->nodes;
+    const Nodes *all = &readers(cut, value)->nodes;
     for (int i = 0; i < all->n; i++) {
         Node *n = all->at[i];
         if (n->op != OP_add || n->in[0] == n->in[1] || !same_shape(n->shape, x->shape)) return false;
@@ -68,30 +68,30 @@ static bool row_is_added(Node *value, const Node *x, Biased *b)
 }
 
 /* Does everybody who reads x, the dot or what a loop has of its stack, add the row? */
-static bool readers_add(Node *x, Biased *b)
+static bool readers_add(Cut *cut, Node *x, Biased *b)
 {
-    const Readers *r = readers(x);
+    const Readers *r = readers(cut, x);
     if (r->else_too || r->xs.n || (r->ys.n && x != b->dot)) return false;
-    if (!is_stored(x->dtype)) return row_is_added(x, x, b);
+    if (!is_stored(x->dtype)) return row_is_added(cut, x, x, b);
     for (int i = 0; i < r->nodes.n; i++) {
         Node *n = r->nodes.at[i];
-        const Readers *wide = readers(n);
-        if (n->op != OP_cast || wide->else_too || wide->xs.n || wide->ys.n || !row_is_added(n, x, b)) return false;
+        const Readers *wide = readers(cut, n);
+        if (n->op != OP_cast || wide->else_too || wide->xs.n || wide->ys.n || !row_is_added(cut, n, x, b)) return false;
     }
     return true;
 }
 
-static bool stacked_readers_add(const Level *level, In_loop y, Biased *b)
+static bool stacked_readers_add(Cut *cut, const Level *level, In_loop y, Biased *b)
 {
     if (y.loop != b->dot->in_loop) return false;
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
         if (n->op != OP_pick || n->in[0] != y.loop->node || n->ints[0] != PICK_STACK || n->ints[1] != y.k) continue;
-        const Readers *r = readers(n);
+        const Readers *r = readers(cut, n);
         if (r->else_too || r->nodes.n || r->ys.n) return false;
         for (int k = 0; k < r->xs.n; k++) {
             const Loop *l = r->xs.at[k].loop;
-            if (l->trip != y.loop->trip || !readers_add(l->xs.at[r->xs.at[k].k].arg, b)) return false;
+            if (l->trip != y.loop->trip || !readers_add(cut, l->xs.at[r->xs.at[k].k].arg, b)) return false;
         }
     }
     return true;
@@ -106,45 +106,48 @@ static const Level *level_of(const Level *level, const Loop *l)
 
 /* Is a kernel there for nothing but one of the sums, or its gelu?  A row in 32 bits of a dot of 16 has to be one, too:
  * it is rounded once an entry, which only that is worth. */
-static bool saves_a_kernel(const Biased *b)
+static bool saves_a_kernel(Cut *cut, const Biased *b)
 {
     for (int i = 0; i < b->sums.n; i++) {
-        const Group *g = info(b->sums.at[i])->group;
+        const Group *g = info(cut, b->sums.at[i])->group;
         bool lone = g;
         for (int k = 0; g && k < g->nodes.n; k++)
             lone &= g->nodes.at[k] == b->sums.at[i] || g->nodes.at[k]->op == OP_cast;
-        if (lone || (b->sums.at[i]->in_loop == b->dot->in_loop && makes_gelu(b->sums.at[i]))) return true;
+        if (lone || (b->sums.at[i]->in_loop == b->dot->in_loop && makes_gelu(cut, b->sums.at[i]))) return true;
     }
     return false;
 }
 
-static bool is_biased(const Level *top, Node *dot, Biased *b)
+static bool is_biased(Cut *cut, Node *dot, Biased *b)
 {
     *b = (Biased){.dot = dot};
-    if (dot_end(dot) != END_NONE || !is_plain(dot) || !readers_add(dot, b) || !b->row) return false;
-    const Readers *r = readers(dot);
+    if (dot_end(dot) != END_NONE || !is_plain(cut, dot) || !readers_add(cut, dot, b) || !b->row) return false;
+    const Readers *r = readers(cut, dot);
     for (int i = 0; i < r->ys.n; i++)
-        if (!stacked_readers_add(level_of(top, r->ys.at[i].loop->parent), r->ys.at[i], b)) return false;
-    return b->row->dtype == dot->dtype || saves_a_kernel(b);
+        if (!stacked_readers_add(cut, level_of(cut->top, r->ys.at[i].loop->parent), r->ys.at[i], b)) return false;
+    return b->row->dtype == dot->dtype || saves_a_kernel(cut, b);
 }
 
 /* ------------------------------------------------------------------ making them */
 
-static Table dots, sums; /* Biased, by dot; by each sum what it adds to */
+typedef struct Ends {
+    Table dots, sums; /* Biased, by dot; by each sum what it adds to */
+    int found;
+} Ends;
 
-static void find_biased(const Level *top, const Level *level, int *found)
+static void find_biased(Cut *cut, const Level *level, Ends *e)
 {
     for (int i = 0; i < level->nodes.n; i++) {
         Biased *b = NEW(Biased);
-        if (level->nodes.at[i]->op != OP_dot || !is_biased(top, level->nodes.at[i], b)) continue;
-        *table_at(&dots, b->dot) = b;
+        if (level->nodes.at[i]->op != OP_dot || !is_biased(cut, level->nodes.at[i], b)) continue;
+        *table_at(&e->dots, b->dot) = b;
         for (int k = 0; k < b->sums.n; k++) {
             const Node *n = b->sums.at[k];
-            *table_at(&sums, n) = n->in[repeated_row(n->in[0], b->dot) != NULL];
+            *table_at(&e->sums, n) = n->in[repeated_row(n->in[0], b->dot) != NULL];
         }
-        (*found)++;
+        e->found++;
     }
-    for (int i = 0; i < level->inside.n; i++) find_biased(top, level->inside.at[i], found);
+    for (int i = 0; i < level->inside.n; i++) find_biased(cut, level->inside.at[i], e);
 }
 
 /* The row as the dot's type has it: of a loop's slices all at once, before it. */
@@ -169,18 +172,19 @@ static Node *dot_with_row(Rewrite *r, Node *old, Node *row)
 }
 
 /* What stands for the sum with a row, and for what rounds it to the type of the dot: the dot.  NULL: old is neither. */
-static Node *dot_beneath(const Node *old)
+static Node *dot_beneath(const Ends *e, const Node *old)
 {
-    Node *added_to = table_get(&sums, old), *rounded = old->op == OP_cast ? table_get(&sums, old->in[0]) : NULL;
+    const Table *sums = &e->sums;
+    Node *added_to = table_get(sums, old), *rounded = old->op == OP_cast ? table_get(sums, old->in[0]) : NULL;
     if (added_to) return added_to;
     return rounded && rounded->op == OP_cast && rounded->in[0]->dtype == old->dtype ? rounded->in[0] : NULL;
 }
 
 static void needs_with_row(Rewrite *r, const Node *old, Nodes *out)
 {
-    (void)r;
-    Node *dot = dot_beneath(old);
-    const Biased *b = table_get(&dots, old);
+    const Ends *e = r->user;
+    Node *dot = dot_beneath(e, old);
+    const Biased *b = table_get(&e->dots, old);
     if (dot) push(out, dot);
     if (dot || !b) return;
     push(out, old->in[0]);
@@ -190,20 +194,20 @@ static void needs_with_row(Rewrite *r, const Node *old, Nodes *out)
 
 static Node *with_row(Rewrite *r, Node *old)
 {
-    Node *dot = dot_beneath(old);
+    const Ends *e = r->user;
+    Node *dot = dot_beneath(e, old);
     if (dot) return rewritten(r, dot);
-    const Biased *b = table_get(&dots, old);
+    const Biased *b = table_get(&e->dots, old);
     return b ? dot_with_row(r, old, b->row) : NULL;
 }
 
 void pass_bias(Graph *g, const Desc *d)
 {
-    int found = 0;
+    Ends ends = {0};
     if (without(d, PASS_bias) || without(d, PASS_fuse) || !(d->options->target->ends & ENDS_BIAS)) return;
     Cut *c = trial_cut(g, d);
-    dots = sums = (Table){0};
     note_readers(c);
-    find_biased(c->top, c->top, &found);
-    if (found) rewrite_graph(&(Rewrite){.needs = needs_with_row, .before = with_row}, g);
+    find_biased(c, c->top, &ends);
+    if (ends.found) rewrite_graph(&(Rewrite){.needs = needs_with_row, .before = with_row, .user = &ends}, g);
     drop_cut(c);
 }

@@ -201,9 +201,9 @@ static bool is_lone(const Group *g, const Node *y, const Reach *r)
 
 static bool makes_gelus(const Desc *d) { return d->options->target->ends & ENDS_GELU && !without(d, PASS_gelu); }
 
-bool makes_gelu(const Node *x)
+bool makes_gelu(Cut *cut, const Node *x)
 {
-    const Group *g = info(x)->group;
+    const Group *g = info(cut, x)->group;
     if (!makes_gelus(cut->desc)) return false;
     for (int i = 0; g && i < g->nodes.n; i++) {
         Reach r = {.x = x};
@@ -219,22 +219,20 @@ typedef struct Ended {
     bool widened;
 } Ended;
 
-static Table made;
-
-static void note_ended(const Node *old, Ended e)
+static void note_ended(Table *made, const Node *old, Ended e)
 {
     Ended *kept = NEW(Ended);
     *kept = e;
-    *table_at(&made, old) = kept;
+    *table_at(made, old) = kept;
 }
 
 /* What reads the dot as it is computed with: itself, or the cast that widens it, if there is but one. */
-static Node *as_real(Node *dot)
+static Node *as_real(Cut *cut, Node *dot)
 {
     Node *wide = NULL;
     if (!is_stored(dot->dtype)) return dot;
-    for (int i = 0; i < readers(dot)->nodes.n; i++) {
-        Node *n = readers(dot)->nodes.at[i];
+    for (int i = 0; i < readers(cut, dot)->nodes.n; i++) {
+        Node *n = readers(cut, dot)->nodes.at[i];
         if (n->op != OP_cast) continue;
         if (wide) return NULL;
         wide = n;
@@ -242,19 +240,29 @@ static Node *as_real(Node *dot)
     return wide;
 }
 
-static bool only_nodes_read(const Node *n)
+static bool only_nodes_read(Cut *cut, const Node *n)
 {
-    const Readers *r = readers(n);
+    const Readers *r = readers(cut, n);
     return !r->else_too && !r->xs.n && !r->ys.n;
 }
 
-static int by_order(const void *a, const void *b)
+typedef struct Turn {
+    int order;
+    Node *node;
+} Turn;
+
+static int by_order(const void *a, const void *b) { return ((const Turn *)a)->order - ((const Turn *)b)->order; }
+
+static void sort_by_order(Cut *cut, Nodes *all)
 {
-    return info(*(Node *const *)a)->order - info(*(Node *const *)b)->order;
+    Turn *turns = NEW_ARRAY(Turn, all->n);
+    for (int i = 0; i < all->n; i++) turns[i] = (Turn){info(cut, all->at[i])->order, all->at[i]};
+    qsort(turns, (size_t)all->n, sizeof *turns, by_order);
+    for (int i = 0; i < all->n; i++) all->at[i] = turns[i].node;
 }
 
 /* What may be the end of an expression of x: what reads it within a few steps, in the level's order. */
-static Nodes ends_of(const Level *level, Node *x)
+static Nodes ends_of(Cut *cut, const Level *level, Node *x)
 {
     enum { DEEPEST = 16 };
     Nodes all = {0};
@@ -264,7 +272,7 @@ static Nodes ends_of(const Level *level, Node *x)
     *table_at(&seen, under) = under;
     for (int from = 0, depth = 0; depth < DEEPEST && from < all.n; depth++) {
         for (int end = all.n; from < end; from++) {
-            const Nodes *by = &readers(all.at[from])->nodes;
+            const Nodes *by = &readers(cut, all.at[from])->nodes;
             for (int k = 0; k < by->n; k++) {
                 void **slot = table_at(&seen, by->at[k]);
                 bool wide = by->at[k]->op == OP_cast && all.at[from] == under;
@@ -274,21 +282,22 @@ static Nodes ends_of(const Level *level, Node *x)
             }
         }
     }
-    qsort(all.at, (size_t)all.n, sizeof *all.at, by_order);
+    sort_by_order(cut, &all);
     return all;
 }
 
-static bool find_gelu(const Level *level, Node *dot, Node *x)
+static bool find_gelu(Cut *cut, const Level *level, Table *made, Node *dot, Node *x)
 {
-    Nodes ends = ends_of(level, x);
+    Nodes ends = ends_of(cut, level, x);
     for (int i = 0; i < ends.n; i++) {
         Node *y = ends.at[i];
         Reach r = {.x = x};
-        if (!same_shape(y->shape, dot->shape) || !is_form(y, &gelu, &r) || !is_lone(info(y)->group, y, &r)) continue;
-        const Readers *of = readers(y);
-        bool rounded = of->nodes.n == 1 && rounds(of->nodes.at[0], dot, y) && only_nodes_read(y);
+        if (!same_shape(y->shape, dot->shape) || !is_form(y, &gelu, &r) || !is_lone(info(cut, y)->group, y, &r))
+            continue;
+        const Readers *of = readers(cut, y);
+        bool rounded = of->nodes.n == 1 && rounds(of->nodes.at[0], dot, y) && only_nodes_read(cut, y);
         if (is_stored(dot->dtype) && !rounded) continue;
-        note_ended(is_stored(dot->dtype) ? of->nodes.at[0] : y, (Ended){.dot = dot, .end = END_GELU});
+        note_ended(made, is_stored(dot->dtype) ? of->nodes.at[0] : y, (Ended){.dot = dot, .end = END_GELU});
         return true;
     }
     return false;
@@ -297,51 +306,52 @@ static bool find_gelu(const Level *level, Node *dot, Node *x)
 /* ------------------------------------------------------------------ its derivative */
 
 /* Nothing but the expression looks at the dot. */
-static bool is_factor_alone(Node *dot, Node *g, const Reach *r)
+static bool is_factor_alone(Cut *cut, Node *dot, Node *g, const Reach *r)
 {
-    if (!only_nodes_read(dot) || !only_nodes_read(g) || (g != dot && readers(dot)->nodes.n > 1)) return false;
-    for (int i = 0; i < readers(g)->nodes.n; i++)
-        if (!has_seen(r, readers(g)->nodes.at[i])) return false;
+    if (!only_nodes_read(cut, dot) || !only_nodes_read(cut, g) || (g != dot && readers(cut, dot)->nodes.n > 1))
+        return false;
+    for (int i = 0; i < readers(cut, g)->nodes.n; i++)
+        if (!has_seen(r, readers(cut, g)->nodes.at[i])) return false;
     return true;
 }
 
 /* Of y's kernel, nothing is made of what shows y but what rounds it and its sums over rows. */
-static bool ends_kernel(const Node *y, const Node *shows, const Node *dot)
+static bool ends_kernel(Cut *cut, const Node *y, const Node *shows, const Node *dot)
 {
-    const Group *g = info(y)->group;
-    if (!g || (is_stored(dot->dtype) && !only_nodes_read(shows))) return false;
-    for (int i = 0; i < readers(shows)->nodes.n; i++) {
-        const Node *n = readers(shows)->nodes.at[i];
-        bool elsewhere = !is_stored(dot->dtype) && info(n)->group != g, sum = n->op == OP_sum && n->ints[0] == 0;
-        if (is_view(n) ? !ends_kernel(y, n, dot) : !elsewhere && !sum && !rounds(n, dot, y)) return false;
+    const Group *g = info(cut, y)->group;
+    if (!g || (is_stored(dot->dtype) && !only_nodes_read(cut, shows))) return false;
+    for (int i = 0; i < readers(cut, shows)->nodes.n; i++) {
+        const Node *n = readers(cut, shows)->nodes.at[i];
+        bool elsewhere = !is_stored(dot->dtype) && info(cut, n)->group != g, sum = n->op == OP_sum && n->ints[0] == 0;
+        if (is_view(n) ? !ends_kernel(cut, y, n, dot) : !elsewhere && !sum && !rounds(n, dot, y)) return false;
     }
     return true;
 }
 
 /* The matrix aux lies in memory in the dot's type, its rows side by side. */
-static bool may_be_aux(Node *aux, const Node *dot)
+static bool may_be_aux(Cut *cut, Node *aux, const Node *dot)
 {
-    View v = reading(aux).view, over;
+    View v = reading(cut, aux).view, over;
     int64_t columns = dot_columns(dot);
     Shape s = {.rank = 2, .dim = {elements(dot->shape) / columns, columns}};
-    return aux->dtype == dot->dtype && has_address(aux) && !info(aux)->group && !v.guarded &&
+    return aux->dtype == dot->dtype && has_address(cut, aux) && !info(cut, aux)->group && !v.guarded &&
            view_reshape(&v, s, &over) && over.stride[1] == 1 && over.stride[0] >= columns;
 }
 
-static bool find_back(const Level *level, Node *dot, Node *g, const Poly *form)
+static bool find_back(Cut *cut, const Level *level, Table *made, Node *dot, Node *g, const Poly *form)
 {
-    Nodes ends = ends_of(level, g);
+    Nodes ends = ends_of(cut, level, g);
     for (int i = 0; i < ends.n; i++) {
         Node *y = ends.at[i];
         Reach r = {.g = g, .finds_x = true};
-        if (!same_shape(y->shape, dot->shape) || !is_form(y, form, &r) || !is_factor_alone(dot, g, &r)) continue;
+        if (!same_shape(y->shape, dot->shape) || !is_form(y, form, &r) || !is_factor_alone(cut, dot, g, &r)) continue;
         Node *aux = beneath_cast(r.x);
-        if (!ends_kernel(y, y, dot) || !may_be_aux(aux, dot)) continue;
+        if (!ends_kernel(cut, y, y, dot) || !may_be_aux(cut, aux, dot)) continue;
         bool stored = is_stored(dot->dtype);
-        note_ended(y, (Ended){.dot = dot, .end = END_GELU_BACK, .aux = aux, .widened = stored});
-        for (int k = 0; stored && k < readers(y)->nodes.n; k++)
-            if (rounds(readers(y)->nodes.at[k], dot, y))
-                note_ended(readers(y)->nodes.at[k], (Ended){.dot = dot, .end = END_GELU_BACK, .aux = aux});
+        note_ended(made, y, (Ended){.dot = dot, .end = END_GELU_BACK, .aux = aux, .widened = stored});
+        for (int k = 0; stored && k < readers(cut, y)->nodes.n; k++)
+            if (rounds(readers(cut, y)->nodes.at[k], dot, y))
+                note_ended(made, readers(cut, y)->nodes.at[k], (Ended){.dot = dot, .end = END_GELU_BACK, .aux = aux});
         return true;
     }
     return false;
@@ -349,28 +359,28 @@ static bool find_back(const Level *level, Node *dot, Node *g, const Poly *form)
 
 /* ------------------------------------------------------------------ making them */
 
-static void find_gelus(const Level *level, int *found)
+static void find_gelus(Cut *cut, const Level *level, Table *made, int *found)
 {
     Poly back = gelu_back();
     for (int i = 0; i < level->nodes.n; i++) {
-        Node *dot = level->nodes.at[i], *x = dot->op == OP_dot && is_plain(dot) ? as_real(dot) : NULL;
+        Node *dot = level->nodes.at[i], *x = dot->op == OP_dot && is_plain(cut, dot) ? as_real(cut, dot) : NULL;
         if (!x || !can_be_added(dot)) continue;
-        *found += find_gelu(level, dot, x) || (dot_end(dot) == END_NONE && find_back(level, dot, x, &back));
+        *found += find_gelu(cut, level, made, dot, x) ||
+                  (dot_end(dot) == END_NONE && find_back(cut, level, made, dot, x, &back));
     }
-    for (int i = 0; i < level->inside.n; i++) find_gelus(level->inside.at[i], found);
+    for (int i = 0; i < level->inside.n; i++) find_gelus(cut, level->inside.at[i], made, found);
 }
 
 static void needs_with_end(Rewrite *r, const Node *old, Nodes *out)
 {
-    (void)r;
-    const Ended *e = table_get(&made, old);
+    const Ended *e = table_get(r->user, old);
     for (int i = 0; e && i < e->dot->nin; i++) push(out, e->dot->in[i]);
     if (e && e->aux) push(out, e->aux);
 }
 
 static Node *with_end(Rewrite *r, Node *old)
 {
-    const Ended *e = table_get(&made, old);
+    const Ended *e = table_get(r->user, old);
     if (!e) return NULL;
     Node *in[3];
     int n = 0;
@@ -386,12 +396,12 @@ static Node *with_end(Rewrite *r, Node *old)
 
 void pass_gelu(Graph *g, const Desc *d)
 {
+    Table made = {0};
     int found = 0;
     if (without(d, PASS_fuse) || !makes_gelus(d)) return;
     Cut *c = trial_cut(g, d);
-    made = (Table){0};
     note_readers(c);
-    find_gelus(c->top, &found);
-    if (found) rewrite_graph(&(Rewrite){.needs = needs_with_end, .before = with_end}, g);
+    find_gelus(c, c->top, &made, &found);
+    if (found) rewrite_graph(&(Rewrite){.needs = needs_with_end, .before = with_end, .user = &made}, g);
     drop_cut(c);
 }

@@ -18,12 +18,12 @@ typedef struct Products {
     Table added;    /* those that are made by being added to what is there */
 } Products;
 
-static Products products_of(const Level *level)
+static Products products_of(Cut *cut, const Level *level)
 {
     Products p = {0};
     for (int i = 0; i < level->nodes.n; i++) {
         Node *n = level->nodes.at[i];
-        for (int k = 0; info(n)->absorbed && k < n->nin; k++) *table_at(&p.added, beneath(n->in[k])) = n;
+        for (int k = 0; info(cut, n)->absorbed && k < n->nin; k++) *table_at(&p.added, beneath(cut, n->in[k])) = n;
         if (n->op != OP_dot) continue;
         void **slot = table_at(&p.by_input, n->in[0]);
         if (!*slot) *slot = NEW(Nodes);
@@ -32,9 +32,9 @@ static Products products_of(const Level *level)
     return p;
 }
 
-static void pair_gelus(const Level *level)
+static void pair_gelus(Cut *cut, const Level *level)
 {
-    Products p = products_of(level);
+    Products p = products_of(cut, level);
     for (int i = 0; i < level->nodes.n; i++) {
         Node *ended = level->nodes.at[i];
         if (ended->op != OP_dot || dot_end(ended) != END_GELU) continue;
@@ -42,14 +42,14 @@ static void pair_gelus(const Level *level)
         for (int k = 0; k < same->n; k++) {
             Node *dot = same->at[k];
             if (dot == ended || !same_product(dot, ended) || !can_be_added(dot) || table_get(&p.added, dot)) continue;
-            info(ended)->before_gelu = dot;
-            info(dot)->product = ended;
+            info(cut, ended)->before_gelu = dot;
+            info(cut, dot)->product = ended;
         }
     }
-    for (int i = 0; i < level->inside.n; i++) pair_gelus(level->inside.at[i]);
+    for (int i = 0; i < level->inside.n; i++) pair_gelus(cut, level->inside.at[i]);
 }
 
 void pass_pair(Cut *c)
 {
-    if (!without(c->desc, PASS_pair)) pair_gelus(c->top);
+    if (!without(c->desc, PASS_pair)) pair_gelus(c, c->top);
 }

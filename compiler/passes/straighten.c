@@ -6,79 +6,80 @@
 /* ------------------------------------------------------------------ uses */
 
 /* How often a node is read by anything, views included: what straighten() asks. */
-static void count_direct_uses(Level *level, Node *n)
+static void count_direct_uses(Cut *cut, Level *level, Node *n)
 {
     (void)level;
-    for (int k = 0; k < n->nin; k++) info(n->in[k])->uses++;
+    for (int k = 0; k < n->nin; k++) info(cut, n->in[k])->uses++;
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
-    for (int k = 0; k < l->carries.n; k++) info(l->carries.at[k].init)->uses++, info(l->carries.at[k].next)->uses++;
-    for (int k = 0; k < l->xs.n; k++) info(l->xs.at[k].outer)->uses++;
-    for (int k = 0; k < l->ys.n; k++) info(l->ys.at[k])->uses++;
+    for (int k = 0; k < l->carries.n; k++)
+        info(cut, l->carries.at[k].init)->uses++, info(cut, l->carries.at[k].next)->uses++;
+    for (int k = 0; k < l->xs.n; k++) info(cut, l->xs.at[k].outer)->uses++;
+    for (int k = 0; k < l->ys.n; k++) info(cut, l->ys.at[k])->uses++;
 }
 
-static void use(Node *n) { info(reading(n).source)->uses++; }
+static void use(Cut *cut, Node *n) { info(cut, reading(cut, n).source)->uses++; }
 
-static void count_uses(Level *level, Node *n)
+static void count_uses(Cut *cut, Level *level, Node *n)
 {
     (void)level;
-    if (is_view(n) && !info(n)->forced) return;
-    for (int k = 0; k < n->nin; k++) use(n->in[k]);
+    if (is_view(n) && !info(cut, n)->forced) return;
+    for (int k = 0; k < n->nin; k++) use(cut, n->in[k]);
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
-    for (int k = 0; k < l->carries.n; k++) use(l->carries.at[k].init), use(l->carries.at[k].next);
-    for (int k = 0; k < l->xs.n; k++) use(l->xs.at[k].outer);
-    for (int k = 0; k < l->ys.n; k++) use(l->ys.at[k]);
+    for (int k = 0; k < l->carries.n; k++) use(cut, l->carries.at[k].init), use(cut, l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) use(cut, l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) use(cut, l->ys.at[k]);
 }
 
-static void clear_uses(Level *level, Node *n)
+static void clear_uses(Cut *cut, Level *level, Node *n)
 {
     (void)level;
-    info(n)->uses = 0;
+    info(cut, n)->uses = 0;
 }
 
 /* ------------------------------------------------------------------ what must be straight */
 
 /* A reduction's rows must be addressable with one inner axis. */
-static void straighten_reduction(Node *n)
+static void straighten_reduction(Cut *cut, Node *n)
 {
-    View v = reading(n->in[0]).view, over;
+    View v = reading(cut, n->in[0]).view, over;
     bool column = n->ints[0] == 0 && n->in[0]->shape.rank > 1;
     int64_t all = elements(n->in[0]->shape), out = elements(n->shape), inner = column ? out : all / out;
     Shape s = n->in[0]->shape;
     while (s.rank > 0 && elements(s) > all / inner) s.rank--;
     s.axis[s.rank] = 0;
     s.dim[s.rank++] = inner;
-    if (!view_reshape(&v, s, &over)) info(n->in[0])->forced = true;
-    if (is_free(n->in[0]) && squeezed(n->in[0]->shape).rank > squeezed(s).rank) info(n->in[0])->solid = true;
+    if (!view_reshape(&v, s, &over)) info(cut, n->in[0])->forced = true;
+    if (is_free(cut, n->in[0]) && squeezed(n->in[0]->shape).rank > squeezed(s).rank) info(cut, n->in[0])->solid = true;
 }
 
-static void straighten_loop(const Loop *l)
+static void straighten_loop(Cut *cut, const Loop *l)
 {
-    for (int k = 0; k < l->carries.n; k++) reading(l->carries.at[k].init), reading(l->carries.at[k].next);
-    for (int k = 0; k < l->xs.n; k++) reading(l->xs.at[k].outer);
-    for (int k = 0; k < l->ys.n; k++) reading(l->ys.at[k]);
+    for (int k = 0; k < l->carries.n; k++) reading(cut, l->carries.at[k].init), reading(cut, l->carries.at[k].next);
+    for (int k = 0; k < l->xs.n; k++) reading(cut, l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) reading(cut, l->ys.at[k]);
 }
 
-static void straighten_node(Level *level, Node *n)
+static void straighten_node(Cut *cut, Level *level, Node *n)
 {
     (void)level;
-    for (int k = 0; k < n->nin; k++) reading(n->in[k]);
-    if (info(n)->forced) reading_beneath(n); /* what is copied must be affine beneath the copy as well */
-    if (n->op == OP_loop) straighten_loop(n->loop);
-    if (op_info[n->op].kind == REDUCE) straighten_reduction(n);
-    if (n->op == OP_dot) gemm_fits(n);
-    if (op_info[n->op].kind == WHOLE) straighten_attention(n);
+    for (int k = 0; k < n->nin; k++) reading(cut, n->in[k]);
+    if (info(cut, n)->forced) reading_beneath(cut, n); /* what is copied must be affine beneath the copy as well */
+    if (n->op == OP_loop) straighten_loop(cut, n->loop);
+    if (op_info[n->op].kind == REDUCE) straighten_reduction(cut, n);
+    if (n->op == OP_dot) gemm_fits(cut, n);
+    if (op_info[n->op].kind == WHOLE) straighten_attention(cut, n);
     if (n->op == OP_concat || op_info[n->op].kind == INDEX)
         for (int k = 0; k < n->nin; k++) {
-            Reading r = reading(n->in[k]);
-            if (r.view.guarded && n->op != OP_concat) info(n->in[k])->forced = true;
-            if (op_info[n->op].kind == INDEX && !has_address(n->in[k])) info(n->in[k])->forced = true;
-            if (n->op == OP_over_ranks && !view_is_dense(&r.view)) info(n->in[k])->forced = true;
+            Reading r = reading(cut, n->in[k]);
+            if (r.view.guarded && n->op != OP_concat) info(cut, n->in[k])->forced = true;
+            if (op_info[n->op].kind == INDEX && !has_address(cut, n->in[k])) info(cut, n->in[k])->forced = true;
+            if (n->op == OP_over_ranks && !view_is_dense(&r.view)) info(cut, n->in[k])->forced = true;
         }
 }
 
-int count_straightened(void)
+int count_straightened(Cut *cut)
 {
     int n = 0;
     for (int i = 0; i < cut->infos.n; i++) {
@@ -91,24 +92,24 @@ int count_straightened(void)
 /* A copy may make another reading bend: until none does. */
 static void straighten_all(Cut *c)
 {
-    for (int before = -1, now = 0; now != before; now = count_straightened()) {
-        before = count_straightened();
+    for (int before = -1, now = 0; now != before; now = count_straightened(c)) {
+        before = count_straightened(c);
         c->round++;
-        find_free(c->top);
-        for (int i = 0; i < c->roots.n; i++) reading(c->roots.at[i]);
-        each_level(c->top, straighten_node);
+        find_free(c, c->top);
+        for (int i = 0; i < c->roots.n; i++) reading(c, c->roots.at[i]);
+        each_level(c, c->top, straighten_node);
     }
-    c->straightened = count_straightened();
+    c->straightened = count_straightened(c);
     c->round++;
-    find_free(c->top);
+    find_free(c, c->top);
 }
 
 void pass_straighten(Cut *c)
 {
-    each_level(c->top, count_direct_uses);
-    for (int i = 0; i < c->roots.n; i++) info(c->roots.at[i])->uses++;
+    each_level(c, c->top, count_direct_uses);
+    for (int i = 0; i < c->roots.n; i++) info(c, c->roots.at[i])->uses++;
     straighten_all(c);
-    each_level(c->top, clear_uses);
-    each_level(c->top, count_uses);
-    for (int i = 0; i < c->roots.n; i++) use(c->roots.at[i]);
+    each_level(c, c->top, clear_uses);
+    each_level(c, c->top, count_uses);
+    for (int i = 0; i < c->roots.n; i++) use(c, c->roots.at[i]);
 }
