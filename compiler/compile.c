@@ -73,6 +73,8 @@ static void check(const Pass *p, const Module *m)
 {
     bool graphs = p->kind == FRONT || p->kind == GRAPHS;
     for (int i = 0; i < m->desc->graphs.n && graphs; i++) check_graph(m->desc->graphs.at[i], p->name);
+    bool normal = p->kind == GRAPHS && !comes_before(p->name, "normal");
+    for (int i = 0; i < m->desc->graphs.n && normal; i++) check_form(m->desc->graphs.at[i], p->name);
     for (int i = 0; i < m->cuts.n && p->kind == CUTS; i++) check_cutting(m->cuts.at[i], p->name);
     for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], p->name, m->desc);
 }
@@ -181,30 +183,11 @@ static Module *choose_panels(const Desc *d, Options *o)
     return m;
 }
 
-/* Passes before those that make ends of dots know of none, and products of some targets have none: of a graph that came
- * as text. */
-static void refuse_ends(const Desc *d, int first)
-{
-    for (int i = 0; i < d->graphs.n; i++) {
-        Nodes all = {0};
-        all_nodes(d->graphs.at[i], &all);
-        for (int k = 0; k < all.n; k++) {
-            const Node *n = all.at[k];
-            if (n->op != OP_dot || dot_end(n) == END_NONE) continue;
-            if (first < place_of_pass("bias"))
-                err(n->where, "a dot ends in something, which passes before bias do not know: begin there, not with %s",
-                    passes[first].name);
-            if (!d->options->target->ends)
-                err(n->where, "a dot ends in something, which products of %s do not", d->options->target->name);
-        }
-    }
-}
-
 Module *compile_until(Desc *d, const char *from, const char *until)
 {
     int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : LAST;
     int whole = place_of_pass("whole");
-    if (from) refuse_ends(d, first);
+    if (from) refuse_text(d, from);
     if (first > whole || last < whole) return run_passes(d, first, last);
     if (first < whole) run_passes(d, first, whole - 1);
     const Options *given = d->options;

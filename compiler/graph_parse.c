@@ -85,7 +85,10 @@ static Node *checked(Parser *q, Node *key)
     if (key->op == OP_loop_arg) err(q->at, "a loop's arguments are written index, carry or x");
     const char *fault = node_fault(key);
     if (fault) err(q->at, "%s", fault);
-    return intern(*key);
+    Node *n = intern(*key);
+    void **line = table_at(q->g->lines, n);
+    if (!*line) *line = copy_of(&q->at.line, sizeof q->at.line);
+    return n;
 }
 
 /* "input tokens : i32[12, 64]", after "%1 =" */
@@ -286,6 +289,8 @@ Graph *read_graph(Parser *q)
     memset(q->named, 0, sizeof *q->named * (size_t)q->names);
     memset(q->ever, 0, sizeof *q->ever * (size_t)q->names);
     q->g = NEW(Graph);
+    q->g->file = q->at.file;
+    q->g->lines = NEW(Table);
     header(q);
     lines(q);
     here = was;
@@ -303,4 +308,10 @@ Graph *parse_graph(const char *file, const char *text)
     Graph *g = read_graph(&q);
     if (*q.p) err(q.at, "expected one graph alone, found %s", rest_of_line(&q));
     return g;
+}
+
+Where where_in_text(const Graph *g, const Node *n)
+{
+    const int *line = g->lines ? table_get(g->lines, n) : NULL;
+    return line ? (Where){.file = g->file, .line = *line} : n->where;
 }

@@ -145,6 +145,8 @@ typedef struct Graph {
     VEC(Output) outs;           /* outs.at[0] is the loss where there is one */
     Made_leaves leaves;         /* of a trace */
     VEC(const char *) meeting;  /* of those the names whose rows depend on the other rows of the batch */
+    const char *file;           /* that it came from as text; NULL: from a description */
+    struct Table *lines;        /* there: by node */
 } Graph;
 
 /* ------------------------------------------------------------------ description: what the Lua file says */
@@ -607,6 +609,7 @@ Node *remade(const Node *old, Node *const *in);             /* the same op, ints
 /* graph_text.c */
 void print_graph(Text *t, const Graph *g);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
+Where where_in_text(const Graph *g, const Node *n);         /* its line in the text that g came as; else where the user wrote it */
 char *node_text(const Node *n);                             /* one line; names are ids here */
 
 /* graph/describe.c: of graphs that came as text: parameters, inputs, states */
@@ -616,6 +619,8 @@ void describe_also(Desc *d, Graph *g);
 
 /* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
+void check_form(const Graph *g, const char *stage);            /* graph/form.c: after pass normal */
+void refuse_text(const Desc *d, const char *first);             /* err() where a pass before the first would have changed it */
 const char *graph_fault(const Graph *g);                    /* what is wrong with it; NULL: nothing */
 const char *node_fault(const Node *n);                      /* of a node by itself, inputs taken as they are */
 

@@ -208,6 +208,7 @@ Shape own_shape(Cut *cut, Node *n, const View *own);            /* of its buffer
 
 /* ---- lower_gemm.c, lower_kernels.c */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g);   /* false: no product can */
+bool is_matrix(const View *v, int64_t rows, int64_t columns);   /* elements of a row side by side */
 void fill_gemm_kernel(Cut *cut, Node *dot, Kernel *k);
 bool is_plain(Cut *cut, const Node *dot);                       /* one that may end in something: a matrix, no batches */
 bool sum_up(Cut *cut, Kernel *k);                               /* false: it cannot make the sum that it was to */

@@ -109,6 +109,23 @@ bool is_plain(Cut *cut, const Node *dot)
            g.nbatch == 0 && g.c_n == 1;
 }
 
+/* Rows one behind another, the elements of each side by side. */
+bool is_matrix(const View *v, int64_t rows, int64_t columns)
+{
+    View over;
+    return !v->guarded && view_reshape(v, (Shape){.rank = 2, .dim = {rows, columns}}, &over) &&
+           (columns == 1 || over.stride[1] == 1) && (rows == 1 || over.stride[0] >= columns);
+}
+
+/* The row that is added, or what gelu is of, is read where it lies. */
+static void straighten_end(Cut *cut, const Node *dot)
+{
+    if (dot->nin < 3) return;
+    int64_t columns = dot_columns(dot), rows = elements(dot->in[2]->shape) / columns;
+    View v = reading(cut, dot->in[2]).view;
+    if (!has_address(cut, dot->in[2]) || !is_matrix(&v, rows, columns)) info(cut, dot->in[2])->forced = true;
+}
+
 static void force_unless_plain(Cut *cut, Node *n)
 {
     View v = reading(cut, n).view;
@@ -118,6 +135,7 @@ static void force_unless_plain(Cut *cut, Node *n)
 bool gemm_fits(Cut *cut, Node *dot)
 {
     struct Gemm g = {0};
+    straighten_end(cut, dot);
     for (int i = 0; i < 2; i++)
         if (is_filled(dot->in[i], NULL)) info(cut, dot->in[i])->forced = true;
     View a = reading(cut, dot->in[0]).view, b = reading(cut, dot->in[1]).view, c = reading(cut, dot).view;
@@ -134,7 +152,9 @@ bool gemm_fits_at(Cut *cut, Node *dot, const View *c)
 {
     struct Gemm g = {0};
     View a = reading(cut, dot->in[0]).view, b = reading(cut, dot->in[1]).view;
-    return fill_gemm(dot, &a, &b, c, &g);
+    int64_t columns = dot_columns(dot);
+    bool beside = info(cut, dot)->product; /* a second result of that one's kernel */
+    return fill_gemm(dot, &a, &b, c, &g) && (!beside || is_matrix(c, elements(dot->shape) / columns, columns));
 }
 
 static char *view_words(const View *v)
@@ -165,7 +185,7 @@ bool sum_up(Cut *cut, Kernel *k)
 static void fill_aux(struct Gemm *g, Node *aux, const View *at)
 {
     View v;
-    if (!view_reshape(at, (Shape){.rank = 2, .dim = {g->M, g->N}}, &v) || (g->N > 1 && v.stride[1] != 1))
+    if (!is_matrix(at, g->M, g->N) || !view_reshape(at, (Shape){.rank = 2, .dim = {g->M, g->N}}, &v))
         die("the end of a product is no matrix where it lies: %s", view_words(at));
     g->aux = (Operand){.node = aux, .view = *at};
     g->aux_m = g->M > 1 ? v.stride[0] : g->N;

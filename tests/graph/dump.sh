@@ -27,4 +27,53 @@ taken "$TMP/ended.graph" --from gelu --after plan --target cuda
 taken "$TMP/ended.graph" --from straighten --after plan --target cuda --no-sums --no-pair
 refused 'passes before bias do not know' "$TMP/ended.graph" --from simplify --after plan --target cuda
 refused 'products of cpu do not' "$TMP/ended.graph" --from gelu --after plan
+
+# What kernels cannot be cut from is refused with its line, unless the pass before it makes something else of it.
+cat >"$TMP/middle.graph" <<'END'
+graph train
+%1 = input x : f32[4, 6, 8]
+%2 = sum %1 {1} : f32[4, 8]
+value y = %2
+END
+taken "$TMP/middle.graph" --from normal --after plan
+refused 'middle.graph:3: error: behind pass normal a reduction' "$TMP/middle.graph" --from straighten --after plan
+cat >"$TMP/apart.graph" <<'END'
+graph train
+%1 = input a : f32[4, 6, 8]
+%2 = parameter w : f32[6, 4, 8]
+%3 = dot %1 %2 {0, 2, 0, 1, 1, 0} : f32[8, 8]
+value y = %3
+END
+taken "$TMP/apart.graph" --from normal --after plan
+refused 'apart.graph:4: error: behind pass normal contracted axes' "$TMP/apart.graph" --from straighten --after plan
+cat >"$TMP/open.graph" <<'END'
+graph train
+open micro 2
+    index %1 : i32[]
+    %2 = input x : f32[]
+    %3 = mul %2 %2 : f32[]
+end
+value loss = %3
+END
+refused 'open.graph: error: pass grad closes' "$TMP/open.graph" --from straighten --after plan
+
+# What an end of a product reads is copied where it is no matrix; what comes with a product is made where it is one.
+cat >"$TMP/turned.graph" <<'END'
+graph train
+%1 = input a : f32[24, 16]
+%2 = parameter w : f32[32, 16]
+%3 = input h : f32[32, 24]
+%4 = permute %3 {1, 0} : f32[24, 32]
+%5 = dot %1 %2 %4 {0, 1, 1, 1, 3} : f32[24, 32]
+%6 = input row : f32[32]
+%7 = flip %6 {0} : f32[32]
+%8 = dot %1 %2 %7 {0, 1, 1, 1, 2} : f32[24, 32]
+%9 = dot %1 %2 %7 {0, 1, 1, 1} : f32[24, 32]
+%10 = permute %9 {1, 0} : f32[32, 24]
+value y = %5
+value gelu = %8
+value turned = %10
+END
+taken "$TMP/turned.graph" --from straighten --after plan --target cuda --check-stages
+[ "$(grep -c ': rows copy_' "$TMP/out")" = 3 ] || { echo failed: copies; grep ": rows" "$TMP/out"; failed=1; }
 exit $failed
