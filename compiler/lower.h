@@ -61,6 +61,7 @@ typedef struct Sum {
 } Sum;
 
 /* What lowering knows of a node. */
+typedef VEC(struct Info *) Infos;
 typedef struct Info {
     const Node *node;
     int order;                  /* position in its level's nodes */
@@ -77,6 +78,8 @@ typedef struct Info {
     Nodes needs;                /* a loop's: what its body reads of its level; cap 0: not asked yet */
     Nodes sources;              /* what it reads, free maps looked through; likewise */
     struct Unit *unit;          /* while its level is being fused: itself or its group */
+    Infos feeds;                /* likewise: what it reads of its level, views looked through */
+    int64_t met;                /* the last search that came by */
     Group *group;
     bool emitted;               /* its kernel stands */
     bool placed;
@@ -107,7 +110,7 @@ struct Cut {
     Level *top;
     Nodes roots;                /* the outputs */
     Program *program;           /* what becomes of it; from `place` on */
-    VEC(Info *) infos;          /* of nodes that were asked about */
+    Infos infos;                /* of nodes that were asked about */
     struct Page **pages;        /* lower/cut.c: the same by the nodes' ids */
     int npages;
     Table readers;              /* lower/readers.c */
@@ -137,6 +140,7 @@ typedef struct Reading {
 } Reading;
 Reading reading(Cut *cut, Node *n);                             /* forces copies where a view is not affine */
 Reading reading_beneath(Cut *cut, Node *copied);                /* of a view that is copied: below the copy */
+Node *source_of(Cut *cut, Node *n);                             /* a reading's source, once readings have settled */
 void find_free(Cut *cut, Level *level);                         /* asks is_free() of all, in an order in which no chain is long */
 bool is_view(const Node *n);
 bool by_value(Cut *cut, const Node *n);                         /* an iota or a loop's index: an expression, not memory */

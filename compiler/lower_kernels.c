@@ -82,7 +82,7 @@ static void inputs_from_outside(Cut *cut, Build *b, const Node *n, bool per_row,
 {
     for (int k = 0; k < n->nin; k++) {
         Node *in = n->in[k];
-        if (member(b->g, reading(cut, in).source) >= 0) continue;
+        if (member(b->g, source_of(cut, in)) >= 0) continue;
         if (!is_free(cut, in)) {
             load(cut, b->k, in, per_row);
         } else if (!listed(list, in) && !listed(&phase->row, in)) {
@@ -98,7 +98,7 @@ static void find_phases(Cut *cut, Build *b)
     for (int i = 0; i < g->nodes.n; i++) {
         b->first[i] = -1;
         for (int k = 0; k < g->nodes.at[i]->nin; k++) {
-            int from = member(g, reading(cut, g->nodes.at[i]->in[k]).source);
+            int from = member(g, source_of(cut, g->nodes.at[i]->in[k]));
             if (from < 0) continue;
             int after = b->phase[from] + (g->role[from] == ROW_SUM);
             if (after > b->phase[i]) b->phase[i] = after;
@@ -121,7 +121,7 @@ static void list_each(Cut *cut, Build *b, int p, int i)
         return;
     }
     for (int k = 0; k < n->nin; k++) {
-        int from = member(g, reading(cut, n->in[k]).source);
+        int from = member(g, source_of(cut, n->in[k]));
         if (from >= 0) list_each(cut, b, p, from);
     }
     inputs_from_outside(cut, b, n, false, &phase->each, phase);
@@ -132,7 +132,7 @@ static void list_each(Cut *cut, Build *b, int p, int i)
 static void list_inputs(Cut *cut, Build *b, int p, int i)
 {
     const Node *n = b->g->nodes.at[i];
-    int from = member(b->g, reading(cut, n->in[0]).source);
+    int from = member(b->g, source_of(cut, n->in[0]));
     if (from >= 0) list_each(cut, b, p, from);
     inputs_from_outside(cut, b, n, false, &b->k->phases.at[p].each, &b->k->phases.at[p]);
 }

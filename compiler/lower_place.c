@@ -190,7 +190,7 @@ static void add_copy(Cut *cut, Copy c)
 /* A carry or a state may be overwritten by a copy that comes before: such a source is copied aside first. */
 static void copy_late(Cut *cut, Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
-    Node *source = reading(cut, n).source;
+    Node *source = source_of(cut, n);
     bool fleeting = source->op == OP_state || (source->op == OP_loop_arg && source->ints[0] == ARG_CARRY);
     info(cut, source)->memory = true;
     if (!fleeting || owner) {
@@ -241,7 +241,7 @@ static void want(Cut *cut, Level *level, Node *n, View v, Sum *sum, Node *owner)
 /* As want(), at a place that a loop will overwrite: what others read as well is copied there. */
 static void want_fleeting(Cut *cut, Level *level, Node *n, View v, Node *owner)
 {
-    Node *source = reading(cut, n).source;
+    Node *source = source_of(cut, n);
     if (info(cut, source)->uses != 1) {
         copy_late(cut, level, n, v, NULL, owner);
         return;

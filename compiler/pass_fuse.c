@@ -138,13 +138,14 @@ static bool affine(const Trial *t, Role reader, const View *v)
 static bool readable(Cut *cut, const Trial *t, Role reader, const Node *n)
 {
     for (int k = 0; k < n->nin; k++) {
-        Reading r = reading(cut, n->in[k]);
-        bool own = is_in(cut, t, r.source);
+        Node *source = source_of(cut, n->in[k]);
+        bool own = is_in(cut, t, source);
         if (!own && is_free(cut, n->in[k])) {
             if (!readable(cut, t, reader, n->in[k])) return false;
-        } else if (own ? !reads_own(t, reader, r.source, &r.view) : !affine(t, reader, &r.view)) {
-            return false;
+            continue;
         }
+        View v = reading(cut, n->in[k]).view;
+        if (own ? !reads_own(t, reader, source, &v) : !affine(t, reader, &v)) return false;
     }
     return true;
 }
@@ -153,7 +154,7 @@ static bool readable(Cut *cut, const Trial *t, Role reader, const Node *n)
 static void find_sources(Cut *cut, Node *n, Nodes *out)
 {
     for (int k = 0; k < n->nin; k++) {
-        Node *source = reading(cut, n->in[k]).source;
+        Node *source = source_of(cut, n->in[k]);
         push(out, source);
         if (is_free(cut, n->in[k])) find_sources(cut, n->in[k], out);
     }
@@ -240,16 +241,16 @@ static bool merge(Cut *cut, Loop *level, Group *a, Group *b)
 static void merge_with_makers(Cut *cut, Level *level, Node *n)
 {
     for (int k = 0; k < n->nin; k++) {
-        Group *maker = info(cut, reading(cut, n->in[k]).source)->group;
-        if (maker && reading(cut, n->in[k]).source->in_loop == level->loop)
-            merge(cut, level->loop, maker, info(cut, n)->group);
+        Node *source = source_of(cut, n->in[k]);
+        Group *maker = info(cut, source)->group;
+        if (maker && source->in_loop == level->loop) merge(cut, level->loop, maker, info(cut, n)->group);
     }
 }
 
 static const Node *in_memory(Cut *cut, Node *n)
 {
-    const Node *source = reading(cut, n).source;
-    return widens(cut, source) ? reading(cut, source->in[0]).source : source;
+    const Node *source = source_of(cut, n);
+    return widens(cut, source) ? source_of(cut, source->in[0]) : source;
 }
 
 /* ------------------------------------------------------------------ siblings */
@@ -383,7 +384,7 @@ static void fuse_level(Cut *cut, Level *level)
 
 static void read_as_is(Cut *cut, Node *n)
 {
-    if (is_free(cut, reading(cut, n).source)) info(cut, reading(cut, n).source)->grouped = true;
+    if (is_free(cut, source_of(cut, n))) info(cut, source_of(cut, n))->grouped = true;
 }
 
 /* A free map is a kernel of its own only for readers that cannot compute it: products, loops, outputs, views. */
@@ -413,7 +414,7 @@ static void mark_memory(Cut *cut, Level *level, Node *n)
     (void)level;
     if (is_view(n) && !info(cut, n)->forced) return;
     for (int k = 0; k < n->nin; k++) {
-        Node *source = info(cut, n)->forced ? reading_beneath(cut, n).source : reading(cut, n->in[k]).source;
+        Node *source = info(cut, n)->forced ? reading_beneath(cut, n).source : source_of(cut, n->in[k]);
         bool computed = info(cut, n)->group ? is_free(cut, n->in[k])
                                             : is_free(cut, n) && !widens(cut, n); /* by the reader itself */
         if (info(cut, n)->forced || (info(cut, source)->group != info(cut, n)->group && !computed) ||
@@ -422,7 +423,7 @@ static void mark_memory(Cut *cut, Level *level, Node *n)
     }
     if (n->op != OP_loop) return;
     const Loop *l = n->loop;
-    for (int k = 0; k < l->xs.n; k++) info(cut, reading(cut, l->xs.at[k].outer).source)->memory = true;
+    for (int k = 0; k < l->xs.n; k++) info(cut, source_of(cut, l->xs.at[k].outer))->memory = true;
 }
 
 void pass_fuse(Cut *c)

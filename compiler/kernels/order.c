@@ -88,6 +88,20 @@ static void make_room(Unit *u)
     die("too many units for their numbers");
 }
 
+/* What stands for n where a node of the level reads it. */
+static Info *beneath_views(Cut *cut, Loop *level, Node *n)
+{
+    while (is_view(n) && !info(cut, n)->forced && n->in[0]->in_loop == level) n = n->in[0];
+    return info(cut, n);
+}
+
+static void find_feeds(Cut *cut, Loop *level, const Node *n)
+{
+    Infos *feeds = &info(cut, n)->feeds;
+    for (int k = 0; k < n->nin; k++)
+        if (n->in[k]->in_loop == level) push(feeds, beneath_views(cut, level, n->in[k]));
+}
+
 void order_level(Cut *cut, Level *level)
 {
     Unit *units = NEW_ARRAY(Unit, level->nodes.n + 1), *end = &units[level->nodes.n];
@@ -96,6 +110,7 @@ void order_level(Cut *cut, Level *level)
         units[i].node = level->nodes.at[i];
         put_before(&units[i], end);
         info(cut, level->nodes.at[i])->unit = &units[i];
+        find_feeds(cut, level->loop, level->nodes.at[i]);
     }
     number_evenly(units, level->nodes.n, 0, (int64_t)1 << 62);
     cut->visits = 0;
@@ -122,22 +137,15 @@ static void move_before(const Units *moved, Unit *to)
 
 /* ------------------------------------------------------------------ paths */
 
-static Unit *unit_of(Cut *cut, Loop *level, Node *n)
-{
-    while (is_view(n) && !info(cut, n)->forced && n->in[0]->in_loop == level) n = n->in[0];
-    return info(cut, n)->unit;
-}
-
 typedef struct Search {
     Loop *level;
     const Unit *a, *b; /* is there a path to either */
     int64_t lowest;    /* number: of what stands before nothing leads there */
 } Search;
 
-/* n is read by unit u.  false: it is a or b, where that matters. */
-static bool come_by(Cut *cut, const Search *s, const Unit *u, Node *n, bool ends_are_paths)
+/* m is read by unit u.  false: it is a or b, where that matters. */
+static bool come_by(Cut *cut, const Search *s, const Unit *u, Unit *m, bool ends_are_paths)
 {
-    Unit *m = unit_of(cut, s->level, n);
     if (m == s->a || m == s->b) return !ends_are_paths;
     if (m == u || m->number <= s->lowest || m->search == cut->search) return true;
     m->search = cut->search;
@@ -145,25 +153,31 @@ static bool come_by(Cut *cut, const Search *s, const Unit *u, Node *n, bool ends
     return true;
 }
 
-static bool look_at_node(Cut *cut, const Search *s, const Unit *u, Node *n, bool ends_are_paths)
+static bool come_by_all(Cut *cut, const Search *s, const Unit *u, const Infos *feeds, bool ends_are_paths)
 {
-    bool well = true;
-    if (n->op == OP_loop) {
-        const Nodes *next = needs_of_body(cut, s->level, n);
-        for (int k = 0; well && k < next->n; k++) well = come_by(cut, s, u, next->at[k], ends_are_paths);
-        return well;
-    }
-    for (int k = 0; well && k < n->nin; k++)
-        if (n->in[k]->in_loop == s->level) well = come_by(cut, s, u, n->in[k], ends_are_paths);
-    return well && (!info(cut, n)->product || come_by(cut, s, u, info(cut, n)->product, ends_are_paths));
+    for (int k = 0; k < feeds->n; k++)
+        if (!come_by(cut, s, u, feeds->at[k]->unit, ends_are_paths)) return false;
+    return true;
 }
 
+static bool look_at_loop(Cut *cut, const Search *s, const Unit *u, bool ends_are_paths)
+{
+    const Nodes *next = needs_of_body(cut, s->level, u->node);
+    for (int k = 0; k < next->n; k++)
+        if (!come_by(cut, s, u, beneath_views(cut, s->level, next->at[k])->unit, ends_are_paths)) return false;
+    return true;
+}
+
+/* Of a group, the last of its nodes may come with a product. */
 static bool look_at(Cut *cut, const Search *s, const Unit *u, bool ends_are_paths)
 {
-    if (!u->group) return look_at_node(cut, s, u, u->node, ends_are_paths);
-    for (int i = 0; i < u->group->nodes.n; i++)
-        if (!look_at_node(cut, s, u, u->group->nodes.at[i], ends_are_paths)) return false;
-    return true;
+    const Nodes *group = u->group ? &u->group->nodes : NULL;
+    const Node *last = group ? group->at[group->n - 1] : u->node;
+    if (last->op == OP_loop) return look_at_loop(cut, s, u, ends_are_paths);
+    const Infos *feeds = group && group->n > 1 ? &u->feeds : &info(cut, last)->feeds;
+    Node *product = info(cut, last)->product;
+    if (!come_by_all(cut, s, u, feeds, ends_are_paths)) return false;
+    return !product || come_by(cut, s, u, beneath_views(cut, s->level, product)->unit, ends_are_paths);
 }
 
 static bool no_path(Cut *cut, const Search *s)
@@ -187,6 +201,23 @@ bool apart(Cut *cut, Loop *level, const Group *a, const Group *b)
     return look_at(cut, &s, a->unit, false) && look_at(cut, &s, b->unit, false) && no_path(cut, &s);
 }
 
+/* What the nodes of a group read of others, in their order. */
+static void gather_feeds(Cut *cut, const Group *g)
+{
+    Infos *out = &g->unit->feeds;
+    out->n = 0;
+    cut->search++;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const Infos *feeds = &info(cut, g->nodes.at[i])->feeds;
+        for (int k = 0; k < feeds->n; k++) {
+            Info *f = feeds->at[k];
+            if (f->unit == g->unit || f->met == cut->search) continue;
+            f->met = cut->search;
+            push(out, f);
+        }
+    }
+}
+
 void join_units(Cut *cut, Group *a, const Group *b)
 {
     Unit *first = a->unit->number < b->unit->number ? a->unit : b->unit, *last = first == a->unit ? b->unit : a->unit;
@@ -195,11 +226,12 @@ void join_units(Cut *cut, Group *a, const Group *b)
     first->group = a;
     a->unit = first;
     for (int i = 0; i < a->nodes.n; i++) info(cut, a->nodes.at[i])->unit = first;
+    gather_feeds(cut, a);
 }
 
 bool come_before(Cut *cut, Loop *level, Node *n, const Group *g)
 {
-    Unit *u = unit_of(cut, level, n);
+    Unit *u = beneath_views(cut, level, n)->unit;
     Search s = {.level = level, .a = g->unit, .b = g->unit, .lowest = g->unit->number};
     begin_search(cut);
     if (u == g->unit) return false;

@@ -10,6 +10,7 @@ typedef struct Unit { /* a group, or a node in none */
     int64_t number;             /* rises along the list */
     struct Unit *before, *next; /* the last of the list stands for its end */
     int64_t search;             /* the last one that came by */
+    Infos feeds;                /* of a group of several nodes: what it reads of others, each once */
 } Unit;
 
 void order_level(Cut *cut, Level *level);                           /* gives every node its unit */

@@ -159,6 +159,12 @@ Reading reading(Cut *cut, Node *n) { return reading_below(cut, n, false); }
 
 Reading reading_beneath(Cut *cut, Node *copied) { return reading_below(cut, copied, true); }
 
+Node *source_of(Cut *cut, Node *n)
+{
+    while (is_view(n) && !info(cut, n)->forced) n = n->in[0];
+    return n;
+}
+
 bool has_address(Cut *cut, Node *n)
 {
     Node *source = reading(cut, n).source;

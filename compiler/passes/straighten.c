@@ -18,7 +18,7 @@ static void count_direct_uses(Cut *cut, Level *level, Node *n)
     for (int k = 0; k < l->ys.n; k++) info(cut, l->ys.at[k])->uses++;
 }
 
-static void use(Cut *cut, Node *n) { info(cut, reading(cut, n).source)->uses++; }
+static void use(Cut *cut, Node *n) { info(cut, source_of(cut, n))->uses++; }
 
 static void count_uses(Cut *cut, Level *level, Node *n)
 {

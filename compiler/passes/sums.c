@@ -33,7 +33,7 @@ static bool is_lone_sum(Cut *cut, Node *n)
     const Group *g = info(cut, n)->group;
     if (!g || n->op != OP_sum || n->dtype != F32 || info(cut, n)->forced) return false;
     bool lone = g->nodes.at[g->nodes.n - 1] == n && g->role[g->nodes.n - 1] == COLUMN_SUM;
-    return lone && (g->nodes.n == 1 || (g->nodes.n == 2 && summed(cut, n).source != reading(cut, n->in[0]).source));
+    return lone && (g->nodes.n == 1 || (g->nodes.n == 2 && summed(cut, n).source != source_of(cut, n->in[0])));
 }
 
 /* By what an operand shows: the plain dots of a level that have it, in the level's order. */
@@ -44,7 +44,7 @@ static Table dots_by_operand(Cut *cut, const Level *level)
         Node *dot = level->nodes.at[i], *source[2];
         if (dot->op != OP_dot || dot_end(dot) != END_NONE) continue;
         for (int k = 0; k < 2; k++) {
-            source[k] = reading(cut, dot->in[k]).source;
+            source[k] = source_of(cut, dot->in[k]);
             if (k && source[1] == source[0]) continue;
             void **slot = table_at(&found, source[k]);
             if (!*slot) *slot = NEW(Nodes);
