@@ -137,19 +137,28 @@ static int slot_of(const Table *t, const Node *key)
     return (int)(h & mask);
 }
 
+void drop_table(Table *t)
+{
+    if (!t->cap) return;
+    give_back((void *)t->key, sizeof *t->key * (size_t)t->cap);
+    give_back(t->value, sizeof *t->value * (size_t)t->cap);
+    *t = (Table){0};
+}
+
 void **table_at(Table *t, const Node *key)
 {
     if (t->n * 2 >= t->cap) {
         Table old = *t;
         t->cap = old.cap ? old.cap * 2 : 64;
-        t->key = NEW_ARRAY(const Node *, t->cap);
-        t->value = NEW_ARRAY(void *, t->cap);
+        t->key = alloc_again(sizeof *t->key * (size_t)t->cap);
+        t->value = alloc_again(sizeof *t->value * (size_t)t->cap);
         for (int i = 0; i < old.cap; i++) {
             if (!old.key[i]) continue;
             int s = slot_of(t, old.key[i]);
             t->key[s] = old.key[i];
             t->value[s] = old.value[i];
         }
+        drop_table(&old);
     }
     int s = slot_of(t, key);
     t->n += !t->key[s];
@@ -317,4 +326,5 @@ void rewrite_graph(Rewrite *r, Graph *g)
         g->micro = new;
     }
     for (int i = 0; i < g->outs.n; i++) g->outs.at[i].node = rewritten(r, g->outs.at[i].node);
+    drop_table(&r->done);
 }

@@ -586,11 +586,12 @@ void loop_walks(const Loop *l, Nodes *out);                 /* what it walks alo
 void graph_roots(const Graph *g, Nodes *out);
 void all_nodes(const Graph *g, Nodes *out);                 /* of all levels, inputs first */
 int count_nodes(const Graph *g);
-typedef struct Table {          /* node -> pointer; never gone through, so that nothing depends on addresses */
+typedef struct Table {          /* node -> pointer; never gone through, so that nothing depends on addresses; never copied */
     const Node **key;
     void **value;
     int n, cap;
 } Table;
+void drop_table(Table *t);                                  /* empty again; its memory serves others */
 void **table_at(Table *t, const Node *key);                 /* the value's slot, NULL at first; good until the next is made */
 void *table_get(const Table *t, const Node *key);
 typedef struct Rewrite {        /* a copy of a graph with some nodes replaced; loops are copied with their bodies */

@@ -104,6 +104,10 @@ typedef struct Naming {         /* what names are made of */
 } Naming;
 
 /* ---- lower/cut.c: a graph on its way to kernels */
+enum { PAGE = 128 };
+typedef struct Page {           /* of a table by ids: these count on from graph to graph, so that a whole one for each cut would grow */
+    Info *at[PAGE];
+} Page;
 struct Cut {
     Graph *graph;
     const Desc *desc;
@@ -111,7 +115,7 @@ struct Cut {
     Nodes roots;                /* the outputs */
     Program *program;           /* what becomes of it; from `place` on */
     Infos infos;                /* of nodes that were asked about */
-    struct Page **pages;        /* lower/cut.c: the same by the nodes' ids */
+    Page **pages;               /* the same by the nodes' ids */
     int npages;
     Table readers;              /* lower/readers.c */
     Naming names;               /* lower/names.c */
@@ -126,7 +130,13 @@ struct Cut {
 Cut *new_cut(Graph *g, const Desc *d);
 void print_cut(Text *t, Cut *c);                                /* lower/cut_text.c: the graph, and what is known of its nodes */
 void check_cutting(Cut *c, const char *stage);                  /* lower/cut_check.c */
-Info *info(Cut *cut, const Node *n);
+Info *new_info(Cut *c, const Node *n);
+static inline Info *info(Cut *cut, const Node *n)               /* asked all the time */
+{
+    int page = n->id / PAGE;
+    Info *of = page < cut->npages && cut->pages[page] ? cut->pages[page]->at[n->id % PAGE] : NULL;
+    return of ? of : new_info(cut, n);
+}
 typedef void (*Visit)(Cut *, Level *, Node *);
 void each_level(Cut *cut, Level *level, Visit visit);           /* level by level, outer ones first */
 Cut *trial_cut(Graph *g, const Desc *d);                        /* the groups that kernels would be made of now; ends with: */

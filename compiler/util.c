@@ -96,8 +96,36 @@ static void free_chunks(Chunk **list)
     }
 }
 
+/* By the power of two that they are large; each begins with the next. */
+static void *given_back[64];
+
+static void **given_back_of(size_t bytes)
+{
+    int power = 0;
+    while ((size_t)1 << power < bytes) power++;
+    must(making != GOOD || (size_t)1 << power == bytes);
+    return &given_back[power];
+}
+
+void give_back(void *at, size_t bytes)
+{
+    if (making != GOOD || bytes < sizeof(void *)) return;
+    void **list = given_back_of(bytes);
+    *(void **)at = *list;
+    *list = at;
+}
+
+void *alloc_again(size_t bytes)
+{
+    void **list = given_back_of(bytes), *at = *list;
+    if (making != GOOD || !at) return alloc(bytes);
+    *list = *(void **)at;
+    return memset(at, 0, bytes);
+}
+
 void free_all(void)
 {
+    memset(given_back, 0, sizeof given_back);
     free_chunks(&chunks);
     free_chunks(&set_aside);
     making = GOOD;

@@ -98,6 +98,7 @@ static Info *beneath_views(Cut *cut, Loop *level, Node *n)
 static void find_feeds(Cut *cut, Loop *level, const Node *n)
 {
     Infos *feeds = &info(cut, n)->feeds;
+    *feeds = (Infos){.at = NEW_ARRAY(Info *, n->nin), .cap = n->nin};
     for (int k = 0; k < n->nin; k++)
         if (n->in[k]->in_loop == level) push(feeds, beneath_views(cut, level, n->in[k]));
 }

@@ -8,13 +8,7 @@
 
 /* ------------------------------------------------------------------ what is known of nodes */
 
-/* Ids count on from graph to graph, so that one table for each would grow; pages are given back with their cut. */
-enum { PAGE = 128 };
-typedef struct Page {
-    Info *at[PAGE];
-} Page;
-
-static VEC(Info *) spare_infos; /* memory of cuts that are done with */
+static Infos spare_infos; /* memory of cuts that are done with */
 static VEC(Page *) spare_pages;
 
 static void add_page(Cut *c, int number)
@@ -28,17 +22,15 @@ static void add_page(Cut *c, int number)
     c->pages[number] = spare_pages.n ? spare_pages.at[--spare_pages.n] : NEW(Page);
 }
 
-Info *info(Cut *cut, const Node *n)
+Info *new_info(Cut *c, const Node *n)
 {
     int page = n->id / PAGE;
-    if (page >= cut->npages || !cut->pages[page]) add_page(cut, page);
-    Info **of = &cut->pages[page]->at[n->id % PAGE];
-    if (!*of) {
-        *of = spare_infos.n ? spare_infos.at[--spare_infos.n] : NEW(Info);
-        (*of)->node = n;
-        push(&cut->infos, *of);
-    }
-    return *of;
+    if (page >= c->npages || !c->pages[page]) add_page(c, page);
+    Info *of = spare_infos.n ? spare_infos.at[--spare_infos.n] : NEW(Info);
+    of->node = n;
+    c->pages[page]->at[n->id % PAGE] = of;
+    push(&c->infos, of);
+    return of;
 }
 
 /* ------------------------------------------------------------------ levels */
