@@ -219,8 +219,26 @@ void open_sweep(Rows *r)
     if (r->team > 1 && r->beside > 1) open_beside(r, r->four);
 }
 
-/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or
- * written as wholes it is given, an element of each. */
+/* Does an element's text say which it is? */
+static bool says_which(Rows *r)
+{
+    Writer kept = r->f->w;
+    r->f->w = (Writer){.depth = kept.depth};
+    one_element(r, "");
+    bool says = r->f->w.text.n && has_word(r->f->w.text.at, r->f->axis[r->inner].name);
+    r->f->w = kept;
+    return says;
+}
+
+/* each(c, own_logits[c - c4]); */
+static void call_each(Rows *r, const char *each, bool which)
+{
+    const char *elements = elements_to_give(r), *c = r->f->axis[r->inner].name;
+    line(&r->f->w, "%s(%s%s);", each, which ? c : "", which || !*elements ? elements : elements + strlen(", "));
+}
+
+/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or written
+ * as wholes it is given, an element of each. */
 static void sweep_with_rest(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];
@@ -230,7 +248,10 @@ static void sweep_with_rest(Rows *r)
     const char *each = new_name(&r->f->names, "each");
     int n = r->beside, names = r->f->names.n;
     c->now = c->name;
-    open_block(w, "const auto %s = [&](%s %s%s)", each, inner_type(r), c->name, given_elements(r));
+    const char *given = given_elements(r);
+    bool which = says_which(r);
+    if (which) open_block(w, "const auto %s = [&](%s %s%s)", each, inner_type(r), c->name, given);
+    else open_block(w, "const auto %s = [&](%s)", each, *given ? given + strlen(", ") : "");
     one_element(r, "");
     close_lambda(w);
     r->f->names.n = names;
@@ -238,13 +259,13 @@ static void sweep_with_rest(Rows *r)
                r->four, n, c->count, r->four, size, n);
     begin_wholes(r);
     open_beside(r, r->four);
-    line(w, "%s(%s%s);", each, c->name, elements_to_give(r));
+    call_each(r, each, which);
     close_block(w);
     end_wholes(r);
     close_block(w);
     open_block(w, "for (%s %s = %s / %d * %d + %s; %s < %s; %s += %s)", inner_type(r), c->name, all, n, n, first,
                c->name, c->count, c->name, size);
-    line(w, "%s(%s%s);", each, c->name, elements_to_give(r));
+    call_each(r, each, which);
     close_block(w);
     r->f->names.n = names;
     finish_totals(r);

@@ -77,7 +77,7 @@ static bool brief_literal(const Rows *r, const Node *reader, int k)
     if (reader->op == OP_div && k == 1 && is_filled(reader->in[k], &x) && (float)x == 0) return false;
     for (int i = 0; i < reader->nin; i++) {
         const Node *other = reader->in[i];
-        if (i != k && is_real(other->dtype) && !is_filled(source_of(&r->values, phase_number(r), other), NULL))
+        if (i != k && is_real(other->dtype) && !is_filled(value_meant(&r->values, phase_number(r), other), NULL))
             return true;
     }
     return reader->nin == 1 && op_info[reader->op].text[0] != '-' && reader->op != OP_cast;
@@ -155,7 +155,7 @@ static Expr loaded(Rows *r, const Node *n, int load)
 
 static Expr value(Rows *r, const Node *n, bool brief)
 {
-    n = source_of(&r->values, phase_number(r), n);
+    n = value_meant(&r->values, phase_number(r), n);
     Known *v = known(r, n);
     double x;
     if (v) return v->expr;

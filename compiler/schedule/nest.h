@@ -113,7 +113,7 @@ typedef struct Values {
     Table row_uses;          /* how often values per row and their stores do */
 } Values;
 Values values_of(const Nest *n);
-const Node *source_of(const Values *v, int phase, const Node *n); /* what n stands for there, seen through moves */
+const Node *value_meant(const Values *v, int phase, const Node *n); /* what n stands for there, seen through moves */
 int load_of(const Values *v, const Node *n);                      /* -1: none */
 int kept_of(const Values *v, const Node *n);                      /* -1: not kept */
 bool is_per_row(const Values *v, int phase, const Node *n);

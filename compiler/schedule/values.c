@@ -46,7 +46,7 @@ static bool computed(const Values *v, int phase, const Node *n)
     return (by && by - 1 <= phase) || is_each(v, phase, n) || kept_of(v, n) >= 0;
 }
 
-const Node *source_of(const Values *v, int phase, const Node *n)
+const Node *value_meant(const Values *v, int phase, const Node *n)
 {
     while (!computed(v, phase, n) && load_of(v, n) < 0 && !is_filled(n, NULL)) {
         if (!absorbed(n)) die("kernel %s: no value for %s node %d", v->k->name, op_info[n->op].name, n->id);
@@ -84,12 +84,12 @@ static void count_reads(const Values *v, int phase, const Nodes *readers, Table 
 {
     for (int i = 0; i < readers->n; i++)
         for (int k = 0; k < readers->at[i]->nin; k++)
-            count_use(uses, source_of(v, phase, readers->at[i]->in[k]), mentions(readers->at[i], k));
+            count_use(uses, value_meant(v, phase, readers->at[i]->in[k]), mentions(readers->at[i], k));
 }
 
 static void count_stores(const Values *v, int phase, const Operands *stores, Table *uses)
 {
-    for (int i = 0; i < stores->n; i++) count_use(uses, source_of(v, phase, stores->at[i].node), 1);
+    for (int i = 0; i < stores->n; i++) count_use(uses, value_meant(v, phase, stores->at[i].node), 1);
 }
 
 static void find_places(Values *v, int axes)
