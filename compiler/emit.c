@@ -187,6 +187,11 @@ const char *new_name(Names *s, const char *wish)
     return name;
 }
 
+const char *new_index(Names *s, const char *letter, const char *word)
+{
+    return new_name(s, name_taken(s, letter) ? word : letter);
+}
+
 const char *unique_name(Strings *taken, const char *wish) { return unique_string(taken, wish); }
 
 static int by_word(const void *word, const void *entry) { return strcmp(word, ((const Header_word *)entry)->word); }

@@ -30,7 +30,8 @@ typedef struct Names {
 } Names;
 bool name_taken(const Names *s, const char *name);
 const char *unique_name(Strings *taken, const char *wish);      /* as new_name(), of many */
-const char *new_name(Names *s, const char *wish); /* wish, wish_2, …; taken from now on */
+const char *new_name(Names *s, const char *wish); /* wish, wish_b, …; taken from now on */
+const char *new_index(Names *s, const char *letter, const char *word); /* the letter; where it is taken the word */
 typedef struct Header_word {
     const char *word;
     bool everywhere; /* no variable has its name; else no function of the file */

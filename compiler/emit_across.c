@@ -28,7 +28,7 @@ static void start_running(Rows *r, int64_t width)
     for (int i = 0; i < r->phase->sums.n; i++) {
         const Node *n = r->phase->sums.at[i];
         bool sum = n->op == OP_sum;
-        Total t = {n, new_name(&r->f->names, sum ? "sums" : "maxima"), true};
+        Total t = {n, name_told_apart(r, n, word_for_lanes(r, n)), true};
         line(&r->f->w, "%s %s[%lld]%s;", c_type(n->dtype), t.name, (long long)width, sum ? " = {0}" : "");
         if (!sum) line(&r->f->w, "for (int i = 0; i < %lld; i++) %s[i] = %s;", (long long)width, t.name, start_of(n));
         push(&r->totals, t);

@@ -31,7 +31,7 @@ static void declare_sums(Rows *r, Columns *columns, const char *before, const ch
         r->uses[p].running = NEW_ARRAY(const char *, n + 1);
         for (int i = 0; i < n; i++, column++) {
             const char *to = r->f->args.at[r->f->uses.at[column->partial].arg].name;
-            const char *word = column->node->op == OP_sum ? "sums" : "maxima";
+            const char *word = many_of(column->node);
             size_t stem = strlen(to) - (strstr(to, "_partial") ? strlen(strstr(to, "_partial")) : 0);
             column->sums = new_name(&r->f->names, format("%.*s_%s", (int)stem, to, word));
             r->uses[p].running[i] = format("%s%s", column->sums, index);
@@ -77,7 +77,7 @@ static void gather_columns(Rows *r, const Columns *columns)
     c->now = c->name;
     for (int i = 0; i < columns->n; i++) {
         const Column *column = &columns->at[i];
-        const char *name = new_name(&r->f->names, word_for_total(column->node));
+        const char *name = name_told_apart(r, column->node, word_for_total(r, column->node));
         Expr next = {format("%s[%s][%s]", column->sums, team, c->now), PRIMARY};
         line(w, "%s %s = %s[0][%s];", c_type(column->node->dtype), name, column->sums, c->now);
         open_block(w, "for (int %s = 1; %s < %s; %s++)", team, team, teams(r), team);
@@ -228,7 +228,7 @@ static void add_blocks(Rows *r, const Operand *o, int store)
     Axis *k = &r->f->axis[r->block];
     const Node *column = o->node;
     int partial = partial_of(r, &column);
-    const char *name = new_name(&r->f->names, word_for_total(column));
+    const char *name = name_told_apart(r, column, word_for_total(r, column));
     k->now = "0";
     line(w, "%s %s = %s;", c_type(column->dtype), name, element(r->f, partial));
     if (k->extent > 1) {
@@ -248,7 +248,7 @@ static void add_blocks_by_warps(Rows *r, const Operand *o, int store, const char
     Axis *k = &r->f->axis[r->block], *c = &r->f->axis[r->inner];
     const Node *column = o->node;
     int partial = partial_of(r, &column);
-    const char *name = new_name(&r->f->names, word_for_total(column));
+    const char *name = name_told_apart(r, column, word_for_total(r, column));
     const char *shared = new_name(&r->f->names, format("%s_of_warp", name)), *i = new_name(&r->f->names, "i");
     long long each = (k->extent + WARPS_HERE - 1) / WARPS_HERE;
     const char *rest = k->extent % WARPS_HERE ? format(" && %s < %lld", k->name, (long long)k->extent) : "";

@@ -23,7 +23,7 @@ static const char *thread_indices(Function *f, const int *axes, int n)
         line(&f->w, "if (threadIdx.x > 0) return;");
         return "1";
     }
-    const char *number = many == 1 ? f->axis[only].name : new_name(&f->names, "i");
+    const char *number = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
     line(&f->w, "const %s %s = %s;", index_type(size), number, thread_number(f, size));
     line(&f->w, "if (%s >= %s) return;", number, all);
     if (many > 1) say_indices(f, axes, n, number);
@@ -46,10 +46,10 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     const Axis *c = &f->axis[axes[naxes - 1]];
     int only = only_axis(f, axes, naxes - 1);
     bool rows = space_size(f, axes, naxes - 1) > 1;
-    const char *of = format("(%s)", divided(c->count, n)), *i = new_name(&f->names, "i");
+    const char *of = format("(%s)", divided(c->count, n)), *i = new_index(&f->names, "i", "element");
     int64_t size = space_size(f, axes, naxes);
     const char *all = divided(in_64_bits(space_text(f, axes, naxes), size), n);
-    const char *r = only >= 0 ? f->axis[only].name : new_name(&f->names, "r");
+    const char *r = only >= 0 ? f->axis[only].name : new_index(&f->names, "r", "row");
     line(&f->w, "const %s %s = %s;", index_type(size / n), i, thread_number(f, size / n));
     line(&f->w, "if (%s >= %s) return;", i, all);
     if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
@@ -241,7 +241,7 @@ static int open_after(Function *f, const Picking *g)
         open_block(&f->w, "if (threadIdx.x == 0)");
         return f->w.depth;
     }
-    const char *c = many == 1 ? f->axis[only].name : new_name(&f->names, "i");
+    const char *c = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
     open_block(&f->w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c, c, space_text(f, axes, g->after), c);
     if (many > 1) say_indices(f, axes, g->after, c);
     return f->w.depth;
@@ -359,7 +359,8 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
         axes[j] = j;
         if (f->axis[j].extent > 1) only = j, many++;
     }
-    const char *all = space_text(f, axes, a->rows), *r = many == 1 ? f->axis[only].name : new_name(&f->names, "r");
+    const char *all = space_text(f, axes, a->rows),
+               *r = many == 1 ? f->axis[only].name : new_index(&f->names, "r", "row");
     begin_part(f);
     line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r, f->block);
     line(&f->w, "if (%s >= %s) return;", r, all);

@@ -24,7 +24,7 @@ static void start_totals(Rows *r)
         const Node *n = r->phase->sums.at[i];
         Total t = {.node = n, .lanes = in_lanes(r, n)};
         bool sum = n->op == OP_sum;
-        t.name = new_name(&r->f->names, t.lanes ? sum ? "sums" : "maxima" : word_for_total(n));
+        t.name = name_told_apart(r, n, t.lanes ? word_for_lanes(r, n) : word_for_total(r, n));
         if (!t.lanes) line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
         else if (sum) line(&r->f->w, "%s %s[LANES] = {0};", c_type(n->dtype), t.name);
         else {
@@ -44,7 +44,7 @@ static void finish_totals(Rows *r)
         if (t.lanes) {
             e.text = format("%s_lanes_%s(%s)", end_of(t.node), type_suffix(t.node->dtype), t.name);
             if (row_named(r, t.node)) {
-                declare(r, t.node, new_name(&r->f->names, word_for_total(t.node)), e);
+                declare(r, t.node, name_told_apart(r, t.node, word_for_total(r, t.node)), e);
                 continue;
             }
         }
@@ -111,7 +111,7 @@ static void sweep(Rows *r)
 static void rows_between(Rows *r, const char *mark, const char *from, const char *and, const char *to)
 {
     Function *f = r->f;
-    const char *row = r->rows == 1 ? f->axis[0].name : new_name(&f->names, "r");
+    const char *row = r->rows == 1 ? f->axis[0].name : new_index(&f->names, "r", "row");
     if (*and) and = format("%s < %s && ", row, and);
     open_block(&f->w, "%sfor (int %s = %s; %s%s < %s; %s++)", mark, row, from, and, row, to, row);
     row_indices(r, row);

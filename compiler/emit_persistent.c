@@ -287,7 +287,10 @@ char *persistent_call(const Kernel *repeat)
 
 static void one_element_a_thread(Rows *r) { one_element(r, ""); }
 
-static const char *name_of_row(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
+static const char *name_of_row(Rows *r)
+{
+    return r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row");
+}
 
 const char *map_of_slice(Rows *r)
 {

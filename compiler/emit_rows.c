@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------ values per row */
 
-enum { LONG_TEXT = 110, LONG_TITLED_TEXT = 32 };
+enum { LONG_TEXT = 110, LONG_TITLED_TEXT = 32, LONG_ROW_TEXT = 40 };
 
 static bool is_kept(const Operands *stores, const Node *n)
 {
@@ -20,10 +20,10 @@ static bool is_kept(const Operands *stores, const Node *n)
 }
 
 /* A person would name it, and no store does. */
-static bool is_long(const Node *n, const Operands *stores, const Expr *e)
+static bool is_long(const Node *n, const Operands *stores, const Expr *e, int long_titled)
 {
     bool titled = n->title_rank > TITLE_ARGUMENT && !is_kept(stores, n);
-    return (int)strlen(e->text) > (titled ? LONG_TITLED_TEXT : LONG_TEXT);
+    return (int)strlen(e->text) > (titled ? long_titled : LONG_TEXT);
 }
 
 static void row_values(Rows *r)
@@ -33,7 +33,7 @@ static void row_values(Rows *r)
         const Node *n = p->row.at[i];
         if (known(r, n)) continue;
         Expr e = computed_here(r, n);
-        if (row_named(r, n) || is_long(n, &p->row_stores, &e)) declare(r, n, name_of_one(r, word_for(n)), e);
+        if (row_named(r, n) || is_long(n, &p->row_stores, &e, LONG_ROW_TEXT)) declare(r, n, name_for(r, n), e);
         else know(r, n, e);
     }
 }
@@ -78,9 +78,14 @@ static void row_stores(Rows *r)
 
 /* ------------------------------------------------------------------ sweeps */
 
-const char *start_of(const Node *n) { return n->op == OP_sum ? "0" : is_real(n->dtype) ? "-INFINITY" : "INT32_MIN"; }
+const char *start_of(const Node *n)
+{
+    if (n->op == OP_sum) return "0";
+    if (n->op == OP_rmin) return is_real(n->dtype) ? "INFINITY" : "INT32_MAX";
+    return is_real(n->dtype) ? "-INFINITY" : "INT32_MIN";
+}
 
-const char *end_of(const Node *n) { return n->op == OP_sum ? "sum" : "max"; }
+const char *end_of(const Node *n) { return n->op == OP_sum ? "sum" : n->op == OP_rmin ? "min" : "max"; }
 
 static bool overwritten(const Rows *r, const Phase *p, int load)
 {
@@ -118,8 +123,8 @@ void one_element(Rows *r, const char *lane)
         const Node *n = p->each.at[i];
         Expr e = computed_here(r, n);
         int kept = kept_number(r, n);
-        if (kept >= 0 || sweep_uses(r, n) > 1 || is_long(n, &p->stores, &e))
-            declare(r, n, name_of_one(r, word_for(n)), e);
+        if (kept >= 0 || sweep_uses(r, n) > 1 || is_long(n, &p->stores, &e, LONG_TITLED_TEXT))
+            declare(r, n, name_for(r, n), e);
         else know(r, n, e);
         if (kept >= 0) line(&r->f->w, "%s = %s;", kept_element(r, kept), known(r, n)->expr.text);
     }
@@ -159,7 +164,7 @@ void one_row(Rows *r)
     r->known.n = 0;
     for (int i = 0; i < r->k->kept.n; i++) {
         const Node *n = r->k->kept.at[i];
-        r->kept[i] = new_name(&r->f->names, format("%s_row", word_for(n)));
+        r->kept[i] = new_name(&r->f->names, format("%s_row", word_of(r, n)));
         line(&r->f->w, "%s %s[%s];", c_type(n->dtype), r->kept[i],
              r->kept_count ? r->kept_count : r->f->axis[r->inner].count);
     }
@@ -279,5 +284,6 @@ void emit_rows(Function *f, const Nest *n)
     set_axes(&r, n);
     add_uses(&r);
     fit_args(f);
+    find_users(&r);
     options.target->nests->all_rows(&r);
 }

@@ -31,6 +31,9 @@ typedef struct Rows {
     VEC(Known) known;  /* values that have an expression now; sweeps pop theirs */
     const char **kept; /* the local array of each kept value */
     Values values;     /* where they come from */
+    struct Found {     /* emit/words.c: of a value: who has another title, and is made of it; its buffer */
+        Table users, places;
+    } found;
     VEC(Total) totals;
     const Phase *phase; /* being printed */
     bool sweeping;
@@ -60,8 +63,17 @@ const char *row_count_text(const Rows *r);
 void row_indices(Rows *r, const char *row);      /* of several row axes, from the number of the row */
 int partial_of(const Rows *r, const Node **n);   /* use of the partial sums of a stored column; n: the column itself */
 const char *start_of(const Node *n);             /* the first running value of a reduction */
-const char *end_of(const Node *n);               /* "sum" or "max": the word of its last step */
+const char *end_of(const Node *n);               /* "sum", "max" or "min": the word of its last step */
 
+/* emit/words.c: what values are called */
+void find_users(Rows *r);                                              /* before the others */
+const char *word_for(const Node *n);                                   /* its title */
+const char *word_of(const Rows *r, const Node *n);                     /* that, or how it is made, or of what a part */
+const char *word_for_total(const Rows *r, const Node *n);              /* of a reduction */
+const char *many_of(const Node *n);                                    /* "sums", "maxima" or "minima" */
+const char *word_for_lanes(const Rows *r, const Node *n);              /* of the lanes that it runs in */
+const char *name_told_apart(Rows *r, const Node *n, const char *word); /* the word, and more if it is taken */
+const char *name_for(Rows *r, const Node *n);                          /* likewise its own word */
 
 void nest_of_loops(Rows *r);               /* emit_nest.c: in C */
 void rows_by_threads(Rows *r);             /* emit_threads.c: in CUDA */
@@ -80,8 +92,6 @@ void know(Rows *r, const Node *n, Expr e);
 int kept_number(const Rows *r, const Node *n); /* -1: not kept */
 char *kept_element(const Rows *r, int i);
 Expr share_text(const Node *n, double x, Expr number);
-const char *word_for_total(const Node *n); /* of a reduction */
-const char *word_for(const Node *n); /* its title, else value, gradient or holds */
 bool is_another(const Rows *r, int load); /* a value that lies where the kernel puts another: d_ln_2 in d_attended */
 const char *load_name(Rows *r, int load);
 const char *name_of_one(const Rows *r, const char *array); /* one element of what a parameter may be called after */

@@ -98,7 +98,7 @@ void open_beside(Rows *r, const char *from)
 
 /* ------------------------------------------------------------------ maps */
 
-const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r"); }
+const char *row_name(Rows *r) { return r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row"); }
 
 /* The element's indices, from the number of the thread. */
 static const char *indices_of_map(Rows *r)
@@ -118,12 +118,12 @@ static const char *indices_of_map(Rows *r)
         line(w, "if (%s >= %s) return;", own, rows_and_inner(r));
         return own;
     }
-    const char *row = r->rows == 1 ? r->f->axis[0].name : new_name(&r->f->names, "r");
+    const char *row = r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row");
     if (c->extent == 1) {
         line(w, "const %s %s = %s;", index_type(threads), row, thread_number(r->f, threads));
         line(w, "if (%s >= %s) return;", row, all);
     } else {
-        const char *i = new_name(&r->f->names, "i"), *of = in_parentheses(quarter(r, c->count));
+        const char *i = new_index(&r->f->names, "i", "element"), *of = in_parentheses(quarter(r, c->count));
         line(w, "const %s %s = %s;", index_type(threads), i, thread_number(r->f, threads));
         line(w, "if (%s >= %s) return;", i, all);
         const char *last = r->beside == 1 ? "" : format(" * %d", r->beside);
@@ -164,7 +164,7 @@ static void start_totals(Rows *r)
     r->totals.n = 0;
     for (int i = 0; i < r->phase->sums.n; i++) {
         const Node *n = r->phase->sums.at[i];
-        Total t = {.node = n, .name = new_name(&r->f->names, word_for_total(n))};
+        Total t = {.node = n, .name = name_told_apart(r, n, word_for_total(r, n))};
         line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
         push(&r->totals, t);
     }

@@ -23,17 +23,6 @@ void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
 
 /* ------------------------------------------------------------------ names of values */
 
-const char *word_for(const Node *n)
-{
-    if (n->title) return identifier(n->gradient ? format("d_%s", n->title) : n->title);
-    return n->dtype == BOOL ? "holds" : n->gradient ? "gradient" : "value";
-}
-
-const char *word_for_total(const Node *n)
-{
-    return n->title_rank > TITLE_ARGUMENT ? word_for(n) : n->op == OP_sum ? "total" : "largest";
-}
-
 bool is_another(const Rows *r, int load)
 {
     const Use *u = &r->f->uses.at[r->load[load]];

@@ -73,15 +73,16 @@ static Node *spread(const Node *n, Node *v)
     return expand(reshape(v, ones), n->in[0]->shape);
 }
 
-static void grad_rmax(Grad_level *lv, Node *n, Node *g)
+/* Of a largest or smallest. */
+static void grad_extreme(Grad_level *lv, Node *n, Node *g)
 {
     Node *x = value(lv, n->in[0]);
-    Node *is_largest = map2(OP_eq, x, spread(n, value(lv, n)));
+    Node *is_it = map2(OP_eq, x, spread(n, value(lv, n)));
     int axes[MAXRANK];
     for (int k = 0; k < n->nints; k++) axes[k] = (int)n->ints[k];
-    Node *ties = reduce(OP_sum, cast_op(is_largest, x->dtype), n->nints, axes);
+    Node *ties = reduce(OP_sum, cast_op(is_it, x->dtype), n->nints, axes);
     Node *share = spread(n, map2(OP_div, g, ties));
-    contribute(lv, n->in[0], where_op(is_largest, share, zeros_like(x)));
+    contribute(lv, n->in[0], where_op(is_it, share, zeros_like(x)));
 }
 
 /* ------------------------------------------------------------------ moves */
@@ -264,7 +265,8 @@ bool grad_op(Grad_level *lv, Node *n, Node *g)
     case OP_where: return grad_where(lv, n, g), true;
     case OP_cast: return contribute(lv, x, cast_op(g, x->dtype)), true;
     case OP_sum: return contribute(lv, x, spread(n, g)), true;
-    case OP_rmax: return grad_rmax(lv, n, g), true;
+    case OP_rmax:
+    case OP_rmin: return grad_extreme(lv, n, g), true;
     case OP_reshape: return contribute(lv, x, reshape(g, x->shape)), true;
     case OP_permute: return contribute(lv, x, unpermuted(n, g)), true;
     case OP_expand: return contribute(lv, x, unexpanded(n, g)), true;

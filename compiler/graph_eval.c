@@ -188,7 +188,8 @@ static bool rounds(const Node *n)
     case OP_cast:
     case OP_u01:
     case OP_stop_gradient:
-    case OP_rmax: return false;
+    case OP_rmax:
+    case OP_rmin: return false;
     case OP_cumsum:
     case OP_scatter_add: return is_real(n->dtype);
     default: break;

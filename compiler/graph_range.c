@@ -66,7 +66,8 @@ static Range exact(Ranges *seen, const Node *n)
     case OP_pad: return both(a, (Range){0, 0});
     case OP_argmax: return (Range){0, n->in[0]->shape.dim[n->ints[0]] - 1};
     case OP_sum: return product(a, (Range){1, max64(1, elements(n->in[0]->shape) / max64(1, elements(n->shape)))});
-    case OP_rmax: return a;
+    case OP_rmax:
+    case OP_rmin: return a;
     case OP_cumsum: return product(a, (Range){1, n->in[0]->shape.dim[n->ints[0]]});
     case OP_pick: return of_picked(seen, n);
     default: return anything;

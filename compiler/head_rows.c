@@ -35,10 +35,10 @@ static Node *over_classes(Op op, Node *a) { return reduce(op, a, 1, &(int){1}); 
 static Node *first_largest(Node *below_largest)
 {
     Shape s = below_largest->shape;
-    Node *class = map1(OP_neg, cast_op(iota(s, 1), below_largest->dtype));
+    Node *class = cast_op(iota(s, 1), below_largest->dtype);
     Node *is_largest = map2(OP_eq, below_largest, number(0, below_largest));
-    Node *found = where_op(is_largest, class, number(1.0 - (double)s.dim[1], class));
-    return cast_op(map1(OP_neg, over_classes(OP_rmax, found)), I32);
+    Node *found = where_op(is_largest, class, number((double)s.dim[1] - 1, class));
+    return cast_op(over_classes(OP_rmin, found), I32);
 }
 
 /* ------------------------------------------------------------------ one chunk */

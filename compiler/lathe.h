@@ -82,6 +82,7 @@ struct Node {
     bool recompute;             /* made inside nn.checkpoint: never saved for backward */
     bool gradient, again;       /* of what the title says; a forward value that the backward part computes once more */
     Title_rank title_rank;
+    const Node *of;             /* a gradient's: of what, where that has no title */
     const char *title, *layer;  /* what it is called, and the layer path of who named it (graph/title.c); NULL: nothing */
 };
 

@@ -173,6 +173,7 @@ static void add_member(Cut *cut, Build *b, int p, int i)
         push(&phase->sums, n);
         break;
     case COLUMN_SUM: {
+        if (!stored) return; /* a stack that nobody picks */
         list_inputs(cut, b, p, i);
         push(&phase->columns, n);
         add_partials(cut, b, n);

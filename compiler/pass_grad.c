@@ -286,6 +286,7 @@ void differentiate(Grad_level *lv, const Nodes *body)
     for (int i = body->n - 1; i >= 0; i--) {
         Node *n = body->at[i], *g = NULL;
         here = n->where;
+        if (is_another_form(n)) title_alike(n->in[0], n); /* d_mean, though it is [R][1] that is called mean */
         if (n->op == OP_loop) grad_loop(lv, n);
         else if (op_info[n->op].kind == WHOLE) grad_whole(lv, n);
         else if ((g = gradient(lv, n))) differentiate_node(lv, n, g);

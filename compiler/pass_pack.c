@@ -7,6 +7,8 @@
  * about as long again.  Needs: kernels.  Leaves: PACK kernels, products that read a packed matrix. */
 #include "lower.h"
 
+#include <string.h>
+
 enum { COLUMNS = 9, HIGH = 256 }; /* columns at least; rows: high products pack fast enough */
 
 /* The loops around a product, from the outermost; before: what is packed for one. */
@@ -63,12 +65,23 @@ Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level,
     return b;
 }
 
-/* c_attn.weight of h.attn.c_attn.weight */
+/* attn_c_attn_weight of h.attn.c_attn.weight */
 static const char *operand_name(const Buffer *b)
 {
     if (b->home != PARAMETERS) return b->name;
-    const char *layer = last_part_of(path_before(b->param->name)), *own = own_part_of(b->param->name);
-    return *layer ? format("%s_%s", layer, own) : own;
+    const char *name = b->param->name, *from = name + strlen(name);
+    for (int parts = 0; from > name; from--)
+        if (from[-1] == '.' && ++parts == 2) break;
+    char *word = copy_string(from);
+    for (char *c = word; *c; c++) *c = *c == '.' ? '_' : *c;
+    return word;
+}
+
+/* attn_c_attn_weight_packed; for another product, whose order is another, attn_c_attn_weight_packed_for_d_ln_1. */
+static const char *packed_name(const Program *p, const struct Gemm *g)
+{
+    const char *name = format("%s_packed", operand_name(g->b.view.buffer));
+    return strings_get(&p->names, name) ? format("%s_for_%s", name, g->c.view.buffer->name) : name;
 }
 
 static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
@@ -76,7 +89,7 @@ static Buffer *packed_buffer(Program *p, const Kernel *product, Loop *level)
     const struct Gemm *g = &product->gemm;
     Shape s = {2, {g->K, round_up(g->N, LATHE_PACKED)}, {(uint16_t)g->axis_k, (uint16_t)g->axis_n}};
     check_axes(&s);
-    return work_buffer(p, format("%s_packed", operand_name(g->b.view.buffer)), g->b.node->dtype, s, level, g->b.node);
+    return work_buffer(p, packed_name(p, g), g->b.node->dtype, s, level, g->b.node);
 }
 
 static Kernel *pack_kernel(const Kernel *product, Buffer *to, Loop *level)

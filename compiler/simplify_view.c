@@ -182,7 +182,7 @@ static Node *concat_step(Node *n)
 static Node *reduce_of_filled(Node *n, double value)
 {
     double count = (double)(elements(below(n)->shape) / elements(n->shape));
-    if (n->op == OP_rmax) return filled(value, n->dtype, n->shape);
+    if (n->op == OP_rmax || n->op == OP_rmin) return filled(value, n->dtype, n->shape);
     if (n->op != OP_sum || (n->dtype == I32 && (value * count > INT32_MAX || value * count < INT32_MIN))) return NULL;
     return filled(value * count, n->dtype, n->shape);
 }

@@ -11,6 +11,7 @@
 /* One arena holds everything a compilation makes; it is given back whole by free_all(). */
 void *alloc(size_t bytes);                              /* zeroed, 16-byte aligned */
 void *copy_of(const void *from, size_t bytes);          /* may be called with bytes 0 */
+void *lengthen(void *at, size_t used, size_t old, size_t bytes);    /* of the old bytes: where they lie, if nothing was made since */
 void give_back(void *at, size_t bytes);                 /* 2^k bytes that nobody looks at any more, for: */
 void *alloc_again(size_t bytes);                        /* as alloc() */
 void free_all(void);

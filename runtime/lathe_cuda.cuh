@@ -92,12 +92,18 @@ WARP_END(warp_sum_i32, int, PLUS)
 WARP_END(warp_max_f32, float, max_f32)
 WARP_END(warp_max_f64, double, max_f64)
 WARP_END(warp_max_i32, int, max_i32)
+WARP_END(warp_min_f32, float, min_f32)
+WARP_END(warp_min_f64, double, min_f64)
+WARP_END(warp_min_i32, int, min_i32)
 BLOCK_END(block_sum_f32, float, PLUS, warp_sum_f32)
 BLOCK_END(block_sum_f64, double, PLUS, warp_sum_f64)
 BLOCK_END(block_sum_i32, int, PLUS, warp_sum_i32)
 BLOCK_END(block_max_f32, float, max_f32, warp_max_f32)
 BLOCK_END(block_max_f64, double, max_f64, warp_max_f64)
 BLOCK_END(block_max_i32, int, max_i32, warp_max_i32)
+BLOCK_END(block_min_f32, float, min_f32, warp_min_f32)
+BLOCK_END(block_min_f64, double, min_f64, warp_min_f64)
+BLOCK_END(block_min_i32, int, min_i32, warp_min_i32)
 #undef PLUS
 #undef WARP_END
 #undef BLOCK_END

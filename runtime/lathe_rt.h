@@ -16,7 +16,7 @@
  * the next iteration reads what this one wrote. */
 #define KERNEL static __attribute__((noinline))
 
-#define LANES 16                /* a row reduction runs in so many lanes and ends in sum_lanes / max_lanes */
+#define LANES 16                /* a row reduction runs in so many lanes and ends in sum_lanes, max_lanes or min_lanes */
 
 /* `PARALLEL for (…)`: iterations are independent and shared among the threads; their number never changes a bit. */
 #define PARALLEL   _Pragma("omp parallel for schedule(static)")

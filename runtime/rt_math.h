@@ -9,9 +9,9 @@
  *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
  *     sin, cos 0.51 where |x| < 2^48; pow 0.51 on twenty million random pairs
  *
- * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false).  Some words have a text of their own on a GPU: the
- * same results but that a NaN is not the one that came in, and of zeros max_f32 takes the positive one and min_f32 the
- * negative one, whichever is a. */
+ * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false).  Some words have a text of their own on a GPU:
+ * the same results but that a NaN is not the one that came in, and of zeros max_f32 takes the positive one and min_f32
+ * the negative one, whichever is a. */
 #ifndef RT_MATH_H
 #define RT_MATH_H
 
@@ -19,15 +19,15 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define MATH static inline __host__ __device__
+#define MATH   static inline __host__ __device__
 #define ROUNDS _Pragma("unroll")
 #else
-#define MATH static inline
+#define MATH   static inline
 #define ROUNDS _Pragma("GCC unroll 10")
 #endif
 
-/* Code for a GPU, and of an nvcc that is known to have its instructions by name (in none of its manuals).  Inline PTX would
- * be for all, but around it nvcc reads and writes neighbours one by one. */
+/* Code for a GPU, and of an nvcc that is known to have its instructions by name (in none of its manuals).  Inline PTX
+ * would be for all, but around it nvcc reads and writes neighbours one by one. */
 #ifdef __CUDA_ARCH__
 #define ON_GPU   1
 #define BY_NAMES (__CUDACC_VER_MAJOR__ == 13)
@@ -63,8 +63,8 @@ MATH double f64_of_bits(uint64_t u)
     return x;
 }
 
-/* ---- reals in 16 bits, as values are stored: a float's upper half, and IEEE's binary16.  To the nearest, ties to even;
- * beyond the largest it is infinity; NaN stays NaN.  A double goes through a float. */
+/* ---- reals in 16 bits, as values are stored: a float's upper half, and IEEE's binary16.  To the nearest, ties to
+ * even; beyond the largest it is infinity; NaN stays NaN.  A double goes through a float. */
 
 typedef uint16_t bf16;
 typedef uint16_t f16;
@@ -421,7 +421,8 @@ MATH Philox philox_block(int seed, int step, int site, int row, int block)
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)site;
     uint32_t c0 = (uint32_t)block, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
-    ROUNDS for (int round = 0; round < 10; round++) {
+    ROUNDS for (int round = 0; round < 10; round++)
+    {
         uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
         c1 = (uint32_t)p1;
@@ -456,29 +457,32 @@ MATH double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p
         for (int l = 0; l < 2; l++) half[l] = step(half[l], half[l + 2]);                                              \
         return step(half[0], half[1]);                                                                                 \
     }
-#define PLUS(a, b)   ((a) + (b))
-#define LARGER(a, b) ((b) > (a) ? (b) : (a))
+#define PLUS(a, b)    ((a) + (b))
+#define LARGER(a, b)  ((b) > (a) ? (b) : (a))
+#define SMALLER(a, b) ((b) < (a) ? (b) : (a))
 LANES_END(sum_lanes_f32, float, PLUS)
 LANES_END(sum_lanes_f64, double, PLUS)
 LANES_END(max_numbers_f32, float, LARGER)
 LANES_END(max_numbers_f64, double, LARGER)
+LANES_END(min_numbers_f32, float, SMALLER)
+LANES_END(min_numbers_f64, double, SMALLER)
 #undef PLUS
 #undef LARGER
+#undef SMALLER
 #undef LANES_END
 
-MATH float max_lanes_f32(const float *lane)
-{
-    int nan = 0;
-    for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];
-    float y = max_numbers_f32(lane);
-    return nan ? NAN : y;
-}
-MATH double max_lanes_f64(const double *lane)
-{
-    int nan = 0;
-    for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];
-    double y = max_numbers_f64(lane);
-    return nan ? (double)NAN : y;
-}
+#define EXTREME_OF_LANES(name, T, numbers)                                                                             \
+    MATH T name(const T *lane)                                                                                         \
+    {                                                                                                                  \
+        int nan = 0;                                                                                                   \
+        for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];                                                        \
+        T y = numbers(lane);                                                                                           \
+        return nan ? (T)NAN : y;                                                                                       \
+    }
+EXTREME_OF_LANES(max_lanes_f32, float, max_numbers_f32)
+EXTREME_OF_LANES(max_lanes_f64, double, max_numbers_f64)
+EXTREME_OF_LANES(min_lanes_f32, float, min_numbers_f32)
+EXTREME_OF_LANES(min_lanes_f64, double, min_numbers_f64)
+#undef EXTREME_OF_LANES
 
 #endif

@@ -1,4 +1,8 @@
-/* formula.c: what a kernel computes, as a person would write it: ln_1 = centred * rstd * ln_1_weight. */
+/* formula.c: what a kernel computes, as a person would write it: ln_1 = centred * rstd * ln_1_weight.
+ *
+ * Values are written without indices.  A sum, a mean or a maximum has what it runs over behind it, as an index below a
+ * sigma: total = sum_VOCAB(e), loss = mean_{BATCH * SEQ}(losses).  Where that axis has no name it is sum(x): over all
+ * that the result does not have. */
 #include "../emit_rows.h"
 #include "../lower.h"
 
@@ -136,17 +140,20 @@ static Expr number_in_formula(const Node *n, double x)
     return (Expr){number_text(x), x < 0 ? UNARY : PRIMARY};
 }
 
-static Expr written(Formula *f, const Node *n, int depth);
-
-static Expr computed_from(Formula *f, const Node *n, int depth)
+/* _WIDTH, _{BATCH * SEQ}; "": the axes have no names. */
+static const char *below_sigma(const Node *reduction)
 {
-    Expr in[8] = {0};
-    if (depth == MOST_DEPTH) return (Expr){"…", PRIMARY};
-    for (int i = 0; i < n->nin && i < COUNT_OF(in); i++) in[i] = written(f, n->in[i], depth + 1);
-    if (n->op == OP_sum || n->op == OP_rmax)
-        return (Expr){format("%s(%s)", n->op == OP_sum ? "sum" : "max", in[0].text), PRIMARY};
-    Expr e = apply(n, in);
-    return as_written(n, (Expr){without_types(e.text), e.binding});
+    Text t = {0};
+    for (int i = 0; i < reduction->nints; i++) {
+        Shape s = reduction->in[0]->shape;
+        int axis = (int)reduction->ints[i];
+        if (s.dim[axis] == 1) continue;
+        const char *extent = extent_text(s.dim[axis], s.axis[axis]);
+        if (*extent >= '0' && *extent <= '9') return "";
+        say(&t, "%s%s", t.n ? ", " : "", extent);
+    }
+    if (!t.n) return "";
+    return format(strpbrk(t.at, " ,/") ? "_{%s}" : "_%s", t.at);
 }
 
 static bool is_array(const Formula *f, const char *name)
@@ -168,6 +175,36 @@ static const char *name_in_formula(Formula *f, const Node *n)
     if (at == f->words.n) push(&f->words, word), push(&f->called, (Node *)n);
     if (f->called.at[at] != n) return NULL; /* of two halves of a value the first has its name */
     return is_array(f, word) ? format("one_%s", word) : word;
+}
+
+static Expr written(Formula *f, const Node *n, int depth);
+
+/* The sum that n divides by the number of what it adds up, if the formula gives it no name; else NULL. */
+static const Node *sum_of_mean(Formula *f, const Node *n)
+{
+    double count, summed = 1;
+    if (n->op != OP_div || !is_filled(n->in[1], &count)) return NULL;
+    const Node *sum = n->in[0];
+    while (!table_get(&f->members, sum) && absorbed(sum)) sum = sum->in[0];
+    if (sum->op != OP_sum || !table_get(&f->members, sum) || name_in_formula(f, sum)) return NULL;
+    for (int i = 0; i < sum->nints; i++) summed *= (double)sum->in[0]->shape.dim[sum->ints[i]];
+    return summed == count ? sum : NULL;
+}
+
+static Expr reduced(Formula *f, const char *what, const Node *n, int depth)
+{
+    return (Expr){format("%s%s(%s)", what, below_sigma(n), written(f, n->in[0], depth + 1).text), PRIMARY};
+}
+
+static Expr computed_from(Formula *f, const Node *n, int depth)
+{
+    Expr in[8] = {0};
+    if (depth == MOST_DEPTH) return (Expr){"…", PRIMARY};
+    if (op_info[n->op].kind == REDUCE) return reduced(f, end_of(n), n, depth);
+    if (sum_of_mean(f, n)) return reduced(f, "mean", sum_of_mean(f, n), depth);
+    for (int i = 0; i < n->nin && i < COUNT_OF(in); i++) in[i] = written(f, n->in[i], depth + 1);
+    Expr e = apply(n, in);
+    return as_written(n, (Expr){without_types(e.text), e.binding});
 }
 
 static const char *name_of_load(const Formula *f, const Operand *load)

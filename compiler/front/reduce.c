@@ -117,10 +117,7 @@ typedef Node *Over(Node *, int, const int *);
 
 static Node *sum_over(Node *x, int n, const int *axes) { return reduce(OP_sum, x, n, axes); }
 static Node *largest_over(Node *x, int n, const int *axes) { return reduce(OP_rmax, x, n, axes); }
-static Node *smallest_over(Node *x, int n, const int *axes)
-{
-    return map1(OP_neg, reduce(OP_rmax, map1(OP_neg, x), n, axes));
-}
+static Node *smallest_over(Node *x, int n, const int *axes) { return reduce(OP_rmin, x, n, axes); }
 
 static Node *mean_over(Node *x, int n, const int *axes)
 {
@@ -160,9 +157,9 @@ void bind_reductions(lua_State *L, int nn, int methods)
     static const struct {
         const char *name;
         lua_CFunction f;
-    } reductions[] = {{"sum", sum_call}, {"rmax", max_call}, {"max", max_call}, {"min", min_call}};
+    } reductions[] = {{"sum", sum_call}, {"rmax", max_call}, {"rmin", min_call}, {"max", max_call}, {"min", min_call}};
     for (int i = 0; i < COUNT_OF(reductions); i++) /* nn.max(a, b), nn.min(a, b) stay element by element */
-        for (int k = i < 2; k >= 0; k--) set_op(L, k ? nn : methods, reductions[i].name, reductions[i].f, OP_sum);
+        for (int k = i < 3; k >= 0; k--) set_op(L, k ? nn : methods, reductions[i].name, reductions[i].f, OP_sum);
 }
 
 const Binding reduce_bindings[] = {{"mean", mean_call, "axis?: integer|table, ...: integer): lathe.Tensor",

@@ -38,6 +38,7 @@ Shape axes_before(Shape s, int n);                          /* its first n axes 
 void give_title(Node *n, const char *title, Title_rank rank, const char *layer);
 void hand_on_title(Node *to, const Node *from);             /* where one stands for the other */
 void title_alike(Node *to, const Node *from);               /* both are the same elements, in another order or type */
+bool is_another_form(const Node *n);                           /* the same elements in another order or type */
 void title_instead(Node *to, const Node *from);             /* to stands for from and for nothing else */
 void title_gradient(Node *g, const Node *of);               /* g is the gradient of `of` */
 void title_of_gradient(Node *g, const char *parameter);     /* where g has no title */

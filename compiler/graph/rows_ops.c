@@ -216,7 +216,7 @@ static Row_fact largest(Rows *r, Row_pair *p)
     Row_fact f = row_demand(r, p, 0);
     if (f.kind != ROWS_EACH) return f;
     for (int i = 0; i < p->node->nints; i++)
-        if (p->node->ints[i] == f.axis) return row_meets(p, "the largest of all rows is taken");
+        if (p->node->ints[i] == f.axis) return row_meets(p, "the largest or smallest of all rows is taken");
     return over_axes(p, f);
 }
 

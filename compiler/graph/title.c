@@ -38,6 +38,7 @@ void give_title(Node *n, const char *title, Title_rank rank, const char *layer)
 static void take(Node *to, const Node *from)
 {
     to->gradient = from->gradient;
+    to->of = from->of;
     to->again |= from->again && to->phase;
     to->title = from->title;
     to->title_rank = from->title_rank;
@@ -56,6 +57,8 @@ void title_alike(Node *to, const Node *from)
     if (takes_titles(to) && !to->title) take(to, from);
 }
 
+bool is_another_form(const Node *n) { return n->op == OP_reshape || n->op == OP_permute || n->op == OP_cast; }
+
 void title_instead(Node *to, const Node *from)
 {
     if (takes_titles(to)) take(to, from);
@@ -63,9 +66,11 @@ void title_instead(Node *to, const Node *from)
 
 void title_gradient(Node *g, const Node *of)
 {
-    if (!takes_titles(g) || g->gradient || op_info[g->op].kind == LEAF) return;
     const char *name = own_name(of);
+    bool nameless = g->gradient && !g->title && (name || of->title); /* an addition's, and so its first term's */
+    if (!takes_titles(g) || (g->gradient && !nameless) || op_info[g->op].kind == LEAF) return;
     g->gradient = true;
+    g->of = name || of->title ? NULL : of;
     g->title = name ? own_part_of(name) : of->title;
     g->title_rank = name ? TITLE_LETTER : of->title_rank;
     g->layer = name ? path_before(name) : of->layer;

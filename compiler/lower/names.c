@@ -35,9 +35,6 @@ static void note_user(Cut *cut, Node *n, const Node *of)
     if (user && !*user) *user = (void *)of;
 }
 
-/* The same elements in another order or type. */
-static bool is_another_form(const Node *n) { return n->op == OP_reshape || n->op == OP_permute || n->op == OP_cast; }
-
 static void note_carries(Cut *cut, const Loop *l)
 {
     for (int i = 0; i < l->carries.n; i++)

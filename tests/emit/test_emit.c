@@ -96,6 +96,7 @@ static void integers(void)
     out("total", reduce(OP_sum, a, 1, AXES(0)));
     out("count", reduce(OP_sum, cast_op(less, I32), 1, AXES(0)));
     out("largest", reduce(OP_rmax, map2(OP_max, a, b), 1, AXES(0)));
+    out("smallest", reduce(OP_rmin, map2(OP_min, a, b), 1, AXES(0)));
 }
 
 static void reductions(void)
@@ -109,6 +110,8 @@ static void reductions(void)
     out("ends", reduce(OP_sum, x, 2, AXES(0, 2)));
     out("max", reduce(OP_rmax, x, 1, AXES(2)));
     out("leading_max", reduce(OP_rmax, x, 2, AXES(0, 1)));
+    out("min", reduce(OP_rmin, x, 1, AXES(2)));
+    out("leading_min", reduce(OP_rmin, x, 2, AXES(0, 1)));
     Node *e = map1(OP_exp, x), *sum = reduce(OP_sum, e, 1, AXES(2));
     out("softmax", map2(OP_div, e, broadcast(reshape(sum, shape(3, 8, 5, 1)), x->shape)));
 }
@@ -123,6 +126,7 @@ static void across(void)
     Node *sums = reduce(OP_sum, weighted, 1, AXES(1)), *e = map1(OP_exp, y);
     out("weighted", sums);
     out("largest", reduce(OP_rmax, x, 1, AXES(1)));
+    out("smallest", reduce(OP_rmin, x, 1, AXES(1)));
     out("of_sums", map2(OP_div, map1(OP_tanh, sums), map2(OP_add, input("bias", sums->shape), number(9, sums))));
     out("sum", reduce(OP_sum, e, 1, AXES(2)));
     out("of_integers", reduce(OP_sum, i, 1, AXES(1)));

@@ -36,9 +36,15 @@ static void test_reductions(void)
     check_gradients_of("sum", loss_of_all(tanh_of(reduce(OP_sum, a, AXES(2, 0)))), NULL, 20);
     a = param("a", SHAPE(3, 4, 5));
     check_gradients_of("rmax", loss_of_all(tanh_of(reduce(OP_rmax, a, AXES(0, 2)))), NULL, 60);
+    a = param("a", SHAPE(3, 4, 5));
+    check_gradients_of("rmin", loss_of_all(tanh_of(reduce(OP_rmin, a, AXES(0, 2)))), NULL, 60);
     a = param("a", SHAPE(7));
     Node *tied = concat(2, (Node *[]){a, a}, 0);
     check_gradients_of("rmax of ties", loss_of_all(mul(reduce(OP_rmax, tied, AXES(0)), reduce(OP_sum, a, AXES(0)))),
+                       NULL, 7);
+    a = param("a", SHAPE(7));
+    tied = concat(2, (Node *[]){a, a}, 0);
+    check_gradients_of("rmin of ties", loss_of_all(mul(reduce(OP_rmin, tied, AXES(0)), reduce(OP_sum, a, AXES(0)))),
                        NULL, 7);
 }
 

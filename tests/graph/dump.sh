@@ -76,4 +76,26 @@ value turned = %10
 END
 taken "$TMP/turned.graph" --from straighten --after plan --target cuda --check-stages
 [ "$(grep -c ': rows copy_' "$TMP/out")" = 3 ] || { echo failed: copies; grep ": rows" "$TMP/out"; failed=1; }
+
+# A stack that nobody picks: what it would be of is not made.
+cat >"$TMP/unread.graph" <<'END'
+graph train
+%1 = constant 0 : f32[]
+%2 = input x : f32[3, 4, 8]
+%3 = loop time 3
+    index %4 : i32[]
+    carry %5 = %1 : f32[]
+    x %6 = %2 : f32[4, 8]
+    %7 = sum %6 {0} : f32[8]
+    %8 = sum %7 {0} : f32[]
+    %9 = mul %6 %6 : f32[4, 8]
+    %10 = sum %9 {0} : f32[8]
+    %11 = add %5 %8 : f32[]
+    next %5 = %11
+    yield %10
+end
+%12 = pick %3 {0, 0} : f32[]
+value y = %12
+END
+taken "$TMP/unread.graph" --from straighten --after plan --check-stages
 exit $failed

@@ -109,6 +109,7 @@ static void test_nan_and_logic(void)
     GIVES("NaN compared", map2(OP_lt, a, b), 0, 0, 0);
     GIVES("NaN differs", map2(OP_ne, a, a), 1, 0, 0);
     GIVES("rmax of NaN", reduce(OP_rmax, a, 1, &(int){0}), NAN);
+    GIVES("rmin of NaN", reduce(OP_rmin, a, 1, &(int){0}), NAN);
     GIVES("sum of NaN", reduce(OP_sum, b, 1, &(int){0}), NAN);
     Node *p = BOOLS(SHAPE(4), 0, 0, 1, 1), *q = BOOLS(SHAPE(4), 0, 1, 0, 1);
     GIVES("lnot", map1(OP_lnot, p), 1, 1, 0, 0);
@@ -175,6 +176,7 @@ static void test_moves(void)
     GIVES("sum", reduce(OP_sum, a, 1, (int[]){0}), 5, 7, 9);
     GIVES("sum of all", reduce(OP_sum, a, 2, (int[]){0, 1}), 21);
     GIVES("rmax", reduce(OP_rmax, a, 1, (int[]){1}), 3, 6);
+    GIVES("rmin", reduce(OP_rmin, a, 1, (int[]){1}), 1, 4);
 }
 
 /* a b is 22, 28, 49, 64. */

@@ -134,8 +134,8 @@ static const char elsewhere[] =
     "smooth_l1 bce_with_logits kl_div nll "
     "bernoulli integers gumbel cross_entropy linear_cross_entropy accuracy lstm_cell ";
 
-/* Made by the same library function as lstm_step; another name of max. */
-static const char alike[] = " gru_step rnn_step rmax ";
+/* Made by the same library function as lstm_step; other names of max, min. */
+static const char alike[] = " gru_step rnn_step rmax rmin ";
 
 static const char *description(const char *name, const char *part, const char *returned)
 {

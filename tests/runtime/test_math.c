@@ -253,9 +253,9 @@ static void test_order(void)
     expect(max_f64(2, 3) == 3 && min_f64(2, 3) == 2 && max_i32(-2, 3) == 3 && min_i32(-2, 3) == -2, "max, min");
     float lane[16];
     for (int l = 0; l < 16; l++) lane[l] = (float)(l * 7 % 16);
-    expect(max_lanes_f32(lane) == 15 && sum_lanes_f32(lane) == 120, "lanes");
+    expect(max_lanes_f32(lane) == 15 && min_lanes_f32(lane) == 0 && sum_lanes_f32(lane) == 120, "lanes");
     lane[11] = NAN;
-    expect(isnan(max_lanes_f32(lane)), "a NaN in a lane");
+    expect(isnan(max_lanes_f32(lane)) && isnan(min_lanes_f32(lane)), "a NaN in a lane");
 }
 
 /* C's own / and % truncate; rounding down differs where signs do. */

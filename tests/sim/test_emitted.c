@@ -62,6 +62,8 @@ static struct Wanted {
               {"block_sum_f32", 0},
               {"warp_max_f32", 0},
               {"block_max_f32", 0},
+              {"warp_min_f32", 0},
+              {"block_min_f32", 0},
               {"block_sum_f64", 0},
               {"__shared__ float", 0},
               {"[WARPS]", 0},

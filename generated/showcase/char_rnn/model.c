@@ -78,14 +78,15 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
                 lstm[b][t][c] = hidden[t + 1][b][c];
 }
 
-/* largest = max(part_of_head_logits + head_bias);
- *     total = sum(exp(part_of_head_logits + head_bias - largest));
- *     losses = log(total) - sum(i == targets ? part_of_head_logits + head_bias - largest : 0);
- *     predicted = -max(part_of_head_logits + head_bias - largest == 0 ? -((float)i) : -64);
+/* largest = max_VOCAB(part_of_head_logits + head_bias);
+ *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? (float)i : 64);
+ *     losses =
+ *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)((int)predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
  *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
- *     d_head_bias = sum(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
+ *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
  *     moves 1,098,248 bytes */
 KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB],
         float *RESTRICT losses, float *RESTRICT accuracy_values, float *RESTRICT d_head_bias,
@@ -110,9 +111,9 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             const float largest = max_lanes_f32(maxima);
             const int x = targets[r];
             float sums[LANES] = {0};
-            float sums_b[LANES] = {0};
-            float maxima_b[LANES];
-            for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
+            float sums_for_losses[LANES] = {0};
+            float minima[LANES];
+            for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
@@ -120,29 +121,27 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                     const float e = exp_f32(below_largest);
                     e_row[v + l] = e;
                     sums[l] += e;
-                    sums_b[l] += v + l == x ? below_largest : 0;
-                    maxima_b[l] = max_f32(maxima_b[l],
-                            below_largest == 0 ? -((float)(v + l)) : -64);
+                    sums_for_losses[l] += v + l == x ? below_largest : 0;
+                    minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
                 const float e = exp_f32(below_largest);
                 e_row[v] = e;
                 sums[v % LANES] += e;
-                sums_b[v % LANES] += v == x ? below_largest : 0;
-                maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
-                        below_largest == 0 ? -((float)v) : -64);
+                sums_for_losses[v % LANES] += v == x ? below_largest : 0;
+                minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
             }
             const float total = sum_lanes_f32(sums);
-            const float value = 1.0f / (BATCH * SEQ) / total;
+            const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
             EACH for (int v = 0; v < VOCAB; v++) {
-                const float one_d_head_logits = e_row[v] * value -
+                const float one_d_head_logits = e_row[v] * part_of_d_head_logits -
                         (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
                 d_head_logits[r][v] = one_d_head_logits;
                 d_head_bias_partial[k][v] += one_d_head_logits;
             }
-            losses[r] = log_f32(total) - sum_lanes_f32(sums_b);
-            accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
+            losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
+            accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
         }
     }
     for (int v = 0; v < VOCAB; v++)
@@ -152,15 +151,15 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             d_head_bias[v] += d_head_bias_partial[k][v];
 }
 
-/* loss = sum(losses) / (BATCH * SEQ)      char_rnn.lua:21 linear_cross_entropy
+/* loss = mean_{BATCH * SEQ}(losses)      char_rnn.lua:21 linear_cross_entropy
  *     moves 8,196 bytes */
 KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
-    float sums[LANES] = {0};
+    float sums_of_losses[LANES] = {0};
     for (int i = 0; i < BATCH * SEQ; i += LANES)
         SIMD for (int l = 0; l < LANES; l++)
-            sums[l] += losses[i + l];
-    *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
+            sums_of_losses[l] += losses[i + l];
+    *loss = sum_lanes_f32(sums_of_losses) / (BATCH * SEQ);
 }
 
 /* embed_copy = embed      char_rnn.lua:17 lstm      moves 1,048,576 bytes */
@@ -206,32 +205,33 @@ KERNEL void lstm_back(int from, int to, float (*RESTRICT d_cell)[HIDDEN],
             const float one_d_hidden = d_hidden[b][c] + d_lstm[t + SEQ * b][c];
             const float to_o = from_x[b][c + 3 * HIDDEN] + lstm_bias_ih_l0[c + 3 * HIDDEN] +
                     (from_hidden[b][c + 3 * HIDDEN] + lstm_bias_hh_l0[c + 3 * HIDDEN]);
-            const float value = tanh_f32(0.5f * to_o);
+            const float part_of_o = tanh_f32(0.5f * to_o);
             const float to_f = from_x[b][c + HIDDEN] + lstm_bias_ih_l0[c + HIDDEN] +
                     (from_hidden[b][c + HIDDEN] + lstm_bias_hh_l0[c + HIDDEN]);
-            const float value_b = tanh_f32(0.5f * to_f);
-            const float f = 0.5f + 0.5f * value_b;
+            const float part_of_f = tanh_f32(0.5f * to_f);
+            const float f = 0.5f + 0.5f * part_of_f;
             const float y = cell_before[b][c];
             const float to_i = from_x[b][c] + lstm_bias_ih_l0[c] +
                     (from_hidden[b][c] + lstm_bias_hh_l0[c]);
-            const float value_c = tanh_f32(0.5f * to_i);
-            const float i = 0.5f + 0.5f * value_c;
+            const float part_of_i = tanh_f32(0.5f * to_i);
+            const float i = 0.5f + 0.5f * part_of_i;
             const float to_g = from_x[b][c + 2 * HIDDEN] + lstm_bias_ih_l0[c + 2 * HIDDEN] +
                     (from_hidden[b][c + 2 * HIDDEN] + lstm_bias_hh_l0[c + 2 * HIDDEN]);
             const float g = tanh_f32(to_g);
-            const float value_d = tanh_f32(f * y + i * g);
-            const float one_d_cell = x + one_d_hidden * (0.5f + 0.5f * value) *
-                    (1 - value_d * value_d);
+            const float tanh_of_cell = tanh_f32(f * y + i * g);
+            const float one_d_cell = x + one_d_hidden * (0.5f + 0.5f * part_of_o) *
+                    (1 - tanh_of_cell * tanh_of_cell);
             d_cell[b][c] = one_d_cell * f;
-            d_gates[b][c] = one_d_cell * g * 0.5f * (1 - value_c * value_c) * 0.5f;
-            d_gates[b][c + HIDDEN] = one_d_cell * y * 0.5f * (1 - value_b * value_b) * 0.5f;
+            d_gates[b][c] = one_d_cell * g * 0.5f * (1 - part_of_i * part_of_i) * 0.5f;
+            d_gates[b][c + HIDDEN] = one_d_cell * y * 0.5f * (1 - part_of_f * part_of_f) * 0.5f;
             d_gates[b][c + 2 * HIDDEN] = one_d_cell * i * (1 - g * g);
-            d_gates[b][c + 3 * HIDDEN] = one_d_hidden * value_d * 0.5f * (1 - value * value) *
-                    0.5f;
+            d_gates[b][c + 3 * HIDDEN] = one_d_hidden * tanh_of_cell * 0.5f *
+                    (1 - part_of_o * part_of_o) * 0.5f;
         }
 }
 
-/* d_lstm_bias_ih_l0 = sum(d_gates)      char_rnn.lua:17 lstm      moves 8,392,704 bytes */
+/* d_lstm_bias_ih_l0 = sum_{SEQ * BATCH}(d_gates)      char_rnn.lua:17 lstm
+ *     moves 8,392,704 bytes */
 KERNEL void make_d_lstm_bias_ih_l0(float *RESTRICT d_lstm_bias_ih_l0,
         float (*RESTRICT d_lstm_bias_ih_l0_partial)[4 * HIDDEN],
         const float (*RESTRICT d_gates)[4 * HIDDEN])
@@ -279,14 +279,15 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
         d_lstm_bias_hh_l0[i] = d_lstm_bias_ih_l0[i];
 }
 
-/* logits = head_y + head_bias;  largest = max(part_of_head_logits + head_bias);
- *     total = sum(exp(part_of_head_logits + head_bias - largest));
- *     losses = log(total) - sum(i == targets ? part_of_head_logits + head_bias - largest : 0);
- *     predicted = -max(part_of_head_logits + head_bias - largest == 0 ? -((float)i) : -64);
+/* logits = head_y + head_bias;  largest = max_VOCAB(part_of_head_logits + head_bias);
+ *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? (float)i : 64);
+ *     losses =
+ *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)((int)predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
  *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
- *     d_head_bias = sum(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
+ *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
  *     moves 2,163,468 bytes */
 KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
         float (*RESTRICT d_head_logits)[VOCAB], float *RESTRICT losses,
@@ -316,9 +317,9 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
             const float largest = max_lanes_f32(maxima);
             const int x = targets[r];
             float sums[LANES] = {0};
-            float sums_b[LANES] = {0};
-            float maxima_b[LANES];
-            for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
+            float sums_for_losses[LANES] = {0};
+            float minima[LANES];
+            for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
@@ -326,29 +327,27 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                     const float e = exp_f32(below_largest);
                     e_row[v + l] = e;
                     sums[l] += e;
-                    sums_b[l] += v + l == x ? below_largest : 0;
-                    maxima_b[l] = max_f32(maxima_b[l],
-                            below_largest == 0 ? -((float)(v + l)) : -64);
+                    sums_for_losses[l] += v + l == x ? below_largest : 0;
+                    minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
                 const float e = exp_f32(below_largest);
                 e_row[v] = e;
                 sums[v % LANES] += e;
-                sums_b[v % LANES] += v == x ? below_largest : 0;
-                maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
-                        below_largest == 0 ? -((float)v) : -64);
+                sums_for_losses[v % LANES] += v == x ? below_largest : 0;
+                minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
             }
             const float total = sum_lanes_f32(sums);
-            const float value = 1.0f / (BATCH * SEQ) / total;
+            const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
             EACH for (int v = 0; v < VOCAB; v++) {
-                const float one_d_head_logits = e_row[v] * value -
+                const float one_d_head_logits = e_row[v] * part_of_d_head_logits -
                         (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
                 d_head_logits[r][v] = one_d_head_logits;
                 d_head_bias_partial[k][v] += one_d_head_logits;
             }
-            losses[r] = log_f32(total) - sum_lanes_f32(sums_b);
-            accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
+            losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
+            accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
         }
     }
     for (int v = 0; v < VOCAB; v++)
@@ -405,10 +404,11 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
     }
 }
 
-/* largest = max(part_of_head_logits + head_bias);
- *     total = sum(exp(part_of_head_logits + head_bias - largest));
- *     losses = log(total) - sum(i == targets ? part_of_head_logits + head_bias - largest : 0);
- *     predicted = -max(part_of_head_logits + head_bias - largest == 0 ? -((float)i) : -64);
+/* largest = max_VOCAB(part_of_head_logits + head_bias);
+ *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? (float)i : 64);
+ *     losses =
+ *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
  *     accuracy_values = (float)((int)predicted == targets)      char_rnn.lua:22 accuracy
  *     moves 565,508 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
@@ -427,26 +427,25 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         const float largest = max_lanes_f32(maxima);
         const int x = targets[r];
         float sums[LANES] = {0};
-        float sums_b[LANES] = {0};
-        float maxima_b[LANES];
-        for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
+        float sums_for_losses[LANES] = {0};
+        float minima[LANES];
+        for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
                         largest;
                 sums[l] += exp_f32(below_largest);
-                sums_b[l] += v + l == x ? below_largest : 0;
-                maxima_b[l] = max_f32(maxima_b[l], below_largest == 0 ? -((float)(v + l)) : -64);
+                sums_for_losses[l] += v + l == x ? below_largest : 0;
+                minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
-            sums_b[v % LANES] += v == x ? below_largest : 0;
-            maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
-                    below_largest == 0 ? -((float)v) : -64);
+            sums_for_losses[v % LANES] += v == x ? below_largest : 0;
+            minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
         }
-        losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_b);
-        accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
+        losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
+        accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
     }
 }
 
@@ -509,7 +508,7 @@ static const Lathe_gemm from_x_shape = {.nbatch = 1, .batch = {32}, .a_batch = {
         .b_batch = {0}, .c_batch = {1024}, .M = 64, .N = 1024, .K = 64, .a_m = 64, .a_k = 1,
         .b_k = 1, .b_n = 64, .c_m = 32768, .c_n = 1};
 
-/* d_hidden = d_gates . lstm_weight_hh_l0_packed_b      char_rnn.lua:17 lstm */
+/* d_hidden = d_gates . lstm_weight_hh_l0_packed_for_d_hidden      char_rnn.lua:17 lstm */
 static const Lathe_gemm d_hidden_shape = {.M = 32, .N = 256, .K = 1024, .a_m = 1024, .a_k = 1,
         .b_k = 256, .b_n = 1, .c_m = 256, .c_n = 1};
 
@@ -536,7 +535,7 @@ static const Lathe_gemm part_of_head_logits_shape = {.M = 2048, .N = 65, .K = 25
  *   d_head_bias_partial      [32][VOCAB]                   8320  20463616  11-11       |
  *   embed_copy               [SEQ][BATCH][WIDTH]         524288  32571392  15-25         |----|
  *   d_cell                   [BATCH][HIDDEN]              32768  33095680  16-23          |--|
- *   .._weight_hh_l0_packed_b [4 * HIDDEN][HIDDEN]       1048576  31522816  17-23          |--|
+ *   ..l0_packed_for_d_hidden [4 * HIDDEN][HIDDEN]       1048576  31522816  17-23          |--|
  *   d_lstm                   [BATCH * SEQ][HIDDEN]      2097152  29425664  18-23           |-|
  *   d_hidden                 [BATCH][HIDDEN]              32768  33128448  19-23           |-|
  *   d_gates                  [SEQ][BATCH][4 * HIDDEN]   8388608  16777216  19-27           |---|
@@ -560,7 +559,7 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20463616);
     float (*embed_copy)[BATCH][WIDTH] = (void *)(work + 32571392);
     float (*d_cell)[HIDDEN] = (void *)(work + 33095680);
-    float (*lstm_weight_hh_l0_packed_b)[HIDDEN] = (void *)(work + 31522816);
+    float (*lstm_weight_hh_l0_packed_for_d_hidden)[HIDDEN] = (void *)(work + 31522816);
     float (*d_lstm)[HIDDEN] = (void *)(work + 29425664);
     float (*d_hidden)[HIDDEN] = (void *)(work + 33128448);
     float (*d_gates)[BATCH][4 * HIDDEN] = (void *)(work + 16777216);
@@ -596,7 +595,8 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(14);
     copy_embed(embed_copy, embed);                                      LAP(15);
     zero_cell(d_cell);                                                  LAP(16);
-    pack_f32(*lstm_weight_hh_l0_packed_b, *p->lstm_weight_hh_l0, &d_hidden_shape); LAP(17);
+    pack_f32(*lstm_weight_hh_l0_packed_for_d_hidden, *p->lstm_weight_hh_l0,
+            &d_hidden_shape);                                           LAP(17);
     matmul_nn_f32(*d_lstm, *d_head_logits, *p->head_weight, BATCH * SEQ, HIDDEN, VOCAB); LAP(18);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
@@ -606,8 +606,8 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
             for (int t = SEQ - 1; t >= 0; t--) {    /* time */
                 lstm_back(from, to, d_cell, d_gates[t], d_hidden, d_lstm, from_x[t],
                         p->lstm_bias_ih_l0, from_hidden[t], p->lstm_bias_hh_l0, cell[t], t);
-                gemm_packed_rows_f32(*d_hidden, *d_gates[t], *lstm_weight_hh_l0_packed_b,
-                        &d_hidden_shape, false, from, to);
+                gemm_packed_rows_f32(*d_hidden, *d_gates[t],
+                        *lstm_weight_hh_l0_packed_for_d_hidden, &d_hidden_shape, false, from, to);
             }
         }
     }                                                                   LAP(19);
@@ -650,7 +650,7 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     float (*d_head_bias_partial)[VOCAB] = (void *)(work + 20996096);
     float (*embed_copy)[BATCH][WIDTH] = (void *)(work + 32571392);
     float (*d_cell)[HIDDEN] = (void *)(work + 33095680);
-    float (*lstm_weight_hh_l0_packed_b)[HIDDEN] = (void *)(work + 31522816);
+    float (*lstm_weight_hh_l0_packed_for_d_hidden)[HIDDEN] = (void *)(work + 31522816);
     float (*d_lstm)[HIDDEN] = (void *)(work + 29425664);
     float (*d_hidden)[HIDDEN] = (void *)(work + 33128448);
     float (*d_gates)[BATCH][4 * HIDDEN] = (void *)(work + 16777216);
@@ -688,7 +688,8 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
     matmul_tn_f32(*d->head_weight, *d_head_logits, **lstm, VOCAB, HIDDEN, BATCH * SEQ); LAP(15);
     copy_embed(embed_copy, embed);                                      LAP(16);
     zero_cell(d_cell);                                                  LAP(17);
-    pack_f32(*lstm_weight_hh_l0_packed_b, *p->lstm_weight_hh_l0, &d_hidden_shape); LAP(18);
+    pack_f32(*lstm_weight_hh_l0_packed_for_d_hidden, *p->lstm_weight_hh_l0,
+            &d_hidden_shape);                                           LAP(18);
     matmul_nn_f32(*d_lstm, *d_head_logits, *p->head_weight, BATCH * SEQ, HIDDEN, VOCAB); LAP(19);
     TEAM {   /* panels of rows */
         const int tall = panel_rows(BATCH, 1, BATCH);
@@ -698,8 +699,8 @@ void char_rnn_grad(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn_
             for (int t = SEQ - 1; t >= 0; t--) {    /* time */
                 lstm_back(from, to, d_cell, d_gates[t], d_hidden, d_lstm, from_x[t],
                         p->lstm_bias_ih_l0, from_hidden[t], p->lstm_bias_hh_l0, cell[t], t);
-                gemm_packed_rows_f32(*d_hidden, *d_gates[t], *lstm_weight_hh_l0_packed_b,
-                        &d_hidden_shape, false, from, to);
+                gemm_packed_rows_f32(*d_hidden, *d_gates[t],
+                        *lstm_weight_hh_l0_packed_for_d_hidden, &d_hidden_shape, false, from, to);
             }
         }
     }                                                                   LAP(20);
@@ -880,11 +881,11 @@ static const Lathe_kernel train_kernels[] = {
      "lstm", "char_rnn.lua:17", 0, 4194304, false},
     {10, "part_of_head_logits", "part_of_head_logits = lstm . head_weight^T",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, false},
-    {11, "linear_cross_entropy_accuracy", "losses = log(total) - sum(i == targets ? part_of_hea...",
+    {11, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(i == targets ? part_...",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 1098248, false},
-    {12, "mean", "loss = sum(losses) / (BATCH * SEQ)",
+    {12, "mean", "loss = mean_{BATCH * SEQ}(losses)",
      "linear_cross_entropy", "char_rnn.lua:21", 0, 8196, false},
-    {13, "mean", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
+    {13, "mean", "accuracy = mean_{BATCH * SEQ}(accuracy_values)",
      "accuracy", "char_rnn.lua:22", 0, 8196, false},
     {14, "d_head_weight", "d_head_weight = d_head_logits^T . lstm",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
@@ -892,7 +893,7 @@ static const Lathe_kernel train_kernels[] = {
      "lstm", "char_rnn.lua:17", 0, 1048576, true},
     {16, "zero_cell", "d_cell = 0",
      "lstm", "char_rnn.lua:17", 0, 32768, true},
-    {17, "d_hidden_pack", "lstm_weight_hh_l0_packed_b = lstm_weight_hh_l0, packed",
+    {17, "d_hidden_pack", "lstm_weight_hh_l0_packed_for_d_hidden = lstm_weight_hh_l0, packed",
      "lstm", "char_rnn.lua:17", 0, 2097152, true},
     {18, "d_lstm", "d_lstm = d_head_logits . head_weight",
      "linear_cross_entropy", "char_rnn.lua:21", 68157440, 2696192, true},
@@ -902,7 +903,7 @@ static const Lathe_kernel train_kernels[] = {
      "lstm", "char_rnn.lua:17", 1073741824, 11534336, true},
     {25, "d_lstm_weight_ih_l0", "d_lstm_weight_ih_l0 = d_gates^T . embed_copy",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},
-    {26, "make_d_lstm_bias_ih_l0", "d_lstm_bias_ih_l0 = sum(d_gates)",
+    {26, "make_d_lstm_bias_ih_l0", "d_lstm_bias_ih_l0 = sum_{SEQ * BATCH}(d_gates)",
      "lstm", "char_rnn.lua:17", 0, 8392704, true},
     {27, "d_embed", "d_embed = d_gates . lstm_weight_ih_l0",
      "lstm", "char_rnn.lua:17", 268435456, 9175040, true},

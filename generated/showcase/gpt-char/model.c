@@ -28,54 +28,54 @@ KERNEL void residual(float (*RESTRICT h_residual)[SEQ][WIDTH],
                 h_residual[b][t][c] = wte[b][t][c] + wpe_weight[t][c];
 }
 
-/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+/* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
  *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1      moves 786,944 bytes */
 KERNEL void ln(int from, int to, float (*RESTRICT ln_1)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float *RESTRICT ln_1_weight)
 {
     for (int r = from; r < to; r++) {
-        float sums[LANES] = {0};
+        float sums_of_residual[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++)
-                sums[l] += h_residual[r][c + l];
-        const float mean = sum_lanes_f32(sums) / WIDTH;
-        float sums_b[LANES] = {0};
+                sums_of_residual[l] += h_residual[r][c + l];
+        const float mean = sum_lanes_f32(sums_of_residual) / WIDTH;
+        float sums_of_squares[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float centred = h_residual[r][c + l] - mean;
-                sums_b[l] += centred * centred;
+                sums_of_squares[l] += centred * centred;
             }
-        const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
         for (int c = 0; c < WIDTH; c++)
             ln_1[r][c] = (h_residual[r][c] - mean) * rstd * ln_1_weight[c];
     }
 }
 
-/* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+/* attended = h_residual + attn;  mean = mean_WIDTH(attended);  centred = attended - mean;
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
  *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 1,573,376 bytes */
 KERNEL void attended_and_ln_2(int from, int to, float (*RESTRICT attended)[WIDTH],
         float (*RESTRICT ln_2)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
         const float (*RESTRICT attn)[WIDTH], const float *RESTRICT ln_2_weight)
 {
     for (int r = from; r < to; r++) {
-        float sums[LANES] = {0};
+        float sums_of_attended[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float one_attended = h_residual[r][c + l] + attn[r][c + l];
                 attended[r][c + l] = one_attended;
-                sums[l] += one_attended;
+                sums_of_attended[l] += one_attended;
             }
-        const float mean = sum_lanes_f32(sums) / WIDTH;
-        float sums_b[LANES] = {0};
+        const float mean = sum_lanes_f32(sums_of_attended) / WIDTH;
+        float sums_of_squares[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float one_attended = h_residual[r][c + l] + attn[r][c + l];
                 const float centred = one_attended - mean;
-                sums_b[l] += centred * centred;
+                sums_of_squares[l] += centred * centred;
             }
-        const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
         for (int c = 0; c < WIDTH; c++) {
             const float centred = h_residual[r][c] + attn[r][c] - mean;
             ln_2[r][c] = centred * rstd * ln_2_weight[c];
@@ -104,33 +104,33 @@ KERNEL void make_h_residual(int from, int to, float (*RESTRICT h_residual)[WIDTH
             h_residual[r][c] = attended[r][c] + mlp[r][c];
 }
 
-/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+/* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
  *     ln_f = centred * rstd * ln_f_weight      gpt.lua:148 ln_f      moves 786,944 bytes */
 KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_residual)[WIDTH],
         const float *RESTRICT ln_f_weight)
 {
     PARALLEL for (int r = 0; r < BATCH * SEQ; r++) {
-        float sums[LANES] = {0};
+        float sums_for_mean[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++)
-                sums[l] += h_residual[r][c + l];
-        const float mean = sum_lanes_f32(sums) / WIDTH;
-        float sums_b[LANES] = {0};
+                sums_for_mean[l] += h_residual[r][c + l];
+        const float mean = sum_lanes_f32(sums_for_mean) / WIDTH;
+        float sums_of_squares[LANES] = {0};
         for (int c = 0; c < WIDTH; c += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float centred = h_residual[r][c + l] - mean;
-                sums_b[l] += centred * centred;
+                sums_of_squares[l] += centred * centred;
             }
-        const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+        const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
         EACH for (int c = 0; c < WIDTH; c++)
             ln_f[r][c] = (h_residual[r][c] - mean) * rstd * ln_f_weight[c];
     }
 }
 
-/* largest = max(head_logits);  total = sum(exp(head_logits - largest));
- *     losses = log(total) - sum(i == targets ? head_logits - largest : 0);
- *     predicted = -max(head_logits - largest == 0 ? -((float)i) : -64);
+/* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
+ *     predicted = min_VOCAB(head_logits - largest == 0 ? (float)i : 64);
+ *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)((int)predicted == targets);
  *     d_head_logits = exp(head_logits -
  *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
@@ -155,9 +155,9 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
         const float largest = max_lanes_f32(maxima);
         const int x = targets[r];
         float sums[LANES] = {0};
-        float sums_b[LANES] = {0};
-        float maxima_b[LANES];
-        for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
+        float sums_for_losses[LANES] = {0};
+        float minima[LANES];
+        for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float head_logits = d_head_logits[r][v + l];
@@ -165,8 +165,8 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 const float e = exp_f32(below_largest);
                 e_row[v + l] = e;
                 sums[l] += e;
-                sums_b[l] += v + l == x ? below_largest : 0;
-                maxima_b[l] = max_f32(maxima_b[l], below_largest == 0 ? -((float)(v + l)) : -64);
+                sums_for_losses[l] += v + l == x ? below_largest : 0;
+                minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float head_logits = d_head_logits[r][v];
@@ -174,37 +174,39 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             const float e = exp_f32(below_largest);
             e_row[v] = e;
             sums[v % LANES] += e;
-            sums_b[v % LANES] += v == x ? below_largest : 0;
-            maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
-                    below_largest == 0 ? -((float)v) : -64);
+            sums_for_losses[v % LANES] += v == x ? below_largest : 0;
+            minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
         }
         const float total = sum_lanes_f32(sums);
-        const float value = 1.0f / (BATCH * SEQ) / total;
+        const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
         EACH for (int v = 0; v < VOCAB; v++)
-            d_head_logits[r][v] = e_row[v] * value - (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
-        losses[r] = log_f32(total) - sum_lanes_f32(sums_b);
-        accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
+            d_head_logits[r][v] = e_row[v] * part_of_d_head_logits -
+                    (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
+        losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
+        accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
     }
 }
 
-/* loss = sum(losses) / (BATCH * SEQ)      gpt.lua:152 linear_cross_entropy
+/* loss = mean_{BATCH * SEQ}(losses)      gpt.lua:152 linear_cross_entropy
  *     moves 3,076 bytes */
 KERNEL void mean(float *RESTRICT loss, const float *RESTRICT losses)
 {
-    float sums[LANES] = {0};
+    float sums_of_losses[LANES] = {0};
     for (int i = 0; i < BATCH * SEQ; i += LANES)
         SIMD for (int l = 0; l < LANES; l++)
-            sums[l] += losses[i + l];
-    *loss = sum_lanes_f32(sums) / (BATCH * SEQ);
+            sums_of_losses[l] += losses[i + l];
+    *loss = sum_lanes_f32(sums_of_losses) / (BATCH * SEQ);
 }
 
-/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
- *     d_rstd = sum(d_ln_f * ln_f_weight * centred);
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
- *     d_centred = d_ln_f * ln_f_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
- *         rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
- *     d_ln_f_weight = sum(d_ln_f * (centred * rstd));
- *     d_h_residual = d_centred + sum(-d_centred) / WIDTH;  d_h_residual overwrites d_ln_f
+/* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
+ *     d_rstd = sum_WIDTH(d_ln_f * ln_f_weight * centred);
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
+ *     d_variance = d_rstd * (-0.5 * (rstd * (rstd * rstd)));
+ *     d_centred = d_ln_f *
+ *         ln_f_weight * rstd + d_variance / WIDTH * centred + d_variance / WIDTH * centred;
+ *     d_mean = sum_WIDTH(-d_centred);
+ *     d_ln_f_weight = sum_{BATCH * SEQ}(d_ln_f * (centred * rstd));
+ *     d_h_residual = d_centred + d_mean / WIDTH;  d_h_residual overwrites d_ln_f
  *     gpt.lua:148 ln_f      moves 1,180,672 bytes */
 KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         float (*RESTRICT d_ln_f_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
@@ -214,38 +216,41 @@ KERNEL void ln_f_back(float *RESTRICT d_ln_f_weight,
         for (int c = 0; c < WIDTH; c++)
             d_ln_f_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
-            float sums[LANES] = {0};
+            float sums_for_mean[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++)
-                    sums[l] += h_residual[r][c + l];
-            const float mean = sum_lanes_f32(sums) / WIDTH;
-            float sums_b[LANES] = {0};
-            float sums_c[LANES] = {0};
+                    sums_for_mean[l] += h_residual[r][c + l];
+            const float mean = sum_lanes_f32(sums_for_mean) / WIDTH;
+            float sums_of_squares[LANES] = {0};
+            float sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_f = d_h_residual[r][c + l];
                     const float centred = h_residual[r][c + l] - mean;
-                    sums_b[l] += centred * centred;
-                    sums_c[l] += d_ln_f * ln_f_weight[c + l] * centred;
+                    sums_of_squares[l] += centred * centred;
+                    sums[l] += d_ln_f * ln_f_weight[c + l] * centred;
                 }
-            const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
-            const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
-            float sums_d[LANES] = {0};
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
+            const float d_variance = sum_lanes_f32(sums) * (-0.5f * (rstd * (rstd * rstd)));
+            const float d_variance_over_width = d_variance / WIDTH;
+            float d_mean_sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_f = d_h_residual[r][c + l];
                     const float centred = h_residual[r][c + l] - mean;
-                    const float value_b = value * centred;
-                    const float d_centred = d_ln_f * ln_f_weight[c + l] * rstd + value_b + value_b;
-                    sums_d[l] += -d_centred;
+                    const float part_of_d_centred = d_variance_over_width * centred;
+                    const float d_centred = d_ln_f * ln_f_weight[c + l] * rstd +
+                            part_of_d_centred + part_of_d_centred;
+                    d_mean_sums[l] += -d_centred;
                     d_ln_f_weight_partial[k][c + l] += d_ln_f * (centred * rstd);
                 }
-            const float value_b = sum_lanes_f32(sums_d) / WIDTH;
+            const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
                 const float d_ln_f = d_h_residual[r][c];
-                const float value_c = value * (h_residual[r][c] - mean);
-                const float d_centred = d_ln_f * ln_f_weight[c] * rstd + value_c + value_c;
-                d_h_residual[r][c] = d_centred + value_b;
+                const float part_of_d_centred = d_variance_over_width * (h_residual[r][c] - mean);
+                const float d_centred = d_ln_f * ln_f_weight[c] * rstd + part_of_d_centred +
+                        part_of_d_centred;
+                d_h_residual[r][c] = d_centred + d_mean_over_width;
             }
         }
     }
@@ -268,24 +273,27 @@ KERNEL void active_back(float (*RESTRICT d_c_fc)[4 * WIDTH],
         EACH for (int c = 0; c < 4 * WIDTH; c++) {
             const float d_active = d_c_fc[r][c];
             const float x = c_fc[r][c];
-            const float value = 0.5f * x;
-            const float value_b = x * 0.70710677f;
-            const float value_c = 1 + erf_f32(value_b);
-            d_c_fc[r][c] = d_active * value * (1.1283792f * exp_f32(-(value_b * value_b))) *
-                    0.70710677f + d_active * value_c * 0.5f;
-            active_again[r][c] = value * value_c;
+            const float half_c_fc = 0.5f * x;
+            const float scaled_c_fc = x * 0.70710677f;
+            const float part_of_active = 1 + erf_f32(scaled_c_fc);
+            const float one_d_c_fc = d_active * half_c_fc *
+                    (1.1283792f * exp_f32(-(scaled_c_fc * scaled_c_fc))) * 0.70710677f +
+                    d_active * part_of_active * 0.5f;
+            d_c_fc[r][c] = one_d_c_fc;
+            active_again[r][c] = half_c_fc * part_of_active;
         }
 }
 
-/* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
- *     d_rstd = sum(d_ln_2 * ln_2_weight * centred);
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
- *     d_centred = d_ln_2 * ln_2_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
- *         rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
- *     ln_2_again = centred * rstd * ln_2_weight;
- *     d_ln_2_weight = sum(d_ln_2 * (centred * rstd));
- *     d_attended = d_h_residual + d_centred + sum(-d_centred) / WIDTH;
- *     d_attended overwrites d_ln_2      gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
+/* attended = h_residual + attn;  mean = mean_WIDTH(attended);  centred = attended - mean;
+ *     d_rstd = sum_WIDTH(d_ln_2 * ln_2_weight * centred);
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
+ *     d_variance = d_rstd * (-0.5 * (rstd * (rstd * rstd)));
+ *     d_centred = d_ln_2 *
+ *         ln_2_weight * rstd + d_variance / WIDTH * centred + d_variance / WIDTH * centred;
+ *     ln_2_again = centred * rstd * ln_2_weight;  d_mean = sum_WIDTH(-d_centred);
+ *     d_ln_2_weight = sum_{BATCH * SEQ}(d_ln_2 * (centred * rstd));
+ *     d_attended = d_h_residual + d_centred + d_mean / WIDTH;  d_attended overwrites d_ln_2
+ *     gpt.lua:24 h.ln_2      moves 2,360,320 bytes */
 KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_ln_2_weight,
         float (*RESTRICT d_h_ln_2_weight_partial)[WIDTH], float (*RESTRICT d_attended)[WIDTH],
         const float (*RESTRICT h_residual)[WIDTH], const float (*RESTRICT attn)[WIDTH],
@@ -295,46 +303,49 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
         for (int c = 0; c < WIDTH; c++)
             d_h_ln_2_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
-            float sums[LANES] = {0};
+            float sums_of_attended[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
-                    sums[l] += attended;
+                    sums_of_attended[l] += attended;
                 }
-            const float mean = sum_lanes_f32(sums) / WIDTH;
-            float sums_b[LANES] = {0};
-            float sums_c[LANES] = {0};
+            const float mean = sum_lanes_f32(sums_of_attended) / WIDTH;
+            float sums_of_squares[LANES] = {0};
+            float sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_2 = d_attended[r][c + l];
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
                     const float centred = attended - mean;
-                    sums_b[l] += centred * centred;
-                    sums_c[l] += d_ln_2 * ln_2_weight[c + l] * centred;
+                    sums_of_squares[l] += centred * centred;
+                    sums[l] += d_ln_2 * ln_2_weight[c + l] * centred;
                 }
-            const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
-            const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
-            float sums_d[LANES] = {0};
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
+            const float d_variance = sum_lanes_f32(sums) * (-0.5f * (rstd * (rstd * rstd)));
+            const float d_variance_over_width = d_variance / WIDTH;
+            float d_mean_sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float d_ln_2 = d_attended[r][c + l];
                     const float x = ln_2_weight[c + l];
                     const float attended = h_residual[r][c + l] + attn[r][c + l];
                     const float centred = attended - mean;
-                    const float value_b = value * centred;
-                    const float d_centred = d_ln_2 * x * rstd + value_b + value_b;
-                    const float value_c = centred * rstd;
-                    ln_2_again[r][c + l] = value_c * x;
-                    sums_d[l] += -d_centred;
-                    d_h_ln_2_weight_partial[k][c + l] += d_ln_2 * value_c;
+                    const float part_of_d_centred = d_variance_over_width * centred;
+                    const float d_centred = d_ln_2 * x * rstd + part_of_d_centred +
+                            part_of_d_centred;
+                    const float centred_times_rstd = centred * rstd;
+                    ln_2_again[r][c + l] = centred_times_rstd * x;
+                    d_mean_sums[l] += -d_centred;
+                    d_h_ln_2_weight_partial[k][c + l] += d_ln_2 * centred_times_rstd;
                 }
-            const float value_b = sum_lanes_f32(sums_d) / WIDTH;
+            const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
             EACH for (int c = 0; c < WIDTH; c++) {
                 const float d_ln_2 = d_attended[r][c];
                 const float centred = h_residual[r][c] + attn[r][c] - mean;
-                const float value_c = value * centred;
-                const float d_centred = d_ln_2 * ln_2_weight[c] * rstd + value_c + value_c;
-                d_attended[r][c] = d_h_residual[r][c] + d_centred + value_b;
+                const float part_of_d_centred = d_variance_over_width * centred;
+                const float d_centred = d_ln_2 * ln_2_weight[c] * rstd + part_of_d_centred +
+                        part_of_d_centred;
+                d_attended[r][c] = d_h_residual[r][c] + d_centred + d_mean_over_width;
             }
         }
     }
@@ -345,14 +356,15 @@ KERNEL void ln_2_h_back(float (*RESTRICT ln_2_again)[WIDTH], float *RESTRICT d_l
             d_ln_2_weight[c] += d_h_ln_2_weight_partial[k][c];
 }
 
-/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
- *     d_rstd = sum(d_ln_1 * ln_1_weight * centred);
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
- *     d_centred = d_ln_1 * ln_1_weight * rstd + d_rstd * (-0.5 * (rstd * (rstd *
- *         rstd))) / WIDTH * centred + d_rstd * (-0.5 * (rstd * (rstd * rstd))) / WIDTH * centred;
- *     ln_1_again = centred * rstd * ln_1_weight;
- *     d_ln_1_weight = sum(d_ln_1 * (centred * rstd));
- *     d_h_residual = d_attended + d_centred + sum(-d_centred) / WIDTH      gpt.lua:17 h.ln_1
+/* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
+ *     d_rstd = sum_WIDTH(d_ln_1 * ln_1_weight * centred);
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
+ *     d_variance = d_rstd * (-0.5 * (rstd * (rstd * rstd)));
+ *     d_centred = d_ln_1 *
+ *         ln_1_weight * rstd + d_variance / WIDTH * centred + d_variance / WIDTH * centred;
+ *     ln_1_again = centred * rstd * ln_1_weight;  d_mean = sum_WIDTH(-d_centred);
+ *     d_ln_1_weight = sum_{BATCH * SEQ}(d_ln_1 * (centred * rstd));
+ *     d_h_residual = d_attended + d_centred + d_mean / WIDTH      gpt.lua:17 h.ln_1
  *     moves 1,967,104 bytes */
 KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
         float (*RESTRICT d_h_ln_1_weight_partial)[WIDTH], float (*RESTRICT d_h_residual)[WIDTH],
@@ -363,38 +375,41 @@ KERNEL void ln_1_h_back(int from, int to, float (*RESTRICT ln_1_again)[WIDTH],
         for (int c = 0; c < WIDTH; c++)
             d_h_ln_1_weight_partial[k][c] = 0;
         for (int r = k * 24; r < (k + 1) * 24; r++) {
-            float sums[LANES] = {0};
+            float sums_of_residual[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++)
-                    sums[l] += h_residual[r][c + l];
-            const float mean = sum_lanes_f32(sums) / WIDTH;
-            float sums_b[LANES] = {0};
-            float sums_c[LANES] = {0};
+                    sums_of_residual[l] += h_residual[r][c + l];
+            const float mean = sum_lanes_f32(sums_of_residual) / WIDTH;
+            float sums_of_squares[LANES] = {0};
+            float sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float centred = h_residual[r][c + l] - mean;
-                    sums_b[l] += centred * centred;
-                    sums_c[l] += d_ln_1[r][c + l] * ln_1_weight[c + l] * centred;
+                    sums_of_squares[l] += centred * centred;
+                    sums[l] += d_ln_1[r][c + l] * ln_1_weight[c + l] * centred;
                 }
-            const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
-            const float value = sum_lanes_f32(sums_c) * (-0.5f * (rstd * (rstd * rstd))) / WIDTH;
-            float sums_d[LANES] = {0};
+            const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
+            const float d_variance = sum_lanes_f32(sums) * (-0.5f * (rstd * (rstd * rstd)));
+            const float d_variance_over_width = d_variance / WIDTH;
+            float d_mean_sums[LANES] = {0};
             for (int c = 0; c < WIDTH; c += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float x = d_ln_1[r][c + l];
                     const float y = ln_1_weight[c + l];
                     const float centred = h_residual[r][c + l] - mean;
-                    const float value_b = value * centred;
-                    const float value_c = centred * rstd;
-                    ln_1_again[r][c + l] = value_c * y;
-                    sums_d[l] += -(x * y * rstd + value_b + value_b);
-                    d_h_ln_1_weight_partial[k][c + l] += x * value_c;
+                    const float part_of_d_centred = d_variance_over_width * centred;
+                    const float d_centred = x * y * rstd + part_of_d_centred + part_of_d_centred;
+                    const float centred_times_rstd = centred * rstd;
+                    ln_1_again[r][c + l] = centred_times_rstd * y;
+                    d_mean_sums[l] += -d_centred;
+                    d_h_ln_1_weight_partial[k][c + l] += x * centred_times_rstd;
                 }
-            const float value_b = sum_lanes_f32(sums_d) / WIDTH;
+            const float d_mean_over_width = sum_lanes_f32(d_mean_sums) / WIDTH;
             for (int c = 0; c < WIDTH; c++) {
-                const float value_c = value * (h_residual[r][c] - mean);
-                const float d_centred = d_ln_1[r][c] * ln_1_weight[c] * rstd + value_c + value_c;
-                d_h_residual[r][c] = d_attended[r][c] + d_centred + value_b;
+                const float part_of_d_centred = d_variance_over_width * (h_residual[r][c] - mean);
+                const float d_centred = d_ln_1[r][c] * ln_1_weight[c] * rstd + part_of_d_centred +
+                        part_of_d_centred;
+                d_h_residual[r][c] = d_attended[r][c] + d_centred + d_mean_over_width;
             }
         }
     }
@@ -427,7 +442,7 @@ KERNEL void wte_back(float (*RESTRICT d_wte_weight)[WIDTH],
     }
 }
 
-/* d_wpe_weight = sum(d_h_residual)      gpt.lua:142 wpe      moves 425,984 bytes */
+/* d_wpe_weight = sum_BATCH(d_h_residual)      gpt.lua:142 wpe      moves 425,984 bytes */
 KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
         float (*RESTRICT d_wpe_weight_partial)[SEQ * WIDTH],
         const float (*RESTRICT d_h_residual)[SEQ * WIDTH])
@@ -446,9 +461,9 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
             d_wpe_weight[c] += d_wpe_weight_partial[k][c];
 }
 
-/* largest = max(head_logits);  total = sum(exp(head_logits - largest));
- *     losses = log(total) - sum(i == targets ? head_logits - largest : 0);
- *     predicted = -max(head_logits - largest == 0 ? -((float)i) : -64);
+/* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
+ *     predicted = min_VOCAB(head_logits - largest == 0 ? (float)i : 64);
+ *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
  *     accuracy_values = (float)((int)predicted == targets)      gpt.lua:153 accuracy
  *     moves 211,968 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
@@ -466,25 +481,24 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         const float largest = max_lanes_f32(maxima);
         const int x = targets[r];
         float sums[LANES] = {0};
-        float sums_b[LANES] = {0};
-        float maxima_b[LANES];
-        for (int l = 0; l < LANES; l++) maxima_b[l] = -INFINITY;
+        float sums_for_losses[LANES] = {0};
+        float minima[LANES];
+        for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float below_largest = head_logits[r][v + l] - largest;
                 sums[l] += exp_f32(below_largest);
-                sums_b[l] += v + l == x ? below_largest : 0;
-                maxima_b[l] = max_f32(maxima_b[l], below_largest == 0 ? -((float)(v + l)) : -64);
+                sums_for_losses[l] += v + l == x ? below_largest : 0;
+                minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = head_logits[r][v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
-            sums_b[v % LANES] += v == x ? below_largest : 0;
-            maxima_b[v % LANES] = max_f32(maxima_b[v % LANES],
-                    below_largest == 0 ? -((float)v) : -64);
+            sums_for_losses[v % LANES] += v == x ? below_largest : 0;
+            minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
         }
-        losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_b);
-        accuracy_values[r] = (float)((int)(-max_lanes_f32(maxima_b)) == x);
+        losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
+        accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
     }
 }
 
@@ -504,24 +518,24 @@ KERNEL void decode_residual(float *RESTRICT h_residual, const float *RESTRICT wt
         h_residual[i] = wte[i] + wpe[i];
 }
 
-/* mean = sum(h_residual) / WIDTH;  centred = h_residual - mean;
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+/* mean = mean_WIDTH(h_residual);  centred = h_residual - mean;
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
  *     ln_1 = centred * rstd * ln_1_weight      gpt.lua:17 h.ln_1      moves 2,048 bytes */
 KERNEL void decode_ln(float *RESTRICT ln_1, const float *RESTRICT h_residual,
         const float *RESTRICT ln_1_weight)
 {
-    float sums[LANES] = {0};
+    float sums_of_residual[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++)
-            sums[l] += h_residual[i + l];
-    const float mean = sum_lanes_f32(sums) / WIDTH;
-    float sums_b[LANES] = {0};
+            sums_of_residual[l] += h_residual[i + l];
+    const float mean = sum_lanes_f32(sums_of_residual) / WIDTH;
+    float sums_of_squares[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
             const float centred = h_residual[i + l] - mean;
-            sums_b[l] += centred * centred;
+            sums_of_squares[l] += centred * centred;
         }
-    const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+    const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
     for (int i = 0; i < WIDTH; i++)
         ln_1[i] = (h_residual[i] - mean) * rstd * ln_1_weight[i];
 }
@@ -544,28 +558,28 @@ KERNEL void store_values(float (*RESTRICT h_attn_values)[WIDTH], const float *RE
         h_attn_values[id][r] = qkv[r + 2 * WIDTH];
 }
 
-/* attended = h_residual + attn;  mean = sum(attended) / WIDTH;  centred = attended - mean;
- *     variance = sum(centred * centred) / WIDTH;  rstd = rsqrt(variance + 1e-05);
+/* attended = h_residual + attn;  mean = mean_WIDTH(attended);  centred = attended - mean;
+ *     variance = mean_WIDTH(centred * centred);  rstd = rsqrt(variance + 1e-05);
  *     ln_2 = centred * rstd * ln_2_weight      gpt.lua:24 h.ln_2      moves 2,560 bytes */
 KERNEL void decode_attended_and_ln_2(float *RESTRICT attended, float *RESTRICT ln_2,
         const float *RESTRICT h_residual, const float *RESTRICT attn,
         const float *RESTRICT ln_2_weight)
 {
-    float sums[LANES] = {0};
+    float sums_of_attended[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
             const float one_attended = h_residual[i + l] + attn[i + l];
             attended[i + l] = one_attended;
-            sums[l] += one_attended;
+            sums_of_attended[l] += one_attended;
         }
-    const float mean = sum_lanes_f32(sums) / WIDTH;
-    float sums_b[LANES] = {0};
+    const float mean = sum_lanes_f32(sums_of_attended) / WIDTH;
+    float sums_of_squares[LANES] = {0};
     for (int i = 0; i < WIDTH; i += LANES)
         SIMD for (int l = 0; l < LANES; l++) {
             const float centred = h_residual[i + l] + attn[i + l] - mean;
-            sums_b[l] += centred * centred;
+            sums_of_squares[l] += centred * centred;
         }
-    const float rstd = rsqrt_f32(sum_lanes_f32(sums_b) / WIDTH + 1e-05f);
+    const float rstd = rsqrt_f32(sum_lanes_f32(sums_of_squares) / WIDTH + 1e-05f);
     for (int i = 0; i < WIDTH; i++)
         ln_2[i] = (h_residual[i] + attn[i] - mean) * rstd * ln_2_weight[i];
 }
@@ -594,11 +608,11 @@ static const Lathe_gemm attn_shape = {.M = 768, .N = 128, .K = 128, .a_m = 128, 
 static const Lathe_gemm c_fc_shape = {.M = 768, .N = 512, .K = 128, .a_m = 128, .a_k = 1, .b_k = 1,
         .b_n = 128, .c_m = 512, .c_n = 1};
 
-/* mlp = active . c_proj_weight_packed_b      gpt.lua:25 h.mlp.c_proj */
+/* mlp = active . c_proj_weight_packed_for_mlp      gpt.lua:25 h.mlp.c_proj */
 static const Lathe_gemm mlp_shape = {.M = 768, .N = 128, .K = 512, .a_m = 512, .a_k = 1, .b_k = 1,
         .b_n = 512, .c_m = 128, .c_n = 1};
 
-/* d_ln_1 = d_qkv . c_attn_weight_packed_b      gpt.lua:18 h.attn.c_attn */
+/* d_ln_1 = d_qkv . c_attn_weight_packed_for_d_ln_1      gpt.lua:18 h.attn.c_attn */
 static const Lathe_gemm d_ln_1_shape = {.M = 768, .N = 128, .K = 384, .a_m = 384, .a_k = 1,
         .b_k = 128, .b_n = 1, .c_m = 128, .c_n = 1};
 
@@ -651,41 +665,41 @@ static const Lathe_attention heads_shape_c = {.nbatch = 1, .batch = {1}, .T = 1,
  *
  *   memory: 19,709,952 bytes for 38 buffers, 4 of them made over an input
  *           30,650,368 without sharing, no less than 19,709,952
- *   buffer                  shape                          bytes    offset steps
- *   wte                     [BATCH][SEQ][WIDTH]           393216         0   0-1   |
- *   h_residual              [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |------------|
- *   c_fc                    [LAYERS][BATCH][SEQ][512]    6291456         0   2-41  |------------|
- *   attn                    [4][BATCH][SEQ][WIDTH]       1572864  12976128   2-41  |------------|
- *   heads                   [4][BATCH][SEQ][HEADS][32]   1572864  14548992   2-41  |------------|
- *   qkv                     [LAYERS][BATCH][SEQ][384]    4718592   6291456   2-41  |------------|
- *   lse                     [4][BATCH][HEADS][SEQ]         49152  19660800   2-41  |------------|
- *   c_attn_weight_packed    [WIDTH][3 * WIDTH]            196608  16515072   3-6   ||
- *   ln_1                    [BATCH][SEQ][WIDTH]           393216  16121856   3-6   ||
- *   c_proj_weight_packed    [WIDTH][WIDTH]                 65536  19398656   8-17    |--|
- *   c_fc_weight_packed      [WIDTH][4 * WIDTH]            262144  18874368   8-17    |--|
- *   c_proj_weight_packed_b  [4 * WIDTH][WIDTH]            262144  19136512   8-17    |--|
- *   ln_2                    [BATCH][SEQ][WIDTH]           393216  18087936   8-17    |--|
- *   attended                [BATCH][SEQ][WIDTH]           393216  18481152   8-17    |--|
- *   active                  [BATCH][SEQ][4 * WIDTH]      1572864  16121856   8-17    |--|
- *   mlp                     [BATCH][SEQ][WIDTH]           393216  17694720   8-17    |--|
- *   ln_f                    [BATCH][SEQ][WIDTH]           393216  16121856  18-23       |-|
- *   head_logits             [BATCH * SEQ][VOCAB]          199680  16515072  19-24        ||
- *   accuracy_values         [BATCH][SEQ]                    3072  16717824  20-22        ||
- *   losses                  [BATCH * SEQ]                   3072  16714752  20-21        |
- *   d_ln_f                  [BATCH * SEQ][WIDTH]          393216  19267584  24-43         |------|
- *   d_ln_f_weight_partial   [32][WIDTH]                    16384  16121856  25-25          |
- *   d_active                [BATCH][SEQ][4 * WIDTH]      1572864  16121856  27-32          |-|
- *   active_again            [BATCH][SEQ][4 * WIDTH]      1572864  17694720  28-29           |
- *   d_ln_2                  [BATCH][SEQ][WIDTH]           393216  17694720  30-39           |--|
- *   ln_2_again              [BATCH][SEQ][WIDTH]           393216  18087936  31-32            |
- *   d_h_ln_2_weight_partial [32][WIDTH]                    16384  18481152  31-31            |
- *   d_heads                 [BATCH][SEQ][WIDTH]           393216  17301504  34-35             |
- *   d_qkv                   [BATCH][SEQ][3 * WIDTH]      1179648  16121856  35-40             |-|
- *   c_attn_weight_packed_b  [3 * WIDTH][WIDTH]            196608  18481152  36-39             ||
- *   d_ln_1                  [BATCH][SEQ][WIDTH]           393216  17301504  36-39             ||
- *   ln_1_again              [BATCH][SEQ][WIDTH]           393216  18087936  36-40             |-|
- *   d_h_ln_1_weight_partial [32][WIDTH]                    16384  18677760  36-41             |-|
- *   d_wpe_weight_partial    [2][SEQ * WIDTH]               65536         0  43-43                |
+ *   buffer                   shape                          bytes    offset steps
+ *   wte                      [BATCH][SEQ][WIDTH]           393216         0   0-1   |
+ *   h_residual               [5][BATCH][SEQ][WIDTH]       1966080  11010048   1-41  |-----------|
+ *   c_fc                     [LAYERS][BATCH][SEQ][512]    6291456         0   2-41  |-----------|
+ *   attn                     [4][BATCH][SEQ][WIDTH]       1572864  12976128   2-41  |-----------|
+ *   heads                    [4][BATCH][SEQ][HEADS][32]   1572864  14548992   2-41  |-----------|
+ *   qkv                      [LAYERS][BATCH][SEQ][384]    4718592   6291456   2-41  |-----------|
+ *   lse                      [4][BATCH][HEADS][SEQ]         49152  19660800   2-41  |-----------|
+ *   c_attn_weight_packed     [WIDTH][3 * WIDTH]            196608  16515072   3-6   ||
+ *   ln_1                     [BATCH][SEQ][WIDTH]           393216  16121856   3-6   ||
+ *   c_proj_weight_packed     [WIDTH][WIDTH]                 65536  19398656   8-17    |--|
+ *   c_fc_weight_packed       [WIDTH][4 * WIDTH]            262144  18874368   8-17    |--|
+ *   .._weight_packed_for_mlp [4 * WIDTH][WIDTH]            262144  19136512   8-17    |--|
+ *   ln_2                     [BATCH][SEQ][WIDTH]           393216  18087936   8-17    |--|
+ *   attended                 [BATCH][SEQ][WIDTH]           393216  18481152   8-17    |--|
+ *   active                   [BATCH][SEQ][4 * WIDTH]      1572864  16121856   8-17    |--|
+ *   mlp                      [BATCH][SEQ][WIDTH]           393216  17694720   8-17    |--|
+ *   ln_f                     [BATCH][SEQ][WIDTH]           393216  16121856  18-23       ||
+ *   head_logits              [BATCH * SEQ][VOCAB]          199680  16515072  19-24       |-|
+ *   accuracy_values          [BATCH][SEQ]                    3072  16717824  20-22        |
+ *   losses                   [BATCH * SEQ]                   3072  16714752  20-21        |
+ *   d_ln_f                   [BATCH * SEQ][WIDTH]          393216  19267584  24-43         |-----|
+ *   d_ln_f_weight_partial    [32][WIDTH]                    16384  16121856  25-25         |
+ *   d_active                 [BATCH][SEQ][4 * WIDTH]      1572864  16121856  27-32          ||
+ *   active_again             [BATCH][SEQ][4 * WIDTH]      1572864  17694720  28-29          |
+ *   d_ln_2                   [BATCH][SEQ][WIDTH]           393216  17694720  30-39           |-|
+ *   ln_2_again               [BATCH][SEQ][WIDTH]           393216  18087936  31-32           |
+ *   d_h_ln_2_weight_partial  [32][WIDTH]                    16384  18481152  31-31           |
+ *   d_heads                  [BATCH][SEQ][WIDTH]           393216  17301504  34-35            |
+ *   d_qkv                    [BATCH][SEQ][3 * WIDTH]      1179648  16121856  35-40            |-|
+ *   ..ight_packed_for_d_ln_1 [3 * WIDTH][WIDTH]            196608  18481152  36-39            ||
+ *   d_ln_1                   [BATCH][SEQ][WIDTH]           393216  17301504  36-39            ||
+ *   ln_1_again               [BATCH][SEQ][WIDTH]           393216  18087936  36-40            |-|
+ *   d_h_ln_1_weight_partial  [32][WIDTH]                    16384  18677760  36-41            |-|
+ *   d_wpe_weight_partial     [2][SEQ * WIDTH]               65536         0  43-43               |
  */
 void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_train_out *out,
         char *work)
@@ -701,7 +715,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*ln_1)[SEQ][WIDTH] = (void *)(work + 16121856);
     float (*c_proj_weight_packed)[WIDTH] = (void *)(work + 19398656);
     float (*c_fc_weight_packed)[4 * WIDTH] = (void *)(work + 18874368);
-    float (*c_proj_weight_packed_b)[WIDTH] = (void *)(work + 19136512);
+    float (*c_proj_weight_packed_for_mlp)[WIDTH] = (void *)(work + 19136512);
     float (*ln_2)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*attended)[SEQ][WIDTH] = (void *)(work + 18481152);
     float (*active)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
@@ -723,7 +737,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
     float (*d_heads)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_qkv)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
-    float (*c_attn_weight_packed_b)[WIDTH] = (void *)(work + 18481152);
+    float (*c_attn_weight_packed_for_d_ln_1)[WIDTH] = (void *)(work + 18481152);
     float (*d_ln_1)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*ln_1_again)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
@@ -750,7 +764,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
-            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, &mlp_shape);
+            pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
@@ -761,8 +775,8 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_shape, false,
                         from, to);
                 make_active(from, to, *active, *c_fc[l]);
-                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b, &mlp_shape, false,
-                        from, to);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_for_mlp, &mlp_shape,
+                        false, from, to);
                 make_h_residual(from, to, *h_residual[l + 1], *attended, *mlp);
             }
         }                                                               LAP(8);
@@ -799,12 +813,13 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
                 **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(35);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
-            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, &d_ln_1_shape);
+            pack_shared_f32(*c_attn_weight_packed_for_d_ln_1, *p->h[l].attn_c_attn_weight,
+                    &d_ln_1_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_b, &d_ln_1_shape,
-                        false, from, to);
+                gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_for_d_ln_1,
+                        &d_ln_1_shape, false, from, to);
                 ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
                         *h_residual[l], *d_ln_1, p->h[l].ln_1_weight, *d_attended);
             }
@@ -841,7 +856,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     float (*ln_1)[SEQ][WIDTH] = (void *)(work + 16121856);
     float (*c_proj_weight_packed)[WIDTH] = (void *)(work + 19398656);
     float (*c_fc_weight_packed)[4 * WIDTH] = (void *)(work + 18874368);
-    float (*c_proj_weight_packed_b)[WIDTH] = (void *)(work + 19136512);
+    float (*c_proj_weight_packed_for_mlp)[WIDTH] = (void *)(work + 19136512);
     float (*ln_2)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*attended)[SEQ][WIDTH] = (void *)(work + 18481152);
     float (*active)[SEQ][4 * WIDTH] = (void *)(work + 16121856);
@@ -863,7 +878,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
     float (*d_h_ln_2_weight_partial)[WIDTH] = (void *)(work + 18481152);
     float (*d_heads)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*d_qkv)[SEQ][3 * WIDTH] = (void *)(work + 16121856);
-    float (*c_attn_weight_packed_b)[WIDTH] = (void *)(work + 18481152);
+    float (*c_attn_weight_packed_for_d_ln_1)[WIDTH] = (void *)(work + 18481152);
     float (*d_ln_1)[SEQ][WIDTH] = (void *)(work + 17301504);
     float (*ln_1_again)[SEQ][WIDTH] = (void *)(work + 18087936);
     float (*d_h_ln_1_weight_partial)[WIDTH] = (void *)(work + 18677760);
@@ -890,7 +905,7 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
-            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, &mlp_shape);
+            pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
@@ -901,8 +916,8 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 gemm_packed_rows_f32(**c_fc[l], **ln_2, *c_fc_weight_packed, &c_fc_shape, false,
                         from, to);
                 make_active(from, to, *active, *c_fc[l]);
-                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b, &mlp_shape, false,
-                        from, to);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_for_mlp, &mlp_shape,
+                        false, from, to);
                 make_h_residual(from, to, *h_residual[l + 1], *attended, *mlp);
             }
         }                                                               LAP(8);
@@ -940,12 +955,13 @@ void gpt_grad(const Gpt_params *p, Gpt_params *d, const Gpt_grad_in *in, Gpt_gra
                 **lse[l], **d_heads, &heads_back_shape, NULL);          LAP(36);
         TEAM {   /* panels of rows */
             const int tall = panel_rows(BATCH * SEQ, 24, 336);
-            pack_shared_f32(*c_attn_weight_packed_b, *p->h[l].attn_c_attn_weight, &d_ln_1_shape);
+            pack_shared_f32(*c_attn_weight_packed_for_d_ln_1, *p->h[l].attn_c_attn_weight,
+                    &d_ln_1_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
-                gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_b, &d_ln_1_shape,
-                        false, from, to);
+                gemm_packed_rows_f32(**d_ln_1, **d_qkv, *c_attn_weight_packed_for_d_ln_1,
+                        &d_ln_1_shape, false, from, to);
                 ln_1_h_back(from, to, *ln_1_again, d_h_ln_1_weight_partial, *d_h_residual,
                         *h_residual[l], *d_ln_1, p->h[l].ln_1_weight, *d_attended);
             }
@@ -978,7 +994,7 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
     float (*heads)[SEQ][HEADS][WIDTH / HEADS] = (void *)(work + 3538944);
     float (*c_proj_weight_packed)[WIDTH] = (void *)(work + 6029312);
     float (*c_fc_weight_packed)[4 * WIDTH] = (void *)(work + 5505024);
-    float (*c_proj_weight_packed_b)[WIDTH] = (void *)(work + 5767168);
+    float (*c_proj_weight_packed_for_mlp)[WIDTH] = (void *)(work + 5767168);
     float (*attn)[SEQ][WIDTH] = (void *)(work + 5111808);
     float (*ln_2)[SEQ][WIDTH] = (void *)(work + 4325376);
     float (*attended)[SEQ][WIDTH] = (void *)(work + 4718592);
@@ -1011,7 +1027,7 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
             const int tall = panel_rows(BATCH * SEQ, 1, 192);
             pack_shared_f32(*c_proj_weight_packed, *p->h[l].attn_c_proj_weight, &attn_shape);
             pack_shared_f32(*c_fc_weight_packed, *p->h[l].mlp_c_fc_weight, &c_fc_shape);
-            pack_shared_f32(*c_proj_weight_packed_b, *p->h[l].mlp_c_proj_weight, &mlp_shape);
+            pack_shared_f32(*c_proj_weight_packed_for_mlp, *p->h[l].mlp_c_proj_weight, &mlp_shape);
             MEET
             SHARED for (int from = 0; from < BATCH * SEQ; from += tall) {
                 const int to = min_i32(from + tall, BATCH * SEQ);
@@ -1022,8 +1038,8 @@ void gpt_eval(const Gpt_params *p, const Gpt_eval_in *in, Gpt_eval_out *out, cha
                 gemm_packed_rows_f32(**c_fc, **ln_2, *c_fc_weight_packed, &c_fc_shape, false, from,
                         to);
                 make_active(from, to, *active, *c_fc);
-                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_b, &mlp_shape, false,
-                        from, to);
+                gemm_packed_rows_f32(**mlp, **active, *c_proj_weight_packed_for_mlp, &mlp_shape,
+                        false, from, to);
                 make_h_residual(from, to, *h_residual, *attended, *mlp);
             }
         }                                                               LAP(8);
@@ -1185,17 +1201,17 @@ static const Lathe_kernel train_kernels[] = {
      "ln_f", "gpt.lua:148", 0, 786944, false},
     {19, "head_logits", "head_logits = ln_f . wte_weight^T",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, false},
-    {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum(i == targets ? head_logits...",
+    {20, "linear_cross_entropy_accuracy", "losses = log(total) - sum_VOCAB(i == targets ? head_...",
      "linear_cross_entropy", "gpt.lua:152", 0, 411648, false},
-    {21, "mean", "loss = sum(losses) / (BATCH * SEQ)",
+    {21, "mean", "loss = mean_{BATCH * SEQ}(losses)",
      "linear_cross_entropy", "gpt.lua:152", 0, 3076, false},
-    {22, "mean", "accuracy = sum(accuracy_values) / (BATCH * SEQ)",
+    {22, "mean", "accuracy = mean_{BATCH * SEQ}(accuracy_values)",
      "accuracy", "gpt.lua:153", 0, 3076, false},
     {23, "part_of_d_wte_weight", "d_wte_weight = d_head_logits^T . ln_f",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
     {24, "d_ln_f", "d_ln_f = d_head_logits . wte_weight",
      "linear_cross_entropy", "gpt.lua:152", 12779520, 626176, true},
-    {25, "ln_f_back", "d_ln_f_weight = sum(d_ln_f * (centred * rstd)); d_h_residual = d_centred...",
+    {25, "ln_f_back", "d_ln_f_weight = sum_{BATCH * SEQ}(d_ln_f * (centred * rstd)); d_h_residu...",
      "ln_f", "gpt.lua:148", 0, 1180672, true},
     {27, "d_active", "d_active = d_h_residual . mlp_c_proj_weight",
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
@@ -1205,7 +1221,7 @@ static const Lathe_kernel train_kernels[] = {
      "h.mlp.c_proj", "gpt.lua:25", 100663296, 2228224, true},
     {30, "d_ln_2", "d_ln_2 = d_c_fc . mlp_c_fc_weight",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
-    {31, "ln_2_h_back", "ln_2_again = centred * rstd * ln_2_weight; d_ln_2_weight = sum(d_ln_2 ...",
+    {31, "ln_2_h_back", "ln_2_again = centred * rstd * ln_2_weight; d_ln_2_weight = sum_{BATCH ...",
      "h.ln_2", "gpt.lua:24", 0, 2360320, true},
     {32, "d_mlp_c_fc_weight", "d_mlp_c_fc_weight = d_c_fc^T . ln_2_again",
      "h.mlp.c_fc", "gpt.lua:25", 100663296, 2228224, true},
@@ -1223,7 +1239,7 @@ static const Lathe_kernel train_kernels[] = {
      "h.ln_1", "gpt.lua:17", 0, 16384, true},
     {42, "wte_back", "d_wte_weight[tokens] += d_h_residual, in order",
      "wte", "gpt.lua:142", 0, 429568, true},
-    {43, "make_d_wpe_weight", "d_wpe_weight = sum(d_h_residual)",
+    {43, "make_d_wpe_weight", "d_wpe_weight = sum_BATCH(d_h_residual)",
      "wpe", "gpt.lua:142", 0, 425984, true},
 };
 static const Lathe_tensor grad_in[] = {
