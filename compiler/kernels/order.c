@@ -70,8 +70,9 @@ static void number_evenly(Unit *u, int n, int64_t from, int64_t to)
     for (int i = 0; i < n; i++, u = u->next) u->number = from + step * (i + 1);
 }
 
-/* There is no number between two units at u: those around it are spread, as many as it takes until their numbers are
- * far apart again.  The larger the range, the thinner it must be; so a unit is numbered anew log n times. */
+/* Units beside u have its number, or none is left between: those around it are spread, as many as it takes until their
+ * numbers are far apart again.  The larger the range, the thinner it must be; so a unit is numbered anew log n times.
+ */
 static void make_room(Unit *u)
 {
     Unit *first = u, *last = u;
@@ -133,7 +134,8 @@ static void move_before(const Units *moved, Unit *to)
         moved->at[i]->number = low + step * (i + 1);
         put_before(moved->at[i], to);
     }
-    if (!step) make_room(to);
+    if (!step) make_room(moved->at[0]);
+    for (int i = 0; i < moved->n; i++) must(moved->at[i]->number < moved->at[i]->next->number);
 }
 
 /* ------------------------------------------------------------------ paths */
