@@ -137,7 +137,7 @@ static void end_probe(pid_t child, Probe *p, int whole)
 static void run_probes(lua_State *L, int model, int c, Probe *p, int n, int whole)
 {
     for (int i = 0; i < n; i += AT_A_TIME) {
-        pid_t child[AT_A_TIME];
+        pid_t child[AT_A_TIME] = {0};
         for (int k = 0; k < AT_A_TIME && i + k < n; k++) child[k] = begin_probe(L, model, c, &p[i + k]);
         for (int k = 0; k < AT_A_TIME && i + k < n; k++) end_probe(child[k], &p[i + k], whole);
     }
