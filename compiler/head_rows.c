@@ -31,14 +31,12 @@ static Node *in_row(Node *a, Shape logits)
 
 static Node *over_classes(Op op, Node *a) { return reduce(op, a, 1, &(int){1}); }
 
-/* The first class of the largest logit, in the sweep that adds up exp: a class number is exact in a real. */
+/* The first class of the largest logit, in the sweep that adds up exp. */
 static Node *first_largest(Node *below_largest)
 {
     Shape s = below_largest->shape;
-    Node *class = cast_op(iota(s, 1), below_largest->dtype);
     Node *is_largest = map2(OP_eq, below_largest, number(0, below_largest));
-    Node *found = where_op(is_largest, class, number((double)s.dim[1] - 1, class));
-    return cast_op(over_classes(OP_rmin, found), I32);
+    return over_classes(OP_rmin, where_op(is_largest, iota(s, 1), number((double)s.dim[1] - 1, iota(s, 1))));
 }
 
 /* ------------------------------------------------------------------ one chunk */

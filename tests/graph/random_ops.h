@@ -142,7 +142,8 @@ static void rg_reduce(Maker *m)
     int axes[MAXRANK], n = 0;
     for (int i = 0; i < t.n->shape.rank; i++)
         if (rg_chance(m, 0.5)) axes[n++] = i;
-    Node *r = reduce(rg_chance(m, 0.65) ? OP_sum : rg_chance(m, 0.65) ? OP_rmax : OP_rmin, t.n, n, axes);
+    double kind = uniform(&m->rng);
+    Node *r = reduce(kind < 0.65 ? OP_sum : kind < 0.88 ? OP_rmax : OP_rmin, t.n, n, axes);
     if (r == t.n) return;
     rg_push(m, r, r->op == OP_sum ? t.bound * (double)(elements(t.n->shape) / elements(r->shape)) : t.bound);
 }

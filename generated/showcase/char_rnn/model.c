@@ -80,10 +80,10 @@ KERNEL void copy_lstm(float (*RESTRICT lstm)[SEQ][HIDDEN],
 
 /* largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? (float)i : 64);
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : 64);
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
- *     accuracy_values = (float)((int)predicted == targets);
+ *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
  *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
@@ -112,8 +112,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             const int x = targets[r];
             float sums[LANES] = {0};
             float sums_for_losses[LANES] = {0};
-            float minima[LANES];
-            for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
+            int predicted = INT32_MAX;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
@@ -122,7 +121,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                     e_row[v + l] = e;
                     sums[l] += e;
                     sums_for_losses[l] += v + l == x ? below_largest : 0;
-                    minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
+                    predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
@@ -130,7 +129,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 e_row[v] = e;
                 sums[v % LANES] += e;
                 sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-                minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
+                predicted = min_i32(predicted, below_largest == 0 ? v : 64);
             }
             const float total = sum_lanes_f32(sums);
             const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
@@ -141,7 +140,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 d_head_bias_partial[k][v] += one_d_head_logits;
             }
             losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
-            accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
+            accuracy_values[r] = (float)(predicted == x);
         }
     }
     for (int v = 0; v < VOCAB; v++)
@@ -281,10 +280,10 @@ KERNEL void copy_d_lstm_bias_hh_l0(float *RESTRICT d_lstm_bias_hh_l0,
 
 /* logits = head_y + head_bias;  largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? (float)i : 64);
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : 64);
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
- *     accuracy_values = (float)((int)predicted == targets);
+ *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(part_of_head_logits + head_bias -
  *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_bias = sum_{BATCH * SEQ}(d_head_logits)      char_rnn.lua:21 linear_cross_entropy
@@ -318,8 +317,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
             const int x = targets[r];
             float sums[LANES] = {0};
             float sums_for_losses[LANES] = {0};
-            float minima[LANES];
-            for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
+            int predicted = INT32_MAX;
             for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
                 SIMD for (int l = 0; l < LANES; l++) {
                     const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
@@ -328,7 +326,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                     e_row[v + l] = e;
                     sums[l] += e;
                     sums_for_losses[l] += v + l == x ? below_largest : 0;
-                    minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
+                    predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
                 }
             for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
                 const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
@@ -336,7 +334,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                 e_row[v] = e;
                 sums[v % LANES] += e;
                 sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-                minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
+                predicted = min_i32(predicted, below_largest == 0 ? v : 64);
             }
             const float total = sum_lanes_f32(sums);
             const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
@@ -347,7 +345,7 @@ KERNEL void linear_cross_entropy_head(float (*RESTRICT logits)[VOCAB],
                 d_head_bias_partial[k][v] += one_d_head_logits;
             }
             losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
-            accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
+            accuracy_values[r] = (float)(predicted == x);
         }
     }
     for (int v = 0; v < VOCAB; v++)
@@ -406,10 +404,10 @@ KERNEL void eval_copy_lstm(int from, int to, float (*RESTRICT lstm)[SEQ][HIDDEN]
 
 /* largest = max_VOCAB(part_of_head_logits + head_bias);
  *     total = sum_VOCAB(exp(part_of_head_logits + head_bias - largest));
- *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? (float)i : 64);
+ *     predicted = min_VOCAB(part_of_head_logits + head_bias - largest == 0 ? i : 64);
  *     losses =
  *         log(total) - sum_VOCAB(i == targets ? part_of_head_logits + head_bias - largest : 0);
- *     accuracy_values = (float)((int)predicted == targets)      char_rnn.lua:22 accuracy
+ *     accuracy_values = (float)(predicted == targets)      char_rnn.lua:22 accuracy
  *     moves 565,508 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT part_of_head_logits)[VOCAB],
@@ -428,24 +426,23 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         const int x = targets[r];
         float sums[LANES] = {0};
         float sums_for_losses[LANES] = {0};
-        float minima[LANES];
-        for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
+        int predicted = INT32_MAX;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float below_largest = part_of_head_logits[r][v + l] + head_bias[v + l] -
                         largest;
                 sums[l] += exp_f32(below_largest);
                 sums_for_losses[l] += v + l == x ? below_largest : 0;
-                minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = part_of_head_logits[r][v] + head_bias[v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
             sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-            minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
+            predicted = min_i32(predicted, below_largest == 0 ? v : 64);
         }
         losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
-        accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
+        accuracy_values[r] = (float)(predicted == x);
     }
 }
 

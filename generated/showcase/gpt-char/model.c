@@ -129,9 +129,9 @@ KERNEL void make_ln_f(float (*RESTRICT ln_f)[WIDTH], const float (*RESTRICT h_re
 }
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
- *     predicted = min_VOCAB(head_logits - largest == 0 ? (float)i : 64);
+ *     predicted = min_VOCAB(head_logits - largest == 0 ? i : 64);
  *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
- *     accuracy_values = (float)((int)predicted == targets);
+ *     accuracy_values = (float)(predicted == targets);
  *     d_head_logits = exp(head_logits -
  *         largest) * (1 / (BATCH * SEQ) / total) - (i == targets ? 1 / (BATCH * SEQ) : 0);
  *     d_head_logits overwrites head_logits      gpt.lua:152 linear_cross_entropy
@@ -156,8 +156,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
         const int x = targets[r];
         float sums[LANES] = {0};
         float sums_for_losses[LANES] = {0};
-        float minima[LANES];
-        for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
+        int predicted = INT32_MAX;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float head_logits = d_head_logits[r][v + l];
@@ -166,7 +165,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
                 e_row[v + l] = e;
                 sums[l] += e;
                 sums_for_losses[l] += v + l == x ? below_largest : 0;
-                minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float head_logits = d_head_logits[r][v];
@@ -175,7 +174,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             e_row[v] = e;
             sums[v % LANES] += e;
             sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-            minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
+            predicted = min_i32(predicted, below_largest == 0 ? v : 64);
         }
         const float total = sum_lanes_f32(sums);
         const float part_of_d_head_logits = 1.0f / (BATCH * SEQ) / total;
@@ -183,7 +182,7 @@ KERNEL void linear_cross_entropy_accuracy(float (*RESTRICT d_head_logits)[VOCAB]
             d_head_logits[r][v] = e_row[v] * part_of_d_head_logits -
                     (v == x ? 1.0f / (BATCH * SEQ) : 0.0f);
         losses[r] = log_f32(total) - sum_lanes_f32(sums_for_losses);
-        accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
+        accuracy_values[r] = (float)(predicted == x);
     }
 }
 
@@ -462,9 +461,9 @@ KERNEL void make_d_wpe_weight(float *RESTRICT d_wpe_weight,
 }
 
 /* largest = max_VOCAB(head_logits);  total = sum_VOCAB(exp(head_logits - largest));
- *     predicted = min_VOCAB(head_logits - largest == 0 ? (float)i : 64);
+ *     predicted = min_VOCAB(head_logits - largest == 0 ? i : 64);
  *     losses = log(total) - sum_VOCAB(i == targets ? head_logits - largest : 0);
- *     accuracy_values = (float)((int)predicted == targets)      gpt.lua:153 accuracy
+ *     accuracy_values = (float)(predicted == targets)      gpt.lua:153 accuracy
  *     moves 211,968 bytes */
 KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         float *RESTRICT accuracy_values, const float (*RESTRICT head_logits)[VOCAB],
@@ -482,23 +481,22 @@ KERNEL void losses_and_accuracy_values(int from, int to, float *RESTRICT losses,
         const int x = targets[r];
         float sums[LANES] = {0};
         float sums_for_losses[LANES] = {0};
-        float minima[LANES];
-        for (int l = 0; l < LANES; l++) minima[l] = INFINITY;
+        int predicted = INT32_MAX;
         for (int v = 0; v < VOCAB - VOCAB % LANES; v += LANES)
             SIMD for (int l = 0; l < LANES; l++) {
                 const float below_largest = head_logits[r][v + l] - largest;
                 sums[l] += exp_f32(below_largest);
                 sums_for_losses[l] += v + l == x ? below_largest : 0;
-                minima[l] = min_f32(minima[l], below_largest == 0 ? (float)(v + l) : 64);
+                predicted = min_i32(predicted, below_largest == 0 ? v + l : 64);
             }
         for (int v = VOCAB - VOCAB % LANES; v < VOCAB; v++) {
             const float below_largest = head_logits[r][v] - largest;
             sums[v % LANES] += exp_f32(below_largest);
             sums_for_losses[v % LANES] += v == x ? below_largest : 0;
-            minima[v % LANES] = min_f32(minima[v % LANES], below_largest == 0 ? (float)v : 64);
+            predicted = min_i32(predicted, below_largest == 0 ? v : 64);
         }
         losses[r] = log_f32(sum_lanes_f32(sums)) - sum_lanes_f32(sums_for_losses);
-        accuracy_values[r] = (float)((int)min_lanes_f32(minima) == x);
+        accuracy_values[r] = (float)(predicted == x);
     }
 }
 
