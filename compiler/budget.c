@@ -5,7 +5,7 @@
  * keeps.  The last ones cut each micro-batch into smaller ones, which changes the order of the sum of gradients and
  * nothing else (front/objective.c); where that cannot be they are left out.  Every plan is compiled in a process of its
  * own, since marks on nodes would stay. */
-#include "emit.h"
+#include "emit/emit.h"
 
 #include <stdlib.h>
 #include <string.h>

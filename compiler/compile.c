@@ -1,6 +1,6 @@
 /* compile.c: runs the passes of passes.def over a description, and chooses among plans. */
-#include "head.h"
-#include "lower.h"
+#include "ops/head.h"
+#include "lower/lower.h"
 
 #include <string.h>
 
@@ -160,7 +160,7 @@ static void note_groups(const Module *m, Groups_met *met)
         }
 }
 
-/* Takes the groups of kernels (pass_panels.c) whose values, which all live at once, make the plan not worth mentioning
+/* Takes the groups of kernels (plan/panels.c) whose values, which all live at once, make the plan not worth mentioning
  * larger, whatever its size: so a model's source is the same for any number of layers.  Returns the last trial where it
  * is of what was chosen, or NULL. */
 static Module *choose_panels(const Desc *d, Options *o)

@@ -2,8 +2,8 @@
 #ifndef LATHE_H
 #define LATHE_H
 
-#include "util.h"
-#include "../runtime/lathe_model.h"
+#include "base/util.h"
+#include "runtime/lathe_model.h"
 
 /* ------------------------------------------------------------------ graph: what is computed */
 
@@ -28,8 +28,8 @@ typedef enum Op {
 #define RED(name, ...) OP_##name,
 #define OWN(name, ...) OP_##name,
 #define WHOLE_OP(name, ...) OP_##name,
-#include "ops_default.h"
-#include "ops.def"
+#include "graph/ops_default.h"
+#include "graph/ops.def"
     OPS
 } Op;
 
@@ -66,7 +66,7 @@ struct Node {
     Shape shape;
     int nin, nints;
     Node **in;
-    int64_t *ints;              /* see ops.def */
+    int64_t *ints;              /* see graph/ops.def */
     double value;               /* constant: its value (shape of rank 0) */
     const double *data;         /* constant array: its elements in order */
     int counts;                 /* constant: the axis whose extent, or 1 / extent, it is; 0: it is a number */
@@ -77,7 +77,7 @@ struct Node {
     int id;                     /* order of making: an input's is smaller, but for loop bodies and late loop outputs */
     Loop *in_loop;              /* the innermost loop whose arguments it reaches; NULL at the top */
     Where where;
-    int known;                  /* it depends on constants alone: 1 + the steps from them to it; else 0 (graph_known.c) */
+    int known;                  /* it depends on constants alone: 1 + the steps from them to it; else 0 (graph/known.c) */
     unsigned weak;              /* by axis: its name is another's, perhaps (graph/axis.c) */
     bool recompute;             /* made inside nn.checkpoint: never saved for backward */
     bool gradient, again;       /* of what the title says; a forward value that the backward part computes once more */
@@ -116,7 +116,7 @@ typedef struct Whole {
     const char *(*fault)(const Node *n);                    /* what is wrong with its inputs and ints; NULL: nothing */
     int (*results)(const Node *n, Type *out);             /* their number and types; the node's dtype is the first's */
     Node *(*define)(Node *n, int k);                        /* result k in primitives over n's inputs: the meaning */
-    void (*gradient)(struct Grad_level *lv, Node *n, Node *const *g);    /* contributes to n's inputs; see grad.h */
+    void (*gradient)(struct Grad_level *lv, Node *n, Node *const *g);    /* contributes to n's inputs; see passes/grad.h */
     Node *(*part)(Node *n);                                 /* an op whose results are the first ones of n; NULL: none */
     /* pass_whole: what takes the place of the wanted results, or false: it stays whole, for kernels */
     bool (*expand)(Node *n, const bool *wanted, Node **results, const struct Desc *d);
@@ -194,7 +194,7 @@ typedef struct Desc {
     VEC(Graph *) graphs;                    /* train, grad, eval, [encode], [decode], [sample], [score] */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
-    const char *hf;                         /* how Hugging Face knows it, as JSON (front_hf.c); NULL: it does not */
+    const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */
     int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
     const char *uncut, *one_gpu;            /* why --memory, several GPUs may not cut the batch, with the line; NULL: they may */
     uint64_t source_hash;                   /* of every Lua file read and every override */
@@ -332,7 +332,7 @@ typedef struct Kernel {
     int axis_rows;                  /* what they are */
     int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
-    int part;                       /* Side (lower.h), once find_parts() has been asked */
+    int part;                       /* Side (lower/lower.h), once find_parts() has been asked */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
     struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
     int axis_period;
@@ -373,7 +373,7 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t flat_elements;      /* of each flat array, with padding */
 } Plan;
 
-typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower.h */
+typedef struct Cut Cut;         /* a graph that is being cut into kernels: lower/lower.h */
 
 typedef struct Module {
     Desc *desc;
@@ -409,10 +409,10 @@ typedef struct Target {         /* limits that passes read; spellings that the e
     const char *over_ranks;     /* a call: to, from, bytes */
     bool tells_gradients;       /* train says which gradients are done */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */
-    const char *const *quick;   /* words of ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
+    const char *const *quick;   /* words of graph/ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */
     bool loops;                 /* kernels are loops of C; else CUDA's threads */
-    const struct Nests *nests;  /* emit_index.h: how those are written */
+    const struct Nests *nests;  /* emit/index.h: how those are written */
 } Target;
 
 extern const Target target_cpu, target_cuda;
@@ -420,7 +420,7 @@ extern const Target target_cpu, target_cuda;
 typedef struct Options {        /* of a compilation */
     const char *model_file, *config, *precision, *parameters, *out_dir;    /* NULL where not given */
     VEC(const char *) sets;     /* k=v */
-    VEC(const char *) for_run;  /* those of them that the trainer knows, and nobody before it (front_config.c) */
+    VEC(const char *) for_run;  /* those of them that the trainer knows, and nobody before it (front/config.c) */
     bool runs;                  /* the trainer is started, and gets them */
     const Target *target;
     int64_t gpus;               /* plan: so many; 0: one */
@@ -453,7 +453,7 @@ typedef struct Precision {
 
 /* ------------------------------------------------------------------ prototypes, by file */
 
-/* graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
+/* graph/graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
 extern Where here;                                          /* given to every node made from now on */
 extern int phase_now;                                       /* likewise the phase */
 extern Made_leaves *leaves_made;                           /* where the trace that runs notes its leaves; NULL: nowhere */
@@ -497,7 +497,7 @@ bool has_several(const Node *n);                            /* results, which mu
 
 #include "graph/names.h" /* what axes and values are called */
 
-/* op_move.c */
+/* ops/move.c */
 Node *reshape(Node *a, Shape s);
 Node *permute(Node *a, const int *perm);
 Node *expand(Node *a, Shape s);
@@ -507,7 +507,7 @@ Node *flip(Node *a, int naxes, const int *axes);
 Node *concat(int n, Node *const *parts, int axis);
 Node *broadcast(Node *a, Shape s);      /* numpy's rule: align to the right, unit axes repeat */
 
-/* op_dot.c */
+/* ops/dot.c */
 typedef struct Dot_axes { int nb, nc, ab[MAXRANK], bb[MAXRANK], ac[MAXRANK], bc[MAXRANK]; } Dot_axes;
 Node *dot(Node *a, Node *b, Dot_axes axes);
 Node *dot_into(DType t, Node *a, Node *b, Dot_axes axes);  /* of stored operands: t is theirs, or F32 */
@@ -518,7 +518,7 @@ int64_t dot_columns(const Node *dot);                       /* elements of its r
 Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end);    /* the same product, with other inputs */
 int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out);   /* returns their number */
 
-/* op_index.c */
+/* ops/index.c */
 Node *gather(Node *x, Node *ids, int axis, int nbatch);
 Node *scatter_add(Node *updates, Node *ids, Shape s, int axis, int nbatch);
 Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch);
@@ -527,12 +527,12 @@ Node *cumsum(Node *x, int axis, bool backwards);
 Node *over_ranks(Node *x);                                  /* x: reals [n] */
 Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) values, pick(n, 1, 0) ids */
 
-/* op_whole.c */
+/* ops/whole.c */
 Node *whole_op(Op op, int nin, Node *const *in, int nints, const int64_t *ints);
 Node *whole_result(Node *n, int k);                         /* pick(n, k, 0), of n's phase */
 Graph *defined(const Graph *g);                             /* a copy with the definitions of whole ops in their place */
 
-/* op_attention.c: its head says what the parts are; those that the flags do not ask for are NULL */
+/* ops/attention.c: its head says what the parts are; those that the flags do not ask for are NULL */
 enum { CAUSAL = 1, LENGTHS = 2, SEGMENTS = 4, DROPOUT = 8, PROBABILITIES = 16, TURNS = 32, SOFT_CAP = 64, SCORE_BIAS = 128 };
 typedef struct Attention {
     Node *q, *k, *v;                                        /* [batch…][T][H][D], [batch…][S][G][D], [batch…][S][G][E] */
@@ -554,7 +554,7 @@ Attention attention_of(const Node *n);                      /* either op's parts
 bool is_attention_number(const Node *n, int k);             /* its input k is one number for all samples: scale, cap, offset, … */
 const char *attention_fault_of(const Attention *a);         /* what does not fit, in words for the user; parts may be missing yet */
 
-/* op_loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
+/* ops/loop.c: Loop *l = loop_open("layer", 12); x = loop_carry(l, x0); w = loop_x(l, stacked); loop_next(l, 0, y);
  * loop_close(l); y = loop_result(l, 0); s = loop_stack(l, body_value) */
 Loop *loop_open(const char *name, int64_t trip, bool reverse);
 Loop *loop_again(const Loop *l, bool reverse);              /* another one that runs as often, over the same, for the same reason */
@@ -569,13 +569,13 @@ bool loop_stacks(const Loop *l, const Node *body_value);     /* is it among ys *
 void loop_yield(Loop *l, Node *body_value);                 /* it is now; before closing, for loop_stack() after it */
 bool loop_inside(const Loop *inner, const Loop *outer);     /* inner is outer or lies in it; everything lies in NULL */
 
-/* graph_range.c */
+/* graph/range.c */
 bool may_wrap(const Node *n);                               /* an i32 sum, product, … that may be beyond what 32 bits hold */
 bool ids_below(const Node *ids, int64_t n, const struct Desc *d);   /* all 0 … n - 1 for certain, data being as the trainer checks it */
 int64_t largest_integer(const Node *n, const struct Desc *d);   /* the largest |value| that an i32 node may have; 0: anything */
 bool classes_below(const Node *ids, int64_t n, int64_t ignored, const struct Desc *d);  /* or the one that counts for none */
 
-/* graph_walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
+/* graph/walk.c: the nodes that belong directly to `level` and that the roots need, inputs first (a loop node stands for its
  * body: what the body needs from this level precedes it).  Deterministic: by roots, then inputs in order. */
 void nodes_at(Loop *level, Node *const *roots, int nroots, Nodes *out);
 /* Root and what it is made of, inputs first, each once; inputs of a node only where `through` says so. */
@@ -608,7 +608,7 @@ void loops_first(Rewrite *r, const Node *old, Nodes *out);  /* `needs` of what m
 void rewrite_graph(Rewrite *r, Graph *g);                   /* every output, and micro */
 Node *remade(const Node *old, Node *const *in);             /* the same op, ints, name over other inputs */
 
-/* graph_text.c */
+/* graph/text.c */
 void print_graph(Text *t, const Graph *g);
 Graph *parse_graph(const char *file, const char *text);     /* err() on bad text */
 Where where_in_text(const Graph *g, const Node *n);         /* its line in the text that g came as; else where the user wrote it */
@@ -619,7 +619,7 @@ Desc *parse_graphs(const char *file, const char *text);     /* of all that the t
 Desc *describe(Graph *g, const char *file);                 /* g may be NULL */
 void describe_also(Desc *d, Graph *g);
 
-/* graph_check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
+/* graph/check.c: die() with the node's text where an invariant fails; stage names a pass for the message */
 void check_graph(const Graph *g, const char *stage);
 void check_form(const Graph *g, const char *stage);            /* graph/form.c: after pass normal */
 void refuse_text(const Desc *d, const char *first);             /* err() where a pass before the first would have changed it */
@@ -628,32 +628,32 @@ const char *node_fault(const Node *n);                      /* of a node by itse
 
 #include "kernels/kernels.h" /* what is asked of kernels: their text, their checks, what they touch */
 
-/* graph_eval.c: the interpreter.  Values are doubles whatever the dtype. */
+/* graph/eval.c: the interpreter.  Values are doubles whatever the dtype. */
 typedef struct Value { Shape shape; double *at; } Value;
 typedef Value (*Feed)(void *user, const Node *leaf);        /* input, parameter, state */
 void eval_graph(const Graph *g, Feed feed, void *user, Value *outs);      /* one value an output */
 /* With every result that rounds off by up to `off` of itself: what rounding may do to the outputs, magnified. */
 void eval_graph_off(const Graph *g, Feed feed, void *user, double off, Value *outs);
 
-/* graph_known.c: v: what n is whatever is fed; false: that depends on an input, a parameter, a state or a loop */
+/* graph/known.c: v: what n is whatever is fed; false: that depends on an input, a parameter, a state or a loop */
 bool known_values(Node *n, Value *v);
 
-/* front_lua.c and its family */
+/* front/lua.c and its family */
 Desc *front(const Options *o);                              /* traces every entry */
 void front_stubs(const char *dir);
 
 #include "passes.h" /* the pipeline */
 
-/* emit.c, emit_c.c */
+/* emit/emit.c, emit/c.c */
 void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */
 void print_plan(Text *t, const Module *m);
 
-/* emit_cuda.c: model.cu, tables.c, model.h, plan.txt */
+/* emit/cuda.c: model.cu, tables.c, model.h, plan.txt */
 void emit_cuda(const Module *m, const char *dir);
 
-/* build.c: returns the path of the trainer */
+/* build/build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);
-const char *build_cuda(const char *dir);                    /* build_cuda.c: by nvcc */
+const char *build_cuda(const char *dir);                    /* build/cuda.c: by nvcc */
 const char *c_flags(void);                                  /* what generated C is compiled with, for tests */
 
 #endif

@@ -1,7 +1,7 @@
 /* main.c: the command line. */
-#include "../runtime/base/process.h"
-#include "doctor.h"
-#include "emit.h"
+#include "runtime/base/process.h"
+#include "doctor/doctor.h"
+#include "emit/emit.h"
 
 #include <errno.h>
 #include <stdlib.h>

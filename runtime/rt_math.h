@@ -1,4 +1,4 @@
-/* rt_math.h: the words of ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and
+/* rt_math.h: the words of graph/ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and
  * with the same bits in vector bodies and tails.
  *
  * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials

@@ -1,4 +1,4 @@
-/* train_recipe.h: the settings of a recipe, a row each: for descriptions (front_recipe.c) and for --set (train_knobs.c)
+/* train_recipe.h: the settings of a recipe, a row each: for descriptions (front/recipe.c) and for --set (train_knobs.c)
  * alike.  To be included where these are defined:
  *
  *     NUMBER(name, type, least, most, table, key, meaning)     REAL or COUNT; the description's table and its word for it

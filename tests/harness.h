@@ -51,7 +51,7 @@ void take_options(const char *arguments);      /* of `lathe build`, checking eve
 Module *compile_model(const char *arguments); /* as `lathe build ARGUMENTS`; takes them as options */
 Live *load_module(const Module *m);       /* emits into a temporary folder and loads that */
 Live *load_folder(const char *dir);       /* dir/model.c */
-const char *test_flags(void);             /* what they compile with: those of build.c, in the quick form with */
+const char *test_flags(void);             /* what they compile with: those of build/build.c, in the quick form with */
 extern const char *gcc_level;             /* "-O0", or what a test sets; NULL: as for users */
 Live *live_in(void *library);             /* of one that is loaded */
 Live *build_model(const char *arguments); /* compile_model, load_module */

@@ -4,7 +4,7 @@
 #define HARNESS_CUDA_H
 
 #include "harness.h"
-#include "emit.h"
+#include "emit/emit.h"
 
 /* A compiled model.cu, with a simulator of its own. */
 typedef struct Device {

@@ -1,5 +1,5 @@
 /* arena.c: the memory that everything of a compilation lies in, and vectors that grow in it. */
-#include "util.h"
+#include "base/util.h"
 
 #include <stdlib.h>
 #include <string.h>

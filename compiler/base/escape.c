@@ -1,7 +1,7 @@
 /* escape.c: the one writer for each language that text from outside is printed in: names, paths, lines of files. */
-#include "util.h"
+#include "base/util.h"
 
-#include "../runtime/base/printable.h"
+#include "runtime/base/printable.h"
 
 #include <string.h>
 

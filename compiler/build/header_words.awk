@@ -27,7 +27,7 @@ function add(word, use) { if (!(word in everywhere) || use) everywhere[word] = u
 }
 
 END {
-    print "/* Made by header_words.awk. */\n#include \"emit.h\"\n\nconst Header_word header_words[] = {"
+    print "/* Made by header_words.awk. */\n#include \"emit/emit.h\"\n\nconst Header_word header_words[] = {"
     sort = "LC_ALL=C sort"
     for (word in everywhere) printf "    {\"%s\", %s},\n", word, everywhere[word] ? "true" : "false" | sort
     close(sort)

@@ -3,8 +3,8 @@
  * Values are written without indices.  A sum, a mean or a maximum has what it runs over behind it, as an index below a
  * sigma: total = sum_VOCAB(e), loss = mean_{BATCH * SEQ}(losses).  Where that axis has no name it is sum(x): over all
  * that the result does not have. */
-#include "../emit_rows.h"
-#include "../lower.h"
+#include "emit/rows.h"
+#include "lower/lower.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* spelling.c: common algebra as a person writes it: sigmoid_f32(x) for 0.5f + 0.5f * tanh_f32(0.5f * x), which is what
  * the runtime's sigmoid_f32 computes, to the bit. */
-#include "../emit.h"
+#include "emit/emit.h"
 
 #include <string.h>
 

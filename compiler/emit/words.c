@@ -3,7 +3,7 @@
  * A value has its title.  One without is called after what it is the gradient of (d_variance), or else after how it is
  * made of titled values, as long as that is short: sum_of_squares, centred_times_rstd; else it is part of the first
  * titled value that is made of it. */
-#include "../emit_rows.h"
+#include "emit/rows.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * note the shape of each tensor that Lua is given.  An extent that doubles with `width` and is halved by doubled
  * `heads` is WIDTH / HEADS, whatever number that is.  What is found belongs to a place, the n-th tensor of a line, and
  * names the axes of all entries of that kind.  A description that computes for long has extents without names. */
-#include "front.h"
+#include "front/front.h"
 
 #include <stdlib.h>
 #include <string.h>

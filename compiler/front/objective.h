@@ -2,7 +2,7 @@
 #ifndef FRONT_OBJECTIVE_H
 #define FRONT_OBJECTIVE_H
 
-#include "front.h"
+#include "front/front.h"
 
 struct Rows;
 

@@ -1,6 +1,6 @@
 /* reduce.c: reductions over axes: how axes are named, the same for all of them; sum, mean, max and min.  Those made of
  * others are in lua/reduce.lua. */
-#include "front.h"
+#include "front/front.h"
 
 /* ------------------------------------------------------------------ axes */
 

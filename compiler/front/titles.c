@@ -5,7 +5,7 @@
  * nobody has named yet, has its name from then on.  A letter (x, h) says less than the layer that gives a value, a word
  * says more.  Lines that make no tensor, one after another, are looked at no more after a while: a description may
  * compute. */
-#include "../front.h"
+#include "front/front.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* lex.c: the lexical side of the text form of graphs and kernels, as it is read: lines, words, numbers, types.  What is
  * wrong with a text is an error with its line. */
-#include "../graph_text.h"
+#include "graph/text.h"
 
 #include <stdlib.h>
 #include <string.h>

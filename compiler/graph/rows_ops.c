@@ -261,7 +261,7 @@ static Row_fact fixed_leaf(const Rows *r, const Row_pair *p)
     return (Row_fact){.kind = ROWS_SAME, .learned = n->op == OP_parameter};
 }
 
-/* Which axis the row numbers of a draw run along: they are iota / inner mod batch and more (front_time.c). */
+/* Which axis the row numbers of a draw run along: they are iota / inner mod batch and more (front/time.c). */
 static Row_fact numbered(const Rows *r, const Row_pair *p, const Node *n)
 {
     double by;

@@ -3,7 +3,7 @@
 #ifndef KERNELS_CHECK_H
 #define KERNELS_CHECK_H
 
-#include "../lathe.h"
+#include "lathe.h"
 
 /* ------------------------------------------------------------------ points.c */
 

@@ -10,7 +10,7 @@
  *
  * In panels a thread is at one row with one kernel, another at another with another: what a row of one kernel writes no
  * other row of any may touch, in whatever iteration of the loops inside. */
-#include "check.h"
+#include "kernels/check.h"
 
 typedef enum Manner { /* how a kernel writes */
                       IN_SWEEP,

@@ -5,7 +5,7 @@
  * of them writes it, and it is in one place in all iterations, it was not made in this one.  In panels and in a loop
  * that is one launch some threads are ahead of others: there bytes are needed for all of it, but for what takes over
  * another's, element by element (check_bytes.c). */
-#include "check.h"
+#include "kernels/check.h"
 
 #include <stdlib.h>
 #include <string.h>

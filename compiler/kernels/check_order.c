@@ -6,7 +6,7 @@
  *   3. The old value of a carry or a state is not read once its elements have been written in this iteration.
  *
  * 1 and 3 look at some elements of each view (each_sample). */
-#include "check.h"
+#include "kernels/check.h"
 
 enum { FEW_WRITERS = 16 }; /* of a buffer, that its readers' elements are looked for in */
 

@@ -1,5 +1,5 @@
 /* fault.c: what no kernel can be, whatever its place in a program: in words for whoever wrote it. */
-#include "text.h"
+#include "kernels/text.h"
 
 /* ------------------------------------------------------------------ views and matrices */
 

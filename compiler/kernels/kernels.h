@@ -24,13 +24,13 @@ bool sums_up(Product_end end);                              /* does it make sums
 Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
 bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
 
-/* pass_in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL */
+/* plan/in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL */
 bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *old);
 const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
 
-/* pass_panels.c, pass_pack.c, pass_persist.c */
+/* plan/panels.c, plan/pack.c, plan/persist.c */
 bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
-bool stays(const View *v, const Kernel *repeat);            /* pass_pack.c: does it show the same in all iterations */
+bool stays(const View *v, const Kernel *repeat);            /* plan/pack.c: does it show the same in all iterations */
 bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
 
 #endif

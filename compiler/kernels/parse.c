@@ -1,7 +1,7 @@
 /* parse.c: reads back what text.c prints: programs of kernels, each with its graph.  Text may come from anywhere: what
  * is wrong with it is an error, most with their line: what no kernel can be (fault.c), and what makes a program unsound
  * (check.c). */
-#include "../schedule/text.h"
+#include "schedule/text.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef KERNELS_PARSE_H
 #define KERNELS_PARSE_H
 
-#include "../lower.h"
-#include "text.h"
+#include "lower/lower.h"
+#include "kernels/text.h"
 
 typedef struct Waiting { /* for a buffer or a kernel that comes later */
     Where at;

@@ -1,5 +1,5 @@
 /* parse_operand.c: what the lines of kernels are made of, as they are read: nodes, loops, buffers, views. */
-#include "parse.h"
+#include "kernels/parse.h"
 
 /* ------------------------------------------------------------------ words */
 

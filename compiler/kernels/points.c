@@ -1,6 +1,6 @@
 /* points.c: which points of a view lie at some bytes: found by solving for their indices, axis by axis, the longest
  * steps first.  Exact, whatever the strides; what is not exact is which points are asked for (each_sample). */
-#include "check.h"
+#include "kernels/check.h"
 
 Points points_at(Place at, const View *v)
 {

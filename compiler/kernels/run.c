@@ -1,5 +1,5 @@
 /* run.c: a program as it runs: who touches which bytes, step by step, and in which iterations of the loops around. */
-#include "check.h"
+#include "kernels/check.h"
 
 void unsound(const Run *r, const char *fmt, ...)
 {

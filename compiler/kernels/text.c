@@ -1,4 +1,4 @@
-/* text.c: prints the kernels of a program, so that parse.c makes the same program of it: its graph (graph_text.c), its
+/* text.c: prints the kernels of a program, so that parse.c makes the same program of it: its graph (graph/text.c), its
  * buffers, its kernels with all that they read and write.
  *
  *     graph train training grads
@@ -44,8 +44,8 @@
  *     pack, others   read %N from VIEW, in the order of the operation's inputs; write %N to VIEW
  *
  * Axes have no names here, and values no titles; of the description there are the shapes of what the graphs read. */
-#include "../lower.h"
-#include "../schedule/text.h"
+#include "lower/lower.h"
+#include "schedule/text.h"
 
 #include <math.h>
 #include <string.h>

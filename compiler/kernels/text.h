@@ -2,7 +2,7 @@
 #ifndef KERNELS_TEXT_H
 #define KERNELS_TEXT_H
 
-#include "../graph_text.h"
+#include "graph/text.h"
 
 extern const char *const kind_words[], *const home_words[], *const end_words[], *const share_words[];
 enum { KINDS = PANELS + 1, HOMES = TABLES + 1, ENDS = END_SUM_B + 1, SHARES = COLUMN_SUMS + 1 };

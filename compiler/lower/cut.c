@@ -2,7 +2,7 @@
  *
  * Each pass goes over the cuts of all graphs before the next one begins; graphs share nodes, so what is known of a node
  * lies in the cut, and functions that ask are told whose. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 #include <string.h>
 

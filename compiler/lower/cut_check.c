@@ -5,7 +5,7 @@
  *   3. An absorbed addition has one reader, and two operands.
  *   4. A product and what comes with it name each other.
  *   5. What lies in memory lies in a buffer, or shows one. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 static bool has(const Nodes *nodes, const Node *n)
 {

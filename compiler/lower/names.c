@@ -3,7 +3,7 @@
  * A value has its title (graph/title.c); a letter stands behind the layer's name (ln_1_x), and so does a word that
  * several layers use.  d_ stands before a gradient's title and before no other; _again behind what the backward part
  * computes once more.  What has no title is part of the first titled value that is made of it. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 #include <string.h>
 

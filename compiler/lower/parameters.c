@@ -1,5 +1,5 @@
 /* parameters.c: where parameters lie in the flat arrays: those of one stack are an array of structs. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * derivative overwrites the logits; a layer's, which keeps a copy for later).  A loop in one launch or a group of
  * panels is counted where most of the bytes belong that its kernels write.  What is packed for a product is of its
  * part. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 static double signed_bytes(const Node *n, double bytes, const char *forward) { return forward[n->id] ? -bytes : bytes; }
 

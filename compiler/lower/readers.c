@@ -1,5 +1,5 @@
 /* readers.c: who reads a node: as an input, along a loop, as a stack, in other ways. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 Readers *readers(Cut *cut, const Node *n)
 {

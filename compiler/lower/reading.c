@@ -1,5 +1,5 @@
 /* reading.c: what nodes are to those who read them: views, maps that every reader computes, values in memory. */
-#include "../lower.h"
+#include "lower/lower.h"
 
 #include <string.h>
 

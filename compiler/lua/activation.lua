@@ -1,4 +1,4 @@
--- activation.lua: functions of one tensor, element by element, beside those of ops.def and nn.lua; values and gradients,
+-- activation.lua: functions of one tensor, element by element, beside those of graph/ops.def and nn.lua; values and gradients,
 -- at corners too, are PyTorch's.
 local core = ...
 local nn = core.nn

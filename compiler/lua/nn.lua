@@ -7,7 +7,7 @@
 --
 -- Axes count from 0; negative ones count from the end.  [B, T, C] is batch, time, width.
 local core = ...
-local nn = core.nn              -- bindings of the op table: nn.exp, nn.where, nn.dot, … (front_map.c, front_move.c, front_index.c)
+local nn = core.nn              -- bindings of the op table: nn.exp, nn.where, nn.dot, … (front/map.c, front/move.c, front/index.c)
 local options = core.use("options")
 local required, none = options.required, options.none
 local made = core.use("layer")                  -- layer.lua: nn.param, nn.scope, nn.init

@@ -1,4 +1,4 @@
-/* ops/attention.h: extents and shapes of attention, for what it means (op_attention.c) and its definition. */
+/* ops/attention.h: extents and shapes of attention, for what it means (ops/attention.c) and its definition. */
 #ifndef OPS_ATTENTION_H
 #define OPS_ATTENTION_H
 

@@ -1,5 +1,5 @@
 /* ops/attention_define.c: attention and its derivative written in primitives: what the interpreter computes, and what
- * takes their place where no kernel does (pass_whole).  Shapes and masks: op_attention.c.
+ * takes their place where no kernel does (pass_whole).  Shapes and masks: ops/attention.c.
  *
  * Scores [batch…][H][T][S] are in memory here. */
 #include "ops/attention.h"

@@ -1,5 +1,5 @@
 /* axes.c: pass axes: gives each kernel its nest, which walks as one the axes that memory lets be walked as one. */
-#include "nest.h"
+#include "schedule/nest.h"
 
 /* A narrow inner axis of plain maps may become one with the row axis before it. */
 static bool may_flatten(const Kernel *k, const Target *t)

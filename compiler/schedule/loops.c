@@ -1,5 +1,5 @@
 /* loops.c: passes across, threads, lanes and marks: how a kernel runs as loops of C. */
-#include "nest.h"
+#include "schedule/nest.h"
 
 /* Threads cost some microseconds to call: worth it from about this many element operations on. */
 enum { WORTH_THREADS = 16384 };

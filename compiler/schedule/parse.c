@@ -1,5 +1,5 @@
 /* parse.c: reads back the line of a nest that text.c prints.  Whether a kernel may run so, check.c says. */
-#include "text.h"
+#include "schedule/text.h"
 
 #include <string.h>
 

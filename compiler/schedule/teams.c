@@ -4,7 +4,7 @@
  * Maps: a thread takes an element, or four side by side (of 16 bits eight) where they are contiguous.  Kernels that
  * reduce: a team of threads takes a row: one thread where it is short, a warp, or the whole block where it is long;
  * thread l of n takes elements l, l + n, … */
-#include "nest.h"
+#include "schedule/nest.h"
 
 enum { SHORT = 16, LONG = 1024, ACCESS = 16 };
 

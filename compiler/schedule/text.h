@@ -2,8 +2,8 @@
 #ifndef SCHEDULE_TEXT_H
 #define SCHEDULE_TEXT_H
 
-#include "../kernels/parse.h"
-#include "nest.h"
+#include "kernels/parse.h"
+#include "schedule/nest.h"
 
 enum { COLUMN_WORDS = APART + 1, WAIT_WORDS = OF_BLOCKS + 1, TEAM_WORDS = 4 };
 extern const char *const column_words[], *const wait_words[], *const team_words[];

@@ -1,9 +1,9 @@
-/* waits.c: pass waits: CUDA: in a loop that is one launch (pass_persist.c) all blocks take parts of each kernel, and
+/* waits.c: pass waits: CUDA: in a loop that is one launch (plan/persist.c) all blocks take parts of each kernel, and
  * meet before one that touches what another has written, or writes what another touches.  Which those are is known when
  * it is known what lies at the same bytes.
  *
  * A product's b that is the same in all iterations is copied into shared memory before the loop. */
-#include "nest.h"
+#include "schedule/nest.h"
 
 /* Gradients that are made as one lie over those that they are made of. */
 bool bytes_overlap(const Buffer *a, const Buffer *b)

@@ -4,7 +4,7 @@
  *
  * An array is read so if all elements are there, neighbours in memory, and each thread's begin at a multiple of the
  * access. */
-#include "nest.h"
+#include "schedule/nest.h"
 
 static bool may_be_wide(const Nest *n, const View *v, int along)
 {

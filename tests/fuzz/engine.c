@@ -105,7 +105,7 @@ static char folder[] = "/dev/shm/lathe-fuzz-XXXXXX", path[sizeof folder + 20];
 _Noreturn void __real_exit(int code);
 static pid_t fuzzer;
 
-/* A process that the code under test has forked (front_trace.c) ends; it is no second fuzzer. */
+/* A process that the code under test has forked (front/trace.c) ends; it is no second fuzzer. */
 _Noreturn void __wrap_exit(int code)
 {
     if (getpid() != fuzzer) _exit(code);

@@ -1,5 +1,5 @@
 /* fuzz_cfunc.c: texts in C inside of a description: what nn.cfunc takes becomes a sound graph.  libclang itself is not
- * instrumented, and gets only what front_cfunc_text.c lets through.  The last function is called as f(x, y), or as
+ * instrumented, and gets only what front/cfunc_text.c lets through.  The last function is called as f(x, y), or as
  * f(x, y, n) where the text begins with a letter. */
 #include "fuzz.h"
 #include "lathe.h"

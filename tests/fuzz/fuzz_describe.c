@@ -1,7 +1,7 @@
 /* fuzz_describe.c: descriptions made by a grammar from the input's bytes: odd names, shapes, numbers, keys and file
  * names.  What the front end takes goes through every pass and is printed; with LATHE_FUZZ_CC set, that C compiler must
  * take it without a warning. */
-#include "emit.h"
+#include "emit/emit.h"
 #include "fuzz.h"
 #include "lathe.h"
 

@@ -2,7 +2,7 @@
  *   gpu_dump FOLDER MODEL.lua ARGUMENTS…       writes FOLDER/model.cu, tables.c, model.h, plan.txt, entry.dump
  *   gpu_dump --text FOLDER MODEL.lua ARGUMENTS…    all but entry.dump */
 #include "dump.h"
-#include "emit.h"
+#include "emit/emit.h"
 #include "harness.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ leaves */
 
-/* Values by name, drawn when first fed.  domain as in ops.def, or "<N": ids below N. */
+/* Values by name, drawn when first fed.  domain as in graph/ops.def, or "<N": ids below N. */
 typedef struct Leaf {
     const char *name, *domain;
     Value value;

@@ -2,7 +2,7 @@
  * backward op against differences: every mask, in loops and under recomputation, whole and as a text. */
 #include "../attention.h"
 #include "gradcheck.h"
-#include "graph_eval.h"
+#include "graph/eval.h"
 
 static Node *heads(const char *name, int64_t batch, int64_t time, int64_t n, int64_t width)
 {

@@ -2,7 +2,7 @@
 #ifndef RANDOM_WHOLE_H
 #define RANDOM_WHOLE_H
 
-#include "head.h"
+#include "ops/head.h"
 #include "random_ops.h"
 
 static Shape rg_shape_of(const Shape *batch, int n, const int64_t *more)

@@ -1,5 +1,5 @@
 /* test_eval.c: the interpreter against values worked out by hand, and Philox against its published vectors. */
-#include "graph_eval.h"
+#include "graph/eval.h"
 #include "harness.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* test_rules.c: both sides of every rule of rules.def have the same value, for every type the rule fits, on random and
+/* test_rules.c: both sides of every rule of passes/rules.def have the same value, for every type the rule fits, on random and
  * on odd numbers; and the rule is the one that applies. */
 #include "harness.h"
-#include "simplify.h"
+#include "passes/simplify.h"
 
 #include <ctype.h>
 #include <math.h>

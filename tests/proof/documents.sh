@@ -14,7 +14,7 @@ mkdir -p "$parts" "$doc/generated" && export HOME="$TMP"
 for name in models compiler runtime tests examples README.md; do ln -s "$top/$name" "$doc/$name"; done
 ln -s "$(dirname "$LATHE")" "$doc/build"
 ln -s "$top/generated/showcase" "$doc/generated/showcase"
-cat compiler/*.c >"$doc/my.txt"
+cat compiler/*/*.c >"$doc/my.txt"
 cat runtime/*.c >"$doc/more.txt"
 # shellcheck disable=SC2086
 awk -v OUT="$parts" -f tests/proof/documents.awk $pages >"$parts/list"

@@ -2,7 +2,7 @@
  * here in plain C: losses, predicted ids, and derivatives towards x, weight and bias.  Shapes are drawn: one row, rows
  * that are no multiple of a chunk, odd vocabularies, both layouts, smoothing, ignored ids, weights of rows. */
 #include "harness.h"
-#include "head.h"
+#include "ops/head.h"
 
 #include <math.h>
 #include <string.h>

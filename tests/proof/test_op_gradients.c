@@ -2,7 +2,7 @@
  * against differences.  Maps and reductions come from the op table; any other op must have a builder here. */
 #include "../attention.h"
 #include "harness.h"
-#include "head.h"
+#include "ops/head.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_op_values.c: each op by itself, generated in fp64 and fp32, against values and gradients recorded from PyTorch:
- * the third witness beside generated code and interpreter, which share the texts of ops.def. */
+ * the third witness beside generated code and interpreter, which share the texts of graph/ops.def. */
 #include "harness.h"
-#include "head.h"
+#include "ops/head.h"
 
 #include <math.h>
 #include <stdlib.h>

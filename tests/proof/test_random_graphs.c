@@ -5,9 +5,9 @@
  *
  *   test_random_graphs [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
-#include "lower.h"
+#include "lower/lower.h"
 #include "graph/random_graph.h"
-#include "graph_eval.h"
+#include "graph/eval.h"
 
 #include <math.h>
 #include <stdlib.h>

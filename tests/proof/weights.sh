@@ -6,7 +6,7 @@ failed=0
 complain() { echo "failed: $*"; failed=1; }
 must() { timeout 500 "$@" >"$TMP/log" 2>&1 || { cat "$TMP/log"; echo "failed: exit code $?: $*"; exit 1; }; }
 
-cat compiler/*.c | head -c 60000 | tr -cd "a-z_ ();\n" >"$TMP/text"
+cat compiler/*/*.c | head -c 60000 | tr -cd "a-z_ ();\n" >"$TMP/text"
 model="models/gpt.lua --config char --set layers=3 --set width=32 --set heads=2 --set seq=64 --set batch=8 --set dropout=0 --set lr=0.001"
 for w in fp32 bf16; do
     # shellcheck disable=SC2086  # the arguments are words

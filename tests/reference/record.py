@@ -22,7 +22,7 @@ A model's file (gpt_*, char_rnn*, llama_*, lstm*, gru*, rnn*, pointer_*, seq2seq
     rate        F64 [20]   learning rate of update s
     last        F64 [1]    loss of batch 0 after the last update
 
-op_values: for each op of compiler/ops.def it covers, inputs OP.a, OP.b, OP.c, result OP.y, and where it is differentiable the
+op_values: for each op of compiler/graph/ops.def it covers, inputs OP.a, OP.b, OP.c, result OP.y, and where it is differentiable the
 gradient OP.g of a scalar towards the result with the gradients OP.da, OP.db towards inputs.  Reals are F64, integers I32,
 bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" …); shapes are those of the tensors.
     neg … erf, add … pow, where    element by element, [N]

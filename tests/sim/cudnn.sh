@@ -58,7 +58,7 @@ export LATHE_CACHE=off LATHE_CUDA_TUNE=off
 "$LATHE" build models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 --precision bf16 --target cuda \
     --source -o "$TMP/half" >"$TMP/said"
 sh tests/sim/compile trainer "$TMP" "$TMP/half"
-cat compiler/*.c | head -c 20000 >"$TMP/text.txt"
+cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"
 trained() { # NAME LIBRARY
     LATHE_CUDNN=$2 timeout 200 "$TMP/half/trainer" train --data "$TMP/text.txt" --steps 6 --set log_every=1 --out "$TMP/$1" >"$TMP/$1.said" 2>&1 ||
         { cat "$TMP/$1.said"; echo "failed: a trainer with cuDNN $1"; failed=1; }

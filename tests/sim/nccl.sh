@@ -135,7 +135,7 @@ must "$LATHE" build models/mlp.lua -o "$TMP/cpu"
 refused 2 'this trainer is for the processor' cpu --gpus 2
 
 # ---- loops over layers, whose gradients are reduced one by one behind the backward pass; dropout; micro-batches; carried states
-cat compiler/*.c | head -c 20000 >"$TMP/text.txt"
+cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"
 data="--data $TMP/text.txt"
 small='models/gpt.lua --set layers=3 --set width=16 --set heads=2 --set seq=8 --set dropout=0.1'
 usual_text='--steps 6 --set eval_every=3 --set eval_rows=3 --set warmup=2'

@@ -1,4 +1,4 @@
-/* test_kept_rows.c: rows that a block keeps in shared memory (emit_kept.c): which kernels' text says so, from 24 KB to
+/* test_kept_rows.c: rows that a block keeps in shared memory (emit/kept.c): which kernels' text says so, from 24 KB to
  * what a block may have; in the simulator what C gives, in every order of threads; and that mistakes put into the
  * copies are seen. */
 #include "harness_cuda.h"

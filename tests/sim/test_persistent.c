@@ -94,7 +94,7 @@ static void test_room(void)
 {
     int narrow = launches_of("400"), wide = launches_of("800");
     expect(narrow == 4, "blocks.lua, 400 wide: %d loops are one launch, not 4", narrow);
-    expect(wide == 3, "blocks.lua, 800 wide: %d loops are one launch, not 3: has_room() of pass_persist.c", wide);
+    expect(wide == 3, "blocks.lua, 800 wide: %d loops are one launch, not 3: has_room() of plan/persist.c", wide);
 }
 
 /* ------------------------------------------------------------------ what a launch writes by another name than it is

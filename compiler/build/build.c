@@ -1,0 +1,260 @@
+/* build/build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has changed.
+ */
+#include "build/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ what it takes */
+
+char *in_path(const char *command)
+{
+    if (strchr(command, '/')) return access(command, X_OK) == 0 ? copy_string(command) : NULL;
+    const char *path = getenv("PATH");
+    for (const char *s = path ? path : ""; *s; s += *s == ':') {
+        size_t n = strcspn(s, ":");
+        char *full = format("%.*s/%s", (int)n, s, command);
+        if (n && access(full, X_OK) == 0) return full;
+        s += n;
+    }
+    return NULL;
+}
+
+/* Of the programs that are built with lathe. */
+char *program_beside(const char *name)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    while (n > 0 && self[n - 1] != '/') n--;
+    return format("%.*s%s", (int)max64(n, 0), self, name);
+}
+
+/* The first word of $CC, or what the machine has; NULL: none. */
+const char *c_compiler(void)
+{
+    const char *own = getenv("CC");
+    if (own && *own) return in_path(copy_bytes_as_string(own, strcspn(own, " ")));
+    static const char *const known[] = {"cc", "gcc", "clang"};
+    for (int i = 0; i < COUNT_OF(known); i++)
+        if (in_path(known[i])) return in_path(known[i]);
+    return NULL;
+}
+
+const char *needed_compiler(void)
+{
+    const char *cc = c_compiler(), *own = getenv("CC");
+    if (cc) return cc;
+    if (own && *own) err((Where){0}, "CC=%s: there is no such command\n  unset CC, or set it to a C compiler", own);
+    err((Where){0}, "no C compiler: looked for cc, gcc and clang in PATH\n"
+                    "  install one (Debian, Ubuntu: apt install gcc libc6-dev), or set CC");
+}
+
+const char *runtime_dir(void)
+{
+    const char *own = getenv("LATHE_RUNTIME");
+    return own && *own ? own : LATHE_RUNTIME_DIR;
+}
+
+const char *runtime_library(void)
+{
+    const char *own = format("%s/liblathe_rt.a", runtime_dir());
+    return access(own, R_OK) == 0 ? own : LATHE_RUNTIME_LIBRARY;
+}
+
+const char *blas_library(void) { return LATHE_OPENBLAS; }
+
+/* Arithmetic as DESIGN section 5 wants it: nothing contracted, nothing reordered.  Bytes of the arena hold values of
+ * one type after another, which strict aliasing would let gcc reorder.  gcc 12 finds sound stores out of bounds where
+ * it unrolls a loop over unit axes; check_program() has checked every view. */
+#define MARCH "-march=" LATHE_MARCH
+static const char *const flags[] = {
+    "-std=gnu11",           "-O3",      MARCH,   "-ffp-contract=off", "-fno-math-errno",  "-fno-trapping-math",
+    "-fno-strict-aliasing", "-fopenmp", "-Wall", "-Wextra",           "-Wno-array-bounds"};
+
+/* What tests add to all they build; not part of what a user gets. */
+static const char *const sanitizers[] = {
+#ifdef LATHE_SANITIZE
+    "-fsanitize=" LATHE_SANITIZE, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",
+#endif
+    NULL};
+
+const char *plain_c_flags(void)
+{
+    Text t = {0};
+    for (int i = 0; i < COUNT_OF(flags); i++) say(&t, "%s%s", i ? " " : "", flags[i]);
+    return t.at;
+}
+
+const char *c_flags(void)
+{
+    Text t = {0};
+    say(&t, "%s", plain_c_flags());
+    for (int i = 0; sanitizers[i]; i++) say(&t, " %s", sanitizers[i]);
+    return t.at;
+}
+
+void add_c_flags(Words *w)
+{
+    for (int i = 0; i < COUNT_OF(flags); i++) push(w, flags[i]);
+    for (int i = 0; sanitizers[i]; i++) push(w, sanitizers[i]);
+    push(w, format("-I%s", runtime_dir()));
+}
+
+void add_libraries(Words *w)
+{
+    static const char *const libraries[] = {"-ljansson", "-lpcre2-8", "-lzstd", "-lz", "-lm", "-ldl"};
+    for (int i = 0; i < COUNT_OF(libraries); i++) push(w, libraries[i]);
+}
+
+static Words command_line(const char *cc, const char *dir, const char *to)
+{
+    Words w = {0};
+    push(&w, cc);
+    add_c_flags(&w);
+    push(&w, "-o");
+    push(&w, to);
+    push(&w, format("%s/model.c", dir));
+    push(&w, runtime_library());
+    add_libraries(&w);
+    return w;
+}
+
+/* ------------------------------------------------------------------ running it */
+
+pid_t start_logged(Words *w, const char *log)
+{
+    push(w, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen(log, "w", stderr)) _exit(127);
+        dup2(2, 1);
+        execv(w->at[0], (char *const *)w->at);
+        _exit(127);
+    }
+    w->n--;
+    if (child < 0) err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
+    return child;
+}
+
+int exit_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128; }
+
+static int run_logged(Words *w, const char *log)
+{
+    int status = 127;
+    pid_t child = start_logged(w, log);
+    if (waitpid(child, &status, 0) < 0) err((Where){0}, "cannot run %s: %s", w->at[0], strerror(errno));
+    return exit_of(status);
+}
+
+/* The comment nearest above a line of the source: it names the kernel, the layer and the line of Lua. */
+static char *comment_above(const char *source, int number)
+{
+    const char *start = NULL, *s = source;
+    for (int at = 1; *s && at <= number; at++) {
+        if (starts_with(s, "/*")) start = s;
+        s += strcspn(s, "\n");
+        s += *s == '\n';
+    }
+    if (!start) return "";
+    const char *end = strstr(start, "*/");
+    return copy_bytes_as_string(start, end ? (size_t)(end + 2 - start) : strcspn(start, "\n"));
+}
+
+void refused(const char *who, const char *source, const char *before, const char *log)
+{
+    const char *said = read_file(log, NULL), *text = read_file(source, NULL);
+    const char *at = said ? strstr(said, before) : NULL;
+    int number = at ? atoi(at + strlen(before)) : 0;
+    char *about = number && text ? comment_above(text, number) : "";
+    err((Where){0},
+        "%s.  If its message is about that file, this is a mistake of Lathe's: please\n"
+        "  report it with the file.  If something is missing on this machine, `lathe doctor` says what.\n"
+        "%s%s%.2000s",
+        who, about, *about ? "\n" : "", said ? said : "");
+}
+
+/* ------------------------------------------------------------------ what has been built already */
+
+uint64_t hash_file(const char *path, uint64_t seed)
+{
+    size_t bytes = 0;
+    char *text = read_file(path, &bytes);
+    return text ? hash_bytes(text, bytes, seed) : seed + 1;
+}
+
+/* -march=native means another program on another processor. */
+static uint64_t hash_of_processor(uint64_t seed)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char text[8192];
+    if (!f) return seed;
+    while (fgets(text, sizeof text, f))
+        if (starts_with(text, "model name") || starts_with(text, "flags")) seed = hash_bytes(text, strlen(text), seed);
+        else if (text[0] == '\n') break;
+    fclose(f);
+    return seed;
+}
+
+static uint64_t hash_of_everything(const char *dir, const Words *w)
+{
+    static const char *const headers[] = {"lathe_rt.h", "lathe_model.h", "rt_math.h"};
+    uint64_t h = hash_of_processor(1);
+    for (int i = 0; i < w->n; i++)
+        if (!same(w->at[i], format("%s/model.c", dir))) h = hash_bytes(w->at[i], strlen(w->at[i]), h);
+    for (int i = 0; i < COUNT_OF(headers); i++) h = hash_file(format("%s/%s", runtime_dir(), headers[i]), h);
+    h = hash_file(runtime_library(), h);
+    h = hash_file(format("%s/model.h", dir), h);
+    return hash_file(format("%s/model.c", dir), h);
+}
+
+uint64_t hash_words(const Words *w, uint64_t seed)
+{
+    for (int i = 0; i < w->n; i++) seed = hash_bytes(w->at[i], strlen(w->at[i]) + 1, seed);
+    return seed;
+}
+
+static char *hash_text(uint64_t hash) { return format("%016llx\n", (unsigned long long)hash); }
+
+bool has_hash(const char *what, uint64_t hash)
+{
+    char *stamp = format("%s.hash", what), *old = read_file(stamp, NULL);
+    bool fine = old && same(old, hash_text(hash)) && access(what, R_OK) == 0;
+    if (!fine) unlink(stamp);
+    return fine;
+}
+
+void keep_hash(const char *what, uint64_t hash)
+{
+    write_file(format("%s.hash", what), hash_text(hash), strlen(hash_text(hash)));
+}
+
+void need_runtime_library(void)
+{
+    if (access(runtime_library(), R_OK) != 0)
+        err((Where){0},
+            "the runtime library is missing: %s\n  build Lathe, or set LATHE_RUNTIME to the folder that has it",
+            runtime_library());
+}
+
+const char *build(const Module *m, const char *dir)
+{
+    (void)m;
+    const char *cc = needed_compiler();
+    char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir),
+         *log = format("%s/build.log", dir);
+    char *stamp = format("%s/.built", dir);
+    Words words = command_line(cc, dir, fresh);
+    char *hash = format("%016llx\n", (unsigned long long)hash_of_everything(dir, &words));
+    char *old = read_file(stamp, NULL);
+    if (old && same(old, hash) && access(trainer, X_OK) == 0) return trainer;
+    need_runtime_library();
+    unlink(stamp);
+    if (run_logged(&words, log) != 0)
+        refused(format("the C compiler refuses %s/model.c", dir), format("%s/model.c", dir), "model.c:", log);
+    if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
+    write_file(stamp, hash, strlen(hash));
+    return trainer;
+}

@@ -1,0 +1,31 @@
+/* build/build.h: what building for a processor (build/build.c) and for a GPU (build/cuda.c) share: commands, what they say, hashes.
+ */
+#ifndef BUILD_H
+#define BUILD_H
+
+#include "emit/emit.h"
+
+#include <sys/types.h>
+
+typedef VEC(const char *) Words;
+
+char *in_path(const char *command); /* NULL: there is no such program */
+const char *needed_compiler(void);  /* of C; or ends the program */
+const char *runtime_library(void);  /* liblathe_rt.a */
+void need_runtime_library(void);    /* ends the program where it is not there */
+void add_c_flags(Words *w);         /* with what sanitizers want */
+void add_libraries(Words *w);       /* that the runtime links */
+
+pid_t start_logged(Words *w, const char *log); /* what the command says goes to that file */
+int exit_of(int status);                       /* from waitpid */
+/* The message about text of ours that a compiler does not take: who refuses what, what it says, and the comment above
+ * the line it is about; before: what stands before that line's number, "model.c:". */
+_Noreturn void refused(const char *who, const char *source, const char *before, const char *log);
+
+uint64_t hash_file(const char *path, uint64_t seed);
+uint64_t hash_words(const Words *w, uint64_t seed);
+/* Whether `what` was made with that hash; else it is no more until keep_hash says so again. */
+bool has_hash(const char *what, uint64_t hash);
+void keep_hash(const char *what, uint64_t hash);
+
+#endif

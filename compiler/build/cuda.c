@@ -1,0 +1,236 @@
+/* build/cuda.c: makes a trainer for GPUs of a generated folder: model.cu and the runtime's .cu by nvcc, each a file of
+ * its own that is compiled again when it has changed, tables.c by the C compiler; several at a time.
+ */
+#include "build/build.h"
+#include "build/sources.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ nvcc */
+
+#define USUAL_NVCC "/usr/local/cuda/bin/nvcc"
+
+/* $NVCC, or what the machine has; NULL: none. */
+const char *cuda_compiler(void)
+{
+    const char *own = getenv("NVCC");
+    if (own && *own) return in_path(own);
+    const char *found = in_path("nvcc");
+    return found ? found : in_path(USUAL_NVCC);
+}
+
+static const char *needed_nvcc(const char *dir)
+{
+    const char *found = cuda_compiler(), *own = getenv("NVCC");
+    if (found) return found;
+    if (own && *own)
+        err((Where){0}, "NVCC=%s: there is no such command; the source is in %s\n  unset NVCC, or set it to nvcc", own,
+            dir);
+    err((Where){0},
+        "no nvcc to compile the trainer with: looked for it in PATH and for " USUAL_NVCC "; the source is in %s\n"
+        "  install NVIDIA's CUDA toolkit, 12 or newer (developer.nvidia.com/cuda-downloads), or set NVCC; with "
+        "--bundle\n"
+        "  the folder can be built by cmake on a machine that has it; --source only writes the source",
+        dir);
+}
+
+/* Arithmetic as the C has it: nothing contracted. */
+static const char *const flags[] = {"-std=c++20", "-O3", "-fmad=false"};
+
+const char *nvcc_flags(void)
+{
+    Text t = {0};
+    for (int i = 0; i < COUNT_OF(flags); i++) say(&t, "%s%s", i ? " " : "", flags[i]);
+    return t.at;
+}
+
+/* What GPUs the kernels are compiled for: sm_80, sm_90, and whatever comes later; or $LATHE_CUDA_ARCH, which is faster.
+ */
+static void add_architectures(Words *w)
+{
+    static const char *const all[] = {"arch=compute_80,code=sm_80", "arch=compute_90,code=[sm_90,compute_90]"};
+    const char *own = getenv("LATHE_CUDA_ARCH");
+    if (own && *own && strspn(own, "0123456789") != strlen(own))
+        err((Where){0}, "LATHE_CUDA_ARCH=%s: expected a number, as 90 for sm_90", own);
+    for (int i = 0; i < COUNT_OF(all); i++) {
+        if (own && *own && i > 0) break;
+        push(w, "-gencode");
+        push(w, own && *own ? format("arch=compute_%s,code=sm_%s", own, own) : all[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ files */
+
+static bool is_header(const char *name) { return ends_in(name, ".h") || ends_in(name, ".cuh"); }
+static bool is_cuda(const char *name) { return ends_in(name, ".cu"); }
+
+/* Any of them may be included. */
+static uint64_t hash_of_headers(const char *dir)
+{
+    uint64_t h = hash_file(format("%s/model.h", dir), 1);
+    Files all = files_below(runtime_dir(), is_header);
+    for (int i = 0; i < all.n; i++) h = hash_file(format("%s/%s", runtime_dir(), all.at[i]), h);
+    return h;
+}
+
+/* ------------------------------------------------------------------ jobs */
+
+typedef struct Job { /* an object to be made */
+    const char *source, *object, *log;
+    Words words;
+    uint64_t hash;
+    bool wanted;
+    pid_t child; /* 0: not started, or done */
+} Job;
+typedef VEC(Job) Jobs;
+
+static void add_job(Jobs *all, const char *dir, const char *source, const char *name, Words words, uint64_t headers)
+{
+    Job j = {.source = source,
+             .object = format("%s/%s.o", dir, name),
+             .log = format("%s/%s.log", dir, name),
+             .words = words};
+    push(&j.words, "-o");
+    push(&j.words, j.object);
+    push(&j.words, "-c");
+    push(&j.words, source);
+    j.hash = hash_file(source, hash_words(&j.words, headers));
+    j.wanted = !has_hash(j.object, j.hash);
+    push(all, j);
+}
+
+static void add_cuda_job(Jobs *all, const char *compiler, const char *dir, const char *source, const char *name,
+                         uint64_t headers)
+{
+    Words w = {0};
+    push(&w, compiler);
+    for (int i = 0; i < COUNT_OF(flags); i++) push(&w, flags[i]);
+    add_architectures(&w);
+    push(&w, format("-I%s", runtime_dir()));
+    add_job(all, dir, source, name, w, headers);
+}
+
+/* What takes longest first. */
+static Jobs jobs_of(const char *compiler, const char *dir)
+{
+    Jobs all = {0};
+    Words c = {0};
+    Files runtime = files_below(runtime_dir(), is_cuda);
+    uint64_t headers = hash_of_headers(dir);
+    add_cuda_job(&all, compiler, dir, format("%s/model.cu", dir), "model", headers);
+    for (int i = 0; i < runtime.n; i++) {
+        const char *file = runtime.at[i], *base = file_name(file);
+        char *name = copy_bytes_as_string(base, strlen(base) - strlen(".cu"));
+        add_cuda_job(&all, compiler, dir, format("%s/%s", runtime_dir(), file), name, headers);
+    }
+    push(&c, needed_compiler());
+    add_c_flags(&c);
+    add_job(&all, dir, format("%s/tables.c", dir), "tables", c, headers);
+    return all;
+}
+
+static Job *job_of(Jobs *all, pid_t child)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->at[i].child == child) return &all->at[i];
+    return NULL;
+}
+
+/* Waits for one; false: it has failed. */
+static bool end_one(Jobs *all, Job **failed)
+{
+    int status;
+    pid_t child = waitpid(-1, &status, 0);
+    if (child < 0) err((Where){0}, "cannot wait for the compiler: %s", strerror(errno));
+    Job *j = job_of(all, child);
+    if (!j) return true;
+    j->child = 0;
+    if (exit_of(status) == 0) {
+        keep_hash(j->object, j->hash);
+        unlink(j->log);
+    } else if (!*failed) {
+        *failed = j;
+    }
+    return !*failed;
+}
+
+static void run_jobs(Jobs *all)
+{
+    int running = 0, most = (int)max64(1, sysconf(_SC_NPROCESSORS_ONLN));
+    Job *failed = NULL;
+    for (int i = 0; i < all->n && !failed; i++) {
+        Job *j = &all->at[i];
+        if (!j->wanted) continue;
+        if (running == most) running--, end_one(all, &failed);
+        if (!failed) running++, j->child = start_logged(&j->words, j->log);
+    }
+    while (running > 0) running--, end_one(all, &failed);
+    if (!failed) return;
+    const char *file = strrchr(failed->source, '/') + 1;
+    bool cuda = ends_in(file, ".cu");
+    refused(format("%s refuses %s", cuda ? "nvcc" : "the C compiler", failed->source), failed->source,
+            format("%s%s", file, cuda ? "(" : ":"), failed->log);
+}
+
+/* ------------------------------------------------------------------ the program */
+
+/* Where the toolkit's libraries are, in which the program looks for cuBLASLt too when it starts; NULL: where the system
+ * looks. */
+static const char *library_folder(const char *compiler)
+{
+    static const char *const places[] = {"lib64", "lib"};
+    char *real = realpath(compiler, NULL);
+    for (int up = 0; real && up < 2; up++)
+        if (strrchr(real, '/')) *strrchr(real, '/') = 0;
+    for (int i = 0; real && i < COUNT_OF(places); i++) {
+        const char *dir = format("%s/%s", real, places[i]);
+        if (access(format("%s/libcublasLt.so", dir), R_OK) == 0) return free(real), dir;
+    }
+    free(real);
+    return NULL;
+}
+
+/* By the C compiler: kernels of one file call nothing of another, so there is nothing that nvcc would have to link. */
+static Words link_line(const char *compiler, const Jobs *jobs, const char *to)
+{
+    static const char *const cuda[] = {"-lcudart_static", "-lrt", "-lpthread", "-lstdc++"};
+    Words w = {0};
+    const char *libraries = library_folder(compiler);
+    push(&w, needed_compiler());
+    push(&w, "-fopenmp");
+    push(&w, "-o");
+    push(&w, to);
+    for (int i = 0; i < jobs->n; i++) push(&w, jobs->at[i].object);
+    push(&w, runtime_library());
+    if (libraries) push(&w, format("-L%s", libraries));
+    if (libraries) push(&w, format("-Wl,-rpath,%s", libraries));
+    for (int i = 0; i < COUNT_OF(cuda); i++) push(&w, cuda[i]);
+    add_libraries(&w);
+    return w;
+}
+
+const char *build_cuda(const char *dir)
+{
+    const char *compiler = needed_nvcc(dir);
+    char *trainer = format("%s/trainer", dir), *fresh = format("%s/trainer.new", dir),
+         *log = format("%s/build.log", dir);
+    int status;
+    need_runtime_library();
+    Jobs jobs = jobs_of(compiler, dir);
+    Words words = link_line(compiler, &jobs, fresh);
+    uint64_t hash = hash_file(runtime_library(), hash_words(&words, 1));
+    for (int i = 0; i < jobs.n; i++) hash = hash_bytes(&jobs.at[i].hash, sizeof hash, hash);
+    if (has_hash(trainer, hash)) return trainer;
+    run_jobs(&jobs);
+    pid_t child = start_logged(&words, log);
+    if (waitpid(child, &status, 0) < 0 || exit_of(status) != 0)
+        err((Where){0}, "the trainer cannot be linked: is the CUDA toolkit whole (libcudart_static)?\n%.2000s",
+            read_file(log, NULL) ? read_file(log, NULL) : "");
+    if (rename(fresh, trainer) != 0) err((Where){0}, "cannot write %s: %s", trainer, strerror(errno));
+    keep_hash(trainer, hash);
+    return trainer;
+}

@@ -1,0 +1,27 @@
+/* doctor/doctor.h: what `lathe doctor` finds: a line each, with what to do about it. */
+#ifndef DOCTOR_H
+#define DOCTOR_H
+
+#include "lathe.h"
+
+typedef enum Health { FINE, ODD, BAD } Health; /* BAD: something will not work */
+
+typedef struct Finding {
+    Health health;
+    const char *topic, *found, *remedy; /* remedy: NULL where there is nothing to do */
+} Finding;
+
+typedef struct Doctor {
+    VEC(Finding) findings;
+    int64_t memory;                   /* bytes that can be had; 0: not known */
+    double product_rate, copy_rate;   /* flop/s, bytes/s, measured; 0: not known */
+    const char *out, *description;    /* where a run would go; NULL: none given */
+    VEC(const char *) data;
+} Doctor;
+
+void finding(Doctor *d, Health h, const char *topic, char *found, const char *remedy);
+void examine_machine(Doctor *d);                   /* doctor/doctor.c */
+void examine_description(Doctor *d, const Module *m); /* doctor/model.c */
+int tell_findings(const Doctor *d, bool json);     /* exit code: 1 where something is BAD */
+
+#endif

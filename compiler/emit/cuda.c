@@ -1,0 +1,47 @@
+/* emit/cuda.c: writes the folder of a generated program for CUDA: model.cu (kernels, and entries that launch them in
+ * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt, CMakeLists.txt. */
+#include "emit/emit.h"
+
+static void say_model_cu(Text *cu, Text *h, const Module *m)
+{
+    Text entries = {0}, products = {0}, attentions = {0};
+    say_entries(&entries, m);
+    say_header(h, m, "");
+    say_cuda_products(&products);
+    say_attentions(&attentions);
+    say_head(cu, m, "model.cu",
+             " *   First the kernels, each with what launches it; then one function an entry, which launches them\n"
+             " *   in order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
+    if (attentions.n) say(cu, "#include \"cuda_attention_choice.cuh\"\n");
+    const Text *kernels = function_text();
+    bool persists = persistent_loops() > 0, keeps = kernels->n && has_word(kernels->at, "keep_row");
+    say(cu, "#include \"cuda_gemm.h\"\n#include \"cuda_ids.cuh\"\n%s%s#include \"lathe_cuda.cuh\"\n\n",
+        persists ? "#include \"cuda_persistent.cuh\"\n" : "", keeps ? "#include \"cuda_rows.cuh\"\n" : "");
+    say_constants(cu);
+    say_functions(cu);
+    say_bytes(cu, products.at, products.n);
+    say_bytes(cu, attentions.at, attentions.n);
+    say_bytes(cu, entries.at, entries.n);
+}
+
+static void say_tables_c(Text *c, const Module *m)
+{
+    say_head(c, m, "tables.c", " *   What the trainer knows of the model; its entries are in model.cu.");
+    say(c, "#include \"lathe_rt.h\"\n#include \"train_device.h\"\n\n");
+    say_runs(c, m);
+    say_tables(c, m);
+}
+
+void emit_cuda(const Module *m, const char *dir)
+{
+    Text cu = {0}, h = {0}, tables = {0};
+    say_model_cu(&cu, &h, m);
+    say_tables_c(&tables, m);
+    make_folder(dir);
+    put_file(dir, "model.cu", cu.at, cu.n);
+    put_file(dir, "model.h", h.at, h.n);
+    put_file(dir, "tables.c", tables.at, tables.n);
+    put_plan(dir, m);
+    write_build_file(dir);
+    if (options.bundle) write_runtime(dir);
+}

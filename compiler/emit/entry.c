@@ -1,0 +1,320 @@
+/* emit/entry.c: one function an entry, which reads as a table of contents: a call and its number a line, loops kept as
+ * loops, pointers into the arena declared on top, the memory plan drawn above. */
+#include "emit/emit.h"
+#include "lower/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REMARK_COLUMN = 72, COLUMNS = 99 };
+
+/* ------------------------------------------------------------------ calls and loops */
+
+static bool is_row(const View *v) { return !v->guarded && !v->nover && (v->shape.dim[0] == 1 || v->stride[0] == 1); }
+
+/* over_ranks(total, own, 8, stream); */
+static char *over_ranks_call(const Kernel *k)
+{
+    View to = k->writes.at[0].view, from = k->reads.at[0].view;
+    must(is_row(&to) && is_row(&from));
+    return format(options.target->over_ranks, flat_pointer(to), flat_pointer(from),
+                  (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
+}
+
+static void say_call(Text *t, int depth, const Kernel *k)
+{
+    const Target *to = options.target;
+    char *call = k->kind == REPEAT       ? persistent_call(k)
+                 : k->kind == GEMM       ? to->product(k)
+                 : k->kind == PACK       ? pack_call(k)
+                 : k->kind == ATTENTION  ? to->attention(k)
+                 : k->kind == OVER_RANKS ? over_ranks_call(k)
+                                         : call_text(k);
+    char *text = format("%*s%s", depth * 4, "", call);
+    if (k->panels) {
+        say_within(t, text, COLUMNS);
+        return;
+    }
+    char *lap = format("LAP(%d);", k->step);
+    Text lines = {0};
+    say_within(&lines, text, COLUMNS - 1 - (int)strlen(lap));
+    size_t start = --lines.n; /* the number goes to the end of the last line */
+    while (start > 0 && lines.at[start - 1] != '\n') start--;
+    int used = (int)(lines.n - start);
+    say_bytes(t, lines.at, lines.n);
+    say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", lap);
+}
+
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n);
+
+static Side part_now; /* in which what was said last is */
+
+static void say_part(Text *t, int depth, Side part)
+{
+    if (part == part_now || part == NO_SIDE) return;
+    say(t, "%*s%s_part();\n", depth * 4, "", part == BACKWARD ? "backward" : "forward");
+    part_now = part;
+}
+
+static void say_loop(Text *t, int depth, const Kernel *k)
+{
+    const Loop *l = k->loop;
+    const char *i = loop_letter(l), *count = trip_text(l);
+    say(t, "%*s", depth * 4, "");
+    if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
+    else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
+    say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? in_comment(l->name) : "loop");
+    if (first_part(k) != last_part(k)) part_now = NO_SIDE; /* the one before is not known: it may be the loop's end */
+    say_kernels(t, depth + 1, k->body.at, k->body.n);
+    say(t, "%*s}\n", depth * 4, "");
+}
+
+/* What is packed for the products comes first; then the threads share the panels. */
+static void say_panels(Text *t, int depth, const Kernel *k)
+{
+    const char *rows = extent_text(k->rows, k->axis_rows);
+    int in = depth * 4 + 4, packs = 0;
+    char *height = options.all_panels ? format("%lld", (long long)k->unit)
+                                      : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
+                                               k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
+    while (k->body.at[packs]->kind == PACK) packs++;
+    say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
+    say(t, "%*sconst int tall = %s;\n", in, "", height);
+    say_kernels(t, depth + 1, k->body.at, packs);
+    if (packs) say(t, "%*sMEET\n", in, "");
+    say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
+    say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
+    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs);
+    say(t, "%*s}\n", in, "");
+    say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
+}
+
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k));
+        if (k->kind == REPEAT && !is_one_launch(k)) say_loop(t, depth, k);
+        else if (k->kind == PANELS) say_panels(t, depth, k);
+        else say_call(t, depth, k);
+        say_done(t, depth, k);
+    }
+}
+
+/* ------------------------------------------------------------------ the arena */
+
+typedef VEC(const Buffer *) Buffers;
+
+/* Of those that come to life together the first made. */
+static int by_birth(const void *a, const void *b)
+{
+    const Buffer *x = *(const Buffer *const *)a, *y = *(const Buffer *const *)b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->number - y->number;
+}
+
+/* The arena's buffers in the order in which they come to life. */
+static Buffers arena(const Program *p)
+{
+    Buffers all = {0};
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        if (b->home == WORK && b->first >= 0) push(&all, b);
+    }
+    if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_birth);
+    return all;
+}
+
+char *pointer_declaration(const Buffer *b)
+{
+    const char *type = c_type(b->dtype), *name = buffer_name(b);
+    return b->shape.rank > 1 ? format("%s (*%s)%s", type, name, array_text(b->shape, 1)) : format("%s *%s", type, name);
+}
+
+static void say_pointers(Text *t, const Program *p)
+{
+    Buffers all = arena(p);
+    for (int i = 0; i < all.n; i++) {
+        const Buffer *b = all.at[i];
+        if (!place_noted(b)) continue;
+        char *pointer = pointer_declaration(b);
+        const Buffer *old = b->in_place_of;
+        bool over = old && place_noted(old);
+        const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
+        say_wrapped(t, format("    %s = %s%s;", pointer, options.target->untyped, at));
+    }
+}
+
+/* first - last, drawn over so many columns */
+static char *drawing(const Buffer *b, int steps, int columns)
+{
+    Text t = {0};
+    int last = steps > 1 ? steps - 1 : 1;
+    int from = (int)((int64_t)b->first * (columns - 1) / last), to = (int)((int64_t)b->last * (columns - 1) / last);
+    for (int i = 0; i <= to; i++) say(&t, "%s", i < from ? " " : i == from || i == to ? "|" : "-");
+    return t.at ? t.at : "";
+}
+
+static const char *shortened(const char *s, int width)
+{
+    int n = (int)strlen(s);
+    return n <= width ? s : format("..%s", s + n - width + 2);
+}
+
+/* Numbers for the longest names, until there is room. */
+static const char *shape_within(Shape s, int width)
+{
+    for (int named = 0; named < s.rank && (int)strlen(array_text(s, 0)) > width; named++) {
+        int longest = 0;
+        for (int k = 1; k < s.rank; k++)
+            if (strlen(extent_in(s, k)) > strlen(extent_in(s, longest))) longest = k;
+        s.axis[longest] = 0;
+    }
+    return shortened(array_text(s, 0), width);
+}
+
+/* By number: the last step of those that take over the bytes of a buffer, one after another. */
+static const int *last_of_bytes(const Program *p)
+{
+    int *last = NEW_ARRAY(int, p->buffers.n + 1);
+    for (int i = 0; i < p->buffers.n; i++) {
+        int of = bytes_of(p->buffers.at[i])->number;
+        last[of] = (int)max64(last[of], p->buffers.at[i]->last);
+    }
+    return last;
+}
+
+/* A row for all that lie at the same bytes by taking them over; the entry's pointers say which those are.  drawn: with
+ * those rows, not the sums alone. */
+void say_memory(Text *t, const Program *p, const char *margin, bool drawn)
+{
+    enum { NAME = 24, SHAPE = 26, DRAWING = 8 };
+    int name = 6, shape = 5, digits = (int)max64(9, (int64_t)strlen(format("%lld", (long long)p->work_bytes)));
+    Buffers all = arena(p);
+    for (int i = 0; i < all.n; i++) {
+        name = (int)min64(NAME, max64(name, (int64_t)strlen(buffer_name(all.at[i]))));
+        shape = (int)max64(shape, (int64_t)strlen(shape_within(all.at[i]->shape, SHAPE)));
+    }
+    say(t, "%smemory: %s bytes for %d buffers, %d of them made over an input\n", margin, grouped(p->work_bytes), all.n,
+        p->taken_over);
+    say(t, "%s        %s without sharing, no less than %s\n", margin, grouped(p->unshared_bytes),
+        grouped(p->lower_bound));
+    if (!all.n || !drawn) return;
+    const int *last = last_of_bytes(p);
+    int room = COLUMNS - (int)strlen(margin) - name - shape - 12 - 2 * digits;
+    say(t, "%s%-*s %-*s %*s %*s steps\n", margin, name, "buffer", shape, "shape", digits, "bytes", digits, "offset");
+    for (int i = 0; i < all.n; i++) {
+        Buffer b = *all.at[i];
+        if (b.in_place_of) continue;
+        b.last = last[b.number];
+        say(t, "%s%-*s %-*s %*lld %*lld %3d-%-3d %s\n", margin, name, shortened(buffer_name(all.at[i]), name), shape,
+            shape_within(b.shape, shape), digits, (long long)b.bytes, digits, (long long)b.offset, b.first, b.last,
+            drawing(&b, p->steps, (int)max64(DRAWING, min64(room, 40))));
+    }
+}
+
+/* ------------------------------------------------------------------ the entry */
+
+static double entry_flops_of(Kernel *const *kernels, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        if (k->kind == REPEAT) sum += (double)k->loop->trip * entry_flops_of(k->body.at, k->body.n);
+        else sum += k->flops; /* of its contractions */
+    }
+    return sum;
+}
+
+double entry_flops(const Program *p) { return entry_flops_of(p->kernels.at, p->kernels.n); }
+
+static const struct Place {
+    Home home;
+    const char *name, *type,
+        *argument; /* type: of the struct; of the entry's own, or (STATES, parameters) the model's */
+    bool own, read;
+} places[] = {{PARAMETERS, "p", "params", "c->params", false, true},
+              {GRADIENTS, "d", "gradients", "c->grads", false, false},
+              {INPUTS, "in", "in", "c->in", true, true},
+              {OUTPUTS, "out", "out", "c->out", true, false},
+              {STATES, "s", "state", "c->state", false, false},
+              {WORK, "work", NULL, "c->work", false, false}};
+
+static const struct Place *place_at(Home home)
+{
+    for (int i = 0; i < COUNT_OF(places); i++)
+        if (places[i].home == home) return &places[i];
+    die("home %d is nothing that an entry is given", home);
+}
+
+const char *home_name(Home home) { return place_at(home)->name; }
+
+const char *home_declaration(Home home)
+{
+    const struct Place *q = place_at(home);
+    if (!q->type) return format("char *%s", q->name);
+    const char *type = home == GRADIENTS
+                           ? gradients_type(module_in_scope())
+                           : type_name(module_in_scope(), q->own ? program_in_scope()->graph->name : NULL, q->type);
+    return format("%s%s *%s", q->read ? "const " : "", type, q->name);
+}
+
+/* The parameters that the entry's text mentions, or what the thunk passes for them.  Needs: enter_scope(m, p). */
+char *entry_arguments(bool declared)
+{
+    Text t = {0};
+    const char *cast = *options.target->stream ? options.target->untyped : ""; /* C++ converts no void * by itself */
+    if (*options.target->stream) say(&t, "%s", declared ? options.target->stream : "(cudaStream_t)c->stream");
+    for (int i = 0; i < COUNT_OF(places); i++)
+        if (home_noted(places[i].home))
+            say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast,
+                declared ? home_declaration(places[i].home) : places[i].argument);
+    return t.n ? t.at : declared ? "void" : "";
+}
+
+/* gpt_train.  run_train is what calls it, and the runtime's own begin with lathe_. */
+char *entry_name(const Module *m, const Program *p)
+{
+    char *name = identifier(format("%s_%s", m->desc->model, p->graph->name));
+    return starts_with(name, "run_") || starts_with(name, "lathe_") ? format("%s_", name) : name;
+}
+
+char *entry_head(const Module *m, const Program *p)
+{
+    return format("%svoid %s(%s)", options.target->entry, entry_name(m, p), entry_arguments(true));
+}
+
+static void say_thunk(Text *t, const Module *m, const Program *p)
+{
+    const char *name = p->graph->name;
+    char *passed = entry_arguments(false);
+    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", options.target->run, identifier(name));
+    if (!*passed) say(t, "    (void)c;\n");
+    if (options.poison && p->work_bytes)
+        say(t, "    %s;      /* NaN everywhere: built with --poison */\n",
+            format(options.target->fill_work, (long long)p->work_bytes));
+    say_wrapped(t, format("    %s(%s);\n", entry_name(m, p), passed));
+    say(t, "}\n\n");
+}
+
+/* Of the entries, which use one arena in turn, the memory of the first is drawn; that of all is in plan.txt.
+ * Needs: enter_scope(m, p). */
+void emit_entry(Text *t, const Module *m, const Program *p)
+{
+    Text body = {0};
+    find_parts(p);
+    find_done(p, m->desc);
+    part_now = NO_SIDE;
+    say_kernels(&body, 1, p->kernels.at, p->kernels.n);
+    say(t, "/* %s\n *\n", p->graph->name);
+    say_memory(t, p, " *   ", p == m->programs.at[0]);
+    say(t, " */\n");
+    say_wrapped(t, entry_head(m, p));
+    say(t, "{\n");
+    Text pointers = {0};
+    say_pointers(&pointers, p);
+    if (pointers.n) say(t, "%s\n", pointers.at);
+    say(t, "%s}\n\n", body.n ? body.at : "");
+    say_thunk(t, m, p);
+}

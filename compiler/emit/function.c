@@ -1,0 +1,386 @@
+/* emit/function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it,
+ * and its name: of ln_1 and ln_f it is ln. */
+#include "emit/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* A text: what its kernels would like to be called, and, once it is printed, what it is. */
+static VEC(struct Printed { const char *wish, *name, *const *part_names; }) printed;
+static struct {
+    Strings texts;     /* text without names -> 1 + its place in `printed` */
+    Strings functions; /* names of functions */
+    Strings names;     /* all that is taken in the file: functions, and what the entries call their buffers */
+} taken;
+static Text functions;
+
+static void take(const char *name)
+{
+    int *number = strings_at(&taken.names, name);
+    *number += !*number;
+}
+
+/* The name of something of the file: taken from now on. */
+static const char *new_file_name(const char *wish) { return unique_name(&taken.names, wish); }
+
+void start_functions(const Module *m)
+{
+    memset(&printed, 0, sizeof printed); /* an arena may have been given back since */
+    memset(&taken, 0, sizeof taken);
+    Names own = {0};
+    functions = (Text){0};
+    start_persistent();
+    for (int i = 0; header_words[i].word; i++) take(header_words[i].word);
+    take_table_names(m, take);
+    take_entry_names(&own); /* or an entry could not call them */
+    for (int i = 0; i < own.n; i++) take(own.at[i]);
+    for (const char *const *word = options.target->words; *word; word++) take(*word);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        take(entry_name(m, p));
+        enter_scope(m, p);
+        for (int k = 0; k < p->buffers.n; k++)
+            if (p->buffers.at[k]->home == WORK) take(buffer_name(p->buffers.at[k]));
+    }
+}
+
+/* ------------------------------------------------------------------ head and call */
+
+/* Outputs, inputs, single numbers; each in the order of first use. */
+static int rank_of(const Arg *a) { return a->written ? 0 : a->by_value ? 2 : 1; }
+
+static void in_order(const Function *f, int *order)
+{
+    int n = 0;
+    for (int rank = 0; rank < 3; rank++)
+        for (int i = 0; i < f->args.n; i++)
+            if (rank_of(&f->args.at[i]) == rank) order[n++] = i;
+}
+
+static char *declaration(const Arg *a)
+{
+    const char *type = c_type(a->buffer->dtype), *constant = a->written ? "" : "const ";
+    if (a->by_value) return format("%s %s", type, a->name);
+    if (a->flat || a->dims <= 1) return format("%s%s *RESTRICT %s", constant, type, a->name);
+    Text t = {0};
+    say(&t, "%s%s (*RESTRICT %s)", constant, type, a->name);
+    for (int k = 1; k < a->dims; k++) {
+        const int *first = a->first + k;
+        say(&t, "[%s]", product_in(a->buffer->shape, first[0], first[1]));
+    }
+    return t.at;
+}
+
+bool given(const Function *f, unsigned parts, int part)
+{
+    return !f->parts.n || (part < 0 ? parts != 0 : parts >> part & 1);
+}
+
+bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        bool starts = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (starts && !(isalnum((unsigned char)at[n]) || at[n] == '_')) return true;
+    }
+    return false;
+}
+
+static bool is_step(const Function *f) { return f->block && !same(f->block, "blockIdx.x"); }
+
+static bool is_told_block(const Function *f, int part)
+{
+    return is_step(f) && f->parts.n && has_word(f->parts.at[part].body, f->block);
+}
+
+static void add_word(Text *t, const char *word) { say(t, "%s%s", t->n ? ", " : "", word); }
+
+static char *parameters(const Function *f, const int *order, int part)
+{
+    Text t = {0};
+    if (part >= 0 && is_told_block(f, part)) add_word(&t, format("int %s", f->block));
+    if (f->some_rows) add_word(&t, "int from, int to");
+    for (int i = 0; i < f->args.n; i++)
+        if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, declaration(&f->args.at[order[i]]));
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], part)) add_word(&t, format("int %s", f->loop_names.at[i]));
+    return t.n ? t.at : "void";
+}
+
+static char *head_text(const Function *f, const int *order, const char *name, int part)
+{
+    return format("%s void %s(%s)", is_step(f) ? "DEVICE" : "KERNEL", name, parameters(f, order, part));
+}
+
+/* CUDA: launch(bias_gelu, CEIL_DIV(BATCH * WIDTH, THREADS), stream, act, pre, bias); */
+static char *launch_of(const Function *f, const int *order, const char *name, int part)
+{
+    Text t = {0};
+    const Part *p = &f->parts.at[part];
+    say(&t, "launch(%s, %s, %s%sstream", name, p->blocks, p->room ? p->room : "", p->room ? ", " : "");
+    for (int i = 0; i < f->args.n; i++)
+        if (given(f, f->args.at[order[i]].parts, part)) add_word(&t, f->args.at[order[i]].name);
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], part)) add_word(&t, f->loop_names.at[i]);
+    return format("    %s);\n", t.at);
+}
+
+/* ------------------------------------------------------------------ one kernel */
+
+static Function *make(const Kernel *k)
+{
+    Function *f = NEW(Function);
+    f->block = !k->persistent || !options.target->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
+    if (k->kind == ROWS) emit_rows(f, k->nest);
+    else emit_index(f, k);
+    return f;
+}
+
+static void say_function(Text *t, const char *remark, const char *head, const char *body)
+{
+    say_comment(t, 0, remark);
+    say_wrapped(t, head);
+    say_wrapped(t, body + strspn(body, "\n"));
+    say(t, "\n");
+}
+
+/* A name for a function.  A launcher's arguments must not hide what it launches. */
+static const char *function_name(const Function *f, const char *wish)
+{
+    for (;;) {
+        const char *name = new_file_name(wish);
+        bool hidden = false;
+        for (int i = 0; i < f->args.n; i++) hidden |= f->parts.n && same(f->args.at[i].name, name);
+        if (!hidden) return name;
+    }
+}
+
+/* Of one pointer for two arrays the function's head shows one. */
+static void say_overwritten(Text *t, const Kernel *k)
+{
+    Touches touches = {0};
+    own_touches(k, &touches);
+    for (int i = 0; i < touches.n; i++)
+        for (int j = 0; j < touches.n; j++)
+            if (touches.at[i].writes && touches.at[i].buffer->in_place_of == touches.at[j].buffer)
+                say(t, ";  %s overwrites %s", buffer_name(touches.at[i].buffer), buffer_name(touches.at[j].buffer));
+}
+
+static char *remark(const Kernel *k)
+{
+    Text t = {0};
+    say(&t, "%s", formula_text(k, true));
+    say_overwritten(&t, k);
+    if (k->where.file) say(&t, "      %s:%d", file_name(k->where.file), k->where.line);
+    if (k->where.path && *k->where.path) say(&t, " %s", k->where.path);
+    if (k->bytes > 0) say(&t, "      moves %s bytes", grouped((int64_t)k->bytes));
+    return t.at;
+}
+
+/* For messages: "lstm_time: char_rnn.lua:31 lstm". */
+const char *name_and_place(const Kernel *k, const char *name)
+{
+    const char *path = k->where.path;
+    if (!*name || !k->where.file) return name;
+    return format("%s: %s:%d%s%s", name, file_name(k->where.file), k->where.line, path && *path ? " " : "",
+                  path ? path : "");
+}
+
+/* CUDA: the parts as functions of their own, and beside them the one that launches them, but for the steps of a loop
+ * that is one launch.  Returns the parts' names. */
+static const char *const *say_parts(Text *t, const Kernel *k, const Function *f, const int *order, const char *name)
+{
+    Text launches = {0};
+    const char **names = NEW_ARRAY(const char *, f->parts.n + 1);
+    for (int i = 0; i < f->parts.n; i++) {
+        const Part *p = &f->parts.at[i];
+        if (is_step(f) && p->when == PLAIN) continue;
+        const char *own = names[i] = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
+        say_function(t, p->remark ? p->remark : remark(k), head_text(f, order, own, i), p->body);
+        if (p->when == FAST)
+            say_wrapped(&launches, format("    if (!plain_loop(%s))\n", quoted(name_and_place(k, name))));
+        if (p->when == PLAIN) say(&launches, "    else\n");
+        say_wrapped(&launches, format("%s%s", p->when == ALWAYS ? "" : "    ", launch_of(f, order, own, i)));
+    }
+    if (is_step(f)) return names;
+    say_wrapped(t, format("void launch_%s(cudaStream_t stream, %s)\n{\n", name, parameters(f, order, -1)));
+    say(t, "%s}\n\n", launches.at);
+    return names;
+}
+
+static char *canonical_text(const Function *f, const int *order)
+{
+    Text t = {0};
+    if (!f->parts.n) say(&t, "%s%s", head_text(f, order, "", 0), f->w.text.at);
+    for (int i = 0; i < f->parts.n; i++)
+        say(&t, "%s %s%s", f->parts.at[i].blocks, head_text(f, order, "", i), f->parts.at[i].body);
+    return t.at;
+}
+
+enum { LONG_WISH = 48 };
+
+/* The words that both begin with, and those that both end with: h_attn of h_0_attn and h_1_attn; NULL: none. */
+static const char *common_name(const char *a, const char *b)
+{
+    size_t m = strlen(a), n = strlen(b), front = 0, back = 0;
+    if (same(a, b)) return a;
+    for (size_t i = 0; i <= m && i <= n; i++) {
+        bool end_a = !a[i] || a[i] == '_', end_b = !b[i] || b[i] == '_';
+        if (end_a && end_b) front = i;
+        if (a[i] != b[i] || !a[i]) break;
+    }
+    for (size_t i = 0; i <= m - front && i <= n - front; i++) {
+        bool end_a = i == m || a[m - i - 1] == '_', end_b = i == n || b[n - i - 1] == '_';
+        if (end_a && end_b) back = i;
+        if (i == m || i == n || a[m - i - 1] != b[n - i - 1]) break;
+    }
+    if (!front && !back) return NULL;
+    const char *last = a + m - back;
+    return format("%.*s%s%s", (int)front, a, front && back ? "_" : "", last + (front && back && *last == '_'));
+}
+
+static bool adds_two(const Kernel *k)
+{
+    const Phase *p = &k->phases.at[0];
+    if (k->phases.n != 1 || p->each.n != 1 || p->stores.n != 1 || p->sums.n || p->columns.n || p->row.n) return false;
+    const Node *n = p->each.at[0];
+    return n->op == OP_add && !is_filled(n->in[0], NULL) && !is_filled(n->in[1], NULL);
+}
+
+/* The one number that a kernel makes; NULL: it makes others, too. */
+static const Node *one_number(const Kernel *k)
+{
+    const Phase *p = &k->phases.at[k->phases.n - 1];
+    bool alone = p->row_stores.n == 1 && !p->stores.n && !p->column_stores.n && k->space.rank == 1;
+    return alone ? p->row_stores.at[0].node : NULL;
+}
+
+static bool is_mean(const Node *n)
+{
+    double count;
+    if (n->op != OP_div || n->in[0]->op != OP_sum || !is_filled(n->in[1], &count)) return false;
+    return count == (double)elements(n->in[0]->in[0]->shape) / (double)elements(n->in[0]->shape);
+}
+
+/* What a kernel does, of whatever values: of these a person knows the word. */
+static const char *deed(const Kernel *k)
+{
+    if (k->kind == GATHER) return "look_up";
+    if (k->kind != ROWS || !k->phases.n) return NULL;
+    const Node *n = one_number(k);
+    return adds_two(k) ? "add_two" : !n ? NULL : is_mean(n) ? "mean" : n->op == OP_sum ? "total" : NULL;
+}
+
+/* Says which text k has. */
+static void note_text(Kernel *k)
+{
+    begin_scratch();
+    anonymous = true;
+    Function *plain = make(k);
+    anonymous = false;
+    int *order = NEW_ARRAY(int, plain->args.n + 1);
+    in_order(plain, order);
+    const char *text = canonical_text(plain, order), *wish = identifier(k->name);
+    k->text = strings_get(&taken.texts, text);
+    bool again = for_good();
+    if (!k->text) {
+        push(&printed, ((struct Printed){.wish = copy_string(wish)}));
+        *strings_at(&taken.texts, copy_string(text)) = k->text = printed.n;
+    } else {
+        struct Printed *p = &printed.at[k->text - 1];
+        const char *both = same(p->wish, wish) ? wish : common_name(p->wish, wish);
+        if (!both && deed(k)) both = deed(k);
+        if (!both && strlen(p->wish) < LONG_WISH) both = format("%s_or_%s", p->wish, wish);
+        if (both) p->wish = copy_string(both);
+    }
+    for_a_while(again);
+    end_scratch();
+}
+
+static bool has_function(const Kernel *k) { return k->kind == ROWS || (k->kind >= GATHER && k->kind <= TOPK); }
+
+void note_functions(Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (has_function(kernels[i])) note_text(kernels[i]);
+        note_functions(kernels[i]->body.at, kernels[i]->body.n);
+    }
+}
+
+/* The wish, which an array may have: make_ln_1; or another function: decode_ln_1. */
+static const char *free_wish(const Function *f, const char *wish)
+{
+    const char *made = format("make_%s", wish), *entry = program_in_scope()->graph->name;
+    bool function = strings_get(&taken.functions, wish) || strings_get(&taken.functions, made);
+    bool hidden = false;
+    for (int i = 0; i < f->args.n; i++) hidden |= same(f->args.at[i].name, wish);
+    const char *const wishes[] = {hidden ? made : wish, function && !hidden ? wish : made,
+                                  format("%s_%s", entry, wish)};
+    for (int i = 0; i < COUNT_OF(wishes); i++)
+        if (!strings_get(&taken.names, wishes[i])) return wishes[i];
+    return wish;
+}
+
+/* Kernels know what they are called, those too of which copies were called. */
+void name_functions(Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (kernels[i]->text) kernels[i]->function = printed.at[kernels[i]->text - 1].name;
+        name_functions(kernels[i]->body.at, kernels[i]->body.n);
+    }
+}
+
+/* A name of its own, and the function printed under it. */
+static void print(struct Printed *p, const Kernel *k, const Function *f, const int *order)
+{
+    p->name = function_name(f, free_wish(f, p->wish));
+    *strings_at(&taken.functions, p->name) = 1;
+    if (f->parts.n) p->part_names = say_parts(&functions, k, f, order, p->name);
+    else say_function(&functions, remark(k), head_text(f, order, p->name, 0), f->w.text.at);
+}
+
+Call kernel_call(const Kernel *k)
+{
+    must(k->text);
+    Call c = {.f = make(k)};
+    c.order = NEW_ARRAY(int, c.f->args.n + 1);
+    in_order(c.f, c.order);
+    struct Printed *p = &printed.at[k->text - 1];
+    bool again = for_good();
+    if (!p->name) print(p, k, c.f, c.order);
+    for_a_while(again);
+    c.name = p->name;
+    c.part_names = p->part_names;
+    return c;
+}
+
+static char *call_of(const Kernel *k)
+{
+    Call c = kernel_call(k);
+    const Function *f = c.f;
+    Text t = {0};
+    if (*options.target->first_argument) add_word(&t, options.target->first_argument);
+    if (f->some_rows) add_word(&t, "from, to");
+    for (int i = 0; i < f->args.n; i++)
+        if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(&f->args.at[c.order[i]]));
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
+    return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
+}
+
+/* Of all the text that a kernel's function takes only the call, and what is printed of it, is kept. */
+char *call_text(const Kernel *k)
+{
+    begin_scratch();
+    char *text = call_of(k);
+    bool again = for_good();
+    text = copy_string(text);
+    for_a_while(again);
+    end_scratch();
+    return text;
+}
+
+const char *file_name_of(const char *wish) { return new_file_name(wish); }
+Text *function_text(void) { return &functions; }
+
+void say_functions(Text *t) { say_bytes(t, functions.at ? functions.at : "", functions.n); }

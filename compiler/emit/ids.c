@@ -1,0 +1,75 @@
+/* emit/ids.c: an id where it is read: as it is, where it is in range for certain, else checked (id_below of
+ * lathe_rt.h). */
+#include "emit/emit.h"
+
+/* Whether it is a value of the data, or made of others. */
+static bool may_be_data(const Node *n, const Desc *d)
+{
+    if (n->op == OP_parameter || n->op == OP_state) return false;
+    for (int i = 0; n->op == OP_input && i < d->inputs.n; i++) {
+        Lathe_role role = d->inputs.at[i].role;
+        if (same(d->inputs.at[i].name, n->name) &&
+            (role == LATHE_SEED || role == LATHE_STEP || role == LATHE_FIRST_ROW))
+            return false;
+    }
+    return true;
+}
+
+static void made_of(const Node *n, Nodes *out)
+{
+    const Loop *l = n->loop;
+    for (int i = 0; i < n->nin; i++) push(out, n->in[i]);
+    if (!l) return;
+    loop_begins(l, out);
+    loop_walks(l, out);
+    for (int k = 0; k < l->carries.n; k++) push(out, l->carries.at[k].next);
+    for (int k = 0; n->op == OP_loop && k < l->ys.n; k++) push(out, l->ys.at[k]);
+}
+
+/* Whether n follows from the data alone: no parameter, state, seed or step is in it, as far as is looked. */
+static bool from_data(const Node *n, const Desc *d)
+{
+    enum { MOST = 4096 };
+    Table seen = {0};
+    Nodes left = {0};
+    push(&left, (Node *)n);
+    for (int looked = 0; left.n;) {
+        Node *next = left.at[--left.n];
+        void **slot = table_at(&seen, next);
+        if (*slot) continue;
+        *slot = next;
+        if (++looked > MOST || !may_be_data(next, d)) return false;
+        made_of(next, &left);
+    }
+    return true;
+}
+
+const char *id_text(const Kernel *k, const char *id, int64_t below, int axis)
+{
+    const Node *n = k->node, *ids = n->in[1];
+    const Desc *d = described();
+    Where w = n->where;
+    if (ids_below(ids, below, d)) return id;
+    const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
+    const char *what = format("%s%s%s", op_info[n->op].name, w.path && *w.path ? " in " : "", w.path ? w.path : "");
+    return format("%s(%s, %s, %s, %s)", from_data(ids, d) ? "data_id" : "computed_id", id, extent_text(below, axis),
+                  quoted(place), quoted(what));
+}
+
+/* Of a class, with its inputs' texts (class_id of graph/ops.def): the id itself where it is one for certain. */
+Expr class_id_text(const Node *n, const Expr *in)
+{
+    const char *id = within(in[0], PRIMARY);
+    double below = 0, ignored = 0;
+    Where w = n->where;
+    must(is_filled(n->in[1], &below) && is_filled(n->in[2], &ignored));
+    if (classes_below(n->in[0], (int64_t)below, (int64_t)ignored, described())) return in[0];
+    bool listed = ignored >= 0 && ignored < below;
+    const char *place = w.file ? format("%s:%d", file_name(w.file), w.line) : "";
+    const char *what = format("class ids%s%s%s", w.path && *w.path ? " in " : "", w.path ? w.path : "",
+                              listed ? "" : format(", of which %.0f counts for none", ignored));
+    const char *checked = format("%s(%s, %s, %s, %s)", from_data(n->in[0], described()) ? "data_id" : "computed_id", id,
+                                 extent_text((int64_t)below, axis_counted(n->in[1])), quoted(place), quoted(what));
+    if (listed) return (Expr){copy_string(checked), PRIMARY};
+    return (Expr){format("%s == %.0f ? %s : %s", id, ignored, id, checked), TERNARY};
+}

@@ -1,0 +1,185 @@
+/* emit/index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, cumsum, topk:
+ * what is the same for every target.  Ids are in range: known ones are checked by the front, those of the data where it
+ * enters, others where they are read (emit/ids.c).  emit/index_loops.c puts loops around it, emit/index_threads.c
+ * CUDA's threads. */
+#include "emit/index.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ by ids */
+
+bool loops_over(const Function *f, const View *v, int j) { return f->axis[j].extent > 1 && v->stride[j] != 0; }
+
+static Picking picking_of(Function *f, const Kernel *k)
+{
+    const Nest *n = k->nest;
+    const Picked *p = n->picked;
+    const Space *s = &n->space;
+    int last = s->own.rank - 2; /* of the axes before the picked one */
+    Picking g = {.k = k, .n = n, .batch = p->batch, .ids = p->ids, .after = p->after, .id = p->id};
+    g.x = p->x, g.y = p->y, g.by = p->by, g.uold = -1;
+    push(&f->names, "id");
+    f->axis[p->id].name = "v";
+    bool rest = last >= (int)k->node->ints[0] + k->reads.at[1].view.shape.rank - (int)k->node->ints[1];
+    if (rest && p->id && is_made_of(s, p->id - 1, last)) f->axis[p->id - 1].name = "c";
+    begin_axes(f, s);
+    return g;
+}
+
+void declare_id(Function *f, const Picking *g)
+{
+    line(&f->w, "const int id = %s;",
+         id_text(g->k, value_at(f, g->uby).text, f->axis[g->id].extent, f->axis[g->id].what));
+    f->axis[g->id].now = "id";
+}
+
+void forget_id(Function *f, const Picking *g) { f->axis[g->id].now = f->axis[g->id].name; }
+
+/* Is id among the words of an expression?  Not so in hidden[r]. */
+static bool mentions_id(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "id")); at += 2)
+        if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+            !(isalnum((unsigned char)at[2]) || at[2] == '_'))
+            return true;
+    return false;
+}
+
+void say_picked(Function *f, const Picking *g, bool y_is_result, bool add)
+{
+    const char *y = y_is_result ? element(f, g->uy) : value_at(f, g->uy).text;
+    const char *x = y_is_result ? value_at(f, g->ux).text : element(f, g->ux);
+    if (!mentions_id(y) && !mentions_id(x)) line(&f->w, "(void)id;"); /* all entries are one */
+    DType t = (y_is_result ? &g->y : &g->x)->buffer->dtype;
+    line(&f->w, "%s;", store_text(t, y_is_result ? y : x, add, y_is_result ? x : y));
+}
+
+int axes_of_x(const Picking *g, int *axes)
+{
+    int n = 0;
+    for (int j = 0; j < g->batch; j++) axes[n++] = j;
+    axes[n++] = g->id;
+    for (int j = g->batch + g->ids; j < g->id; j++) axes[n++] = j;
+    return n;
+}
+
+const char *first_value(Function *f, const Picking *g) { return g->uold < 0 ? "0" : value_at(f, g->uold).text; }
+
+static void emit_picked(Function *f, const Kernel *k)
+{
+    Picking g = picking_of(f, k);
+    const Nests *nests = options.target->nests;
+    if (k->kind == GATHER) g.uy = add_use(f, g.y, true);
+    g.ux = add_use(f, g.x, k->kind != GATHER);
+    if (k->nest->picked->old_is_other) g.uold = add_use(f, k->nest->picked->old, false);
+    if (k->kind != GATHER) g.uy = add_use(f, g.y, false);
+    g.uby = add_use(f, g.by, false);
+    fit_args(f);
+    (k->kind == GATHER ? nests->gather : k->kind == SCATTER ? nests->scatter : nests->overwrite)(f, &g);
+}
+
+/* ------------------------------------------------------------------ along an axis */
+
+static Along along_of(Function *f, const Kernel *k)
+{
+    const Lengthwise *l = k->nest->along;
+    Along a = {.n = k->nest, .x = l->x, .rows = l->rows, .axis = l->axis};
+    begin_axes(f, &k->nest->space);
+    for (int i = 0; i < k->writes.n; i++) a.uy[i] = add_use(f, l->y[i], true);
+    a.ux = add_use(f, a.x, false);
+    fit_args(f);
+    return a;
+}
+
+/* The first of the largest; starts from element 0. */
+static void row_argmax(Function *f, Along *a, const Kernel *k)
+{
+    Axis *c = &f->axis[a->axis];
+    (void)k;
+    line(&f->w, "int best = 0;");
+    if (c->extent == 1) return;
+    open_block(&f->w, "for (int %s = %s; %s < %s; %s)", c->name, a->first ? a->first : "1", c->name, c->count,
+               a->step ? a->step : format("%s++", c->name));
+    char *here = within(value_at(f, a->ux), PLUS);
+    c->now = "best";
+    line(&f->w, "if (%s > %s) best = %s;", here, within(value_at(f, a->ux), PLUS), c->name);
+    close_block(&f->w);
+}
+
+static void emit_argmax(Function *f, const Kernel *k)
+{
+    push(&f->names, "best");
+    Along a = along_of(f, k);
+    options.target->nests->largest(f, &a, row_argmax, k);
+}
+
+static void row_cumsum(Function *f, Along *a, const Kernel *k)
+{
+    Axis *c = &f->axis[a->axis];
+    line(&f->w, "%s total = 0;", c_type(k->node->dtype));
+    if (k->node->ints[1])
+        open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
+    else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    if (c->extent == 1) c->now = "0";
+    const char *x = value_at(f, a->ux).text;
+    line(&f->w, may_wrap(k->node) ? "total = add_i32(total, %s);" : "total += %s;", x);
+    line(&f->w, "%s = total;", element(f, a->uy[0]));
+    close_block(&f->w);
+}
+
+static void emit_cumsum(Function *f, const Kernel *k)
+{
+    push(&f->names, "total");
+    Along a = along_of(f, k);
+    options.target->nests->rows(f, &a, row_cumsum, k);
+}
+
+/* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
+static void row_topk(Function *f, Along *a, const Kernel *k)
+{
+    Axis *c = &f->axis[a->axis];
+    const char *type = c_type(k->node->dtype);
+    long long many = (long long)k->node->ints[1];
+    Writer *w = &f->w;
+    line(w, "%s top[%lld];", type, many);
+    line(w, "int id[%lld], found = 0;", many);
+    open_block(w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    line(w, "const %s x = %s;", type, value_at(f, a->ux).text);
+    line(w, "int at = found < %lld ? found++ : %lld;", many, many - 1);
+    line(w, "if (at == %lld && found == %lld && %s >= %lld && !(x > top[at])) continue;", many - 1, many, c->name,
+         many);
+    open_block(w, "for (; at > 0 && x > top[at - 1]; at--)");
+    line(w, "top[at] = top[at - 1];");
+    line(w, "id[at] = id[at - 1];");
+    close_block(w);
+    line(w, "top[at] = x;");
+    line(w, "id[at] = %s;", c->name);
+    close_block(w);
+    c->now = "at";
+    open_block(w, "for (int at = 0; at < %lld; at++)", many);
+    for (int i = 0; i < k->writes.n; i++)
+        line(w, "%s = %s[at];", element(f, a->uy[i]), k->writes.at[i].node->ints[0] ? "id" : "top");
+    close_block(w);
+}
+
+static void emit_topk(Function *f, const Kernel *k)
+{
+    static const char *const own[] = {"top", "id", "at", "found", "x"};
+    for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
+    Along a = along_of(f, k);
+    options.target->nests->rows(f, &a, row_topk, k);
+}
+
+void emit_index(Function *f, const Kernel *k)
+{
+    switch (k->kind) {
+    case GATHER:
+    case SCATTER:
+    case OVERWRITE: emit_picked(f, k); break;
+    case ARGMAX: emit_argmax(f, k); break;
+    case CUMSUM: emit_cumsum(f, k); break;
+    case TOPK: emit_topk(f, k); break;
+    default: die("kernel %s is of no index kind", k->name);
+    }
+}

@@ -1,0 +1,392 @@
+/* emit/index_threads.c: index kernels as CUDA threads.
+ *
+ * A gather is a map: a thread an element.  What ids may send to one place comes in the order of the ids, so that it has
+ * the same bits every time, the CPU's: a block of threads takes one id.  Of a scatter it looks back for an equal one,
+ * in which case that block does the work, and else adds up all that follow; of an overwrite it looks ahead for a later
+ * one that would win.  Ids in a text repeat soon, so that most blocks end after a glance.
+ *
+ * Beside each there is the plain loop that it stands for, slow, where that is another text: a trainer compares the two
+ * (trainer/selftest.c). */
+#include "emit/index.h"
+
+/* ------------------------------------------------------------------ a thread an element */
+
+/* Indices of the axes, from the number of the thread; those that are beyond leave. */
+static const char *thread_indices(Function *f, const int *axes, int n)
+{
+    int64_t size = space_size(f, axes, n);
+    const char *all = in_64_bits(space_text(f, axes, n), size);
+    int only = -1, many = 0;
+    for (int i = 0; i < n; i++)
+        if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
+    if (!many) {
+        line(&f->w, "if (threadIdx.x > 0) return;");
+        return "1";
+    }
+    const char *number = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
+    line(&f->w, "const %s %s = %s;", index_type(size), number, thread_number(f, size));
+    line(&f->w, "if (%s >= %s) return;", number, all);
+    if (many > 1) say_indices(f, axes, n, number);
+    return blocks_of(all, "THREADS");
+}
+
+/* The only axis of them that is longer than 1, or -1: there are none, or several. */
+static int only_axis(const Function *f, const int *axes, int n)
+{
+    int only = -1, many = 0;
+    for (int i = 0; i < n; i++)
+        if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
+    return many == 1 ? only : -1;
+}
+
+/* Indices of the axes, n elements of the last from `from` on: const int r = i / (WIDTH / 4), c4 = i % (WIDTH / 4) * 4;
+ */
+static const char *indices_beside(Function *f, const int *axes, int naxes, int n, const char *from)
+{
+    const Axis *c = &f->axis[axes[naxes - 1]];
+    int only = only_axis(f, axes, naxes - 1);
+    bool rows = space_size(f, axes, naxes - 1) > 1;
+    const char *of = format("(%s)", divided(c->count, n)), *i = new_index(&f->names, "i", "element");
+    int64_t size = space_size(f, axes, naxes);
+    const char *all = divided(in_64_bits(space_text(f, axes, naxes), size), n);
+    const char *r = only >= 0 ? f->axis[only].name : new_index(&f->names, "r", "row");
+    line(&f->w, "const %s %s = %s;", index_type(size / n), i, thread_number(f, size / n));
+    line(&f->w, "if (%s >= %s) return;", i, all);
+    if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
+    else line(&f->w, "const int %s = %s * %d;", from, i, n);
+    if (rows && only < 0) say_indices(f, axes, naxes - 1, r);
+    return blocks_of(all, "THREADS");
+}
+
+static const char *gather_wholes(Function *f, Picking *g, const int *axes, int n)
+{
+    Axis *c = &f->axis[g->id - 1];
+    const char *from = new_name(&f->names, format("%s%d", c->name, n));
+    const char *blocks = indices_beside(f, axes, g->id, n, from);
+    declare_id(f, g);
+    c->now = from;
+    line(&f->w, "write_wide(&%s, read_wide<%d>(&%s));", element(f, g->uy), n, element(f, g->ux));
+    c->now = c->name;
+    return blocks;
+}
+
+static const char *gather_beside(Function *f, Picking *g, const int *axes, int n)
+{
+    if (g->n->wide) return gather_wholes(f, g, axes, n);
+    Axis *c = &f->axis[g->id - 1];
+    const char *from = new_name(&f->names, format("%s%d", c->name, n));
+    for (int a = 0; a < f->args.n; a++)
+        if ((f->uses.at[g->ux].arg == a || f->uses.at[g->uy].arg == a) && aligned(&f->args.at[a], 16))
+            line(&f->w, "ALIGNED(%s);", f->args.at[a].name);
+    const char *blocks = indices_beside(f, axes, g->id, n, from);
+    declare_id(f, g);
+    open_block(&f->w, "UNROLL for (int %s = %s; %s < %s + %d; %s++)", c->name, from, c->name, from, n, c->name);
+    say_picked(f, g, true, g->k->writes.at[0].add);
+    close_block(&f->w);
+    return blocks;
+}
+
+/* ------------------------------------------------------------------ the plain loops */
+
+static const char plain_remark[] = "the same by a plain loop, in case the one above is wrong on some machine";
+
+/* The part behind the one that it stands for. */
+static void end_plain(Function *f, const char *blocks)
+{
+    end_part(f, "_plain", plain_remark, blocks);
+    f->parts.at[f->parts.n - 2].when = FAST;
+    f->parts.at[f->parts.n - 1].when = PLAIN;
+}
+
+static void reset_axes(Function *f, int from, int n)
+{
+    for (int j = from; j < from + n; j++)
+        if (f->axis[j].extent > 1) f->axis[j].now = f->axis[j].name;
+}
+
+static int open_axes(Function *f, int from, int n)
+{
+    int opened = 0;
+    for (int j = from; j < from + n; j++) {
+        const Axis *a = &f->axis[j];
+        if (a->extent == 1) continue;
+        open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", a->name, a->name, a->count, a->name);
+        opened++;
+    }
+    return opened;
+}
+
+/* A thread a row of y. */
+static void gather_plainly(Function *f, Picking *g)
+{
+    int axes[MAXRANK], rows = g->batch + g->ids;
+    reset_axes(f, 0, g->id);
+    begin_part(f);
+    for (int j = 0; j < rows; j++) axes[j] = j;
+    const char *blocks = thread_indices(f, axes, rows);
+    declare_id(f, g);
+    int opened = open_axes(f, rows, g->after);
+    say_picked(f, g, true, g->k->writes.at[0].add);
+    while (opened--) close_block(&f->w);
+    forget_id(f, g);
+    end_plain(f, blocks);
+}
+
+/* A thread a column of x, through all ids in order. */
+static void by_columns(Function *f, Picking *g, bool add)
+{
+    int axes[MAXRANK], n = 0;
+    reset_axes(f, 0, g->id);
+    begin_part(f);
+    for (int j = 0; j < g->id; j++)
+        if (j < g->batch || j >= g->batch + g->ids) axes[n++] = j;
+    const char *blocks = thread_indices(f, axes, n);
+    int opened = open_axes(f, g->batch, g->ids);
+    declare_id(f, g);
+    say_picked(f, g, false, add);
+    while (opened--) close_block(&f->w);
+    forget_id(f, g);
+    end_plain(f, blocks);
+}
+
+static void gather_ids(Function *f, Picking *g)
+{
+    int axes[MAXRANK], n = g->n->beside, names = f->names.n;
+    for (int j = 0; j < g->id; j++) axes[j] = j;
+    begin_part(f);
+    const char *blocks;
+    if (n > 1) {
+        blocks = gather_beside(f, g, axes, n);
+    } else {
+        blocks = thread_indices(f, axes, g->id);
+        declare_id(f, g);
+        say_picked(f, g, true, g->k->writes.at[0].add);
+    }
+    forget_id(f, g);
+    end_part(f, "", NULL, blocks);
+    f->names.n = names;
+    if (space_size(f, axes + g->batch + g->ids, g->after) > 1) gather_plainly(f, g);
+}
+
+/* x's elements before the ids' turn. */
+static void start_x(Function *f, const Picking *g)
+{
+    int axes[MAXRANK], names = f->names.n, n = axes_of_x(g, axes);
+    begin_part(f);
+    const char *blocks = thread_indices(f, axes, n);
+    line(&f->w, "%s = %s;", element(f, g->ux), first_value(f, g));
+    end_part(f, "_start", g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
+    f->names.n = names;
+}
+
+/* ------------------------------------------------------------------ a block an id */
+
+typedef struct Ids { /* the axes of the ids as one, and what stands for the index in it */
+    int axes[MAXRANK], n;
+    const char *count;
+} Ids;
+
+static Ids ids_of(const Function *f, const Picking *g)
+{
+    Ids s = {.n = g->ids};
+    for (int i = 0; i < g->ids; i++) s.axes[i] = g->batch + i;
+    s.count = space_text(f, s.axes, s.n);
+    return s;
+}
+
+/* Its indices are worked out where they stand. */
+static void set_id_number(Function *f, const Ids *s, const char *number)
+{
+    for (int i = 0; i < s->n; i++)
+        if (f->axis[s->axes[i]].extent > 1) f->axis[s->axes[i]].now = index_in(f, s->axes, s->n, i, number);
+}
+
+/* const int r = blockIdx.x / SEQ, t = blockIdx.x % SEQ; returns the second, the number among the ids. */
+static const char *block_indices(Function *f, const Picking *g, const Ids *s)
+{
+    int batch[MAXRANK];
+    for (int j = 0; j < g->batch; j++) batch[j] = j;
+    int64_t ids = space_size(f, s->axes, s->n);
+    const char *t = ids == 1 ? "0" : s->n == 1 ? f->axis[s->axes[0]].name : new_name(&f->names, "n");
+    if (space_size(f, batch, g->batch) == 1) {
+        if (ids > 1) line(&f->w, "const int %s = %s;", t, f->block);
+    } else {
+        if (ids > 1) line(&f->w, "const int %s = %s %% %s;", t, f->block, in_parentheses(s->count));
+        for (int j = 0; j < g->batch; j++) {
+            const char *number = ids > 1 ? format("%s / %lld", f->block, (long long)ids) : f->block;
+            if (f->axis[j].extent > 1)
+                line(&f->w, "const int %s = %s;", f->axis[j].name, index_in(f, batch, g->batch, j, number));
+        }
+    }
+    set_id_number(f, s, t);
+    return t;
+}
+
+static const char *blocks_of_ids(const Function *f, const Picking *g)
+{
+    int axes[MAXRANK];
+    for (int j = 0; j < g->batch + g->ids; j++) axes[j] = j;
+    return space_text(f, axes, g->batch + g->ids);
+}
+
+/* The elements beside, shared among the threads. */
+static int open_after(Function *f, const Picking *g)
+{
+    int axes[MAXRANK] = {0}, only = -1, many = 0;
+    for (int j = 0; j < g->after; j++) {
+        axes[j] = g->batch + g->ids + j;
+        if (f->axis[axes[j]].extent > 1) only = axes[j], many++;
+    }
+    if (!many) {
+        open_block(&f->w, "if (threadIdx.x == 0)");
+        return f->w.depth;
+    }
+    const char *c = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
+    open_block(&f->w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", c, c, space_text(f, axes, g->after), c);
+    if (many > 1) say_indices(f, axes, g->after, c);
+    return f->w.depth;
+}
+
+static void scatter_in_order(Function *f, Picking *g)
+{
+    Writer *w = &f->w;
+    Ids s = ids_of(f, g);
+    const char *e = new_name(&f->names, "e"), *from = new_name(&f->names, "from");
+    const char *same = new_name(&f->names, "same"), *n = new_name(&f->names, "many");
+    bool several = space_size(f, s.axes, s.n) > 1;
+    if (several) line(w, "__shared__ int %s[THREADS];", same);
+    const char *t = block_indices(f, g, &s);
+    declare_id(f, g);
+    if (!several) {
+        open_after(f, g);
+        say_picked(f, g, false, true);
+        close_block(w);
+        return;
+    }
+    open_block(w, "for (int %s = %s - 1; %s >= 0; %s -= THREADS)", from, t, from, from);
+    line(w, "const int %s = %s - (int)threadIdx.x;", e, from);
+    set_id_number(f, &s, e);
+    line(w, "if (block_any(%s >= 0 && %s == id)) return;", e, within(value_at(f, g->uby), PLUS));
+    close_block(w);
+    open_block(w, "for (int %s = %s; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+    line(w, "const int %s = %s + threadIdx.x;", e, from);
+    line(w, "const int %s = block_list(%s < %s && %s == id, %s, %s);", n, e, s.count, within(value_at(f, g->uby), PLUS),
+         e, same);
+    const char *k = new_name(&f->names, "k");
+    int outer = open_after(f, g);
+    open_block(w, "for (int %s = 0; %s < %s; %s++)", k, k, n, k);
+    set_id_number(f, &s, format("%s[%s]", same, k));
+    say_picked(f, g, false, true);
+    close_block(w);
+    must(w->depth == outer);
+    close_block(w);
+    close_block(w);
+}
+
+static void overwrite_by_last(Function *f, Picking *g)
+{
+    Writer *w = &f->w;
+    Ids s = ids_of(f, g);
+    const char *e = new_name(&f->names, "e"), *from = new_name(&f->names, "from"), *t = block_indices(f, g, &s);
+    declare_id(f, g);
+    if (space_size(f, s.axes, s.n) > 1) {
+        open_block(w, "for (int %s = %s + 1; %s < %s; %s += THREADS)", from, t, from, s.count, from);
+        line(w, "const int %s = %s + threadIdx.x;", e, from);
+        set_id_number(f, &s, e);
+        line(w, "if (block_any(%s < %s && %s == id)) return;", e, s.count, within(value_at(f, g->uby), PLUS));
+        close_block(w);
+        set_id_number(f, &s, t);
+    }
+    open_after(f, g);
+    say_picked(f, g, false, false);
+    close_block(w);
+}
+
+static void ids_by_blocks(Function *f, Picking *g, void (*body)(Function *, Picking *))
+{
+    int names = f->names.n;
+    begin_part(f);
+    body(f, g);
+    forget_id(f, g);
+    end_part(f, "", NULL, blocks_of_ids(f, g));
+    f->names.n = names;
+}
+
+static bool has_several_ids(const Function *f, const Picking *g)
+{
+    Ids s = ids_of(f, g);
+    return space_size(f, s.axes, s.n) > 1;
+}
+
+static void scatter_ids(Function *f, Picking *g)
+{
+    if (g->n->picked->starts) start_x(f, g);
+    ids_by_blocks(f, g, scatter_in_order);
+    if (has_several_ids(f, g)) by_columns(f, g, true);
+}
+
+static void overwrite_ids(Function *f, Picking *g)
+{
+    if (g->n->picked->starts) start_x(f, g);
+    ids_by_blocks(f, g, overwrite_by_last);
+    if (has_several_ids(f, g)) by_columns(f, g, false);
+}
+
+/* ------------------------------------------------------------------ along an axis */
+
+static const char *open_rows(Function *f, const Along *a)
+{
+    int axes[MAXRANK];
+    for (int j = 0; j < a->rows; j++) axes[j] = j;
+    begin_part(f);
+    return thread_indices(f, axes, a->rows);
+}
+
+/* A thread a row, in order. */
+static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    const char *blocks = open_rows(f, a);
+    row(f, a, k);
+    end_part(f, "", NULL, blocks);
+}
+
+/* A warp a row. */
+static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    int axes[MAXRANK] = {0}, only = -1, many = 0;
+    const Axis *c = &f->axis[a->axis];
+    for (int j = 0; j < a->rows; j++) {
+        axes[j] = j;
+        if (f->axis[j].extent > 1) only = j, many++;
+    }
+    const char *all = space_text(f, axes, a->rows),
+               *r = many == 1 ? f->axis[only].name : new_index(&f->names, "r", "row");
+    begin_part(f);
+    line(&f->w, "const int %s = %s * WARPS + threadIdx.x / WARP, lane = threadIdx.x %% WARP;", r, f->block);
+    line(&f->w, "if (%s >= %s) return;", r, all);
+    if (many > 1) say_indices(f, axes, a->rows, r);
+    a->first = "1 + lane";
+    a->step = format("%s += WARP", c->name);
+    row(f, a, k);
+    DType t = a->x.buffer ? a->x.buffer->dtype : I32;
+    line(&f->w, "best = warp_first_%s(%s, best);", type_suffix(t), value_at(f, a->ux).text);
+    line(&f->w, "if (lane == 0) %s = best;", element(f, a->uy[0]));
+    end_part(f, "", NULL, blocks_of(all, "WARPS"));
+}
+
+static void largest(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    bool by_warp = a->n->team == TEAM_OF_WARP;
+    int names = f->names.n;
+    if (by_warp) largest_by_warp(f, a, row, k);
+    f->names.n = names;
+    a->first = a->step = NULL;
+    reset_axes(f, 0, a->rows + 1);
+    const char *blocks = open_rows(f, a);
+    row(f, a, k);
+    line(&f->w, "%s = best;", element(f, a->uy[0]));
+    if (by_warp) end_plain(f, blocks);
+    else end_part(f, "", NULL, blocks);
+}
+
+const Nests cuda_threads = {rows_by_threads, gather_ids, scatter_ids, overwrite_ids, each_row, largest};

@@ -1,0 +1,253 @@
+/* emit/nest.c: ROWS kernels as loops of C: a nest over the row axes, and for each row the phases' sweeps over the inner
+ * axis.
+ *
+ * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
+ * partial results for each block of rows, added up in order at the end. */
+#include "emit/index.h"
+#include "emit/rows.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ sweeps */
+
+static bool in_lanes(const Rows *r, const Node *sum)
+{
+    for (int i = 0; i < r->n->lanes.n; i++)
+        if (r->n->lanes.at[i] == sum) return true;
+    return false;
+}
+
+static void start_totals(Rows *r)
+{
+    r->totals.n = 0;
+    for (int i = 0; i < r->phase->sums.n; i++) {
+        const Node *n = r->phase->sums.at[i];
+        Total t = {.node = n, .lanes = in_lanes(r, n)};
+        bool sum = n->op == OP_sum;
+        t.name = name_told_apart(r, n, t.lanes ? word_for_lanes(r, n) : word_for_total(r, n));
+        if (!t.lanes) line(&r->f->w, "%s %s = %s;", c_type(n->dtype), t.name, start_of(n));
+        else if (sum) line(&r->f->w, "%s %s[LANES] = {0};", c_type(n->dtype), t.name);
+        else {
+            line(&r->f->w, "%s %s[LANES];", c_type(n->dtype), t.name);
+            line(&r->f->w, "for (int l = 0; l < LANES; l++) %s[l] = %s;", t.name, start_of(n));
+        }
+        push(&r->totals, t);
+    }
+}
+
+/* The finished reductions, for the phases to come. */
+static void finish_totals(Rows *r)
+{
+    for (int i = 0; i < r->totals.n; i++) {
+        Total t = r->totals.at[i];
+        Expr e = {t.name, PRIMARY};
+        if (t.lanes) {
+            e.text = format("%s_lanes_%s(%s)", end_of(t.node), type_suffix(t.node->dtype), t.name);
+            if (row_named(r, t.node)) {
+                declare(r, t.node, name_told_apart(r, t.node, word_for_total(r, t.node)), e);
+                continue;
+            }
+        }
+        know(r, t.node, e);
+    }
+}
+
+static const char *lane_name(Rows *r) { return new_name(&r->f->names, "l"); }
+
+/* Of the loop over an axis. */
+static const char *short_mark(const Rows *r, int axis) { return r->n->rolled >> axis & 1 ? "SHORT " : ""; }
+
+/* Sweeps that store are marked where gcc would check for overlaps. */
+static const char *each_mark(const Rows *r)
+{
+    const Phase *p = r->phase;
+    return r->n->apart && (p->stores.n || p->columns.n) ? "EACH " : "";
+}
+
+static void sweep_in_lanes(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    Writer *w = &r->f->w;
+    int names = r->f->names.n;
+    const char *lane = lane_name(r);
+    int64_t tail = c->extent % 16;
+    const char *whole = tail ? format("%s - %s %% LANES", c->count, c->count) : c->count;
+    if (tail && strchr(c->count, ' ')) whole = format("%lld", (long long)(c->extent - tail));
+    open_block(w, "for (int %s = 0; %s < %s; %s += LANES)", c->name, c->name, whole, c->name);
+    open_block(w, "SIMD for (int %s = 0; %s < LANES; %s++)", lane, lane, lane);
+    c->now = format("%s + %s", c->name, lane);
+    one_element(r, lane);
+    close_block(w);
+    close_block(w);
+    c->now = c->name;
+    if (tail) {
+        open_block(w, "for (int %s = %s; %s < %s; %s++)", c->name, whole, c->name, c->count, c->name);
+        one_element(r, format("%s %% LANES", c->name));
+        close_block(w);
+    }
+    r->f->names.n = names;
+}
+
+static void sweep(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    bool lanes = false;
+    start_totals(r);
+    for (int i = 0; i < r->totals.n; i++) lanes |= r->totals.at[i].lanes;
+    if (lanes) sweep_in_lanes(r);
+    else if (c->extent == 1) one_element(r, "0");
+    else {
+        const char *mark = r->n->sweep_shared ? "PARALLEL " : format("%s%s", each_mark(r), short_mark(r, r->inner));
+        open_block(&r->f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, c->name, c->name, c->count, c->name);
+        one_element(r, "0");
+        close_block(&r->f->w);
+    }
+    finish_totals(r);
+}
+
+/* ------------------------------------------------------------------ rows and columns */
+
+/* Rows by their number; with several row axes their indices are worked out from it. */
+static void rows_between(Rows *r, const char *mark, const char *from, const char *and, const char *to)
+{
+    Function *f = r->f;
+    const char *row = r->rows == 1 ? f->axis[0].name : new_index(&f->names, "r", "row");
+    if (*and) and = format("%s < %s && ", row, and);
+    open_block(&f->w, "%sfor (int %s = %s; %s%s < %s; %s++)", mark, row, from, and, row, to, row);
+    row_indices(r, row);
+    one_row(r);
+    close_block(&f->w);
+}
+
+static void all_rows(Rows *r)
+{
+    Function *f = r->f;
+    if (f->some_rows) {
+        rows_between(r, "", "from", "", "to");
+        return;
+    }
+    if (r->n->across) {
+        rows_across(r);
+        return;
+    }
+    int opened = 0, shared = r->n->threads;
+    for (int j = 0; j < r->rows; j++) {
+        Axis *a = &f->axis[j];
+        const char *mark = j >= shared ? short_mark(r, j) : j ? "" : shared == 1 ? "PARALLEL " : "PARALLEL_2 ";
+        open_block(&f->w, "%sfor (int %s = 0; %s < %s; %s++)", mark, a->name, a->name, a->count, a->name);
+        opened++;
+    }
+    one_row(r);
+    while (opened-- > 0) close_block(&f->w);
+}
+
+static void rows_of_block(Rows *r, int64_t blocks)
+{
+    int64_t rows = row_count(r), block = r->k->block;
+    const char *k = r->f->axis[r->block].name, *count = row_count_text(r);
+    const char *mark = short_mark(r, r->block);
+    if (blocks == 1) rows_between(r, mark, "0", "", count);
+    else
+        rows_between(r, mark, format("%s * %lld", k, (long long)block), rows % block ? count : "",
+                     format("(%s + 1) * %lld", k, (long long)block));
+}
+
+static void clear_partials(Rows *r)
+{
+    Axis *c = &r->f->axis[r->inner];
+    if (c->extent > 1) open_block(&r->f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].columns.n; i++)
+            line(&r->f->w, "%s = %s;", element(r->f, r->uses[p].partial[i]),
+                 start_of(r->k->phases.at[p].columns.at[i]));
+    if (c->extent > 1) close_block(&r->f->w);
+}
+
+static void say_column(Rows *r, const Node *n, bool add, int64_t blocks, int store, int partial)
+{
+    Function *f = r->f;
+    Axis *c = &f->axis[r->inner], *k = &f->axis[r->block];
+    bool loop = c->extent > 1;
+    for (int from = 0; from < (blocks > 1 ? 2 : 1); from++) {
+        bool first = from == 0, feed = add || !first;
+        if (add && first && blocks > 1) continue; /* one loop does them all */
+        k->now = "0";
+        if (!first) {
+            k->now = k->name;
+            open_block(&f->w, "for (int %s = %d; %s < %lld; %s++)", k->name, !add, k->name, (long long)blocks, k->name);
+        }
+        if (loop) open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
+        char *to = element(f, store);
+        Expr part = {element(f, partial), PRIMARY};
+        if (feed) line(&f->w, "%s;", reduction_step(n, to, part));
+        else line(&f->w, "%s = %s;", to, part.text);
+        if (loop) close_block(&f->w);
+        if (!first) close_block(&f->w);
+    }
+}
+
+static void say_columns(Rows *r, int64_t blocks)
+{
+    for (int p = 0; p < r->k->phases.n; p++)
+        for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++) {
+            const Operand *o = &r->k->phases.at[p].column_stores.at[i];
+            const Node *column = o->node;
+            int partial = partial_of(r, &column);
+            say_column(r, column, o->add, blocks, r->uses[p].column_store[i], partial);
+        }
+}
+
+static void rows_with_columns(Rows *r)
+{
+    Function *f = r->f;
+    Axis *k = &f->axis[r->block];
+    int64_t blocks = r->n->blocks;
+    k->now = blocks > 1 ? k->name : "0";
+    if (blocks > 1 && f->some_rows)
+        open_block(&f->w, "for (int %s = from / %lld; %s * %lld < to; %s++)", k->name, (long long)r->k->block, k->name,
+                   (long long)r->k->block, k->name);
+    else if (blocks > 1)
+        open_block(&f->w, "%sfor (int %s = 0; %s < %lld; %s++)", r->n->threads ? "PARALLEL " : "", k->name, k->name,
+                   (long long)blocks, k->name);
+    clear_partials(r);
+    rows_of_block(r, blocks);
+    if (blocks > 1) close_block(&f->w);
+    if (!f->some_rows) say_columns(r, blocks);
+}
+
+void nest_of_loops(Rows *r)
+{
+    r->sweep = sweep;
+    open_block(&r->f->w, "%s", "");
+    if (r->k->share == COLUMN_SUMS) say_columns(r, r->n->blocks);
+    else if (r->k->block) rows_with_columns(r);
+    else all_rows(r);
+    close_block(&r->f->w);
+}
+
+static const char *const no_words[] = {NULL};
+
+const Target target_cpu = {.name = "cpu",
+                           .row_budget = 16 * 1024,
+                           .column_blocks = 32,
+                           .columns_alone = INT64_MAX,
+                           .narrow = 64,
+                           .panels = true,
+                           .packs = true,
+                           .by_value = true,
+                           .call = "",
+                           .first_argument = "",
+                           .interface = "lathe_rt.h",
+                           .stream = "",
+                           .entry = "",
+                           .run = "static",
+                           .untyped = "(void *)",
+                           .table = "static const",
+                           .table_at = "%s",
+                           .fill_work = "memset(c->work, 0xff, %lld)",
+                           .over_ranks = "memcpy(%s, %s, %lld);",
+                           .product = product_call,
+                           .attention = attention_call,
+                           .words = no_words,
+                           .loops = true,
+                           .nests = &loops_of_c};

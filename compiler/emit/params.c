@@ -1,0 +1,168 @@
+/* emit/params.c: the flat array of parameters as a C struct: tensors in the order of their offsets, the copies of one
+ * nn.stack as an array of structs, padding spelled out. */
+#include "emit/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    VEC(struct Placed {
+        Param *param;
+        const char *group, *member;
+    }) at;
+} params;
+
+/* Copies in one struct: the same stack over the same axes, as the layout has them. */
+static bool same_struct(const Param *a, const Param *b)
+{
+    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
+    for (int i = 0; i < a->loops; i++)
+        if (a->shape.dim[i] != b->shape.dim[i] || a->stride[i] != b->stride[i]) return false;
+    return true;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct Placed *x = a, *y = b;
+    return (x->param->offset > y->param->offset) - (x->param->offset < y->param->offset);
+}
+
+/* "layer.attn.weight" of stack "layer" is member attn_weight of struct layer. */
+static const char *member_of(const Param *p)
+{
+    size_t n = p->stack ? strlen(p->stack) : 0;
+    bool within = n && strncmp(p->name, p->stack, n) == 0 && p->name[n] == '.';
+    return identifier(within ? p->name + n + 1 : p->name);
+}
+
+/* Those of one struct lie side by side. */
+void name_parameters(const Desc *d)
+{
+    Strings names = {0}, inside = {0};
+    memset(&params, 0, sizeof params);
+    for (int i = 0; i < d->params.n; i++) push(&params.at, ((struct Placed){d->params.at[i], NULL, NULL}));
+    if (params.at.n) qsort(params.at.at, (size_t)params.at.n, sizeof *params.at.at, by_offset);
+    for (int i = 0; i < params.at.n; i++) {
+        struct Placed *p = &params.at.at[i], *before = i ? p - 1 : NULL;
+        p->param->number = i;
+        if (!p->param->loops) continue;
+        bool goes_on = before && same_struct(p->param, before->param);
+        p->group = goes_on ? before->group : unique_name(&names, identifier(p->param->stack));
+    }
+    for (int i = 0; i < params.at.n; i++) {
+        struct Placed *p = &params.at.at[i];
+        if (p->group && (!i || p->group != p[-1].group)) inside = (Strings){0};
+        p->member = unique_name(p->group ? &inside : &names, member_of(p->param));
+    }
+}
+
+static const struct Placed *placed(const Param *p)
+{
+    if (p->number < params.at.n && params.at.at[p->number].param == p) return &params.at.at[p->number];
+    die("parameter %s is not in the description", p->name);
+}
+
+const char *group_of(const Param *p) { return placed(p)->group; }
+
+char *param_text(const Param *p, const char *base, const char *const *sub)
+{
+    const struct Placed *at = placed(p);
+    Text t = {0};
+    say(&t, "%s", base);
+    if (at->group) {
+        say(&t, "%s", at->group);
+        for (int k = 0; k < p->loops; k++) say(&t, "[%s]", sub[k]);
+        say(&t, ".");
+    }
+    say(&t, "%s", at->member);
+    return t.at;
+}
+
+/* ------------------------------------------------------------------ the struct */
+
+static int64_t own_elements(const Param *p)
+{
+    int64_t n = 1;
+    for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
+    return n;
+}
+
+static void say_member(Text *t, int indent, const char *type, const struct Placed *p)
+{
+    Text s = {0};
+    for (const Param *w = p->param->wide; w; w = w->wide)
+        say(t, "%*s/* as one matrix in products: from here to %s */\n", indent, "",
+            w->name + strlen(p->param->name) + strlen(".."));
+    say(&s, "%*s%s %s", indent, "", type, p->member);
+    for (int k = p->param->loops; k < p->param->shape.rank; k++) say(&s, "[%s]", extent_in(p->param->shape, k));
+    say(&s, ";");
+    say(t, "%-48s /* %s  %s:%d */\n", s.at, p->param->name, in_comment(file_name(p->param->where.file)),
+        p->param->where.line);
+}
+
+static void say_padding(Text *t, int indent, const char *type, const char *after, int64_t n)
+{
+    must(n >= 0);
+    if (n) say(t, "%*s%s %s_pad[%lld];\n", indent, "", type, after, (long long)n);
+}
+
+/* The members of the array of structs that starts at number i; returns the number after the last. */
+static int say_struct(Text *t, const char *type, int i)
+{
+    const struct Placed *first = &params.at.at[i];
+    const Param *p = first->param;
+    int64_t size = p->stride[p->loops - 1], at = 0, base = p->offset;
+    say(t, "    struct {\n");
+    const char *last = first->member;
+    for (; i < params.at.n && params.at.at[i].group == first->group; i++) {
+        const struct Placed *q = &params.at.at[i];
+        say_padding(t, 8, type, last, q->param->offset - base - at);
+        say_member(t, 8, type, q);
+        at = q->param->offset - base + own_elements(q->param);
+        last = q->member;
+    }
+    say_padding(t, 8, type, last, size - at);
+    say(t, "    } %s", first->group);
+    for (int k = 0; k < p->loops; k++) say(t, "[%s]", extent_in(p->shape, k));
+    say(t, ";\n");
+    return i;
+}
+
+static int64_t whole_elements(const Param *p) { return p->loops ? p->stride[0] * p->shape.dim[0] : own_elements(p); }
+
+static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
+{
+    const char *type = c_type(dtype), *last = "start";
+    int64_t at = 0;
+    say(t, "typedef struct %s {\n", name);
+    for (int i = 0; i < params.at.n;) {
+        const struct Placed *p = &params.at.at[i];
+        say_padding(t, 4, type, last, p->param->offset - at);
+        at = p->param->offset + whole_elements(p->param);
+        last = p->group ? p->group : p->member;
+        if (p->group) i = say_struct(t, type, i);
+        else say_member(t, 4, type, p), i++;
+    }
+    say_padding(t, 4, type, last, m->plan.flat_elements - at);
+    say(t, "} %s;\n", name);
+    say(t, "static_assert(sizeof(%s) == %lld, \"the layout of the plan\");\n\n", name,
+        (long long)(m->plan.flat_elements * dtype_bytes(dtype)));
+}
+
+char *gradients_type(const Module *m)
+{
+    return type_name(m, NULL, precision()->weights == precision()->real ? "params" : "gradients");
+}
+
+void say_params(Text *t, const Module *m)
+{
+    const Precision *p = precision();
+    char *name = type_name(m, NULL, "params"), *gradients = gradients_type(m);
+    bool alike = same(name, gradients);
+    say(t, "/* Parameters%s: %s numbers. */\n", alike ? ", and in the same layout their gradients" : "",
+        grouped(m->plan.parameter_count));
+    say_flat(t, m, name, p->weights);
+    if (alike) return;
+    say(t, "/* Their gradients, in the same layout. */\n");
+    say_flat(t, m, gradients, p->real);
+}

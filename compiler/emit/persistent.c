@@ -1,0 +1,319 @@
+/* emit/persistent.c: CUDA: a loop that is one launch (plan/persist.c): a kernel whose text is that of an entry's loop,
+ * in which all blocks take parts of each step, and meet where schedule/waits.c says.
+ *
+ * What the kernel is given are the entry's own names, so that places read the same in both; loops with the same text
+ * share it. */
+#include "emit/rows.h"
+#include "lower/lower.h"
+
+#include <string.h>
+
+enum { COLUMNS = 99 };
+
+static VEC(struct Described { const char *text, *name; }) types, loops;
+
+void start_persistent(void)
+{
+    memset(&types, 0, sizeof types);
+    memset(&loops, 0, sizeof loops);
+}
+
+bool is_one_launch(const Kernel *repeat) { return repeat->barrier && options.target->persists; }
+int persistent_loops(void) { return loops.n; }
+
+/* ------------------------------------------------------------------ steps */
+
+typedef struct Steps {
+    Text lines, keeping; /* of the loop; before it, what is kept in shared memory */
+    Names blocks;        /* how many each step takes */
+    Names kept, names;   /* the products whose b is kept, by their types; what that is called */
+    VEC(struct Passed {
+        const Buffer *buffer; /* whose name a call says */
+        bool written;
+    }) passed;
+    int meetings;       /* of an iteration */
+    bool waited;        /* threads of a block have, in what is printed so far of an iteration */
+    bool kept_unwaited; /* a product reads what keep() has copied before they do */
+    int depth;
+} Steps;
+
+static void note_blocks(Steps *s, const char *blocks)
+{
+    if (!name_taken(&s->blocks, blocks)) push(&s->blocks, blocks);
+}
+
+static void say_line(Steps *s, int depth, const char *text)
+{
+    say_within(&s->lines, format("%*s%s", (s->depth + depth) * 4, "", text), COLUMNS);
+}
+
+/* one: what runs of it at a time, NULL: it says nothing of blocks.  alone: threads must be done with what they share
+ * before the next. */
+static void say_step(Steps *s, const char *call, const char *one, const char *blocks, bool alone)
+{
+    const char *open = alone ? " {" : "";
+    say_line(s, 0, one ? format("EACH_BLOCK(%s, %s)%s", one, blocks, open) : format("ONE_BLOCK%s", open));
+    say_line(s, 1, call);
+    if (alone) {
+        say_line(s, 1, "__syncthreads();");
+        say_line(s, 0, "}");
+    }
+    note_blocks(s, one ? blocks : "1");
+}
+
+static const char *type_of_product(const Kernel *k)
+{
+    const char *text = step_product_type(k);
+    for (int i = 0; i < types.n; i++)
+        if (same(types.at[i].text, text)) return types.at[i].name;
+    const char *name = file_name_of(upper(identifier(k->name)));
+    say_comment(function_text(), 0, remark_of_product(k));
+    say_wrapped(function_text(), format("struct %s%s\n\n", name, text));
+    push(&types, ((struct Described){text, name}));
+    return name;
+}
+
+static void note_passed(Steps *s, const Buffer *b, bool written)
+{
+    if (b && b->home == WORK) push(&s->passed, ((struct Passed){b, written}));
+}
+
+/* A name by which the launch only reads bytes that it writes by another name: a value made in place of another.  nvcc
+ * takes what a launch does not write for constant, by names, and reads it through a cache that no meeting empties. */
+static bool changes_under(const Steps *s, const Buffer *b)
+{
+    bool changes = false, read = false;
+    for (int i = 0; i < s->passed.n; i++) {
+        const struct Passed *p = &s->passed.at[i];
+        if (p->buffer == b && p->written) return false;
+        read |= p->buffer == b;
+        changes |= p->buffer != b && p->written && bytes_overlap(p->buffer, b);
+    }
+    return read && changes;
+}
+
+static const char *passed_to(const Call *c, int part)
+{
+    Text t = {0};
+    const Function *f = c->f;
+    if (has_word(f->parts.at[part].body, f->block)) say(&t, "%s", f->block);
+    for (int i = 0; i < f->args.n; i++) {
+        const Arg *a = &f->args.at[c->order[i]];
+        if (given(f, a->parts, part)) say(&t, "%s%s", t.n ? ", " : "", argument(a));
+    }
+    for (int i = 0; i < f->loops.n; i++)
+        if (given(f, f->loop_parts.at[i], part)) say(&t, "%s%s", t.n ? ", " : "", loop_letter(f->loops.at[i]));
+    return t.n ? t.at : "";
+}
+
+/* const float *lstm_matmul_kept = keep<Lstm_matmul>(grid, *p->lstm_weight_hh_l0); */
+static const char *kept_by(Steps *s, const Kernel *k, const char *type)
+{
+    if (!k->nest->stays) return "NULL";
+    const char *name = new_name(&s->names, format("%s_kept", identifier(k->name)));
+    say_wrapped(&s->keeping,
+                format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
+    push(&s->kept, type);
+    s->kept_unwaited |= !s->waited;
+    return name;
+}
+
+static void say_product(Steps *s, const Kernel *k)
+{
+    const char *type = type_of_product(k), *kept = kept_by(s, k, type);
+    note_passed(s, k->gemm.a.view.buffer, false);
+    note_passed(s, k->gemm.b.view.buffer, false);
+    note_passed(s, k->gemm.c.view.buffer, true);
+    if (k->gemm.end) note_passed(s, k->gemm.vector.view.buffer, false);
+    say_step(s, step_product_call(k, type, kept), "slice", format("slices<%s>", type), false);
+}
+
+static void say_meeting(Steps *s)
+{
+    say_line(s, 0, "meet(grid);");
+    s->meetings++;
+}
+
+static void say_kernel(Steps *s, const Kernel *k)
+{
+    if (k->kind == GEMM) {
+        say_product(s, k);
+        return;
+    }
+    Call c = kernel_call(k);
+    for (int i = 0; i < c.f->args.n; i++) note_passed(s, c.f->args.at[i].buffer, c.f->args.at[i].written);
+    for (int i = 0; i < c.f->parts.n; i++) {
+        const Part *p = &c.f->parts.at[i];
+        if (p->when == PLAIN) continue;
+        if (i) say_meeting(s);
+        const char *one = has_word(p->body, c.f->block) ? c.f->block : NULL;
+        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks,
+                 strstr(p->body, "__shared__"));
+    }
+}
+
+static void say_wait(Steps *s, Wait wait)
+{
+    if (wait == NO_WAIT) return;
+    if (wait == OF_BLOCKS) say_meeting(s);
+    else say_line(s, 0, "__syncthreads();");
+    s->waited = true;
+}
+
+static void say_steps(Steps *s, const Kernel *repeat)
+{
+    for (int i = 0; i < repeat->body.n; i++) {
+        say_wait(s, repeat->body.at[i]->nest->wait);
+        say_kernel(s, repeat->body.at[i]);
+    }
+    say_wait(s, repeat->nest->wait_end);
+}
+
+/* ------------------------------------------------------------------ the kernel */
+
+typedef struct Parameters {
+    Text declared, passed, hidden; /* hidden: lines of the kernel that hide from nvcc where pointers come from */
+} Parameters;
+
+static void add_parameter(Parameters *p, const char *declaration, const char *name)
+{
+    say(&p->declared, ", %s", declaration);
+    say(&p->passed, ", %s", name);
+}
+
+static Parameters parameters(const Notes *notes, const Steps *s, const Kernel *repeat)
+{
+    Parameters p = {0};
+    for (int i = 0; i < notes->places.n; i++) {
+        const Buffer *b = notes->places.at[i];
+        if (b->home == WORK) add_parameter(&p, pointer_declaration(b), buffer_name(b));
+        if (b->home == WORK && changes_under(s, b)) say(&p.hidden, "    CHANGES(%s);\n", buffer_name(b));
+    }
+    for (int h = 0; h < WORK; h++)
+        if (notes->homes[h]) add_parameter(&p, home_declaration((Home)h), home_name((Home)h));
+    for (int i = 0; i < notes->loops.n; i++) {
+        const Loop *l = notes->loops.at[i];
+        if (l != repeat->loop) add_parameter(&p, format("int %s", loop_letter(l)), loop_letter(l));
+    }
+    return p;
+}
+
+/* Of the iterations in the order in which they run, those from grid.from to grid.to. */
+static const char *head_of_loop(const Kernel *repeat)
+{
+    const char *i = loop_letter(repeat->loop), *n = trip_text(repeat->loop);
+    return repeat->loop->reverse
+               ? format("for (int %s = %s - 1 - grid.from; %s >= %s - grid.to; %s--) {", i, n, i, n, i)
+               : format("for (int %s = grid.from; %s < grid.to; %s++) {", i, i, i);
+}
+
+static const char *remark(const Kernel *repeat)
+{
+    const char *where =
+        repeat->where.file ? format("      %s:%d", file_name(repeat->where.file), repeat->where.line) : "";
+    const char *path = repeat->where.path ? repeat->where.path : "";
+    return format("%s%s %s      moves %s bytes", formula_text(repeat, false), where, path,
+                  grouped((int64_t)repeat->bytes));
+}
+
+static const char *joined(const Names *names)
+{
+    Text t = {0};
+    for (int i = 0; i < names->n; i++) say(&t, "%s%s", i ? ", " : "", names->at[i]);
+    return t.at;
+}
+
+static const char *room_text(const Steps *s)
+{
+    Text t = {0};
+    for (int i = 0; i < s->kept.n; i++) say(&t, "%skept_bytes<%s>", i ? " + " : "", s->kept.at[i]);
+    return t.n ? t.at : "0";
+}
+
+static const char *kernel_and_launch(const Kernel *repeat, const char *name, const Steps *s, const Parameters *p)
+{
+    Text t = {0};
+    const char *declared = p->declared.n ? p->declared.at : "", *passed = p->passed.n ? p->passed.at : "";
+    say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
+    if (p->hidden.n) say(&t, "%s", p->hidden.at);
+    if (s->keeping.n) say(&t, "%s%s", s->keeping.at, s->kept_unwaited ? "    __syncthreads();\n" : "");
+    say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
+    say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
+    say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
+    const char *turns = format("{%s, %d}", trip_text(repeat->loop), s->meetings);
+    say_wrapped(&t,
+                format("    launch_persistent(%s, %s, most_of(blocks), %s, %s, stream, (unsigned *)arrived%s);\n}\n\n",
+                       quoted(name_and_place(repeat, name)), name, turns, room_text(s), passed));
+    return t.at;
+}
+
+/* "lstm_time_back" */
+static const char *wished_loop_name(const Kernel *repeat)
+{
+    const char *path = repeat->where.path, *loop = repeat->loop->name;
+    for (int i = 0; i < repeat->body.n && !(path && *path); i++) path = repeat->body.at[i]->where.path;
+    return identifier(format("%s%s%s%s", path ? path : "", path && *path ? "_" : "", loop && *loop ? loop : "loop",
+                             first_part(repeat) == BACKWARD ? "_back" : ""));
+}
+
+static const char *name_of_loop(const Kernel *repeat, const Steps *s, const Parameters *p)
+{
+    const char *text = kernel_and_launch(repeat, "", s, p);
+    for (int i = 0; i < loops.n; i++)
+        if (same(loops.at[i].text, text)) return loops.at[i].name;
+    const char *name = file_name_of(wished_loop_name(repeat));
+    say_comment(function_text(), 0, remark(repeat));
+    say(function_text(), "%s", kernel_and_launch(repeat, name, s, p));
+    push(&loops, ((struct Described){text, name}));
+    return name;
+}
+
+char *persistent_call(const Kernel *repeat)
+{
+    Steps s = {.depth = 2};
+    const Program *p = program_in_scope();
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->home == WORK) push(&s.names, buffer_name(p->buffers.at[i]));
+    Notes before = begin_notes();
+    say_steps(&s, repeat);
+    Notes own = end_notes(&before);
+    Parameters all = parameters(&own, &s, repeat);
+    note_place(repeat->barrier);
+    return format("launch_%s(stream, %s%s);", name_of_loop(repeat, &s, &all), buffer_name(repeat->barrier),
+                  all.passed.n ? all.passed.at : "");
+}
+
+/* ------------------------------------------------------------------ maps by slices */
+
+static void one_element_a_thread(Rows *r) { one_element(r, ""); }
+
+static const char *name_of_row(Rows *r)
+{
+    return r->rows == 1 ? r->f->axis[0].name : new_index(&r->f->names, "r", "row");
+}
+
+const char *map_of_slice(Rows *r)
+{
+    Writer *w = &r->f->w;
+    const Axis *c = &r->f->axis[r->inner];
+    int64_t period = r->k->persistent->period, wide = r->k->persistent->wide, own = c->extent / period * wide;
+    const char *i = new_name(&r->f->names, "i"), *row = row_count(r) > 1 ? name_of_row(r) : NULL;
+    const char *within = row && own > 1 ? format("%s %% %lld", i, (long long)own) : own > 1 ? i : "0";
+    Text at = {0};
+    say(&at, wide > 1 ? "slice * %lld" : "slice", (long long)wide);
+    if (c->extent > period)
+        say(&at, " + %s / %lld * %s", within, (long long)wide, factor_text(period, r->k->persistent->axis_period));
+    if (wide > 1 && own == wide) say(&at, " + %s", within);
+    else if (wide > 1) say(&at, " + %s %% %lld", i, (long long)wide);
+    const char *all =
+        row ? multiplied(row_count_text(r), format("%lld", (long long)own)) : format("%lld", (long long)own);
+    open_block(w, "for (int %s = threadIdx.x; %s < %s; %s += THREADS)", i, i, all, i);
+    if (row) line(w, "const int %s = %s / %lld;", row, i, (long long)own);
+    line(w, "const int %s = %s;", c->name, at.at);
+    if (row) row_indices(r, row);
+    r->beside = 1;
+    r->sweep = one_element_a_thread;
+    one_row(r);
+    close_block(w);
+    return divided(extent_text(period, r->k->persistent->axis_period), wide);
+}

@@ -1,0 +1,85 @@
+/* emit/plan.c: the memory plan as text, for plan.txt and `lathe plan`. */
+#include "emit/emit.h"
+
+static int count_kernels(Kernel *const *kernels, int n)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += kernels[i]->kind == REPEAT && !is_one_launch(kernels[i])
+                     ? count_kernels(kernels[i]->body.at, kernels[i]->body.n)
+                     : 1;
+    return count;
+}
+
+int program_kernels(const Program *p) { return count_kernels(p->kernels.at, p->kernels.n); }
+
+static void say_kernel_list(Text *t, int depth, Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        if (k->body.n) {
+            const char *loop = k->kind == PANELS ? "panels of rows" : k->loop->name ? k->loop->name : "loop";
+            say(t, "  %4d  %*s%s x %lld%s\n", k->step, depth * 2, "", loop,
+                (long long)(k->kind == PANELS ? k->rows : k->loop->trip), is_one_launch(k) ? " in one launch" : "");
+            say_kernel_list(t, depth + 1, k->body.at, k->body.n);
+            continue;
+        }
+        Text what = {0};
+        say(&what, "%s", kernel_called(k));
+        if (k->where.file) say(&what, "  (%s:%d)", k->where.file, k->where.line);
+        say(t, "  %4d  %*s%-*s", k->step, depth * 2, "", 52 - depth * 2, what.at);
+        if (k->flops > 0) say(t, " %s flop", grouped((int64_t)k->flops));
+        else say(t, " %s bytes", grouped((int64_t)k->bytes));
+        say(t, "\n");
+    }
+}
+
+static void say_category(Text *t, const char *name, int64_t bytes)
+{
+    say(t, "  %-14s %18s bytes\n", name, grouped(bytes));
+}
+
+/* step: segments, sums and settings of the optimizer's step. */
+static void say_device(Text *t, const Plan *p)
+{
+    say_category(t, "step", p->step);
+    say_category(t, "workspace", p->workspace);
+    say(t, "on the host: %s bytes%s\n", grouped(p->gpus * (p->image + p->pinned + p->data) + p->shared),
+        p->gpus > 1 ? format(", %d times these, and shared", p->gpus) : "");
+    say_category(t, "image", p->image);
+    say_category(t, "pinned", p->pinned);
+    say_category(t, p->data ? "data, at most" : "data", p->data);
+    if (p->gpus > 1) say_category(t, "shared", p->shared);
+}
+
+void print_plan(Text *t, const Module *m)
+{
+    const Plan *p = &m->plan;
+    bool device = options.target->device;
+    const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
+    say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", m->desc->model, where, grouped(p->total),
+        grouped(p->lower_bound), grouped(p->parameter_count));
+    if (options.split > 1)
+        say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)m->desc->batch,
+            options.split, (long long)(m->desc->batch / options.split));
+    say_category(t, "parameters", p->parameters);
+    say_category(t, "gradients", p->gradients);
+    say_category(t, "optimizer", p->optimizer);
+    say_category(t, "states", p->states);
+    say_category(t, "inputs", p->inputs);
+    say_category(t, "outputs", p->outputs);
+    say_category(t, "work", p->work);
+    if (!device) say_category(t, "blas", p->blas);
+    if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* less where there is less of it */
+    say_category(t, "generation", p->generation);
+    if (device) say_device(t, p);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *q = m->programs.at[i];
+        enter_scope(m, q);
+        say(t, "\n%s: %d kernels in %d steps, %s flop\n", q->graph->name, program_kernels(q), q->steps,
+            grouped((int64_t)entry_flops(q)));
+        say_memory(t, q, "  ", true);
+        say(t, "\n");
+        say_kernel_list(t, 0, q->kernels.at, q->kernels.n);
+    }
+}

@@ -1,0 +1,186 @@
+/* emit/product.c: calls of the runtime's matrix products, and the descriptions of extents and strides they take. */
+#include "emit/emit.h"
+
+#include <string.h>
+
+static VEC(struct Described { const char *text, *name, *remark; }) shapes;
+
+static void say_numbers(Text *t, const char *field, int n, const int64_t *x)
+{
+    say(t, " .%s = {", field);
+    for (int i = 0; i < n; i++) say(t, "%s%lld", i ? ", " : "", (long long)x[i]);
+    say(t, "},");
+}
+
+static const char *shape_text_of(const struct Gemm *g)
+{
+    Text t = {0};
+    say(&t, "{");
+    if (g->nbatch) {
+        say(&t, ".nbatch = %d,", g->nbatch);
+        say_numbers(&t, "batch", g->nbatch, g->batch);
+        say_numbers(&t, "a_batch", g->nbatch, g->a_batch);
+        say_numbers(&t, "b_batch", g->nbatch, g->b_batch);
+        say_numbers(&t, "c_batch", g->nbatch, g->c_batch);
+        say(&t, " ");
+    }
+    say(&t, ".M = %lld, .N = %lld, .K = %lld,", (long long)g->M, (long long)g->N, (long long)g->K);
+    say(&t, " .a_m = %lld, .a_k = %lld,", (long long)g->a_m, (long long)g->a_k);
+    say(&t, " .b_k = %lld, .b_n = %lld,", (long long)g->b_k, (long long)g->b_n);
+    say(&t, " .c_m = %lld, .c_n = %lld}", (long long)g->c_m, (long long)g->c_n);
+    return t.at;
+}
+
+/* "fc_matmul = x . weight      gpt.lua:31 layer.mlp.fc" */
+const char *remark_of_product(const Kernel *k)
+{
+    const char *remark = formula_text(k, false), *path = k->where.path ? k->where.path : "";
+    return k->where.file ? format("%s      %s:%d %s", remark, file_name(k->where.file), k->where.line, path) : remark;
+}
+
+/* The name of what describes the product k. */
+static const char *description(const Kernel *k, const char *text, const char *suffix)
+{
+    for (int i = 0; i < shapes.n; i++)
+        if (same(shapes.at[i].text, text)) return shapes.at[i].name;
+    const char *name = file_name_of(format("%s_%s", identifier(k->name), suffix));
+    push(&shapes, ((struct Described){text, name, remark_of_product(k)}));
+    return name;
+}
+
+static void say_all(Text *t, const char *head, const char *type)
+{
+    if (shapes.n) say(t, "/* %s */\n\n", head);
+    for (int i = 0; i < shapes.n; i++) {
+        say_comment(t, 0, shapes.at[i].remark);
+        say_wrapped(t, format("%s %s = %s;\n\n", type, shapes.at[i].name, shapes.at[i].text));
+    }
+    memset(&shapes, 0, sizeof shapes);
+}
+
+void say_shapes(Text *t)
+{
+    say_all(t, "Matrix products with packed operands or strides of their own: extents, and strides in numbers.",
+            "static const Lathe_gemm");
+}
+
+static bool strides(int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    return (column == 1 || columns == 1) && (row == columns || rows == 1);
+}
+
+static bool turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    return (row == 1 || rows == 1) && (column == rows || columns == 1);
+}
+
+/* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
+static const char *plain_product(const struct Gemm *g)
+{
+    bool an = strides(g->a_m, g->a_k, g->M, g->K), at = turned(g->a_m, g->a_k, g->M, g->K);
+    bool bn = strides(g->b_k, g->b_n, g->K, g->N), bt = turned(g->b_k, g->b_n, g->K, g->N);
+    if (g->packed || g->nbatch || !strides(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
+    return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
+}
+
+/* Whether the product is added to what is there. */
+static const char *adds(const struct Gemm *g)
+{
+    if (!g->afresh) return g->c.add ? "true" : "false";
+    const char *i = loop_letter(g->afresh);
+    return g->afresh->reverse ? format("%s < %s - 1", i, trip_text(g->afresh)) : format("%s > 0", i);
+}
+
+char *product_call(const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    DType in = g->a.node->dtype, out = g->c.node->dtype;
+    const char *type = in == out ? type_suffix(out) : format("%s_%s", type_suffix(in), type_suffix(out));
+    const char *plain = plain_product(g);
+    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    if (plain)
+        return format("matmul_%s%s_%s(%s, %s, %s, %s, %s, %s%s);", plain,
+                      g->afresh  ? "_sum"
+                      : g->c.add ? "_add"
+                                 : "",
+                      type, c, a, b, extent_text(g->M, g->axis_m), extent_text(g->N, g->axis_n),
+                      extent_text(g->K, g->axis_k), g->afresh ? format(", %s", adds(g)) : "");
+    bool some = k->share == SOME_ROWS;
+    return format("gemm_%s%s%s(%s, %s, %s, &%s, %s%s);", g->packed ? "packed_" : "", some ? "rows_" : "", type, c, a, b,
+                  description(k, shape_text_of(g), "shape"), adds(g), some ? ", from, to" : "");
+}
+
+char *pack_call(const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    return format("pack_%s%s(%s, %s, &%s);", k->panels ? "shared_" : "", type_suffix(g->b.node->dtype),
+                  flat_pointer(k->writes.at[0].view), flat_pointer(g->b.view),
+                  description(k->product, shape_text_of(&k->product->gemm), "shape"));
+}
+
+/* ------------------------------------------------------------------ CUDA */
+
+static const char *numbers_of(DType in, DType out)
+{
+    switch (in) {
+    case F64: return "GEMM_F64";
+    case BF16: return out == F32 ? "GEMM_BF16_TO_F32" : "GEMM_BF16";
+    case F16: return out == F32 ? "GEMM_F16_TO_F32" : "GEMM_F16";
+    default: return precision()->tf32 ? "GEMM_TF32" : "GEMM_F32";
+    }
+}
+
+/* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream, p->fc_bias); */
+char *cuda_product_call(const Kernel *k)
+{
+    static const char *const ends[] = {"NONE", "BIAS", "GELU", "GELU_BACK", "SUM_A", "SUM_B"};
+    const struct Gemm *g = &k->gemm;
+    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
+    const char *text =
+        format("{%s, %s, GEMM_END_%s%s, %s, %lld, {}}", quoted(format("%s%s", identifier(k->name), where)),
+               numbers_of(g->a.node->dtype, g->c.node->dtype), g->end == END_GELU && g->vector.node ? "BIAS_" : "",
+               ends[g->end], shape_text_of(g), (long long)g->aux_m);
+    const char *vector = g->vector.node ? flat_pointer(g->vector.view) : "NULL";
+    const char *aux = g->aux.node ? format(", %s", flat_pointer(g->aux.view)) : "";
+    must(!g->packed);
+    return format("cuda_gemm(&%s, %s, %s, %s, %s, stream%s%s%s);", description(k, text, "product"), c, a, b, adds(g),
+                  g->end ? ", " : "", g->end ? vector : "", aux);
+}
+
+/* And a list of them, for who times their algorithms. */
+void say_cuda_products(Text *t)
+{
+    Text list = {0};
+    for (int i = 0; i < shapes.n; i++) say(&list, "%s&%s", i ? ", " : "", shapes.at[i].name);
+    int n = shapes.n;
+    say_all(t, "Matrix products: extents, and strides in numbers; the library's plan for each is kept with it.",
+            "static Cuda_gemm");
+    say(t, "int cuda_products(Cuda_gemm *const **all)\n{\n");
+    if (n) say_wrapped(t, format("    static Cuda_gemm *const list[] = {%s};\n", list.at));
+    say(t, "    *all = %s;\n    return %d;\n}\n\n", n ? "list" : "NULL", n);
+}
+
+/* ------------------------------------------------------------------ CUDA: a step of a loop that is one launch */
+
+static const char *number_class(DType t) { return t == BF16 ? "Bf16" : t == F16 ? "F16" : c_type(t); }
+
+char *step_product_type(const Kernel *k)
+{
+    const struct Gemm *g = &k->gemm;
+    const Kernel *loop = k->persistent;
+    const char *slices =
+        k->sliced ? format(", %s, %lld", extent_text(loop->period, loop->axis_period), (long long)loop->wide) : "";
+    return format(" : Step_product<%s, %s%s> {\n    static constexpr Lathe_gemm shape = %s;\n%s};",
+                  number_class(g->a.node->dtype), number_class(g->c.node->dtype), slices, shape_text_of(g),
+                  k->nest->words ? "    static constexpr bool words = true;\n" : "");
+}
+
+/* step_product<Lstm_matmul>(slice, kept, lstm_dot[t], lstm_mul[t], p->lstm_weight_hh_l0, false); */
+char *step_product_call(const Kernel *k, const char *type, const char *kept)
+{
+    const struct Gemm *g = &k->gemm;
+    char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
+    const char *row = g->end ? format(", %s", flat_pointer(g->vector.view)) : "";
+    return format("step_product<%s>(slice, %s, %s, %s, %s, %s%s);", type, kept, c, a, b, adds(g), row);
+}

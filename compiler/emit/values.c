@@ -1,0 +1,158 @@
+/* emit/values.c: the values of a ROWS kernel as expressions: where each is found, which get names, and what names. */
+#include "emit/rows.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* A row's value is named if a sweep reads it or if it is read twice. */
+bool row_named(const Rows *r, const Node *n) { return is_swept(&r->values, n) || uses_in_rows(&r->values, n) > 1; }
+
+static int phase_number(const Rows *r) { return (int)(r->phase - r->k->phases.at); }
+
+int sweep_uses(const Rows *r, const Node *n) { return uses_in_sweep(&r->values, phase_number(r), n); }
+
+Known *known(Rows *r, const Node *n)
+{
+    for (int i = r->known.n; i-- > 0;)
+        if (r->known.at[i].node == n) return &r->known.at[i];
+    return NULL;
+}
+
+void know(Rows *r, const Node *n, Expr e) { push(&r->known, ((Known){n, e})); }
+
+/* ------------------------------------------------------------------ names of values */
+
+bool is_another(const Rows *r, int load)
+{
+    const Use *u = &r->f->uses.at[r->load[load]];
+    return u->view.buffer && u->arg >= 0 && r->f->args.at[u->arg].written &&
+           r->f->args.at[u->arg].buffer != u->view.buffer;
+}
+
+const char *name_of_one(const Rows *r, const char *array)
+{
+    bool taken = false;
+    for (int i = 0; i < r->f->args.n; i++) taken |= same(r->f->args.at[i].name, array);
+    return new_name(&r->f->names, taken ? format("one_%s", array) : array);
+}
+
+const char *load_name(Rows *r, int load)
+{
+    static const char *const letters[] = {"x", "y", "z", "u", "v", "w"};
+    const Use *u = &r->f->uses.at[r->load[load]];
+    bool before = u->before && u->arg >= 0 && r->f->args.at[u->arg].written;
+    if (is_another(r, load) || before) return name_of_one(r, name_before(wished_name(u->view.buffer), before));
+    for (int i = 0; i < COUNT_OF(letters); i++)
+        if (!name_taken(&r->f->names, letters[i])) return new_name(&r->f->names, letters[i]);
+    return new_name(&r->f->names, "x");
+}
+
+Expr declare(Rows *r, const Node *n, const char *name, Expr e)
+{
+    line(&r->f->w, "const %s %s = %s;", c_type(n->dtype), name, e.text);
+    Expr named = {name, PRIMARY};
+    know(r, n, named);
+    return named;
+}
+
+/* ------------------------------------------------------------------ expressions */
+
+/* Is the number next to it a value of its type, so that C converts a plain 2?  A division by a plain 0 is warned of. */
+static bool brief_literal(const Rows *r, const Node *reader, int k)
+{
+    double x;
+    if (!is_real(reader->in[k]->dtype)) return true;
+    if (reader->op == OP_div && k == 1 && is_filled(reader->in[k], &x) && (float)x == 0) return false;
+    for (int i = 0; i < reader->nin; i++) {
+        const Node *other = reader->in[i];
+        if (i != k && is_real(other->dtype) && !is_filled(value_meant(&r->values, phase_number(r), other), NULL))
+            return true;
+    }
+    return reader->nin == 1 && op_info[reader->op].text[0] != '-' && reader->op != OP_cast;
+}
+
+static Expr value(Rows *r, const Node *n, bool brief);
+
+char *kept_element(const Rows *r, int i)
+{
+    return format("%s[%s]", r->kept[i], r->kept_at ? r->kept_at : r->f->axis[r->inner].now);
+}
+
+int kept_number(const Rows *r, const Node *n) { return kept_of(&r->values, n); }
+
+Expr computed_here(Rows *r, const Node *n)
+{
+    Expr in[8];
+    must(n->nin <= COUNT_OF(in));
+    for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
+    double x; /* a mean is divided by an extent: it has a name */
+    if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && axis_counted(n->in[1]))
+        in[1] = (Expr){factor_text((int64_t)x, axis_counted(n->in[1])), PRIMARY};
+    return as_written(n, apply(n, in));
+}
+
+static const char *kept_load(const Rows *r, int load) { return r->kept_load ? r->kept_load[load] : NULL; }
+static const char *wide_load(const Rows *r, int load) { return r->wide && load < MOST_WIDE ? r->wide[load] : NULL; }
+
+bool is_local_load(const Rows *r, int load) { return kept_load(r, load) || wide_load(r, load); }
+
+static char *of_whole(const Rows *r, const char *whole)
+{
+    if (r->wide_given) return format("%s", whole);
+    return format("%s[%s - %s]", whole, r->f->axis[r->inner].now, r->four);
+}
+
+Expr load_at(Rows *r, int load)
+{
+    if (wide_load(r, load)) return (Expr){of_whole(r, wide_load(r, load)), PRIMARY};
+    if (!kept_load(r, load)) return value_at(r->f, r->load[load]);
+    return (Expr){format("%s[%s]", kept_load(r, load), r->f->axis[r->inner].now), PRIMARY};
+}
+
+char *store_at(const Rows *r, int store)
+{
+    int bit = number_of_store(r->n, phase_number(r), store);
+    if (r->wide && bit < MOST_WIDE && r->wide[bit]) return of_whole(r, r->wide[bit]);
+    return element(r->f, uses_now(r)->store[store]);
+}
+
+/* 1.0f / (BATCH * SEQ), where that is the number to the bit. */
+Expr share_text(const Node *n, double x, Expr number)
+{
+    int axis = axis_shared(n);
+    double extent = axis ? (double)axis_numbered(axis)->extent : 1;
+    bool single = n->dtype == F32,
+         same_bits = single ? (float)x == copysignf(1, (float)x) / (float)extent : n->dtype == F64;
+    const char *text = factor_text((int64_t)extent, axis);
+    if (!axis || !same_bits || extent > 1 << 24 || (*text >= '0' && *text <= '9')) return number;
+    return (Expr){format("%s1.0%s / %s", x < 0 ? "-" : "", single ? "f" : "", text), TIMES};
+}
+
+/* A load that is read twice in the sweep gets a name, where it is first needed. */
+static Expr loaded(Rows *r, const Node *n, int load)
+{
+    const Operand *o = &r->k->loads.at[load];
+    Expr e = load_at(r, load);
+    const Use *u = &r->f->uses.at[r->load[load]];
+    bool simple = !u->view.buffer || (u->arg >= 0 && single_number(&r->f->args.at[u->arg]));
+    if (simple && e.binding == PRIMARY) return e;
+    bool twice = r->sweeping && !is_per_row(&r->values, phase_number(r), n) && sweep_uses(r, n) > 1;
+    if (!twice || (simple && strlen(e.text) < 8)) return e;
+    return declare(r, o->node, load_name(r, load), e);
+}
+
+static Expr value(Rows *r, const Node *n, bool brief)
+{
+    n = value_meant(&r->values, phase_number(r), n);
+    Known *v = known(r, n);
+    double x;
+    if (v) return v->expr;
+    if (kept_number(r, n) >= 0) return (Expr){kept_element(r, kept_number(r, n)), PRIMARY};
+    int load = load_of(&r->values, n);
+    if (load >= 0) return loaded(r, n, load);
+    if (is_filled(n, &x)) return share_text(n, x, literal(x, n->dtype, brief));
+    die("kernel %s reads %s node %d before it is computed", r->k->name, op_info[n->op].name, n->id);
+}
+
+Expr value_of(Rows *r, const Node *n) { return value(r, n, true); }

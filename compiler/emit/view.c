@@ -1,0 +1,559 @@
+/* emit/view.c: how a kernel function addresses its buffers: parameters as arrays of known size, and subscripts.
+ *
+ * A view says base + Σ stride · index.  The buffer is an array [D0][D1]… with strides S0 > S1 > …; each index of the
+ * view is given to the axis whose stride is the largest not above its own, and the base is written in the mixed radix
+ * of the axes.  Where an index runs over the end of its axis, that axis is merged with the one before: [B][T] becomes
+ * [B * T].  What still does not fit is addressed through a flat pointer.  Leading axes that no index of the kernel runs
+ * over are subscripts of the caller: h[l + 1]. */
+#include "emit/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The array a view is fitted to: the buffer's axes, or merged ones. */
+typedef struct Dims {
+    int n;
+    int64_t extent[MAXRANK], stride[MAXRANK];
+} Dims;
+
+static Dims dims_of_buffer(const Buffer *b)
+{
+    Dims d = {.n = b->shape.rank};
+    for (int k = 0; k < d.n; k++) {
+        d.extent[k] = b->shape.dim[k];
+        d.stride[k] = b->stride[k];
+    }
+    return d;
+}
+
+static Dims dims_of_arg(const Arg *a)
+{
+    Dims d = {.n = a->dims};
+    for (int k = 0; k < a->dims; k++) {
+        d.extent[k] = 1;
+        for (int i = a->first[k]; i < a->first[k + 1]; i++) d.extent[k] *= a->buffer->shape.dim[i];
+        d.stride[k] = a->buffer->stride[a->first[k + 1] - 1];
+    }
+    return d;
+}
+
+/* ------------------------------------------------------------------ ranges of the kernel's indices */
+
+static int64_t lowest(const Function *f, const View *v, int j)
+{
+    return v->guarded ? min64(v->low[j], f->axis[j].extent - 1) : 0;
+}
+
+static int64_t highest(const Function *f, const View *v, int j)
+{
+    int64_t last = f->axis[j].extent - 1;
+    return v->guarded ? max64(lowest(f, v, j), min64(v->high[j] - 1, last)) : last;
+}
+
+static bool runs(const Function *f, const View *v, int j)
+{
+    return v->stride[j] != 0 && (highest(f, v, j) > lowest(f, v, j) || lowest(f, v, j) > 0);
+}
+
+static bool never(const Function *f, const View *v)
+{
+    for (int j = 0; v->guarded && j < f->naxes; j++)
+        if (v->high[j] <= v->low[j]) return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ fitting */
+
+static int axis_for(const Dims *d, int64_t stride)
+{
+    for (int k = 0; k < d->n; k++)
+        if (d->stride[k] <= llabs(stride)) return k;
+    return -1;
+}
+
+/* Subscripts of a view on an array; false: they do not divide.  *crowded: an axis whose end is run over, or -1. */
+static bool subscripts(const Function *f, const View *v, const Dims *d, Index *sub, int *crowded)
+{
+    int64_t least = v->base, span[MAXRANK] = {0};
+    for (int k = 0; k < d->n; k++) sub[k] = (Index){0};
+    for (int j = 0; j < f->naxes; j++) {
+        if (!runs(f, v, j)) continue;
+        int k = axis_for(d, v->stride[j]);
+        if (k < 0 || v->stride[j] % d->stride[k]) return false;
+        int64_t coef = v->stride[j] / d->stride[k], from = coef > 0 ? lowest(f, v, j) : highest(f, v, j);
+        sub[k].axis[j] = coef;
+        sub[k].constant -= coef * from;
+        span[k] += llabs(coef) * (highest(f, v, j) - lowest(f, v, j));
+        least += v->stride[j] * from;
+    }
+    for (int o = 0; o < v->nover; o++) {
+        int64_t stride = v->over[o].stride, last = v->over[o].loop->trip - 1;
+        if (!stride) continue;
+        int k = axis_for(d, stride);
+        if (k < 0 || stride % d->stride[k]) return false;
+        int64_t coef = stride / d->stride[k], from = coef > 0 ? 0 : last;
+        sub[k].over[sub[k].nover].loop = v->over[o].loop;
+        sub[k].over[sub[k].nover++].coef = coef;
+        sub[k].constant -= coef * from;
+        span[k] += llabs(coef) * last;
+        least += stride * from;
+    }
+    *crowded = -1;
+    for (int k = 0; k < d->n; k++) {
+        int64_t at = d->stride[k] ? least / d->stride[k] : 0;
+        least -= at * d->stride[k];
+        sub[k].constant += at;
+        if (at < 0 || at + span[k] >= d->extent[k]) *crowded = k;
+    }
+    return least == 0;
+}
+
+/* How many leading axes no index of the kernel reaches. */
+static int leading(const Function *f, const View *v, const Dims *d)
+{
+    int n = d->n;
+    for (int j = 0; j < f->naxes; j++) {
+        if (!runs(f, v, j)) continue;
+        int64_t reach = llabs(v->stride[j]) * max64(1, highest(f, v, j) - lowest(f, v, j));
+        for (int k = 0; k < n; k++)
+            if (d->stride[k] <= reach && d->extent[k] > 1) n = k;
+    }
+    return n;
+}
+
+static bool same_index(const Index *a, const Index *b)
+{
+    if (a->constant != b->constant || a->nover != b->nover) return false;
+    for (int o = 0; o < a->nover; o++)
+        if (a->over[o].loop != b->over[o].loop || a->over[o].coef != b->over[o].coef) return false;
+    return true;
+}
+
+static int find_arg(Function *f, Buffer *root, int nlead, const Index *lead)
+{
+    for (int i = 0; i < f->args.n; i++) {
+        Arg *a = &f->args.at[i];
+        bool equal = a->root == root && a->nlead == nlead;
+        for (int k = 0; equal && k < nlead; k++) equal = same_index(&a->lead[k], &lead[k]);
+        if (equal) return i;
+    }
+    return -1;
+}
+
+/* The view from where the caller's subscripts leave off. */
+static View after_lead(const Arg *a, View v)
+{
+    for (int k = 0; k < a->nlead; k++) {
+        v.base -= a->lead[k].constant * a->buffer->stride[k];
+        for (int o = 0; o < a->lead[k].nover; o++)
+            for (int i = 0; i < v.nover; i++)
+                if (v.over[i].loop == a->lead[k].over[o].loop)
+                    v.over[i].stride -= a->lead[k].over[o].coef * a->buffer->stride[k];
+    }
+    return v;
+}
+
+/* Every use of the root's bytes agrees on how many leading axes are the caller's. */
+static void make_args(Function *f, Buffer *root)
+{
+    Buffer *b = NULL;
+    for (int i = f->uses.n; i-- > 0;)
+        if (f->uses.at[i].view.buffer && bytes_of(f->uses.at[i].view.buffer) == root) b = f->uses.at[i].view.buffer;
+    Dims d = dims_of_buffer(b);
+    int nlead = d.n;
+    for (int i = 0; i < f->uses.n; i++) {
+        Use *u = &f->uses.at[i];
+        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never(f, &u->view)) continue;
+        int crowded;
+        nlead = (int)min64(nlead, leading(f, &u->view, &d));
+        if (!subscripts(f, &u->view, &d, u->sub, &crowded)) nlead = 0;
+        else if (crowded >= 0 && crowded < nlead) nlead = crowded;
+    }
+    for (int i = 0; i < f->uses.n; i++) {
+        Use *u = &f->uses.at[i];
+        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never(f, &u->view)) continue;
+        u->arg = find_arg(f, root, nlead, u->sub);
+        if (u->arg < 0) {
+            Arg a = {.root = root, .buffer = b, .nlead = nlead, .dims = d.n - nlead};
+            for (int k = 0; k < nlead; k++) a.lead[k] = u->sub[k];
+            for (int k = nlead; k <= d.n; k++) a.first[k - nlead] = k;
+            u->arg = f->args.n;
+            push(&f->args, a);
+        }
+        Arg *a = &f->args.at[u->arg];
+        if (u->write) a->written = true;
+        else a->read = true;
+    }
+}
+
+static bool merge_before(Arg *a, int k)
+{
+    if (k == 0) return false;
+    const Buffer *b = a->buffer;
+    Dims d = dims_of_arg(a);
+    if (b->stride[a->first[k] - 1] != d.stride[k] * d.extent[k]) return false;
+    for (int i = k; i < a->dims; i++) a->first[i] = a->first[i + 1];
+    a->dims--;
+    return true;
+}
+
+/* Whether every use of the argument fits its dimensions; merges them until it does, or gives up. */
+static void fit_arg(Function *f, int arg)
+{
+    Arg *a = &f->args.at[arg];
+    for (int k = 1; k < a->dims; k++) { /* an array of structs is no array of this tensor */
+        const Buffer *b = a->buffer;
+        if (b->stride[a->nlead + k - 1] != b->stride[a->nlead + k] * b->shape.dim[a->nlead + k]) a->flat = true;
+    }
+    for (bool again = !a->flat; again;) {
+        again = false;
+        Dims d = dims_of_arg(a);
+        for (int i = 0; i < f->uses.n && !again && !a->flat; i++) {
+            Use *u = &f->uses.at[i];
+            if (!u->view.buffer || u->arg != arg || never(f, &u->view)) continue;
+            View rest = after_lead(a, u->view);
+            int crowded;
+            bool ok = subscripts(f, &rest, &d, u->sub, &crowded);
+            if (ok && crowded < 0) continue;
+            if (ok && merge_before(a, crowded)) again = true;
+            else a->flat = true;
+        }
+    }
+    a->by_value = options.target->by_value && single_number(a);
+}
+
+bool single_number(const Arg *a) { return !a->written && a->dims == 0; }
+
+static void need_loop(Function *f, Loop *l)
+{
+    for (int i = 0; i < f->loops.n; i++)
+        if (f->loops.at[i] == l) return;
+    push(&f->loops, l);
+}
+
+static void note_loops(Function *f, const Index *x)
+{
+    for (int o = 0; o < x->nover; o++) need_loop(f, x->over[o].loop);
+}
+
+static Index plain_index(const Function *f, const View *v)
+{
+    Index x = {.constant = v->base};
+    for (int j = 0; j < f->naxes; j++) x.axis[j] = v->stride[j];
+    for (int o = 0; o < v->nover; o++) {
+        if (!v->over[o].stride) continue;
+        x.over[x.nover].loop = v->over[o].loop;
+        x.over[x.nover++].coef = v->over[o].stride;
+    }
+    return x;
+}
+
+/* x as a count of elements of axes from … to - 1 of an array. */
+static Index elements_of(const Buffer *b, int from, int to, Index x)
+{
+    x.in = b, x.from = from, x.to = to;
+    return x;
+}
+
+int add_use(Function *f, View v, bool write)
+{
+    Use u = {.view = v, .write = write, .arg = -1};
+    push(&f->uses, u);
+    return f->uses.n - 1;
+}
+
+const char *wished_name(const Buffer *b)
+{
+    if (anonymous) return "array";
+    if (b->home != PARAMETERS && b->home != GRADIENTS) return buffer_name(b);
+    const char *full = identifier(b->param->name), *group = group_of(b->param);
+    if (group && starts_with(full, group) && full[strlen(group)] == '_') full = identifier(full + strlen(group) + 1);
+    return b->home == GRADIENTS ? format("d_%s", full) : full;
+}
+
+/* cell_before beside the cell that is made of it. */
+static const char *wish_of(const Function *f, int arg)
+{
+    const Arg *a = &f->args.at[arg];
+    bool before = !a->written;
+    for (int i = 0; i < f->uses.n; i++) before &= f->uses.at[i].arg != arg || f->uses.at[i].before;
+    return name_before(wished_name(a->buffer), before);
+}
+
+const char *name_before(const char *name, bool before) { return before ? format("%s_before", name) : name; }
+
+void fit_args(Function *f)
+{
+    VEC(Buffer *) roots = {0};
+    for (int i = 0; i < f->uses.n; i++) {
+        if (!f->uses.at[i].view.buffer) continue;
+        Buffer *root = bytes_of(f->uses.at[i].view.buffer);
+        bool known = false;
+        for (int r = 0; r < roots.n; r++) known |= roots.at[r] == root;
+        if (!known) push(&roots, root);
+    }
+    for (int r = 0; r < roots.n; r++) make_args(f, roots.at[r]);
+    for (int i = 0; i < f->args.n; i++) fit_arg(f, i);
+    for (int i = 0; i < f->uses.n; i++) {
+        Use *u = &f->uses.at[i];
+        Arg *a = u->view.buffer && u->arg >= 0 ? &f->args.at[u->arg] : NULL;
+        u->offset = plain_index(f, &u->view);
+        if (a) {
+            View rest = after_lead(a, u->view);
+            u->offset = elements_of(a->buffer, a->nlead, a->buffer->shape.rank, plain_index(f, &rest));
+            for (int k = 0; k < a->dims && !a->flat; k++) {
+                u->sub[k] = elements_of(a->buffer, a->first[k], a->first[k + 1], u->sub[k]);
+                note_loops(f, &u->sub[k]);
+            }
+        }
+        if (!u->view.buffer || (a && a->flat)) note_loops(f, &u->offset);
+    }
+    for (int i = 0; i < f->args.n; i++) f->args.at[i].name = new_name(&f->names, wish_of(f, i));
+    for (int i = 0; i < f->loops.n; i++) {
+        push(&f->loop_names, new_name(&f->names, anonymous ? "iteration" : loop_letter(f->loops.at[i])));
+        push(&f->loop_parts, 0);
+    }
+}
+
+/* ------------------------------------------------------------------ text */
+
+/* A bound of the index and of every sum and product on the way to it. */
+static int64_t bound_of(const Function *f, const Index *x)
+{
+    int64_t bound = llabs(x->constant);
+    for (int j = 0; j < f->naxes; j++) bound += llabs(x->axis[j]) * f->axis[j].extent;
+    for (int o = 0; o < x->nover; o++) bound += llabs(x->over[o].coef) * x->over[o].loop->trip;
+    return bound;
+}
+
+/* A number of the elements that x counts; of a value it is a number. */
+static const char *number_in(const Index *x, int64_t n)
+{
+    return x->in ? step_text(x->in->shape, x->from, x->to, n) : format("%lld", (long long)n);
+}
+
+/* wide: 32 bits do not hold it, and nothing before it in the sum is of 64. */
+static void add_term(Text *t, const Index *x, int64_t coef, const char *what, bool compound, bool wide)
+{
+    if (!coef) return;
+    int64_t n = llabs(coef);
+    const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "", *cast = wide ? "(ptrdiff_t)" : "";
+    const char *body = compound && (n != 1 || coef < 0 || wide) ? format("(%s)", what) : what;
+    if (n == 1) say(t, "%s%s%s", sign, cast, body);
+    else say(t, "%s%s%s", sign, cast, multiplied(number_in(x, n), body));
+}
+
+/* A number beyond 32 bits is said in digits: its factors are int. */
+static void add_constant(Text *t, const Index *x)
+{
+    int64_t c = x->constant;
+    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : number_in(x, llabs(c));
+    if (c < 0) say(t, "%s%s", t->n ? " - " : "-", as_term(n));
+    else if (c) say(t, "%s%s", t->n ? " + " : "", n);
+}
+
+static const char *iteration_of(const Function *f, const Loop *l)
+{
+    for (int i = 0; i < f->loop_names.n; i++) {
+        if (f->loops.at[i] != l) continue;
+        f->loop_parts.at[i] |= 1u << f->parts.n;
+        return f->loop_names.at[i];
+    }
+    return loop_letter(l);
+}
+
+static bool compound(const char *s) { return strchr(s, ' ') != NULL; }
+
+/* A positive term comes first: C - 1 - c rather than -c + C - 1.  Where 32 bits do not hold the index, the first term
+ * has 64, so that all sums have, and each product that needs them. */
+char *index_text(Function *f, Index x)
+{
+    Text t = {0};
+    bool positive = false, wide = bound_of(f, &x) > INT32_MAX;
+    for (int j = 0; j < f->naxes; j++) positive |= x.axis[j] > 0;
+    for (int o = 0; o < x.nover; o++) positive |= x.over[o].coef > 0;
+    if (!positive) add_constant(&t, &x);
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        for (int o = 0; o < x.nover; o++) {
+            bool large = llabs(x.over[o].coef) * x.over[o].loop->trip > INT32_MAX;
+            if (x.over[o].coef * sign > 0)
+                add_term(&t, &x, x.over[o].coef, iteration_of(f, x.over[o].loop), false, wide && (large || !t.n));
+        }
+        for (int j = 0; j < f->naxes; j++) {
+            const Axis *a = &f->axis[j];
+            bool large = llabs(x.axis[j]) * a->extent > INT32_MAX;
+            if (x.axis[j] * sign > 0 && !same(a->now, "0"))
+                add_term(&t, &x, x.axis[j], a->now, compound(a->now), wide && (large || !t.n));
+        }
+    }
+    if (positive) add_constant(&t, &x);
+    if (!t.n) say(&t, "0");
+    return t.at;
+}
+
+char *element(Function *f, int use)
+{
+    Use *u = &f->uses.at[use];
+    Arg *a = &f->args.at[u->arg];
+    a->parts |= 1u << f->parts.n;
+    if (a->by_value) return copy_string(a->name);
+    if (a->dims == 0) return format("*%s", a->name);
+    if (a->flat) return format("%s[%s]", a->name, index_text(f, u->offset));
+    Text t = {0};
+    say(&t, "%s", a->name);
+    for (int k = 0; k < a->dims; k++) say(&t, "[%s]", index_text(f, u->sub[k]));
+    return t.at;
+}
+
+static char *guard_text(Function *f, const View *v)
+{
+    Text t = {0};
+    for (int j = 0; j < f->naxes; j++) {
+        const char *at = f->axis[j].now;
+        if (v->low[j] > 0) say(&t, "%s%s >= %lld", t.n ? " && " : "", at, (long long)v->low[j]);
+        if (v->high[j] < f->axis[j].extent) say(&t, "%s%s < %lld", t.n ? " && " : "", at, (long long)v->high[j]);
+    }
+    return t.n ? t.at : NULL;
+}
+
+Expr value_at(Function *f, int use)
+{
+    Use *u = &f->uses.at[use];
+    if (never(f, &u->view)) return (Expr){"0", PRIMARY};
+    Expr e;
+    if (u->view.buffer) {
+        e = (Expr){element(f, use), PRIMARY};
+        if (e.text[0] == '*') e.binding = UNARY;
+    } else {
+        char *s = index_text(f, u->offset);
+        e = (Expr){s, compound(s) ? PLUS : s[0] == '-' ? UNARY : PRIMARY};
+    }
+    char *guard = u->view.guarded ? guard_text(f, &u->view) : NULL;
+    return guard ? (Expr){format("%s ? %s : 0", guard, e.text), TERNARY} : e;
+}
+
+/* ------------------------------------------------------------------ what the entry passes */
+
+static const char *caller_index(const Buffer *b, int k, Index x)
+{
+    Function none = {0};
+    return x.nover ? index_text(&none, elements_of(b, k, k + 1, x)) : subscript_text(b->shape, k, x.constant);
+}
+
+char *place_text(const Buffer *b, int nsub, const Index *sub)
+{
+    Text t = {0};
+    int k = 0;
+    note_place(b);
+    if (b->home == PARAMETERS || b->home == GRADIENTS) {
+        const char *at[MAXRANK];
+        for (; k < b->param->loops; k++) at[k] = k < nsub ? caller_index(b, k, sub[k]) : "0";
+        say(&t, "%s", param_text(b->param, b->home == PARAMETERS ? "p->" : "d->", at));
+    } else {
+        const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
+        const char *name = buffer_name(b);
+        say(&t, "%s%s", in, b->home == TABLES && !in_kernel() ? format(options.target->table_at, name) : name);
+    }
+    for (; k < nsub; k++) say(&t, "[%s]", caller_index(b, k, sub[k]));
+    return t.at;
+}
+
+/* A struct's member of rank 0 is a value, a pointer into the arena is not. */
+static bool is_pointer(const Buffer *b) { return b->home == WORK || b->home == TABLES; }
+
+static char *starred(int n, const char *s)
+{
+    Text t = {0};
+    while (n-- > 0) say(&t, "*");
+    say(&t, "%s", s);
+    return t.at;
+}
+
+/* An array of structs has no pointer that runs over all copies of a tensor: from the flat array. */
+static bool through_structs(const Buffer *b, int nsub)
+{
+    if (b->home != PARAMETERS && b->home != GRADIENTS) return false;
+    for (int k = nsub; k < b->param->loops; k++)
+        if (b->shape.dim[k] > 1) return true;
+    return false;
+}
+
+static char *from_flat_array(const Buffer *b, int nlead, const Index *lead)
+{
+    Function none = {0};
+    Index at = {.constant = b->param->offset};
+    bool reads = b->home == PARAMETERS;
+    note_place(b);
+    for (int k = 0; k < nlead; k++) {
+        at.constant += lead[k].constant * b->stride[k];
+        for (int o = 0; o < lead[k].nover; o++) {
+            must(at.nover < COUNT_OF(at.over));
+            at.over[at.nover] = lead[k].over[o];
+            at.over[at.nover++].coef *= b->stride[k];
+        }
+    }
+    char *start = format("(%s%s *)%s", reads ? "const " : "", c_type(b->dtype), reads ? "p" : "d");
+    return at.constant || at.nover ? format("%s + %s", start, index_text(&none, at)) : start;
+}
+
+/* The caller's subscripts that are more than the [0] of a unit axis right before what is passed. */
+static int telling_subscripts(const Arg *a)
+{
+    int n = a->nlead, fixed = a->buffer->param ? a->buffer->param->loops : 0;
+    while (n > fixed && a->buffer->shape.dim[n - 1] == 1 && !a->lead[n - 1].nover && !a->lead[n - 1].constant) n--;
+    return n;
+}
+
+/* n stars before the place: one more for a unit axis rather than a [0] behind, which gcc 12 takes for one out of bounds
+ * in *x[t][0] where it unrolls the loop over t. */
+static char *starred_place(const Arg *a, int n)
+{
+    int nsub = n ? telling_subscripts(a) : a->nlead;
+    return starred(n + a->nlead - nsub, place_text(a->buffer, nsub, a->lead));
+}
+
+char *argument(const Arg *a)
+{
+    const Buffer *b = a->buffer;
+    int rank = b->shape.rank;
+    if (through_structs(b, a->nlead)) return from_flat_array(b, a->nlead, a->lead);
+    char *at = place_text(b, a->nlead, a->lead);
+    if (a->nlead == rank && rank > 0) return a->by_value ? at : format("&%s", at);
+    if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
+    if (a->flat) return starred_place(a, rank - a->nlead - 1);
+    for (int k = 1; k < a->dims; k++)
+        if (a->first[k + 1] - a->first[k] > 1) return format("%s%s", options.target->untyped, at);
+    return starred_place(a, a->first[1] - a->first[0] - 1);
+}
+
+/* Where steps are no multiples of the array's rows, or run over the end of one (chunks of what has another shape):
+ * counted in elements. */
+static char *element_pointer(const View *v, int rank)
+{
+    Function none = {0};
+    Index at = {.constant = v->base};
+    if (v->buffer->param && v->buffer->param->loops) die("no place for a view into %s", v->buffer->name);
+    for (int o = 0; o < v->nover; o++) {
+        at.over[at.nover].loop = v->over[o].loop;
+        at.over[at.nover++].coef = v->over[o].stride;
+    }
+    at = elements_of(v->buffer, 0, rank, at);
+    return format("%s + %s", starred(rank - 1, place_text(v->buffer, 0, &at)), index_text(&none, at));
+}
+
+char *flat_pointer(View v)
+{
+    Function none = {0};
+    Buffer *b = v.buffer;
+    Dims d = dims_of_buffer(b);
+    Index sub[MAXRANK];
+    int crowded;
+    if (!subscripts(&none, &v, &d, sub, &crowded) || crowded >= 0) return element_pointer(&v, d.n);
+    int last = 0;
+    for (int k = 0; k < d.n; k++)
+        if (sub[k].constant || sub[k].nover || (b->param && k < b->param->loops)) last = k + 1;
+    char *at = place_text(b, last, sub);
+    if (d.n == 0) return is_pointer(b) ? at : format("&%s", at);
+    if (last == d.n) return format("&%s", at);
+    return starred(d.n - last - 1, at);
+}

@@ -1,0 +1,308 @@
+/* front/config.c: the configuration: defaults with their types, named configurations, --set; and c, which forward
+ * reads. */
+#include "front/front.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const model_keys[] = {"config", "configs",  "check",  "forward", "train",
+                                         "data",   "generate", "decode", "sample",  "hf"};
+
+void check_model_keys(lua_State *L, int model)
+{
+    const char **keys;
+    int n;
+    keys_of(L, model, &keys, &n);
+    for (int i = 0; i < n; i++) {
+        bool known = false;
+        for (int k = 0; k < COUNT_OF(model_keys); k++) known |= same(keys[i], model_keys[k]);
+        if (!known)
+            err(place_of_key(trace.desc->file, NULL, keys[i]), "a description has no part '%s'%s", keys[i],
+                advice(keys[i], model_keys, COUNT_OF(model_keys)));
+    }
+    static const struct {
+        const char *key;
+        int type;
+        const char *what;
+    } parts[] = {{"config", LUA_TTABLE, "a table of defaults"},
+                 {"configs", LUA_TTABLE, "a table of named configurations"},
+                 {"check", LUA_TFUNCTION, "a function of c"},
+                 {"sample", LUA_TFUNCTION, "a function of c and input, which returns what was drawn"},
+                 {"decode", LUA_TBOOLEAN, "true or false"}};
+    for (int i = 0; i < COUNT_OF(parts); i++) {
+        int type = lua_getfield(L, model, parts[i].key);
+        if (type != LUA_TNIL && type != parts[i].type)
+            err(place_of_key(trace.desc->file, NULL, parts[i].key), "`%s` is %s; this is %s", parts[i].key,
+                parts[i].what, lua_text(L, -1));
+        lua_pop(L, 1);
+    }
+    if (lua_getfield(L, model, "forward") != LUA_TFUNCTION || lua_iscfunction(L, -1))
+        err((Where){.file = trace.desc->file},
+            "a description needs `forward = function(c, input) … end`, which returns the loss");
+    lua_pop(L, 1);
+}
+
+/* ------------------------------------------------------------------ types */
+
+static const char *type_name(lua_State *L, int index)
+{
+    switch (lua_type(L, index)) {
+    case LUA_TNUMBER: return lua_isinteger(L, index) ? "integer" : "number";
+    case LUA_TBOOLEAN: return "boolean";
+    case LUA_TSTRING: return "string";
+    default: return NULL;
+    }
+}
+
+/* The value on the top takes the type of the default below it, or it is an error; leaves it in place. */
+static void conform(lua_State *L, const char *key, Where where)
+{
+    const char *want = type_name(L, -2), *have = type_name(L, -1);
+    if (same(want, have)) return;
+    if (same(want, "number") && same(have, "integer")) {
+        lua_Number v = lua_tonumber(L, -1);
+        lua_pop(L, 1);
+        lua_pushnumber(L, v);
+        return;
+    }
+    err(where, "'%s' is %s %s (its default is %s), and here it is %s", key, same(want, "integer") ? "an" : "a", want,
+        lua_text(L, -2), have ? lua_text(L, -1) : luaL_typename(L, -1));
+}
+
+/* The text of --set as a value of the type of the one on the top. */
+static void push_parsed(lua_State *L, const char *key, const char *text)
+{
+    const char *type = type_name(L, -1);
+    char *end;
+    errno = 0;
+    if (same(type, "string")) {
+        lua_pushstring(L, text);
+        return;
+    }
+    if (same(type, "boolean") && (same(text, "true") || same(text, "false"))) {
+        lua_pushboolean(L, same(text, "true"));
+        return;
+    }
+    if (same(type, "integer")) {
+        long long i = strtoll(text, &end, 10);
+        if (end > text && !*end && !errno) {
+            lua_pushinteger(L, i);
+            return;
+        }
+    }
+    if (same(type, "number")) {
+        double v = strtod(text, &end);
+        if (end > text && !*end && isfinite(v)) {
+            lua_pushnumber(L, v);
+            return;
+        }
+    }
+    err(place_of_key(trace.desc->file, "config", key), "--set %s=%s: '%s' is %s %s (without --set it is %s)", key, text,
+        key, same(type, "integer") ? "an" : "a", type, lua_text(L, -1));
+}
+
+/* ------------------------------------------------------------------ layers of values */
+
+/* The table at `values` gets the defaults. */
+static void take_defaults(lua_State *L, int model, int values)
+{
+    lua_getfield(L, model, "config");
+    if (lua_isnil(L, -1)) return lua_pop(L, 1);
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+        if (!key)
+            err(place_of_key(trace.desc->file, NULL, "config"),
+                "config is a table of names and defaults: `config = { width = 128, … }`");
+        if (!type_name(L, -1))
+            err(place_of_key(trace.desc->file, NULL, key),
+                "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
+        lua_pushvalue(L, -1);
+        lua_setfield(L, values, key);
+    }
+    lua_pop(L, 1);
+}
+
+static void push_configuration(lua_State *L, int model, const char *name)
+{
+    const char **names = NULL;
+    int n = 0;
+    if (lua_getfield(L, model, "configs") == LUA_TTABLE) {
+        keys_of(L, -1, &names, &n);
+        if (lua_getfield(L, -1, name) == LUA_TTABLE) return;
+    }
+    if (lua_isnil(L, -1))
+        err(place_of_key(trace.desc->file, NULL, "configs"), "--config %s: there is no such configuration%s", name,
+            advice(name, names, n));
+    err(place_of_key(trace.desc->file, NULL, name), "configuration '%s' is a table of values", name);
+}
+
+static const char *advice_key(lua_State *L, int values, const char *key)
+{
+    const char **known;
+    int n;
+    keys_of(L, values, &known, &n);
+    return advice(key, known, n);
+}
+
+/* Every named configuration is checked, the chosen one is taken. */
+static void take_configurations(lua_State *L, int model, int values, const char *chosen)
+{
+    const char **names, **keys;
+    int n, m;
+    if (chosen) push_configuration(L, model, chosen);
+    lua_settop(L, values);
+    if (lua_getfield(L, model, "configs") != LUA_TTABLE) return lua_settop(L, values);
+    keys_of(L, -1, &names, &n);
+    for (int i = 0; i < n; i++) {
+        push_configuration(L, model, names[i]);
+        int table = lua_gettop(L);
+        keys_of(L, table, &keys, &m);
+        for (int k = 0; k < m; k++) {
+            Where w = place_of_key(trace.desc->file, names[i], keys[k]);
+            if (lua_getfield(L, values, keys[k]) == LUA_TNIL)
+                err(w, "configuration '%s' sets '%s', which is not in config%s", names[i], keys[k],
+                    advice_key(L, values, keys[k]));
+            lua_getfield(L, table, keys[k]);
+            conform(L, keys[k], w);
+            if (same(names[i], chosen)) lua_setfield(L, values, keys[k]);
+            lua_settop(L, table);
+        }
+        lua_settop(L, values + 1);
+    }
+    lua_settop(L, values);
+}
+
+typedef VEC(const char *) Later;
+static Later later; /* --set of the recipe's names, applied by read_recipe */
+
+static void take_sets(lua_State *L, int values, const Options *o)
+{
+    later.n = options.for_run.n = 0;
+    for (int i = 0; i < o->sets.n; i++) {
+        const char *text = strchr(o->sets.at[i], '=');
+        if (!text) usage_error("--set %s: NAME=VALUE is expected", o->sets.at[i]);
+        const char *key = copy_bytes_as_string(o->sets.at[i], (size_t)(text - o->sets.at[i]));
+        if (lua_getfield(L, values, key) != LUA_TNIL) {
+            push_parsed(L, key, text + 1);
+            lua_setfield(L, values, key);
+        } else if (recipe_knows(key)) push(&later, o->sets.at[i]);
+        else if (o->runs && run_knows(key)) push(&options.for_run, o->sets.at[i]);
+        else {
+            const char **known;
+            int n, m;
+            keys_of(L, values, &known, &n);
+            const char *const *recipe = recipe_names(&m), *close = nearest(key, known, n);
+            if (!close) close = nearest(key, recipe, m);
+            err(place_of_key(trace.desc->file, NULL, "config"), "--set %s: there is no '%s' in the configuration%s",
+                o->sets.at[i], key, close ? format("; did you mean '%s'?", close) : advice(key, known, n));
+        }
+        lua_pop(L, 1);
+    }
+}
+
+void apply_late_sets(void)
+{
+    for (int i = 0; i < later.n; i++) {
+        const char *text = strchr(later.at[i], '=');
+        recipe_set(copy_bytes_as_string(later.at[i], (size_t)(text - later.at[i])), text + 1);
+    }
+}
+
+/* ------------------------------------------------------------------ c */
+
+static int unknown_knob(lua_State *L)
+{
+    const char *key = luaL_tolstring(L, 2, NULL);
+    note_read(key);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+    user_error(L, "the configuration has no '%s'%s", key, advice_key(L, lua_upvalueindex(1), key));
+}
+
+static int fixed_knob(lua_State *L)
+{
+    user_error(L, "the configuration is fixed here: give '%s' its value in config, a named configuration or --set",
+               luaL_tolstring(L, 2, NULL));
+}
+
+static int knob_pairs(lua_State *L)
+{
+    lua_getglobal(L, "pairs");
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_call(L, 1, 3);
+    return 3;
+}
+
+/* An empty table before the values, which are at the top: nothing can change them. */
+static void push_c(lua_State *L, int values)
+{
+    static const luaL_Reg meta[] = {
+        {"__index", unknown_knob}, {"__newindex", fixed_knob}, {"__pairs", knob_pairs}, {NULL, NULL}};
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushvalue(L, values);
+    luaL_setfuncs(L, meta, 1);
+    lua_pushliteral(L, "protected");
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+}
+
+void size_of_entry(lua_State *L, int c, const char *name, int64_t value)
+{
+    int top = lua_gettop(L);
+    must(lua_getmetatable(L, c) && lua_getfield(L, -1, "__index") == LUA_TFUNCTION && lua_getupvalue(L, -1, 1));
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, name);
+    lua_settop(L, top);
+}
+
+void change_knob(lua_State *L, int c, const char *name, int64_t value)
+{
+    size_of_entry(L, c, name, value);
+    for (int i = 0; i < trace.desc->knobs.n; i++)
+        if (same(trace.desc->knobs.at[i].name, name)) trace.desc->knobs.at[i].value = format("%lld", (long long)value);
+}
+
+static void note_knobs(lua_State *L, int values)
+{
+    const char **keys;
+    int n;
+    keys_of(L, values, &keys, &n);
+    for (int i = 0; i < n; i++) {
+        lua_getfield(L, values, keys[i]);
+        push(&trace.desc->knobs, ((Knob){keys[i], copy_string(luaL_tolstring(L, -1, NULL))}));
+        lua_pop(L, 2);
+    }
+}
+
+void read_config(lua_State *L, int model, const Options *o)
+{
+    lua_newtable(L);
+    int values = lua_gettop(L);
+    trace.desc->config = o->config ? o->config : "default";
+    take_defaults(L, model, values);
+    take_configurations(L, model, values, o->config);
+    take_sets(L, values, o);
+    note_knobs(L, values);
+    push_c(L, values);
+    lua_replace(L, values);
+    if (lua_getfield(L, model, "check") == LUA_TFUNCTION) {
+        lua_pushvalue(L, values);
+        call_lua(L, 1, 0);
+    }
+    lua_settop(L, values);
+}
+
+bool knob_integer(const char *name, int64_t *value)
+{
+    for (int i = 0; i < trace.desc->knobs.n; i++) {
+        const Knob *k = &trace.desc->knobs.at[i];
+        char *end;
+        long long v = strtoll(k->value, &end, 10);
+        if (!same(k->name, name) || end == k->value || *end) continue;
+        *value = v;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,253 @@
+/* front/encode.c: takes out of decode what depends on the source alone: the entry encode.
+ *
+ * A value is ENCODED if it depends on the source, and on nothing that changes from step to step: no token, position or
+ * state.  What decode reads of such values becomes a state, which encode writes and decode only reads.  In a loop (the
+ * layers of a decoder, each with keys and values of its own) the values of all iterations are stacked, one state, and
+ * decode's loop takes its slices; the two entries' copies of the loop lose what they do not need (pass_clean).
+ *
+ * A cut is made behind the views that only repeat or rearrange a value, where the front knows its batch axis.  Where it
+ * does not, decode computes that value again, from what it is made of. */
+#include "front/front.h"
+
+#include <string.h>
+
+typedef enum Class { CONSTANT, ENCODED, STEP } Class;
+
+typedef struct Cutting {
+    Table class;     /* Class + 1, of all nodes */
+    Table seen;      /* what decode computes */
+    Table instead;   /* of a value that encode writes: what decode reads, among the nodes of its trace */
+    Nodes cut, todo; /* todo: STEP, or to be computed in decode */
+} Cutting;
+
+/* ------------------------------------------------------------------ what depends on what */
+
+static Class known_class(const Cutting *c, const Node *n)
+{
+    intptr_t class = (intptr_t)table_get(&c->class, n);
+    return class ? (Class)(class - 1) : CONSTANT;
+}
+
+static Class later(Class a, Class b) { return a > b ? a : b; }
+
+static Class class_of_argument(const Cutting *c, const Node *n)
+{
+    if (n->ints[0] == ARG_INDEX) return CONSTANT;
+    if (n->ints[0] == ARG_X) return known_class(c, n->loop->xs.at[n->ints[1]].outer);
+    const struct Carry *carry = &n->loop->carries.at[n->ints[1]];
+    return later(known_class(c, carry->init), known_class(c, carry->next));
+}
+
+static Class class_of_input(const char *name)
+{
+    if (same(name, "source") || same(name, "source_lengths")) return ENCODED;
+    return same(name, "seed") || same(name, "step") ? CONSTANT : STEP;
+}
+
+static bool is_result(const Node *n) { return n->op == OP_pick && n->in[0]->op == OP_loop; }
+
+static Class class_of(const Cutting *c, const Node *n)
+{
+    if (n->op == OP_state) return STEP;
+    if (n->op == OP_input) return class_of_input(n->name);
+    if (n->op == OP_loop_arg) return class_of_argument(c, n);
+    if (is_result(n)) {
+        const Loop *l = n->in[0]->loop;
+        return known_class(c, n->ints[0] == PICK_CARRY ? l->carries.at[n->ints[1]].arg : l->ys.at[n->ints[1]]);
+    }
+    Class class = CONSTANT;
+    for (int i = 0; i < n->nin; i++) class = later(class, known_class(c, n->in[i]));
+    return class;
+}
+
+/* Carries begin as CONSTANT and are raised until nothing changes. */
+static void fill_classes(Cutting *c, const Graph *g)
+{
+    Nodes all = {0};
+    all_nodes(g, &all);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < all.n; i++) {
+            const Node *n = all.at[i];
+            Class class = class_of(c, n);
+            changed |= class != known_class(c, n);
+            *table_at(&c->class, n) = (void *)(intptr_t)(class + 1);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ where to cut */
+
+static const Factor *rows_of(const Node *n) { return table_get(&trace.rows, n); }
+
+/* A state of it has a number for each loop, and its batch factor as an axis of its own. */
+static bool fits_a_state(const Node *n)
+{
+    const Factor *f = rows_of(n);
+    int loops = 0;
+    for (const Loop *l = n->in_loop; l; l = l->parent) loops++;
+    return f && n->shape.rank + loops + (f->outer > 1) + (f->inner > 1) <= MAXRANK;
+}
+
+/* What n, a view without fewer elements, shows; NULL: n is no such view. */
+static Node *seen_through(const Node *n)
+{
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
+    bool view = op_info[n->op].kind == MOVE && n->nin == 1;
+    return view && elements(n->in[0]->shape) <= elements(n->shape) ? n->in[0] : NULL;
+}
+
+static Node *place_to_cut(Node *n)
+{
+    Node *found = NULL;
+    for (; n; n = seen_through(n))
+        if (fits_a_state(n)) found = n;
+    return found;
+}
+
+static void compute(Cutting *c, Node *n)
+{
+    void **seen = table_at(&c->seen, n);
+    if (*seen) return;
+    *seen = n;
+    push(&c->todo, n);
+}
+
+/* decode reads n. */
+static void reads(Cutting *c, Node *n)
+{
+    if (known_class(c, n) == STEP) return compute(c, n);
+    if (known_class(c, n) == CONSTANT) return;
+    Node *at = place_to_cut(n);
+    if (!at) return compute(c, n);
+    void **seen = table_at(&c->seen, at);
+    if (!*seen) push(&c->cut, at);
+    *seen = at;
+}
+
+static void read_inputs(Cutting *c, const Node *n)
+{
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_X) reads(c, n->loop->xs.at[n->ints[1]].outer);
+    if (n->op == OP_loop_arg && n->ints[0] == ARG_CARRY) {
+        reads(c, n->loop->carries.at[n->ints[1]].init);
+        reads(c, n->loop->carries.at[n->ints[1]].next);
+    }
+    if (is_result(n)) {
+        const Loop *l = n->in[0]->loop;
+        reads(c, n->ints[0] == PICK_CARRY ? l->carries.at[n->ints[1]].arg : l->ys.at[n->ints[1]]);
+        return;
+    }
+    for (int i = 0; i < n->nin; i++) reads(c, n->in[i]);
+}
+
+static void find_cuts(Cutting *c, const Graph *g)
+{
+    for (int i = 0; i < g->outs.n; i++) reads(c, g->outs.at[i].node);
+    while (c->todo.n) read_inputs(c, c->todo.at[--c->todo.n]);
+}
+
+/* ------------------------------------------------------------------ the two entries */
+
+static bool is_state(const char *name)
+{
+    for (int i = 0; i < trace.desc->states.n; i++)
+        if (same(trace.desc->states.at[i].name, name)) return true;
+    return false;
+}
+
+static const char *state_name(const Node *n)
+{
+    bool pathless = !n->where.path || !*n->where.path;
+    const char *path = n->name ? n->name : pathless ? op_info[n->op].name : n->where.path;
+    const char *name = path;
+    for (int k = 2; is_state(name); k++) name = format("%s_%d", path, k);
+    return name;
+}
+
+/* n's shape with its batch factor as an axis of its own; *axis: that. */
+static Shape apart(const Node *n, int *axis)
+{
+    const Factor *f = rows_of(n);
+    Shape s = {0};
+    for (int i = 0; i < n->shape.rank; i++) {
+        bool rows = i == f->axis;
+        if (rows && f->outer > 1) s.dim[s.rank++] = f->outer;
+        if (rows) *axis = s.rank;
+        s.dim[s.rank++] = rows ? n->shape.dim[i] / (f->outer * f->inner) : n->shape.dim[i];
+        if (rows && f->inner > 1) s.dim[s.rank++] = f->inner;
+    }
+    return s;
+}
+
+static Node *stacked(Node *value)
+{
+    while (value->in_loop) value = loop_stack(value->in_loop, value);
+    return value;
+}
+
+/* This iteration's slice of a state stacked over the loops around n. */
+static Node *slice_in(const Loop *l, Node *state)
+{
+    if (!l) return state;
+    return loop_x((Loop *)l, slice_in(l->parent, state));
+}
+
+static void cut_at(Cutting *c, Graph *encode, Node *n)
+{
+    int axis = 0;
+    here = n->where;
+    Node *value = stacked(reshape(n, apart(n, &axis)));
+    Tensor_spec s = {state_name(n), n->dtype, value->shape, LATHE_STATE, n->where, .fixed = true};
+    for (const Loop *l = n->in_loop; l; l = l->parent) axis++;
+    s.rows_axis = axis;
+    push(&trace.desc->states, s);
+    push(&encode->outs, ((Output){OUT_STATE, s.name, value}));
+    Node *state = slice_in(n->in_loop, state_node(s.name, s.dtype, s.shape));
+    *table_at(&c->instead, n) = reshape(state, n->shape);
+}
+
+static Node *read_instead(Rewrite *r, Node *old)
+{
+    const Cutting *c = r->user;
+    Node *state = table_get(&c->instead, old);
+    return state ? rewritten(r, state) : NULL;
+}
+
+/* Outputs that no token changes are none of decode. */
+static void drop_constant_outputs(const Cutting *c, Graph *g)
+{
+    int n = 0;
+    for (int i = 0; i < g->outs.n; i++)
+        if (known_class(c, g->outs.at[i].node) == STEP) g->outs.at[n++] = g->outs.at[i];
+    g->outs.n = n;
+}
+
+static void copy_graph(Graph *g, Cutting *c)
+{
+    Rewrite r = {.before = read_instead, .user = c};
+    rewrite_graph(&r, g);
+    pass_clean(g, trace.desc);
+}
+
+static void must_not_read(const Graph *g, Class class)
+{
+    Nodes all = {0};
+    all_nodes(g, &all);
+    for (int i = 0; i < all.n; i++) must(all.at[i]->op != OP_input || class_of_input(all.at[i]->name) != class);
+}
+
+Graph *take_encode(Graph *decode)
+{
+    Graph *encode = NEW(Graph);
+    Cutting c = {0}, none = {0};
+    encode->name = "encode";
+    fill_classes(&c, decode);
+    drop_constant_outputs(&c, decode);
+    find_cuts(&c, decode);
+    for (int i = 0; i < c.cut.n; i++) cut_at(&c, encode, c.cut.at[i]);
+    copy_graph(encode, &none);
+    copy_graph(decode, &c);
+    must_not_read(encode, STEP);
+    must_not_read(decode, ENCODED);
+    return encode;
+}

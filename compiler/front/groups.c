@@ -1,0 +1,139 @@
+/* front/groups.c: train's groups: learning rate, weight decay and freezing of parameters by patterns of their names. */
+#include "front/front.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A table's strings have no lines; the text has. */
+static Where place_of_pattern(const char *pattern)
+{
+    const char *file = trace.desc->file, *text = source_text(file), *at = NULL;
+    if (text) at = strstr(text, format("\"%s\"", pattern));
+    if (text && !at) at = strstr(text, format("'%s'", pattern));
+    if (!at) return place_of_key(file, NULL, "groups");
+    Where w = {file, 1, NULL};
+    for (; text < at; text++) w.line += *text == '\n';
+    return w;
+}
+
+static bool field(lua_State *L, const char *key)
+{
+    if (lua_getfield(L, -1, key) != LUA_TNIL) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+static double number_field(lua_State *L, Where w, const char *key)
+{
+    double x = lua_tonumber(L, -1);
+    if (lua_type(L, -1) != LUA_TNUMBER || !isfinite(x) || x < 0)
+        err(w, "%s of a group is a number, 0 or more, and this is %s", key, lua_text(L, -1));
+    lua_pop(L, 1);
+    return x;
+}
+
+static bool flag_field(lua_State *L, Where w, const char *key)
+{
+    if (!lua_isboolean(L, -1)) err(w, "%s of a group is true or false, and this is %s", key, lua_text(L, -1));
+    bool yes = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return yes;
+}
+
+static void check_keys(lua_State *L, Where w)
+{
+    static const char *const known[] = {"match", "decay", "lr_scale", "frozen"};
+    const char **keys;
+    int n;
+    keys_of(L, -1, &keys, &n);
+    for (int k = 0; k < n; k++) {
+        bool found = false;
+        for (int i = 0; i < COUNT_OF(known); i++) found |= same(known[i], keys[k]);
+        if (!found) err(w, "a group has no '%s'%s", keys[k], advice(keys[k], known, COUNT_OF(known)));
+    }
+}
+
+/* { match = "*.bias", decay = 0 | true | false, lr_scale = 0.5, frozen = true } */
+static void read_group(lua_State *L)
+{
+    Lathe_group g = {NULL, -1, -1, -1, -1};
+    Where all = place_of_key(trace.desc->file, NULL, "groups");
+    if (!lua_istable(L, -1) || !field(L, "match") || lua_type(L, -1) != LUA_TSTRING)
+        err(all, "a group is a table such as { match = \"*.bias\", decay = 0 }, its match a pattern of names");
+    g.match = copy_string(lua_tostring(L, -1));
+    lua_pop(L, 1);
+    Where w = place_of_pattern(g.match);
+    check_keys(L, w);
+    if (field(L, "lr_scale")) g.lr_scale = number_field(L, w, "lr_scale");
+    if (field(L, "frozen")) g.frozen = flag_field(L, w, "frozen");
+    if (field(L, "decay")) {
+        if (lua_isboolean(L, -1)) g.decays = flag_field(L, w, "decay");
+        else g.decay = number_field(L, w, "decay"), g.decays = g.decay > 0;
+    }
+    if (g.lr_scale < 0 && g.frozen < 0 && g.decays < 0)
+        err(w, "the group of '%s' changes nothing; give decay, lr_scale or frozen", g.match);
+    push(&trace.desc->groups, g);
+}
+
+void read_groups(lua_State *L)
+{
+    if (!lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
+        err(place_of_key(trace.desc->file, NULL, "groups"),
+            "`groups` is a list of tables such as { match = \"*.bias\", decay = 0 }, and this is %s", lua_text(L, -1));
+    int n = (int)lua_rawlen(L, -1);
+    for (int i = 1; i <= n; i++) {
+        lua_rawgeti(L, -1, i);
+        read_group(L);
+        lua_pop(L, 1);
+    }
+}
+
+/* ------------------------------------------------------------------ names */
+
+/* A copy's name: the numbers of its loops in the export name. */
+static const char *name_of_copy(const Param *p, int64_t copy)
+{
+    Text t = {0};
+    int axis = 0;
+    for (const char *s = p->export_name; *s; s++) {
+        if (s[0] != '%' || s[1] != 'd' || axis >= p->loops) {
+            say(&t, "%c", *s);
+            continue;
+        }
+        int64_t inner = 1;
+        for (int k = ++axis; k < p->loops; k++) inner *= p->shape.dim[k];
+        say(&t, "%lld", (long long)(copy / inner % p->shape.dim[axis - 1]));
+        s++;
+    }
+    return t.at;
+}
+
+static bool matches(const char *pattern, const Param *p)
+{
+    int64_t copies = 1;
+    for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
+    for (int64_t copy = 0; copy < copies; copy++)
+        if (lathe_matches(pattern, name_of_copy(p, copy))) return true;
+    return false;
+}
+
+static const char *all_names(const Desc *d)
+{
+    enum { MOST = 40 };
+    Text t = {0};
+    for (int i = 0; i < d->params.n && i < MOST; i++) say(&t, "%s%s", i ? ", " : "", name_of_copy(d->params.at[i], 0));
+    if (d->params.n > MOST) say(&t, ", … (`trainer info` lists all)");
+    return t.at ? t.at : "none";
+}
+
+void check_groups(void)
+{
+    const Desc *d = trace.desc;
+    for (int g = 0; g < d->groups.n; g++) {
+        bool found = false;
+        for (int i = 0; i < d->params.n; i++) found |= matches(d->groups.at[g].match, d->params.at[i]);
+        if (!found)
+            err(place_of_pattern(d->groups.at[g].match), "no parameter's name matches '%s'; there are %s",
+                d->groups.at[g].match, all_names(d));
+    }
+}

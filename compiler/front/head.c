@@ -1,0 +1,87 @@
+/* front/head.c: the head, nn.linear_cross_entropy, as the library calls it (nn.lua checks and says what is wrong), and
+ * ids that choose a class, wherever they do. */
+#include "front/front.h"
+#include "ops/head.h"
+
+/* core.linear_cross_entropy(x, ids, weight, across, smoothing, bias or nil, ignored or nil): losses, predicted ids,
+ * both shaped like ids. */
+static int linear_cross_entropy_call(lua_State *L)
+{
+    static const char what[] = "nn.linear_cross_entropy";
+    const Tensor *x = tensor_at(L, 1, what), *ids = tensor_at(L, 2, what);
+    int64_t rows = elements(ids->node->shape), width = x->node->shape.dim[x->node->shape.rank - 1];
+    here = lua_place(L);
+    Head h = {.ids = reshape(ids->node, shape_of(1, &rows)), .weight = tensor_at(L, 3, what)->node};
+    h.x = reshape(x->node, shape_of(2, (int64_t[]){rows, width}));
+    h.across = (int)luaL_checkinteger(L, 4);
+    h.smoothing = luaL_checknumber(L, 5);
+    if (!lua_isnoneornil(L, 6)) h.bias = tensor_at(L, 6, what)->node;
+    h.ignores = !lua_isnoneornil(L, 7);
+    if (h.ignores) h.ignored = luaL_checkinteger(L, 7);
+    Node *n = linear_cross_entropy(&h);
+    const Mixed *mixed = x->mixed ? x->mixed : ids->mixed;
+    for (int k = 0; k < 2; k++) push_tensor(L, reshape(pick(n, k, 0), ids->node->shape), ids->batch, ids->time, mixed);
+    return 2;
+}
+
+/* ------------------------------------------------------------------ ids that choose a class */
+
+static bool are_targets(const Node *n)
+{
+    while (true) {
+        if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+        else if (op_info[n->op].kind == MOVE && n->nin == 1) n = n->in[0];
+        else return n->op == OP_input && same(n->name, "targets");
+    }
+}
+
+static const char *uncounted_text(int64_t id) { return id ? format("ignore = %lld", (long long)id) : "no such id"; }
+
+/* What the data may hold as target beside the classes is one id, for all losses and metrics; ignored: 0 where none is
+ * said, and none is beyond the classes. */
+static void note_ignored(lua_State *L, const Node *ids, const int64_t *ignored, int64_t classes, const char *name)
+{
+    Lathe_recipe *r = &trace.desc->recipe;
+    struct Uncounted *u = &trace.uncounted;
+    int64_t id = ignored && (*ignored < 0 || *ignored >= classes) ? *ignored : 0;
+    if (!are_targets(ids)) return;
+    if (lathe_ignores(r) && (!ignored || *ignored != -1))
+        user_error(L, "%s: ignore is %lld, but in this data the targets that do not count are -1; leave ignore out",
+                   name, (long long)(ignored ? *ignored : 0));
+    if (u->said && u->id != id)
+        user_error(L, "%s: %s:%d takes the targets with %s, and this with %s; say the same for all that reads them",
+                   name, u->where.file, u->where.line, uncounted_text(u->id), uncounted_text(id));
+    *u = (struct Uncounted){true, id, lua_place(L)};
+    if (!lathe_ignores(r)) r->ignored = id;
+}
+
+static void check_known(lua_State *L, const Node *ids, int64_t classes, const int64_t *ignored, const char *name)
+{
+    Value v;
+    if (!known_values((Node *)ids, &v)) return;
+    for (int64_t i = 0; i < elements(v.shape); i++)
+        if ((v.at[i] < 0 || v.at[i] >= (double)classes) && !(ignored && v.at[i] == (double)*ignored))
+            user_error(L, "%s: there are %lld classes, so ids are 0 to %lld, and one of these is %.0f", name,
+                       (long long)classes, (long long)classes - 1, v.at[i]);
+}
+
+/* core.class_ids(ids, classes, ignored or nil, name): the ids, checked where they run (emit/ids.c) unless they are in
+ * range for certain. */
+static int class_ids_call(lua_State *L)
+{
+    const Tensor *ids = tensor_at(L, 1, "class ids");
+    int64_t classes = luaL_checkinteger(L, 2), ignored = luaL_optinteger(L, 3, 0);
+    const int64_t *given = lua_isnoneornil(L, 3) ? NULL : &ignored;
+    const char *name = luaL_checkstring(L, 4);
+    if (ignored < INT32_MIN || ignored > INT32_MAX)
+        user_error(L, "%s: ignore is an id of 32 bits, and this is %lld", name, (long long)ignored);
+    note_ignored(L, ids->node, given, classes, name);
+    check_known(L, ids->node, classes, given, name);
+    here = lua_place(L);
+    bool sure = classes_below(ids->node, classes, ignored, trace.desc);
+    push_like(L, sure ? ids->node : class_id(ids->node, classes, ignored), ids);
+    return 1;
+}
+
+const luaL_Reg head_functions[] = {
+    {"linear_cross_entropy", linear_cross_entropy_call}, {"class_ids", class_ids_call}, {NULL, NULL}};

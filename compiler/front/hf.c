@@ -1,0 +1,241 @@
+/* front/hf.c: the description's `hf`: how Hugging Face knows the model.  It is data for the trainer (train_hf.c says
+ * what each part means) and travels there as JSON, so what is wrong with it is said here. */
+#include "front/front.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DEEPEST = 6 };
+
+static const char *const hf_keys[] = {"config", "also",       "absent", "elsewhere", "unset",   "ids",
+                                      "names",  "transposed", "zeros",  "copies",    "ignored", "harmless"};
+
+static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf", key); }
+
+/* ------------------------------------------------------------------ as JSON */
+
+static void say_number(Text *t, lua_State *L, const char *key)
+{
+    double x = lua_tonumber(L, -1);
+    if (!isfinite(x)) err(at_key(key), "hf: '%s' is %s, which JSON cannot say", key, lua_text(L, -1));
+    if (lua_isinteger(L, -1)) {
+        say(t, "%lld", (long long)lua_tointeger(L, -1));
+        return;
+    }
+    char *s = format("%.15g", x);
+    if (strtod(s, NULL) != x) s = format("%.17g", x);
+    say(t, "%s%s", s, strpbrk(s, ".e") ? "" : ".0");
+}
+
+static void say_value(Text *t, lua_State *L, const char *key, int depth);
+
+static void say_list(Text *t, lua_State *L, const char *key, int depth)
+{
+    lua_Integer n = luaL_len(L, -1);
+    say(t, "[");
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_geti(L, -1, i);
+        say(t, "%s", i > 1 ? ", " : "");
+        say_value(t, L, key, depth + 1);
+        lua_pop(L, 1);
+    }
+    say(t, "]");
+}
+
+/* A line for each part of hf and for each key of its config. */
+static void say_object(Text *t, lua_State *L, int depth, const char **keys, int n)
+{
+    const char *apart = depth < 2 ? format("\n%*s", 2 * (depth + 1), "") : "";
+    say(t, "{");
+    for (int i = 0; i < n; i++) {
+        lua_getfield(L, -1, keys[i]);
+        say(t, "%s%s", i ? depth < 2 ? "," : ", " : "", apart);
+        say_json_string(t, keys[i]);
+        say(t, ": ");
+        say_value(t, L, keys[i], depth + 1);
+        lua_pop(L, 1);
+    }
+    say(t, "}");
+}
+
+static void say_value(Text *t, lua_State *L, const char *key, int depth)
+{
+    const char **keys;
+    int n;
+    if (depth > DEEPEST) err(at_key(key), "hf: '%s' is nested too deeply", key);
+    luaL_checkstack(L, 4, "hf");
+    switch (lua_type(L, -1)) {
+    case LUA_TBOOLEAN: say(t, lua_toboolean(L, -1) ? "true" : "false"); return;
+    case LUA_TNUMBER: say_number(t, L, key); return;
+    case LUA_TSTRING: say_json_string(t, lua_tostring(L, -1)); return;
+    case LUA_TTABLE: break;
+    default: err(at_key(key), "hf: '%s' is text, a number, true, false or a table; this is %s", key, lua_text(L, -1));
+    }
+    keys_of(L, -1, &keys, &n);
+    if (n && luaL_len(L, -1)) err(at_key(key), "hf: '%s' is either a list or a table of names, not both", key);
+    if (n) say_object(t, L, depth, keys, n);
+    else say_list(t, L, key, depth);
+}
+
+/* ------------------------------------------------------------------ is it about this model */
+
+static const Param *exported_as(const char *name)
+{
+    const Desc *d = trace.desc;
+    for (int i = 0; i < d->params.n; i++)
+        if (same(d->params.at[i]->export_name, name)) return d->params.at[i];
+    return NULL;
+}
+
+static const Param *need_param(const char *key, const char *name)
+{
+    const Param *p = name ? exported_as(name) : NULL;
+    if (p) return p;
+    const Desc *d = trace.desc;
+    const char **names = NEW_ARRAY(const char *, d->params.n);
+    for (int i = 0; i < d->params.n; i++) names[i] = d->params.at[i]->export_name;
+    err(at_key(key), "hf.%s names '%s', and no parameter is exported as that%s", key, name ? name : "something else",
+        advice(name ? name : "", names, d->params.n));
+}
+
+/* Pushes hf[key] or where it is absent nothing: false. */
+static bool push_table(lua_State *L, const char *key)
+{
+    if (lua_getfield(L, -1, key) == LUA_TNIL) return lua_pop(L, 1), false;
+    if (!lua_istable(L, -1)) err(at_key(key), "hf.%s is a table, and this is %s", key, lua_text(L, -1));
+    return true;
+}
+
+/* A list of parameters of so many own axes at least. */
+static void check_params(lua_State *L, const char *key, const char *where, int axes, bool exactly)
+{
+    for (lua_Integer i = 1; i <= luaL_len(L, -1); i++) {
+        lua_geti(L, -1, i);
+        const Param *p = need_param(where, lua_tostring(L, -1));
+        int own = p->shape.rank - p->loops;
+        if (exactly ? own != axes : own < axes)
+            err(at_key(where), "hf.%s: '%s' has %d axes, and must have %d%s", key, p->export_name, own, axes,
+                exactly ? "" : " or more");
+        lua_pop(L, 1);
+    }
+}
+
+static void check_ids(lua_State *L)
+{
+    if (!push_table(L, "ids")) return;
+    if (lua_getfield(L, -1, "config") != LUA_TSTRING)
+        err(at_key("ids"), "hf.ids is { config = \"vocab_size\", tensors = { … } }: the key that counts ids, and the "
+                           "parameters with a row for each");
+    lua_pop(L, 1);
+    if (push_table(L, "tensors")) {
+        check_params(L, "ids.tensors", "ids", 1, false);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static int count_stars(const char *s)
+{
+    int n = 0;
+    for (; s && *s; s++) n += *s == '*';
+    return n;
+}
+
+static void check_names(lua_State *L)
+{
+    if (!push_table(L, "names")) return;
+    for (lua_Integer i = 1; i <= luaL_len(L, -1); i++) {
+        lua_geti(L, -1, i);
+        bool two = lua_istable(L, -1) && luaL_len(L, -1) == 2;
+        const char *from = two && lua_geti(L, -1, 1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        const char *to = from && lua_geti(L, -2, 2) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        if (!to || count_stars(from) > 1 || count_stars(from) != count_stars(to))
+            err(at_key("names"),
+                "hf.names is a list of pairs { \"h.*\", \"transformer.h.*\" }: a name here, and the name there; "
+                "* stands for the same text in both, at most once");
+        lua_pop(L, 3);
+    }
+    lua_pop(L, 1);
+}
+
+/* Lists and tables of texts. */
+static void check_texts(lua_State *L, const char *key)
+{
+    if (!push_table(L, key)) return;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        if (lua_type(L, -1) != LUA_TSTRING) err(at_key(key), "hf.%s holds names, and one is %s", key, lua_text(L, -1));
+    lua_pop(L, 1);
+}
+
+/* The value on the top: an extent for each %d of the name and for each axis. */
+static bool is_shape(lua_State *L, const char *name)
+{
+    lua_Integer n = lua_istable(L, -1) ? luaL_len(L, -1) : 0, loops = 0;
+    for (const char *s = name; (s = strstr(s, "%d")); s += 2) loops++;
+    bool ok = n > loops && n <= MAXRANK;
+    for (lua_Integer i = 1; ok && i <= n; i++) {
+        ok = lua_geti(L, -1, i) == LUA_TNUMBER && lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0;
+        lua_pop(L, 1);
+    }
+    return ok;
+}
+
+/* zeros: name -> shape, an axis for each %d first; copies: name -> parameter; neither may be a parameter itself. */
+static void check_others(lua_State *L, const char *key)
+{
+    const char **names;
+    int n;
+    if (!push_table(L, key)) return;
+    keys_of(L, -1, &names, &n);
+    for (int i = 0; i < n; i++) {
+        if (exported_as(names[i])) err(at_key(key), "hf.%s: '%s' is a parameter of this model", key, names[i]);
+        lua_getfield(L, -1, names[i]);
+        if (same(key, "copies")) need_param(key, lua_tostring(L, -1));
+        else if (!is_shape(L, names[i]))
+            err(at_key(key),
+                "hf.zeros: '%s' is a shape, such as { layers, width }: an extent for each %%d, then those of the "
+                "tensor",
+                names[i]);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void check_keys(lua_State *L)
+{
+    const char **keys;
+    int n;
+    keys_of(L, -1, &keys, &n);
+    for (int i = 0; i < n; i++) {
+        bool known = false;
+        for (int k = 0; k < COUNT_OF(hf_keys); k++) known |= same(keys[i], hf_keys[k]);
+        if (!known) err(at_key(keys[i]), "hf has no '%s'%s", keys[i], advice(keys[i], hf_keys, COUNT_OF(hf_keys)));
+    }
+    if (!push_table(L, "config"))
+        err(place_of_key(trace.desc->file, NULL, "hf"), "hf needs config = { … }: what config.json says of the model");
+    lua_pop(L, 1);
+}
+
+void read_hf(lua_State *L, int model)
+{
+    int c = lua_gettop(L);
+    if (push_description_part(L, model, c, "hf")) {
+        Text t = {0};
+        check_keys(L);
+        check_ids(L);
+        check_names(L);
+        if (push_table(L, "transposed")) {
+            check_params(L, "transposed", "transposed", 2, true);
+            lua_pop(L, 1);
+        }
+        check_others(L, "zeros");
+        check_others(L, "copies");
+        check_texts(L, "elsewhere");
+        check_texts(L, "unset");
+        check_texts(L, "ignored");
+        check_texts(L, "harmless");
+        say_value(&t, L, "hf", 0);
+        trace.desc->hf = t.at;
+    }
+    lua_settop(L, c);
+}

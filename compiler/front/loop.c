@@ -1,0 +1,152 @@
+/* front/loop.c: opens and closes the loops that nn.stack, nn.map and nn.scan are made of. */
+#include "front/front.h"
+
+bool loop_is_open(const Loop *l)
+{
+    if (trace.graph && l == trace.graph->micro) return true;
+    for (int i = 0; i < trace.open.n; i++)
+        if (trace.open.at[i] == l) return true;
+    return false;
+}
+
+static Loop *loop_at(lua_State *L, int arg)
+{
+    Loop *l = lua_touserdata(L, arg);
+    must(l && loop_is_open(l));
+    return l;
+}
+
+/* l = core.loop(name, trip, reverse, copies): copies: parameters made inside are [trip, …] */
+static int open_call(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    if (!trace.graph) user_error(L, "loops are for inside of forward");
+    int64_t trip = integer_at(L, 2, "the number of iterations");
+    if (trip < 1 || trip > INT32_MAX)
+        user_error(L, "the number of iterations must be 1 or more%s, and this is %lld",
+                   trip < 1 ? "" : ", up to 2147483647", (long long)trip);
+    here = lua_place(L);
+    Loop *l = loop_open(copy_string(name), trip, lua_toboolean(L, 3));
+    Shape iterations = {1, {trip}, {0}};
+    name_axes(&iterations, AXES_OF_LOOP);
+    l->axis = iterations.axis[0];
+    push(&trace.open, l);
+    if (lua_toboolean(L, 4)) push(&trace.copies, l);
+    lua_pushlightuserdata(L, l);
+    return 1;
+}
+
+static int index_call(lua_State *L)
+{
+    push_tensor(L, loop_at(L, 1)->index, NOWHERE, NOWHERE, NULL);
+    return 1;
+}
+
+static int carry_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    const Tensor *t = tensor_at(L, 2, "a carried value");
+    here = lua_place(L);
+    push_like(L, loop_carry(l, t->node), t);
+    return 1;
+}
+
+static Factor inside(Factor f)
+{
+    if (f.axis == 0) return NOWHERE;
+    if (f.axis > 0) f.axis--;
+    return f;
+}
+
+static Factor stacked(Factor f)
+{
+    if (f.axis >= 0) f.axis++;
+    return f;
+}
+
+/* x = core.loop_x(l, stacked): this iteration's slice along axis 0 */
+static int x_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    const Tensor *t = tensor_at(L, 2, "a stacked value");
+    here = lua_place(L);
+    push_tensor(L, loop_x(l, t->node), inside(t->batch), inside(t->time), t->mixed);
+    return 1;
+}
+
+/* core.next(l, k, value, doing): checked against what the carry began with */
+static int next_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    int k = (int)luaL_checkinteger(L, 2);
+    const char *doing = luaL_checkstring(L, 4);
+    if (!is_tensor(L, 3))
+        user_error(L, "%s: the function must return the carried value, and it returns %s", doing, lua_text(L, 3));
+    const Tensor *t = tensor_at(L, 3, doing);
+    const Node *arg = l->carries.at[k].arg;
+    if (!same_shape(arg->shape, t->node->shape) || arg->dtype != t->node->dtype)
+        user_error(L, "%s: the carried value must keep its shape and type\n    begins as  %s %s\n    returned   %s %s",
+                   doing, dtype_name(arg->dtype), shape_words(t, arg->shape), dtype_name(t->node->dtype),
+                   tensor_text(t));
+    loop_next(l, k, t->node);
+    return 0;
+}
+
+/* core.keep(l, value): core.stacked will ask for it.  Told before closing: what a loop depends on decides where it
+ * lies. */
+static int keep_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    const Tensor *t = tensor_at(L, 2, "a stacked value");
+    if (t->node->in_loop == l) loop_yield(l, t->node);
+    return 0;
+}
+
+static int close_call(lua_State *L)
+{
+    Loop *l = loop_at(L, 1);
+    must(trace.open.at[trace.open.n - 1] == l);
+    here = lua_place(L);
+    for (int i = 0; i < trace.states.n; i++)
+        if (trace.states.at[i].depth == trace.open.n) loop_yield(l, trace.states.at[i].node);
+    loop_close(l);
+    for (int i = 0; i < trace.states.n; i++) {
+        struct New_state *s = &trace.states.at[i];
+        if (s->depth != trace.open.n) continue;
+        s->node = loop_stack(l, s->node);
+        s->depth--;
+    }
+    trace.open.n--;
+    if (trace.copies.n && trace.copies.at[trace.copies.n - 1] == l) trace.copies.n--;
+    return 0;
+}
+
+/* y = core.result(l, k, like): the last value of carry k; like: the tensor given to core.next */
+static int result_call(lua_State *L)
+{
+    const Tensor *like = is_tensor(L, 3);
+    here = lua_place(L);
+    push_like(L, loop_result(lua_touserdata(L, 1), (int)luaL_checkinteger(L, 2)), like);
+    return 1;
+}
+
+/* ys = core.stacked(l, value): [trip, …] of a value that was kept, after closing */
+static int stacked_call(lua_State *L)
+{
+    Loop *l = lua_touserdata(L, 1);
+    const Tensor *t = is_tensor(L, 2);
+    here = lua_place(L);
+    if (t->node->shape.rank == MAXRANK) user_error(L, "a stacked result would have more than %d axes", MAXRANK);
+    Node *n = t->node;
+    if (n->in_loop == l) n = loop_stack(l, n);
+    else { /* the same in each iteration */ Shape s = {1, {l->trip}, {(uint16_t)l->axis}};
+        for (int i = 0; i < n->shape.rank; i++) s = with_axis(s, n->shape, i);
+        n = broadcast(n, s);
+    }
+    push_tensor(L, n, stacked(t->batch), stacked(t->time), t->mixed);
+    return 1;
+}
+
+const luaL_Reg loop_functions[] = {
+    {"loop", open_call}, {"index", index_call}, {"carry", carry_call},   {"loop_x", x_call},        {"next", next_call},
+    {"keep", keep_call}, {"close", close_call}, {"result", result_call}, {"stacked", stacked_call}, {NULL, NULL}};

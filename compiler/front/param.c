@@ -1,0 +1,295 @@
+/* front/param.c: parameters, shared or one for each layer of a stack, and the states that decode keeps. */
+#include "front/front.h"
+
+#include "runtime/base/printable.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Known {
+    Param *param;
+    Node *node;
+    int trace;
+} Known;
+
+static struct {
+    VEC(Known *) all, of_stacks;
+    Strings names, exported; /* numbers of `all`, from 1; exported: those that are in no stack */
+} known;
+
+void params_forget(void) { memset(&known, 0, sizeof known); }
+
+static Known *numbered(int n) { return n ? known.all.at[n - 1] : NULL; }
+
+static Lathe_init init_named(const char *name)
+{
+    static const char *const names[] = {"zeros", "ones", "constant", "normal", "uniform"};
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (same(names[i], name)) return (Lathe_init)i;
+    die("init %s", name);
+}
+
+static int count_places(const char *template)
+{
+    int n = 0;
+    for (const char *p = template; (p = strchr(p, '%')); p += 2) {
+        if (p[1] != 'd') return -1;
+        n++;
+    }
+    return n;
+}
+
+/* It is a key of a checkpoint, which is JSON and has a key of its own. */
+static void check_export(lua_State *L, const char *export)
+{
+    enum { MOST = 1000 };
+    bool plain = is_utf8(export) && *export && strlen(export) <= MOST;
+    for (const char *c = export; *c; c++) plain &= (unsigned char)*c >= 32 && *c != 127;
+    if (same(export, "__metadata__"))
+        user_error(L, "a checkpoint keeps remarks of its own under '__metadata__': give the parameter another name");
+    if (!plain)
+        user_error(L,
+                   "the name that a parameter has in checkpoints is UTF-8 without control characters, 1 to %d bytes; "
+                   "this is '%.100s'",
+                   MOST, export);
+}
+
+static Shape with_copies(lua_State *L, Shape own)
+{
+    Shape s = {.rank = own.rank + trace.copies.n};
+    if (s.rank > MAXRANK) user_error(L, "a parameter has at most %d axes, those of nn.stack included", MAXRANK);
+    for (int i = 0; i < trace.copies.n; i++) {
+        s.dim[i] = trace.copies.at[i]->trip;
+        s.axis[i] = (uint16_t)trace.copies.at[i]->axis;
+    }
+    for (int i = 0; i < own.rank; i++) {
+        s.dim[trace.copies.n + i] = own.dim[i];
+        s.axis[trace.copies.n + i] = own.axis[i];
+    }
+    check_size(L, s);
+    return s;
+}
+
+static Param *new_param(lua_State *L, const char *name, Shape own, const char *export)
+{
+    Param *p = NEW(Param);
+    *p = (Param){.name = name,
+                 .export_name = export,
+                 .loops = trace.copies.n,
+                 .stack = stack_here(),
+                 .shape = with_copies(L, own),
+                 .where = lua_place(L)};
+    here = p->where;
+    name_axes(&p->shape, AXES_OF_PARAMETER);
+    p->init = init_named(luaL_checkstring(L, 3));
+    p->init_a = lua_isnoneornil(L, 4) ? 0 : real_number(L, 4, "init");
+    p->init_b = lua_isnoneornil(L, 5) ? 0 : real_number(L, 5, "init");
+    if (!isfinite(p->init_a) || !isfinite(p->init_b))
+        user_error(L, "parameter '%s' would start from %g, which is no number to train from: see its init", name,
+                   fabs(isfinite(p->init_a) ? p->init_b : p->init_a));
+    p->decay = lua_isnoneornil(L, 6) ? own.rank >= 2 : lua_toboolean(L, 6);
+    p->zero_row = 1 + luaL_optinteger(L, 8, -1);
+    check_export(L, export);
+    if (count_places(export) != p->loops)
+        user_error(L, "the export name '%s' needs one %%d for each nn.stack around the parameter, that is %d", export,
+                   p->loops);
+    return p;
+}
+
+/* Whether a copy of a is exported under the name of a copy of b: "h.%d.w" of three layers and "h.2.w". */
+static bool meet(const Param *a, const char *s, int i, const Param *b, const char *t, int j)
+{
+    for (; *s || *t; s++, t++) {
+        bool of_a = s[0] == '%', of_b = t[0] == '%';
+        if (of_b && !of_a) return meet(b, t, j, a, s, i);
+        if (of_a && of_b) {
+            s++, t++, i++, j++;
+        } else if (of_a) {
+            char *end;
+            long long copy =
+                *t >= '0' && *t <= '9' && (*t != '0' || t[1] < '0' || t[1] > '9') ? strtoll(t, &end, 10) : -1;
+            if (copy < 0 || copy >= a->shape.dim[i]) return false;
+            return meet(a, s + 2, i + 1, b, end, j);
+        } else if (*s != *t) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool share_a_name(const Param *a, const Param *b) { return meet(a, a->export_name, 0, b, b->export_name, 0); }
+
+static const Param *same_export(const Param *p)
+{
+    const Known *same = p->loops ? NULL : numbered(strings_get(&known.exported, p->export_name));
+    if (same) return same->param;
+    int n = p->loops ? known.all.n : known.of_stacks.n;
+    for (int i = 0; i < n; i++) {
+        const Param *other = (p->loops ? known.all.at : known.of_stacks.at)[i]->param;
+        if (share_a_name(p, other)) return other;
+    }
+    return NULL;
+}
+
+static void check_export_of(lua_State *L, const Param *p)
+{
+    const Param *other = same_export(p);
+    if (other)
+        user_error(L,
+                   "two parameters would be exported as '%s': this one and '%s', which is made at %s:%d; give "
+                   "one of them another name",
+                   p->loops < other->loops ? p->export_name : other->export_name, other->name, other->where.file,
+                   other->where.line);
+}
+
+static Known *add_known(Param *p)
+{
+    Known *k = NEW(Known);
+    k->param = p;
+    push(&known.all, k);
+    *strings_at(&known.names, p->name) = known.all.n;
+    if (p->loops) push(&known.of_stacks, k);
+    else *strings_at(&known.exported, p->export_name) = known.all.n;
+    push(&trace.desc->params, p);
+    return k;
+}
+
+static void check_again(lua_State *L, const Known *k, Shape own)
+{
+    if (k->trace == trace.number && !applied_again())
+        user_error(L,
+                   "there are two parameters '%s': give one of the layers another name, or apply one layer object "
+                   "twice to share it\n"
+                   "  the first is made at %s:%d",
+                   k->param->name, k->param->where.file, k->param->where.line);
+    if (!same_shape(k->param->shape, with_copies(L, own)))
+        user_error(L, "parameter '%s' has shape %s here; it was made with %s at %s:%d", k->param->name,
+                   shape_text(with_copies(L, own)), shape_text(k->param->shape), k->param->where.file,
+                   k->param->where.line);
+}
+
+/* core.param(name, shape, init, a, b, decay, export, zero): export nil: from the path; zero: a row that is always zero
+ */
+static int param_call(lua_State *L)
+{
+    if (!trace.graph) user_error(L, "parameters are made inside forward");
+    const char *own = luaL_checkstring(L, 1);
+    check_name(L, own);
+    Shape shape = shape_at(L, 2);
+    const char *name = copy_string(path_of(own));
+    const char *export = lua_isnoneornil(L, 7) ? export_of(own) : luaL_checkstring(L, 7);
+    Known *k = numbered(strings_get(&known.names, name));
+    if (k) check_again(L, k, shape);
+    else {
+        if (sampling())
+            user_error(L, "sample makes a parameter '%s', that forward does not have: nothing would train it", name);
+        Param *p = new_param(L, name, shape, copy_string(export));
+        check_export_of(L, p);
+        k = add_known(p);
+    }
+    k->trace = trace.number;
+    here = k->param->where;
+    bool outer = recompute_now;
+    recompute_now = false; /* leaves are there anyway */
+    Node *n = k->node = parameter_node(k->param->name, F32, k->param->shape);
+    for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
+    recompute_now = outer;
+    push_tensor(L, n, NOWHERE, NOWHERE, NULL);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ states */
+
+static Tensor_spec *state_named(const char *name)
+{
+    for (int i = 0; i < trace.desc->states.n; i++)
+        if (same(trace.desc->states.at[i].name, name)) return &trace.desc->states.at[i];
+    return NULL;
+}
+
+/* An entry keeps its own: "lstm.h" of decode, "train.lstm.h", "eval.lstm.h". */
+static const char *state_name(const char *own)
+{
+    const char *path = trace.decode ? path_of(own) : format("%s.%s", trace.graph->name, path_of(own)), *name = path;
+    for (int n = 2; state_named(name); n++) name = format("%s_%d", path, n);
+    return copy_string(name);
+}
+
+static Lathe_role state_role(void)
+{
+    return trace.decode ? LATHE_STATE : same(trace.graph->name, "train") ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
+}
+
+/* With accumulation each micro-batch has its own rows' state. */
+static Shape with_micro(lua_State *L, Shape s)
+{
+    if (!trace.graph->micro) return s;
+    if (s.rank == MAXRANK) user_error(L, "a state has at most %d axes, the micro-batches' included", MAXRANK);
+    Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
+    for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
+    check_size(L, all);
+    return all;
+}
+
+/* Where the rows that decode takes at once are in a state made here; -1: unknown. */
+static int rows_axis(Factor batch)
+{
+    return !trace.decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace.copies.n + batch.axis;
+}
+
+/* name, old = core.state(own name, shape, like): like gives the type and the batch axis.  Inside nn.stack each layer
+ * has its own: [layers, shape…] outside. */
+static int state_call(lua_State *L)
+{
+    const char *own = luaL_checkstring(L, 1);
+    Shape s = shape_at(L, 2);
+    const Tensor *like = tensor_at(L, 3, "a state");
+    if (trace.open.n != trace.copies.n)
+        user_error(L, "%s keeps values from step to step, and cannot do so inside this nn.scan", trace.graph->name);
+    const char *name = state_name(own);
+    here = lua_place(L);
+    name_axes(&s, AXES_OF_STATE);
+    Shape whole = with_micro(L, with_copies(L, s));
+    push(&trace.desc->states,
+         ((Tensor_spec){name, like->node->dtype, whole, state_role(), here, .rows_axis = rows_axis(like->batch)}));
+    Node *n = state_node(name, like->node->dtype, whole);
+    if (trace.graph->micro) n = loop_x(trace.graph->micro, n);
+    for (int i = 0; i < trace.copies.n; i++) n = loop_x(trace.copies.at[i], n);
+    lua_pushstring(L, name);
+    push_tensor(L, n, NOWHERE, NOWHERE, NULL);
+    return 2;
+}
+
+/* Whether rows decoded together may have different values of n. */
+static bool differs_by_row(Node *n)
+{
+    Nodes all = {0};
+    Graph g = {.name = "state"};
+    push(&g.outs, ((Output){OUT_VALUE, "next", n}));
+    all_nodes(&g, &all);
+    for (int i = 0; i < all.n; i++) {
+        const Node *leaf = all.at[i];
+        bool input = leaf->op == OP_input && leaf->shape.rank > 0;
+        if (input || (leaf->op == OP_state && state_named(leaf->name)->rows_axis >= 0)) return true;
+    }
+    return false;
+}
+
+/* core.state_next(name, new): closing the loops around stacks it */
+static int state_next_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 2, "a state");
+    Tensor_spec *s = state_named(luaL_checkstring(L, 1));
+    if (rows_axis(t->batch) >= 0) s->rows_axis = rows_axis(t->batch);
+    if (trace.decode && s->rows_axis < 0 && trace.batch > 1 && differs_by_row(t->node))
+        user_error(L,
+                   "decode takes %lld rows at once, and which axis of this state is the batch, it cannot tell: %s\n"
+                   "  let it be an axis of its own, or take one row, generate = { rows = 1 }",
+                   (long long)trace.batch, tensor_text(t));
+    push(&trace.states, ((struct New_state){copy_string(luaL_checkstring(L, 1)), t->node, trace.open.n}));
+    return 0;
+}
+
+const luaL_Reg param_functions[] = {
+    {"param", param_call}, {"state", state_call}, {"state_next", state_next_call}, {NULL, NULL}};

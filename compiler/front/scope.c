@@ -1,0 +1,240 @@
+/* front/scope.c: the layer path: scopes, the names they give, and which stacks' parameters are made where. */
+#include "front/front.h"
+
+#include <string.h>
+
+/* A scope is a part of the layer path.  Names that a layer chooses itself (no name given) are numbered inside their
+ * scope.  A layer object belongs to the scope, and to the stack, in which it was made; when it is applied again, its
+ * inside is entered with `again`: the same names then mean the same parameters. */
+
+typedef struct Scope {
+    const char *path, *export; /* "layer.attn", "layer.%d.attn" */
+    VEC(const char *) used;    /* names taken inside */
+    bool again;
+    bool repeats;  /* a stack's or a map's */
+    Loop **copies; /* what trace.copies was outside */
+    int ncopies;
+} Scope;
+
+static VEC(Scope *) stack; /* entered scopes, outermost first; [0] is the top */
+static VEC(Scope *) made;  /* of this trace */
+static Scope *scope(void) { return stack.at[stack.n - 1]; }
+
+static const char *joined(const char *a, const char *b) { return *a ? format("%s.%s", a, b) : b; }
+
+const char *path_of(const char *own) { return joined(scope()->path, own); }
+const char *export_of(const char *own) { return joined(scope()->export, own); }
+bool applied_again(void) { return scope()->again; }
+
+/* Innermost of the stacks and maps that give each of their iterations its own parameters here. */
+const char *stack_here(void)
+{
+    const char *path = NULL;
+    int left = trace.copies.n;
+    for (int i = 0; i < stack.n && left; i++)
+        if (stack.at[i]->repeats) path = stack.at[i]->path, left--;
+    return path;
+}
+
+void scopes_new_trace(void)
+{
+    stack.n = made.n = 0;
+    Scope *top = NEW(Scope);
+    top->path = top->export = "";
+    push(&stack, top);
+    trace.path = "";
+}
+
+static Scope *scope_of(const char *path, const char *export, bool again)
+{
+    for (int i = 0; i < made.n && !again; i++)
+        if (same(made.at[i]->path, path)) return made.at[i];
+    Scope *s = NEW(Scope);
+    *s = (Scope){.path = path, .export = export, .again = again};
+    if (!again) push(&made, s);
+    return s;
+}
+
+static void enter(Scope *s, int ncopies)
+{
+    s->copies = copy_of(trace.copies.at, sizeof *trace.copies.at * (size_t)trace.copies.n);
+    s->ncopies = trace.copies.n;
+    if (ncopies < trace.copies.n) trace.copies.n = ncopies;
+    push(&stack, s);
+    trace.path = s->path;
+}
+
+static int leave_call(lua_State *L)
+{
+    (void)L;
+    Scope *s = scope();
+    must(stack.n > 1);
+    stack.n--;
+    trace.copies.n = 0;
+    for (int i = 0; i < s->ncopies; i++) push(&trace.copies, s->copies[i]);
+    trace.path = scope()->path;
+    return 0;
+}
+
+/* A word, or a number: "attn", "0". */
+static bool is_part(const char *at, size_t n)
+{
+    static const char digits[] = "0123456789",
+                      letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    size_t number = strspn(at, digits);
+    return n > 0 && (number ? number == n : strspn(at, letters) == n);
+}
+
+/* "attn", and of several parts as PyTorch writes them, "layers.0". */
+void check_name(lua_State *L, const char *name)
+{
+    enum { MOST = 200 };
+    if (strlen(name) > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, strlen(name));
+    for (const char *at = name;; at++) {
+        size_t n = strcspn(at, ".");
+        if (!is_part(at, n))
+            user_error(
+                L,
+                "a name is a word of letters, digits and _ that begins with no digit, or a number, or several of "
+                "them with dots between (attn, layers.0), and '%.100s' is not",
+                name);
+        if (!*(at += n)) return;
+    }
+}
+
+static bool taken(const Scope *s, const char *name)
+{
+    for (int i = 0; i < s->used.n; i++)
+        if (same(s->used.at[i], name)) return true;
+    return false;
+}
+
+/* The given name, or the kind's with a number where it is taken. */
+static const char *choose(lua_State *L, const char *kind, const char *given)
+{
+    Scope *s = scope();
+    const char *name = given ? given : kind;
+    if (given) check_name(L, given);
+    for (int i = 2; !given && taken(s, name); i++) name = format("%s_%d", kind, i);
+    push(&s->used, copy_string(name));
+    return s->used.at[s->used.n - 1];
+}
+
+/* core.enter(name): nn.scope */
+static int enter_call(lua_State *L)
+{
+    if (!trace.graph) user_error(L, "nn.scope is for inside of forward");
+    const char *name = copy_string(luaL_checkstring(L, 1));
+    check_name(L, name);
+    enter(scope_of(joined(scope()->path, name), joined(scope()->export, name), scope()->again), trace.copies.n);
+    return 0;
+}
+
+/* core.enter_copies(kind, name): of a stack or map, whose loop is open */
+static int enter_copies_call(lua_State *L)
+{
+    const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
+    Scope *s = scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again);
+    s->repeats = true;
+    enter(s, trace.copies.n);
+    return 0;
+}
+
+/* path, export, copies, again = core.module(kind, name): where a layer object belongs */
+static int module_call(lua_State *L)
+{
+    const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
+    lua_pushstring(L, joined(scope()->path, name));
+    lua_pushstring(L, joined(scope()->export, name));
+    lua_pushinteger(L, trace.copies.n);
+    return 3;
+}
+
+/* core.enter_module(path, export, copies, again) */
+static int enter_module_call(lua_State *L)
+{
+    const char *path = copy_string(luaL_checkstring(L, 1)), *export = copy_string(luaL_checkstring(L, 2));
+    int copies = (int)luaL_checkinteger(L, 3);
+    if (copies > trace.copies.n)
+        user_error(L, "layer '%s' was made inside an nn.stack and is applied outside of it", path);
+    enter(scope_of(path, export, scope()->again || lua_toboolean(L, 4)), copies);
+    return 0;
+}
+
+static int path_call(lua_State *L)
+{
+    lua_pushstring(L, trace.path);
+    return 1;
+}
+
+static int trace_number_call(lua_State *L)
+{
+    lua_pushinteger(L, trace.number);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ for the library in Lua */
+
+static int fail_call(lua_State *L) { user_error(L, "%s", luaL_checkstring(L, 1)); }
+
+/* core.advice(word, {known…}) */
+static int advice_call(lua_State *L)
+{
+    luaL_checktype(L, 2, LUA_TTABLE);
+    VEC(const char *) words = {0};
+    for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
+        lua_geti(L, 2, i);
+        push(&words, copy_string(lua_tostring(L, -1)));
+        lua_pop(L, 1);
+    }
+    lua_pushstring(L, advice(luaL_checkstring(L, 1), words.at, words.n));
+    return 1;
+}
+
+static int text_call(lua_State *L)
+{
+    lua_pushstring(L, lua_text(L, 1));
+    return 1;
+}
+
+/* core.wrap(f, name, most): most: arguments that f takes, where it does not say so itself */
+static int wrap_call(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2);
+    lua_pushvalue(L, 1);
+    int most = (int)luaL_optinteger(L, 3, parameters_of(L));
+    lua_pushvalue(L, 1);
+    wrap_function(L, name, most);
+    return 1;
+}
+
+static int parameters_call(lua_State *L)
+{
+    lua_settop(L, 1);
+    return lua_pushinteger(L, parameters_of(L)), 1;
+}
+
+static int checkpoint_call(lua_State *L)
+{
+    bool outer = recompute_now;
+    recompute_now = true;
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    recompute_now = outer;
+    return lua_gettop(L);
+}
+
+const luaL_Reg scope_functions[] = {{"gives", gives_call},
+                                    {"enter", enter_call},
+                                    {"leave", leave_call},
+                                    {"enter_copies", enter_copies_call},
+                                    {"module", module_call},
+                                    {"enter_module", enter_module_call},
+                                    {"path", path_call},
+                                    {"trace_number", trace_number_call},
+                                    {"checkpoint", checkpoint_call},
+                                    {"fail", fail_call},
+                                    {"advice", advice_call},
+                                    {"text", text_call},
+                                    {"wrap", wrap_call},
+                                    {"parameters", parameters_call},
+                                    {NULL, NULL}};

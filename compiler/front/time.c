@@ -1,0 +1,256 @@
+/* front/time.c: what depends on the entry: the time axis, positions, training, random bits. */
+#include "front/front.h"
+
+static int decoding_call(lua_State *L)
+{
+    lua_pushboolean(L, trace.decode);
+    return 1;
+}
+
+static int training_call(lua_State *L)
+{
+    lua_pushboolean(L, trace.graph && trace.graph->training);
+    return 1;
+}
+
+static int time_aware_call(lua_State *L)
+{
+    trace.time_aware += lua_toboolean(L, 1) ? 1 : -1;
+    return 0;
+}
+
+/* core.time_axis(x): the axis that is exactly time, or nil */
+static int time_axis_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.time_axis");
+    if (t->time.axis < 0 || t->time.outer * t->time.inner != 1) return 0;
+    lua_pushinteger(L, t->time.axis);
+    return 1;
+}
+
+/* core.holds_time(x, axis): whether time is that axis, or a factor of it */
+static int holds_time_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.holds_time");
+    lua_pushboolean(L, t->time.axis == axis_at(L, 2, t->node->shape.rank));
+    return 1;
+}
+
+/* core.with_time(x, axis): the library knows that this axis is time; nil: that none is */
+static int with_time_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.with_time");
+    Factor f = NOWHERE;
+    if (!lua_isnoneornil(L, 2)) f.axis = axis_at(L, 2, t->node->shape.rank);
+    push_tensor(L, t->node, t->batch, f, t->mixed);
+    return 1;
+}
+
+/* core.mixing(x, why): x depends on other times in a way that decode cannot follow */
+static int mixing_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "core.mixing");
+    push_tensor(L, t->node, t->batch, t->time, mixing(L, t->mixed, "%s", luaL_checkstring(L, 2)));
+    return 1;
+}
+
+/* core.system("position"): a scalar the trainer feeds */
+static Node *system_input(const char *name, Lathe_role role)
+{
+    bool have = false;
+    for (int i = 0; i < trace.desc->inputs.n; i++) have |= same(trace.desc->inputs.at[i].name, name);
+    if (!have) push(&trace.desc->inputs, ((Tensor_spec){.name = name, .dtype = I32, .role = role}));
+    return input_node(name, I32, (Shape){0});
+}
+
+Node *position_node(void) { return system_input("position", LATHE_POSITION); }
+
+static int position_call(lua_State *L)
+{
+    here = lua_place(L);
+    push_tensor(L, position_node(), NOWHERE, NOWHERE, NULL);
+    return 1;
+}
+
+/* core.over_time(found): whether the axis at this place of the description is time.  Where extents are 1 (decode) an
+ * axis may have been lost, so what the entry before found decides; the places come in the same order. */
+static int over_time_call(lua_State *L)
+{
+    bool found = lua_toboolean(L, 1);
+    int place = trace.time_places++;
+    if (!trace.decode) {
+        while (trace.over_time.n <= place) push(&trace.over_time, false);
+        trace.over_time.at[place] = found;
+    } else if (place < trace.over_time.n) found = trace.over_time.at[place];
+    lua_pushboolean(L, found);
+    return 1;
+}
+
+/* core.carries(): whether this entry takes states from batch to batch.  Only texts that go on have rows to do that
+ * with. */
+static int carries_call(lua_State *L)
+{
+    Lathe_recipe *r = &trace.desc->recipe;
+    if (r->csv_target || r->pairs || r->pack)
+        user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped, and %s",
+                   r->csv_target ? "a table's rows have no order"
+                   : r->pairs    ? "each pair is a text of its own"
+                                 : "packed documents do not go on; leave pack out");
+    if (r->order && r->order != LATHE_CONTIGUOUS)
+        user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped: data.text { order = "
+                      "\"contiguous\" }, or without order");
+    r->order = LATHE_CONTIGUOUS;
+    lua_pushboolean(L, same(trace.graph->name, "train") || same(trace.graph->name, "eval"));
+    return 1;
+}
+
+/* core.begins(): i32 [batch]: 1 for rows that do not go on */
+static int begins_call(lua_State *L)
+{
+    push_begins(L);
+    return 1;
+}
+
+static int sequence_call(lua_State *L)
+{
+    lua_pushinteger(L, trace.desc->seq);
+    return 1;
+}
+
+/* core.packed(x): whether x says which document each place of the data is in; nil: whether targets of -1 do not
+ * count */
+static int packed_call(lua_State *L)
+{
+    const Tensor *t = lua_isnoneornil(L, 1) ? NULL : tensor_at(L, 1, "core.packed");
+    const Node *n = t ? t->node : NULL;
+    if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+    bool segments = n && (trace.decode || (n->op == OP_input && same(n->name, "segments")));
+    lua_pushboolean(L, t ? trace.desc->recipe.pack && segments : lathe_ignores(&trace.desc->recipe));
+    return 1;
+}
+
+static int is_zero_call(lua_State *L)
+{
+    double v;
+    lua_pushboolean(L, is_filled(tensor_at(L, 1, "core.is_zero")->node, &v) && v == 0);
+    return 1;
+}
+
+/* core.values(x): the elements, integers, of what depends on no input and no parameter, in order; nil: it does */
+static int values_call(lua_State *L)
+{
+    Value v;
+    if (!known_values(tensor_at(L, 1, "core.values")->node, &v)) return 0;
+    lua_createtable(L, (int)elements(v.shape), 0);
+    for (int64_t i = 0; i < elements(v.shape); i++) {
+        lua_pushinteger(L, (lua_Integer)v.at[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int shape_text_call(lua_State *L)
+{
+    lua_pushstring(L, tensor_text(tensor_at(L, 1, "core.shape_text")));
+    return 1;
+}
+
+/* ------------------------------------------------------------------ random bits */
+
+static Node *number(double v, Shape s) { return filled(v, I32, s); }
+static Node *times(Node *a, int64_t k) { return k == 1 ? a : map2(OP_mul, a, number((double)k, a->shape)); }
+static Node *plus(Node *a, Node *b) { return a ? map2(OP_add, a, b) : b; }
+
+/* Position inside the sample (all axes without the batch factor), counted through the iterations of the open loops, in
+ * steps of `each`. */
+static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
+{
+    Shape s = t->node->shape;
+    Node *index = NULL;
+    int64_t stride = each, iterations = 1;
+    for (int i = s.rank - 1; i >= 0; i--) {
+        Node *at = iota(s, i);
+        int64_t extent = s.dim[i];
+        if (i == t->batch.axis) { /* i = (o · batch + b) · inner + j  ->  o · inner + j */
+            int64_t inner = t->batch.inner, outer = t->batch.outer, whole = extent / outer;
+            Node *j = inner > 1 ? map2(OP_mod, at, number((double)inner, s)) : NULL;
+            Node *o = outer > 1 ? times(map2(OP_idiv, at, number((double)whole, s)), inner) : NULL;
+            at = o && j ? plus(o, j) : o ? o : j;
+            extent = inner * outer;
+        }
+        if (at && extent > 1) index = plus(index, times(at, stride));
+        stride *= extent;
+    }
+    for (int i = trace.open.n - 1; i >= 0; i--) {
+        index = plus(index, times(broadcast(trace.open.at[i]->index, s), stride * iterations));
+        iterations *= trace.open.at[i]->trip;
+    }
+    if (stride * iterations > (int64_t)1 << 31)
+        user_error(L, "too many random numbers for one sample: %lld", (long long)(stride * iterations));
+    return index ? index : number(0, s);
+}
+
+/* The sample's row in the whole batch, all micro-batches counted, and in train those of other GPUs. */
+static Node *draw_row(const Tensor *t)
+{
+    Shape s = t->node->shape;
+    if (t->batch.axis < 0) return number(0, s);
+    Node *row = iota(s, t->batch.axis);
+    if (t->batch.inner > 1) row = map2(OP_idiv, row, number((double)t->batch.inner, s));
+    if (t->batch.outer > 1) row = map2(OP_mod, row, number((double)trace.batch, s));
+    if (trace.graph->micro) row = plus(row, times(broadcast(trace.graph->micro->index, s), trace.batch));
+    if (same(trace.graph->name, "train")) row = plus(row, broadcast(system_input("first_row", LATHE_FIRST_ROW), s));
+    return row;
+}
+
+Draws draws_of(lua_State *L, const Tensor *like, int64_t each)
+{
+    return (Draws){.seed = system_input("seed", LATHE_SEED),
+                   .step = system_input("step", LATHE_STEP),
+                   .site = scalar(trace.site++, I32),
+                   .row = draw_row(like),
+                   .index = draw_index(L, like, each)};
+}
+
+/* core.random_bits(like): i32, other bits for each element, step and call */
+static int random_bits_call(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, 1, "random bits");
+    Shape s = t->node->shape;
+    here = lua_place(L);
+    Draws d = draws_of(L, t, 1);
+    Node *bits = philox(broadcast(d.seed, s), broadcast(d.step, s), broadcast(d.site, s), d.row, d.index);
+    push_tensor(L, bits, t->batch, t->time, NULL);
+    return 1;
+}
+
+/* Sites are counted in every entry, so that train and eval agree on them. */
+static int skip_site_call(lua_State *L)
+{
+    (void)L;
+    trace.site++;
+    return 0;
+}
+
+/* How many different ids a tensor may hold: the vocabulary for the targets of a text, nil for anything else. */
+static int ids_below_call(lua_State *L)
+{
+    const Tensor *t = is_tensor(L, 1) ? lua_touserdata(L, 1) : NULL;
+    const Node *n = t ? t->node : NULL;
+    if (n && n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
+    bool targets = n && n->op == OP_input && same(n->name, "targets") && trace.desc->vocab;
+    if (targets) lua_pushinteger(L, trace.desc->vocab);
+    else lua_pushnil(L);
+    return 1;
+}
+
+const luaL_Reg time_functions[] = {{"ids_below", ids_below_call}, {"decoding", decoding_call},
+                                   {"training", training_call},   {"time_aware", time_aware_call},
+                                   {"time_axis", time_axis_call}, {"holds_time", holds_time_call},
+                                   {"with_time", with_time_call}, {"mixing", mixing_call},
+                                   {"position", position_call},   {"over_time", over_time_call},
+                                   {"packed", packed_call},       {"sequence", sequence_call},
+                                   {"carries", carries_call},     {"begins", begins_call},
+                                   {"is_zero", is_zero_call},     {"shape_text", shape_text_call},
+                                   {"values", values_call},       {"random_bits", random_bits_call},
+                                   {"skip_site", skip_site_call}, {NULL, NULL}};

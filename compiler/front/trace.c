@@ -1,0 +1,486 @@
+/* front/trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode;
+ * encode is taken out of decode (front/encode.c); `sample` is another (front/sample.c). */
+#include "front/objective.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+Trace trace;
+
+/* ------------------------------------------------------------------ inputs */
+
+static bool is_csv(void) { return trace.desc->recipe.csv_target != NULL; }
+static bool is_packed(void) { return trace.desc->recipe.pack; }
+static bool is_pairs(void) { return trace.desc->recipe.pairs; }
+
+static void spec_of(const char *name, Lathe_role role, DType t, Shape s, Where where)
+{
+    for (int i = 0; i < trace.desc->inputs.n; i++)
+        if (same(trace.desc->inputs.at[i].name, name)) return;
+    push(&trace.desc->inputs, ((Tensor_spec){.name = name, .dtype = t, .shape = s, .role = role, .where = where}));
+}
+
+/* A batch of the data: [micro][batch][…] where gradients are accumulated, of which forward sees [batch][…]. */
+static void push_data(lua_State *L, const char *name, Lathe_role role, DType t, Shape s, bool time)
+{
+    check_size(L, s);
+    here = lua_place(L);
+    spec_of(name, role, t, s, here);
+    Node *n;
+    if (trace.graph->micro) {
+        Shape all = {1, {trace.graph->micro->trip}, {(uint16_t)trace.graph->micro->axis}};
+        for (int i = 0; i < s.rank; i++) all = with_axis(all, s, i);
+        check_size(L, all);
+        n = loop_x(trace.graph->micro, input_node(name, t, all));
+    } else n = input_node(name, t, s);
+    push_tensor(L, n, (Factor){0, 1, 1}, time ? (Factor){1, 1, 1} : NOWHERE, NULL);
+}
+
+/* Decode is inside one document: its first segment, and positions as they come. */
+static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s)
+{
+    if (!trace.decode) {
+        push_data(L, name, role, I32, s, true);
+        return;
+    }
+    here = lua_place(L);
+    Node *n = role == LATHE_SEGMENTS ? scalar(1, I32) : position_node();
+    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
+}
+
+/* In decode a target is as long as what is there of it. */
+static void push_reached(lua_State *L, Shape s)
+{
+    here = lua_place(L);
+    Node *n = map2(OP_add, position_node(), scalar(1, I32));
+    push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, NOWHERE, NULL);
+}
+
+typedef struct Field { /* of input: what a kind of data has */
+    const char *name;
+    Lathe_role role;
+    DType dtype;
+    bool packed, time; /* packed: where documents share a sequence */
+    int rank;
+    int64_t width; /* of the last axis; the first is the batch */
+    const char *size;
+} Field;
+
+/* Rows of an entry: those of decode, or some of a batch's. */
+static Shape of_batch(void)
+{
+    int64_t all = trace.desc->batch;
+    int axis = trace.decode ? axis_of("rows", trace.batch) : axis_scaled(axis_of("batch", all), trace.batch, all);
+    return (Shape){1, {trace.batch}, {(uint16_t)axis}};
+}
+
+static Shape of_batch_and(const char *size, int64_t extent)
+{
+    Shape s = of_batch();
+    s.dim[s.rank] = extent;
+    s.axis[s.rank++] = (uint16_t)axis_of(size, extent);
+    return s;
+}
+
+static void push_field(lua_State *L, const Field *f)
+{
+    Shape s = f->rank == 1 ? of_batch() : of_batch_and(f->size, f->width);
+    if (f->packed) push_packed(L, f->name, f->role, s);
+    else if (trace.decode && f->role == LATHE_LENGTHS) push_reached(L, s);
+    else push_data(L, f->name, f->role, f->dtype, s, f->time);
+}
+
+static void refuse_field(lua_State *L, const char *name, const Field *list, int n)
+{
+    VEC(const char *) names = {0};
+    for (int i = 0; i < n; i++) push(&names, list[i].name);
+    if (same(name, "segments") || same(name, "positions"))
+        user_error(L, "there is no input.%s: it is there where documents share a sequence, data.text { pack = true }",
+                   name);
+    if (same(name, "source") || same(name, "source_lengths") || same(name, "lengths"))
+        user_error(
+            L, "there is no input.%s: it is there where the data is pairs for an encoder and a decoder, data.pairs {}",
+            name);
+    user_error(L, "there is no input.%s%s", name, advice(name, names.at, names.n));
+}
+
+/* sample is given texts to begin with, if they are texts that it makes: ids, -1 where there is none yet. */
+static void push_begun(lua_State *L, const char *name)
+{
+    if (!same(name, "tokens") || is_csv() || is_pairs())
+        user_error(
+            L, "there is no input.%s in sample, which makes its own%s", name,
+            is_csv() || is_pairs() ? "" : "; input.tokens holds what the texts begin with, -1 where nothing is given");
+    push_data(L, name, LATHE_TOKENS, I32, of_batch_and("seq", trace.time), true);
+}
+
+void push_begins(lua_State *L) { push_data(L, "begins", LATHE_BEGINS, I32, of_batch(), false); }
+
+/* input.tokens … */
+static int input_field(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2);
+    if (sampling()) return push_begun(L, name), 1;
+    int64_t features = 0, T = trace.time, S = trace.desc->source_seq;
+    knob_integer("features", &features);
+    const Field text[] = {{"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
+                          {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
+                          {"segments", LATHE_SEGMENTS, I32, true, true, 2, T, "seq"},
+                          {"positions", LATHE_POSITIONS, I32, true, true, 2, T, "seq"}};
+    const Field pairs[] = {{"source", LATHE_SOURCE, I32, false, false, 2, S, "source_seq"},
+                           {"source_lengths", LATHE_SOURCE_LENGTHS, I32, false, false, 1, 0, NULL},
+                           {"tokens", LATHE_TOKENS, I32, false, true, 2, T, "seq"},
+                           {"targets", LATHE_TARGETS, I32, false, true, 2, T, "seq"},
+                           {"lengths", LATHE_LENGTHS, I32, false, false, 1, 0, NULL}};
+    const Field csv[] = {{"features", LATHE_FEATURES, F32, false, false, 2, features, "features"},
+                         {"targets", LATHE_TARGETS, I32, false, false, 1, 0, NULL}};
+    const Field *list = is_csv() ? csv : is_pairs() ? pairs : text;
+    int n = is_csv() ? COUNT_OF(csv) : is_pairs() ? COUNT_OF(pairs) : is_packed() ? 4 : 2;
+    for (int i = 0; i < n; i++)
+        if (same(list[i].name, name)) return push_field(L, &list[i]), 1;
+    refuse_field(L, name, list, n);
+    return 0;
+}
+
+void push_input(lua_State *L)
+{
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushcfunction(L, input_field);
+    lua_setfield(L, -2, "__index");
+    lua_pushliteral(L, "protected");
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+}
+
+static int64_t extent_knob(const char *name, bool needed)
+{
+    int64_t n = 0;
+    bool have = knob_integer(name, &n);
+    if (!have && !needed) return 0;
+    if (n < 1)
+        err(place_of_key(trace.desc->file, NULL, "config"),
+            "config needs `%s`, a positive integer (data of this kind has it)%s", name,
+            have ? format("; it is %lld", (long long)n) : "");
+    if (n > INT32_MAX)
+        err(place_of_key(trace.desc->file, "config", name), "config's `%s` is %lld, and %d is the most", name,
+            (long long)n, INT32_MAX);
+    return n;
+}
+
+static void read_extents(Desc *d)
+{
+    d->batch = extent_knob("batch", true);
+    d->seq = extent_knob("seq", !is_csv());
+    if (!is_csv())
+        d->vocab = extent_knob("vocab", true); /* of a table, targets are classes, whatever vocab means there */
+    if (is_csv()) extent_knob("features", true);
+    if (is_pairs()) d->source_seq = extent_knob("source_seq", true);
+}
+
+/* ------------------------------------------------------------------ one entry */
+
+static Graph *new_graph(const char *name)
+{
+    Graph *g = NEW(Graph);
+    g->name = name;
+    g->training = same(name, "train");
+    g->wants_grads = same(name, "train") || same(name, "grad");
+    return g;
+}
+
+/* What pass_grad multiplies the gradient of the loss by. */
+static void declare_loss_scale(Desc *d)
+{
+    for (int i = 0; i < d->inputs.n; i++)
+        if (d->inputs.at[i].role == LATHE_LOSS_SCALE) return;
+    push(&d->inputs, ((Tensor_spec){.name = "loss_scale", .dtype = F32, .role = LATHE_LOSS_SCALE}));
+}
+
+/* A plan for less memory cuts each micro-batch of training into so many, where that goes without rest. */
+static int64_t split_of(const Graph *g, const Desc *d)
+{
+    bool cut = options.split > 1 && same(g->name, "train") && d->batch % options.split == 0;
+    return cut ? options.split : 1;
+}
+
+Graph *begin_entry(const char *name)
+{
+    Desc *d = trace.desc;
+    Graph *g = new_graph(name);
+    if (d->recipe.accumulate > INT32_MAX)
+        err(place_of_key(d->file, NULL, "accumulate"), "train.accumulate is %lld, and %d is the most",
+            (long long)d->recipe.accumulate, INT32_MAX);
+    int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
+    if (g->wants_grads && precision()->scaled) declare_loss_scale(d);
+    trace.graph = g;
+    leaves_made = &g->leaves;
+    trace.number++;
+    trace.decode = same(g->name, "decode");
+    trace.batch = trace.decode ? d->recipe.rows : d->batch / split * (trace.widened ? trace.widened : 1);
+    trace.time = trace.decode ? 1 : d->seq;
+    trace.site = trace.time_aware = trace.time_places = 0;
+    trace.uncounted.said = false;
+    trace.open.n = trace.copies.n = trace.states.n = 0;
+    trace.rows = (Table){0};
+    phase_now = 0;
+    recompute_now = false;
+    if (micro > 1) {
+        g->micro = loop_open("micro", micro, false);
+        g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
+    }
+    scopes_new_trace();
+    axes_new_trace();
+    return g;
+}
+
+Where function_place(lua_State *L, int model, const char *key)
+{
+    lua_Debug ar;
+    lua_getfield(L, model, key);
+    lua_getinfo(L, ">S", &ar);
+    return (Where){trace.desc->file, ar.linedefined, NULL};
+}
+
+/* forward's line, for what it returns */
+static Where forward_place(lua_State *L, int model) { return function_place(L, model, "forward"); }
+
+static void check_loss(lua_State *L, int model)
+{
+    const Tensor *t = is_tensor(L, -2);
+    Where w = forward_place(L, model);
+    if (!t)
+        err(w, "forward must return the loss, a tensor, and then a table of named outputs; it returns %s",
+            lua_text(L, -2));
+    if (t->node->shape.rank != 0 || !is_real(t->node->dtype))
+        err(t->node->where, "the loss must be a real scalar, and it is %s %s; x:mean() makes one",
+            dtype_name(t->node->dtype), tensor_text(t));
+    if (!lua_isnil(L, -1) && (!lua_istable(L, -1) || is_tensor(L, -1)))
+        err(w, "forward's second result is a table of named outputs like { logits = … }; it returns %s",
+            lua_text(L, -1));
+}
+
+static bool reaches_targets(Node *n)
+{
+    Nodes all = {0};
+    nodes_at(NULL, &n, 1, &all);
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i]->op == OP_input && same(all.at[i]->name, "targets")) return true;
+    return false;
+}
+
+static bool wanted(const Graph *g, const Tensor *t)
+{
+    bool scalar_value = t->node->shape.rank == 0;
+    if (same(g->name, "grad")) return true;
+    if (same(g->name, "decode")) return !scalar_value && !reaches_targets(t->node);
+    return scalar_value && is_real(t->node->dtype);
+}
+
+/* What decode would give must not depend on other times; asked of the entry before it. */
+static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
+{
+    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
+    lua_getfield(L, model, "decode");
+    bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (out || reaches_targets(t->node)) return;
+    err(t->mixed->where,
+        "%s, so output '%s' cannot be made one token at a time (entry decode)\n"
+        "  nn.attention and nn.attend with causal = true, nn.scan, nn.shift and nn.positions can; or opt out with "
+        "`decode = false`",
+        t->mixed->why, name);
+}
+
+/* Named outputs, by name; the table is at the top. */
+static void collect_outputs(lua_State *L, int model)
+{
+    const char **names;
+    int n;
+    keys_of(L, -1, &names, &n);
+    if (lua_rawlen(L, -1) > 0)
+        err(forward_place(L, model),
+            "forward's second result names each output, { logits = … }, and %d here ha%s no name",
+            (int)lua_rawlen(L, -1), lua_rawlen(L, -1) > 1 ? "ve" : "s");
+    for (int i = 0; i < n; i++) {
+        lua_getfield(L, -1, names[i]);
+        const Tensor *t = is_tensor(L, -1);
+        if (!t) err(forward_place(L, model), "output '%s' must be a tensor, and it is %s", names[i], lua_text(L, -1));
+        if (same(names[i], "loss")) err(forward_place(L, model), "the name 'loss' belongs to forward's first result");
+        note_mixing(L, model, names[i], t);
+        give_title(t->node, names[i], TITLE_OUTPUT, "");
+        if (t->node->shape.rank == 0 && !is_real(t->node->dtype) && !trace.decode)
+            warn(t->node->where, "output '%s' is %s and no metric; x:cast(\"f32\") makes it one", names[i],
+                 dtype_name(t->node->dtype));
+        if (wanted(trace.graph, t)) push(&trace.graph->outs, ((Output){OUT_VALUE, names[i], t->node}));
+        lua_pop(L, 1);
+    }
+}
+
+static void call_forward(lua_State *L, int model, int c)
+{
+    lua_getfield(L, model, "forward");
+    lua_pushvalue(L, c);
+    push_input(L);
+    call_lua(L, 2, 2);
+}
+
+static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
+{
+    Graph *g = begin_entry(name);
+    size_of_entry(L, c, "batch", trace.decode ? trace.desc->batch : trace.batch);
+    call_forward(L, model, c);
+    check_loss(L, model);
+    give_title(is_tensor(L, -2)->node, "loss", TITLE_OUTPUT, "");
+    if (!trace.decode) push(&g->outs, ((Output){OUT_VALUE, "loss", is_tensor(L, -2)->node}));
+    if (lua_istable(L, -1)) collect_outputs(L, model);
+    for (int i = 0; i < trace.states.n; i++)
+        push(&g->outs, ((Output){OUT_STATE, trace.states.at[i].name, trace.states.at[i].node}));
+    lua_pop(L, 2);
+    size_of_entry(L, c, "batch", trace.desc->batch);
+    trace.graph = NULL;
+    leaves_made = NULL;
+    trace.decode = false;
+    return g;
+}
+
+/* Once more at twice the batch, to compare with; nothing of it stays. */
+static Graph *trace_wider(lua_State *L, int model, int c, const char *name)
+{
+    Desc before = *trace.desc;
+    trace.widened = 2;
+    Graph *g = trace_entry(L, model, c, name);
+    trace.widened = 0;
+    trace.desc->states.n = before.states.n;
+    trace.desc->inputs.n = before.inputs.n;
+    return g;
+}
+
+static void leave(void) { _exit(1); }
+
+/* Whether it can be traced at twice the batch; asked of a process of its own, for which a mistake is the end. */
+static bool traces_wider(lua_State *L, int model, int c, const char *name)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        bool quiet = atexit(leave) == 0 && freopen("/dev/null", "w", stderr) && freopen("/dev/null", "w", stdout);
+        trace_wider(L, model, c, name);
+        _exit(quiet ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static Graph *trace_training(lua_State *L, int model, int c)
+{
+    Graph *train = trace_entry(L, model, c, "train"), *wide = NULL;
+    if (!train->micro && !options.target->device) return train;
+    if (traces_wider(L, model, c, "train")) wide = trace_wider(L, model, c, "train");
+    keep_objective(train, wide, 2 * (trace.desc->batch / split_of(train, trace.desc)));
+    return train;
+}
+
+/* decode needs text of one piece, an output that is no scalar, and no word against it. */
+static bool wants_decode(lua_State *L, int model, const Graph *grad)
+{
+    lua_getfield(L, model, "decode");
+    bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1), any = false;
+    lua_pop(L, 1);
+    for (int i = 1; i < grad->outs.n; i++)
+        any |= grad->outs.at[i].node->shape.rank > 0 && !reaches_targets(grad->outs.at[i].node);
+    return !out && any && !is_csv();
+}
+
+static void add_decode(lua_State *L, int model, int c)
+{
+    Graph *decode = trace_entry(L, model, c, "decode");
+    if (is_pairs()) push(&trace.desc->graphs, take_encode(decode));
+    push(&trace.desc->graphs, decode);
+}
+
+/* A batch of one row is compared with one of two, to find its rows' axis. */
+static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
+{
+    int64_t batch = trace.desc->batch;
+    Graph *eval = trace_entry(L, model, c, "eval");
+    Graph *wide = batch > 1 ? eval : traces_wider(L, model, c, "eval") ? trace_wider(L, model, c, "eval") : NULL;
+    *score = wide ? take_scores(eval, wide, max64(2, batch)) : NULL;
+    return eval;
+}
+
+void trace_for_axes(lua_State *L, int model, int c)
+{
+    read_extents(trace.desc);
+    trace_entry(L, model, c, "train");
+    end_notes_of_entry();
+    const Graph *grad = trace_entry(L, model, c, "grad");
+    end_notes_of_entry();
+    if (!wants_decode(L, model, grad)) return;
+    trace_entry(L, model, c, "decode");
+    end_notes_of_entry();
+}
+
+void trace_entries(lua_State *L, int model)
+{
+    Graph *score;
+    Desc *d = trace.desc;
+    int c = lua_gettop(L);
+    read_extents(d);
+    params_forget();
+    learn_axes(L, model, c);
+    Graph *train = trace_training(L, model, c); /* before the list grows: tracing reads it */
+    push(&d->graphs, train);
+    Graph *grad = trace_entry(L, model, c, "grad");
+    push(&d->graphs, grad);
+    tell_meeting(grad, d->batch);
+    Graph *eval = trace_evaluation(L, model, c, &score);
+    push(&d->graphs, eval);
+    if (wants_decode(L, model, grad)) add_decode(L, model, c);
+    trace_sample(L, model, c);
+    if (score) push(&d->graphs, score);
+}
+
+/* ------------------------------------------------------------------ front */
+
+static const char *model_name(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file, *dot = strrchr(base, '.');
+    return copy_bytes_as_string(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+}
+
+/* Inside of one protected call: reading a table may run a function of the description (__index), and that may fail. */
+static int read_description(lua_State *L)
+{
+    const Options *o = lua_touserdata(L, 1);
+    run_description(L, o->model_file);
+    int model = lua_gettop(L);
+    check_model_keys(L, model);
+    read_config(L, model, o);
+    read_recipe(L, model);
+    trace_entries(L, model);
+    check_recipe();
+    read_hf(L, model);
+    return 0;
+}
+
+Desc *front(const Options *o)
+{
+    Desc *d = NEW(Desc);
+    memset(&trace, 0, sizeof trace);
+    trace.desc = d;
+    d->options = o;
+    trace.first = node_count();
+    trace.path = "";
+    d->file = o->model_file;
+    d->model = model_name(o->model_file);
+    lua_State *L = sandbox_open(o);
+    lua_pushcfunction(L, read_description);
+    lua_pushlightuserdata(L, (void *)o);
+    call_lua(L, 1, 0);
+    d->source_hash = source_hash();
+    sandbox_close(L);
+    here = (Where){0};
+    return d;
+}

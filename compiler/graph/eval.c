@@ -1,0 +1,357 @@
+/* graph/eval.c: the interpreter: gives every node its meaning, slowly and plainly, in double precision.
+ *
+ * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its
+ * iterations. A value lies in the slot of its node's id.  Those of a body live for one iteration. */
+#include "graph/eval.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ memory */
+
+/* Blocks of 2^k words, chained by k when they are free. */
+typedef union Block {
+    struct {
+        union Block *next;
+        int64_t size;
+    } head;
+    double align[2];
+} Block;
+static Block *spare[64];
+
+void *take(int64_t n)
+{
+    int k = 0;
+    while (((int64_t)1 << k) < n) k++;
+    Block *b = spare[k];
+    if (b) spare[k] = b->head.next;
+    else b = alloc(sizeof *b + sizeof(double) * ((size_t)1 << k));
+    b->head.size = k;
+    return b + 1;
+}
+
+void give(void *words)
+{
+    Block *b = (Block *)words - 1;
+    b->head.next = spare[b->head.size];
+    spare[b->head.size] = b;
+}
+
+/* ------------------------------------------------------------------ whole tensors */
+
+static void eval_map(const Node *n, const Value *in, Value *out)
+{
+    int64_t count = elements(n->shape);
+    for (int64_t i = 0; i < count; i++) {
+        double x[5];
+        for (int k = 0; k < n->nin; k++) x[k] = in[k].at[i];
+        out->at[i] = eval_element(n->op, n->in[0]->dtype, n->dtype, x);
+    }
+}
+
+/* Elements are taken in their order in memory. */
+static void eval_reduce(const Node *n, const Value *in, Value *out)
+{
+    int64_t count = elements(n->shape);
+    for (int64_t i = 0; i < count; i++) out->at[i] = reduce_start(n->op);
+    for (Walk w = walk(in->shape); w.i < w.n; step(&w)) {
+        int64_t to[MAXRANK];
+        int rank = 0;
+        for (int k = 0, gone = 0; k < in->shape.rank; k++)
+            if (gone < n->nints && n->ints[gone] == k) gone++;
+            else to[rank++] = w.at[k];
+        double *r = &out->at[offset_at(n->shape, to)];
+        *r = reduce_step(n->op, n->dtype, *r, in->at[w.i]);
+    }
+}
+
+static void eval_leaf(const Node *n, Value *out)
+{
+    if (n->op == OP_iota) {
+        for (Walk w = walk(n->shape); w.i < w.n; step(&w)) out->at[w.i] = (double)w.at[n->ints[0]];
+        return;
+    }
+    must(n->op == OP_constant);
+    if (n->data) memcpy(out->at, n->data, sizeof(double) * (size_t)elements(n->shape));
+    else out->at[0] = n->value;
+}
+
+/* ------------------------------------------------------------------ values of nodes */
+
+enum { VALUE_WORDS = sizeof(Value) / sizeof(double) };
+
+typedef struct Slot {
+    Value v;
+    Value *several; /* loop: final carries, then stacks; topk: values and ids */
+    int nseveral;
+    bool owned; /* v.at goes back to take()'s store */
+} Slot;
+
+typedef struct Eval {
+    Slot *slot;  /* by id; NULL: in `found`, of a graph that is a small part of all nodes */
+    Table found; /* of Slot * */
+    VEC(struct Body {
+        const Loop *loop;
+        Nodes order;
+    }) bodies; /* of each loop, found once */
+    Feed feed;
+    void *user;
+    double off; /* how far results that round are put off, relative */
+    uint32_t draws;
+} Eval;
+
+static Value fresh(Shape s) { return (Value){.shape = s, .at = take(elements(s))}; }
+
+static Value copied(Value v)
+{
+    Value c = fresh(v.shape);
+    memcpy(c.at, v.at, sizeof(double) * (size_t)elements(v.shape));
+    return c;
+}
+
+static void forget(Slot *s)
+{
+    if (s->owned) give(s->v.at);
+    for (int i = 0; i < s->nseveral; i++) give(s->several[i].at);
+    if (s->several) give(s->several);
+    *s = (Slot){0};
+}
+
+static void several(Slot *s, int n)
+{
+    s->several = take(n * VALUE_WORDS);
+    s->nseveral = n;
+}
+
+static Slot *slot_of(Eval *e, const Node *n)
+{
+    if (e->slot) return &e->slot[n->id];
+    void **slot = table_at(&e->found, n);
+    if (!*slot) *slot = NEW(Slot);
+    return *slot;
+}
+
+static Value value_of(Eval *e, const Node *n)
+{
+    Slot *s = slot_of(e, n);
+    if (!s->v.at) die("%s (node %d) has no value where it is used", op_info[n->op].name, n->id);
+    return s->v;
+}
+
+static void run_loop(Eval *e, const Node *n);
+
+static void eval_topk_slot(Eval *e, const Node *n)
+{
+    Slot *s = slot_of(e, n);
+    Shape shape = n->in[0]->shape;
+    shape.dim[n->ints[0]] = n->ints[1];
+    several(s, 2);
+    s->several[0] = fresh(shape);
+    s->several[1] = fresh(shape);
+    Value x = value_of(e, n->in[0]);
+    eval_topk(n, &x, &s->several[0], &s->several[1]);
+}
+
+static Value picked(Eval *e, const Node *n)
+{
+    const Node *from = n->in[0];
+    int which = (int)n->ints[1];
+    if (from->op == OP_topk) which = (int)n->ints[0];
+    else if (n->ints[0] == PICK_STACK) which += from->loop->carries.n;
+    return slot_of(e, from)->several[which];
+}
+
+static void eval_op(const Node *n, const Value *in, Value *out)
+{
+    switch (op_info[n->op].kind) {
+    case MAP: eval_map(n, in, out); break;
+    case REDUCE: eval_reduce(n, in, out); break;
+    case LEAF: eval_leaf(n, out); break;
+    case MOVE: eval_move(n, in, out); break;
+    case DOT: eval_dot(n, in, out); break;
+    case INDEX: eval_index(n, in, out); break;
+    case LOOP:
+    case WHOLE: die("%s is evaluated elsewhere", op_info[n->op].name);
+    }
+}
+
+/* Whether elements of the result are rounded to the nearest number of their type. */
+static bool rounds(const Node *n)
+{
+    switch (n->op) {
+    case OP_neg:
+    case OP_abs:
+    case OP_sign:
+    case OP_floor:
+    case OP_max:
+    case OP_min:
+    case OP_where:
+    case OP_cast:
+    case OP_u01:
+    case OP_stop_gradient:
+    case OP_rmax:
+    case OP_rmin: return false;
+    case OP_cumsum:
+    case OP_scatter_add: return is_real(n->dtype);
+    default: break;
+    }
+    OpKind kind = op_info[n->op].kind;
+    return is_real(n->dtype) && (kind == MAP || kind == REDUCE || kind == DOT);
+}
+
+/* Each element off by another share of e->off, in [-1, 1): a multiplicative hash of a running number. */
+static void put_off(Eval *e, Value v)
+{
+    for (int64_t i = 0; i < elements(v.shape); i++) {
+        uint32_t bits = ++e->draws * 2654435761u;
+        v.at[i] *= 1 + e->off * ((double)(bits ^ bits >> 15) * 0x1p-31 - 1);
+    }
+}
+
+static void eval_node(Eval *e, const Node *n)
+{
+    Slot *s = slot_of(e, n);
+    switch (n->op) {
+    case OP_loop_arg: return; /* set by run_loop */
+    case OP_loop: run_loop(e, n); return;
+    case OP_topk: eval_topk_slot(e, n); return;
+    case OP_pick: s->v = picked(e, n); return;
+    case OP_input:
+    case OP_parameter:
+    case OP_state:
+        s->v = e->feed(e->user, n);
+        if (!s->v.at || !same_shape(s->v.shape, n->shape)) die("%s was fed with another shape or nothing", n->name);
+        return;
+    default: break;
+    }
+    Value *in = take(n->nin * VALUE_WORDS);
+    for (int i = 0; i < n->nin; i++) in[i] = value_of(e, n->in[i]);
+    s->v = fresh(n->shape);
+    s->owned = true;
+    eval_op(n, in, &s->v);
+    if (n->op == OP_dot && is_stored(n->dtype)) eval_stored(n->dtype, &s->v);
+    if (e->off > 0 && rounds(n)) put_off(e, s->v);
+    give(in);
+}
+
+/* ------------------------------------------------------------------ loops */
+
+static const Nodes *body_order(Eval *e, const Loop *l)
+{
+    for (int i = 0; i < e->bodies.n; i++)
+        if (e->bodies.at[i].loop == l) return &e->bodies.at[i].order;
+    Nodes roots = {0}, order = {0};
+    loop_roots(l, &roots);
+    nodes_at((Loop *)l, roots.at, roots.n, &order);
+    push(&e->bodies, ((struct Body){l, order}));
+    return &e->bodies.at[e->bodies.n - 1].order;
+}
+
+static void set(Eval *e, const Node *arg, Value v, bool owned)
+{
+    forget(slot_of(e, arg));
+    slot_of(e, arg)->v = v;
+    slot_of(e, arg)->owned = owned;
+}
+
+static Value row(Value stack, int64_t i, Shape s) { return (Value){.shape = s, .at = stack.at + i * elements(s)}; }
+
+static void start_iteration(Eval *e, const Loop *l, int64_t i)
+{
+    set(e, l->index, fresh((Shape){0}), true);
+    slot_of(e, l->index)->v.at[0] = (double)i;
+    for (int k = 0; k < l->xs.n; k++) {
+        Node *arg = l->xs.at[k].arg;
+        set(e, arg, row(value_of(e, l->xs.at[k].outer), i, arg->shape), false);
+    }
+}
+
+/* All new carries are taken before any old one goes. */
+static void end_iteration(Eval *e, const Loop *l, const Nodes *order, int64_t i, Value *carry, const Value *stack)
+{
+    for (int k = 0; k < l->ys.n; k++) {
+        Value v = value_of(e, l->ys.at[k]);
+        memcpy(row(stack[k], i, v.shape).at, v.at, sizeof(double) * (size_t)elements(v.shape));
+    }
+    for (int k = 0; k < l->carries.n; k++) carry[k] = copied(value_of(e, l->carries.at[k].next));
+    for (int k = 0; k < l->carries.n; k++) set(e, l->carries.at[k].arg, carry[k], true);
+    for (int k = 0; k < order->n; k++)
+        if (order->at[k]->op != OP_loop_arg) forget(slot_of(e, order->at[k]));
+}
+
+static void run_loop(Eval *e, const Node *n)
+{
+    const Loop *l = n->loop;
+    const Nodes order = *body_order(e, l);
+    int ncarries = l->carries.n;
+    Slot *s = slot_of(e, n);
+    several(s, ncarries + l->ys.n);
+    for (int k = 0; k < ncarries; k++) set(e, l->carries.at[k].arg, copied(value_of(e, l->carries.at[k].init)), true);
+    for (int k = 0; k < l->ys.n; k++) {
+        Shape shape = l->ys.at[k]->shape, whole = {.rank = shape.rank + 1, .dim = {l->trip}};
+        memcpy(whole.dim + 1, shape.dim, sizeof *shape.dim * (size_t)shape.rank);
+        s->several[ncarries + k] = fresh(whole);
+    }
+    for (int64_t t = 0; t < l->trip; t++) {
+        int64_t i = l->reverse ? l->trip - 1 - t : t;
+        start_iteration(e, l, i);
+        for (int k = 0; k < order.n; k++) eval_node(e, order.at[k]);
+        end_iteration(e, l, &order, i, s->several, s->several + ncarries);
+    }
+    for (int k = 0; k < ncarries; k++) { /* the results take over the carries' memory */
+        slot_of(e, l->carries.at[k].arg)->owned = false;
+        forget(slot_of(e, l->carries.at[k].arg));
+    }
+    forget(slot_of(e, l->index));
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+static void eval_level(Eval *e, Loop *level, const Nodes *roots, Nodes *order)
+{
+    order->n = 0;
+    nodes_at(level, roots->at, roots->n, order);
+    for (int i = 0; i < order->n; i++) eval_node(e, order->at[i]);
+}
+
+/* Outputs inside the open loop over micro-batches are the mean over its iterations. */
+static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
+{
+    Nodes order = {0};
+    for (int64_t i = 0; i < g->micro->trip; i++) {
+        start_iteration(e, g->micro, i);
+        eval_level(e, g->micro, roots, &order);
+        for (int k = 0; k < g->outs.n; k++) {
+            Value v = value_of(e, g->outs.at[k].node);
+            if (g->outs.at[k].node->in_loop != g->micro) continue;
+            for (int64_t j = 0; j < elements(v.shape); j++) outs[k].at[j] += v.at[j] / (double)g->micro->trip;
+        }
+        for (int k = 0; k < order.n; k++)
+            if (order.at[k]->op != OP_loop_arg) forget(slot_of(e, order.at[k]));
+    }
+}
+
+void eval_graph_off(const Graph *whole, Feed feed, void *user, double off, Value *outs)
+{
+    enum { SMALL = 16 }; /* part of all nodes */
+    const Graph *g = defined(whole);
+    int64_t all = node_count(), nslots = count_nodes(g) >= all / SMALL ? all : 0;
+    Eval e = {.feed = feed, .user = user, .off = off};
+    if (nslots) e.slot = take(nslots * (int64_t)(sizeof(Slot) / sizeof(double)));
+    if (nslots) memset(e.slot, 0, sizeof(Slot) * (size_t)nslots);
+    Nodes roots = {0}, order = {0};
+    graph_roots(g, &roots);
+    for (int k = 0; g->micro && k < g->micro->xs.n; k++) push(&roots, g->micro->xs.at[k].outer);
+    eval_level(&e, NULL, &roots, &order);
+    for (int k = 0; k < g->outs.n; k++) {
+        const Node *n = g->outs.at[k].node;
+        outs[k] = (Value){.shape = n->shape, .at = NEW_ARRAY(double, elements(n->shape))};
+        if (!n->in_loop) memcpy(outs[k].at, value_of(&e, n).at, sizeof(double) * (size_t)elements(n->shape));
+    }
+    if (g->micro) eval_micro(&e, g, &roots, outs);
+    for (int64_t i = 0; i < nslots; i++) forget(&e.slot[i]);
+    for (int i = 0; i < e.found.cap; i++)
+        if (e.found.value[i]) forget(e.found.value[i]);
+    if (e.slot) give(e.slot);
+}
+
+void eval_graph(const Graph *g, Feed feed, void *user, Value *outs) { eval_graph_off(g, feed, user, 0, outs); }

@@ -1,0 +1,43 @@
+/* graph/eval.h: what the files of the interpreter share. */
+#ifndef GRAPH_EVAL_H
+#define GRAPH_EVAL_H
+
+#include "lathe.h"
+
+/* Visits the elements of a shape in order: for (Walk w = walk(s); w.i < w.n; step(&w)) … w.at[axis], w.i. */
+typedef struct Walk {
+    Shape shape;
+    int64_t at[MAXRANK], i, n;
+} Walk;
+Walk walk(Shape s);
+void step(Walk *w);
+void strides_of(Shape s, int64_t *stride);
+int64_t offset_at(Shape s, const int64_t *at);
+
+/* Memory that is used again: n words of 8 bytes, not cleared. */
+void *take(int64_t n);
+void give(void *words);
+
+/* graph/eval_move.c, graph/eval_index.c: fill out->at, whose shape is the node's. */
+void eval_move(const Node *n, const Value *in, Value *out);
+void eval_dot(const Node *n, const Value *in, Value *out);
+void eval_index(const Node *n, const Value *in, Value *out);
+void eval_topk(const Node *n, const Value *in, Value *values, Value *ids);
+
+/* Philox4x32-10 of Random123: four words from a counter and a key. */
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* One element of a map whose result has dtype t; ops that work on integers get integers.  Also folds constants. */
+double eval_element(Op op, DType operands, DType result, const double *in);
+
+/* v, rounded to what t holds. */
+void eval_stored(DType t, Value *v);
+
+/* A reduction's result of nothing, and r with one element more. */
+double reduce_start(Op op);
+double reduce_step(Op op, DType t, double r, double a);
+
+/* false, in tests: a cast to BF16 or F16 keeps every digit. */
+extern bool eval_rounds_stored;
+
+#endif

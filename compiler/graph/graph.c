@@ -1,0 +1,385 @@
+/* graph/graph.c: makes nodes; equal nodes are the same pointer. */
+#include "lathe.h"
+
+#include <math.h>
+#include <string.h>
+
+Where here;
+int phase_now;
+bool recompute_now;
+Made_leaves *leaves_made;
+
+const OpInfo op_info[OPS] = {
+#define MAP1(name, class, text, da, domain, doc) [OP_##name] = {#name, MAP, 1, #text, NULL, #class, #domain, "", doc},
+#define MAP2(name, class, text, da, db, domain, doc)                                                                   \
+    [OP_##name] = {#name, MAP, 2, #text, NULL, #class, #domain, "", doc},
+#define CMP2(name, text, doc)             [OP_##name] = {#name, MAP, 2, #text, NULL, "CMP", "ANY", "", doc},
+#define LOGIC1(name, text, doc)           [OP_##name] = {#name, MAP, 1, #text, NULL, "LOGIC", "ANY", "", doc},
+#define LOGIC2(name, text, doc)           [OP_##name] = {#name, MAP, 2, #text, NULL, "LOGIC", "ANY", "", doc},
+#define MAPX(name, arity, text, doc)      [OP_##name] = {#name, MAP, arity, #text, NULL, "", "ANY", "", doc},
+#define RED(name, start, step, doc)       [OP_##name] = {#name, REDUCE, 1, #step, #start, "", "ANY", "axes", doc},
+#define OWN(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", ints, doc},
+#define WHOLE_OP(name, ints, doc)         [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", ints, doc},
+#include "graph/ops_default.h"
+#include "graph/ops.def"
+};
+
+/* ------------------------------------------------------------------ types and shapes */
+
+const char *dtype_name(DType t) { return (const char *[]){"bool", "i32", "f32", "f64", "bf16", "f16"}[t]; }
+int64_t dtype_bytes(DType t) { return (const int64_t[]){1, 4, 4, 8, 2, 2}[t]; }
+bool is_real(DType t) { return t == F32 || t == F64; }
+bool is_stored(DType t) { return t == BF16 || t == F16; }
+
+Shape shape_of(int rank, const int64_t *dim)
+{
+    must(rank >= 0 && rank <= MAXRANK);
+    Shape s = {.rank = rank};
+    for (int i = 0; i < rank; i++) s.dim[i] = dim[i];
+    return s;
+}
+
+Shape shape_behind(Shape s)
+{
+    Shape r = {0};
+    for (int k = 1; k < s.rank; k++) r = with_axis(r, s, k);
+    return r;
+}
+
+bool same_shape(Shape a, Shape b)
+{
+    return a.rank == b.rank && memcmp(a.dim, b.dim, sizeof *a.dim * (size_t)a.rank) == 0;
+}
+
+int64_t elements(Shape s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s.rank; i++) n *= s.dim[i];
+    return n;
+}
+
+char *shape_text(Shape s)
+{
+    Text t = {0};
+    say(&t, "[");
+    for (int i = 0; i < s.rank; i++) say(&t, i ? ", %lld" : "%lld", (long long)s.dim[i]);
+    say(&t, "]");
+    return t.at;
+}
+
+/* ------------------------------------------------------------------ interning */
+
+typedef struct Slot { /* the hash beside the node: others' nodes need not be read */
+    uint64_t hash;
+    Node *node;
+} Slot;
+static struct {
+    Slot *slot;
+    int n, cap;
+} interned;
+static int next_id;
+
+static uint64_t mix(uint64_t h, uint64_t x) { return (h ^ x) * 0x9e3779b97f4a7c15u ^ (h >> 31); }
+
+static uint64_t hash_node(const Node *n)
+{
+    uint64_t h = mix(mix(n->op, n->dtype), (uint64_t)n->phase);
+    for (int i = 0; i < n->shape.rank; i++) h = mix(h, (uint64_t)n->shape.dim[i]);
+    for (int i = 0; i < n->nin; i++) h = mix(h, (uint64_t)n->in[i]->id + 1);
+    for (int i = 0; i < n->nints; i++) h = mix(h, (uint64_t)n->ints[i]);
+    if (n->loop) h = mix(h, (uint64_t)n->loop->id);
+    h = mix(h, (uint64_t)n->counts);
+    if (n->name) h = mix(h, hash_bytes(n->name, strlen(n->name), 1));
+    if (n->data) h = mix(h, hash_bytes(n->data, sizeof(double) * (size_t)elements(n->shape), 2));
+    uint64_t value;
+    memcpy(&value, &n->value, sizeof value);
+    h = mix(h, value);
+    return h ^ h >> 32;
+}
+
+static bool same_data(const Node *a, const Node *b)
+{
+    if (!a->data || !b->data) return a->data == b->data;
+    return memcmp(a->data, b->data, sizeof(double) * (size_t)elements(a->shape)) == 0;
+}
+
+static bool same_node(const Node *a, const Node *b)
+{
+    return a->op == b->op && a->dtype == b->dtype && a->phase == b->phase && a->nin == b->nin && a->nints == b->nints &&
+           same_shape(a->shape, b->shape) && a->loop == b->loop && a->counts == b->counts && same(a->name, b->name) &&
+           memcmp(&a->value, &b->value, sizeof a->value) == 0 && same_data(a, b) &&
+           (!a->nin || memcmp(a->in, b->in, sizeof *a->in * (size_t)a->nin) == 0) &&
+           (!a->nints || memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->nints) == 0);
+}
+
+static Slot *slot_for(Slot *slots, int cap, uint64_t hash, const Node *key)
+{
+    uint64_t at = hash & (uint64_t)(cap - 1);
+    while (slots[at].node && !(key && slots[at].hash == hash && same_node(slots[at].node, key)))
+        at = (at + 1) & (uint64_t)(cap - 1);
+    return &slots[at];
+}
+
+static void grow_interned(void)
+{
+    int cap = interned.cap ? interned.cap * 2 : 1024;
+    Slot *slots = NEW_ARRAY(Slot, cap);
+    for (int i = 0; i < interned.cap; i++)
+        if (interned.slot[i].node) *slot_for(slots, cap, interned.slot[i].hash, NULL) = interned.slot[i];
+    interned.slot = slots;
+    interned.cap = cap;
+}
+
+/* The loop a node belongs to: its own for an argument, else the innermost (largest id) among its inputs'. */
+static Loop *innermost(const Node *n)
+{
+    if (n->op == OP_loop_arg) return n->loop;
+    if (n->op == OP_loop) return n->loop->parent;
+    Loop *l = NULL;
+    for (int i = 0; i < n->nin; i++) {
+        Loop *other = n->in[i]->in_loop;
+        if (other && (!l || other->id > l->id)) l = other;
+    }
+    return l;
+}
+
+static int steps_from_constants(const Node *n)
+{
+    OpKind kind = op_info[n->op].kind;
+    if (n->in_loop || kind == LOOP || kind == WHOLE || n->op == OP_over_ranks) return 0;
+    if (kind == LEAF) return n->op == OP_constant || n->op == OP_iota;
+    int most = 0;
+    for (int i = 0; i < n->nin; i++) {
+        if (!n->in[i]->known) return 0;
+        if (n->in[i]->known > most) most = n->in[i]->known;
+    }
+    return most + 1;
+}
+
+static Node *find_or_make(Node key)
+{
+    if (interned.n * 2 >= interned.cap) grow_interned();
+    uint64_t hash = hash_node(&key);
+    Slot *slot = slot_for(interned.slot, interned.cap, hash, &key);
+    if (slot->node) {
+        take_axes(&slot->node->shape, key.shape);
+        hand_on_title(slot->node, &key);
+        return slot->node;
+    }
+    Node *n = copy_of(&key, sizeof key);
+    n->in = copy_of(key.in, sizeof *key.in * (size_t)key.nin);
+    n->ints = copy_of(key.ints, sizeof *key.ints * (size_t)key.nints);
+    n->id = next_id++;
+    n->in_loop = innermost(n);
+    n->known = steps_from_constants(n);
+    n->where = here;
+    n->recompute = recompute_now;
+    axes_of_node(n);
+    interned.n++;
+    *slot = (Slot){hash, n};
+    return n;
+}
+
+Node *intern(Node key)
+{
+    Node *n = find_or_make(key);
+    if (leaves_made && (n->op == OP_iota || n->op == OP_constant)) push(leaves_made, ((struct Made_leaf){n, here}));
+    return n;
+}
+
+/* Leaves are the same in every phase. */
+static int phase_of(Op op) { return op_info[op].kind == LEAF || op == OP_loop_arg ? 0 : phase_now; }
+
+Node *node_of(Op op, DType dtype, Shape shape, int nin, Node *const *in, int nints, const int64_t *ints)
+{
+    must(op_info[op].arity < 0 || op_info[op].arity == nin);
+    return intern((Node){.op = op,
+                         .dtype = dtype,
+                         .shape = shape,
+                         .nin = nin,
+                         .in = (Node **)in,
+                         .nints = nints,
+                         .ints = (int64_t *)ints,
+                         .phase = phase_of(op)});
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+Node *scalar(double value, DType t) { return intern((Node){.op = OP_constant, .dtype = t, .value = value}); }
+
+static Node *filled_with(Node *n, Shape s)
+{
+    if (s.rank == 0) return n;
+    Shape ones = {.rank = s.rank};
+    for (int i = 0; i < s.rank; i++) ones.dim[i] = 1;
+    return expand(reshape(n, ones), s);
+}
+
+Node *filled(double value, DType t, Shape s) { return filled_with(scalar(value, t), s); }
+
+Node *refilled(const Node *n, Shape s)
+{
+    must(is_filled(n, NULL));
+    while (n->op != OP_constant) n = n->in[0];
+    return filled_with((Node *)n, s);
+}
+
+Node *filled_for(double value, int axis, DType t, Shape s)
+{
+    return filled_with(intern((Node){.op = OP_constant, .dtype = t, .value = value, .counts = axis}), s);
+}
+
+Node *counted(Shape of, DType t, Shape s)
+{
+    return filled_for((double)elements(of), axis_merged(of, 0, of.rank), t, s);
+}
+
+bool is_cheap(const Node *n)
+{
+    OpKind kind = op_info[n->op].kind;
+    return kind == MAP || kind == REDUCE || kind == MOVE;
+}
+
+bool is_filled(const Node *n, double *value)
+{
+    while (n->op == OP_reshape || n->op == OP_expand || n->op == OP_permute || n->op == OP_slice || n->op == OP_flip)
+        n = n->in[0];
+    if (n->op != OP_constant || n->data) return false;
+    if (value) *value = n->value;
+    return true;
+}
+
+bool is_weight(const Node *n)
+{
+    if (n->op != OP_cast || !is_stored(n->in[0]->dtype)) return false;
+    n = n->in[0];
+    while (n->op == OP_loop_arg ? n->ints[0] == ARG_X : op_info[n->op].kind == MOVE && n->nin == 1 && n->op != OP_pad)
+        n = n->op == OP_loop_arg ? n->loop->xs.at[n->ints[1]].outer : n->in[0];
+    return n->op == OP_parameter;
+}
+
+static Node *leaf(Op op, const char *name, DType t, Shape s)
+{
+    return intern((Node){.op = op, .dtype = t, .shape = s, .name = name});
+}
+
+Node *input_node(const char *name, DType t, Shape s) { return leaf(OP_input, name, t, s); }
+Node *parameter_node(const char *name, DType t, Shape s) { return leaf(OP_parameter, name, t, s); }
+Node *state_node(const char *name, DType t, Shape s) { return leaf(OP_state, name, t, s); }
+
+Node *iota(Shape s, int axis)
+{
+    must(axis >= 0 && axis < s.rank);
+    return node_of(OP_iota, I32, s, 0, NULL, 1, &(int64_t){axis});
+}
+
+/* ------------------------------------------------------------------ maps */
+
+static DType map_type(Op op, DType in)
+{
+    const char *class = op_info[op].class;
+    if (same(class, "REAL")) must(is_real(in));
+    if (same(class, "NUM")) must(in != BOOL);
+    if (same(class, "INT")) must(in == I32);
+    if (same(class, "LOGIC")) must(in == BOOL);
+    if (same(class, "CMP")) must(op == OP_eq || op == OP_ne || in != BOOL);
+    return same(class, "CMP") ? BOOL : in;
+}
+
+Node *map_op(Op op, int nin, Node *const *in)
+{
+    must(op_info[op].kind == MAP && op_info[op].class[0]);
+    for (int i = 1; i < nin; i++) must(in[i]->dtype == in[0]->dtype && same_shape(in[i]->shape, in[0]->shape));
+    return node_of(op, map_type(op, in[0]->dtype), in[0]->shape, nin, in, 0, NULL);
+}
+
+Node *map1(Op op, Node *a) { return map_op(op, 1, &a); }
+Node *map2(Op op, Node *a, Node *b) { return map_op(op, 2, (Node *[]){a, b}); }
+
+Node *where_op(Node *condition, Node *yes, Node *no)
+{
+    must(condition->dtype == BOOL && yes->dtype == no->dtype);
+    must(same_shape(condition->shape, yes->shape) && same_shape(yes->shape, no->shape));
+    return node_of(OP_where, yes->dtype, yes->shape, 3, (Node *[]){condition, yes, no}, 0, NULL);
+}
+
+Node *cast_op(Node *a, DType t) { return a->dtype == t ? a : node_of(OP_cast, t, a->shape, 1, &a, 0, NULL); }
+
+Node *philox(Node *seed, Node *step, Node *site, Node *row, Node *index)
+{
+    Node *in[] = {seed, step, site, row, index};
+    for (int i = 0; i < 5; i++) must(in[i]->dtype == I32 && same_shape(in[i]->shape, index->shape));
+    return node_of(OP_philox, I32, index->shape, 5, in, 0, NULL);
+}
+
+Node *u01(Node *bits, DType t)
+{
+    must(bits->dtype == I32 && is_real(t));
+    return node_of(OP_u01, t, bits->shape, 1, &bits, 0, NULL);
+}
+
+Node *class_id(Node *ids, int64_t classes, int64_t ignored)
+{
+    must(ids->dtype == I32);
+    Node *in[] = {ids, filled((double)classes, I32, ids->shape), filled((double)ignored, I32, ids->shape)};
+    return node_of(OP_class_id, I32, ids->shape, 3, in, 0, NULL);
+}
+
+Node *stop_gradient(Node *a)
+{
+    must(is_real(a->dtype));
+    return node_of(OP_stop_gradient, a->dtype, a->shape, 1, &a, 0, NULL);
+}
+
+/* ------------------------------------------------------------------ reductions, results */
+
+Node *reduce(Op op, Node *a, int naxes, const int *axes)
+{
+    must(op_info[op].kind == REDUCE && a->dtype != BOOL);
+    if (naxes == 0) return a;
+    bool gone[MAXRANK] = {false};
+    for (int i = 0; i < naxes; i++) {
+        must(axes[i] >= 0 && axes[i] < a->shape.rank && !gone[axes[i]]);
+        gone[axes[i]] = true;
+    }
+    Shape s = {0};
+    int64_t ints[MAXRANK];
+    int n = 0;
+    for (int i = 0; i < a->shape.rank; i++) {
+        if (gone[i]) ints[n++] = i;
+        else s = with_axis(s, a->shape, i);
+    }
+    return node_of(op, a->dtype, s, 1, &a, n, ints);
+}
+
+static Shape with_trip(const Loop *l, Shape s)
+{
+    Shape r = {.rank = 1, .dim = {l->trip}, .axis = {(uint16_t)l->axis}};
+    for (int i = 0; i < s.rank; i++) r = with_axis(r, s, i);
+    return r;
+}
+
+Node *pick(Node *n, int kind, int which)
+{
+    int64_t ints[] = {kind, which};
+    if (n->op == OP_topk) {
+        Shape s = n->in[0]->shape;
+        s.dim[n->ints[0]] = n->ints[1];
+        s.axis[n->ints[0]] = 0;
+        return node_of(OP_pick, kind == 0 ? n->in[0]->dtype : I32, s, 1, &n, 2, ints);
+    }
+    if (op_info[n->op].kind == WHOLE) {
+        Type results[MOST_RESULTS];
+        must(kind >= 0 && kind < whole_info[n->op].results(n, results) && which == 0);
+        return node_of(OP_pick, results[kind].dtype, results[kind].shape, 1, &n, 2, ints);
+    }
+    must(n->op == OP_loop);
+    const Loop *l = n->loop;
+    must(which >= 0 && which < (kind == PICK_CARRY ? l->carries.n : l->ys.n));
+    const Node *v = kind == PICK_CARRY ? l->carries.at[which].arg : l->ys.at[which];
+    return node_of(OP_pick, v->dtype, kind == PICK_CARRY ? v->shape : with_trip(l, v->shape), 1, &n, 2, ints);
+}
+
+bool has_several(const Node *n) { return n->op == OP_loop || n->op == OP_topk || op_info[n->op].kind == WHOLE; }
+
+int node_count(void) { return next_id; }

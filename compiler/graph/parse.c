@@ -1,0 +1,317 @@
+/* graph/parse.c: reads back what graph/text.c prints.  Text may come from anywhere: whatever is wrong with it is an
+ * error with its line, found before a node is made of it. */
+#include "graph/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST = 100 }; /* loops inside each other */
+
+/* ------------------------------------------------------------------ names, ends of lines */
+
+static int64_t new_name(Parser *q)
+{
+    want_char(q, '%');
+    int64_t n = read_integer(q, 0, q->names - 1);
+    if (q->named[n]) err(q->at, "%%%lld is there already", (long long)n);
+    return n;
+}
+
+static void define(Parser *q, int64_t n, Node *node)
+{
+    if (q->named[n]) err(q->at, "%%%lld is there already", (long long)n);
+    q->named[n] = q->ever[n] = node;
+    push(&q->defined, n);
+}
+
+/* Marks and the comment: set phase_now, recompute_now, here. */
+static void marks(Parser *q)
+{
+    phase_now = took_word(q, "phase") ? (int)read_integer(q, 0, 1) : 0;
+    recompute_now = took_word(q, "recompute");
+    end_of_line(q);
+    Where w = {0};
+    here = took_char(q, '#') && read_where(q, &w) ? w : (Where){0};
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+static Op op_named(Parser *q)
+{
+    const char *names[OPS], *w = read_word(q, "an operation");
+    for (int i = 0; i < OPS; i++) {
+        names[i] = op_info[i].name;
+        if (same(w, names[i])) return (Op)i;
+    }
+    const char *near = nearest(w, names, OPS);
+    err(q->at, "unknown operation %s%s%s", w, near ? "; nearest is " : "", near ? near : "");
+}
+
+static void constant(Parser *q, Node *key, Nodes *in)
+{
+    VEC(double) values = {0};
+    (void)in;
+    if (!took_char(q, '[')) {
+        key->value = read_number(q);
+        return;
+    }
+    while (!took_char(q, ']')) {
+        if (values.n) want_char(q, ',');
+        push(&values, read_number(q));
+    }
+    key->data = copy_of(values.at, sizeof(double) * (size_t)values.n);
+    key->nints = values.n; /* checked against the shape, and then taken away, by node_line */
+}
+
+static void inputs(Parser *q, Nodes *in)
+{
+    for (skip_spaces(q); *q->p == '%'; skip_spaces(q)) push(in, read_node(q));
+}
+
+static void ints(Parser *q, Node *key)
+{
+    VEC(int64_t) v = {0};
+    if (!took_char(q, '{')) return;
+    while (!took_char(q, '}')) {
+        if (v.n) want_char(q, ',');
+        push(&v, read_integer(q, -LARGEST_INT, LARGEST_INT));
+    }
+    key->ints = v.at;
+    key->nints = v.n;
+}
+
+static Node *checked(Parser *q, Node *key)
+{
+    if (key->op == OP_loop_arg) err(q->at, "a loop's arguments are written index, carry or x");
+    const char *fault = node_fault(key);
+    if (fault) err(q->at, "%s", fault);
+    Node *n = intern(*key);
+    void **line = table_at(q->g->lines, n);
+    if (!*line) *line = copy_of(&q->at.line, sizeof q->at.line);
+    return n;
+}
+
+/* "input tokens : i32[12, 64]", after "%1 =" */
+static Node *node_line(Parser *q)
+{
+    Node key = {.op = op_named(q)};
+    Nodes in = {0};
+    if (key.op == OP_constant) constant(q, &key, &in);
+    else if (key.op == OP_input || key.op == OP_parameter || key.op == OP_state) key.name = read_word(q, "a name");
+    int listed = key.nints;
+    key.nints = 0;
+    inputs(q, &in);
+    ints(q, &key);
+    key.dtype = read_type(q, &key.shape);
+    marks(q);
+    if (key.data && elements(key.shape) != listed)
+        err(q->at, "%d values are listed for a shape of %lld", listed, (long long)elements(key.shape));
+    key.in = in.at;
+    key.nin = in.n;
+    key.phase = op_info[key.op].kind == LEAF ? 0 : phase_now;
+    return checked(q, &key);
+}
+
+/* ------------------------------------------------------------------ loops */
+
+static void require(Parser *q, const Node *n, DType t, Shape s)
+{
+    if (n->dtype != t || !same_shape(n->shape, s))
+        err(q->at, "it is %s%s, not %s%s", dtype_name(n->dtype), shape_text(n->shape), dtype_name(t), shape_text(s));
+}
+
+/* "%3 = %1 : f32[4]", after "carry" or "x" */
+static void argument_line(Parser *q, Loop *l, bool carry)
+{
+    int64_t name = new_name(q);
+    want_char(q, '=');
+    Node *outer = read_value(q);
+    Shape s;
+    DType t = read_type(q, &s);
+    marks(q);
+    if (!carry && (outer->shape.rank < 1 || outer->shape.dim[0] != l->trip))
+        err(q->at, "the first axis of %s is not the loop's %lld", shape_text(outer->shape), (long long)l->trip);
+    Node *arg = carry ? loop_carry(l, outer) : loop_x(l, outer);
+    require(q, arg, t, s);
+    define(q, name, arg);
+}
+
+static void index_line(Parser *q, Loop *l)
+{
+    int64_t name = new_name(q);
+    Shape s;
+    DType t = read_type(q, &s);
+    marks(q);
+    require(q, l->index, t, s);
+    l->index->where = here; /* it was made with the loop, before its line was read */
+    l->index->recompute = recompute_now;
+    define(q, name, l->index);
+}
+
+static void next_value(Parser *q, Loop *l)
+{
+    Node *arg = read_node(q);
+    want_char(q, '=');
+    Node *value = read_value(q);
+    end_of_line(q);
+    if (arg->op != OP_loop_arg || arg->loop != l || arg->ints[0] != ARG_CARRY)
+        err(q->at, "that is no carry of this loop");
+    struct Carry *c = &l->carries.at[arg->ints[1]];
+    if (c->next) err(q->at, "the carry has its next value already");
+    require(q, value, arg->dtype, arg->shape);
+    c->next = value;
+}
+
+static void yield_line(Parser *q, Loop *l)
+{
+    Node *value = read_value(q);
+    end_of_line(q);
+    if (value->shape.rank == MAXRANK) err(q->at, "a value with %d axes cannot be stacked", MAXRANK);
+    push(&l->ys, value);
+}
+
+static Loop *open_line(Parser *q)
+{
+    const char *name = read_word(q, "the loop's name");
+    int64_t trip = read_integer(q, 1, LARGEST_INT);
+    here = (Where){0};
+    recompute_now = false;
+    Loop *l = loop_open(name, trip, took_word(q, "reverse"));
+    l->keeps = took_word(q, "keep");
+    return l;
+}
+
+static void statement(Parser *q);
+
+/* Up to `end`; what it defines goes out of scope unless keep. */
+static void block(Parser *q, Loop *l, bool keep)
+{
+    int first = q->defined.n;
+    Where start = q->at;
+    if (++q->depth > DEEPEST) err(q->at, "loops are nested too deeply");
+    for (;;) {
+        if (!next_line(q)) err(start, "this loop has no end");
+        if (took_word(q, "end")) break;
+        if (took_word(q, "index")) index_line(q, l);
+        else if (took_word(q, "carry")) argument_line(q, l, true);
+        else if (took_word(q, "x")) argument_line(q, l, false);
+        else if (took_word(q, "next")) next_value(q, l);
+        else if (took_word(q, "yield")) yield_line(q, l);
+        else statement(q);
+    }
+    end_of_line(q);
+    q->depth--;
+    for (; !keep && q->defined.n > first; q->defined.n--) q->named[q->defined.at[q->defined.n - 1]] = NULL;
+}
+
+static Node *loop_lines(Parser *q)
+{
+    Loop *l = open_line(q);
+    marks(q);
+    Where where = here, at = q->at;
+    int phase = phase_now;
+    bool recompute = recompute_now;
+    block(q, l, false);
+    for (int k = 0; k < l->carries.n; k++)
+        if (!l->carries.at[k].next) err(at, "carry %d of this loop has no next value", k);
+    here = where;
+    phase_now = phase;
+    recompute_now = recompute;
+    return loop_close(l);
+}
+
+/* "%7 = …" */
+static void statement(Parser *q)
+{
+    int64_t name = new_name(q);
+    want_char(q, '=');
+    define(q, name, took_word(q, "loop") ? loop_lines(q) : node_line(q));
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+static void out_line(Parser *q, OutKind kind)
+{
+    const char *name = read_word(q, "the output's name");
+    want_char(q, '=');
+    Node *n = read_value(q);
+    end_of_line(q);
+    push(&q->g->outs, ((Output){kind, name, n}));
+}
+
+static void header(Parser *q)
+{
+    if (!took_word(q, "graph")) err(q->at, "expected 'graph NAME', found %s", rest_of_line(q));
+    q->g->name = read_word(q, "the graph's name");
+    q->g->training = took_word(q, "training");
+    q->g->wants_grads = took_word(q, "grads");
+    end_of_line(q);
+}
+
+static void micro_lines(Parser *q)
+{
+    Loop *l = open_line(q);
+    end_of_line(q);
+    block(q, l, true);
+    q->g->micro = l;
+}
+
+bool begins_graph(const Parser *q) { return starts_with(q->p, "graph "); }
+
+bool begins_program(const Parser *q) { return starts_with(q->p, "program") && !plain_char(q->p[strlen("program")]); }
+
+static void lines(Parser *q)
+{
+    while (next_line(q) && !begins_program(q) && !begins_graph(q)) {
+        if (took_word(q, "value")) out_line(q, OUT_VALUE);
+        else if (took_word(q, "grad")) out_line(q, OUT_GRAD);
+        else if (took_word(q, "state")) out_line(q, OUT_STATE);
+        else if (q->g->micro) err(q->at, "after the open loop there can only be outputs, found %s", rest_of_line(q));
+        else if (took_word(q, "open")) micro_lines(q);
+        else statement(q);
+    }
+}
+
+Parser parser_of(const char *file, const char *text)
+{
+    Parser q = {.at = {.file = file}, .next = text, .p = "", .names = (int64_t)strlen(text) + 1};
+    q.named = NEW_ARRAY(Node *, q.names);
+    q.ever = NEW_ARRAY(Node *, q.names);
+    next_line(&q);
+    return q;
+}
+
+Graph *read_graph(Parser *q)
+{
+    Where was = here;
+    int phase = phase_now;
+    bool recompute = recompute_now;
+    memset(q->named, 0, sizeof *q->named * (size_t)q->names);
+    memset(q->ever, 0, sizeof *q->ever * (size_t)q->names);
+    q->g = NEW(Graph);
+    q->g->file = q->at.file;
+    q->g->lines = NEW(Table);
+    header(q);
+    lines(q);
+    here = was;
+    phase_now = phase;
+    recompute_now = recompute;
+    if (!q->g->outs.n) err(q->at, "the graph has no outputs");
+    const char *fault = graph_fault(q->g);
+    if (fault) err(q->at, "%s", fault);
+    return q->g;
+}
+
+Graph *parse_graph(const char *file, const char *text)
+{
+    Parser q = parser_of(file, text);
+    Graph *g = read_graph(&q);
+    if (*q.p) err(q.at, "expected one graph alone, found %s", rest_of_line(&q));
+    return g;
+}
+
+Where where_in_text(const Graph *g, const Node *n)
+{
+    const int *line = g->lines ? table_get(g->lines, n) : NULL;
+    return line ? (Where){.file = g->file, .line = *line} : n->where;
+}

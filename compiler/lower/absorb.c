@@ -1,0 +1,74 @@
+/* absorb.c: an addition whose operands' kernels can add to what is there needs no kernel: they add where the sum lies.
+ * So it is with what a loop adds up, and with sums of products, scatters and such loops that have one reader. */
+#include "lower/lower.h"
+
+/* next = add(carry, x): added to in place where nobody else looks at the carry. */
+static void absorb_next(Cut *cut, Level *level, Node *n)
+{
+    (void)level;
+    if (n->op != OP_loop) return;
+    const Loop *l = n->loop;
+    for (int k = 0; k < l->carries.n; k++) {
+        Node *next = l->carries.at[k].next, *arg = l->carries.at[k].arg;
+        bool adds = next->op == OP_add && (next->in[0] == arg) != (next->in[1] == arg);
+        if (adds && !loop_stacks(l, arg) && next->in_loop == l && info(cut, arg)->uses == 1 &&
+            info(cut, next)->uses == 1)
+            info(cut, next)->absorbed = true;
+    }
+}
+
+Node *beneath(Cut *cut, Node *n)
+{
+    while ((n->op == OP_reshape || n->op == OP_permute) && !info(cut, n)->forced) n = n->in[0];
+    return n;
+}
+
+Node *added_to(const struct Carry *c) { return c->next->in[c->next->in[0] == c->arg]; }
+
+bool adds_up_from_zero(Cut *cut, const Node *n)
+{
+    double x;
+    if (n->op != OP_pick || n->in[0]->op != OP_loop || n->ints[0] != PICK_CARRY) return false;
+    const struct Carry *c = &n->in[0]->loop->carries.at[n->ints[1]];
+    return info(cut, c->next)->absorbed && is_filled(c->init, &x) && x == 0;
+}
+
+bool can_be_added(const Node *dot) { return dot_end(dot) == END_NONE || dot_end(dot) == END_BIAS; }
+
+/* A sum of what kernels can add to what is there (products, scatters, what loops add up) for its one reader. */
+static bool adds_up(Cut *cut, Node *n, Loop *level)
+{
+    Node *below = beneath(cut, n);
+    if (below->in_loop != level || info(cut, below)->uses != 1) return false;
+    if (below->op == OP_add)
+        return below->in[0] != below->in[1] && adds_up(cut, below->in[0], level) && adds_up(cut, below->in[1], level);
+    return (below->op == OP_dot && can_be_added(below)) || below->op == OP_scatter_add || adds_up_from_zero(cut, below);
+}
+
+/* n will be wanted at some place, and is made there without kernels for its additions. */
+static void absorb_sum(Cut *cut, Node *n, Loop *level)
+{
+    Node *below = beneath(cut, n);
+    if (below->op != OP_add || !adds_up(cut, n, level)) return;
+    info(cut, below)->absorbed = true;
+    for (int k = 0; k < 2; k++) absorb_sum(cut, below->in[k], level);
+}
+
+static void absorb_sums(Cut *cut, Level *level, Node *n)
+{
+    (void)level;
+    for (int k = 0; n->op == OP_loop && !without(cut->desc, PASS_fuse) && k < n->loop->carries.n; k++) {
+        const struct Carry *c = &n->loop->carries.at[k];
+        if (info(cut, c->next)->absorbed) absorb_sum(cut, added_to(c), n->loop);
+    }
+}
+
+void pass_absorb(Cut *c)
+{
+    if (without(c->desc, PASS_absorb)) return;
+    each_level(c, c->top, absorb_next);
+    each_level(c, c->top, absorb_sums);
+    for (int i = 0; i < c->graph->outs.n; i++)
+        if (c->graph->outs.at[i].kind != OUT_STATE && !without(c->desc, PASS_fuse))
+            absorb_sum(c, c->graph->outs.at[i].node, NULL);
+}

@@ -1,0 +1,252 @@
+/* lower/view.c: views as affine maps: how moves change base, strides and guards. */
+#include "lower/lower.h"
+
+void dense_strides(Shape s, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = s.rank; i-- > 0; step *= s.dim[i]) stride[i] = step;
+}
+
+View view_dense(Shape s)
+{
+    View v = {.shape = s};
+    dense_strides(s, v.stride);
+    for (int i = 0; i < s.rank; i++) v.high[i] = s.dim[i];
+    return v;
+}
+
+View view_whole(Buffer *b)
+{
+    View v = view_dense(b->shape);
+    v.buffer = b;
+    for (int i = 0; i < b->shape.rank; i++) v.stride[i] = b->stride[i];
+    return v;
+}
+
+double view_bytes(const View *v)
+{
+    if (!v->buffer) return 0;
+    double n = dtype_bytes(v->buffer->dtype);
+    for (int i = 0; i < v->shape.rank; i++)
+        if (v->stride[i]) n *= (double)(v->guarded ? max64(v->high[i] - v->low[i], 0) : v->shape.dim[i]);
+    return n < (double)v->buffer->bytes ? n : (double)v->buffer->bytes;
+}
+
+Shape squeezed(Shape s)
+{
+    Shape r = {0};
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] != 1) r = with_axis(r, s, i);
+    return r;
+}
+
+/* ------------------------------------------------------------------ moves */
+
+static void apply_permute(View *v, const Node *n)
+{
+    View old = *v;
+    for (int i = 0; i < n->shape.rank; i++) {
+        int from = (int)n->ints[i];
+        v->stride[i] = old.stride[from];
+        v->low[i] = old.low[from];
+        v->high[i] = old.high[from];
+    }
+}
+
+static void apply_expand(View *v, const Node *n)
+{
+    for (int i = 0; i < n->shape.rank; i++) {
+        if (v->shape.dim[i] == n->shape.dim[i]) continue;
+        v->stride[i] = 0;
+        bool there = v->low[i] <= 0 && v->high[i] > 0;
+        v->low[i] = 0;
+        v->high[i] = there ? n->shape.dim[i] : 0;
+    }
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+static int64_t clamp(int64_t x, int64_t n) { return x < 0 ? 0 : x > n ? n : x; }
+
+static void apply_slice(View *v, const Node *n)
+{
+    for (int i = 0; i < n->shape.rank; i++) {
+        int64_t start = n->ints[i], step = n->ints[n->shape.rank + i], extent = n->shape.dim[i];
+        v->base += start * v->stride[i];
+        v->stride[i] *= step;
+        v->low[i] = clamp(ceil_div(v->low[i] - start, step), extent);
+        v->high[i] = clamp(ceil_div(v->high[i] - start, step), extent);
+    }
+}
+
+static void apply_pad(View *v, const Node *n)
+{
+    for (int i = 0; i < n->shape.rank; i++) {
+        int64_t before = n->ints[i];
+        if (v->shape.dim[i] == 1) v->stride[i] = 0; /* there is one element to show, wherever it stands */
+        v->base -= before * v->stride[i];
+        v->low[i] += before;
+        v->high[i] += before;
+    }
+}
+
+static void apply_flip(View *v, const Node *n)
+{
+    for (int k = 0; k < n->nints; k++) {
+        int i = (int)n->ints[k];
+        int64_t extent = n->shape.dim[i], low = v->low[i];
+        v->base += (extent - 1) * v->stride[i];
+        v->stride[i] = -v->stride[i];
+        v->low[i] = extent - v->high[i];
+        v->high[i] = extent - low;
+    }
+}
+
+static void note_guard(View *v)
+{
+    v->guarded = false;
+    for (int i = 0; i < v->shape.rank; i++) v->guarded |= v->low[i] > 0 || v->high[i] < v->shape.dim[i];
+}
+
+bool view_move(View *v, const Node *n)
+{
+    if (n->op == OP_reshape) {
+        View out;
+        if (!view_reshape(v, n->shape, &out)) return false;
+        *v = out;
+        return true;
+    }
+    switch (n->op) {
+    case OP_permute: apply_permute(v, n); break;
+    case OP_expand: apply_expand(v, n); break;
+    case OP_slice: apply_slice(v, n); break;
+    case OP_pad: apply_pad(v, n); break;
+    case OP_flip: apply_flip(v, n); break;
+    default: return false;
+    }
+    v->shape = n->shape;
+    note_guard(v);
+    return true;
+}
+
+/* ------------------------------------------------------------------ reshape */
+
+static bool axis_guarded(const View *v, int i) { return v->low[i] > 0 || v->high[i] < v->shape.dim[i]; }
+
+/* Axes [a, b) of v as one: its stride, if they lie one inside the other and none is guarded. */
+static bool merged_stride(const View *v, const int *axis, int n, int64_t *stride)
+{
+    for (int k = 0; k < n; k++) {
+        if (n > 1 && axis_guarded(v, axis[k])) return false;
+        if (k + 1 < n && v->stride[axis[k]] != v->stride[axis[k + 1]] * v->shape.dim[axis[k + 1]]) return false;
+    }
+    *stride = v->stride[axis[n - 1]];
+    return true;
+}
+
+/* Old axes (without unit ones) and new ones are walked in runs of equal size. */
+bool view_reshape(const View *v, Shape s, View *out)
+{
+    axes_of_reshape(v->shape, &s);
+    View r = view_dense(s);
+    r.buffer = v->buffer;
+    r.base = v->base;
+    r.nover = v->nover;
+    for (int i = 0; i < v->nover; i++) r.over[i] = v->over[i];
+    int old[MAXRANK], nold = 0;
+    bool nothing = false; /* a guard leaves out a unit axis's only element */
+    for (int i = 0; i < v->shape.rank; i++) {
+        if (v->shape.dim[i] != 1) old[nold++] = i;
+        else nothing |= axis_guarded(v, i);
+    }
+    if (nothing && s.rank == 0) return false;
+    int at = 0;
+    for (int i = 0; i < s.rank;) {
+        if (s.dim[i] == 1) {
+            r.stride[i++] = 0;
+            continue;
+        }
+        must(at < nold);
+        int64_t have = v->shape.dim[old[at]], want = s.dim[i];
+        int n = 1, end = i + 1;
+        while (have != want) {
+            if (have < want) have *= v->shape.dim[old[at + n++]];
+            else want *= s.dim[end++];
+        }
+        int64_t stride;
+        if (!merged_stride(v, old + at, n, &stride)) return false;
+        bool one_to_one = n == 1 && end == i + 1;
+        if (!one_to_one && axis_guarded(v, old[at])) return false;
+        for (int k = end; k-- > i; stride *= s.dim[k]) r.stride[k] = s.dim[k] == 1 ? 0 : stride;
+        if (one_to_one) r.low[i] = v->low[old[at]], r.high[i] = v->high[old[at]];
+        at += n;
+        i = end;
+    }
+    if (nothing) r.low[0] = r.high[0] = 0;
+    note_guard(&r);
+    *out = r;
+    return true;
+}
+
+bool refine(Shape a, Shape b, Shape *out)
+{
+    a = squeezed(a);
+    b = squeezed(b);
+    Shape r = {0};
+    int i = a.rank, j = b.rank;
+    int64_t x = 1, y = 1, back[4 * MAXRANK];
+    int n = 0;
+    while (i > 0 || j > 0 || x != 1 || y != 1) { /* from the innermost: what is left of each axis */
+        if (x == 1) x = i > 0 ? a.dim[--i] : 1;
+        if (y == 1) y = j > 0 ? b.dim[--j] : 1;
+        int64_t step = min64(x, y);
+        if (step <= 1 || x % step || y % step || n == MAXRANK) return false;
+        back[n++] = step;
+        x /= step;
+        y /= step;
+    }
+    while (n-- > 0) r.dim[r.rank++] = back[n];
+    axes_of_reshape(a, &r);
+    axes_of_reshape(b, &r);
+    *out = r;
+    return true;
+}
+
+/* ------------------------------------------------------------------ questions, loops */
+
+static bool dense_over(const View *v, int rank)
+{
+    int64_t want = 1;
+    for (int i = rank; i-- > 0;) {
+        if (v->shape.dim[i] == 1) continue;
+        if (v->stride[i] != want) return false;
+        want *= v->shape.dim[i];
+    }
+    return true;
+}
+
+bool view_is_dense(const View *v) { return v->base == 0 && !v->guarded && dense_over(v, v->shape.rank); }
+
+bool view_rows_dense(const View *v, int64_t inner)
+{
+    int last = v->shape.rank - 1;
+    if (inner == 1) return view_is_dense(v);
+    return last >= 0 && v->shape.dim[last] == inner && v->stride[last] == 0 && v->base == 0 && !v->guarded &&
+           dense_over(v, last);
+}
+
+View view_without_first(const View *v, Loop *l, int64_t ahead)
+{
+    must(v->shape.rank > 0 && !axis_guarded(v, 0) && v->nover < MAXRANK);
+    View r = *v;
+    r.shape = shape_behind(v->shape);
+    for (int i = 0; i < r.shape.rank; i++) {
+        r.stride[i] = v->stride[i + 1];
+        r.low[i] = v->low[i + 1];
+        r.high[i] = v->high[i + 1];
+    }
+    r.base += ahead * v->stride[0];
+    r.over[r.nover].loop = l;
+    r.over[r.nover++].stride = v->stride[0];
+    note_guard(&r);
+    return r;
+}

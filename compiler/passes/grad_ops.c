@@ -1,0 +1,285 @@
+/* passes/grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions, moves, dot, index. */
+#include "passes/grad.h"
+
+#include <string.h>
+
+static Node *zeros_like(const Node *n) { return filled(0, n->dtype, n->shape); }
+static bool to(const Grad_level *lv, const Node *n, int i) { return grad_active(lv, n->in[i]); }
+
+/* ------------------------------------------------------------------ sums of contributions */
+
+/* The only axis along which pad n pads, or -1. */
+static int padded_axis(const Node *n)
+{
+    int axis = -1, rank = n->shape.rank;
+    if (n->op != OP_pad) return -1;
+    for (int i = 0; i < rank; i++) {
+        if (n->ints[i] + n->ints[rank + i] == 0) continue;
+        if (axis >= 0) return -1;
+        axis = i;
+    }
+    return axis;
+}
+
+/* Parts that are pads along `axis` and tile it, as one concat; else NULL.  Slices of one tensor (q, k, v of one
+ * projection) contribute such parts.  taken[i]: parts[i] is in it. */
+static Node *tiled(const Nodes *parts, int axis, bool *taken)
+{
+    Nodes tiles = {0};
+    int64_t end = 0, extent = parts->at[0]->shape.dim[axis];
+    for (bool found = true; found && end < extent;) {
+        found = false;
+        for (int i = 0; i < parts->n && !found; i++) {
+            const Node *p = parts->at[i];
+            if (taken[i] || padded_axis(p) != axis || p->ints[axis] != end) continue;
+            push(&tiles, p->in[0]);
+            end += p->in[0]->shape.dim[axis];
+            found = taken[i] = true;
+        }
+    }
+    return end == extent && tiles.n > 1 ? concat(tiles.n, tiles.at, axis) : NULL;
+}
+
+Node *sum_of(const Nodes *parts)
+{
+    Node *sum = NULL;
+    bool *taken = NEW_ARRAY(bool, parts->n);
+    for (int axis = 0; axis < parts->at[0]->shape.rank && !sum; axis++) {
+        memset(taken, 0, sizeof *taken * (size_t)parts->n);
+        sum = tiled(parts, axis, taken);
+    }
+    if (!sum) memset(taken, 0, sizeof *taken * (size_t)parts->n);
+    for (int i = 0; i < parts->n; i++) {
+        if (taken[i]) continue;
+        sum = sum ? map2(OP_add, sum, parts->at[i]) : parts->at[i];
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ mixed maps, reductions */
+
+static void grad_where(Grad_level *lv, Node *n, Node *g)
+{
+    Node *c = value(lv, n->in[0]);
+    if (to(lv, n, 1)) contribute(lv, n->in[1], where_op(c, g, zeros_like(g)));
+    if (to(lv, n, 2)) contribute(lv, n->in[2], where_op(c, zeros_like(g), g));
+}
+
+/* v, of the shape of reduction n, repeated along the axes that n reduces. */
+static Node *spread(const Node *n, Node *v)
+{
+    Shape ones = n->in[0]->shape;
+    for (int k = 0; k < n->nints; k++) ones.dim[n->ints[k]] = 1;
+    return expand(reshape(v, ones), n->in[0]->shape);
+}
+
+/* Of a largest or smallest. */
+static void grad_extreme(Grad_level *lv, Node *n, Node *g)
+{
+    Node *x = value(lv, n->in[0]);
+    Node *is_it = map2(OP_eq, x, spread(n, value(lv, n)));
+    int axes[MAXRANK];
+    for (int k = 0; k < n->nints; k++) axes[k] = (int)n->ints[k];
+    Node *ties = reduce(OP_sum, cast_op(is_it, x->dtype), n->nints, axes);
+    Node *share = spread(n, map2(OP_div, g, ties));
+    contribute(lv, n->in[0], where_op(is_it, share, zeros_like(x)));
+}
+
+/* ------------------------------------------------------------------ moves */
+
+static Node *unpermuted(const Node *n, Node *g)
+{
+    int back[MAXRANK];
+    for (int i = 0; i < n->nints; i++) back[n->ints[i]] = i;
+    return permute(g, back);
+}
+
+static Node *unexpanded(const Node *n, Node *g)
+{
+    int axes[MAXRANK], naxes = 0;
+    for (int i = 0; i < n->shape.rank; i++)
+        if (n->in[0]->shape.dim[i] != n->shape.dim[i]) axes[naxes++] = i;
+    return reshape(reduce(OP_sum, g, naxes, axes), n->in[0]->shape);
+}
+
+/* step - 1 zeros after each element along axis. */
+static Node *dilated(Node *g, int axis, int64_t step)
+{
+    Shape s = g->shape;
+    Shape parts = {.rank = 3, .dim = {1, 1, 1}};
+    for (int i = 0; i <= axis; i++) parts.dim[0] *= s.dim[i];
+    for (int i = axis + 1; i < s.rank; i++) parts.dim[2] *= s.dim[i];
+    s.dim[axis] *= step;
+    return reshape(pad(reshape(g, parts), (int64_t[]){0, 0, 0}, (int64_t[]){0, step - 1, 0}), s);
+}
+
+static Node *unsliced(const Node *n, Node *g)
+{
+    Shape whole = n->in[0]->shape;
+    int64_t zero[MAXRANK] = {0}, before[MAXRANK], after[MAXRANK];
+    for (int i = 0; i < whole.rank; i++) {
+        int64_t start = n->ints[i], step = n->ints[whole.rank + i];
+        if (step > 1 && g->shape.dim[i] > 1) {
+            Shape fits = (g = dilated(g, i, step))->shape;
+            fits.dim[i] = min64(fits.dim[i], whole.dim[i] - start); /* zeros after the last element may reach too far */
+            g = slice(g, zero, fits.dim, NULL);
+        }
+        before[i] = start;
+        after[i] = whole.dim[i] - start - g->shape.dim[i];
+    }
+    return pad(g, before, after);
+}
+
+static void grad_concat(Grad_level *lv, Node *n, Node *g)
+{
+    int64_t start[MAXRANK] = {0};
+    for (int i = 0; i < n->nin; i++) {
+        if (to(lv, n, i)) contribute(lv, n->in[i], slice(g, start, n->in[i]->shape.dim, NULL));
+        start[n->ints[0]] += n->in[i]->shape.dim[n->ints[0]];
+    }
+}
+
+static Node *unflipped(const Node *n, Node *g)
+{
+    int axes[MAXRANK];
+    for (int k = 0; k < n->nints; k++) axes[k] = (int)n->ints[k];
+    return flip(g, n->nints, axes);
+}
+
+/* ------------------------------------------------------------------ dot */
+
+/* One operand of a dot, seen from its gradient: where its axes lie in it, in the other operand and in the result. */
+typedef struct Side {
+    const int *batch, *contracted; /* its own axes */
+    const int *other_batch, *other_contracted;
+    int free[MAXRANK], nfree, other_free[MAXRANK], nother;
+    int result_free, result_other; /* first axis in the result of its and of the other's free axes */
+} Side;
+
+static int smaller(const int *v, int n, int than)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++) count += v[i] < than;
+    return count;
+}
+
+static bool is_identity(const int *perm, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (perm[i] != i) return false;
+    return true;
+}
+
+/* Axes of dot(g, other) are batch, free, contracted (in the other's order); those of dot(other, g) batch, contracted,
+ * free. The one that needs no permutation is taken, if there is one. */
+static Node *grad_side(const Side *s, Dot_axes x, Node *g, Node *other)
+{
+    int g_first[MAXRANK], other_first[MAXRANK], rank = x.nb + x.nc + s->nfree;
+    for (int k = 0; k < x.nb; k++) g_first[s->batch[k]] = other_first[s->batch[k]] = k;
+    for (int k = 0; k < x.nc; k++) {
+        int place = smaller(s->other_contracted, x.nc, s->other_contracted[k]);
+        g_first[s->contracted[k]] = x.nb + s->nfree + place;
+        other_first[s->contracted[k]] = x.nb + place;
+    }
+    for (int k = 0; k < s->nfree; k++) {
+        g_first[s->free[k]] = x.nb + k;
+        other_first[s->free[k]] = x.nb + x.nc + k;
+    }
+    Dot_axes r = {.nb = x.nb, .nc = s->nother};
+    bool swap = !is_identity(g_first, rank) && is_identity(other_first, rank);
+    int *gb = swap ? r.bb : r.ab, *gc = swap ? r.bc : r.ac, *ob = swap ? r.ab : r.bb, *oc = swap ? r.ac : r.bc;
+    for (int k = 0; k < x.nb; k++) gb[k] = k, ob[k] = s->other_batch[k];
+    for (int k = 0; k < s->nother; k++) gc[k] = s->result_other + k, oc[k] = s->other_free[k];
+    return swap ? dot(other, g, r) : permute(dot(g, other, r), g_first);
+}
+
+static void grad_dot(Grad_level *lv, Node *n, Node *g)
+{
+    Dot_axes x = dot_axes(n);
+    Side a = {.batch = x.ab, .contracted = x.ac, .other_batch = x.bb, .other_contracted = x.bc};
+    Side b = {.batch = x.bb, .contracted = x.bc, .other_batch = x.ab, .other_contracted = x.ac};
+    a.nfree = b.nother = free_axes(n->in[0]->shape.rank, x.nb, x.ab, x.nc, x.ac, a.free);
+    b.nfree = a.nother = free_axes(n->in[1]->shape.rank, x.nb, x.bb, x.nc, x.bc, b.free);
+    memcpy(a.other_free, b.free, sizeof b.free);
+    memcpy(b.other_free, a.free, sizeof a.free);
+    a.result_free = b.result_other = x.nb;
+    b.result_free = a.result_other = x.nb + a.nfree;
+    if (to(lv, n, 0)) contribute(lv, n->in[0], grad_side(&a, x, g, value(lv, n->in[1])));
+    if (to(lv, n, 1)) contribute(lv, n->in[1], grad_side(&b, x, g, value(lv, n->in[0])));
+}
+
+/* ------------------------------------------------------------------ index */
+
+/* Which of the updates of overwrite n stay: the last among equal ids.  Bool, of the updates' shape; NULL: all. */
+static Node *winners(const Node *n, Node *ids)
+{
+    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
+    Shape flat = {.rank = nbatch + 1}, table = {.rank = nbatch + 1}, aligned = {.rank = n->in[2]->shape.rank};
+    flat.dim[nbatch] = 1;
+    for (int i = nbatch; i < ids->shape.rank; i++) flat.dim[nbatch] *= ids->shape.dim[i];
+    for (int i = 0; i < nbatch; i++) flat.dim[i] = table.dim[i] = ids->shape.dim[i];
+    table.dim[nbatch] = n->shape.dim[axis];
+    if (flat.dim[nbatch] == 1) return NULL;
+    Node *order = iota(flat, nbatch), *at = reshape(ids, flat);
+    Node *last = overwrite(filled(-1, I32, table), at, order, nbatch, nbatch);
+    Node *wins = map2(OP_eq, gather(last, at, nbatch, nbatch), order);
+    for (int i = 0; i < aligned.rank; i++) aligned.dim[i] = 1;
+    for (int i = 0; i < ids->shape.rank; i++) aligned.dim[i < nbatch ? i : axis + i - nbatch] = ids->shape.dim[i];
+    return expand(reshape(wins, aligned), n->in[2]->shape);
+}
+
+static void grad_overwrite(Grad_level *lv, Node *n, Node *g)
+{
+    Node *ids = value(lv, n->in[1]);
+    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
+    if (to(lv, n, 0)) contribute(lv, n->in[0], overwrite(g, ids, zeros_like(n->in[2]), axis, nbatch));
+    if (!to(lv, n, 2)) return;
+    Node *part = gather(g, ids, axis, nbatch), *stays = winners(n, ids);
+    contribute(lv, n->in[2], stays ? where_op(stays, part, zeros_like(part)) : part);
+}
+
+/* Gradient of the values of topk: back to where they came from.  Works on the axis moved to the end. */
+static void grad_topk(Grad_level *lv, Node *values, Node *g)
+{
+    Node *n = values->in[0], *x = n->in[0];
+    int rank = x->shape.rank, axis = (int)n->ints[0], last[MAXRANK], back[MAXRANK];
+    if (values->ints[0] != 0) return;
+    phase_now = 0;
+    Node *which = pick(n, 1, 0);
+    phase_now = 1;
+    for (int i = 0; i < rank; i++) last[i] = i < axis ? i : i < rank - 1 ? i + 1 : axis;
+    for (int i = 0; i < rank; i++) back[last[i]] = i;
+    Shape s = x->shape;
+    for (int i = 0; i < rank; i++) s.dim[i] = x->shape.dim[last[i]];
+    Node *ids = permute(value(lv, which), last);
+    contribute(lv, x, permute(scatter_add(permute(g, last), ids, s, rank - 1, rank - 1), back));
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+bool grad_op(Grad_level *lv, Node *n, Node *g)
+{
+    const int64_t *k = n->ints;
+    Node *x = n->nin ? n->in[0] : NULL;
+    switch (n->op) {
+    case OP_where: return grad_where(lv, n, g), true;
+    case OP_cast: return contribute(lv, x, cast_op(g, x->dtype)), true;
+    case OP_sum: return contribute(lv, x, spread(n, g)), true;
+    case OP_rmax:
+    case OP_rmin: return grad_extreme(lv, n, g), true;
+    case OP_reshape: return contribute(lv, x, reshape(g, x->shape)), true;
+    case OP_permute: return contribute(lv, x, unpermuted(n, g)), true;
+    case OP_expand: return contribute(lv, x, unexpanded(n, g)), true;
+    case OP_slice: return contribute(lv, x, unsliced(n, g)), true;
+    case OP_pad: return contribute(lv, x, slice(g, k, x->shape.dim, NULL)), true;
+    case OP_flip: return contribute(lv, x, unflipped(n, g)), true;
+    case OP_concat: return grad_concat(lv, n, g), true;
+    case OP_dot: return grad_dot(lv, n, g), true;
+    case OP_gather: return contribute(lv, x, scatter_add(g, value(lv, n->in[1]), x->shape, (int)k[0], (int)k[1])), true;
+    case OP_scatter_add: return contribute(lv, x, gather(g, value(lv, n->in[1]), (int)k[0], (int)k[1])), true;
+    case OP_overwrite: return grad_overwrite(lv, n, g), true;
+    case OP_cumsum: return contribute(lv, x, cumsum(g, (int)k[0], !k[1])), true;
+    case OP_pick: return grad_topk(lv, n, g), true;
+    default: return false;
+    }
+}

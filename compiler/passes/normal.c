@@ -1,0 +1,337 @@
+/* passes/normal.c: brings a graph into the form that kernels are cut from.
+ *
+ *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated
+ * where they are needed: moves over them rise to their leaves, and moves of iotas become iotas. Other maps of repeated
+ * values are computed before they are repeated: f(expand a, expand b) is expand f(a, b). Parameters in 16 bits are not.
+ *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
+ *   3. A dot's contracted axes are neighbours in the same order on both sides, and no batch axis is an operand's last.
+ * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
+#include "lathe.h"
+
+/* ------------------------------------------------------------------ maps that read no memory */
+
+static bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+
+/* One number that is there already: an input, a loop's index; perhaps seen through views. */
+static bool number(const Node *n)
+{
+    while (is_view(n) && n->op != OP_pad) n = n->in[0];
+    return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
+}
+
+/* unit axes apart, does the reshape keep every axis?  fills to[i]: the result's axis of the input's axis i */
+static bool keeps_axes(Shape from, Shape into, int *to)
+{
+    int k = 0;
+    for (int i = 0; i < from.rank; i++) {
+        if (from.dim[i] == 1) continue;
+        while (k < into.rank && into.dim[k] == 1) k++;
+        if (k == into.rank || into.dim[k] != from.dim[i]) return false;
+        if (to) to[i] = k;
+        k++;
+    }
+    while (k < into.rank && into.dim[k] == 1) k++;
+    return k == into.rank;
+}
+
+static bool fits_through(const Node *n, const Node *move)
+{
+    return move->op != OP_reshape || keeps_axes(n->shape, move->shape, NULL);
+}
+
+static bool is_end(const Node *n) { return number(n) || is_filled(n, NULL) || n->op == OP_iota; }
+
+static bool is_moved_map(void *move, const Node *n)
+{
+    return !is_end(n) && op_info[n->op].kind == MAP && fits_through(n, move);
+}
+
+static char free_map, stuck; /* what is known of a map: it reads no memory, or some */
+
+static bool is_unknown_map(void *known, const Node *n)
+{
+    return !is_end(n) && op_info[n->op].kind == MAP && !table_get(known, n);
+}
+
+/* Whether n rests on something that no move rises through; found once of each map. */
+static bool is_stuck(Table *known, Node *n)
+{
+    Nodes first = {0};
+    if (is_end(n)) return false;
+    if (op_info[n->op].kind != MAP) return true;
+    if (!table_get(known, n)) nodes_through(n, is_unknown_map, known, &first);
+    for (int i = 0; i < first.n; i++) {
+        const Node *m = first.at[i];
+        bool any = false;
+        if (!is_unknown_map(known, m)) continue;
+        for (int k = 0; k < m->nin; k++) {
+            const Node *in = m->in[k];
+            any |= !is_end(in) && (op_info[in->op].kind != MAP || table_get(known, in) == &stuck);
+        }
+        *table_at(known, m) = any ? &stuck : &free_map;
+    }
+    return table_get(known, n) == &stuck;
+}
+
+/* Whether n is made of iotas, constants and single numbers by maps; `list` is then what the move rises through. */
+static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
+{
+    if (move->op == OP_pad || !is_view(move) || is_stuck(known, n)) return false;
+    nodes_through(n, is_moved_map, (void *)move, list);
+    for (int i = 0; i < list->n; i++) {
+        const Node *m = list->at[i];
+        bool end = number(m) || is_filled(m, NULL) || (m->op == OP_iota && fits_through(m, move));
+        if (!end && !is_moved_map((void *)move, m)) return false;
+    }
+    return true;
+}
+
+static Node *iota_number(Node *like, double x) { return filled(x, I32, like->shape); }
+
+static Node *moved_iota(Node *n, const Node *move)
+{
+    int axis = (int)n->ints[0], to[MAXRANK], rank = move->shape.rank;
+    if (n->shape.dim[axis] == 1) return filled(0, I32, move->shape);
+    switch (move->op) {
+    case OP_reshape: keeps_axes(n->shape, move->shape, to); return iota(move->shape, to[axis]);
+    case OP_permute:
+        for (int i = 0; i < rank; i++)
+            if (move->ints[i] == axis) return iota(move->shape, i);
+        break;
+    case OP_expand: return iota(move->shape, axis);
+    case OP_slice: {
+        Node *x = iota(move->shape, axis);
+        Node *stepped = map2(OP_mul, x, iota_number(x, (double)move->ints[rank + axis]));
+        return map2(OP_add, stepped, iota_number(x, (double)move->ints[axis]));
+    }
+    case OP_flip:
+        for (int i = 0; i < move->nints; i++)
+            if (move->ints[i] == axis) {
+                Node *x = iota(move->shape, axis);
+                return map2(OP_sub, iota_number(x, (double)(n->shape.dim[axis] - 1)), x);
+            }
+        return iota(move->shape, axis);
+    default: break;
+    }
+    die("a move of an iota that is none: %s", op_info[move->op].name);
+}
+
+static Node *moved_one(Node *n, const Node *move, const Table *done)
+{
+    if (is_filled(n, NULL)) return refilled(n, move->shape);
+    if (n->op == OP_iota) return moved_iota(n, move);
+    if (op_info[n->op].kind != MAP) {
+        Node view = *move;
+        view.title = NULL, view.title_rank = NO_TITLE;
+        view.in = &n;
+        view.dtype = n->dtype;
+        return intern(view);
+    }
+    Node *in[8];
+    for (int i = 0; i < n->nin; i++) in[i] = table_get(done, n->in[i]);
+    Node key = *n;
+    key.in = in;
+    key.shape = move->shape;
+    return intern(key);
+}
+
+/* The last of what movable() has listed. */
+static Node *moved(const Nodes *list, const Node *move)
+{
+    Table done = {0};
+    Node *n = NULL;
+    for (int i = 0; i < list->n; i++) *table_at(&done, list->at[i]) = n = moved_one(list->at[i], move, &done);
+    if (n && move->title) title_instead(n, move);
+    return n;
+}
+
+/* A parameter in 16 bits is widened by every kernel that reads it. */
+static bool is_widened_weight(const Node *old, Node *in)
+{
+    Node key = *old;
+    key.in = &in;
+    return is_weight(&key);
+}
+
+static Node *before_repeating(const Node *old, Node *const *in)
+{
+    const Node *first = NULL;
+    Node *small[8];
+    for (int i = 0; i < old->nin; i++) {
+        if (is_filled(in[i], NULL)) continue;
+        if (in[i]->op != OP_expand || (first && !same_shape(first->in[0]->shape, in[i]->in[0]->shape))) return NULL;
+        first = in[i];
+    }
+    if (!first) return NULL;
+    for (int i = 0; i < old->nin; i++)
+        small[i] = is_filled(in[i], NULL) ? refilled(in[i], first->in[0]->shape) : in[i]->in[0];
+    Node key = *old;
+    key.in = small;
+    key.shape = first->in[0]->shape;
+    return expand(intern(key), old->shape);
+}
+
+/* ------------------------------------------------------------------ reductions */
+
+static Node *without_unit_axes(Node *n, const Node *reduction, int *axes, int *naxes)
+{
+    Shape s = {0};
+    *naxes = 0;
+    for (int i = 0, k = 0; i < n->shape.rank; i++) {
+        bool reduced = k < reduction->nints && reduction->ints[k] == i;
+        k += reduced;
+        if (n->shape.dim[i] == 1) continue;
+        if (reduced) axes[(*naxes)++] = s.rank;
+        s.dim[s.rank++] = n->shape.dim[i];
+    }
+    return reshape(n, s);
+}
+
+/* Sums over the last `count` axes as one. */
+static Node *over_last(Op op, Node *x, int count)
+{
+    Shape s = x->shape;
+    for (s.rank = x->shape.rank - count + 1; count-- > 1;) s.dim[s.rank - 1] *= x->shape.dim[s.rank + count - 1];
+    return reduce(op, reshape(x, s), 1, &(int){s.rank - 1});
+}
+
+/* Sums over the first `count` axes as one; the rest keep their shape. */
+static Node *over_first(Op op, Node *x, int count)
+{
+    Shape s = {.rank = x->shape.rank - count + 1, .dim = {1}};
+    for (int i = 0; i < x->shape.rank; i++)
+        if (i < count) s.dim[0] *= x->shape.dim[i];
+        else s.dim[i - count + 1] = x->shape.dim[i];
+    return reduce(op, reshape(x, s), 1, &(int){0});
+}
+
+static Node *middle_last(Node *x, const int *axes, int naxes)
+{
+    int perm[MAXRANK], n = 0;
+    for (int i = 0, k = 0; i < x->shape.rank; i++) {
+        if (k < naxes && axes[k] == i) k++;
+        else perm[n++] = i;
+    }
+    for (int k = 0; k < naxes; k++) perm[n++] = axes[k];
+    return permute(x, perm);
+}
+
+static Node *normal_reduction(const Node *old, Node *x)
+{
+    int axes[MAXRANK], n, tail = 0, head = 0;
+    x = without_unit_axes(x, old, axes, &n);
+    while (tail < n && axes[n - 1 - tail] == x->shape.rank - 1 - tail) tail++;
+    if (tail) {
+        x = over_last(old->op, x, tail);
+        n -= tail;
+    }
+    while (head < n && axes[head] == head) head++;
+    if (head && head < n) die("reductions in several places are split by the front of the list");
+    if (head) x = over_first(old->op, x, head);
+    else if (n) x = over_last(old->op, middle_last(x, axes, n), n);
+    return reshape(x, old->shape);
+}
+
+/* Reduced axes at the front and in the middle: the middle ones first. */
+static Node *split_reduction(const Node *old, Node *x)
+{
+    int head = 0, rest[MAXRANK], n = 0;
+    while (head < old->nints && old->ints[head] == head) head++;
+    for (int i = head; i < old->nints; i++) rest[n++] = (int)old->ints[i];
+    if (head == 0 || n == 0) return normal_reduction(old, x);
+    Node *first = reduce(old->op, x, n, rest);
+    first = normal_reduction(first, x);
+    int heads[MAXRANK];
+    for (int i = 0; i < head; i++) heads[i] = i;
+    return normal_reduction(reduce(old->op, first, head, heads), first);
+}
+
+/* ------------------------------------------------------------------ dots */
+
+/* x with its contracted axes last and as one. */
+static Node *contracted_last(Node *x, int nc, const int *axes)
+{
+    int perm[MAXRANK], n = free_axes(x->shape.rank, 0, NULL, nc, axes, perm);
+    Shape s = {.rank = n + 1, .dim = {0}};
+    for (int i = 0; i < n; i++) s.dim[i] = x->shape.dim[perm[i]];
+    s.dim[n] = 1;
+    for (int k = 0; k < nc; k++) {
+        perm[n + k] = axes[k];
+        s.dim[n] *= x->shape.dim[axes[k]];
+    }
+    return reshape(permute(x, perm), s);
+}
+
+static int all_but(int axis, int nc, const int *gone)
+{
+    int before = 0;
+    for (int k = 0; k < nc; k++) before += gone[k] < axis;
+    return axis - before;
+}
+
+static Node *neighbouring(DType t, Node *a, Node *b, Dot_axes x)
+{
+    Dot_axes y = {.nb = x.nb, .nc = 1, .ac = {a->shape.rank - x.nc}, .bc = {b->shape.rank - x.nc}};
+    for (int k = 0; k < x.nb; k++) {
+        y.ab[k] = all_but(x.ab[k], x.nc, x.ac);
+        y.bb[k] = all_but(x.bb[k], x.nc, x.bc);
+    }
+    return dot_into(t, contracted_last(a, x.nc, x.ac), contracted_last(b, x.nc, x.bc), y);
+}
+
+/* x as [batch…, free…, contracted…], its axis lists changed to match. */
+static Node *batches_first(Node *x, int nb, int *batch, int nc, int *contracted)
+{
+    int perm[MAXRANK], nfree = free_axes(x->shape.rank, nb, batch, nc, contracted, perm + nb);
+    for (int k = 0; k < nb; k++) perm[k] = batch[k], batch[k] = k;
+    for (int k = 0; k < nc; k++) perm[nb + nfree + k] = contracted[k], contracted[k] = nb + nfree + k;
+    return permute(x, perm);
+}
+
+static bool last_is_batch(const Node *x, int nb, const int *batch)
+{
+    for (int k = 0; k < nb; k++)
+        if (batch[k] == x->shape.rank - 1 && x->shape.dim[batch[k]] > 1) return true;
+    return false;
+}
+
+static Node *normal_dot(const Node *old, Node *a, Node *b)
+{
+    Dot_axes x = dot_axes(old);
+    bool neighbours = true, left = last_is_batch(a, x.nb, x.ab), right = last_is_batch(b, x.nb, x.bb);
+    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
+    if (neighbours && !left && !right) return NULL;
+    if (left) a = batches_first(a, x.nb, x.ab, x.nc, x.ac);
+    if (right) b = batches_first(b, x.nb, x.bb, x.nc, x.bc);
+    neighbours = true;
+    for (int k = 0; k + 1 < x.nc; k++) neighbours &= x.ac[k + 1] == x.ac[k] + 1 && x.bc[k + 1] == x.bc[k] + 1;
+    return neighbours ? dot_into(old->dtype, a, b, x) : neighbouring(old->dtype, a, b, x);
+}
+
+/* ------------------------------------------------------------------ */
+
+typedef struct Normal {
+    Table known; /* movable()'s answers */
+    bool fuses;  /* kernels may have several operations */
+} Normal;
+
+static Node *normal(Rewrite *r, Node *old, Node *const *in)
+{
+    Normal *s = r->user;
+    if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
+    if (op_info[old->op].kind == MAP && old->nin && !(s->fuses && is_widened_weight(old, in[0])))
+        return before_repeating(old, in);
+    if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
+    if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
+    bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
+    Nodes list = {0};
+    if (is_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
+    return NULL;
+}
+
+void pass_normal(Graph *g, const Desc *d)
+{
+    Normal s = {.fuses = !without(d, PASS_fuse)};
+    Rewrite r = {.node = normal, .user = &s};
+    rewrite_graph(&r, g);
+}

@@ -1,0 +1,70 @@
+/* passes/precision.c: what --precision asks for, and the type of reals.  Traced graphs are in F32, which stays for all
+ * but fp64; that makes every real of it F64: leaves, constants, and what is computed of them. */
+#include "lathe.h"
+
+/* The last is of tests: the roundings of bf16 alone. */
+static const Precision precisions[] = {
+    {.name = "fp32", .real = F32, .saved = F32},  {.name = "tf32", .real = F32, .saved = F32, .tf32 = true},
+    {.name = "bf16", .real = F32, .saved = BF16}, {.name = "fp16", .real = F32, .saved = F16, .scaled = true},
+    {.name = "fp64", .real = F64, .saved = F64},  {.name = "fp64-bf16", .real = F64, .saved = BF16},
+};
+
+static DType type_of_weights(const Options *o, DType real)
+{
+    return o->parameters && same(o->parameters, "bf16") ? BF16 : real;
+}
+
+static _Noreturn void refuse_precision(const Options *o)
+{
+    usage_error("--precision %s: expected fp32, tf32, bf16, fp16 or fp64", o->precision);
+}
+
+/* What is asked for, as far as the target goes along. */
+Precision precision_of(const Options *o)
+{
+    int i = 0;
+    while (o->precision && i < COUNT_OF(precisions) && !same(o->precision, precisions[i].name)) i++;
+    if (i == COUNT_OF(precisions)) refuse_precision(o);
+    Precision asked = precisions[i];
+    asked.multiplied = asked.real == F32 && o->target->narrow_products ? asked.saved : asked.real;
+    asked.weights = type_of_weights(o, asked.real);
+    return asked;
+}
+
+const Precision *precision(void)
+{
+    static Precision asked;
+    asked = precision_of(&options);
+    return &asked;
+}
+
+void check_precision(const Options *o)
+{
+    Precision p = precision_of(o);
+    if (same(p.name, precisions[COUNT_OF(precisions) - 1].name)) refuse_precision(o);
+    if (p.tf32 && !o->target->narrow_products)
+        usage_error("--precision tf32: how a GPU multiplies (--target cuda); a CPU has fp32, bf16, fp16 and fp64");
+    if (o->parameters && !same(o->parameters, "fp32") && !same(o->parameters, "bf16"))
+        usage_error("--parameters %s: expected fp32 or bf16", o->parameters);
+    if (p.weights == BF16 && !same(p.name, "bf16"))
+        usage_error("--parameters bf16 goes with --precision bf16, and not with %s", p.name);
+    if (o->parameters && p.real == F64)
+        usage_error("--parameters %s: with --precision fp64 they are in 64 bits", o->parameters);
+}
+
+static Node *widened(Rewrite *r, Node *old, Node *const *in)
+{
+    (void)r;
+    if (old->op == OP_cast && is_real(old->dtype) && is_real(old->in[0]->dtype)) return in[0];
+    if (old->dtype != F32 || old->op == OP_pick) return NULL;
+    Node key = *old;
+    key.in = (Node **)in;
+    key.dtype = F64;
+    return intern(key);
+}
+
+void pass_precision(Graph *g, const Desc *d)
+{
+    Rewrite r = {.node = widened};
+    if (precision_of(d->options).real == F64) rewrite_graph(&r, g);
+}

@@ -1,0 +1,167 @@
+/* passes/recompute.c: marks what the backward part computes again instead of keeping it, as nn.checkpoint does: part of a
+ * plan that fits a budget of memory (budget.c).
+ *
+ * Where it counts: bodies of loops over layers, that is loops with a carry whose products have many rows.  Of what
+ * differentiation would save there (results of products, of whole and index ops; maps are remade anyway) the cheapest
+ * to compute, by the byte, are given up until as large a share of the bytes is (Options.recompute): 0 none, 1 all, so
+ * that a body starts again from its carry.  What is chosen for a smaller share is chosen for a larger one.  2: all, but
+ * for what every way from the carry to the result meets in, as a residual stream between two branches does: a body is
+ * then remade in parts, none of which is as large as the whole, as by nn.checkpoint around each branch.  No value
+ * changes by it. Needs: the graph as traced.  Leaves: Node.recompute. */
+#include "lathe.h"
+
+#include <stdlib.h>
+
+enum { MANY_ROWS = 256 };
+
+typedef struct Saved { /* a node whose results backward may want */
+    Node *node;
+    double bytes, flops; /* of an iteration; to make it again */
+    int order;
+} Saved;
+typedef VEC(Saved) Saveds;
+
+/* ------------------------------------------------------------------ what a value costs */
+
+static double dot_flops(const Node *dot)
+{
+    Dot_axes x = dot_axes(dot);
+    double k = 1;
+    for (int i = 0; i < x.nc; i++) k *= (double)dot->in[0]->shape.dim[x.ac[i]];
+    return 2 * k * (double)elements(dot->shape);
+}
+
+static double flops_of(Nodes nodes)
+{
+    double sum = 0;
+    for (int i = 0; i < nodes.n; i++)
+        if (nodes.at[i]->op == OP_dot) sum += dot_flops(nodes.at[i]);
+    return sum;
+}
+
+/* A whole op costs what the products of its definition cost. */
+static double whole_flops(Node *n)
+{
+    Node *meaning = whole_info[n->op].define(n, 0);
+    Nodes all = {0}, before = {0};
+    nodes_at(n->in_loop, &meaning, 1, &all);
+    nodes_at(n->in_loop, n->in, n->nin, &before);
+    return flops_of(all) - flops_of(before);
+}
+
+static Saved cost_of(Node *n, int order)
+{
+    OpKind kind = op_info[n->op].kind;
+    Type results[MOST_RESULTS] = {{n->dtype, n->shape}};
+    Saved s = {.node = n, .order = order};
+    int count = kind == WHOLE ? whole_info[n->op].results(n, results) : 1;
+    for (int i = 0; i < count; i++) s.bytes += (double)(elements(results[i].shape) * dtype_bytes(results[i].dtype));
+    s.flops = kind == DOT ? dot_flops(n) : kind == WHOLE ? whole_flops(n) : 0;
+    return s;
+}
+
+/* ------------------------------------------------------------------ which loops */
+
+static void body_nodes(const Loop *l, Nodes *out)
+{
+    Nodes roots = {0};
+    loop_roots(l, &roots);
+    nodes_at((Loop *)l, roots.at, roots.n, out);
+}
+
+static bool over_layers(const Loop *l, const Nodes *body)
+{
+    if (l->keeps || l->trip < 2 || !l->carries.n) return false;
+    for (int i = 0; i < body->n; i++) {
+        const Shape *s = &body->at[i]->shape;
+        if (body->at[i]->op == OP_dot && s->rank && elements(*s) / s->dim[s->rank - 1] >= MANY_ROWS) return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ marking */
+
+static void mark_all(const Loop *l)
+{
+    Nodes body = {0};
+    body_nodes(l, &body);
+    for (int i = 0; i < body.n; i++) {
+        body.at[i]->recompute = true;
+        if (body.at[i]->op == OP_loop) mark_all(body.at[i]->loop);
+    }
+}
+
+/* Keeps where branches meet again and no other way goes past: nothing that depends on a carry and is made before is
+ * read behind it.  `last` has, in the order of the body, the place where each such value is read last. */
+static void keep_meetings(const Loop *l, const Nodes *body)
+{
+    Table places = {0};
+    int args = l->carries.n, *last = NEW_ARRAY(int, args + body->n), reach = 0;
+    for (int k = 0; k < args; k++) *table_at(&places, l->carries.at[k].arg) = &last[k];
+    for (int i = 0; i < body->n; i++)
+        for (int k = 0; k < body->at[i]->nin; k++) {
+            int *place = table_get(&places, body->at[i]->in[k]);
+            if (!place) continue;
+            *place = i;
+            if (!table_get(&places, body->at[i])) *table_at(&places, body->at[i]) = &last[args + i];
+        }
+    for (int k = 0; k < args; k++) reach = last[k] > reach ? last[k] : reach;
+    for (int i = 0; i < body->n; i++) {
+        Node *n = body->at[i];
+        int ways = 0;
+        for (int k = 0; k < n->nin; k++) ways += table_get(&places, n->in[k]) != NULL;
+        if (ways > 1 && reach <= i && last[args + i] > i) n->recompute = false;
+        if (last[args + i] > reach) reach = last[args + i];
+    }
+}
+
+static int cheapest_first(const void *a, const void *b)
+{
+    const Saved *x = a, *y = b;
+    double p = x->flops * y->bytes, q = y->flops * x->bytes;
+    if (p != q) return p < q ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return x->order - y->order;
+}
+
+static void mark_share(const Nodes *body, double share)
+{
+    Saveds all = {0};
+    double total = 0, marked = 0;
+    for (int i = 0; i < body->n; i++) {
+        Node *n = body->at[i];
+        OpKind kind = op_info[n->op].kind;
+        if (kind == MAP || kind == REDUCE || kind == MOVE) n->recompute = true;
+        if (kind == DOT || kind == INDEX || kind == WHOLE) push(&all, cost_of(n, i));
+    }
+    for (int i = 0; i < all.n; i++) total += all.at[i].bytes;
+    if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, cheapest_first);
+    for (int i = 0; i < all.n && marked < share * total; i++) {
+        all.at[i].node->recompute = true;
+        marked += all.at[i].bytes;
+    }
+}
+
+static void visit_loops(const Loop *l, double share)
+{
+    Nodes body = {0};
+    body_nodes(l, &body);
+    if (over_layers(l, &body)) {
+        if (share >= 1) mark_all(l);
+        else mark_share(&body, share);
+        if (share > 1) keep_meetings(l, &body);
+        return;
+    }
+    for (int i = 0; i < body.n; i++)
+        if (body.at[i]->op == OP_loop) visit_loops(body.at[i]->loop, share);
+}
+
+void pass_recompute(Graph *g, const Desc *d)
+{
+    if (d->options->recompute <= 0 || !g->wants_grads) return;
+    Nodes roots = {0}, nodes = {0};
+    graph_roots(g, &roots);
+    nodes_at(g->micro, roots.at, roots.n, &nodes); /* the loop over micro-batches is still open */
+    for (int i = 0; i < nodes.n; i++)
+        if (nodes.at[i]->op == OP_loop) visit_loops(nodes.at[i]->loop, d->options->recompute);
+}

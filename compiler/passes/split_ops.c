@@ -1,0 +1,207 @@
+/* passes/split_ops.c: an op of a loop body done for all iterations at once, the iteration axis in front; and sums over
+ * iterations. */
+#include "passes/split.h"
+
+static Shape in_front(int64_t trip, Shape s)
+{
+    Shape r = {.rank = 1, .dim = {trip}};
+    for (int i = 0; i < s.rank; i++) r = with_axis(r, s, i);
+    return r;
+}
+
+static Node *spread(Along v, int64_t trip)
+{
+    return v.varies ? v.node : broadcast(v.node, in_front(trip, v.node->shape));
+}
+
+/* One more batch axis: the parts that all samples share must be the same in all iterations.  (Heads are no whole ops
+ * any more: pass_whole comes first.) */
+static bool whole_has_along(const Node *n)
+{
+    if (n->op != OP_attention && n->op != OP_attention_back) return false;
+    for (int k = 0; k < n->nin; k++)
+        if (is_attention_number(n, k) && n->in[k]->in_loop == n->in_loop) return false;
+    return n->in[0]->shape.rank + 2 <= MAXRANK; /* its scores in groups of heads */
+}
+
+bool has_along(const Node *n)
+{
+    if (n->shape.rank >= MAXRANK) return false;
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i]->shape.rank >= MAXRANK) return false;
+    const Node *from = n->op == OP_pick ? n->in[0] : n;
+    if (op_info[from->op].kind == WHOLE) return whole_has_along(from);
+    return from->op != OP_loop && from->op != OP_loop_arg;
+}
+
+/* The axis `from` moved to the front. */
+static Node *to_front(Node *v, int from)
+{
+    int perm[MAXRANK] = {from};
+    for (int i = 0; i < v->shape.rank; i++)
+        if (i != from) perm[i < from ? i + 1 : i] = i;
+    return permute(v, perm);
+}
+
+/* ------------------------------------------------------------------ moves */
+
+static Node *moved(const Node *n, Node *v, int64_t trip)
+{
+    int rank = n->in[0]->shape.rank, axes[MAXRANK] = {0};
+    int64_t first[MAXRANK] = {0}, second[MAXRANK] = {n->op == OP_slice};
+    switch (n->op) {
+    case OP_reshape: return reshape(v, in_front(trip, n->shape));
+    case OP_expand: return expand(v, in_front(trip, n->shape));
+    case OP_permute:
+        for (int i = 0; i < rank; i++) axes[i + 1] = (int)n->ints[i] + 1;
+        return permute(v, axes);
+    case OP_flip:
+        for (int i = 0; i < n->nints; i++) axes[i] = (int)n->ints[i] + 1;
+        return flip(v, n->nints, axes);
+    default: break;
+    }
+    for (int i = 0; i < rank; i++) {
+        first[i + 1] = n->ints[i];
+        second[i + 1] = n->ints[rank + i];
+    }
+    return n->op == OP_slice ? slice(v, first, in_front(trip, n->shape).dim, second) : pad(v, first, second);
+}
+
+static Node *joined(const Node *n, const Along *in, int64_t trip)
+{
+    Nodes parts = {0};
+    for (int i = 0; i < n->nin; i++) push(&parts, spread(in[i], trip));
+    return concat(parts.n, parts.at, (int)n->ints[0] + 1);
+}
+
+static Node *reduced(const Node *n, Node *v)
+{
+    int axes[MAXRANK];
+    for (int i = 0; i < n->nints; i++) axes[i] = (int)n->ints[i] + 1;
+    return reduce(n->op, v, n->nints, axes);
+}
+
+/* ------------------------------------------------------------------ dot */
+
+static void shift(int *axes, int n, bool by_one)
+{
+    for (int k = 0; k < n && by_one; k++) axes[k]++;
+}
+
+/* The axes of dot n where the varying operands have one more in front. */
+static Dot_axes shifted(const Node *n, const Along *in)
+{
+    Dot_axes x = dot_axes(n);
+    shift(x.ab, x.nb, in[0].varies);
+    shift(x.ac, x.nc, in[0].varies);
+    shift(x.bb, x.nb, in[1].varies);
+    shift(x.bc, x.nc, in[1].varies);
+    return x;
+}
+
+/* Both vary: one more batch axis.  One varies: the iteration axis is the first of its free axes, so that the
+ * contraction has more rows. */
+static Node *dot_along(const Node *n, const Along *in)
+{
+    Dot_axes x = shifted(n, in);
+    if (in[0].varies && in[1].varies) {
+        for (int k = x.nb++; k > 0; k--) {
+            x.ab[k] = x.ab[k - 1];
+            x.bb[k] = x.bb[k - 1];
+        }
+        x.ab[0] = x.bb[0] = 0;
+        return dot(in[0].node, in[1].node, x);
+    }
+    int free_of_a = n->in[0]->shape.rank - x.nb - x.nc;
+    return to_front(dot(in[0].node, in[1].node, x), in[0].varies ? x.nb : x.nb + free_of_a);
+}
+
+Node *total_dot(const Node *n, const Along *in)
+{
+    Dot_axes x = shifted(n, in);
+    for (int k = x.nc++; k > 0; k--) {
+        x.ac[k] = x.ac[k - 1];
+        x.bc[k] = x.bc[k - 1];
+    }
+    x.ac[0] = x.bc[0] = 0;
+    return dot(in[0].node, in[1].node, x);
+}
+
+Node *total_sum(const Node *n, Node *in)
+{
+    int axes[MAXRANK] = {0};
+    for (int i = 0; i < n->nints; i++) axes[i + 1] = (int)n->ints[i] + 1;
+    return reduce(OP_sum, in, n->nints + 1, axes);
+}
+
+/* ------------------------------------------------------------------ index */
+
+/* Only ids vary and no axes are shared: the iteration axis joins the ids'. */
+static bool ids_alone(const Node *n, const Along *in) { return n->op == OP_gather && !in[0].varies && n->ints[1] == 0; }
+
+/* Only the tensor varies and no axes are shared: one more axis before `axis`. */
+static bool tensor_alone(const Node *n, const Along *in)
+{
+    return n->op != OP_overwrite && !in[1].varies && n->ints[1] == 0;
+}
+
+static Node *indexed(const Node *n, const Along *in, int64_t trip)
+{
+    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
+    if (ids_alone(n, in)) return to_front(gather(in[0].node, in[1].node, axis, 0), axis);
+    bool alone = tensor_alone(n, in);
+    Node *x = spread(in[0], trip), *ids = alone ? in[1].node : spread(in[1], trip);
+    nbatch += !alone;
+    if (n->op == OP_gather) return gather(x, ids, axis + 1, nbatch);
+    if (n->op == OP_scatter_add) return scatter_add(x, ids, in_front(trip, n->shape), axis + 1, nbatch);
+    return overwrite(x, ids, spread(in[2], trip), axis + 1, nbatch);
+}
+
+/* The updates of all iterations, one after another.  updates [trip] + s[:axis] + ids[nbatch:] + …: the iteration axis
+ * goes before those of the ids, as it does in them. */
+Node *total_scatter(const Node *n, const Along *in, int64_t trip)
+{
+    int axis = (int)n->ints[0], nbatch = (int)n->ints[1], perm[MAXRANK];
+    Node *updates = spread(in[0], trip), *ids = spread(in[1], trip);
+    for (int i = 0; i < updates->shape.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+    updates = permute(updates, perm);
+    for (int i = 0; i < ids->shape.rank; i++) perm[i] = i < nbatch ? i + 1 : i == nbatch ? 0 : i;
+    return scatter_add(updates, permute(ids, perm), n->shape, axis, nbatch);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static Node *mapped(const Node *n, const Along *in, int64_t trip)
+{
+    Node **all = NEW_ARRAY(Node *, n->nin);
+    for (int i = 0; i < n->nin; i++) all[i] = spread(in[i], trip);
+    return node_of(n->op, n->dtype, in_front(trip, n->shape), n->nin, all, 0, NULL);
+}
+
+static Node *attended(const Node *n, const Along *in, int64_t trip)
+{
+    Node **all = NEW_ARRAY(Node *, n->nin);
+    for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread(in[k], trip);
+    return whole_op(n->op, n->nin, all, n->nints, n->ints);
+}
+
+Node *along(const Node *n, const Along *in, int64_t trip)
+{
+    switch (n->op) {
+    case OP_concat: return joined(n, in, trip);
+    case OP_dot: return dot_along(n, in);
+    case OP_gather:
+    case OP_scatter_add:
+    case OP_overwrite: return indexed(n, in, trip);
+    case OP_argmax: return argmax(in[0].node, (int)n->ints[0] + 1);
+    case OP_cumsum: return cumsum(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
+    case OP_topk: return topk(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
+    case OP_attention:
+    case OP_attention_back: return attended(n, in, trip);
+    case OP_pick: return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);
+    default: break;
+    }
+    OpKind kind = op_info[n->op].kind;
+    must(kind == MAP || kind == REDUCE || kind == MOVE);
+    return kind == MAP ? mapped(n, in, trip) : kind == REDUCE ? reduced(n, in[0].node) : moved(n, in[0].node, trip);
+}

@@ -1,0 +1,450 @@
+/* plan/panels.c: kernels over the same rows run panel by panel, all of them over some rows before any of them over the
+ * next, each panel by one thread.
+ *
+ * What a panel makes is read again while it is in its core's cache, and threads meet once a group instead of once a
+ * kernel.  A recurrence over a batch is a group of one loop: a thread takes some rows through all of time.
+ *
+ * Kernels share a group (PANELS) if
+ *   1. each runs over the same number R of rows: the row axes of ROWS, M of GEMM; of a loop all kernels in its body do;
+ *   2. every buffer that one of them writes is touched by all of them in slabs: row r touches only elements
+ *      x + r · S … x + (r + 1) · S - 1, where S is one number for the buffer and x a multiple of R · S (slots of
+ *      stacks), so that no two rows meet;
+ *   3. no kernel outside must run between them;
+ *   4. one reads what another makes.
+ *
+ * The right operand of a product is packed by all threads first, once for all panels.  Of a kernel with sums over all
+ * rows the group makes the partial sums, of whole blocks of rows; its column results follow after the group as a kernel
+ * of their own (Share).  The bits are those of kernels run one after another, however high the panels are.
+ *
+ * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (Options.panels).
+ *
+ * Needs: pass_pack.  Leaves: PANELS kernels, in an order that pass_order may take the lists in. */
+#include "lower/lower.h"
+
+enum {
+    LEAST_ROWS = 16,   /* fewer are too few to share */
+    THIN = 8,          /* products as narrow have loops of their own (rt_gemm.c) */
+    CACHE = 512 << 10, /* bytes of a panel's values that its core is to keep */
+    LOWEST = 192,      /* rows, so that what a product reads of its right operand pays */
+    HIGHEST = 512,
+    WINDOW = 512,     /* kernels */
+    MOST_CHOICES = 64 /* groups that are judged, each by a plan of its own */
+};
+static const int64_t most_packed = 16 << 20; /* bytes: a larger operand would be read from memory for every panel */
+static const double least_work = 1e6;        /* flops and bytes of a group */
+
+/* ------------------------------------------------------------------ slabs */
+
+/* How a buffer is touched: row by row, S elements apart, or (S = 0) in some other way. */
+typedef struct Slab {
+    Buffer *buffer;
+    int64_t S;
+    bool writes;
+} Slab;
+typedef VEC(Slab) Slabs;
+
+static int64_t modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Whether a row's elements lie in its slab: v's own offset, its loops' and those of n inner axes. */
+static bool in_slab(const View *v, int64_t S, int64_t R, int n, const int64_t *stride, const int64_t *extent)
+{
+    if (S <= 0) return false;
+    int64_t low = modulo(v->base, S * R), high = low;
+    for (int i = 0; i < n; i++) *(stride[i] < 0 ? &low : &high) += stride[i] * (extent[i] - 1);
+    for (int i = 0; i < v->nover; i++) {
+        int64_t far = v->over[i].stride * (v->over[i].loop->trip - 1);
+        if (v->over[i].stride % (S * R)) *(far < 0 ? &low : &high) += far;
+    }
+    return low >= 0 && high < S;
+}
+
+/* From row to row of a ROWS kernel's space; 0: not everywhere the same. */
+static int64_t row_stride(const View *v)
+{
+    int64_t S = 0, rows = 1;
+    for (int j = v->shape.rank - 2; j >= 0; j--) {
+        if (v->shape.dim[j] == 1) continue;
+        if (rows == 1) S = v->stride[j];
+        else if (v->stride[j] != S * rows) return 0;
+        rows *= v->shape.dim[j];
+    }
+    return S;
+}
+
+static void note(Slabs *s, Buffer *b, int64_t S, bool writes)
+{
+    if (!b) return;
+    for (int i = 0; i < s->n; i++) {
+        Slab *old = &s->at[i];
+        if (old->buffer != b) continue;
+        if (old->S != S) old->S = 0;
+        old->writes |= writes;
+        return;
+    }
+    push(s, ((Slab){b, S, writes}));
+}
+
+static void note_rows(Slabs *s, const Operands *o, int64_t R, bool writes)
+{
+    for (int i = 0; i < o->n; i++) {
+        const View *v = &o->at[i].view;
+        int64_t S = row_stride(v), inner = v->shape.rank - 1;
+        bool fits = in_slab(v, S, R, 1, &v->stride[inner], &v->shape.dim[inner]);
+        note(s, v->buffer, fits ? S : 0, writes);
+    }
+}
+
+static void note_matrix(Slabs *s, const View *v, int64_t R, int64_t row, int64_t column, int64_t columns, bool writes)
+{
+    note(s, v->buffer, in_slab(v, row, R, 1, &column, &columns) ? row : 0, writes);
+}
+
+static void slabs_of(const Kernel *k, int64_t R, Slabs *s)
+{
+    const struct Gemm *g = &k->gemm;
+    note_rows(s, &k->loads, R, false);
+    for (int p = 0; p < k->phases.n; p++) {
+        note_rows(s, &k->phases.at[p].stores, R, true);
+        note_rows(s, &k->phases.at[p].row_stores, R, true);
+    }
+    if (k->kind == GEMM) {
+        note_matrix(s, &g->a.view, R, g->a_m, g->a_k, g->K, false);
+        note_matrix(s, &g->c.view, R, g->c_m, g->c_n, g->N, true);
+        note(s, g->b.view.buffer, 0, false);
+    }
+    for (int i = 0; i < k->body.n; i++) slabs_of(k->body.at[i], R, s);
+}
+
+static bool apart(const Slabs *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->at[i].writes && !s->at[i].S) return false;
+    return true;
+}
+
+/* Asked by pass_in_place: are the two buffers' bytes still touched in slabs if they become one? */
+bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b)
+{
+    Slabs s = {0};
+    int64_t S = 0;
+    slabs_of(panels, panels->rows, &s);
+    for (int i = 0; i < s.n; i++) {
+        if (s.at[i].buffer != a && s.at[i].buffer != b) continue;
+        if (!s.at[i].S || (S && S != s.at[i].S)) return false;
+        S = s.at[i].S;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ which kernels may take part */
+
+static bool packs(const struct Gemm *g)
+{
+    return !g->b.view.guarded && g->K * g->N * dtype_bytes(g->b.node->dtype) <= most_packed;
+}
+
+/* Rows that a kernel runs over; 0: it cannot take part.  inside: of a loop that does. */
+static int64_t rows_of(const Kernel *k, bool inside)
+{
+    const struct Gemm *g = &k->gemm;
+    int64_t rows = 0;
+    switch (k->kind) {
+    case ROWS:
+        rows = k->space.rank > 1 ? elements(k->space) / k->space.dim[k->space.rank - 1] : 0;
+        return k->block && (inside || k->block >= rows) ? 0 : rows; /* blocks are not cut */
+    case GEMM:
+        if (g->nbatch || g->M <= THIN || g->N <= THIN || g->c_n != 1) return 0;
+        return g->packed || (!inside && packs(g)) ? g->M : 0;
+    case REPEAT:
+        for (int i = 0; i < k->body.n; i++) {
+            int64_t r = rows_of(k->body.at[i], true);
+            if (!r || (rows && r != rows)) return 0;
+            rows = r;
+        }
+        return rows;
+    default: return 0;
+    }
+}
+
+static bool enough(int64_t rows, const Options *o) { return rows >= (o->all_panels ? 2 : LEAST_ROWS); }
+
+/* ------------------------------------------------------------------ units: groups to be, and kernels alone */
+
+typedef struct Unit {
+    Kernels members;
+    int64_t rows, block; /* 0: it takes nobody in; of column sums, 0 if it has none */
+    Slabs slabs;
+    bool reached, done;
+    bool judged, group; /* is it to be PANELS */
+} Unit;
+
+typedef struct Work { /* one level's list */
+    Program *program;
+    const Options *options;
+    Kernel *const *list;
+    int n;
+    bool *conflicts; /* [n][n]: of each kernel with those after it */
+    Unit *units;     /* in the order of their first kernels */
+    int nunits;
+    int *unit_of; /* each kernel's; -1: none yet */
+} Work;
+
+static bool before(const Work *w, int a, int b) { return w->conflicts[(int64_t)a * w->n + b]; }
+
+static void find_conflicts(Work *w)
+{
+    Touches *touches = NEW_ARRAY(Touches, w->n + 1);
+    for (int b = 0; b < w->n; b++) {
+        touches_of(w->list[b], &touches[b]);
+        for (int a = 0; a < b; a++) w->conflicts[(int64_t)a * w->n + b] = conflict(&touches[a], &touches[b]);
+    }
+}
+
+/* Marks the units that must run after unit u. */
+static void reach(Work *w, int u)
+{
+    if (w->units[u].reached) return;
+    w->units[u].reached = true;
+    for (int a = 0; a < w->n; a++)
+        for (int b = a + 1; w->unit_of[a] == u && b < w->n; b++)
+            if (w->unit_of[b] >= 0 && w->unit_of[b] != u && before(w, a, b)) reach(w, w->unit_of[b]);
+}
+
+/* Whether kernel i, the next of the list, could run with unit u: no other unit is between. */
+static bool nothing_between(Work *w, int u, int i)
+{
+    for (int k = 0; k < w->nunits; k++) w->units[k].reached = false;
+    reach(w, u);
+    for (int a = 0; a < i; a++)
+        if (w->unit_of[a] != u && w->units[w->unit_of[a]].reached && before(w, a, i)) return false;
+    return true;
+}
+
+/* Column results are added up after the group: none of it may touch them. */
+static bool columns_apart(const Kernel *k, const Slabs *s)
+{
+    for (int p = 0; p < k->phases.n; p++)
+        for (int i = 0; i < k->phases.at[p].column_stores.n; i++)
+            for (int j = 0; j < s->n; j++)
+                if (s->at[j].buffer == k->phases.at[p].column_stores.at[i].view.buffer) return false;
+    return true;
+}
+
+static bool joins(Work *w, int u, int i, int64_t rows)
+{
+    Unit *unit = &w->units[u];
+    const Kernel *k = w->list[i];
+    if (unit->rows != rows || (unit->block && k->block && unit->block != k->block)) return false;
+    Slabs all = {0};
+    for (int j = 0; j < unit->slabs.n; j++) push(&all, unit->slabs.at[j]);
+    slabs_of(k, rows, &all);
+    bool fits = apart(&all) && columns_apart(k, &all), related = false;
+    for (int j = 0; j < unit->members.n; j++) fits &= columns_apart(unit->members.at[j], &all);
+    for (int j = 0; j < i; j++) related |= w->unit_of[j] == u && before(w, j, i);
+    if (!fits || !related || !nothing_between(w, u, i)) return false;
+    unit->slabs = all;
+    return true;
+}
+
+static void start_unit(Work *w, int i, int64_t rows)
+{
+    Unit *u = &w->units[w->unit_of[i] = w->nunits++];
+    const Kernel *k = w->list[i];
+    if (!enough(rows, w->options)) return;
+    slabs_of(k, rows, &u->slabs);
+    if (apart(&u->slabs) && columns_apart(k, &u->slabs)) u->rows = rows;
+}
+
+static void find_units(Work *w)
+{
+    for (int i = 0; i < w->n; i++) w->unit_of[i] = -1;
+    for (int i = 0; i < w->n; i++) {
+        int64_t rows = rows_of(w->list[i], false);
+        int u = enough(rows, w->options) ? w->nunits : 0;
+        while (--u >= 0 && !joins(w, u, i, rows)) continue;
+        if (u < 0) start_unit(w, i, rows);
+        else w->unit_of[i] = u;
+        Unit *unit = &w->units[w->unit_of[i]];
+        push(&unit->members, (Kernel *)w->list[i]);
+        if (w->list[i]->block) unit->block = w->list[i]->block;
+    }
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static double flops_of(const Kernel *k)
+{
+    double sum = k->kind == REPEAT ? 0 : k->flops;
+    for (int i = 0; i < k->body.n; i++)
+        sum += flops_of(k->body.at[i]) * (k->kind == REPEAT ? (double)k->loop->trip : 1);
+    return sum;
+}
+
+static double moved_by(const Kernel *k)
+{
+    double sum = k->kind == REPEAT ? 0 : k->bytes;
+    for (int i = 0; i < k->body.n; i++)
+        sum += moved_by(k->body.at[i]) * (k->kind == REPEAT ? (double)k->loop->trip : 1);
+    return sum;
+}
+
+static bool worth_it(const Unit *u, const Options *o)
+{
+    double work = 0;
+    for (int i = 0; i < u->members.n; i++) work += flops_of(u->members.at[i]) + moved_by(u->members.at[i]);
+    bool several = u->members.n > 1 || u->members.at[0]->kind == REPEAT;
+    return u->rows && several && (o->all_panels || work >= least_work);
+}
+
+static char *group_name(const Unit *u)
+{
+    const char *first = u->members.at[0]->name, *last = u->members.at[u->members.n - 1]->name;
+    return u->members.n > 1 ? format("%s_to_%s", first, last) : format("%s_panels", first);
+}
+
+/* Is it made; the first groups that are met are noted for compile.c. */
+static bool taken(const Work *w, const char *name)
+{
+    const Options *o = w->options;
+    bool taken = o->all_panels, met = false;
+    for (int i = 0; i < o->panels.n; i++) taken |= same(o->panels.at[i], name);
+    for (int i = 0; i < w->program->panels_met.n; i++) met |= same(w->program->panels_met.at[i], name);
+    if (!met && w->program->panels_met.n < MOST_CHOICES) push(&w->program->panels_met, name);
+    return taken;
+}
+
+/* Rows of a panel that a core's cache holds; of a recurrence all there are: each panel reads the weights every time. */
+static int64_t highest(const Kernel *panels)
+{
+    int64_t row = 1, unit = panels->unit;
+    Slabs s = {0};
+    slabs_of(panels, panels->rows, &s);
+    for (int i = 0; i < panels->body.n; i++)
+        if (panels->body.at[i]->kind == REPEAT) return panels->rows;
+    for (int i = 0; i < s.n; i++)
+        if (s.at[i].writes) row += s.at[i].S * dtype_bytes(s.at[i].buffer->dtype);
+    int64_t rows = max64(LOWEST, min64(CACHE / row, HIGHEST));
+    return min64(max64(rows / unit, 1) * unit, panels->rows);
+}
+
+static void enter(Kernel *k, Kernel *panels)
+{
+    k->panels = panels;
+    if (k->kind != REPEAT) k->share = SOME_ROWS;
+    for (int i = 0; i < k->body.n; i++) enter(k->body.at[i], panels);
+}
+
+/* What follows the group of a kernel with sums over all rows. */
+static Kernel *column_sums(const Kernel *k)
+{
+    Kernel *c = copy_of(k, sizeof *k);
+    c->panels = NULL;
+    c->share = COLUMN_SUMS;
+    c->name = format("%s_sums", k->name);
+    c->flops = c->bytes = 0;
+    for (int i = 0; i < k->partials.n; i++) c->bytes += (double)k->partials.at[i]->bytes;
+    return c;
+}
+
+/* What the rows of a kernel are. */
+static int axis_of_rows(const Kernel *k)
+{
+    return k->kind == GEMM ? k->gemm.axis_m : k->kind == ROWS ? axis_merged(k->space, 0, k->space.rank - 1) : 0;
+}
+
+static void add_group(Program *p, const Unit *u, Kernels *out)
+{
+    const Kernel *first = u->members.at[0];
+    Kernel *panels = NEW(Kernel);
+    *panels = (Kernel){.kind = PANELS, .where = first->where, .in_loop = first->in_loop, .rows = u->rows};
+    panels->unit = max64(u->block, 1);
+    panels->name = group_name(u);
+    for (int i = 0; i < u->members.n && !panels->axis_rows; i++) panels->axis_rows = axis_of_rows(u->members.at[i]);
+    for (int i = 0; i < u->members.n; i++) {
+        Kernel *k = u->members.at[i];
+        if (k->kind == GEMM && !k->gemm.packed) push(&panels->body, pack_right(p, k, k->in_loop));
+    }
+    for (int i = 0; i < u->members.n; i++) push(&panels->body, u->members.at[i]);
+    for (int i = 0; i < panels->body.n; i++) enter(panels->body.at[i], panels);
+    panels->highest = highest(panels);
+    panels->flops = flops_of(panels);
+    panels->bytes = moved_by(panels);
+    push(out, panels);
+    for (int i = 0; i < u->members.n; i++)
+        if (u->members.at[i]->block) push(out, column_sums(u->members.at[i]));
+}
+
+static Kernels in_panels(Program *p, const Options *o, Kernel *const *list, int n);
+
+static void add_alone(Program *p, const Options *o, Kernel *k, Kernels *out)
+{
+    if (k->kind == REPEAT) {
+        Kernels body = in_panels(p, o, (Kernel *const *)k->body.at, k->body.n);
+        k->body.n = 0;
+        for (int i = 0; i < body.n; i++) push(&k->body, body.at[i]);
+    }
+    push(out, k);
+}
+
+static bool ready(const Work *w, int u)
+{
+    for (int b = 0; b < w->n; b++)
+        for (int a = 0; w->unit_of[b] == u && a < b; a++)
+            if (w->unit_of[a] != u && !w->units[w->unit_of[a]].done && before(w, a, b)) return false;
+    return true;
+}
+
+/* Those that make no group are kernels alone again. */
+static void dissolve(Work *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        Unit *u = &w->units[w->unit_of[i]];
+        if (!u->judged) u->group = worth_it(u, w->options) && taken(w, group_name(u));
+        u->judged = true;
+        if (u->group || u->members.n == 1) continue;
+        for (int j = i + 1; j < w->n; j++) {
+            if (&w->units[w->unit_of[j]] != u) continue;
+            Unit *alone = &w->units[w->unit_of[j] = w->nunits++];
+            *alone = (Unit){.judged = true};
+            push(&alone->members, (Kernel *)w->list[j]);
+        }
+        u->members.n = 1;
+    }
+}
+
+static void window_in_panels(Program *p, const Options *o, Kernel *const *list, int n, Kernels *out)
+{
+    Work w = {.program = p,
+              .options = o,
+              .list = list,
+              .n = n,
+              .conflicts = NEW_ARRAY(bool, (int64_t)n *n + 1),
+              .units = NEW_ARRAY(Unit, 2 * n + 1),
+              .unit_of = NEW_ARRAY(int, n + 1)};
+    find_conflicts(&w);
+    find_units(&w);
+    dissolve(&w);
+    for (int done = 0; done < w.nunits; done++) {
+        int u = 0;
+        while (u < w.nunits && (w.units[u].done || !ready(&w, u))) u++;
+        must(u < w.nunits);
+        w.units[u].done = true;
+        if (w.units[u].group) add_group(p, &w.units[u], out);
+        else
+            for (int i = 0; i < w.units[u].members.n; i++) add_alone(p, o, w.units[u].members.at[i], out);
+    }
+}
+
+/* A long list is taken in windows, one after another: each is looked through pair by pair. */
+static Kernels in_panels(Program *p, const Options *o, Kernel *const *list, int n)
+{
+    Kernels out = {0};
+    for (int at = 0; at < n; at += WINDOW) window_in_panels(p, o, list + at, (int)min64(WINDOW, n - at), &out);
+    return out;
+}
+
+void pass_panels(Program *p, const Desc *d)
+{
+    if (!without(d, PASS_panels) && d->options->target->panels)
+        p->kernels = in_panels(p, d->options, p->kernels.at, p->kernels.n);
+}

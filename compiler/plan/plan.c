@@ -1,0 +1,389 @@
+/* plan/plan.c: gives every WORK buffer an offset in the arena and adds up all memory, to the byte.
+ *
+ * Buffers whose lifetimes do not meet may share bytes: largest first, each at the lowest offset that is free while it
+ * lasts
+ * (--no-reuse: none share).  Needs: pass_order on every program.  Leaves: offsets, work_bytes, lower bounds, Plan.
+ */
+#include "lathe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+/* Bytes of the arena while they are in use: by one buffer, and by those that take them over from it one after another.
+ */
+typedef struct Life {
+    Buffer *buffer;
+    int first, last;
+} Life;
+typedef VEC(Life) Lives;
+
+static Lives lives_of(const Program *p)
+{
+    Lives lives = {0};
+    for (int i = 0; i < p->buffers.n; i++) {
+        Buffer *b = p->buffers.at[i];
+        b->number = -1;
+        if (b->home != WORK || b->first < 0 || b->in_place_of) continue;
+        b->number = lives.n;
+        push(&lives, ((Life){b, b->first, b->last}));
+    }
+    for (int i = 0; i < p->buffers.n; i++) {
+        const Buffer *b = p->buffers.at[i];
+        int at = b->in_place_of ? bytes_of(b)->number : -1;
+        if (at >= 0 && b->last > lives.at[at].last) lives.at[at].last = b->last;
+    }
+    return lives;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const Life *x = a, *y = b;
+    if (x->buffer->bytes != y->buffer->bytes) return x->buffer->bytes < y->buffer->bytes ? 1 : -1;
+    if (x->first != y->first) return x->first - y->first;
+    return x->last - y->last;
+}
+
+/* What has its offset: in the order of offsets, in a few numbers each, since all are looked through for each buffer. */
+typedef struct Placed {
+    int64_t from, to; /* bytes */
+    int first, last;
+} Placed;
+
+/* The lowest offset at which l is apart from all placed ones that live when it does. */
+static int64_t lowest_free(const Placed *placed, int n, const Life *l)
+{
+    int64_t at = 0, bytes = l->buffer->bytes;
+    for (int i = 0; i < n && placed[i].from < at + bytes; i++)
+        if (placed[i].first <= l->last && l->first <= placed[i].last) at = max64(at, placed[i].to);
+    return at;
+}
+
+static void put(Placed *placed, int n, const Life *l)
+{
+    int64_t from = l->buffer->offset;
+    int low = 0, high = n; /* the first that begins later */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (placed[middle].from <= from) low = middle + 1;
+        else high = middle;
+    }
+    memmove(&placed[low + 1], &placed[low], (size_t)(n - low) * sizeof *placed);
+    placed[low] = (Placed){from, round_up(from + l->buffer->bytes, ALIGN), l->first, l->last};
+}
+
+/* The largest sum of bytes that are in use at one step. */
+static int64_t peak(const Program *p)
+{
+    Lives lives = lives_of(p);
+    int64_t most = 0, live = 0, *more = NEW_ARRAY(int64_t, p->steps + 1); /* in use from this step on */
+    for (int i = 0; i < lives.n; i++) {
+        if (lives.at[i].last < lives.at[i].first) continue;
+        more[lives.at[i].first] += lives.at[i].buffer->bytes;
+        more[lives.at[i].last + 1] -= lives.at[i].buffer->bytes;
+    }
+    for (int step = 0; step < p->steps; step++) most = max64(most, live += more[step]);
+    return most;
+}
+
+static int64_t peak_apart(const Program *p)
+{
+    Program apart = *p;
+    apart.buffers.at = NEW_ARRAY(Buffer *, p->buffers.n + 1);
+    for (int i = 0; i < p->buffers.n; i++) {
+        apart.buffers.at[i] = copy_of(p->buffers.at[i], sizeof(Buffer));
+        apart.buffers.at[i]->in_place_of = NULL;
+    }
+    return peak(&apart);
+}
+
+/* Entries use one arena in turn.  One that is small enough anyway works apart: its kernels are then those of others. */
+static void in_place_where_it_pays(Module *m)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < m->programs.n; i++) largest = max64(largest, peak(m->programs.at[i]));
+    for (int i = 0; i < m->programs.n && !m->desc->options->all_in_place; i++) {
+        Program *p = m->programs.at[i];
+        if (peak_apart(p) > largest) continue;
+        for (int k = 0; k < p->buffers.n; k++) p->buffers.at[k]->in_place_of = NULL;
+        p->taken_over = 0;
+    }
+}
+
+static void pack(Program *p, bool shares)
+{
+    Lives lives = lives_of(p);
+    Placed *placed = NEW_ARRAY(Placed, lives.n + 1);
+    if (lives.n) qsort(lives.at, (size_t)lives.n, sizeof *lives.at, larger_first);
+    for (int i = 0; i < lives.n; i++) {
+        Buffer *b = lives.at[i].buffer;
+        b->offset = !shares ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
+        put(placed, i, &lives.at[i]);
+        p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
+    }
+    for (int i = 0; i < p->buffers.n; i++) {
+        Buffer *b = p->buffers.at[i];
+        b->offset = bytes_of(b)->offset;
+        if (b->home == WORK && b->first >= 0) p->unshared_bytes += round_up(b->bytes, ALIGN);
+    }
+    p->lower_bound = peak(p);
+}
+
+static int64_t home_bytes(const Program *p, Home home)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < p->buffers.n; i++)
+        if (p->buffers.at[i]->home == home) sum += round_up(p->buffers.at[i]->bytes, ALIGN);
+    return sum;
+}
+
+static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
+{
+    DType type = s->dtype == F32 && precision_of(d->options).real == F64 ? F64 : s->dtype;
+    return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
+}
+
+/* Of the states of encode and decode, which share them: those that encode writes, or all. */
+static int64_t decode_bytes(const Desc *d, bool fixed)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < d->states.n; i++) {
+        const Tensor_spec *s = &d->states.at[i];
+        if (s->role == LATHE_STATE && (s->fixed || !fixed)) sum += bytes_of_state(d, s);
+    }
+    return sum;
+}
+
+/* Of all entries, and a copy of what train carries, which a checkpoint is written from while the next step runs. */
+static int64_t state_bytes(const Desc *d)
+{
+    int64_t sum = decode_bytes(d, false);
+    for (int i = 0; i < d->states.n; i++) {
+        const Tensor_spec *s = &d->states.at[i];
+        if (s->role != LATHE_STATE) sum += bytes_of_state(d, s) * (s->role == LATHE_CARRIED ? 2 : 1);
+    }
+    return sum;
+}
+
+/* Outputs of decode with a number for each of its rows, beside logits: as many as are kept of what is written. */
+static int64_t extras(const Graph *decode, int64_t rows)
+{
+    int64_t n = 0;
+    for (int i = 0; i < decode->outs.n; i++) {
+        const Output *o = &decode->outs.at[i];
+        n += o->kind == OUT_VALUE && o->node->shape.rank > 0 && elements(o->node->shape) == rows &&
+             !same(o->name, "logits");
+    }
+    return n < LATHE_EXTRAS ? n : LATHE_EXTRAS;
+}
+
+static bool reads_tokens(const Desc *d)
+{
+    for (int i = 0; i < d->inputs.n; i++)
+        if (d->inputs.at[i].role == LATHE_TOKENS) return true;
+    return false;
+}
+
+static int64_t generation_bytes(const Desc *d)
+{
+    const Lathe_recipe *r = &d->recipe;
+    for (int i = 0; i < d->graphs.n; i++) {
+        const Graph *g = d->graphs.at[i];
+        if (!same(g->name, "decode") || !reads_tokens(d)) continue;
+        return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(g, r->rows), decode_bytes(d, false),
+                                      decode_bytes(d, true));
+    }
+    return 0;
+}
+
+static int64_t moments(const Lathe_recipe *r)
+{
+    if (r->optimizer == LATHE_SGD) return r->momentum != 0;
+    return r->optimizer == LATHE_LION ? 1 : 2;
+}
+
+static void add_parameters(Plan *plan, const Desc *d)
+{
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        int64_t end = p->offset + 1;
+        for (int k = 0; k < p->shape.rank; k++) end += (p->shape.dim[k] - 1) * p->stride[k];
+        plan->parameter_count += elements(p->shape);
+        plan->flat_elements = max64(plan->flat_elements, round_up(end, 16));
+    }
+}
+
+/* Whether the description says so: by the data given, a trainer may come to documents in epochs by itself. */
+static bool streams(const Desc *d) { return !d->recipe.csv_target && d->recipe.order == LATHE_EPOCHS; }
+
+/* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
+static bool in_a_run(const Program *p) { return !same(p->graph->name, "grad"); }
+
+/* Has kernels that take rooms of threads. */
+static bool multiplies(Kernel *const *kernels, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (kernels[i]->kind == GEMM || kernels[i]->kind == ATTENTION ||
+            multiplies(kernels[i]->body.at, kernels[i]->body.n))
+            return true;
+    return false;
+}
+
+static int64_t runs(const Desc *d)
+{
+    int64_t n = 0;
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *p = d->params.at[i];
+        n += lathe_runs(p->shape.rank, p->loops, p->shape.dim, p->stride);
+    }
+    return n;
+}
+
+/* Of the derivatives of attention that cuDNN may make (cuda_attention_choice.cuh), the most that one takes. */
+static int64_t attention_bytes(Kernel *const *kernels, int n)
+{
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        const Node *node = kernels[i]->node;
+        most = max64(most, attention_bytes(kernels[i]->body.at, kernels[i]->body.n));
+        if (kernels[i]->kind != ATTENTION || node->op != OP_attention_back || !is_stored(node->dtype)) continue;
+        Attention a = attention_of(node);
+        if (a.lengths || a.q_segments || a.q_turns || a.window || a.flags & (DROPOUT | SOFT_CAP | SCORE_BIAS)) continue;
+        int nb = a.q->shape.rank - 3;
+        const int64_t *q = a.q->shape.dim, *k = a.k->shape.dim;
+        int64_t samples = elements(a.q->shape) / (q[nb] * q[nb + 1] * q[nb + 2]);
+        most = max64(most, lathe_attention_bytes(samples, q[nb + 1], k[nb + 1], q[nb], k[nb], q[nb + 2],
+                                                 a.v->shape.dim[nb + 2]));
+    }
+    return most;
+}
+
+/* Where products pack, or what a device's libraries take: one after the other in the same memory; more than products
+ * alone take wherever there is attention, too. */
+static void plan_products(Plan *plan, const Program *p, bool device)
+{
+    if (!device) {
+        plan->blas = LATHE_PLANNED_THREADS * LATHE_ROOM_BYTES;
+        return;
+    }
+    int64_t attention = attention_bytes(p->kernels.at, p->kernels.n), bytes = LATHE_GPU_WORKSPACE;
+    attention = attention < LATHE_ATTENTION_WORKSPACE ? attention : LATHE_ATTENTION_WORKSPACE;
+    if (attention) bytes = max64(bytes, round_up(attention, LATHE_GPU_ALIGN)) + LATHE_GPU_ALIGN;
+    plan->workspace = max64(plan->workspace, bytes);
+}
+
+/* Gradients and work are the device's alone, and so is where inputs of steps arrive. */
+static void plan_device(Plan *plan, const Module *m)
+{
+    int64_t inputs = 0, ahead = 0;
+    for (int i = 0; i < m->programs.n; i++) {
+        const Program *p = m->programs.at[i];
+        int64_t bytes = home_bytes(p, INPUTS);
+        inputs = max64(inputs, bytes);
+        if (same(p->graph->name, "train")) ahead = lathe_ahead_bytes(bytes);
+    }
+    plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
+                  plan->outputs;
+    plan->pinned = lathe_pinned_bytes(lathe_staged_bytes(inputs));
+    plan->inputs += ahead;
+    plan->total += ahead;
+    plan->lower_bound += ahead;
+}
+
+/* What the state of the entry train takes, of which a checkpoint has every GPU's. */
+static int64_t carried_bytes(const Desc *d)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < d->states.n; i++)
+        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(d, &d->states.at[i]);
+    return sum;
+}
+
+/* Each keeps its parts of the moments (rt_shard.h); whole they are on the host alone. */
+void plan_for_gpus(Module *m, int gpus)
+{
+    Plan *plan = &m->plan;
+    int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
+    plan->gpus = gpus;
+    plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
+    plan->optimizer = moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
+    plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), gpus);
+    plan->total += plan->optimizer + plan->step - before;
+    plan->lower_bound += plan->optimizer + plan->step - before;
+    plan->image += plan->optimizer + plan->step - before;
+}
+
+/* Before any bytes are added up: all that the plan may hold, were nothing shared, is far from the end of 64 bits. */
+static void check_bytes(const Module *m)
+{
+    double bytes = 0;
+    for (int i = 0; i < m->programs.n; i++)
+        for (int k = 0; k < m->programs.at[i]->buffers.n; k++) bytes += (double)m->programs.at[i]->buffers.at[k]->bytes;
+    for (int i = 0; i < m->desc->params.n; i++) bytes += 4.0 * 8 * (double)elements(m->desc->params.at[i]->shape);
+    for (int i = 0; i < m->desc->states.n; i++) bytes += 2.0 * 8 * (double)elements(m->desc->states.at[i].shape);
+    if (bytes > 0x1p60)
+        err((Where){.file = m->desc->file},
+            "the values of this description would take %.3g bytes, and 2^60 are the most", bytes);
+}
+
+/* The host's loops count in int; a GPU's threads in 64 bits where they have to. */
+static void check_counts(Kernel *const *kernels, int n, int64_t bytes)
+{
+    for (int i = 0; i < n; i++) {
+        const Kernel *k = kernels[i];
+        int64_t most = k->rows;
+        for (int a = 0; a < k->space.rank; a++) most = max64(most, k->space.dim[a]);
+        if (most > INT32_MAX)
+            err(k->where,
+                "this runs over %lld elements of one axis, and 2147483647 are the most (the plan has %.1f GB)\n"
+                "  make the batch or the sequence smaller; accumulate adds up several batches",
+                (long long)most, (double)bytes * 1e-9);
+        check_counts(k->body.at, k->body.n, bytes);
+    }
+}
+
+void pass_plan(Module *m)
+{
+    Plan *plan = &m->plan;
+    const Precision precision = precision_of(m->desc->options);
+    const bool device = m->desc->options->target->device;
+    int64_t real = dtype_bytes(precision.real);
+    int64_t largest = 0, bound = 0;
+    *plan = (Plan){.gpus = 1};
+    check_bytes(m);
+    in_place_where_it_pays(m);
+    add_parameters(plan, m->desc);
+    plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
+    plan->gradients = plan->flat_elements * real;
+    plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
+    if (streams(m->desc))
+        plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
+    if (device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), 1);
+    plan->states = state_bytes(m->desc);
+    plan->generation = generation_bytes(m->desc);
+    for (int i = 0; i < m->programs.n; i++) {
+        Program *p = m->programs.at[i];
+        pack(p, !without(m->desc, PASS_plan));
+        if (multiplies(p->kernels.at, p->kernels.n)) plan_products(plan, p, device);
+        if (!in_a_run(p)) continue;
+        int64_t in = home_bytes(p, INPUTS), out = home_bytes(p, OUTPUTS);
+        if (p->work_bytes + in + out > largest) {
+            largest = p->work_bytes + in + out;
+            plan->inputs = in;
+            plan->outputs = out;
+            plan->work = p->work_bytes;
+        }
+        bound = max64(bound, p->lower_bound + in + out);
+        if (same(p->graph->name, "train"))
+            for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
+    }
+    int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;
+    int64_t beside = plan->blas + plan->generation + plan->step + plan->workspace;
+    if (!device) beside += plan->data;
+    plan->total = persistent + largest + beside;
+    plan->lower_bound = persistent + bound + beside;
+    if (device) plan_device(plan, m);
+    for (int i = 0; !device && i < m->programs.n; i++)
+        check_counts(m->programs.at[i]->kernels.at, m->programs.at[i]->kernels.n, plan->total);
+}

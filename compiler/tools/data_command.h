@@ -1,0 +1,59 @@
+/* tools/data_command.h: what the commands of lathe-data share: their options. */
+#ifndef DATA_COMMAND_H
+#define DATA_COMMAND_H
+
+#include "trainer.h"
+
+typedef enum Flag_kind { FLAG_ON, FLAG_TEXT, FLAG_TEXTS, FLAG_COUNT } Flag_kind; /* bool, const char *, Words, int64_t */
+
+typedef struct Flag {
+    const char *name; /* "--out" */
+    Flag_kind kind;
+    void *to;
+    const char *argument, *help;
+} Flag;
+
+/* Takes the options of argv[from …]; what is none goes to rest.  What is wrong ends the program (2); --help prints usage,
+ * text and options, and ends it. */
+typedef struct Command_line {
+    const char *name, *usage, *help; /* "tokenize train" */
+    const Flag *flag;
+    int flags;
+} Command_line;
+void take_command_line(const Command_line *c, int argc, char **argv, int from, Words *rest);
+const char *need_flag(const Command_line *c, const char *name, const char *value); /* value, or ends the program (2) */
+
+/* ------------------------------------------------------------------ tools/data_sources.c: how files are read */
+
+typedef struct Source_words { const char *format, *split, *text, *target, *bad_utf8, *bad_records; } Source_words;
+#define SOURCE_FLAGS(w, bad)                                                                                          \
+    {"--format", FLAG_TEXT, &(w).format, "NAME", "text, jsonl, csv, tsv, shard (each file's own)"},                   \
+    {"--split", FLAG_TEXT, &(w).split, "HOW",                                                                         \
+     "a document of plain text: file, blank (between empty lines), line, whole (file)"},                              \
+    {"--text", FLAG_TEXT, &(w).text, "NAME", "field or column of the text, or of a pair's source (text, source)"},    \
+    {"--target", FLAG_TEXT, &(w).target, "NAME", "field or column of a pair's target (target)"},                      \
+    {"--bad-utf8", FLAG_TEXT, &(w).bad_utf8, "HOW", "what is not UTF-8: replace, stop, keep (" bad ")"},              \
+    {"--bad-records", FLAG_TEXT, &(w).bad_records, "N", "malformed records that are skipped; one more ends it"}
+
+Source_options source_options(const Source_words *w, Bad_utf8 bad_utf8, int64_t bad_records); /* those: without words */
+int choice_of(const char *option, const char *word, const char *const *words, int n);         /* the first without one */
+int64_t whole_number(const char *option, const char *word, int64_t below, int64_t otherwise); /* from 0 on */
+
+/* ------------------------------------------------------------------ tools/data_info_pairs.c: what training makes of pairs */
+
+typedef struct Pairs_asked { int64_t seq, source_seq, batch, buckets, shuffle_tokens, seed; bool skip_long; } Pairs_asked;
+Order pairs_order(const Pairs_asked *a);
+Pair_sum count_pairs(const Words *paths, Source_options how, const Tokenizer *t, const Order *o); /* of an epoch */
+json_t *pairs_json(const Pair_sum *s, const Order *o);
+
+/* ------------------------------------------------------------------ commands */
+
+/* The commands themselves: each returns the exit code; argv[0] is its name. */
+int data_command(int argc, char **argv); /* tools/data_info.c */
+int tokenize_command(int argc, char **argv); /* tools/data_tokenize.c */
+int encode_command(int argc, char **argv); /* tools/data_encode.c */
+void need_text(const Source_file *f); /* anything else ends the program (3) */
+void need_inputs(const Command_line *c, const Words *inputs);
+_Noreturn void refuse_fault(const Fault *f);
+
+#endif
