@@ -6,6 +6,7 @@
  * nothing else (front/objective.c); where that cannot be they are left out.  Every plan is compiled in a process of its
  * own, since marks on nodes would stay. */
 #include "emit/emit.h"
+#include "lathe.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,50 +1,14 @@
-/* compile.c: runs the passes of passes.def over a description, and chooses among plans. */
-#include "ops/head.h"
+/* compile.c: runs the passes of desc/passes.def over a description, and chooses among plans. */
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "emit/emit.h"
+#include "lathe.h"
 #include "lower/lower.h"
+#include "ops/head.h"
 
 #include <string.h>
 
 Options options = {.target = &target_cpu};
-
-static const Pass passes[] = {
-    {"front", FRONT, NULL, "runs the description: every entry's graph, as written", NULL, {NULL}},
-#define GRAPH_PASS(name, option, doc, off)    {#name, GRAPHS, option, doc, off, {.graph = pass_##name}},
-#define CUT_PASS(name, option, doc, off)      {#name, CUTS, option, doc, off, {.cut = pass_##name}},
-#define LOWER_PASS(name, option, doc, off)    {#name, LOWER, option, doc, off, {.lower = pass_##name}},
-#define KERNEL_PASS(name, option, doc, off)   {#name, KERNELS, option, doc, off, {.kernels = pass_##name}},
-#define PLAN_PASS(name, option, doc, off)     {#name, PLAN, option, doc, off, {.plan = pass_##name}},
-#define SCHEDULE_PASS(name, option, doc, off) {#name, SCHEDULE, option, doc, off, {.kernels = pass_##name}},
-#include "passes.def"
-};
-enum { LAST = COUNT_OF(passes) - 1 };
-_Static_assert(LAST <= 64, "options.without has a bit for each pass");
-
-/* The stages, by Pass.kind: each has one representation, or makes the next one of it. */
-static const char *const stages[] = {"front", "graphs", "cuts", "lower", "kernels", "plan", "schedule"};
-
-const Pass *last_of_stage(const char *word)
-{
-    const Pass *last = NULL;
-    for (int i = 0; i < COUNT_OF(passes); i++)
-        if (same(stages[passes[i].kind], word)) last = &passes[i];
-    return last;
-}
-
-const Pass *pass_list(int *n)
-{
-    *n = COUNT_OF(passes);
-    return passes;
-}
-
-bool take_switch(const char *word)
-{
-    for (int i = 1; i <= LAST && starts_with(word, "--no-"); i++)
-        if (passes[i].option && same(passes[i].option, word + strlen("--no-"))) {
-            leave_out((Pass_number)(i - 1), true);
-            return true;
-        }
-    return false;
-}
 
 /* ------------------------------------------------------------------ running them */
 
@@ -79,15 +43,10 @@ static void check(const Pass *p, const Module *m)
     for (int i = 0; i < m->programs.n; i++) check_program(m->programs.at[i], p->name, m->desc);
 }
 
-static int place_of_pass(const char *name)
-{
-    for (int i = 0; i < COUNT_OF(passes); i++)
-        if (same(passes[i].name, name)) return i;
-    die("there is no pass %s", name);
-}
-
 static void run_all(Module *m, int first, int last)
 {
+    int n;
+    const Pass *passes = pass_list(&n);
     for (int i = first; i <= last; i++) {
         run(&passes[i], m);
         if (m->desc->options->check_stages) check(&passes[i], m);
@@ -185,7 +144,7 @@ static Module *choose_panels(const Desc *d, Options *o)
 
 Module *compile_until(Desc *d, const char *from, const char *until)
 {
-    int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : LAST;
+    int first = from ? place_of_pass(from) : 0, last = until ? place_of_pass(until) : last_pass();
     int whole = place_of_pass("whole");
     if (from) refuse_text(d, from);
     if (first > whole || last < whole) return run_passes(d, first, last);
@@ -203,11 +162,9 @@ Module *compile_until(Desc *d, const char *from, const char *until)
 
 Module *compile(Desc *d) { return compile_until(d, NULL, NULL); }
 
-bool comes_before(const char *pass, const char *other) { return place_of_pass(pass) < place_of_pass(other); }
-
 void compile_kernels(Module *m, const char *until)
 {
-    run_all(m, place_of_pass(m->programs.at[0]->after) + 1, until ? place_of_pass(until) : LAST);
+    run_all(m, place_of_pass(m->programs.at[0]->after) + 1, until ? place_of_pass(until) : last_pass());
 }
 
 /* So that a text of kernels may end in it. */

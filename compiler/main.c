@@ -1,7 +1,11 @@
 /* main.c: the command line. */
-#include "runtime/base/process.h"
+#include "desc/target.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
+#include "lathe.h"
+#include "passes/passes.h"
+#include "plan/plan.h"
+#include "runtime/base/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +48,8 @@ static const struct Option {
      "build: with the runtime's sources, so that cmake and a compiler alone can build the folder"},
     {"--source", FLAG, "", &options.source, "build: only writes the source, and prints its folder"},
     {"--json", FLAG, "", &options.json, "check, plan, doctor: the result as JSON"},
-    {"--after", TEXT, "PASS", &options.dump_after, "dump: the pass after which to print, or all of graphs, cuts, kernels, schedule (front)"},
+    {"--after", TEXT, "PASS", &options.dump_after,
+     "dump: the pass after which to print, or all of graphs, cuts, kernels, schedule (front)"},
     {"--from", TEXT, "PASS", &line_of.from, "dump of a graph: the first pass to run (the one of --after)"},
     {"--head-rows", TEXT, "N", NULL, "rows of nn.linear_cross_entropy at a time (what the plan allows)"},
     {"--recompute", TEXT, "SHARE", NULL,

@@ -1,4 +1,5 @@
 /* harness_live.c: compiles a generated model.c into a shared library and runs its entries in the test's own process. */
+#include "emit/emit.h"
 #include "harness.h"
 #include "lathe_rt.h"
 #include "rt_internal.h"

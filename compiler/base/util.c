@@ -1,4 +1,4 @@
-/* base/util.c: strings, text under construction, and the two ways to fail. */
+/* util.c: strings, text under construction, and the two ways to fail. */
 #include "base/util.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* base/util.h: what every file of the compiler leans on: memory, vectors, text, and two ways to fail. */
+/* util.h: what every file of the compiler leans on: memory, vectors, text, and two ways to fail. */
 #ifndef UTIL_H
 #define UTIL_H
 

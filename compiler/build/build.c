@@ -1,4 +1,5 @@
-/* build/build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has changed.
+/* build.c: makes a trainer of a generated folder: finds a C compiler, runs it, and skips it where nothing has
+ * changed.
  */
 #include "build/build.h"
 

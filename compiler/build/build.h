@@ -1,4 +1,4 @@
-/* build/build.h: what building for a processor (build/build.c) and for a GPU (build/cuda.c) share: commands, what they say, hashes.
+/* build.h: what building for a processor (build/build.c) and for a GPU (build/cuda.c) share: commands, what they say, hashes.
  */
 #ifndef BUILD_H
 #define BUILD_H

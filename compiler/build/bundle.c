@@ -1,5 +1,6 @@
-/* build/bundle.c: what a generated folder needs to be built without Lathe: CMakeLists.txt, and with --bundle the
+/* bundle.c: what a generated folder needs to be built without Lathe: CMakeLists.txt, and with --bundle the
  * runtime. */
+#include "desc/target.h"
 #include "build/sources.h"
 #include "emit/emit.h"
 

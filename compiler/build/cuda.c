@@ -1,4 +1,4 @@
-/* build/cuda.c: makes a trainer for GPUs of a generated folder: model.cu and the runtime's .cu by nvcc, each a file of
+/* cuda.c: makes a trainer for GPUs of a generated folder: model.cu and the runtime's .cu by nvcc, each a file of
  * its own that is compiled again when it has changed, tables.c by the C compiler; several at a time.
  */
 #include "build/build.h"

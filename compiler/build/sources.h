@@ -1,6 +1,6 @@
 /* sources.h: the runtime's source files, in its rooms. */
 #pragma once
-#include "lathe.h"
+#include "base/util.h"
 
 typedef VEC(char *) Files;
 

@@ -1,4 +1,5 @@
-/* doctor/doctor.c: `lathe doctor`: the machine: processors, memory, disk, compiler, BLAS, and what they do at their best. */
+/* doctor.c: `lathe doctor`: the machine: processors, memory, disk, compiler, BLAS, and what they do at their
+ * best. */
 #include "doctor/doctor.h"
 #include "emit/emit.h"
 #include "front/clang.h"

@@ -1,8 +1,9 @@
-/* doctor/doctor.h: what `lathe doctor` finds: a line each, with what to do about it. */
+/* doctor.h: what `lathe doctor` finds: a line each, with what to do about it. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
-#include "lathe.h"
+#include "desc/passes.h"
+#include "kernels/kernel.h"
 
 typedef enum Health { FINE, ODD, BAD } Health; /* BAD: something will not work */
 

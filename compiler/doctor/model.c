@@ -1,4 +1,4 @@
-/* doctor/model.c: `lathe doctor MODEL.lua [--data FILE…] [--out RUN]`: what fits, what to expect, what is
+/* model.c: `lathe doctor MODEL.lua [--data FILE…] [--out RUN]`: what fits, what to expect, what is
  * misconfigured. */
 #include "doctor/doctor.h"
 #include "emit/emit.h"

@@ -1,4 +1,4 @@
-/* emit/across.c: ROWS kernels in C whose reductions go across the lines of memory: what lies side by side there belongs
+/* across.c: ROWS kernels in C whose reductions go across the lines of memory: what lies side by side there belongs
  * to neighbouring rows, such as sums over time of [B][T][C].
  *
  * A row after the other would fetch a line for each element.  So many rows are reduced at once, each in an element of

@@ -1,5 +1,5 @@
-/* emit/attention.c: calls of the runtime's attention, and the constant descriptions of extents and strides they take.
- */
+/* attention.c: calls of the runtime's attention, and the constant descriptions of extents and strides they take. */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* emit/axes.c: the axes that a kernel's loops run over: their names, and indices along them. */
+/* axes.c: the axes that a kernel's loops run over: their names, and indices along them. */
 #include "emit/emit.h"
 
 /* b for the batch, t for time, v for the vocabulary; r for rows made of several axes; c for the inner axis. */

@@ -1,5 +1,6 @@
-/* emit/c.c: writes the folder of a generated program: model.c, model.h, plan.txt, CMakeLists.txt. */
+/* c.c: writes the folder of a generated program: model.c, model.h, plan.txt, CMakeLists.txt. */
 #include "emit/emit.h"
+#include "passes/passes.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* emit/columns.c: reductions over all rows, as CUDA threads, in two stages (schedule/columns.c): blocks of rows, then
+/* columns.c: reductions over all rows, as CUDA threads, in two stages (schedule/columns.c): blocks of rows, then
  * their partial results. */
 #include "emit/threads.h"
 

@@ -1,4 +1,4 @@
-/* emit/cuda.c: writes the folder of a generated program for CUDA: model.cu (kernels, and entries that launch them in
+/* cuda.c: writes the folder of a generated program for CUDA: model.cu (kernels, and entries that launch them in
  * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt, CMakeLists.txt. */
 #include "emit/emit.h"
 

@@ -1,9 +1,10 @@
-/* emit/done.c: where an entry says which gradients are done: that no kernel behind that line reads or writes them.
+/* done.c: where an entry says which gradients are done: that no kernel behind that line reads or writes them.
  *
  * What is said is a parameter, or a copy of a stack's struct, where a loop goes through the copies one by one (each
  * iteration touches its own, and nothing behind the loop touches any).  The place is behind the last kernel that
  * touches it: if that is a loop, behind the last one in its body, and, unless each iteration has its own copy, in the
  * last iteration alone. */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
-/* emit/emit.c: what every emitter leans on: statements with indentation, lines under 100 columns, names, expressions. */
+/* emit.c: what every emitter leans on: statements with indentation, lines under 100 columns, names, expressions. */
+#include "desc/target.h"
 #include "emit/emit.h"
+#include "passes/passes.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -295,8 +297,8 @@ Expr literal(double x, DType t, bool brief)
     return (Expr){format("%s%s%s", s, real ? "" : ".0", t == F32 ? "f" : ""), binding};
 }
 
-/* How the operators of graph/ops.def bind, and what their operands must bind at least.  Where gcc and clang warn about a mix,
- * more than C asks for. */
+/* How the operators of graph/ops.def bind, and what their operands must bind at least.  Where gcc and clang warn about
+ * a mix, more than C asks for. */
 static const struct Operator {
     const char *text;
     Binding binding, left, right;

@@ -1,8 +1,8 @@
-/* emit/emit.h: what the emitter's files share: text of a function, expressions, and how a kernel addresses its buffers. */
+/* emit.h: what the emitter's files share: text of a function, expressions, and how a kernel addresses its buffers. */
 #ifndef EMIT_H
 #define EMIT_H
 
-#include "schedule/nest.h"
+#include "kernels/nest.h"
 
 /* ------------------------------------------------------------------ emit/emit.c: text */
 
@@ -346,5 +346,12 @@ void say_params(Text *t, const Module *m);
 char *gradients_type(const Module *m); /* the struct of gradients: Gpt_params, where those have its type */
 const char *group_of(const Param *p); /* name of the array of structs, NULL outside any */
 char *param_text(const Param *p, const char *base, const char *const *sub); /* p->layer[l].attn_qkv_weight */
+
+/* emit.c, c.c */
+void emit_c(const Module *m, const char *dir);              /* model.c, model.h, plan.txt, CMakeLists.txt */
+void print_plan(Text *t, const Module *m);
+
+/* cuda.c: model.cu, tables.c, model.h, plan.txt */
+void emit_cuda(const Module *m, const char *dir);
 
 #endif

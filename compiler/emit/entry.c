@@ -1,5 +1,6 @@
-/* emit/entry.c: one function an entry, which reads as a table of contents: a call and its number a line, loops kept as
+/* entry.c: one function an entry, which reads as a table of contents: a call and its number a line, loops kept as
  * loops, pointers into the arena declared on top, the memory plan drawn above. */
+#include "desc/target.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
 

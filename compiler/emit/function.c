@@ -1,5 +1,6 @@
-/* emit/function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it,
+/* function.c: one function a kernel (CUDA: its parts and what launches them); kernels with the same text share it,
  * and its name: of ln_1 and ln_f it is ln. */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* emit/ids.c: an id where it is read: as it is, where it is in range for certain, else checked (id_below of
+/* ids.c: an id where it is read: as it is, where it is in range for certain, else checked (id_below of
  * lathe_rt.h). */
 #include "emit/emit.h"
 

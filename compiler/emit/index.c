@@ -1,7 +1,8 @@
-/* emit/index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, cumsum, topk:
+/* index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, cumsum, topk:
  * what is the same for every target.  Ids are in range: known ones are checked by the front, those of the data where it
  * enters, others where they are read (emit/ids.c).  emit/index_loops.c puts loops around it, emit/index_threads.c
  * CUDA's threads. */
+#include "desc/target.h"
 #include "emit/index.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* emit/index.h: an index kernel while it is printed: what addresses by ids, or walks along an axis. */
+/* index.h: an index kernel while it is printed: what addresses by ids, or walks along an axis. */
 #ifndef EMIT_INDEX_H
 #define EMIT_INDEX_H
 

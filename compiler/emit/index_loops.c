@@ -1,4 +1,4 @@
-/* emit/index_loops.c: index kernels as loops of C. */
+/* index_loops.c: index kernels as loops of C. */
 #include "emit/index.h"
 
 /* ------------------------------------------------------------------ nests */

@@ -1,4 +1,4 @@
-/* emit/index_threads.c: index kernels as CUDA threads.
+/* index_threads.c: index kernels as CUDA threads.
  *
  * A gather is a map: a thread an element.  What ids may send to one place comes in the order of the ids, so that it has
  * the same bits every time, the CPU's: a block of threads takes one id.  Of a scatter it looks back for an equal one,

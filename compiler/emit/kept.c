@@ -1,4 +1,4 @@
-/* emit/kept.c: CUDA: copies in shared memory of rows that several sweeps of a block read (schedule/keep.c). */
+/* kept.c: CUDA: copies in shared memory of rows that several sweeps of a block read (schedule/keep.c). */
 #include "emit/threads.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* emit/kernels.c: the table by which the trainer knows what each LAP of an entry stands for. */
+/* kernels.c: the table by which the trainer knows what each LAP of an entry stands for. */
+#include "desc/target.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
 

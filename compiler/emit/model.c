@@ -1,5 +1,7 @@
-/* emit/model.c: model.h (sizes, structs, entries) and the tables by which the trainer knows the model. */
+/* model.c: model.h (sizes, structs, entries) and the tables by which the trainer knows the model. */
+#include "desc/target.h"
 #include "emit/emit.h"
+#include "passes/passes.h"
 
 #include <ctype.h>
 #include <string.h>

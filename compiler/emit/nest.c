@@ -1,8 +1,9 @@
-/* emit/nest.c: ROWS kernels as loops of C: a nest over the row axes, and for each row the phases' sweeps over the inner
+/* nest.c: ROWS kernels as loops of C: a nest over the row axes, and for each row the phases' sweeps over the inner
  * axis.
  *
  * A reduction over the inner axis runs in LANES lanes and ends in a fixed tree.  A reduction over all rows is a row of
  * partial results for each block of rows, added up in order at the end. */
+#include "desc/target.h"
 #include "emit/index.h"
 #include "emit/rows.h"
 

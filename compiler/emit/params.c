@@ -1,6 +1,7 @@
-/* emit/params.c: the flat array of parameters as a C struct: tensors in the order of their offsets, the copies of one
+/* params.c: the flat array of parameters as a C struct: tensors in the order of their offsets, the copies of one
  * nn.stack as an array of structs, padding spelled out. */
 #include "emit/emit.h"
+#include "passes/passes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
-/* emit/persistent.c: CUDA: a loop that is one launch (plan/persist.c): a kernel whose text is that of an entry's loop,
+/* persistent.c: CUDA: a loop that is one launch (plan/persist.c): a kernel whose text is that of an entry's loop,
  * in which all blocks take parts of each step, and meet where schedule/waits.c says.
  *
  * What the kernel is given are the entry's own names, so that places read the same in both; loops with the same text
  * share it. */
+#include "desc/target.h"
 #include "emit/rows.h"
 #include "lower/lower.h"
 

@@ -1,4 +1,5 @@
-/* emit/plan.c: the memory plan as text, for plan.txt and `lathe plan`. */
+/* plan.c: the memory plan as text, for plan.txt and `lathe plan`. */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 static int count_kernels(Kernel *const *kernels, int n)

@@ -1,5 +1,6 @@
-/* emit/product.c: calls of the runtime's matrix products, and the descriptions of extents and strides they take. */
+/* product.c: calls of the runtime's matrix products, and the descriptions of extents and strides they take. */
 #include "emit/emit.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

@@ -1,8 +1,9 @@
-/* emit/rows.c: ROWS kernels: what is the same for every target: values per row, the body of a sweep, and what the
+/* rows.c: ROWS kernels: what is the same for every target: values per row, the body of a sweep, and what the
  * function is given.  emit/nest.c puts loops around it, emit/threads.c CUDA's threads.
  *
  * Values per row are `const float mean = …;` before the sweep that reads them.  In a sweep what is used once is written
  * where it is used, the rest is named. */
+#include "desc/target.h"
 #include "emit/index.h"
 #include "lower/lower.h"
 

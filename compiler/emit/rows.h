@@ -1,4 +1,4 @@
-/* emit/rows.h: a ROWS kernel while it is printed. */
+/* rows.h: a ROWS kernel while it is printed. */
 #ifndef EMIT_ROWS_H
 #define EMIT_ROWS_H
 

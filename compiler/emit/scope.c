@@ -1,4 +1,4 @@
-/* emit/scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
+/* scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
 #include "emit/emit.h"
 
 #include <stdlib.h>

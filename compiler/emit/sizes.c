@@ -1,4 +1,4 @@
-/* emit/sizes.c: extents in the sizes of the description, BATCH * SEQ rather than 768: what their axes are
+/* sizes.c: extents in the sizes of the description, BATCH * SEQ rather than 768: what their axes are
  * (graph/axis.c). */
 #include "emit/emit.h"
 

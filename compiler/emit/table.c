@@ -1,4 +1,5 @@
-/* emit/table.c: constant arrays of a description, printed once as static tables. */
+/* table.c: constant arrays of a description, printed once as static tables. */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
-/* emit/threads.c: ROWS kernels as CUDA threads.
+/* threads.c: ROWS kernels as CUDA threads.
  *
  * Maps: a thread takes elements.  Kernels that reduce: a team of threads takes a row; thread l of n takes elements l,
  * l + n, …, sums them up in a register, and the team ends the sum in a fixed tree.  Reductions over all rows are in
  * emit/columns.c.  Nothing depends on when threads run: the same bits every time. */
+#include "desc/target.h"
 #include "emit/index.h"
 #include "emit/threads.h"
 
@@ -237,8 +238,8 @@ static void call_each(Rows *r, const char *each, bool which)
     line(&r->f->w, "%s(%s%s);", each, which ? c : "", which || !*elements ? elements : elements + strlen(", "));
 }
 
-/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or written
- * as wholes it is given, an element of each. */
+/* const auto each = [&](int c, float logits) { … };  of all elements, most of them side by side.  What is read or
+ * written as wholes it is given, an element of each. */
 static void sweep_with_rest(Rows *r)
 {
     Axis *c = &r->f->axis[r->inner];

@@ -1,4 +1,4 @@
-/* emit/threads.h: what the files that print ROWS kernels as CUDA threads share. */
+/* threads.h: what the files that print ROWS kernels as CUDA threads share. */
 #ifndef EMIT_THREADS_H
 #define EMIT_THREADS_H
 

@@ -1,4 +1,4 @@
-/* emit/values.c: the values of a ROWS kernel as expressions: where each is found, which get names, and what names. */
+/* values.c: the values of a ROWS kernel as expressions: where each is found, which get names, and what names. */
 #include "emit/rows.h"
 
 #include <ctype.h>

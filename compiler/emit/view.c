@@ -1,10 +1,11 @@
-/* emit/view.c: how a kernel function addresses its buffers: parameters as arrays of known size, and subscripts.
+/* view.c: how a kernel function addresses its buffers: parameters as arrays of known size, and subscripts.
  *
  * A view says base + Σ stride · index.  The buffer is an array [D0][D1]… with strides S0 > S1 > …; each index of the
  * view is given to the axis whose stride is the largest not above its own, and the base is written in the mixed radix
  * of the axes.  Where an index runs over the end of its axis, that axis is merged with the one before: [B][T] becomes
  * [B * T].  What still does not fit is addressed through a flat pointer.  Leading axes that no index of the kernel runs
  * over are subscripts of the caller: h[l + 1]. */
+#include "desc/target.h"
 #include "emit/emit.h"
 
 #include <stdlib.h>

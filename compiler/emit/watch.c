@@ -1,5 +1,4 @@
-/* emit/watch.c: --instrument: the tables by which `trainer replay` finds what each kernel of a step reads and writes.
- */
+/* watch.c: --instrument: the tables by which `trainer replay` finds what each kernel of a step reads and writes. */
 #include "emit/emit.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* emit/wide.c: CUDA: arrays that a thread reads and writes as wholes, its elements side by side in one access
+/* wide.c: CUDA: arrays that a thread reads and writes as wholes, its elements side by side in one access
  * (schedule/wide.c):
  *
  *     const Wide<bf16, 8> own_h = read_wide<8>(&h[r][c8]);

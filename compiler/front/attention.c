@@ -1,5 +1,4 @@
-/* front/attention.c: core.attend(q, k, v, options): attention as one op, for attention.lua, which checks the options.
- */
+/* attention.c: core.attend(q, k, v, options): attention as one op, for attention.lua, which checks the options. */
 #include "front/front.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* front/cfunc.c: nn.cfunc: a scalar function written in C becomes a Lua function of tensors and numbers.
+/* cfunc.c: nn.cfunc: a scalar function written in C becomes a Lua function of tensors and numbers.
  *
  * The text is read once; each call traces the function on its arguments.  Nodes bear the Lua line of the call. */
 #include "front/cfunc.h"

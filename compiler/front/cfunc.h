@@ -1,4 +1,4 @@
-/* front/cfunc.h: what the files of nn.cfunc share: the text, its tree, values while it is traced.
+/* cfunc.h: what the files of nn.cfunc share: the text, its tree, values while it is traced.
  *
  *   text ──front/cfunc_text.c: what may stand in it──▶ ──front/cfunc_read.c: libclang's tree becomes ours──▶ C_function
  *   C_function + tensors ──front/cfunc_trace.c: statements, front/cfunc_value.c: arithmetic──▶ nodes of the graph */

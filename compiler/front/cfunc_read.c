@@ -1,4 +1,4 @@
-/* front/cfunc_read.c: reads C functions: libclang's syntax tree becomes a small one of ours, or a message.
+/* cfunc_read.c: reads C functions: libclang's syntax tree becomes a small one of ours, or a message.
  *
  * What is not named in the tables below is refused, so that nothing is translated by chance.  Conversions that C makes
  * by itself are left out: tracing makes them again from the types of variables, parameters and results. */

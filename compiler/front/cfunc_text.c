@@ -1,4 +1,4 @@
-/* front/cfunc_text.c: the text of a C function: where it stands in the Lua file, and what must not reach libclang.
+/* cfunc_text.c: the text of a C function: where it stands in the Lua file, and what must not reach libclang.
  *
  * A description is a stranger's program and must read no file, so no directive but #define of a constant is let
  * through. That is decided here, on the bytes, in a language simpler than C's: no backslashes (which join lines before

@@ -1,4 +1,4 @@
-/* front/cfunc_trace.c: runs a C function on tensors: what is left are the nodes that its result needs.
+/* cfunc_trace.c: runs a C function on tensors: what is left are the nodes that its result needs.
  *
  * Where a condition is a constant, one side runs.  Where it is a tensor, both run, each on a copy of the variables, and
  * what they set differently is chosen element by element.  So loops whose end depends on constants run as often as they

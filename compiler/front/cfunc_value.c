@@ -1,4 +1,4 @@
-/* front/cfunc_value.c: arithmetic on the values of a C function while it is traced: constants are computed, the rest
+/* cfunc_value.c: arithmetic on the values of a C function while it is traced: constants are computed, the rest
  * becomes nodes, the same that the operators of Lua make.
  *
  * Both sides of a branch are computed for every element, and one is taken.  The side that is not taken gets a gradient

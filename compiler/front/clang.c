@@ -1,4 +1,4 @@
-/* front/clang.c: finds libclang and its functions when they are first wanted. */
+/* clang.c: finds libclang and its functions when they are first wanted. */
 #include "front/clang.h"
 #include "base/util.h"
 

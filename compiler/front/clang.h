@@ -1,4 +1,4 @@
-/* front/clang.h: the part of libclang's C interface that front/cfunc_read.c needs, by libclang's own names without their
+/* clang.h: the part of libclang's C interface that front/cfunc_read.c needs, by libclang's own names without their
  * prefix.  The library is looked for when a description first calls nn.cfunc, so that lathe is built and runs without it.
  *
  * Only what libclang promises never to change is written down here: the layouts of the values it passes, and functions.

@@ -1,4 +1,4 @@
-/* front/config.c: the configuration: defaults with their types, named configurations, --set; and c, which forward
+/* config.c: the configuration: defaults with their types, named configurations, --set; and c, which forward
  * reads. */
 #include "front/front.h"
 

@@ -1,4 +1,4 @@
-/* front/encode.c: takes out of decode what depends on the source alone: the entry encode.
+/* encode.c: takes out of decode what depends on the source alone: the entry encode.
  *
  * A value is ENCODED if it depends on the source, and on nothing that changes from step to step: no token, position or
  * state.  What decode reads of such values becomes a state, which encode writes and decode only reads.  In a loop (the

@@ -1,4 +1,4 @@
-/* front/equal.c: makes `tensor == number` an error.
+/* equal.c: makes `tensor == number` an error.
  *
  * Lua asks no metamethod when `==` meets values of two types: `if i % 2 == 0` on a loop index would quietly be false.
  * So a description's text is loaded with every A == B spelled (__equal(A, B)), and A ~= B (not __equal(A, B)), on the

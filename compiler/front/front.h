@@ -1,9 +1,9 @@
-/* front/front.h: what the files of the front end share: the Lua state, places, tensors, scopes, loops, the entry being
+/* front.h: what the files of the front end share: the Lua state, places, tensors, scopes, loops, the entry being
  * traced. */
 #ifndef FRONT_H
 #define FRONT_H
 
-#include "lathe.h"
+#include "desc/passes.h"
 
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,4 +1,4 @@
-/* front/groups.c: train's groups: learning rate, weight decay and freezing of parameters by patterns of their names. */
+/* groups.c: train's groups: learning rate, weight decay and freezing of parameters by patterns of their names. */
 #include "front/front.h"
 
 #include <math.h>

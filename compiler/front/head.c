@@ -1,4 +1,4 @@
-/* front/head.c: the head, nn.linear_cross_entropy, as the library calls it (nn.lua checks and says what is wrong), and
+/* head.c: the head, nn.linear_cross_entropy, as the library calls it (nn.lua checks and says what is wrong), and
  * ids that choose a class, wherever they do. */
 #include "front/front.h"
 #include "ops/head.h"

@@ -1,4 +1,4 @@
-/* front/index.c: tensor methods that address by ids, walk along an axis or contract, and tensors made from nothing. */
+/* index.c: tensor methods that address by ids, walk along an axis or contract, and tensors made from nothing. */
 #include "front/front.h"
 
 #include <math.h>

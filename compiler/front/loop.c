@@ -1,4 +1,4 @@
-/* front/loop.c: opens and closes the loops that nn.stack, nn.map and nn.scan are made of. */
+/* loop.c: opens and closes the loops that nn.stack, nn.map and nn.scan are made of. */
 #include "front/front.h"
 
 bool loop_is_open(const Loop *l)

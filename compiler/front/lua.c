@@ -1,4 +1,4 @@
-/* front/lua.c: runs descriptions in a sandbox: what they may name, how long they may run, how much they may hold.
+/* lua.c: runs descriptions in a sandbox: what they may name, how long they may run, how much they may hold.
  *
  * A description is a stranger's program.  It sees table, string, math, utf8, the harmless part of the base library and
  * ours (nn, optim, data); no files, no operating system, no bytecode, no debug library.  Instructions, memory, graph

@@ -1,8 +1,9 @@
-/* front/map.c: element-wise ops: a binding for every row of graph/ops.def, the operators, broadcasting.
+/* map.c: element-wise ops: a binding for every row of graph/ops.def, the operators, broadcasting.
  *
- * The table is walked, not copied: a new row of graph/ops.def is at once nn.NAME(…) and x:NAME(…).  Shapes and types are
- * checked here, before a node is made, so that the message can name the user's line. */
+ * The table is walked, not copied: a new row of graph/ops.def is at once nn.NAME(…) and x:NAME(…).  Shapes and types
+ * are checked here, before a node is made, so that the message can name the user's line. */
 #include "front/front.h"
+#include "passes/passes.h"
 
 #include <float.h>
 #include <math.h>

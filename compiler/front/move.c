@@ -1,4 +1,4 @@
-/* front/move.c: tensor methods that rearrange; the batch and time axes are followed through. */
+/* move.c: tensor methods that rearrange; the batch and time axes are followed through. */
 #include "front/front.h"
 
 #include <string.h>

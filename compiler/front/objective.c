@@ -5,6 +5,7 @@
  * loss divides by is made of all parts before the first of them (a loop of its own; of several GPUs, over_ranks then
  * adds theirs), and sums are multiplied by the parts' number where the mean over the parts would divide by it.
  * graph/rows.h finds out which values these are. */
+#include "desc/target.h"
 #include "front/objective.h"
 #include "graph/rows.h"
 

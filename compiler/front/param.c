@@ -1,4 +1,4 @@
-/* front/param.c: parameters, shared or one for each layer of a stack, and the states that decode keeps. */
+/* param.c: parameters, shared or one for each layer of a stack, and the states that decode keeps. */
 #include "front/front.h"
 
 #include "runtime/base/printable.h"

@@ -1,4 +1,4 @@
-/* front/recipe.c: the description's train and data tables become the Lathe_recipe that the trainer follows. */
+/* recipe.c: the description's train and data tables become the Lathe_recipe that the trainer follows. */
 #include "front/front.h"
 
 #include "runtime/base/printable.h"

@@ -1,4 +1,4 @@
-/* front/sample.c: the entry that a description draws samples with: `sample = function(c, input)` beside forward, over
+/* sample.c: the entry that a description draws samples with: `sample = function(c, input)` beside forward, over
  * forward's parameters.  It makes a row of each output for each sample of a batch. */
 #include "front/front.h"
 

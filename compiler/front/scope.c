@@ -1,4 +1,4 @@
-/* front/scope.c: the layer path: scopes, the names they give, and which stacks' parameters are made where. */
+/* scope.c: the layer path: scopes, the names they give, and which stacks' parameters are made where. */
 #include "front/front.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* front/stubs.c: LuaCATS annotations for editors: hands the op table and the bindings to compiler/lua/stubs.lua. */
+/* stubs.c: LuaCATS annotations for editors: hands the op table and the bindings to compiler/lua/stubs.lua. */
 #include "front/front.h"
 
 #include <errno.h>

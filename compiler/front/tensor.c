@@ -1,4 +1,4 @@
-/* front/tensor.c: tensors as Lua values: what they answer, how messages show them, and what they refuse. */
+/* tensor.c: tensors as Lua values: what they answer, how messages show them, and what they refuse. */
 #include "front/front.h"
 
 #include <string.h>

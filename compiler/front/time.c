@@ -1,4 +1,4 @@
-/* front/time.c: what depends on the entry: the time axis, positions, training, random bits. */
+/* time.c: what depends on the entry: the time axis, positions, training, random bits. */
 #include "front/front.h"
 
 static int decoding_call(lua_State *L)

@@ -1,6 +1,8 @@
-/* front/trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode;
+/* trace.c: front(): reads a description and traces `forward` once for each entry: train, grad, eval, decode;
  * encode is taken out of decode (front/encode.c); `sample` is another (front/sample.c). */
+#include "desc/target.h"
 #include "front/objective.h"
+#include "passes/passes.h"
 
 #include <string.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* front/where.c: finds the user's line for a message, and words messages: nearest names, values, known keys. */
+/* where.c: finds the user's line for a message, and words messages: nearest names, values, known keys. */
 #include "front/front.h"
 
 #include <string.h>

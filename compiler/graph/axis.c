@@ -4,7 +4,7 @@
  * A Shape carries the number of an axis beside each extent; 0: nothing is known of it.  Constructors hand axes on; a
  * reshape multiplies those that become one, and splits one the way the description split it, or factor by factor.  An
  * axis is never found by its extent: where nothing is known, nothing is said. */
-#include "lathe.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdlib.h>

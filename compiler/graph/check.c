@@ -1,4 +1,4 @@
-/* graph/check.c: the invariants of graphs, checked between passes.
+/* check.c: the invariants of graphs, checked between passes.
  *
  *   1. Every node's type follows from its op, inputs and ints (graph/fault.c).
  *   2. There is no cycle: a loop needs its initial values, stacks and what its body computes.
@@ -8,7 +8,7 @@
  *   5. Outputs lie at the top, or in the open loop `micro`.  A loss is a real number.  A gradient is like its
  * parameter.
  *   6. Leaves of one name are one tensor. */
-#include "lathe.h"
+#include "graph/graph.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* graph/eval.c: the interpreter: gives every node its meaning, slowly and plainly, in double precision.
+/* eval.c: the interpreter: gives every node its meaning, slowly and plainly, in double precision.
  *
  * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its
  * iterations. A value lies in the slot of its node's id.  Those of a body live for one iteration. */

@@ -1,8 +1,8 @@
-/* graph/eval.h: what the files of the interpreter share. */
+/* eval.h: what the files of the interpreter share. */
 #ifndef GRAPH_EVAL_H
 #define GRAPH_EVAL_H
 
-#include "lathe.h"
+#include "graph/graph.h"
 
 /* Visits the elements of a shape in order: for (Walk w = walk(s); w.i < w.n; step(&w)) … w.at[axis], w.i. */
 typedef struct Walk {

@@ -1,4 +1,4 @@
-/* graph/eval_element.c: the interpreter's arithmetic: one element of a map, one step of a reduction, what a type can
+/* eval_element.c: the interpreter's arithmetic: one element of a map, one step of a reduction, what a type can
  * hold.  I32 wraps around as the hardware's does. */
 #include "graph/eval.h"
 

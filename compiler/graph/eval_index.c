@@ -1,4 +1,4 @@
-/* graph/eval_index.c: the interpreter's ops that address by ids or walk along an axis. */
+/* eval_index.c: the interpreter's ops that address by ids or walk along an axis. */
 #include "graph/eval.h"
 
 #include <string.h>

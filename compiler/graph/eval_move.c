@@ -1,4 +1,4 @@
-/* graph/eval_move.c: the interpreter's moves and contraction: where each element comes from. */
+/* eval_move.c: the interpreter's moves and contraction: where each element comes from. */
 #include "graph/eval.h"
 
 #include <math.h>

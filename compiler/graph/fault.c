@@ -1,5 +1,5 @@
-/* graph/fault.c: what a node's type has to be, worked out again from its op, inputs and ints. */
-#include "lathe.h"
+/* fault.c: what a node's type has to be, worked out again from its op, inputs and ints. */
+#include "graph/graph.h"
 
 #include <string.h>
 

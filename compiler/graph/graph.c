@@ -1,5 +1,5 @@
-/* graph/graph.c: makes nodes; equal nodes are the same pointer. */
-#include "lathe.h"
+/* graph.c: makes nodes; equal nodes are the same pointer. */
+#include "graph/graph.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,6 +56,12 @@ int64_t elements(Shape s)
     int64_t n = 1;
     for (int i = 0; i < s.rank; i++) n *= s.dim[i];
     return n;
+}
+
+void dense_strides(Shape s, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = s.rank; i-- > 0; step *= s.dim[i]) stride[i] = step;
 }
 
 char *shape_text(Shape s)

@@ -1,5 +1,5 @@
-/* graph/known.c: what is known while compiling: values that depend on no input, parameter, state or loop. */
-#include "lathe.h"
+/* known.c: what is known while compiling: values that depend on no input, parameter, state or loop. */
+#include "graph/graph.h"
 
 enum { LONGEST = 256 }; /* steps from a constant to what is known: ids of a long chain of them are ids like others */
 

@@ -1,4 +1,4 @@
-/* graph/parse.c: reads back what graph/text.c prints.  Text may come from anywhere: whatever is wrong with it is an
+/* parse.c: reads back what graph/text.c prints.  Text may come from anywhere: whatever is wrong with it is an
  * error with its line, found before a node is made of it. */
 #include "graph/text.h"
 

@@ -7,7 +7,7 @@
 #ifndef GRAPH_ROWS_H
 #define GRAPH_ROWS_H
 
-#include "lathe.h"
+#include "graph/graph.h"
 
 typedef enum Row_kind {
     ROWS_UNSEEN,

@@ -1,4 +1,4 @@
-/* graph/text.c: prints graphs: one node a line, inputs first, named by their place, so that two dumps differ where
+/* text.c: prints graphs: one node a line, inputs first, named by their place, so that two dumps differ where
  * graphs do.
  *
  *     graph train training grads

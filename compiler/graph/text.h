@@ -1,8 +1,8 @@
-/* graph/text.h: what prints and what reads the text form of graphs, for the text of kernels as well. */
+/* text.h: what prints and what reads the text form of graphs, for the text of kernels as well. */
 #ifndef GRAPH_TEXT_H
 #define GRAPH_TEXT_H
 
-#include "lathe.h"
+#include "graph/graph.h"
 
 #define LARGEST_INT ((int64_t)1 << 48)
 
@@ -28,8 +28,6 @@ void say_values(Text *t, const double *at, int64_t n);  /* [1, 2] */
 void say_where(Text *t, const Where *w);        /* a comment, or nothing */
 
 
-/* ---- kernels/text.c */
-void say_view(Text *t, const int *number, const View *v, const Shape *expected);     /* h(64*i0 + i1); expected: a shape that goes without saying */
 
 /* ---- graph/lex.c: err() at the line where something else stands */
 typedef struct Parser {

@@ -4,7 +4,7 @@
  * but what a layer gives is called after it, whatever its own lines call it.  Titles are no part of a node's key;
  * remade() copies them, and rewritten() hands them on to what stands for a node.  A gradient has the title of what it
  * is the gradient of, and says so. */
-#include "lathe.h"
+#include "graph/graph.h"
 
 #include <string.h>
 

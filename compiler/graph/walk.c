@@ -1,5 +1,5 @@
-/* graph/walk.c: visits graphs in order, keeps things by node, and copies graphs with some nodes replaced. */
-#include "lathe.h"
+/* walk.c: visits graphs in order, keeps things by node, and copies graphs with some nodes replaced. */
+#include "graph/graph.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* brief.c: kernels in brief, a line each: what is made, of what. */
+#include "kernels/kernels.h"
 #include "kernels/text.h"
 
 static void say_name(Text *t, const char **names, int *n, const Operand *o)

@@ -1,7 +1,9 @@
 /* check.c: what must hold of the kernels of a program after each pass over them: its views lie in their buffers, values
  * are written before they are read (check_order.c), last as long as they are needed (check_lives.c), and are not
  * overwritten until they have been read (check_bytes.c). */
-#include "schedule/check.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/check_nests.h"
 
 static void check_products(const Run *r, Kernel *const *kernels, int n)
 {

@@ -1,9 +1,9 @@
-/* kernels/check.h: what the checks of programs share.  None of them asks a pass: what they need to know they find out by
+/* check.h: what the checks of programs share.  None of them asks a pass: what they need to know they find out by
  * walking through the kernels, in the order in which these run, and by looking for the points that lie at a byte. */
 #ifndef KERNELS_CHECK_H
 #define KERNELS_CHECK_H
 
-#include "lathe.h"
+#include "kernels/kernels.h"
 
 /* ------------------------------------------------------------------ points.c */
 

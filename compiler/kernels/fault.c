@@ -1,4 +1,6 @@
 /* fault.c: what no kernel can be, whatever its place in a program: in words for whoever wrote it. */
+#include "desc/target.h"
+#include "kernels/kernels.h"
 #include "kernels/text.h"
 
 /* ------------------------------------------------------------------ views and matrices */

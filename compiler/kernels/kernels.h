@@ -1,6 +1,8 @@
-/* kernels.h: what is asked of kernels, by file; part of lathe.h. */
+/* kernels.h: what is asked of kernels, by file. */
 #ifndef KERNELS_H
 #define KERNELS_H
+
+#include "kernels/kernel.h"
 
 /* text.c, parse.c: a program with its graph as text */
 void print_kernels(Text *t, const Program *p);
@@ -23,14 +25,5 @@ void touches_of(const Kernel *k, Touches *t);               /* its body's as wel
 bool sums_up(Product_end end);                              /* does it make sums beside the product */
 Buffer *bytes_of(const Buffer *b);                          /* the buffer whose bytes it has taken over; itself */
 bool conflict(const Touches *a, const Touches *b);          /* one writes what the other touches */
-
-/* plan/in_place.c: the store of phase `phase` may go over bytes that k reads; the one full store that touches b, or NULL */
-bool may_overwrite(const Kernel *k, int phase, const View *store, const Buffer *old);
-const Operand *only_store(const Kernel *k, const Buffer *b, int *phase);
-
-/* plan/panels.c, plan/pack.c, plan/persist.c */
-bool panels_allow(const Kernel *panels, const Buffer *a, const Buffer *b);  /* may they share bytes in there */
-bool stays(const View *v, const Kernel *repeat);            /* plan/pack.c: does it show the same in all iterations */
-bool touches_by_period(const Kernel *k, const Buffer *b, int64_t period);   /* element i of b in column i % period alone */
 
 #endif

@@ -1,7 +1,9 @@
 /* parse.c: reads back what text.c prints: programs of kernels, each with its graph.  Text may come from anywhere: what
  * is wrong with it is an error, most with their line: what no kernel can be (fault.c), and what makes a program unsound
  * (check.c). */
-#include "schedule/text.h"
+#include "desc/passes.h"
+#include "kernels/nest_text.h"
+#include "kernels/view.h"
 
 #include <string.h>
 

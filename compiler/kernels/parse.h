@@ -2,7 +2,6 @@
 #ifndef KERNELS_PARSE_H
 #define KERNELS_PARSE_H
 
-#include "lower/lower.h"
 #include "kernels/text.h"
 
 typedef struct Waiting { /* for a buffer or a kernel that comes later */

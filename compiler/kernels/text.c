@@ -40,12 +40,11 @@
  *                    batch N a STRIDE b STRIDE c STRIDE
  *                    a, b, vector, aux %N from VIEW; c %N to VIEW add
  *     repeat, panels their kernels; end
- *     all            nest …, from pass axes on (schedule/text.c)
+ *     all            nest …, from pass axes on (kernels/nest_text.c)
  *     pack, others   read %N from VIEW, in the order of the operation's inputs; write %N to VIEW
  *
  * Axes have no names here, and values no titles; of the description there are the shapes of what the graphs read. */
-#include "lower/lower.h"
-#include "schedule/text.h"
+#include "kernels/nest_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* walk.c: what a kernel reads and writes, whatever its kind: the one list of its operands. */
-#include "lathe.h"
+#include "kernels/kernels.h"
 
 static void visit_all(Operands *o, bool writes, Visit_operand visit, void *user)
 {

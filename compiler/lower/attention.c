@@ -1,4 +1,4 @@
-/* lower/attention.c: attention and its derivative as kernels: which operands the runtime can read and write in place.
+/* attention.c: attention and its derivative as kernels: which operands the runtime can read and write in place.
  *
  * Axes of batch, time and heads may have any strides, so slices of a fused projection are read where they lie, and
  * gradients are written into such slices; along the width elements are neighbours. */

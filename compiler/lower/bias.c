@@ -4,6 +4,7 @@
  * Where nobody reads the product itself.  What is saved of it for a loop that goes back counts as well: each reader
  * there adds the same row again.  Of 16 bits it is so where the sum is rounded to 16 bits, in a kernel of its own.
  * Found by who reads what, no layer is known by name. */
+#include "desc/target.h"
 #include "lower/lower.h"
 
 /* ------------------------------------------------------------------ a row that all rows add */

@@ -11,6 +11,7 @@
  *     at h(4*i0)       where it lies; `added`: as a part of the sum there; `set first`: by the first iteration
  *     copy to y(i0)  before %3, or where the concat %3 stands, or at the end: what cannot be made where it is
  * wanted */
+#include "kernels/text.h"
 #include "graph/text.h"
 #include "lower/lower.h"
 

@@ -1,4 +1,4 @@
-/* lower/fuse.c: decides which maps and reductions share a kernel.
+/* fuse.c: decides which maps and reductions share a kernel.
  *
  * The rule (DESIGN section 4).  Nodes of one level merge into a ROWS group if and only if
  *   1. they run over one space of rows x inner axis: values are full (an element of the space), per row, sums over a

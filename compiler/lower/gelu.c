@@ -11,6 +11,7 @@
  * A gelu becomes an end where it is a kernel for a dot alone: of what was this dot, which others may read, another one
  * is made that ends in gelu; the two become one product (pair_gelus).  A derivative becomes one where a dot is its g
  * and nothing else, and where it is an end of its kernel: rounded, summed over rows, read elsewhere. */
+#include "desc/target.h"
 #include "lower/lower.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* lower/gemm.c: writes a dot as a matrix product on strided views, with other axes as batches. */
+/* gemm.c: writes a dot as a matrix product on strided views, with other axes as batches. */
 #include "lower/lower.h"
 
 /* A run of axes that can be walked with one index; strides in the operands that have it, 0 in the others. */

@@ -1,4 +1,5 @@
-/* lower/kernels.c: makes the kernels of a level, in an order in which every value is made before it is read. */
+/* kernels.c: makes the kernels of a level, in an order in which every value is made before it is read. */
+#include "desc/target.h"
 #include "lower/lower.h"
 
 #include <string.h>

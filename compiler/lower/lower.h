@@ -1,21 +1,10 @@
-/* lower/lower.h: what the files that cut a graph into kernels share: view algebra, levels, groups, places. */
+/* lower.h: what the files that cut a graph into kernels share: view algebra, levels, groups, places. */
 #ifndef LOWER_H
 #define LOWER_H
 
-#include "lathe.h"
-
-/* ---- lower/view.c: views as affine maps (View in lathe.h) */
-View view_whole(Buffer *b);                                     /* all of a buffer, in its own shape */
-void dense_strides(Shape s, int64_t *stride);
-View view_dense(Shape s);                                       /* contiguous, of no buffer yet: strides in elements */
-bool view_move(View *v, const Node *move);                      /* false: not affine, v untouched */
-bool view_reshape(const View *v, Shape s, View *out);           /* false: not affine */
-View view_without_first(const View *v, Loop *l, int64_t slots_ahead);   /* v[iteration + slots_ahead] */
-bool view_is_dense(const View *v);                              /* base 0, contiguous, no guard */
-bool view_rows_dense(const View *v, int64_t inner);             /* value per row: dense over all but the inner axis, 0 there */
-bool refine(Shape a, Shape b, Shape *out);                      /* the finest common axes of two shapes of equal size */
-double view_bytes(const View *v);                               /* of the distinct elements read or written through it, once */
-Shape squeezed(Shape s);                                        /* without unit axes */
+#include "kernels/kernels.h"
+#include "kernels/view.h"
+#include "passes/passes.h"
 
 /* ---- one level: the top of a graph, or the body of one loop */
 typedef enum Role { FULL, PER_ROW, ROW_SUM, COLUMN_SUM } Role;
@@ -185,9 +174,6 @@ Readers *readers(Cut *cut, const Node *n);
 /* ---- lower/gelu.c */
 bool makes_gelu(Cut *cut, const Node *x);                       /* will x's kernel, there for nothing but the gelu of it, go */
 
-/* ---- lower/parameters.c */
-void layout_parameters(const Desc *d);                          /* their offsets and strides */
-
 /* ---- lower/place.c: buffers and places */
 View place_of(Cut *cut, Node *source);                          /* where a source lies, in its own shape */
 View final_view(Cut *cut, Node *n);                             /* place and views composed */
@@ -214,9 +200,6 @@ const char *attention_kernel_name(const Cut *cut, const Kernel *k);
 
 Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, Shape s, Node *value);
 
-/* ---- plan/pack.c: of the arena, made by a pass that refines a program; `value`: what the plan names it by */
-Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level, Node *value);
-
 /* ---- lower/pad.c: needs note_readers() */
 Shape own_shape(Cut *cut, Node *n, const View *own);            /* of its buffer; own: as its readers expect it */
 
@@ -228,9 +211,6 @@ bool is_plain(Cut *cut, const Node *dot);                       /* one that may 
 bool sum_up(Cut *cut, Kernel *k);                               /* false: it cannot make the sum that it was to */
 bool gemm_fits_at(Cut *cut, Node *dot, const View *c);          /* can the product be made there */
 bool gemm_fits(Cut *cut, Node *dot);                            /* forces copies of operands that BLAS cannot address */
-
-/* ---- plan/pack.c */
-Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kernel whose result the product now reads */
 
 /* ---- lower/attention.c */
 const char *attention_result_name(const Node *result);          /* "lse" */

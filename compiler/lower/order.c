@@ -1,4 +1,4 @@
-/* lower/order.c: an order of what becomes kernels while nodes are being fused, so that a search for a path is short.
+/* order.c: an order of what becomes kernels while nodes are being fused, so that a search for a path is short.
  *
  * A unit is a group, or a node that is in none.  Units of a level stand in one list, each after all that it reads; its
  * number rises along the list.  A search for a path up to some unit need not look at units that stand before it.  When

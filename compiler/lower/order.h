@@ -1,4 +1,4 @@
-/* lower/order.h: the order of groups and nodes of a level while they are being fused. */
+/* order.h: the order of groups and nodes of a level while they are being fused. */
 #ifndef KERNELS_ORDER_H
 #define KERNELS_ORDER_H
 

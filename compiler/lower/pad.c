@@ -1,9 +1,10 @@
-/* lower/pad.c: the shape of a value's own buffer.  Rows of matrices that products read or write begin at multiples of
+/* pad.c: the shape of a value's own buffer.  Rows of matrices that products read or write begin at multiples of
  * what the target's products like (Target.row_bytes), where nothing is in the way: 50,257 logits of 16 bits lie 50,264
  * apart.
  *
  * Asked when a value gets a place of its own.  Values are placed after their readers, so that each reader can say
  * whether it would do: products and kernels can walk rows that lie apart, unless they take several axes as one. */
+#include "desc/target.h"
 #include "lower/lower.h"
 
 enum { SHORTEST = 128 }; /* elements of a row: a shorter one would grow too much */

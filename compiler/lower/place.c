@@ -1,4 +1,4 @@
-/* lower/place.c: gives every value that is read from memory its place.
+/* place.c: gives every value that is read from memory its place.
  *
  * Consumers come first: what an output, a loop's next slot or a concat wants of a value is granted where the value can
  * be made right there; otherwise it lies in a buffer of its own and is copied.  Invariants:

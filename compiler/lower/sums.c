@@ -3,6 +3,7 @@
  *
  * Only where the sum would be a kernel of its own: in others it costs nothing.  Found by who reads what, no layer is
  * known by name. */
+#include "desc/target.h"
 #include "lower/order.h"
 
 /* What a sum adds up, below the cast that widens it for that alone. */

@@ -1,4 +1,5 @@
-/* ops/attention.c: attention as one operation: softmax over the keys of scale · q · k, times v, for each query and head.
+/* attention.c: attention as one operation: softmax over the keys of scale · q · k, times v, for each query and
+ * head.
  *
  *     q [batch…][T][H][D]   k [batch…][S][G][D]   v [batch…][S][G][E]      H / G heads share a key (grouped queries)
  *     o [batch…][T][H][E] = Σ_s p[s] · v[s]
@@ -30,7 +31,7 @@
  * p is in memory. */
 #include "ops/attention.h"
 
-#include "passes/grad.h"
+#include "ops/grad.h"
 
 /* ------------------------------------------------------------------ parts, shapes */
 

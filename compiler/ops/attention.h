@@ -1,8 +1,8 @@
-/* ops/attention.h: extents and shapes of attention, for what it means (ops/attention.c) and its definition. */
+/* attention.h: extents and shapes of attention, for what it means (ops/attention.c) and its definition. */
 #ifndef OPS_ATTENTION_H
 #define OPS_ATTENTION_H
 
-#include "lathe.h"
+#include "desc/desc.h"
 
 /* nb batch axes of extents `batch`; q, k, v: whose axes those of results are */
 typedef struct Attention_extents {

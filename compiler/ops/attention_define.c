@@ -1,4 +1,4 @@
-/* ops/attention_define.c: attention and its derivative written in primitives: what the interpreter computes, and what
+/* attention_define.c: attention and its derivative written in primitives: what the interpreter computes, and what
  * takes their place where no kernel does (pass_whole).  Shapes and masks: ops/attention.c.
  *
  * Scores [batch…][H][T][S] are in memory here. */

@@ -1,5 +1,5 @@
-/* ops/dot.c: contraction of two tensors over any axes, with any shared (batch) axes; and what it may end with. */
-#include "lathe.h"
+/* dot.c: contraction of two tensors over any axes, with any shared (batch) axes; and what it may end with. */
+#include "desc/desc.h"
 
 #include <string.h>
 

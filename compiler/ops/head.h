@@ -1,8 +1,8 @@
-/* ops/head.h: a linear layer over classes and its cross entropy: as one op, and in primitives. */
+/* head.h: a linear layer over classes and its cross entropy: as one op, and in primitives. */
 #ifndef HEAD_H
 #define HEAD_H
 
-#include "lathe.h"
+#include "desc/desc.h"
 
 typedef struct Head {
     Node *x;                    /* [R][C] */

@@ -1,4 +1,5 @@
-/* ops/head_rows.c: a head (ops/linear_cross_entropy.c) in primitives: for some of its rows, and for all of them in chunks.
+/* head_rows.c: a head (ops/linear_cross_entropy.c) in primitives: for some of its rows, and for all of them in
+ * chunks.
  *
  * For rows x [R][C] with logits z = x · Wᵀ + b [R][V], largest z m, and s = Σ_v exp(z_v - m):
  *

@@ -1,5 +1,5 @@
-/* ops/index.c: ops that address by integer tensors, and those that walk along an axis in order. */
-#include "lathe.h"
+/* index.c: ops that address by integer tensors, and those that walk along an axis in order. */
+#include "desc/desc.h"
 
 /* x[:axis] + ids[nbatch:] + x[axis+1:] */
 static Shape gathered(Shape x, Shape ids, int axis, int nbatch)

@@ -1,4 +1,4 @@
-/* ops/linear_cross_entropy.c: the head: a linear layer over classes and the cross entropy of each row, as one op, so
+/* linear_cross_entropy.c: the head: a linear layer over classes and the cross entropy of each row, as one op, so
  * that logits need not be in memory for all rows at once.
  *
  *   inputs    x [R][C], weight, ids i32 [R], smoothing [] (a constant), then bias [V] and upstream [R] if there are
@@ -9,7 +9,7 @@
  * anything of the weight's size is made.  A row whose id is the ignored one has no loss and no derivative; its id need
  * not be a class.  Differentiating the losses makes the same op once more, with upstream; pass_whole gives the losses
  * of the two from one.  ops/head_rows.c has the formulas. */
-#include "passes/grad.h"
+#include "ops/grad.h"
 #include "ops/head.h"
 
 enum { X, WEIGHT, IDS, SMOOTHING, MORE };

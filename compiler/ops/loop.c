@@ -1,5 +1,5 @@
-/* ops/loop.c: loops: opening, arguments, closing, results.  See struct Loop in lathe.h. */
-#include "lathe.h"
+/* loop.c: loops: opening, arguments, closing, results.  See struct Loop in lathe.h. */
+#include "desc/desc.h"
 
 #include <string.h>
 

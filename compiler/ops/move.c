@@ -1,5 +1,5 @@
-/* ops/move.c: ops that only rearrange: reshape, permute, expand, slice, pad, flip, concat. */
-#include "lathe.h"
+/* move.c: ops that only rearrange: reshape, permute, expand, slice, pad, flip, concat. */
+#include "desc/desc.h"
 
 Node *reshape(Node *a, Shape s)
 {

@@ -1,6 +1,5 @@
-/* ops/whole.c: what whole ops share: the table of their functions, making them, and putting definitions in their place.
- */
-#include "lathe.h"
+/* whole.c: what whole ops share: the table of their functions, making them, and putting definitions in their place. */
+#include "desc/desc.h"
 
 #define WHOLE_OP(name, ...)                                                                                            \
     const char *name##_fault(const Node *);                                                                            \

@@ -1,10 +1,10 @@
-/* passes/clean.c: rebuilds loops without the carries, stacks read and stacks made that nothing wanted depends on.
+/* clean.c: rebuilds loops without the carries, stacks read and stacks made that nothing wanted depends on.
  *
  * What is wanted is found from the outputs: a result of a loop wants that carry or stack alone; a carry's argument
  * wants where it starts and what follows it, so that carries which only keep each other going are not wanted.  A carry
  * whose next value is itself is no carry: it is what it starts from. Needs closed loops.  Leaves no loop with something
  * dead, but for the open loop over micro-batches. */
-#include "lathe.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* passes/grad.c: reverse-mode differentiation: adds the gradient of the loss towards every parameter.
+/* grad.c: reverse-mode differentiation: adds the gradient of the loss towards every parameter.
  *
  * Needs: wants_grads, outs[0] a real of rank 0; Graph.micro, if any, still open.  Leaves: an OUT_GRAD for each
  * parameter of the graph (zeros where the loss does not depend on it), Graph.micro closed and NULL.
@@ -16,7 +16,8 @@
  *  4. The sum of contributions is taken in the order of their making, which depends on the graph alone.
  *  5. Everything made is of phase 1, but for stacks of forward loops (phase 0); `here` is the forward node's.
  */
-#include "passes/grad.h"
+#include "ops/grad.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* passes/grad_loop.c: differentiates loops: the derivative of a loop L is the reversed loop R over what L saved.
+/* grad_loop.c: differentiates loops: the derivative of a loop L is the reversed loop R over what L saved.
  *
  * In R, iteration i of L is undone:
  *   carries   R's carry of L's carry k holds, at the start of an iteration, the gradient of next_k, and becomes that of
@@ -21,7 +21,8 @@
  * what follows it. Inside a copied loop (`replayed` levels) values are saved as usual, by the copy: it is the one time
  * they are made again.
  */
-#include "passes/grad.h"
+#include "desc/passes.h"
+#include "ops/grad.h"
 
 enum { SMALL = 16 };
 

@@ -1,5 +1,5 @@
-/* passes/grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions, moves, dot, index. */
-#include "passes/grad.h"
+/* grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions, moves, dot, index. */
+#include "ops/grad.h"
 
 #include <string.h>
 

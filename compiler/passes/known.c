@@ -1,12 +1,13 @@
-/* passes/known.c: gathers by ids that are known while compiling become views, where views can say it: rotations, strides,
- * rasters, permutations of axes.  Views are read by the kernels around them, and have derivatives that are views.
+/* known.c: gathers by ids that are known while compiling become views, where views can say it: rotations,
+ * strides, rasters, permutations of axes.  Views are read by the kernels around them, and have derivatives that are
+ * views.
  *
  * A list of ids is affine if for some extents n_1 … n_m, whose product is its length, entry (i_1, …, i_m) of it is
  * base + Σ stride_k · i_k.  With strides made positive (by flips) and in falling order, an axis of that many rows is
  * cut at the largest stride: into [n_1][stride_1], of which the inner axis has to hold what the others reach; and so
  * on.  Needs nothing; leaves ids that are no such list, nor a few of them one after another along an axis, as they are.
  */
-#include "lathe.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* passes/merge.c: dots of one left operand with parameters that lie side by side become one dot.
+/* merge.c: dots of one left operand with parameters that lie side by side become one dot.
  *
  * Where q, k, v are dot(x, Wq), dot(x, Wk), dot(x, Wv) and the rows of the weights [out][in] follow each other in the
  * flat array, they are slices of one dot(x, W), W being the stretch of all three: a wide parameter [out + out +
@@ -7,7 +7,7 @@
  *
  * Needs: a graph without gradients of what is merged.  Leaves: wide parameters, known to find_param(); every
  * parameter in at most one of them.  --no-merge: nothing happens. */
-#include "lower/lower.h"
+#include "passes/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,38 +27,6 @@ typedef struct Merging {
     }) members;
     Nodes dots; /* that read a wide parameter */
 } Merging;
-
-/* By their names those that the description had when one was asked for last; of two of a name the first. */
-struct Param_names {
-    Strings number; /* of `all`, from 1 */
-    VEC(Param *) all;
-    int seen; /* of the description's */
-};
-
-static void name_param(struct Param_names *names, Param *p)
-{
-    int *number = strings_at(&names->number, p->name);
-    if (!*number) {
-        push(&names->all, p);
-        *number = names->all.n;
-    }
-    if (p->wide) name_param(names, p->wide);
-}
-
-static struct Param_names *param_names(const Desc *d)
-{
-    if (!d->param_names) ((Desc *)d)->param_names = NEW(struct Param_names);
-    struct Param_names *names = d->param_names;
-    for (; names->seen < d->params.n; names->seen++) name_param(names, d->params.at[names->seen]);
-    return names;
-}
-
-Param *find_param(const Desc *d, const char *name)
-{
-    struct Param_names *names = param_names(d);
-    int number = strings_get(&names->number, name);
-    return number ? names->all.at[number - 1] : NULL;
-}
 
 /* ------------------------------------------------------------------ what can be merged */
 
@@ -162,7 +130,7 @@ static Param *wide_param(const Desc *d, const Weighted *run, int n)
     }
     wide->shape.axis[wide->loops] = (uint16_t)axis;
     first->wide = wide; /* wide->wide: what first->wide was */
-    name_param(param_names(d), wide);
+    know_param(d, wide);
     return wide;
 }
 

@@ -1,6 +1,6 @@
-/* passes/narrow.c: gives products and attention operands of 16 bits, where the target multiplies such (--precision bf16,
- * fp16): sums run in 32 bits, and what comes out is rounded once.  Under --parameters bf16 parameters are leaves of 16
- * bits, whatever the target multiplies.
+/* narrow.c: gives products and attention operands of 16 bits, where the target multiplies such (--precision
+ * bf16, fp16): sums run in 32 bits, and what comes out is rounded once.  Under --parameters bf16 parameters are leaves
+ * of 16 bits, whatever the target multiplies.
  *
  * Needs pass_store.  Leaves: dots and attention over BF16 or F16, made by casts where the values are made; what others
  * read of a result in 16 bits is a cast back.  A parameter is cast at the top: once in an entry, however many loops
@@ -16,7 +16,7 @@
  * FEWEST times: such a product waits for memory, and a copy is read and written besides (decode: weights, keys)
  *
  * - log sum exp of attention: an error of 2^-9 of it would be one of the exponent */
-#include "lathe.h"
+#include "passes/passes.h"
 
 enum { FEWEST = 32 };
 

@@ -1,4 +1,4 @@
-/* passes/normal.c: brings a graph into the form that kernels are cut from.
+/* normal.c: brings a graph into the form that kernels are cut from.
  *
  *   1. Maps that read no memory (of iotas, constants and single numbers: masks, random draws, positions) are evaluated
  * where they are needed: moves over them rise to their leaves, and moves of iotas become iotas. Other maps of repeated
@@ -6,7 +6,7 @@
  *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
  *   3. A dot's contracted axes are neighbours in the same order on both sides, and no batch axis is an operand's last.
  * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
-#include "lathe.h"
+#include "passes/passes.h"
 
 /* ------------------------------------------------------------------ maps that read no memory */
 

@@ -1,11 +1,11 @@
-/* passes/parts.c: maps that are read in parts alone are made in parts: slice(f(a, b)) becomes f(slice a, slice b).
+/* parts.c: maps that are read in parts alone are made in parts: slice(f(a, b)) becomes f(slice a, slice b).
  *
  * The gates of a recurrent cell are one product, to whose sum with biases and another product slices are read.  Where
  * every reader of a map is a slice, no two of which overlap, and those are read by maps, the same elements are computed
  * once whether they are made as one value or each where its slice is read; and there they need no kernel of their own,
  * which would write them for the next one to read.  Likewise for maps that are read by such a map alone.
  * Needs: no dead nodes (they would count as readers).  Leaves the same bits. */
-#include "lathe.h"
+#include "passes/passes.h"
 
 typedef struct Readers {
     Nodes by;

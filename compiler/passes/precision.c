@@ -1,6 +1,7 @@
-/* passes/precision.c: what --precision asks for, and the type of reals.  Traced graphs are in F32, which stays for all
+/* precision.c: what --precision asks for, and the type of reals.  Traced graphs are in F32, which stays for all
  * but fp64; that makes every real of it F64: leaves, constants, and what is computed of them. */
-#include "lathe.h"
+#include "desc/target.h"
+#include "passes/passes.h"
 
 /* The last is of tests: the roundings of bf16 alone. */
 static const Precision precisions[] = {

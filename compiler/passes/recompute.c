@@ -1,5 +1,5 @@
-/* passes/recompute.c: marks what the backward part computes again instead of keeping it, as nn.checkpoint does: part of a
- * plan that fits a budget of memory (budget.c).
+/* recompute.c: marks what the backward part computes again instead of keeping it, as nn.checkpoint does: part of
+ * a plan that fits a budget of memory (budget.c).
  *
  * Where it counts: bodies of loops over layers, that is loops with a carry whose products have many rows.  Of what
  * differentiation would save there (results of products, of whole and index ops; maps are remade anyway) the cheapest
@@ -8,7 +8,7 @@
  * for what every way from the carry to the result meets in, as a residual stream between two branches does: a body is
  * then remade in parts, none of which is as large as the whole, as by nn.checkpoint around each branch.  No value
  * changes by it. Needs: the graph as traced.  Leaves: Node.recompute. */
-#include "lathe.h"
+#include "passes/passes.h"
 
 #include <stdlib.h>
 

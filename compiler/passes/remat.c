@@ -1,4 +1,4 @@
-/* passes/remat.c: lets backward nodes remake cheap forward values instead of keeping them.
+/* remat.c: lets backward nodes remake cheap forward values instead of keeping them.
  *
  * Needs phases (0 forward, 1 backward) as pass_grad leaves them.  Leaves: at every level, no phase-1 node reads a map,
  * reduction or move of phase 0 at first hand, but its clone of phase 1, made from what is saved anyway: dots, index
@@ -6,7 +6,8 @@
  * original's life with the forward pass. What ends a recomputed region (nn.checkpoint) is read as it is: cloning it
  * would run the region again.  In reversed loops pass_grad has done the same; here it matters where forward and
  * backward share a level: the top, and the body of micro. */
-#include "passes/grad.h"
+#include "desc/passes.h"
+#include "ops/grad.h"
 
 typedef struct Remat {
     Grad facts;

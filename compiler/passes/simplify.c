@@ -1,6 +1,6 @@
-/* passes/simplify.c: rewrites a graph, inputs first, until nothing applies: constants are computed, then passes/rules.def, then
- * the algebra of views.  Changes no result but for the sign of zeros and the rounding of computed constants. Needs
- * nothing.  Leaves stacks that hold one value in every slot as expansions of it. */
+/* simplify.c: rewrites a graph, inputs first, until nothing applies: constants are computed, then
+ * passes/rules.def, then the algebra of views.  Changes no result but for the sign of zeros and the rounding of
+ * computed constants. Needs nothing.  Leaves stacks that hold one value in every slot as expansions of it. */
 #include "graph/eval.h"
 #include "passes/simplify.h"
 

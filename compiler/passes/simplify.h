@@ -1,8 +1,8 @@
-/* passes/simplify.h: what the files of the simplifier share. */
+/* simplify.h: what the files of the simplifier share. */
 #ifndef SIMPLIFY_H
 #define SIMPLIFY_H
 
-#include "lathe.h"
+#include "passes/passes.h"
 
 /* A simpler node of the same value, or n itself.  Its inputs must be simple already; what it makes is made simple too.
  */

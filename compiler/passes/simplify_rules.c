@@ -1,4 +1,4 @@
-/* passes/simplify_rules.c: rewrite rules read from passes/rules.def, indexed by the op that they start with. */
+/* simplify_rules.c: rewrite rules read from passes/rules.def, indexed by the op that they start with. */
 #include "passes/simplify.h"
 
 #include <ctype.h>

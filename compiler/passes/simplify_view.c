@@ -1,5 +1,5 @@
-/* passes/simplify_view.c: the algebra of moves: two become one, what they undo goes, constants pass through; and reductions of
- * views. Elements and the order in which they are summed stay. */
+/* simplify_view.c: the algebra of moves: two become one, what they undo goes, constants pass through; and
+ * reductions of views. Elements and the order in which they are summed stay. */
 #include "passes/simplify.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* passes/split.h: what the files of loop splitting share: facts about a loop's body, its values along the iteration axis. */
+/* split.h: what the files of loop splitting share: facts about a loop's body, its values along the iteration axis. */
 #ifndef SPLIT_H
 #define SPLIT_H
 
-#include "lathe.h"
+#include "passes/passes.h"
 
 /* A body operand seen from outside the loop: with the iteration axis in front, or the same in every iteration. */
 typedef struct Along {

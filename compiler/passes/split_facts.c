@@ -1,4 +1,5 @@
-/* passes/split_facts.c: decides which values of a loop's body are computed in it, after it and before it; see passes/split.c. */
+/* split_facts.c: decides which values of a loop's body are computed in it, after it and before it; see
+ * passes/split.c. */
 #include "passes/split.h"
 
 Fact *fact(Body *b, const Node *n)

@@ -1,4 +1,4 @@
-/* passes/split_ops.c: an op of a loop body done for all iterations at once, the iteration axis in front; and sums over
+/* split_ops.c: an op of a loop body done for all iterations at once, the iteration axis in front; and sums over
  * iterations. */
 #include "passes/split.h"
 

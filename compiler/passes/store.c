@@ -1,5 +1,5 @@
-/* passes/store.c: stores what backward reads of forward in 16 bits (--precision bf16): values are rounded where they are
- * saved, and become what is computed with again where they are read; nothing is computed in 16 bits.
+/* store.c: stores what backward reads of forward in 16 bits (--precision bf16): values are rounded where they
+ * are saved, and become what is computed with again where they are read; nothing is computed in 16 bits.
  *
  * Needs phases (0 forward, 1 backward), as pass_remat leaves them: backward remakes cheap values from what is saved.
  * Leaves: a cast to BF16 of each saved value, made forward (of a loop's: stacked by the loop), and casts back in
@@ -17,7 +17,7 @@
  *   gradients          what loss, metrics and states do not need lives for a short time, and adds up
  *   copies of loops    that backward makes under nn.checkpoint: they, too, live for a short time
  *   single numbers     nothing is gained */
-#include "lathe.h"
+#include "passes/passes.h"
 
 typedef struct Storing {
     DType real, saved;

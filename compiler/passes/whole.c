@@ -1,10 +1,10 @@
-/* passes/whole.c: says of every whole op what becomes of it: it stays, for a kernel of its own, or something made of
+/* whole.c: says of every whole op what becomes of it: it stays, for a kernel of its own, or something made of
  * smaller ops takes the place of its results (expand).  With --no-whole its definition does.
  *
  * An op that another one contains (part) is not made twice: the larger one gives its results.
  *
  * Needs: gradients made.  Leaves: whole ops that lowering has kernels for. */
-#include "lathe.h"
+#include "passes/passes.h"
 
 #include <string.h>
 

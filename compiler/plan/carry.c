@@ -1,4 +1,4 @@
-/* plan/carry.c: makes the next value of a carry where the carry lies, instead of copying it there at the end of an
+/* carry.c: makes the next value of a carry where the carry lies, instead of copying it there at the end of an
  * iteration; so with a state at the end of decode.
  *
  * lower/place.c gives a carry without history one buffer, and has its next value made aside and copied.  The copy goes
@@ -6,7 +6,8 @@
  * only element by element (may_overwrite).  Those others then stand before it in the list of the body, which the
  * order keeps, since the kernel writes what they read.  Else the carry stays double.  Needs: kernels.  Leaves: fewer
  * copies and buffers. */
-#include "lathe.h"
+#include "desc/passes.h"
+#include "plan/plan.h"
 
 typedef struct Body { /* of a loop, or the top of an entry */
     Loop *loop;

@@ -1,4 +1,4 @@
-/* plan/in_place.c: lets a value lie where an input ends that its kernel reads for the last time.
+/* in_place.c: lets a value lie where an input ends that its kernel reads for the last time.
  *
  * A ROWS kernel may store over what it reads if
  *   1. every load of those bytes shows the element that the store overwrites, and no other;
@@ -7,7 +7,8 @@
  *   3. the old value dies there, and both belong to one level.
  * The emitted function has one parameter for both.  Decided before packing, as one set of values: Buffer.in_place_of is
  * the value whose bytes are taken over, which may have taken over others'.  Needs: lifetimes (pass_order). */
-#include "lathe.h"
+#include "desc/passes.h"
+#include "plan/plan.h"
 
 /* ------------------------------------------------------------------ may a kernel do so */
 

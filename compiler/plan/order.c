@@ -1,4 +1,4 @@
-/* plan/order.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must
+/* order.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must
  * last.
  *
  * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins

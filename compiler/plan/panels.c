@@ -1,4 +1,4 @@
-/* plan/panels.c: kernels over the same rows run panel by panel, all of them over some rows before any of them over the
+/* panels.c: kernels over the same rows run panel by panel, all of them over some rows before any of them over the
  * next, each panel by one thread.
  *
  * What a panel makes is read again while it is in its core's cache, and threads meet once a group instead of once a
@@ -19,7 +19,9 @@
  * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (Options.panels).
  *
  * Needs: pass_pack.  Leaves: PANELS kernels, in an order that pass_order may take the lists in. */
+#include "desc/target.h"
 #include "lower/lower.h"
+#include "plan/plan.h"
 
 enum {
     LEAST_ROWS = 16,   /* fewer are too few to share */

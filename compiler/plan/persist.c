@@ -1,4 +1,4 @@
-/* plan/persist.c: a loop of many small kernels becomes one launch, whose blocks are all there at once and walk through
+/* persist.c: a loop of many small kernels becomes one launch, whose blocks are all there at once and walk through
  * the iterations together (emit/persistent.c).
  *
  * A GPU takes some microseconds from the end of one kernel to the work of the next, also in a graph: in a step of a
@@ -15,7 +15,9 @@
  * and its threads meet instead of all blocks.
  *
  * Needs: kernels; pass_panels.  Leaves: REPEAT kernels with a barrier, a number in the arena, and slices. */
+#include "desc/target.h"
 #include "lower/lower.h"
+#include "plan/plan.h"
 
 enum { OFTEN = 4 }; /* iterations */
 

@@ -1,10 +1,13 @@
-/* plan/plan.c: gives every WORK buffer an offset in the arena and adds up all memory, to the byte.
+/* plan.c: gives every WORK buffer an offset in the arena and adds up all memory, to the byte.
  *
  * Buffers whose lifetimes do not meet may share bytes: largest first, each at the lowest offset that is free while it
  * lasts
  * (--no-reuse: none share).  Needs: pass_order on every program.  Leaves: offsets, work_bytes, lower bounds, Plan.
  */
-#include "lathe.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "passes/passes.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* axes.c: pass axes: gives each kernel its nest, which walks as one the axes that memory lets be walked as one. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 /* A narrow inner axis of plain maps may become one with the row axis before it. */
 static bool may_flatten(const Kernel *k, const Target *t)

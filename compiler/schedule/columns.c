@@ -3,7 +3,9 @@
  * They come in two stages.  Each block of threads takes a block of rows, whose teams add up in shared memory, or in
  * registers where rows are wide or that is too small, and then in order to a partial result; a second kernel adds the
  * partials up in order.  Where nothing is reduced along the rows and they are long, blocks share the columns, too. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 enum { SHORT = 16 };         /* a row shorter than it is one thread's */
 enum { SHARED = 48 * 1024 }; /* what a block has without asking for more */

@@ -15,7 +15,9 @@
  * A row is kept if its elements lie side by side in whole accesses of 16 bytes, and is not read by all rows: that
  * stays in the caches.  A thread takes the same elements in every sweep, those that it has copied; so a kernel may also
  * overwrite what it has read. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 enum { ACCESS = 16, LEAST_KEPT = 24 * 1024, MOST_KEPT = 99 * 1024 - 512 };
 

@@ -1,5 +1,7 @@
 /* loops.c: passes across, threads, lanes and marks: how a kernel runs as loops of C. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 /* Threads cost some microseconds to call: worth it from about this many element operations on. */
 enum { WORTH_THREADS = 16384 };

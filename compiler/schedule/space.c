@@ -1,5 +1,5 @@
 /* space.c: the axes that a nest walks over: neighbours that memory lets be walked as one become one. */
-#include "schedule/nest.h"
+#include "kernels/nest.h"
 
 bool absorbed(const Node *n) { return op_info[n->op].kind == MOVE && n->nin == 1; }
 

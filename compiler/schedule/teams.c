@@ -4,7 +4,9 @@
  * Maps: a thread takes an element, or four side by side (of 16 bits eight) where they are contiguous.  Kernels that
  * reduce: a team of threads takes a row: one thread where it is short, a warp, or the whole block where it is long;
  * thread l of n takes elements l, l + n, … */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 enum { SHORT = 16, LONG = 1024, ACCESS = 16 };
 

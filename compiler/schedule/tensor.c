@@ -1,6 +1,8 @@
 /* tensor.c: pass tensor: which attention runs on CUDA's tensor cores, or is cuDNN's: that of 16 bits, but for scores
  * with a cap or a bias, and for heads that are too wide. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 enum { WIDEST = 256 };
 

@@ -1,5 +1,5 @@
 /* values.c: where the values of a ROWS kernel come from, and how often what is read: found once for each kernel. */
-#include "schedule/nest.h"
+#include "kernels/nest.h"
 
 #include <ctype.h>
 #include <string.h>

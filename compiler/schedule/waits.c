@@ -3,7 +3,10 @@
  * it is known what lies at the same bytes.
  *
  * A product's b that is the same in all iterations is copied into shared memory before the loop. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
+#include "plan/plan.h"
 
 /* Gradients that are made as one lie over those that they are made of. */
 bool bytes_overlap(const Buffer *a, const Buffer *b)

@@ -1,5 +1,5 @@
 /* walk.c: what a kernel touches, as seen over the axes that its nest walks. */
-#include "schedule/nest.h"
+#include "kernels/nest.h"
 
 bool is_picked(const Kernel *k) { return k->kind == GATHER || k->kind == SCATTER || k->kind == OVERWRITE; }
 bool is_lengthwise(const Kernel *k) { return k->kind == ARGMAX || k->kind == CUMSUM || k->kind == TOPK; }

@@ -4,7 +4,9 @@
  *
  * An array is read so if all elements are there, neighbours in memory, and each thread's begin at a multiple of the
  * access. */
-#include "schedule/nest.h"
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
 
 static bool may_be_wide(const Nest *n, const View *v, int along)
 {

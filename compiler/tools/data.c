@@ -1,6 +1,6 @@
-/* tools/data.c: lathe-data: what `lathe tokenize` and `lathe data` run: a program of its own, since lathe itself does
+/* data.c: lathe-data: what `lathe tokenize` and `lathe data` run: a program of its own, since lathe itself does
  * not link the runtime. */
-#include "base/process.h"
+#include "runtime/base/process.h"
 #include "tools/data_command.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* tools/data_command.h: what the commands of lathe-data share: their options. */
+/* data_command.h: what the commands of lathe-data share: their options. */
 #ifndef DATA_COMMAND_H
 #define DATA_COMMAND_H
 

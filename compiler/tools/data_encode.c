@@ -1,5 +1,5 @@
-/* tools/data_encode.c: `lathe tokenize encode`: documents to token shards, or to lines of JSON, in memory that depends on no
- * file. */
+/* data_encode.c: `lathe tokenize encode`: documents to token shards, or to lines of JSON, in memory that depends
+ * on no file. */
 #include "tools/data_command.h"
 
 #include <errno.h>

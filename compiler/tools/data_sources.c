@@ -1,4 +1,4 @@
-/* tools/data_sources.c: the options by which commands say how files are to be read. */
+/* data_sources.c: the options by which commands say how files are to be read. */
 #include "tools/data_command.h"
 
 #include <string.h>

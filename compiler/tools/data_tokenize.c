@@ -1,4 +1,4 @@
-/* tools/data_tokenize.c: `lathe tokenize train|encode|decode`. */
+/* data_tokenize.c: `lathe tokenize train|encode|decode`. */
 #include "tools/data_command.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* tools/measure.c: lathe-measure: what this machine's threads can do at their best, for `lathe doctor`: a line a figure.  A
- * program of its own, since lathe itself loads neither OpenMP nor BLAS. */
-#include "base/process.h"
+/* measure.c: lathe-measure: what this machine's threads can do at their best, for `lathe doctor`: a line a
+ * figure.  A program of its own, since lathe itself loads neither OpenMP nor BLAS. */
+#include "runtime/base/process.h"
 #include "lathe_rt.h"
 #include "trainer.h"
 

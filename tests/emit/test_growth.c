@@ -1,5 +1,6 @@
 /* test_growth.c: what compiling takes grows with the description, not with its square: bytes of the arena are counted,
  * from the front end to the text, for loops of Lua that are unrolled n, 2n and 4n times. */
+#include "emit/emit.h"
 #include "../graph/apart.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_check_nests.c: kernels that cannot run as their nests say, and launches that wait too little, are caught:
  * programs of models are broken by hand, each in a process of its own. */
-#include "../../compiler/schedule/nest.h"
+#include "kernels/nest.h"
 #include "../graph/apart.h"
 
 #include <string.h>

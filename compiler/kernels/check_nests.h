@@ -3,7 +3,7 @@
 #define SCHEDULE_CHECK_H
 
 #include "kernels/check.h"
-#include "schedule/nest.h"
+#include "kernels/nest.h"
 
 const char *nest_fault(const Kernel *k, const Target *t); /* why k cannot run so; NULL: it can */
 void check_waits(const Run *r);                           /* one launch: nobody comes by what another is still at */

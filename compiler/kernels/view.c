@@ -1,11 +1,5 @@
-/* lower/view.c: views as affine maps: how moves change base, strides and guards. */
-#include "lower/lower.h"
-
-void dense_strides(Shape s, int64_t *stride)
-{
-    int64_t step = 1;
-    for (int i = s.rank; i-- > 0; step *= s.dim[i]) stride[i] = step;
-}
+/* view.c: views as affine maps: how moves change base, strides and guards. */
+#include "kernels/view.h"
 
 View view_dense(Shape s)
 {

@@ -1,8 +1,8 @@
-/* passes/grad.h: what the files of differentiation share: levels, forward values, contributions. */
+/* grad.h: what the files of differentiation share: levels, forward values, contributions. */
 #ifndef GRAD_H
 #define GRAD_H
 
-#include "lathe.h"
+#include "desc/desc.h"
 
 typedef struct Grad { /* facts about the forward graph */
     const struct Desc *desc;

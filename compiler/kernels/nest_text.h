@@ -3,7 +3,7 @@
 #define SCHEDULE_TEXT_H
 
 #include "kernels/parse.h"
-#include "schedule/nest.h"
+#include "kernels/nest.h"
 
 enum { COLUMN_WORDS = APART + 1, WAIT_WORDS = OF_BLOCKS + 1, TEAM_WORDS = 4 };
 extern const char *const column_words[], *const wait_words[], *const team_words[];

@@ -1,4 +1,5 @@
 /* describe.c: a description of graphs that came as text: what they read is all that is known of it. */
+#include "desc/desc.h"
 #include "graph/text.h"
 
 static bool has_spec(const Desc *d, Op op, const char *name)

@@ -1,7 +1,46 @@
-/* parameters.c: where parameters lie in the flat arrays: those of one stack are an array of structs. */
-#include "lower/lower.h"
+/* parameters.c: parameters by name, and where they lie in the flat arrays: those of one stack are an array of structs.
+ */
+#include "desc/desc.h"
 
 #include <string.h>
+
+/* ------------------------------------------------------------------ names */
+
+/* By their names those that the description had when one was asked for last; of two of a name the first. */
+struct Param_names {
+    Strings number; /* of `all`, from 1 */
+    VEC(Param *) all;
+    int seen; /* of the description's */
+};
+
+static void name_param(struct Param_names *names, Param *p)
+{
+    int *number = strings_at(&names->number, p->name);
+    if (!*number) {
+        push(&names->all, p);
+        *number = names->all.n;
+    }
+    if (p->wide) name_param(names, p->wide);
+}
+
+static struct Param_names *param_names(const Desc *d)
+{
+    if (!d->param_names) ((Desc *)d)->param_names = NEW(struct Param_names);
+    struct Param_names *names = d->param_names;
+    for (; names->seen < d->params.n; names->seen++) name_param(names, d->params.at[names->seen]);
+    return names;
+}
+
+void know_param(const Desc *d, Param *p) { name_param(param_names(d), p); }
+
+Param *find_param(const Desc *d, const char *name)
+{
+    struct Param_names *names = param_names(d);
+    int number = strings_get(&names->number, name);
+    return number ? names->all.at[number - 1] : NULL;
+}
+
+/* ------------------------------------------------------------------ places */
 
 /* Do a and b lie side by side in one struct, repeated over the same axes? */
 static bool same_stack(const Param *a, const Param *b)
@@ -38,8 +77,7 @@ void layout_parameters(const Desc *d)
         for (int j = i; j < end; j++) {
             Param *q = d->params.at[j];
             if (j != i && !same_stack(p, q)) continue;
-            View dense = view_dense(q->shape);
-            memcpy(q->stride, dense.stride, sizeof q->stride);
+            dense_strides(q->shape, q->stride);
             int64_t step = size;
             for (int k = q->loops; k-- > 0; step *= q->shape.dim[k]) q->stride[k] = step;
         }

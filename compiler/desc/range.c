@@ -1,6 +1,6 @@
-/* graph/range.c: which values an i32 node can have, so that generated code wraps around where it has to, and reads
+/* range.c: which values an i32 node can have, so that generated code wraps around where it has to, and reads
  * plainly where it need not: signed overflow has no meaning in C. */
-#include "lathe.h"
+#include "desc/passes.h"
 
 typedef struct Range {
     int64_t low, high;

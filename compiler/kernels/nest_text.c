@@ -18,7 +18,7 @@
  *     wait       threads, blocks: before the kernel; of a loop's iteration it stands
  *                behind the loop's `end`
  */
-#include "schedule/text.h"
+#include "kernels/nest_text.h"
 
 const char *const column_words[] = {"none", "shared", "registers", "partials", "apart"};
 const char *const wait_words[] = {"none", "threads", "blocks"};

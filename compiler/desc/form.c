@@ -3,7 +3,8 @@
  * A description goes through all passes, so that each finds what it needs.  A text may begin with any of them, and is
  * refused where an earlier one would have made another graph of it, with its line.  The form that kernels are cut from
  * is checked between passes as well. */
-#include "lathe.h"
+#include "desc/passes.h"
+#include "desc/target.h"
 
 /* ------------------------------------------------------------------ the form that kernels are cut from */
 

@@ -1,6 +1,7 @@
 /* check.c: whether a kernel can run as its nest says: it touches the same elements, threads share what no two of them
  * write, and what a block keeps has room and lies where its copies can be made. */
-#include "schedule/check.h"
+#include "desc/target.h"
+#include "kernels/check_nests.h"
 
 /* ------------------------------------------------------------------ axes */
 

@@ -1,7 +1,7 @@
 /* check_waits.c: in one launch all blocks go through the kernels of an iteration, and through the iterations, each at
  * its own pace but where they wait.  Of two kernels that come by the same byte, one of which writes it, the later one
  * must wait for the other: all blocks, or the threads of a block, where both are at that byte in the same slice. */
-#include "schedule/check.h"
+#include "kernels/check_nests.h"
 
 typedef VEC(const Access *) Accesses;
 

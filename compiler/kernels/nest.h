@@ -5,7 +5,7 @@
 #ifndef SCHEDULE_NEST_H
 #define SCHEDULE_NEST_H
 
-#include "lathe.h"
+#include "kernels/kernels.h"
 
 /* Axes that are walked, each made of neighbours among the kernel's, and what the kernel touches as seen over them. */
 typedef struct Space {

@@ -1,5 +1,6 @@
 /* parse.c: reads back the line of a nest that text.c prints.  Whether a kernel may run so, check.c says. */
-#include "schedule/text.h"
+#include "desc/passes.h"
+#include "kernels/nest_text.h"
 
 #include <string.h>
 

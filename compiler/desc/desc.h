@@ -1,0 +1,79 @@
+/* desc.h: what a Lua description says, for which target, with which options. */
+#ifndef DESC_DESC_H
+#define DESC_DESC_H
+
+#include "desc/options.h"
+#include "graph/graph.h"
+#include "runtime/lathe_model.h"
+
+typedef struct Param Param;
+struct Param {
+    const char *name;           /* layer path and own name: "layer.attn.qkv.weight" */
+    const char *export_name;    /* "h.%d.attn.c_attn.weight": one %d for each leading loop axis */
+    int loops;                  /* leading axes that are copies made by nn.stack / nn.map */
+    const char *stack;          /* path of the innermost of those: "layer"; NULL where there are none */
+    Shape shape;                /* with the loop axes */
+    Lathe_init init;
+    double init_a, init_b;      /* see Lathe_init */
+    bool decay;                 /* weight decay applies */
+    int64_t zero_row;           /* 1 + the row of each copy that is always zero; 0: none */
+    Where where;
+    /* set by layout_parameters(): */
+    int64_t offset;             /* elements, in each of the flat arrays */
+    int64_t stride[MAXRANK];    /* elements */
+    /* set by pass_merge: */
+    Param *wide;                /* a wide parameter that begins with this one; further ones follow by the same field */
+    Param *first;               /* of a wide parameter: the one it begins with; NULL: it is a parameter itself */
+    int number;                 /* set by name_parameters(): in the order of offsets */
+};
+
+typedef struct Tensor_spec {    /* an input or a state */
+    const char *name;
+    DType dtype;
+    Shape shape;
+    Lathe_role role;
+    Where where;
+    int rows_axis;              /* of a state: as in Lathe_tensor */
+    bool fixed;
+} Tensor_spec;
+
+typedef struct Knob { const char *name, *value; } Knob;     /* resolved configuration, printed as Lua would */
+
+typedef struct Desc {
+    const struct Options *options;          /* what it is compiled with */
+    const char *file, *model, *config;      /* models/gpt.lua, gpt, char */
+    VEC(Knob) knobs;
+    VEC(Param *) params;                    /* in order of first use */
+    VEC(Tensor_spec) inputs;                /* of all entries, by name */
+    VEC(Tensor_spec) states;                /* of encode and decode */
+    VEC(Graph *) graphs;                    /* train, grad, eval, [encode], [decode], [sample], [score] */
+    Lathe_recipe recipe;                    /* train = {…} and data = {…} */
+    VEC(Lathe_group) groups;                /* of parameters, as train says */
+    const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */
+    int64_t batch, seq, source_seq, vocab;              /* 0 where it has none */
+    const char *uncut, *one_gpu;            /* why --memory, several GPUs may not cut the batch, with the line; NULL: they may */
+    uint64_t source_hash;                   /* of every Lua file read and every override */
+    struct Param_names *param_names;        /* find_param() */
+} Desc;
+
+/* describe.c: of graphs that came as text: parameters, inputs, states */
+Desc *parse_graphs(const char *file, const char *text);     /* of all that the text has */
+Desc *describe(Graph *g, const char *file);                 /* g may be NULL */
+void describe_also(Desc *d, Graph *g);
+
+/* parameters.c */
+Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */
+void know_param(const Desc *d, Param *p);                   /* find_param() finds p, and wide ones that begin with it, from now on */
+void layout_parameters(const Desc *d);                      /* their offsets and strides */
+
+/* form.c: what pass normal leaves */
+void check_form(const Graph *g, const char *stage);            /* graph/form.c: after pass normal */
+void refuse_text(const Desc *d, const char *first);             /* err() where a pass before the first would have changed it */
+
+/* range.c */
+bool may_wrap(const Node *n);                               /* an i32 sum, product, … that may be beyond what 32 bits hold */
+bool ids_below(const Node *ids, int64_t n, const struct Desc *d);   /* all 0 … n - 1 for certain, data being as the trainer checks it */
+int64_t largest_integer(const Node *n, const struct Desc *d);   /* the largest |value| that an i32 node may have; 0: anything */
+bool classes_below(const Node *ids, int64_t n, int64_t ignored, const struct Desc *d);  /* or the one that counts for none */
+
+#endif
