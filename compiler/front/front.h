@@ -247,4 +247,10 @@ void push_begins(lua_State *L);              /* i32 [batch]: whether a row does 
 bool sampling(void);            /* whether that entry is being traced */
 void trace_sample(lua_State *L, int model, int c); /* where the description has one */
 
+/* front/basics.c */
+int print_to_stderr(lua_State *L);
+int set_metatable(lua_State *L);
+int sorted_pairs(lua_State *L);
+void open_sorted_keys(lua_State *L);
+
 #endif

@@ -4,7 +4,7 @@
 [ "$(uname -m)" = x86_64 ] || { echo "skipped: no x86-64 processor"; exit 77; }
 grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt" || { echo "skipped: as it is without sanitizers"; exit 77; }
 
-flags="-std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp -Iruntime -Itests -Icompiler"
+flags="-std=gnu11 -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp -Iruntime -Itests -Icompiler -I."
 openblas=$(sed -n 's/^OPENBLAS:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 
 # try LEVEL: what the level's vectors are for is compiled anew, the rest is the build's.
