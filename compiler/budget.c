@@ -77,7 +77,7 @@ double estimated_ms(const Module *m)
 
 /* ------------------------------------------------------------------ trying */
 
-static void take(const Choice *c)
+static void take_way(const Choice *c)
 {
     options.recompute = c->recompute;
     options.split = c->split;
@@ -86,7 +86,7 @@ static void take(const Choice *c)
 static void tell_outcome(const Choice *c, int to)
 {
     remarks_made = c > choices;
-    take(c);
+    take_way(c);
     Desc *d = front(&options);
     struct Outcome is = {.total = INT64_MAX};
     if (d->batch % c->split) snprintf(is.uncut, sizeof is.uncut, "batch = %lld", (long long)d->batch);
@@ -133,7 +133,7 @@ static int64_t limit_of(const char *size)
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-static void refuse(const char *size, int64_t limit)
+static void refuse_budget(const char *size, int64_t limit)
 {
     const Choice *least = &choices[0];
     const char *uncut = "";
@@ -148,7 +148,7 @@ static void refuse(const char *size, int64_t limit)
 }
 
 /* What a plan that cuts the batch changes, and what not. */
-static const char *cut_text(const Desc *d)
+static const char *text_of_cuts(const Desc *d)
 {
     return format(
         "--memory cuts each micro-batch of %lld rows into %d of %lld: the loss and the gradients are those of "
@@ -163,11 +163,11 @@ Module *compile_within(const char *size)
     chosen = -1;
     for (int i = 0; i < COUNT_OF(choices); i++)
         if (choices[i].is.total <= limit && (chosen < 0 || choices[i].is.ms < choices[chosen].is.ms)) chosen = i;
-    if (chosen < 0) refuse(size, limit);
-    take(&choices[chosen]);
+    if (chosen < 0) refuse_budget(size, limit);
+    take_way(&choices[chosen]);
     remarks_made = true;
     Desc *d = front(&options);
-    if (options.split > 1) fprintf(stderr, "%s\n", cut_text(d));
+    if (options.split > 1) fprintf(stderr, "%s\n", text_of_cuts(d));
     return compile(d);
 }
 

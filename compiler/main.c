@@ -26,14 +26,14 @@ static void need_description(void)
     options.model_file = line_of.model;
 }
 
-static bool ends_in(const char *file, const char *suffix)
+static bool has_suffix(const char *file, const char *suffix)
 {
     size_t n = strlen(file), end = strlen(suffix);
     return n > end && same(file + n - end, suffix);
 }
 
-static bool is_graph(const char *file) { return ends_in(file, ".graph"); }
-static bool is_kernels(const char *file) { return ends_in(file, ".kernels"); }
+static bool is_graph(const char *file) { return has_suffix(file, ".graph"); }
+static bool is_kernels(const char *file) { return has_suffix(file, ".kernels"); }
 
 static Module *compiled(void)
 {

@@ -23,7 +23,7 @@ static bool neighbour(const int *axes, int n)
 }
 
 /* Where there are other axes. */
-static bool last_is_batch(const Node *x, const int *batch, int n)
+static bool batch_is_last(const Node *x, const int *batch, int n)
 {
     for (int k = 0; k < n && n < x->shape.rank; k++)
         if (batch[k] == x->shape.rank - 1 && x->shape.dim[batch[k]] > 1) return true;
@@ -46,7 +46,7 @@ static const char *dot_fault(const Node *n)
     Dot_axes x = dot_axes(n);
     const Node *a = n->in[0], *b = n->in[1];
     if (!neighbour(x.ac, x.nc) || !neighbour(x.bc, x.nc)) return "contracted axes of a dot are neighbours, in order";
-    if (last_is_batch(a, x.ab, x.nb) || last_is_batch(b, x.bb, x.nb)) return "the last axis of an operand is no batch";
+    if (batch_is_last(a, x.ab, x.nb) || batch_is_last(b, x.bb, x.nb)) return "the last axis of an operand is no batch";
     if (dot_end(n) != END_NONE && !(is_one_matrix(a, x.ac, x.nc) && is_one_matrix(b, x.bc, x.nc)))
         return "a dot that ends in something contracts the first or the last axes";
     return NULL;

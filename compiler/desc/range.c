@@ -8,7 +8,7 @@ typedef struct Range {
 
 static const Range anything = {INT32_MIN, INT32_MAX};
 
-static bool fits(Range r) { return r.low >= INT32_MIN && r.high <= INT32_MAX; }
+static bool fits_range(Range r) { return r.low >= INT32_MIN && r.high <= INT32_MAX; }
 
 static Range both(Range a, Range b) { return (Range){min64(a.low, b.low), max64(a.high, b.high)}; }
 
@@ -142,7 +142,7 @@ static Range range_of(Ranges *seen, const Node *n)
     seen->depth++;
     Range r = of_leaf(seen, n);
     seen->depth--;
-    if (!fits(r)) r = anything;
+    if (!fits_range(r)) r = anything;
     known = NEW(Range);
     *known = r;
     *table_at(&seen->seen, n) = known;
@@ -152,7 +152,7 @@ static Range range_of(Ranges *seen, const Node *n)
 bool may_wrap(const Node *n)
 {
     Ranges seen = {0};
-    return n->dtype == I32 && !fits(exact(&seen, n));
+    return n->dtype == I32 && !fits_range(exact(&seen, n));
 }
 
 int64_t largest_integer(const Node *n, const Desc *d)

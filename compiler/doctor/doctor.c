@@ -149,7 +149,7 @@ static void examine_gpu(Doctor *d)
             "install NVIDIA's CUDA toolkit, 12 or newer (developer.nvidia.com/cuda-downloads), or set NVCC");
 }
 
-static void measure(Doctor *d)
+static void measure_machine(Doctor *d)
 {
     char key[32], value[256], *program = program_beside("lathe-measure");
     FILE *f = access(program, X_OK) == 0 ? popen(shell_quoted(program), "r") : NULL;
@@ -231,7 +231,7 @@ void examine_machine(Doctor *d)
     examine_memory(d);
     examine_compiler(d);
     examine_clang(d);
-    measure(d);
+    measure_machine(d);
     examine_gpu(d);
     examine_disk(d);
 }

@@ -8,7 +8,7 @@ static VEC(struct Described { const char *text, *name, *remark, *where; }) shape
 
 /* ------------------------------------------------------------------ operands */
 
-static const Operand *reads(const Kernel *k, const Node *n)
+static const Operand *reads_operand(const Kernel *k, const Node *n)
 {
     for (int i = 0; n && i < k->reads.n; i++)
         if (k->reads.at[i].node == n) return &k->reads.at[i];
@@ -34,7 +34,7 @@ static const char *integer(const Kernel *k, const Node *n)
     double x;
     bool reads_it = options.target->by_value; /* else it is told where the integer lies */
     if (is_filled(n, &x)) return reads_it ? number_text(x) : format("{%s, NULL}", number_text(x));
-    char *at = flat_pointer(reads(k, n)->view);
+    char *at = flat_pointer(reads_operand(k, n)->view);
     if (!reads_it) return format("{0, %s}", at);
     return *at == '&' ? at + 1 : format("*%s", at);
 }
@@ -84,27 +84,27 @@ static char *description_text(const Kernel *k, const Attention *a, bool back)
     Text t = {0};
     say(&t, "{");
     say_extents(&t, a, nb);
-    say_heads(&t, "q", reads(k, a->q), nb, nb, nb + 1);
-    say_heads(&t, "k", reads(k, a->k), nb, nb, nb + 1);
-    say_heads(&t, "v", reads(k, a->v), nb, nb, nb + 1);
-    say_heads(&t, "o", back ? reads(k, a->o) : writes(k, 0), nb, nb, nb + 1);
-    say_heads(&t, "lse", back ? reads(k, a->lse) : writes(k, 1), nb, nb + 1, nb);
+    say_heads(&t, "q", reads_operand(k, a->q), nb, nb, nb + 1);
+    say_heads(&t, "k", reads_operand(k, a->k), nb, nb, nb + 1);
+    say_heads(&t, "v", reads_operand(k, a->v), nb, nb, nb + 1);
+    say_heads(&t, "o", back ? reads_operand(k, a->o) : writes(k, 0), nb, nb, nb + 1);
+    say_heads(&t, "lse", back ? reads_operand(k, a->lse) : writes(k, 1), nb, nb + 1, nb);
     if (!back) say_heads(&t, "p", writes(k, 2), nb, nb + 1, nb);
     if (back) {
-        say_heads(&t, "d_o", reads(k, a->d_o), nb, nb, nb + 1);
+        say_heads(&t, "d_o", reads_operand(k, a->d_o), nb, nb, nb + 1);
         say_heads(&t, "d_q", writes(k, 0), nb, nb, nb + 1);
         say_heads(&t, "d_k", writes(k, 1), nb, nb, nb + 1);
         say_heads(&t, "d_v", writes(k, 2), nb, nb, nb + 1);
     }
-    say_heads(&t, "lengths", reads(k, a->lengths), nb, -1, -1);
-    say_heads(&t, "q_segments", reads(k, a->q_segments), nb, nb, -1);
-    say_heads(&t, "k_segments", reads(k, a->k_segments), nb, nb, -1);
-    say_heads(&t, "q_turns", reads(k, a->q_turns), nb, nb, -1);
-    say_heads(&t, "k_turns", reads(k, a->k_turns), nb, nb, -1);
-    say_heads(&t, "bias", reads(k, a->bias), nb, nb + 1, nb);
-    if (a->bias) say(&t, ", .bias_key = %lld", (long long)reads(k, a->bias)->view.stride[nb + 2]);
-    say_heads(&t, "row", reads(k, a->row), nb, -1, -1);
-    say_heads(&t, "base", reads(k, a->base), nb, -1, -1);
+    say_heads(&t, "lengths", reads_operand(k, a->lengths), nb, -1, -1);
+    say_heads(&t, "q_segments", reads_operand(k, a->q_segments), nb, nb, -1);
+    say_heads(&t, "k_segments", reads_operand(k, a->k_segments), nb, nb, -1);
+    say_heads(&t, "q_turns", reads_operand(k, a->q_turns), nb, nb, -1);
+    say_heads(&t, "k_turns", reads_operand(k, a->k_turns), nb, nb, -1);
+    say_heads(&t, "bias", reads_operand(k, a->bias), nb, nb + 1, nb);
+    if (a->bias) say(&t, ", .bias_key = %lld", (long long)reads_operand(k, a->bias)->view.stride[nb + 2]);
+    say_heads(&t, "row", reads_operand(k, a->row), nb, -1, -1);
+    say_heads(&t, "base", reads_operand(k, a->base), nb, -1, -1);
     say(&t, "}");
     return t.at;
 }
@@ -148,7 +148,7 @@ static void say_integer(Text *t, const Kernel *k, const char *field, const Node 
 
 static void say_array(Text *t, const Kernel *k, const char *field, const Node *n)
 {
-    if (n) say(t, "%s.%s = %s", t->n ? ", " : "", field, pointer(reads(k, n)));
+    if (n) say(t, "%s.%s = %s", t->n ? ", " : "", field, pointer(reads_operand(k, n)));
 }
 
 /* The fields of what changes from call to call; NULL: all of it is zero. */
@@ -177,7 +177,7 @@ static void say_pointers(Text *t, const Kernel *k, const Attention *a, int resul
     const char *any = is_stored(k->node->dtype) ? options.target->untyped : "";
     for (int i = 0; i < results; i++) say(t, "%s%s, ", any, pointer(writes(k, i)));
     for (int i = 0; i < (k->node->op == OP_attention_back ? 6 : 3); i++)
-        say(t, "%s%s, ", any, pointer(reads(k, in[i])));
+        say(t, "%s%s, ", any, pointer(reads_operand(k, in[i])));
 }
 
 char *attention_call(const Kernel *k)

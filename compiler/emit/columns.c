@@ -222,7 +222,7 @@ static void store_column(Rows *r, const Operand *o, int store, const char *name)
     else line(&r->f->w, "%s = %s;", to, name);
 }
 
-static void add_blocks(Rows *r, const Operand *o, int store)
+static void sum_of_blocks(Rows *r, const Operand *o, int store)
 {
     Writer *w = &r->f->w;
     Axis *k = &r->f->axis[r->block];
@@ -298,7 +298,7 @@ static const char *all_blocks(Rows *r)
         for (int i = 0; i < r->k->phases.at[p].column_stores.n; i++) {
             const Operand *o = &r->k->phases.at[p].column_stores.at[i];
             if (by_warps) add_blocks_by_warps(r, o, r->uses[p].column_store[i], warp);
-            else add_blocks(r, o, r->uses[p].column_store[i]);
+            else sum_of_blocks(r, o, r->uses[p].column_store[i]);
         }
     return blocks_of(c->count, by_warps ? "WARP" : "THREADS");
 }

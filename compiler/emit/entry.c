@@ -11,13 +11,16 @@ enum { REMARK_COLUMN = 72, COLUMNS = 99 };
 
 /* ------------------------------------------------------------------ calls and loops */
 
-static bool is_row(const View *v) { return !v->guarded && !v->nover && (v->shape.dim[0] == 1 || v->stride[0] == 1); }
+static bool is_row_of_table(const View *v)
+{
+    return !v->guarded && !v->nover && (v->shape.dim[0] == 1 || v->stride[0] == 1);
+}
 
 /* over_ranks(total, own, 8, stream); */
 static char *over_ranks_call(const Kernel *k)
 {
     View to = k->writes.at[0].view, from = k->reads.at[0].view;
-    must(is_row(&to) && is_row(&from));
+    must(is_row_of_table(&to) && is_row_of_table(&from));
     return format(options.target->over_ranks, flat_pointer(to), flat_pointer(from),
                   (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
 }
@@ -57,7 +60,7 @@ static void say_part(Text *t, int depth, Side part)
     part_now = part;
 }
 
-static void say_loop(Text *t, int depth, const Kernel *k)
+static void say_repeat(Text *t, int depth, const Kernel *k)
 {
     const Loop *l = k->loop;
     const char *i = loop_letter(l), *count = trip_text(l);
@@ -95,7 +98,7 @@ static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k));
-        if (k->kind == REPEAT && !is_one_launch(k)) say_loop(t, depth, k);
+        if (k->kind == REPEAT && !is_one_launch(k)) say_repeat(t, depth, k);
         else if (k->kind == PANELS) say_panels(t, depth, k);
         else say_call(t, depth, k);
         say_done(t, depth, k);

@@ -191,7 +191,7 @@ static const Node *sum_of_mean(Formula *f, const Node *n)
     return summed == count ? sum : NULL;
 }
 
-static Expr reduced(Formula *f, const char *what, const Node *n, int depth)
+static Expr reduced_text(Formula *f, const char *what, const Node *n, int depth)
 {
     return (Expr){format("%s%s(%s)", what, below_sigma(n), written(f, n->in[0], depth + 1).text), PRIMARY};
 }
@@ -200,8 +200,8 @@ static Expr computed_from(Formula *f, const Node *n, int depth)
 {
     Expr in[8] = {0};
     if (depth == MOST_DEPTH) return (Expr){"…", PRIMARY};
-    if (op_info[n->op].kind == REDUCE) return reduced(f, end_of(n), n, depth);
-    if (sum_of_mean(f, n)) return reduced(f, "mean", sum_of_mean(f, n), depth);
+    if (op_info[n->op].kind == REDUCE) return reduced_text(f, end_of(n), n, depth);
+    if (sum_of_mean(f, n)) return reduced_text(f, "mean", sum_of_mean(f, n), depth);
     for (int i = 0; i < n->nin && i < COUNT_OF(in); i++) in[i] = written(f, n->in[i], depth + 1);
     Expr e = apply(n, in);
     return as_written(n, (Expr){without_types(e.text), e.binding});
@@ -253,7 +253,7 @@ static void say_column_sums(Text *t, const Kernel *k)
                 buffer_name(k->partials.at[n]));
 }
 
-static void say_rows(Text *t, const Kernel *k, bool all)
+static void formula_of_rows(Text *t, const Kernel *k, bool all)
 {
     if (k->share == COLUMN_SUMS) {
         say_column_sums(t, k);
@@ -275,7 +275,7 @@ static void say_rows(Text *t, const Kernel *k, bool all)
 /* ------------------------------------------------------------------ all kinds */
 
 /* c = a . b^T; a[M][K] is transposed where it lies as [K][M]. */
-static void say_product(Text *t, const Kernel *k)
+static void formula_of_product(Text *t, const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     bool a = g->a_m == 1 && g->a_k != 1, b = !g->packed && g->b_k == 1 && g->b_n != 1;
@@ -294,9 +294,9 @@ char *formula_text(const Kernel *k, bool all)
 {
     Text t = {0};
     if (k->kind == ROWS) {
-        say_rows(&t, k, all);
+        formula_of_rows(&t, k, all);
     } else if (k->kind == GEMM) {
-        say_product(&t, k);
+        formula_of_product(&t, k);
     } else if (k->kind == PANELS) {
         say(&t, "panel by panel:");
         for (int i = 0; i < k->body.n; i++) say(&t, "%s %s", i ? "," : "", kernel_called(k->body.at[i]));

@@ -15,7 +15,7 @@ static struct {
 } taken;
 static Text functions;
 
-static void take(const char *name)
+static void take_name(const char *name)
 {
     int *number = strings_at(&taken.names, name);
     *number += !*number;
@@ -31,17 +31,17 @@ void start_functions(const Module *m)
     Names own = {0};
     functions = (Text){0};
     start_persistent();
-    for (int i = 0; header_words[i].word; i++) take(header_words[i].word);
-    take_table_names(m, take);
+    for (int i = 0; header_words[i].word; i++) take_name(header_words[i].word);
+    take_table_names(m, take_name);
     take_entry_names(&own); /* or an entry could not call them */
-    for (int i = 0; i < own.n; i++) take(own.at[i]);
-    for (const char *const *word = options.target->words; *word; word++) take(*word);
+    for (int i = 0; i < own.n; i++) take_name(own.at[i]);
+    for (const char *const *word = options.target->words; *word; word++) take_name(*word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        take(entry_name(m, p));
+        take_name(entry_name(m, p));
         enter_scope(m, p);
         for (int k = 0; k < p->buffers.n; k++)
-            if (p->buffers.at[k]->home == WORK) take(buffer_name(p->buffers.at[k]));
+            if (p->buffers.at[k]->home == WORK) take_name(buffer_name(p->buffers.at[k]));
     }
 }
 
@@ -87,11 +87,11 @@ bool has_word(const char *text, const char *word)
     return false;
 }
 
-static bool is_step(const Function *f) { return f->block && !same(f->block, "blockIdx.x"); }
+static bool is_row_step(const Function *f) { return f->block && !same(f->block, "blockIdx.x"); }
 
 static bool is_told_block(const Function *f, int part)
 {
-    return is_step(f) && f->parts.n && has_word(f->parts.at[part].body, f->block);
+    return is_row_step(f) && f->parts.n && has_word(f->parts.at[part].body, f->block);
 }
 
 static void add_word(Text *t, const char *word) { say(t, "%s%s", t->n ? ", " : "", word); }
@@ -110,7 +110,7 @@ static char *parameters(const Function *f, const int *order, int part)
 
 static char *head_text(const Function *f, const int *order, const char *name, int part)
 {
-    return format("%s void %s(%s)", is_step(f) ? "DEVICE" : "KERNEL", name, parameters(f, order, part));
+    return format("%s void %s(%s)", is_row_step(f) ? "DEVICE" : "KERNEL", name, parameters(f, order, part));
 }
 
 /* CUDA: launch(bias_gelu, CEIL_DIV(BATCH * WIDTH, THREADS), stream, act, pre, bias); */
@@ -195,7 +195,7 @@ static const char *const *say_parts(Text *t, const Kernel *k, const Function *f,
     const char **names = NEW_ARRAY(const char *, f->parts.n + 1);
     for (int i = 0; i < f->parts.n; i++) {
         const Part *p = &f->parts.at[i];
-        if (is_step(f) && p->when == PLAIN) continue;
+        if (is_row_step(f) && p->when == PLAIN) continue;
         const char *own = names[i] = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
         say_function(t, p->remark ? p->remark : remark(k), head_text(f, order, own, i), p->body);
         if (p->when == FAST)
@@ -203,7 +203,7 @@ static const char *const *say_parts(Text *t, const Kernel *k, const Function *f,
         if (p->when == PLAIN) say(&launches, "    else\n");
         say_wrapped(&launches, format("%s%s", p->when == ALWAYS ? "" : "    ", launch_of(f, order, own, i)));
     }
-    if (is_step(f)) return names;
+    if (is_row_step(f)) return names;
     say_wrapped(t, format("void launch_%s(cudaStream_t stream, %s)\n{\n", name, parameters(f, order, -1)));
     say(t, "%s}\n\n", launches.at);
     return names;

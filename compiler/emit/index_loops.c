@@ -133,7 +133,7 @@ static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
     close_rows(f, a);
 }
 
-static void largest(Function *f, Along *a, One_row row, const Kernel *k)
+static void emit_largest(Function *f, Along *a, One_row row, const Kernel *k)
 {
     open_rows(f, a);
     row(f, a, k);
@@ -141,4 +141,4 @@ static void largest(Function *f, Along *a, One_row row, const Kernel *k)
     close_rows(f, a);
 }
 
-const Nests loops_of_c = {nest_of_loops, gather_ids, scatter_ids, overwrite_ids, each_row, largest};
+const Nests loops_of_c = {nest_of_loops, gather_ids, scatter_ids, overwrite_ids, each_row, emit_largest};

@@ -70,7 +70,7 @@ static const char *gather_wholes(Function *f, Picking *g, const int *axes, int n
     return blocks;
 }
 
-static const char *gather_beside(Function *f, Picking *g, const int *axes, int n)
+static const char *emit_gather_beside(Function *f, Picking *g, const int *axes, int n)
 {
     if (g->n->wide) return gather_wholes(f, g, axes, n);
     Axis *c = &f->axis[g->id - 1];
@@ -156,7 +156,7 @@ static void gather_ids(Function *f, Picking *g)
     begin_part(f);
     const char *blocks;
     if (n > 1) {
-        blocks = gather_beside(f, g, axes, n);
+        blocks = emit_gather_beside(f, g, axes, n);
     } else {
         blocks = thread_indices(f, axes, g->id);
         declare_id(f, g);
@@ -374,7 +374,7 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
     end_part(f, "", NULL, blocks_of(all, "WARPS"));
 }
 
-static void largest(Function *f, Along *a, One_row row, const Kernel *k)
+static void emit_team_largest(Function *f, Along *a, One_row row, const Kernel *k)
 {
     bool by_warp = a->n->team == TEAM_OF_WARP;
     int names = f->names.n;
@@ -389,4 +389,4 @@ static void largest(Function *f, Along *a, One_row row, const Kernel *k)
     else end_part(f, "", NULL, blocks);
 }
 
-const Nests cuda_threads = {rows_by_threads, gather_ids, scatter_ids, overwrite_ids, each_row, largest};
+const Nests cuda_threads = {rows_by_threads, gather_ids, scatter_ids, overwrite_ids, each_row, emit_team_largest};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static DType type_of(const Rows *r, int load) { return r->f->uses.at[r->load[load]].view.buffer->dtype; }
+static DType type_of_row(const Rows *r, int load) { return r->f->uses.at[r->load[load]].view.buffer->dtype; }
 
 /* "logits[r]" */
 static const char *start_of_row(const Rows *r, int load)
@@ -21,7 +21,7 @@ static const char *start_of_row(const Rows *r, int load)
 /* const bf16 *row = keep_row<8>(logits[r], VOCAB); */
 static void keep_row(Rows *r, int load)
 {
-    const char *type = c_type(type_of(r, load)), *count = r->f->axis[r->inner].count;
+    const char *type = c_type(type_of_row(r, load)), *count = r->f->axis[r->inner].count;
     const char *before = r->f->room ? format(", %s", r->f->room) : "", *from = start_of_row(r, load);
     r->kept_load[load] = new_name(&r->f->names, "row");
     line(&r->f->w, "const %s *%s = keep_row<%d>(%s, %s%s);", type, r->kept_load[load], r->beside, from, count, before);

@@ -22,7 +22,7 @@ static void say_tensor_member(Text *t, DType type, const char *name, Shape s, co
     else say(t, "%s\n", x.at);
 }
 
-static const Tensor_spec *spec_of(const Desc *d, Home home, const char *name)
+static const Tensor_spec *spec_text(const Desc *d, Home home, const char *name)
 {
     for (int i = 0; home == STATES && i < d->states.n; i++)
         if (same(d->states.at[i].name, name)) return &d->states.at[i];
@@ -178,7 +178,7 @@ static void say_tensors(Text *t, const Module *m, const Program *p, Home home, c
         const Buffer *b = p->buffers.at[i];
         if (b->home != home) continue;
         const char *name = home == INPUTS ? b->value->name : output_words(p, which++);
-        const Tensor_spec *spec = spec_of(m->desc, home, name);
+        const Tensor_spec *spec = spec_text(m->desc, home, name);
         say_tensor(t, name, spec ? spec->role : LATHE_FEATURES, b->dtype, b->shape, of, buffer_name(b),
                    home == OUTPUTS && rows_meet(p->graph, name) ? ", .meets = true" : "");
     }

@@ -29,7 +29,7 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* "layer.attn.weight" of stack "layer" is member attn_weight of struct layer. */
-static const char *member_of(const Param *p)
+static const char *member_text(const Param *p)
 {
     size_t n = p->stack ? strlen(p->stack) : 0;
     bool within = n && strncmp(p->name, p->stack, n) == 0 && p->name[n] == '.';
@@ -53,7 +53,7 @@ void name_parameters(const Desc *d)
     for (int i = 0; i < params.at.n; i++) {
         struct Placed *p = &params.at.at[i];
         if (p->group && (!i || p->group != p[-1].group)) inside = (Strings){0};
-        p->member = unique_name(p->group ? &inside : &names, member_of(p->param));
+        p->member = unique_name(p->group ? &inside : &names, member_text(p->param));
     }
 }
 
@@ -81,7 +81,7 @@ char *param_text(const Param *p, const char *base, const char *const *sub)
 
 /* ------------------------------------------------------------------ the struct */
 
-static int64_t own_elements(const Param *p)
+static int64_t elements_of_copy(const Param *p)
 {
     int64_t n = 1;
     for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
@@ -119,7 +119,7 @@ static int say_struct(Text *t, const char *type, int i)
         const struct Placed *q = &params.at.at[i];
         say_padding(t, 8, type, last, q->param->offset - base - at);
         say_member(t, 8, type, q);
-        at = q->param->offset - base + own_elements(q->param);
+        at = q->param->offset - base + elements_of_copy(q->param);
         last = q->member;
     }
     say_padding(t, 8, type, last, size - at);
@@ -129,7 +129,10 @@ static int say_struct(Text *t, const char *type, int i)
     return i;
 }
 
-static int64_t whole_elements(const Param *p) { return p->loops ? p->stride[0] * p->shape.dim[0] : own_elements(p); }
+static int64_t whole_elements(const Param *p)
+{
+    return p->loops ? p->stride[0] * p->shape.dim[0] : elements_of_copy(p);
+}
 
 static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
 {

@@ -135,7 +135,7 @@ static void say_meeting(Steps *s)
     s->meetings++;
 }
 
-static void say_kernel(Steps *s, const Kernel *k)
+static void say_launched_kernel(Steps *s, const Kernel *k)
 {
     if (k->kind == GEMM) {
         say_product(s, k);
@@ -165,7 +165,7 @@ static void say_steps(Steps *s, const Kernel *repeat)
 {
     for (int i = 0; i < repeat->body.n; i++) {
         say_wait(s, repeat->body.at[i]->nest->wait);
-        say_kernel(s, repeat->body.at[i]);
+        say_launched_kernel(s, repeat->body.at[i]);
     }
     say_wait(s, repeat->nest->wait_end);
 }

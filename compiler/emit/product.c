@@ -65,12 +65,12 @@ void say_shapes(Text *t)
             "static const Lathe_gemm");
 }
 
-static bool strides(int64_t row, int64_t column, int64_t rows, int64_t columns)
+static bool stride_text(int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
     return (column == 1 || columns == 1) && (row == columns || rows == 1);
 }
 
-static bool turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
+static bool is_turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
     return (row == 1 || rows == 1) && (column == rows || columns == 1);
 }
@@ -78,9 +78,9 @@ static bool turned(int64_t row, int64_t column, int64_t rows, int64_t columns)
 /* matmul_nt(c, a, b, M, N, K): b given as its transpose [N][K]. */
 static const char *plain_product(const struct Gemm *g)
 {
-    bool an = strides(g->a_m, g->a_k, g->M, g->K), at = turned(g->a_m, g->a_k, g->M, g->K);
-    bool bn = strides(g->b_k, g->b_n, g->K, g->N), bt = turned(g->b_k, g->b_n, g->K, g->N);
-    if (g->packed || g->nbatch || !strides(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
+    bool an = stride_text(g->a_m, g->a_k, g->M, g->K), at = is_turned(g->a_m, g->a_k, g->M, g->K);
+    bool bn = stride_text(g->b_k, g->b_n, g->K, g->N), bt = is_turned(g->b_k, g->b_n, g->K, g->N);
+    if (g->packed || g->nbatch || !stride_text(g->c_m, g->c_n, g->M, g->N) || !(an || at) || !(bn || bt)) return NULL;
     return format("%c%c", an ? 'n' : 't', bn ? 'n' : 't');
 }
 

@@ -226,7 +226,7 @@ int partial_of(const Rows *r, const Node **column)
 
 /* ------------------------------------------------------------------ setting up */
 
-static void set_axes(Rows *r, const Nest *n)
+static void set_row_axes(Rows *r, const Nest *n)
 {
     Function *f = r->f;
     begin_axes(f, &n->space);
@@ -282,7 +282,7 @@ void emit_rows(Function *f, const Nest *n)
     for (const char *const *word = options.target->words; *word; word++) push(&f->names, *word);
     f->some_rows = k->share == SOME_ROWS;
     if (f->some_rows) push(&f->names, "from"), push(&f->names, "to");
-    set_axes(&r, n);
+    set_row_axes(&r, n);
     add_uses(&r);
     fit_args(f);
     find_users(&r);

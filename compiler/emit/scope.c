@@ -114,7 +114,7 @@ const Module *module_in_scope(void) { return scope.module; }
 const Program *program_in_scope(void) { return scope.program; }
 const char *buffer_name(const Buffer *b) { return named(b)->name; }
 
-static void note(const Buffer *b)
+static void note_name(const Buffer *b)
 {
     struct Named *n = named(b);
     bool again = for_good();
@@ -125,7 +125,7 @@ static void note(const Buffer *b)
 
 void note_place(const Buffer *b)
 {
-    note(b);
+    note_name(b);
     scope.homes[b->home] = true;
 }
 
@@ -170,7 +170,7 @@ static Notes take_notes(void)
 
 static void put_notes(const Notes *n)
 {
-    for (int i = 0; i < n->places.n; i++) note(n->places.at[i]);
+    for (int i = 0; i < n->places.n; i++) note_name(n->places.at[i]);
     for (int i = 0; i < n->loops.n; i++) (void)loop_letter(n->loops.at[i]);
     for (int h = 0; h <= TABLES; h++) scope.homes[h] |= n->homes[h];
 }

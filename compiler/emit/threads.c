@@ -40,7 +40,7 @@ static const char *inner_type(const Rows *r) { return index_type(r->f->axis[r->i
 /* ------------------------------------------------------------------ four elements side by side */
 
 /* Are a use's elements along the inner axis neighbours in memory? */
-static bool side_by_side(const Rows *r, int use)
+static bool emit_side_by_side(const Rows *r, int use)
 {
     const Use *u = &r->f->uses.at[use];
     return u->view.buffer && u->arg >= 0 && u->view.stride[r->inner] == 1;
@@ -77,7 +77,7 @@ static bool swept(const Rows *r, int use)
 static bool touches_neighbours(const Rows *r, int arg)
 {
     for (int i = 0; i < r->f->uses.n; i++)
-        if (r->f->uses.at[i].arg == arg && swept(r, i) && side_by_side(r, i)) return true;
+        if (r->f->uses.at[i].arg == arg && swept(r, i) && emit_side_by_side(r, i)) return true;
     return false;
 }
 

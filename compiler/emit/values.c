@@ -72,7 +72,7 @@ static bool brief_literal(const Rows *r, const Node *reader, int k)
     return reader->nin == 1 && op_info[reader->op].text[0] != '-' && reader->op != OP_cast;
 }
 
-static Expr value(Rows *r, const Node *n, bool brief);
+static Expr value_expression(Rows *r, const Node *n, bool brief);
 
 char *kept_element(const Rows *r, int i)
 {
@@ -85,7 +85,7 @@ Expr computed_here(Rows *r, const Node *n)
 {
     Expr in[8];
     must(n->nin <= COUNT_OF(in));
-    for (int k = 0; k < n->nin; k++) in[k] = value(r, n->in[k], brief_literal(r, n, k));
+    for (int k = 0; k < n->nin; k++) in[k] = value_expression(r, n->in[k], brief_literal(r, n, k));
     double x; /* a mean is divided by an extent: it has a name */
     if (n->op == OP_div && is_filled(n->in[1], &x) && brief_literal(r, n, 1) && axis_counted(n->in[1]))
         in[1] = (Expr){factor_text((int64_t)x, axis_counted(n->in[1])), PRIMARY};
@@ -142,7 +142,7 @@ static Expr loaded(Rows *r, const Node *n, int load)
     return declare(r, o->node, load_name(r, load), e);
 }
 
-static Expr value(Rows *r, const Node *n, bool brief)
+static Expr value_expression(Rows *r, const Node *n, bool brief)
 {
     n = value_meant(&r->values, phase_number(r), n);
     Known *v = known(r, n);
@@ -155,4 +155,4 @@ static Expr value(Rows *r, const Node *n, bool brief)
     die("kernel %s reads %s node %d before it is computed", r->k->name, op_info[n->op].name, n->id);
 }
 
-Expr value_of(Rows *r, const Node *n) { return value(r, n, true); }
+Expr value_of(Rows *r, const Node *n) { return value_expression(r, n, true); }

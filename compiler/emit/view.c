@@ -50,7 +50,7 @@ static bool runs(const Function *f, const View *v, int j)
     return v->stride[j] != 0 && (highest(f, v, j) > lowest(f, v, j) || lowest(f, v, j) > 0);
 }
 
-static bool never(const Function *f, const View *v)
+static bool never_shown(const Function *f, const View *v)
 {
     for (int j = 0; v->guarded && j < f->naxes; j++)
         if (v->high[j] <= v->low[j]) return true;
@@ -158,7 +158,7 @@ static void make_args(Function *f, Buffer *root)
     int nlead = d.n;
     for (int i = 0; i < f->uses.n; i++) {
         Use *u = &f->uses.at[i];
-        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never(f, &u->view)) continue;
+        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never_shown(f, &u->view)) continue;
         int crowded;
         nlead = (int)min64(nlead, leading(f, &u->view, &d));
         if (!fits_subscripts(f, &u->view, &d, u->sub, &crowded)) nlead = 0;
@@ -166,7 +166,7 @@ static void make_args(Function *f, Buffer *root)
     }
     for (int i = 0; i < f->uses.n; i++) {
         Use *u = &f->uses.at[i];
-        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never(f, &u->view)) continue;
+        if (!u->view.buffer || bytes_of(u->view.buffer) != root || never_shown(f, &u->view)) continue;
         u->arg = find_arg(f, root, nlead, u->sub);
         if (u->arg < 0) {
             Arg a = {.root = root, .buffer = b, .nlead = nlead, .dims = d.n - nlead};
@@ -205,7 +205,7 @@ static void fit_arg(Function *f, int arg)
         Dims d = dims_of_arg(a);
         for (int i = 0; i < f->uses.n && !again && !a->flat; i++) {
             Use *u = &f->uses.at[i];
-            if (!u->view.buffer || u->arg != arg || never(f, &u->view)) continue;
+            if (!u->view.buffer || u->arg != arg || never_shown(f, &u->view)) continue;
             View rest = after_lead(a, u->view);
             int crowded;
             bool ok = fits_subscripts(f, &rest, &d, u->sub, &crowded);
@@ -322,7 +322,7 @@ static int64_t bound_of(const Function *f, const Index *x)
 }
 
 /* A number of the elements that x counts; of a value it is a number. */
-static const char *number_in(const Index *x, int64_t n)
+static const char *number_for_index(const Index *x, int64_t n)
 {
     return x->in ? step_text(x->in->shape, x->from, x->to, n) : format("%lld", (long long)n);
 }
@@ -335,14 +335,14 @@ static void add_term(Text *t, const Index *x, int64_t coef, const char *what, bo
     const char *sign = t->n ? coef < 0 ? " - " : " + " : coef < 0 ? "-" : "", *cast = wide ? "(ptrdiff_t)" : "";
     const char *body = compound && (n != 1 || coef < 0 || wide) ? format("(%s)", what) : what;
     if (n == 1) say(t, "%s%s%s", sign, cast, body);
-    else say(t, "%s%s%s", sign, cast, multiplied(number_in(x, n), body));
+    else say(t, "%s%s%s", sign, cast, multiplied(number_for_index(x, n), body));
 }
 
 /* A number beyond 32 bits is said in digits: its factors are int. */
 static void add_constant(Text *t, const Index *x)
 {
     int64_t c = x->constant;
-    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : number_in(x, llabs(c));
+    const char *n = llabs(c) > INT32_MAX ? format("%lld", llabs(c)) : number_for_index(x, llabs(c));
     if (c < 0) say(t, "%s%s", t->n ? " - " : "-", as_term(n));
     else if (c) say(t, "%s%s", t->n ? " + " : "", n);
 }
@@ -414,7 +414,7 @@ static char *guard_text(Function *f, const View *v)
 Expr value_at(Function *f, int use)
 {
     Use *u = &f->uses.at[use];
-    if (never(f, &u->view)) return (Expr){"0", PRIMARY};
+    if (never_shown(f, &u->view)) return (Expr){"0", PRIMARY};
     Expr e;
     if (u->view.buffer) {
         e = (Expr){element(f, use), PRIMARY};

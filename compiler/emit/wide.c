@@ -41,14 +41,14 @@ static const char *value_in(const Rows *r, int use)
     return name_before(wished_name(u->view.buffer), u->before && r->f->args.at[u->arg].written);
 }
 
-static const char *name_of_whole(const Rows *r, int use)
+static const char *name_of_wide(const Rows *r, int use)
 {
     return new_name(&r->f->names, format("own_%s", value_in(r, use)));
 }
 
 static void read_whole(Rows *r, int load)
 {
-    const char *type = c_type(type_at(r, r->load[load])), *name = name_of_whole(r, r->load[load]);
+    const char *type = c_type(type_at(r, r->load[load])), *name = name_of_wide(r, r->load[load]);
     const char *from = r->kept_load && r->kept_load[load] ? format("%s[%s]", r->kept_load[load], r->four)
                                                           : begin_of_turn(r, r->load[load]);
     line(&r->f->w, "const Wide<%s, %d> %s = read_wide<%d>(&%s);", type, r->beside, name, r->beside, from);
@@ -59,7 +59,7 @@ static void read_whole(Rows *r, int load)
 static void begin_whole(Rows *r, int store)
 {
     int use = uses_now(r)->store[store];
-    const char *type = c_type(type_at(r, use)), *name = name_of_whole(r, use), *old = "";
+    const char *type = c_type(type_at(r, use)), *name = name_of_wide(r, use), *old = "";
     if (r->phase->stores.at[store].add) old = format(" = read_wide<%d>(&%s)", r->beside, begin_of_turn(r, use));
     line(&r->f->w, "Wide<%s, %d> %s%s;", type, r->beside, name, old);
     r->wide[bit_of_store(r, store)] = name;

@@ -63,7 +63,7 @@ static int first_of(uint64_t place)
     return low < learned.n && learned.at[low].place == place ? low : -1;
 }
 
-static void note(const Shape *s, Axes_of what)
+static void note_probe(const Shape *s, Axes_of what)
 {
     if (writing->n == MOST_NOTED) _exit(0); /* what is left of a description as long as that keeps its numbers */
     Noted *n = &writing->at[writing->n++];
@@ -73,7 +73,7 @@ static void note(const Shape *s, Axes_of what)
 
 void name_axes(Shape *s, Axes_of what)
 {
-    if (writing) return note(s, what);
+    if (writing) return note_probe(s, what);
     int first = learned.n ? first_of(place_now(what)) : -1;
     if (first < 0) return;
     int at = first + next_there.at[first]++;

@@ -64,7 +64,7 @@ static const C_record *record_of(C_reader *r, Cursor declaration)
     return NULL;
 }
 
-static C_type type_of(C_reader *r, Clang_type t, Cursor at)
+static C_type c_type_of(C_reader *r, Clang_type t, Cursor at)
 {
     static const struct {
         const char *name;
@@ -87,7 +87,7 @@ static C_type type_of(C_reader *r, Clang_type t, Cursor at)
 
 C_type c_value_type(C_reader *r, Clang_type t, Cursor at)
 {
-    C_type type = type_of(r, t, at);
+    C_type type = c_type_of(r, t, at);
     if (type.kind == C_VOID) c_refuse(r, at, "void is no value; a function returns its result");
     return type;
 }
@@ -137,10 +137,10 @@ C_node *c_read_kids(C_reader *r, Cursor c, C_form form, int n)
 static C_node *read_inner(C_reader *r, Cursor c) { return c_read_kids(r, c, COMMA, 1)->kid[0]; }
 static C_node *read_choice(C_reader *r, Cursor c) { return c_read_kids(r, c, CHOOSE, 3); }
 
-static C_node *read_number(C_reader *r, Cursor c)
+static C_node *c_read_number(C_reader *r, Cursor c)
 {
     C_node *node = c_new_node(NUMBER, c, 0);
-    node->type = type_of(r, clang.getCursorType(c), c);
+    node->type = c_type_of(r, clang.getCursorType(c), c);
     Clang value = clang.Cursor_Evaluate(c);
     if (!value) c_refuse(r, c, "this number cannot be read");
     node->number = clang.EvalResult_getKind(value) == VALUE_INTEGER ? (double)clang.EvalResult_getAsLongLong(value)
@@ -180,7 +180,7 @@ static C_node *read_cast(C_reader *r, Cursor c)
 }
 
 /* { a, b } or { .field = a } of a struct. */
-static C_node *read_list(C_reader *r, Cursor c)
+static C_node *c_read_list(C_reader *r, Cursor c)
 {
     C_type type = c_value_type(r, clang.getCursorType(c), c);
     Cursors v = c_children(c);
@@ -280,13 +280,13 @@ C_node *c_read_expression(C_reader *r, Cursor c)
     static const struct {
         const char *kind;
         C_node *(*read)(C_reader *, Cursor);
-    } forms[] = {{"UnexposedExpr", read_inner},   {"ParenExpr", read_inner},
-                 {"IntegerLiteral", read_number}, {"FloatingLiteral", read_number},
-                 {"DeclRefExpr", read_name},      {"MemberRefExpr", read_field},
-                 {"BinaryOperator", read_binary}, {"CompoundAssignOperator", read_compound},
-                 {"UnaryOperator", read_unary},   {"ConditionalOperator", read_choice},
-                 {"CallExpr", read_call},         {"CStyleCastExpr", read_cast},
-                 {"InitListExpr", read_list},     {"CompoundLiteralExpr", read_compound_literal}};
+    } forms[] = {{"UnexposedExpr", read_inner},     {"ParenExpr", read_inner},
+                 {"IntegerLiteral", c_read_number}, {"FloatingLiteral", c_read_number},
+                 {"DeclRefExpr", read_name},        {"MemberRefExpr", read_field},
+                 {"BinaryOperator", read_binary},   {"CompoundAssignOperator", read_compound},
+                 {"UnaryOperator", read_unary},     {"ConditionalOperator", read_choice},
+                 {"CallExpr", read_call},           {"CStyleCastExpr", read_cast},
+                 {"InitListExpr", c_read_list},     {"CompoundLiteralExpr", read_compound_literal}};
     const char *kind = c_kind_of(c);
     if (++r->depth > DEEPEST) c_refuse(r, c, "this is nested too deeply: put parts into variables");
     for (int i = 0; i < COUNT_OF(forms); i++)

@@ -34,7 +34,7 @@ void c_error(const C_text *t, C_place at, const char *fmt, ...)
         line);
 }
 
-static C_place place_of(const C_text *t, const char *p)
+static C_place place_of_offset(const C_text *t, const char *p)
 {
     C_place at = {1, 1};
     for (const char *q = t->plain; q < p; q++)
@@ -73,11 +73,11 @@ static bool is_quote(char c) { return c == '"' || c == '\''; }
 static void check_byte(const C_text *t, const char *p, bool comment)
 {
     if (*p == '\\')
-        c_error(t, place_of(t, p), "a backslash has no place in functions of numbers, not even in comments");
+        c_error(t, place_of_offset(t, p), "a backslash has no place in functions of numbers, not even in comments");
     if (*p != '\n' && *p != '\t' && (unsigned char)*p < ' ')
-        c_error(t, place_of(t, p), "control characters have no place in a C text");
+        c_error(t, place_of_offset(t, p), "control characters have no place in a C text");
     if (is_quote(*p) && !comment)
-        c_error(t, place_of(t, p),
+        c_error(t, place_of_offset(t, p),
                 "quotes (strings, characters, names of files, asm) have no place in functions of numbers");
 }
 
@@ -141,9 +141,10 @@ static int weight_of_body(Macros *m, const char *p, const char *end)
         else p++, weight += *start != ' ' && *start != '\t';
         depth += (*start == '(') - (*start == ')');
         if (strchr("{};#", *start) || depth < 0 || (p == end && depth))
-            c_error(m->t, place_of(m->t, start), "a #define names a constant, and this is more; write a function");
+            c_error(m->t, place_of_offset(m->t, start),
+                    "a #define names a constant, and this is more; write a function");
         if (weight > LONGEST_CONSTANT)
-            c_error(m->t, place_of(m->t, start), "this #define becomes more than %d words", LONGEST_CONSTANT);
+            c_error(m->t, place_of_offset(m->t, start), "this #define becomes more than %d words", LONGEST_CONSTANT);
     }
     return weight;
 }
@@ -151,7 +152,7 @@ static int weight_of_body(Macros *m, const char *p, const char *end)
 static void check_define(Macros *m, const char *p, const char *end)
 {
     const char *start = p, *name = word_at(&p);
-    C_place at = place_of(m->t, start);
+    C_place at = place_of_offset(m->t, start);
     if (!*name || isdigit((unsigned char)*name)) c_error(m->t, at, "#define NAME constant: the name is missing");
     if (*p == '(') c_error(m->t, at, "#define of a function: write `float %s(float x) { return …; }`", name);
     for (int i = 0; i < m->known.n; i++)
@@ -174,7 +175,7 @@ static void check_directive(Macros *m, const char *line)
         check_define(m, skip_blanks(p), p + strcspn(p, "\n"));
         return;
     }
-    c_error(m->t, place_of(m->t, line),
+    c_error(m->t, place_of_offset(m->t, line),
             "#%.*s: of directives a C text may have #define NAME constant; it reads no files",
             (int)strcspn(start, " \t\n"), start);
 }
@@ -216,12 +217,12 @@ static void check_depth(Macros *m, Depth *d, const char *p)
             d->elses += same(word, "else") ? 3 : 0;
         } else if (*p++ > ' ') note_operator(d, *start);
         if (d->run + d->around + d->elses > MOST_NESTED || d->braces == MOST_BRACES)
-            c_error(m->t, place_of(m->t, start),
+            c_error(m->t, place_of_offset(m->t, start),
                     "this is too long or too deeply nested: put parts into variables or functions");
     }
 }
 
-static const char *next_line(const char *line)
+static const char *next_text_line(const char *line)
 {
     const char *end = strchr(line, '\n');
     return end ? end + 1 : NULL;
@@ -231,7 +232,7 @@ static void check_directives(C_text *t)
 {
     Macros m = {.t = t};
     Depth d = {0};
-    for (const char *line = t->plain; line; line = next_line(line)) {
+    for (const char *line = t->plain; line; line = next_text_line(line)) {
         const char *p = skip_blanks(line), *end = line + strcspn(line, "\n"), *hash = line;
         bool digraph = p[0] == '%' && p[1] == ':';
         if (*p == '#' || digraph) {
@@ -240,7 +241,8 @@ static void check_directives(C_text *t)
         } else check_depth(&m, &d, line);
         for (; hash < end; hash++)
             if (*hash == '#' || (hash[0] == '%' && hash[1] == ':'))
-                c_error(t, place_of(t, hash), "# stands at the beginning of a line, as in #define NAME constant");
+                c_error(t, place_of_offset(t, hash),
+                        "# stands at the beginning of a line, as in #define NAME constant");
     }
 }
 

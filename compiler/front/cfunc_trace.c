@@ -120,7 +120,7 @@ static const Exit *merged_exits(Run *r, C_valuep c, const Exit *a, const Exit *b
 }
 
 /* r->s becomes a where c holds, else b; both were forked from `before`. */
-static void merge(Run *r, C_valuep c, const State *a, const State *b, const State *before)
+static void merge_paths(Run *r, C_valuep c, const State *a, const State *b, const State *before)
 {
     State s = *before;
     bool nobody_left = true;
@@ -163,7 +163,7 @@ static C_valuep branch(Run *r, C_valuep c, const C_node *yes, const C_node *no, 
     C_valuep b = f(r, no);
     State after_no = r->s;
     r->h->path = before.path;
-    merge(r, c, &after_yes, &after_no, &before);
+    merge_paths(r, c, &after_yes, &after_no, &before);
     if (a && b && a->kind != b->kind && a->kind != C_STRUCT && b->kind != C_STRUCT) {
         C_type common = {a->kind == C_REAL || b->kind == C_REAL ? C_REAL : C_INT, NULL};
         a = c_convert(r->h, a, common);
@@ -186,7 +186,7 @@ static C_valuep eval_logic(Run *r, const C_node *n)
         C_valuep second = eval_truth(r, n->kid[1]);
         State after = r->s;
         r->h->path = before.path;
-        merge(r, is_and ? a : c_not(r->h, a), &after, &before, &before);
+        merge_paths(r, is_and ? a : c_not(r->h, a), &after, &before, &before);
         b = is_and ? c_and(r->h, a, second) : c_or(r->h, a, second);
     }
     return c_convert(r->h, b, (C_type){C_INT, NULL});
@@ -213,7 +213,7 @@ static C_valuep struct_of(const C_record *record, C_valuep *fields)
 }
 
 /* What a variable holds is called after it. */
-static C_valuep called(C_valuep v, const char *name)
+static C_valuep traced_call(C_valuep v, const char *name)
 {
     if (v && v->node && name)
         give_title(v->node, name, name[1] ? TITLE_WORD : TITLE_LETTER, here.path ? here.path : "");
@@ -236,11 +236,11 @@ static C_valuep eval_field(Run *r, const C_node *n)
     return v;
 }
 
-static C_valuep stored(Run *r, const C_node *to, C_valuep v)
+static C_valuep stored_variable(Run *r, const C_node *to, C_valuep v)
 {
     if (to->form == VARIABLE) {
         v = c_convert(r->h, v, to->type);
-        return r->s.slot[to->slot] = called(v, to->word);
+        return r->s.slot[to->slot] = traced_call(v, to->word);
     }
     const C_node *variable = to->kid[0];
     const C_record *record = variable->type.record;
@@ -257,14 +257,14 @@ static C_valuep eval_assign(Run *r, const C_node *n)
 {
     C_valuep old = n->word ? eval(r, n->kid[0]) : NULL, v = eval(r, n->kid[1]);
     back_at(r, n);
-    return stored(r, n->kid[0], old ? c_binary(r->h, n->word, old, v) : v);
+    return stored_variable(r, n->kid[0], old ? c_binary(r->h, n->word, old, v) : v);
 }
 
 static C_valuep eval_step(Run *r, const C_node *n)
 {
     C_valuep old = eval(r, n->kid[0]);
     back_at(r, n);
-    C_valuep new = stored(r, n->kid[0], c_binary(r->h, n->word, old, c_number(C_INT, 1)));
+    C_valuep new = stored_variable(r, n->kid[0], c_binary(r->h, n->word, old, c_number(C_INT, 1)));
     return n->late ? old : new;
 }
 
@@ -288,7 +288,7 @@ static C_valuep run_function(Run *caller, C_function *f, C_here *h, C_valuep pat
     C_valuep no = c_number(C_BOOL, 0);
     Run r = {f, h, {.slot = NEW_ARRAY(C_valuep, f->nslots), .left = no, .path = path}, caller ? caller->calls + 1 : 0};
     if (r.calls > MOST_CALLS) c_error(f->text, h->at, "functions call each other too deeply");
-    for (int i = 0; i < f->nparams; i++) r.s.slot[i] = called(c_convert(h, arguments[i], f->type[i]), f->param[i]);
+    for (int i = 0; i < f->nparams; i++) r.s.slot[i] = traced_call(c_convert(h, arguments[i], f->type[i]), f->param[i]);
     execute(&r, f->body);
     if (!r.s.gone) c_error(f->text, f->at, "%s can end without a return", f->name);
     return *exit_values(&r, r.s.exits[BY_RETURN], NULL, 1);
@@ -393,7 +393,7 @@ static bool goes_on(Run *r, const C_node *n)
     leave(r, BY_BREAK, r->s.slot);
     State out = r->s;
     on.path = c_and(r->h, before.path, c);
-    merge(r, c, &on, &out, &before);
+    merge_paths(r, c, &on, &out, &before);
     return true;
 }
 
@@ -424,7 +424,7 @@ static void execute_declaration(Run *r, const C_node *n)
 {
     C_valuep v = n->kid[0] ? eval(r, n->kid[0]) : NULL;
     back_at(r, n);
-    r->s.slot[n->slot] = called(c_convert(r->h, v, n->type), n->word);
+    r->s.slot[n->slot] = traced_call(c_convert(r->h, v, n->type), n->word);
 }
 
 static void execute_return(Run *r, const C_node *n)

@@ -58,7 +58,7 @@ static Shape shape_of_all(int n, Node *const *in)
 }
 
 /* op over values of dtype t. */
-static C_valuep apply(C_here *h, Op op, DType t, C_kind result, int n, C_valuep const *v)
+static C_valuep apply_operator(C_here *h, Op op, DType t, C_kind result, int n, C_valuep const *v)
 {
     double x[3] = {0};
     Node *in[3];
@@ -74,10 +74,10 @@ static C_valuep apply(C_here *h, Op op, DType t, C_kind result, int n, C_valuep 
     return c_tensor(result, map_op(op, n, in));
 }
 
-static C_valuep real1(C_here *h, Op op, C_valuep a) { return apply(h, op, F32, C_REAL, 1, &a); }
+static C_valuep real1(C_here *h, Op op, C_valuep a) { return apply_operator(h, op, F32, C_REAL, 1, &a); }
 static C_valuep real2(C_here *h, Op op, C_valuep a, C_valuep b)
 {
-    return apply(h, op, F32, C_REAL, 2, (C_valuep[]){a, b});
+    return apply_operator(h, op, F32, C_REAL, 2, (C_valuep[]){a, b});
 }
 
 /* Constants beyond 32 bits would be undefined in C. */
@@ -90,12 +90,12 @@ static C_valuep integer2(C_here *h, Op op, C_valuep a, C_valuep b)
                                   : 0;
         if (x > INT_MAX || x < INT_MIN) fail(h, "this constant overflows an int");
     }
-    return apply(h, op, I32, C_INT, 2, (C_valuep[]){a, b});
+    return apply_operator(h, op, I32, C_INT, 2, (C_valuep[]){a, b});
 }
 
 static C_valuep compare(C_here *h, Op op, C_kind k, C_valuep a, C_valuep b)
 {
-    return apply(h, op, dtype_of(k), C_INT, 2, (C_valuep[]){a, b});
+    return apply_operator(h, op, dtype_of(k), C_INT, 2, (C_valuep[]){a, b});
 }
 
 /* ------------------------------------------------------------------ truths */
@@ -108,20 +108,20 @@ C_valuep c_truth(C_here *h, C_valuep v)
     return c_tensor(C_BOOL, compare(h, OP_ne, v->kind, v, c_number(v->kind, 0))->node);
 }
 
-C_valuep c_not(C_here *h, C_valuep v) { return apply(h, OP_lnot, BOOL, C_BOOL, 1, &v); }
+C_valuep c_not(C_here *h, C_valuep v) { return apply_operator(h, OP_lnot, BOOL, C_BOOL, 1, &v); }
 
 C_valuep c_and(C_here *h, C_valuep a, C_valuep b)
 {
     if (never(a) || always(b)) return a;
     if (never(b) || always(a)) return b;
-    return apply(h, OP_land, BOOL, C_BOOL, 2, (C_valuep[]){a, b});
+    return apply_operator(h, OP_land, BOOL, C_BOOL, 2, (C_valuep[]){a, b});
 }
 
 C_valuep c_or(C_here *h, C_valuep a, C_valuep b)
 {
     if (always(a) || never(b)) return a;
     if (always(b) || never(a)) return b;
-    return apply(h, OP_lor, BOOL, C_BOOL, 2, (C_valuep[]){a, b});
+    return apply_operator(h, OP_lor, BOOL, C_BOOL, 2, (C_valuep[]){a, b});
 }
 
 /* ------------------------------------------------------------------ choices */
@@ -196,7 +196,7 @@ C_valuep c_unary(C_here *h, const char *op, C_valuep a)
     if (*op == '+') return a;
     if (*op == '~') return integer2(h, OP_bitxor, a, c_number(C_INT, -1));
     if (a->kind == C_REAL) return real1(h, OP_neg, a);
-    return a->node ? apply(h, OP_neg, I32, C_INT, 1, &a) : integer2(h, OP_sub, c_number(C_INT, 0), a);
+    return a->node ? apply_operator(h, OP_neg, I32, C_INT, 1, &a) : integer2(h, OP_sub, c_number(C_INT, 0), a);
 }
 
 /* C rounds quotients towards zero, idiv down: they differ where there is a rest and the signs are not the same. */
@@ -226,7 +226,7 @@ static C_valuep integer_binary(C_here *h, const char *op, C_valuep a, C_valuep b
     }
 }
 
-static C_valuep divided(C_here *h, C_valuep a, C_valuep b)
+static C_valuep divided_values(C_here *h, C_valuep a, C_valuep b)
 {
     if (never(b)) fail(h, "division by zero");
     return real2(h, OP_div, a, guarded(h, b, 1));
@@ -248,7 +248,7 @@ C_valuep c_binary(C_here *h, const char *op, C_valuep a, C_valuep b)
     return *op == '+'   ? real2(h, OP_add, a, b)
            : *op == '-' ? real2(h, OP_sub, a, b)
            : *op == '*' ? real2(h, OP_mul, a, b)
-                        : divided(h, a, b);
+                        : divided_values(h, a, b);
 }
 
 /* ------------------------------------------------------------------ math.h */
@@ -345,7 +345,7 @@ const char *c_math_fault(const char *name, int n)
 static C_valuep absolute(C_here *h, C_valuep a)
 {
     if (!a->node && a->number == INT_MIN) fail(h, "this constant overflows an int");
-    return apply(h, OP_abs, I32, C_INT, 1, &a);
+    return apply_operator(h, OP_abs, I32, C_INT, 1, &a);
 }
 
 C_valuep c_math(C_here *h, const char *name, int n, C_valuep *v)
@@ -355,7 +355,7 @@ C_valuep c_math(C_here *h, const char *name, int n, C_valuep *v)
     for (int i = 0; i < COUNT_OF(one_op); i++) {
         if (!is_function(name, one_op[i].name)) continue;
         if (one_op[i].guard) v[0] = guarded(h, v[0], one_op[i].harmless);
-        return apply(h, one_op[i].op, F32, C_REAL, n, v);
+        return apply_operator(h, one_op[i].op, F32, C_REAL, n, v);
     }
     for (int i = 0; i < COUNT_OF(made_of_several); i++)
         if (is_function(name, made_of_several[i].name)) return several(h, made_of_several[i].name, v);

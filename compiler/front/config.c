@@ -45,7 +45,7 @@ void check_model_keys(lua_State *L, int model)
 
 /* ------------------------------------------------------------------ types */
 
-static const char *type_name(lua_State *L, int index)
+static const char *type_of_value(lua_State *L, int index)
 {
     switch (lua_type(L, index)) {
     case LUA_TNUMBER: return lua_isinteger(L, index) ? "integer" : "number";
@@ -58,7 +58,7 @@ static const char *type_name(lua_State *L, int index)
 /* The value on the top takes the type of the default below it, or it is an error; leaves it in place. */
 static void conform(lua_State *L, const char *key, Where where)
 {
-    const char *want = type_name(L, -2), *have = type_name(L, -1);
+    const char *want = type_of_value(L, -2), *have = type_of_value(L, -1);
     if (same(want, have)) return;
     if (same(want, "number") && same(have, "integer")) {
         lua_Number v = lua_tonumber(L, -1);
@@ -73,7 +73,7 @@ static void conform(lua_State *L, const char *key, Where where)
 /* The text of --set as a value of the type of the one on the top. */
 static void push_parsed(lua_State *L, const char *key, const char *text)
 {
-    const char *type = type_name(L, -1);
+    const char *type = type_of_value(L, -1);
     char *end;
     errno = 0;
     if (same(type, "string")) {
@@ -114,7 +114,7 @@ static void take_defaults(lua_State *L, int model, int values)
         if (!key)
             err(place_of_key(trace.desc->file, NULL, "config"),
                 "config is a table of names and defaults: `config = { width = 128, … }`");
-        if (!type_name(L, -1))
+        if (!type_of_value(L, -1))
             err(place_of_key(trace.desc->file, NULL, key),
                 "a default is a number, true, false or a string; '%s' is a %s", key, luaL_typename(L, -1));
         lua_pushvalue(L, -1);

@@ -78,19 +78,19 @@ static void fill_classes(Cutting *c, const Graph *g)
 
 /* ------------------------------------------------------------------ where to cut */
 
-static const Factor *rows_of(const Node *n) { return table_get(&trace.rows, n); }
+static const Factor *rows_of_state(const Node *n) { return table_get(&trace.rows, n); }
 
 /* A state of it has a number for each loop, and its batch factor as an axis of its own. */
 static bool fits_a_state(const Node *n)
 {
-    const Factor *f = rows_of(n);
+    const Factor *f = rows_of_state(n);
     int loops = 0;
     for (const Loop *l = n->in_loop; l; l = l->parent) loops++;
     return f && n->shape.rank + loops + (f->outer > 1) + (f->inner > 1) <= MAXRANK;
 }
 
 /* What n, a view without fewer elements, shows; NULL: n is no such view. */
-static Node *seen_through(const Node *n)
+static Node *seen_through_moves(const Node *n)
 {
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;
     bool view = op_info[n->op].kind == MOVE && n->nin == 1;
@@ -100,7 +100,7 @@ static Node *seen_through(const Node *n)
 static Node *place_to_cut(Node *n)
 {
     Node *found = NULL;
-    for (; n; n = seen_through(n))
+    for (; n; n = seen_through_moves(n))
         if (fits_a_state(n)) found = n;
     return found;
 }
@@ -165,9 +165,9 @@ static const char *state_name(const Node *n)
 }
 
 /* n's shape with its batch factor as an axis of its own; *axis: that. */
-static Shape apart(const Node *n, int *axis)
+static Shape encoded_apart(const Node *n, int *axis)
 {
-    const Factor *f = rows_of(n);
+    const Factor *f = rows_of_state(n);
     Shape s = {0};
     for (int i = 0; i < n->shape.rank; i++) {
         bool rows = i == f->axis;
@@ -179,7 +179,7 @@ static Shape apart(const Node *n, int *axis)
     return s;
 }
 
-static Node *stacked(Node *value)
+static Node *stacked_states(Node *value)
 {
     while (value->in_loop) value = loop_stack(value->in_loop, value);
     return value;
@@ -196,7 +196,7 @@ static void cut_at(Cutting *c, Graph *encode, Node *n)
 {
     int axis = 0;
     here = n->where;
-    Node *value = stacked(reshape(n, apart(n, &axis)));
+    Node *value = stacked_states(reshape(n, encoded_apart(n, &axis)));
     Tensor_spec s = {state_name(n), n->dtype, value->shape, LATHE_STATE, n->where, .fixed = true};
     for (const Loop *l = n->in_loop; l; l = l->parent) axis++;
     s.rows_axis = axis;
@@ -222,7 +222,7 @@ static void drop_constant_outputs(const Cutting *c, Graph *g)
     g->outs.n = n;
 }
 
-static void copy_graph(Graph *g, Cutting *c)
+static void copied_entry(Graph *g, Cutting *c)
 {
     Rewrite r = {.before = read_instead, .user = c};
     rewrite_graph(&r, g);
@@ -245,8 +245,8 @@ Graph *take_encode(Graph *decode)
     drop_constant_outputs(&c, decode);
     find_cuts(&c, decode);
     for (int i = 0; i < c.cut.n; i++) cut_at(&c, encode, c.cut.at[i]);
-    copy_graph(encode, &none);
-    copy_graph(decode, &c);
+    copied_entry(encode, &none);
+    copied_entry(decode, &c);
     must_not_read(encode, STEP);
     must_not_read(decode, ENCODED);
     return encode;

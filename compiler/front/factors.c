@@ -14,7 +14,7 @@ typedef struct Pulling {
     Table split;          /* old node: Split */
 } Pulling;
 
-static Split split(Rewrite *r, Node *old, int depth);
+static Split split_factor(Rewrite *r, Node *old, int depth);
 
 static char yes, no;
 
@@ -25,13 +25,13 @@ static bool is_factor(const Row_pair *p)
 }
 
 /* Of a batch of one row a node may stand for several of the wider one. */
-static void note(Table *factors, const Node *n, bool factor)
+static void note_factor(Table *factors, const Node *n, bool factor)
 {
     void **slot = table_at(factors, n);
     *slot = factor && *slot != &no ? &yes : &no;
 }
 
-static Node *both(Op op, Node *a, Node *b)
+static Node *both_factors(Op op, Node *a, Node *b)
 {
     if (!b) return a;
     if (!a && op == OP_mul) return b;
@@ -41,14 +41,14 @@ static Node *both(Op op, Node *a, Node *b)
 
 static Split of_two(Rewrite *r, Node *old, int depth)
 {
-    Split a = split(r, old->in[0], depth), b = split(r, old->in[1], depth);
-    return (Split){both(old->op, a.rest, b.rest), both(old->op, a.factor, b.factor)};
+    Split a = split_factor(r, old->in[0], depth), b = split_factor(r, old->in[1], depth);
+    return (Split){both_factors(old->op, a.rest, b.rest), both_factors(old->op, a.factor, b.factor)};
 }
 
 /* A view of one input, or the sign, of the rest. */
 static Split of_one(Rewrite *r, Node *old, int depth)
 {
-    Split s = split(r, old->in[0], depth);
+    Split s = split_factor(r, old->in[0], depth);
     if (!s.rest) s.rest = filled(1, old->in[0]->dtype, old->in[0]->shape);
     s.rest = remade(old, &s.rest);
     return s;
@@ -57,14 +57,14 @@ static Split of_one(Rewrite *r, Node *old, int depth)
 /* where(c, x, 0) */
 static Split of_choice(Rewrite *r, Node *old, int depth)
 {
-    Split s = split(r, old->in[1], depth);
+    Split s = split_factor(r, old->in[1], depth);
     if (!s.rest) s.rest = filled(1, old->in[1]->dtype, old->in[1]->shape);
     s.rest = where_op(rewritten(r, old->in[0]), s.rest, rewritten(r, old->in[2]));
     return s;
 }
 
 /* One element, of no axis. */
-static Node *number(Node *n)
+static Node *factor_number(Node *n)
 {
     while (n->op == OP_reshape) n = n->in[0];
     return n->shape.rank ? reshape(n, (Shape){0}) : n;
@@ -74,7 +74,7 @@ static Split split_now(Rewrite *r, Node *old, int depth)
 {
     const Pulling *p = r->user;
     double other;
-    if (table_get(p->factors, old) == &yes) return (Split){NULL, number(rewritten(r, old))};
+    if (table_get(p->factors, old) == &yes) return (Split){NULL, factor_number(rewritten(r, old))};
     if (depth >= DEEPEST) return (Split){rewritten(r, old), NULL};
     switch (old->op) {
     case OP_mul:
@@ -93,7 +93,7 @@ static Split split_now(Rewrite *r, Node *old, int depth)
 }
 
 /* Of a value beneath a sum, whose inputs are rewritten. */
-static Split split(Rewrite *r, Node *old, int depth)
+static Split split_factor(Rewrite *r, Node *old, int depth)
 {
     void **slot = table_at(&((Pulling *)r->user)->split, old);
     if (*slot) return *(Split *)*slot;
@@ -110,9 +110,9 @@ static Node *pulled(Rewrite *r, Node *old, Node *const *in)
     Node *factor = NULL, *rests[3] = {in[0], old->nin > 1 ? in[1] : NULL};
     if (old->nin > 2) return NULL;
     for (int k = 0; k < old->nin; k++) {
-        Split s = split(r, old->in[k], 0);
+        Split s = split_factor(r, old->in[k], 0);
         rests[k] = s.rest ? s.rest : filled(1, in[k]->dtype, in[k]->shape);
-        factor = both(OP_mul, s.factor, factor);
+        factor = both_factors(OP_mul, s.factor, factor);
     }
     if (!factor) return NULL;
     Node *sum = remade(old, rests);
@@ -131,8 +131,8 @@ void pull_factors(Graph *g, Graph *wide, const Rows *rows)
     Table factors = {0};
     for (int i = 0; i < rows->pairs.n; i++) {
         const Row_pair *p = rows->pairs.at[i];
-        note(&factors, p->node, is_factor(p));
-        if (p->wider != p->node) note(&factors, p->wider, is_factor(p));
+        note_factor(&factors, p->node, is_factor(p));
+        if (p->wider != p->node) note_factor(&factors, p->wider, is_factor(p));
     }
     pull(g, &factors);
     if (wide != g) pull(wide, &factors);

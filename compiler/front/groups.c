@@ -91,7 +91,7 @@ void read_groups(lua_State *L)
 /* ------------------------------------------------------------------ names */
 
 /* A copy's name: the numbers of its loops in the export name. */
-static const char *name_of_copy(const Param *p, int64_t copy)
+static const char *copy_pattern_name(const Param *p, int64_t copy)
 {
     Text t = {0};
     int axis = 0;
@@ -113,7 +113,7 @@ static bool matches(const char *pattern, const Param *p)
     int64_t copies = 1;
     for (int k = 0; k < p->loops; k++) copies *= p->shape.dim[k];
     for (int64_t copy = 0; copy < copies; copy++)
-        if (lathe_matches(pattern, name_of_copy(p, copy))) return true;
+        if (lathe_matches(pattern, copy_pattern_name(p, copy))) return true;
     return false;
 }
 
@@ -121,7 +121,8 @@ static const char *all_names(const Desc *d)
 {
     enum { MOST = 40 };
     Text t = {0};
-    for (int i = 0; i < d->params.n && i < MOST; i++) say(&t, "%s%s", i ? ", " : "", name_of_copy(d->params.at[i], 0));
+    for (int i = 0; i < d->params.n && i < MOST; i++)
+        say(&t, "%s%s", i ? ", " : "", copy_pattern_name(d->params.at[i], 0));
     if (d->params.n > MOST) say(&t, ", … (`trainer info` lists all)");
     return t.at ? t.at : "none";
 }

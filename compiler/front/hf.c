@@ -14,7 +14,7 @@ static Where at_key(const char *key) { return place_of_key(trace.desc->file, "hf
 
 /* ------------------------------------------------------------------ as JSON */
 
-static void say_number(Text *t, lua_State *L, const char *key)
+static void say_json_number(Text *t, lua_State *L, const char *key)
 {
     double x = lua_tonumber(L, -1);
     if (!isfinite(x)) err(at_key(key), "hf: '%s' is %s, which JSON cannot say", key, lua_text(L, -1));
@@ -29,7 +29,7 @@ static void say_number(Text *t, lua_State *L, const char *key)
 
 static void say_value(Text *t, lua_State *L, const char *key, int depth);
 
-static void say_list(Text *t, lua_State *L, const char *key, int depth)
+static void say_json_list(Text *t, lua_State *L, const char *key, int depth)
 {
     lua_Integer n = luaL_len(L, -1);
     say(t, "[");
@@ -66,7 +66,7 @@ static void say_value(Text *t, lua_State *L, const char *key, int depth)
     luaL_checkstack(L, 4, "hf");
     switch (lua_type(L, -1)) {
     case LUA_TBOOLEAN: say(t, lua_toboolean(L, -1) ? "true" : "false"); return;
-    case LUA_TNUMBER: say_number(t, L, key); return;
+    case LUA_TNUMBER: say_json_number(t, L, key); return;
     case LUA_TSTRING: say_json_string(t, lua_tostring(L, -1)); return;
     case LUA_TTABLE: break;
     default: err(at_key(key), "hf: '%s' is text, a number, true, false or a table; this is %s", key, lua_text(L, -1));
@@ -74,7 +74,7 @@ static void say_value(Text *t, lua_State *L, const char *key, int depth)
     keys_of(L, -1, &keys, &n);
     if (n && luaL_len(L, -1)) err(at_key(key), "hf: '%s' is either a list or a table of names, not both", key);
     if (n) say_object(t, L, depth, keys, n);
-    else say_list(t, L, key, depth);
+    else say_json_list(t, L, key, depth);
 }
 
 /* ------------------------------------------------------------------ is it about this model */

@@ -51,7 +51,7 @@ static int carry_call(lua_State *L)
     return 1;
 }
 
-static Factor inside(Factor f)
+static Factor inside_call(Factor f)
 {
     if (f.axis == 0) return NOWHERE;
     if (f.axis > 0) f.axis--;
@@ -70,7 +70,7 @@ static int x_call(lua_State *L)
     Loop *l = loop_at(L, 1);
     const Tensor *t = tensor_at(L, 2, "a stacked value");
     here = lua_place(L);
-    push_tensor(L, loop_x(l, t->node), inside(t->batch), inside(t->time), t->mixed);
+    push_tensor(L, loop_x(l, t->node), inside_call(t->batch), inside_call(t->time), t->mixed);
     return 1;
 }
 

@@ -61,7 +61,7 @@ static void *allocate(void *user, void *old, size_t old_bytes, size_t bytes)
 static const char late_words[] = "the description has run for too long: what does this line compute?";
 
 /* Appends to what begins at *at and must end before `end`; control characters of a name do not reach a terminal. */
-static void append(char **at, const char *end, const char *s)
+static void append_text(char **at, const char *end, const char *s)
 {
     for (; *s && *at < end; s++) *(*at)++ = (unsigned char)*s < 32 ? '?' : *s;
 }
@@ -69,7 +69,7 @@ static void append(char **at, const char *end, const char *s)
 static void append_number(char **at, const char *end, int n)
 {
     if (n > 9) append_number(at, end, n / 10);
-    append(at, end, (char[]){(char)('0' + n % 10), 0});
+    append_text(at, end, (char[]){(char)('0' + n % 10), 0});
 }
 
 /* A signal's handler must take no memory and use no stdio.  Lua's stack is still while it is within a C function, and
@@ -81,13 +81,13 @@ static _Noreturn void end_late_call(void)
     const char *end = text + sizeof text - 1;
     for (int level = 0; at == text && lua_getstack(box.L, level, &ar); level++) {
         if (!lua_getinfo(box.L, "Sl", &ar) || ar.source[0] != '@' || ar.currentline <= 0) continue;
-        append(&at, end, ar.source + 1);
-        append(&at, end, ":");
+        append_text(&at, end, ar.source + 1);
+        append_text(&at, end, ":");
         append_number(&at, end, ar.currentline);
-        append(&at, end, ": ");
+        append_text(&at, end, ": ");
     }
-    append(&at, end, "error: ");
-    append(&at, end, late_words);
+    append_text(&at, end, "error: ");
+    append_text(&at, end, late_words);
     *at++ = '\n';
     (void)!write(2, text, (size_t)(at - text));
     _exit(1);

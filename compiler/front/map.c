@@ -32,7 +32,7 @@ static char *inputs_text(const Tensor *t, int n)
     return out.at;
 }
 
-static bool fits(Shape a, Shape b)
+static bool fits_operands(Shape a, Shape b)
 {
     for (int i = 1; i <= a.rank && i <= b.rank; i++) {
         int64_t x = a.dim[a.rank - i], y = b.dim[b.rank - i];
@@ -48,14 +48,15 @@ static const char *cure(Shape a, Shape b, char name)
     if (t.rank >= 2) {
         t.dim[t.rank - 1] = b.dim[t.rank - 2];
         t.dim[t.rank - 2] = b.dim[t.rank - 1];
-        if (fits(a, t)) return format("\n  %c:transpose(-1, -2) would fit", name);
+        if (fits_operands(a, t)) return format("\n  %c:transpose(-1, -2) would fit", name);
     }
     for (int axis = b.rank; axis >= 1 && b.rank < a.rank; axis--) {
         t = b;
         t.rank++;
         for (int i = t.rank - 1; i > axis; i--) t.dim[i] = t.dim[i - 1];
         t.dim[axis] = 1;
-        if (fits(a, t)) return format("\n  %c:unsqueeze(%d), of shape %s, would fit", name, axis, shape_text(t));
+        if (fits_operands(a, t))
+            return format("\n  %c:unsqueeze(%d), of shape %s, would fit", name, axis, shape_text(t));
     }
     return NULL;
 }
@@ -92,7 +93,7 @@ static Shape common_shape(lua_State *L, const Tensor *t, int n, const char *doin
     return s;
 }
 
-static Factor aligned(Factor f, int rank, int wider)
+static Factor aligned_operands(Factor f, int rank, int wider)
 {
     if (f.axis >= 0) f.axis += wider - rank;
     return f;
@@ -105,8 +106,8 @@ static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, co
 {
     *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace.number};
     for (int k = 0; k < n; k++) {
-        Factor b = aligned(t[k].batch, t[k].node->shape.rank, s.rank),
-               f = aligned(t[k].time, t[k].node->shape.rank, s.rank);
+        Factor b = aligned_operands(t[k].batch, t[k].node->shape.rank, s.rank),
+               f = aligned_operands(t[k].time, t[k].node->shape.rank, s.rank);
         if (r->batch.axis < 0) r->batch = b;
         if (!r->mixed) r->mixed = t[k].mixed;
         if (r->time.axis < 0) r->time = f;

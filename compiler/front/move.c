@@ -13,7 +13,7 @@ Factor factor_moved(Factor f, const int *to)
     return f.axis < 0 ? NOWHERE : f;
 }
 
-static int64_t product(Shape s, int from)
+static int64_t product_of_extents(Shape s, int from)
 {
     int64_t n = 1;
     for (int i = from; i < s.rank; i++) n *= s.dim[i];
@@ -23,13 +23,15 @@ static int64_t product(Shape s, int from)
 /* An axis of extent 1 (decode) is found again by what lies behind it, the same place preferred. */
 static Factor reshaped_unit(Factor f, Shape old, Shape new)
 {
-    int64_t behind = product(old, f.axis + 1) * f.inner;
-    if (f.axis < new.rank &&new.dim[f.axis] == 1 && product(new, f.axis + 1) == behind) return (Factor){f.axis, 1, 1};
+    int64_t behind = product_of_extents(old, f.axis + 1) * f.inner;
+    if (f.axis < new.rank &&new.dim[f.axis] == 1 && product_of_extents(new, f.axis + 1) == behind)
+        return (Factor){f.axis, 1, 1};
     for (int k = new.rank - 1; k >= 0; k--)
-        if (new.dim[k] == 1 && product(new, k + 1) == behind) return (Factor){k, 1, 1};
+        if (new.dim[k] == 1 && product_of_extents(new, k + 1) == behind) return (Factor){k, 1, 1};
     for (int k = new.rank - 1; k >= 0; k--)
-        if (product(new, k) >= behind && behind % product(new, k + 1) == 0)
-            return (Factor){k, new.dim[k] * product(new, k + 1) / behind, behind / product(new, k + 1)};
+        if (product_of_extents(new, k) >= behind && behind % product_of_extents(new, k + 1) == 0)
+            return (Factor){k, new.dim[k] * product_of_extents(new, k + 1) / behind,
+                            behind / product_of_extents(new, k + 1)};
     return NOWHERE;
 }
 
@@ -38,10 +40,10 @@ static Factor reshaped(Factor f, Shape old, Shape new, bool *split)
 {
     *split = false;
     if (f.axis < 0) return f;
-    int64_t count = old.dim[f.axis] / (f.outer * f.inner), stride = product(old, f.axis + 1) * f.inner;
+    int64_t count = old.dim[f.axis] / (f.outer * f.inner), stride = product_of_extents(old, f.axis + 1) * f.inner;
     if (count == 1) return reshaped_unit(f, old, new);
     for (int k = 0; k < new.rank; k++) {
-        int64_t behind = product(new, k + 1), whole = behind * new.dim[k];
+        int64_t behind = product_of_extents(new, k + 1), whole = behind * new.dim[k];
         if (stride % behind == 0 && whole % (stride * count) == 0 && whole >= stride * count)
             return (Factor){k, whole / (stride * count), stride / behind};
     }
@@ -219,7 +221,7 @@ void axes_kept(int *to)
     for (int i = 0; i < MAXRANK; i++) to[i] = i;
 }
 
-static Node *part(const Tensor *t, int axis, int64_t first, int64_t extent, int64_t step)
+static Node *part_of_concat(const Tensor *t, int axis, int64_t first, int64_t extent, int64_t step)
 {
     int64_t start[MAXRANK] = {0}, by[MAXRANK];
     for (int i = 0; i < MAXRANK; i++) by[i] = 1;
@@ -239,7 +241,8 @@ static int push_part(lua_State *L, const Tensor *t, int axis, int64_t first, int
     const Mixed *mixed = whole ? t->mixed : mixed_along(L, t, axis, doing);
     if (!whole) to[axis] = -1;
     here = lua_place(L);
-    push_tensor(L, part(t, axis, first, extent, step), factor_moved(t->batch, to), factor_moved(t->time, to), mixed);
+    push_tensor(L, part_of_concat(t, axis, first, extent, step), factor_moved(t->batch, to), factor_moved(t->time, to),
+                mixed);
     return 1;
 }
 

@@ -48,7 +48,7 @@ static Node *number_of_gpus(Cut *c)
 }
 
 /* n · parts^power */
-static Node *scaled(Cut *c, Node *n, int power)
+static Node *scaled_loss(Cut *c, Node *n, int power)
 {
     if (power && c->parts) n = map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
     if (!options.target->device) return n;
@@ -65,7 +65,7 @@ static Node *edited(Rewrite *r, Node *old, Node *const *in)
     Node **new = NEW_ARRAY(Node *, old->nin + 1);
     for (int k = 0; k < old->nin; k++) {
         const Row_edit *e = &p->edit[k];
-        new[k] = scaled(c, e->whole ? over_all_parts(c, old->in[k], in[k], e->mean) : in[k], e->power);
+        new[k] = scaled_loss(c, e->whole ? over_all_parts(c, old->in[k], in[k], e->mean) : in[k], e->power);
     }
     return remade(old, new);
 }
@@ -89,7 +89,7 @@ static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
     Node *total = table_get(&c->totals, n);
     if (total) return total;
     total = over_gpus(c, c->parts ? over_micro_batches(c, n) : new);
-    if (mean) total = scaled(c, total, -1);
+    if (mean) total = scaled_loss(c, total, -1);
     return *table_at(&c->totals, n) = total;
 }
 
@@ -177,5 +177,5 @@ void keep_objective(Graph *g, const Graph *wide, int64_t batch)
         power[k] = g->outs.at[k].kind == OUT_VALUE && cuttable(f) ? f->power : 0;
     }
     rewrite_graph(&rewrite, g);
-    for (int k = 0; k < g->outs.n; k++) g->outs.at[k].node = scaled(&c, g->outs.at[k].node, power[k]);
+    for (int k = 0; k < g->outs.n; k++) g->outs.at[k].node = scaled_loss(&c, g->outs.at[k].node, power[k]);
 }

@@ -20,7 +20,7 @@ static struct {
 
 void params_forget(void) { memset(&known, 0, sizeof known); }
 
-static Known *numbered(int n) { return n ? known.all.at[n - 1] : NULL; }
+static Known *numbered_name(int n) { return n ? known.all.at[n - 1] : NULL; }
 
 static Lathe_init init_named(const char *name)
 {
@@ -122,7 +122,7 @@ static bool share_a_name(const Param *a, const Param *b) { return meet(a, a->exp
 
 static const Param *same_export(const Param *p)
 {
-    const Known *same = p->loops ? NULL : numbered(strings_get(&known.exported, p->export_name));
+    const Known *same = p->loops ? NULL : numbered_name(strings_get(&known.exported, p->export_name));
     if (same) return same->param;
     int n = p->loops ? known.all.n : known.of_stacks.n;
     for (int i = 0; i < n; i++) {
@@ -179,7 +179,7 @@ static int param_call(lua_State *L)
     Shape shape = shape_at(L, 2);
     const char *name = copy_string(path_of(own));
     const char *export = lua_isnoneornil(L, 7) ? export_of(own) : luaL_checkstring(L, 7);
-    Known *k = numbered(strings_get(&known.names, name));
+    Known *k = numbered_name(strings_get(&known.names, name));
     if (k) check_again(L, k, shape);
     else {
         if (sampling())

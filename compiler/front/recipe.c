@@ -89,7 +89,7 @@ static void store(const struct Field *f, double v)
     else *(int64_t *)at = (int64_t)v;
 }
 
-static bool in_range(const struct Field *f, double v)
+static bool in_setting_range(const struct Field *f, double v)
 {
     return isfinite(v) && v >= f->least && v <= f->most && (f->kind == REAL || v == floor(v));
 }
@@ -108,7 +108,7 @@ void recipe_set(const char *key, const char *text)
         if (!same(fields[i].name, key)) continue;
         char *end;
         double v = strtod(text, &end);
-        if (end == text || *end || !in_range(&fields[i], v))
+        if (end == text || *end || !in_setting_range(&fields[i], v))
             usage_error("--set %s=%s: %s is %s", key, text, key, range_text(&fields[i]));
         store(&fields[i], v);
     }
@@ -147,7 +147,7 @@ static void take_numbers(lua_State *L, const char *table, const char *const *oth
             continue;
         }
         double v = lua_tonumber(L, -1);
-        if (lua_type(L, -1) != LUA_TNUMBER || !in_range(f, v))
+        if (lua_type(L, -1) != LUA_TNUMBER || !in_setting_range(f, v))
             err(in_table(table, f->key), "%s.%s is %s, and this is %s", table, f->key, range_text(f), lua_text(L, -1));
         store(f, v);
         lua_pop(L, 1);
@@ -155,7 +155,7 @@ static void take_numbers(lua_State *L, const char *table, const char *const *oth
 }
 
 /* "kind" of the table on the top, made by optim.NAME or data.NAME; which of names it is. */
-static int made_by(lua_State *L, const char *key, const char *const *names, int n, const char *library)
+static int recipe_made_by(lua_State *L, const char *key, const char *const *names, int n, const char *library)
 {
     const char *name = NULL;
     if (lua_istable(L, -1)) {
@@ -185,7 +185,7 @@ bool push_description_part(lua_State *L, int model, int c, const char *key)
 }
 
 /* A word of the table that is on the top, among names; the first where it says nothing. */
-static int word_of(lua_State *L, const char *key, const char *const *names, int n)
+static int word_of_setting(lua_State *L, const char *key, const char *const *names, int n)
 {
     lua_getfield(L, -1, key);
     const char *word = lua_tostring(L, -1);
@@ -215,7 +215,7 @@ static void read_best(lua_State *L)
         err(at_key("best"), "`best` is the name of a metric, such as \"loss\", and this is %s", lua_text(L, -1));
     lua_pop(L, 1);
     r->best = text_of_key(L, "best");
-    r->best_mode = (Lathe_mode)word_of(L, "best_mode", modes, COUNT_OF(modes));
+    r->best_mode = (Lathe_mode)word_of_setting(L, "best_mode", modes, COUNT_OF(modes));
 }
 
 /* A list of prompts as a JSON array, or a number of samples without any, as --set takes them too. */
@@ -250,12 +250,13 @@ static void read_train(lua_State *L)
     take_numbers(L, "train", parts, COUNT_OF(parts));
     if (lua_getfield(L, -1, "optimizer") != LUA_TNIL) {
         trace.desc->recipe.optimizer =
-            (Lathe_optimizer)made_by(L, "optimizer", optimizers, COUNT_OF(optimizers), "optim");
+            (Lathe_optimizer)recipe_made_by(L, "optimizer", optimizers, COUNT_OF(optimizers), "optim");
         take_numbers(L, "optimizer", kind, 1);
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "schedule") != LUA_TNIL) {
-        trace.desc->recipe.schedule = (Lathe_schedule)made_by(L, "schedule", schedules, COUNT_OF(schedules), "optim");
+        trace.desc->recipe.schedule =
+            (Lathe_schedule)recipe_made_by(L, "schedule", schedules, COUNT_OF(schedules), "optim");
         take_numbers(L, "schedule", kind, 2);
         trace.desc->recipe.milestones = text_of_key(L, "milestones");
     }
@@ -299,8 +300,8 @@ static void read_order(lua_State *L)
     static const char *const orders[] = {"", "windows", "epochs", "contiguous"}, *const documents[] = {"file", "blank",
                                                                                                        "line", "whole"};
     Lathe_recipe *r = &trace.desc->recipe;
-    r->order = (Lathe_order)word_of(L, "order", orders, COUNT_OF(orders));
-    r->documents = (Lathe_documents)word_of(L, "documents", documents, 4);
+    r->order = (Lathe_order)word_of_setting(L, "order", orders, COUNT_OF(orders));
+    r->documents = (Lathe_documents)word_of_setting(L, "documents", documents, 4);
     r->bos = text_of_key(L, "bos");
     r->eos = text_of_key(L, "eos");
     lua_getfield(L, -1, "pack");
@@ -321,9 +322,9 @@ static void read_pairs(lua_State *L)
     static const char *const losses[] = {"auto", "target", "all"}, *const targets[] = {"join", "first", "each"},
                              *const longer[] = {"cut", "skip"};
     Lathe_recipe *r = &trace.desc->recipe;
-    r->loss_on = (Lathe_loss_on)word_of(L, "loss_on", losses, 3);
-    r->targets = (Lathe_targets)word_of(L, "targets", targets, 3);
-    r->on_long = (Lathe_long)word_of(L, "on_long", longer, 2);
+    r->loss_on = (Lathe_loss_on)word_of_setting(L, "loss_on", losses, 3);
+    r->targets = (Lathe_targets)word_of_setting(L, "targets", targets, 3);
+    r->on_long = (Lathe_long)word_of_setting(L, "on_long", longer, 2);
     r->sep = text_of_key(L, "sep");
     r->pad = text_of_key(L, "pad");
     if (!r->pairs) return;
@@ -367,7 +368,7 @@ static void read_data(lua_State *L)
                                          "pack", "bos",       "eos",     "loss_on", "sep",
                                          "pad",  "source",    "targets", "on_long", "mix"};
     Lathe_recipe *r = &trace.desc->recipe;
-    int kind = made_by(L, "data", kinds, COUNT_OF(kinds), "data");
+    int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
     take_numbers(L, "data", others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
     if (kind == CSV) {
@@ -390,7 +391,7 @@ static void read_generate(lua_State *L)
     for (int i = 0; i < COUNT_OF(fields); i++) {
         const struct Field *f = &fields[i];
         if (!same(f->name, "sample_tokens") || lua_getfield(L, -1, "tokens") == LUA_TNIL) continue;
-        if (lua_type(L, -1) != LUA_TNUMBER || !in_range(f, lua_tonumber(L, -1)))
+        if (lua_type(L, -1) != LUA_TNUMBER || !in_setting_range(f, lua_tonumber(L, -1)))
             err(at_key("tokens"), "generate.tokens is %s, and this is %s", range_text(f), lua_text(L, -1));
         store(f, lua_tonumber(L, -1));
         return;

@@ -16,7 +16,7 @@ static bool is_listed(lua_State *L, int list, const char *word)
 }
 
 /* `keep` of { -1, keep = true }, which PyTorch calls keepdim; other words are those of the list `more`. */
-static bool keeps_axes(lua_State *L, int table, int more, const char *doing)
+static bool wants_axes_kept(lua_State *L, int table, int more, const char *doing)
 {
     bool keep = false, said = false;
     const char **words;
@@ -61,7 +61,7 @@ static int axes_at(lua_State *L, int first, int rank, int *axes, bool *keep, boo
     *keep = false;
     if (top >= first && lua_istable(L, first)) {
         if (top > first) user_error(L, "%s { axis, …, keep = true }: nothing follows the table", doing);
-        *keep = keeps_axes(L, first, more, doing);
+        *keep = wants_axes_kept(L, first, more, doing);
         int count = (int)lua_rawlen(L, first);
         if (count > rank) user_error(L, "%d axes are given, and the tensor has %d", count, rank);
         for (int i = 1; i <= count; i++) lua_geti(L, first, i);

@@ -20,10 +20,10 @@ static VEC(Scope *) stack; /* entered scopes, outermost first; [0] is the top */
 static VEC(Scope *) made;  /* of this trace */
 static Scope *scope(void) { return stack.at[stack.n - 1]; }
 
-static const char *joined(const char *a, const char *b) { return *a ? format("%s.%s", a, b) : b; }
+static const char *joined_scope(const char *a, const char *b) { return *a ? format("%s.%s", a, b) : b; }
 
-const char *path_of(const char *own) { return joined(scope()->path, own); }
-const char *export_of(const char *own) { return joined(scope()->export, own); }
+const char *path_of(const char *own) { return joined_scope(scope()->path, own); }
+const char *export_of(const char *own) { return joined_scope(scope()->export, own); }
 bool applied_again(void) { return scope()->again; }
 
 /* Innermost of the stacks and maps that give each of their iterations its own parameters here. */
@@ -77,7 +77,7 @@ static int leave_call(lua_State *L)
 }
 
 /* A word, or a number: "attn", "0". */
-static bool is_part(const char *at, size_t n)
+static bool is_scope_part(const char *at, size_t n)
 {
     static const char digits[] = "0123456789",
                       letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -92,7 +92,7 @@ void check_name(lua_State *L, const char *name)
     if (strlen(name) > MOST) user_error(L, "a name has at most %d letters, and this one %zu", MOST, strlen(name));
     for (const char *at = name;; at++) {
         size_t n = strcspn(at, ".");
-        if (!is_part(at, n))
+        if (!is_scope_part(at, n))
             user_error(
                 L,
                 "a name is a word of letters, digits and _ that begins with no digit, or a number, or several of "
@@ -102,7 +102,7 @@ void check_name(lua_State *L, const char *name)
     }
 }
 
-static bool taken(const Scope *s, const char *name)
+static bool name_is_taken(const Scope *s, const char *name)
 {
     for (int i = 0; i < s->used.n; i++)
         if (same(s->used.at[i], name)) return true;
@@ -115,7 +115,7 @@ static const char *choose(lua_State *L, const char *kind, const char *given)
     Scope *s = scope();
     const char *name = given ? given : kind;
     if (given) check_name(L, given);
-    for (int i = 2; !given && taken(s, name); i++) name = format("%s_%d", kind, i);
+    for (int i = 2; !given && name_is_taken(s, name); i++) name = format("%s_%d", kind, i);
     push(&s->used, copy_string(name));
     return s->used.at[s->used.n - 1];
 }
@@ -126,7 +126,8 @@ static int enter_call(lua_State *L)
     if (!trace.graph) user_error(L, "nn.scope is for inside of forward");
     const char *name = copy_string(luaL_checkstring(L, 1));
     check_name(L, name);
-    enter(scope_of(joined(scope()->path, name), joined(scope()->export, name), scope()->again), trace.copies.n);
+    enter(scope_of(joined_scope(scope()->path, name), joined_scope(scope()->export, name), scope()->again),
+          trace.copies.n);
     return 0;
 }
 
@@ -134,7 +135,8 @@ static int enter_call(lua_State *L)
 static int enter_copies_call(lua_State *L)
 {
     const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
-    Scope *s = scope_of(joined(scope()->path, name), joined(scope()->export, format("%s.%%d", name)), scope()->again);
+    Scope *s = scope_of(joined_scope(scope()->path, name), joined_scope(scope()->export, format("%s.%%d", name)),
+                        scope()->again);
     s->repeats = true;
     enter(s, trace.copies.n);
     return 0;
@@ -144,8 +146,8 @@ static int enter_copies_call(lua_State *L)
 static int module_call(lua_State *L)
 {
     const char *name = choose(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
-    lua_pushstring(L, joined(scope()->path, name));
-    lua_pushstring(L, joined(scope()->export, name));
+    lua_pushstring(L, joined_scope(scope()->path, name));
+    lua_pushstring(L, joined_scope(scope()->export, name));
     lua_pushinteger(L, trace.copies.n);
     return 3;
 }

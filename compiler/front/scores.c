@@ -19,7 +19,7 @@ typedef struct Scoring {
     const Graph *eval;
 } Scoring;
 
-static const Row_pair *behind(const Row_pair *p)
+static const Row_pair *behind_objective(const Row_pair *p)
 {
     while (p->elided) p = p->in[0];
     return p;
@@ -40,7 +40,7 @@ static bool is_made_of_totals(const Row_pair *root)
     Table seen = {0};
     push(&todo, root);
     while (todo.n) {
-        const Row_pair *p = behind(todo.at[--todo.n]);
+        const Row_pair *p = behind_objective(todo.at[--todo.n]);
         void **slot = table_at(&seen, p->node);
         if (*slot || can_be_total(p)) continue;
         *slot = &seen;
@@ -90,10 +90,11 @@ typedef struct Step {
     bool entered;
 } Step;
 
-static void make(Scoring *s, Row_pair *p)
+static void make_score(Scoring *s, Row_pair *p)
 {
     Node **in = NEW_ARRAY(Node *, p->nin + 1);
-    for (int k = 0; k < p->nin; k++) in[k] = shared(table_get(&s->made, behind(p->in[k])->node), p->edit[k].power);
+    for (int k = 0; k < p->nin; k++)
+        in[k] = shared(table_get(&s->made, behind_objective(p->in[k])->node), p->edit[k].power);
     here = p->node->where;
     *table_at(&s->made, p->node) = remade(p->node, in);
 }
@@ -101,7 +102,7 @@ static void make(Scoring *s, Row_pair *p)
 static Node *made_of_totals(Scoring *s, Row_pair *root)
 {
     VEC(Step) stack = {0};
-    push(&stack, ((Step){(Row_pair *)behind(root), false}));
+    push(&stack, ((Step){(Row_pair *)behind_objective(root), false}));
     while (stack.n) {
         Step step = stack.at[--stack.n];
         Row_pair *p = step.pair;
@@ -109,13 +110,14 @@ static Node *made_of_totals(Scoring *s, Row_pair *root)
         if (*slot) continue;
         if (can_be_total(p)) *slot = total_input(s, p);
         else if (p->fact.kind == ROWS_SAME && !p->fact.counted) *slot = p->node;
-        else if (step.entered) make(s, p);
+        else if (step.entered) make_score(s, p);
         else {
             push(&stack, ((Step){p, true}));
-            for (int k = 0; k < p->nin; k++) push(&stack, ((Step){(Row_pair *)behind(p->in[k]), false}));
+            for (int k = 0; k < p->nin; k++) push(&stack, ((Step){(Row_pair *)behind_objective(p->in[k]), false}));
         }
     }
-    return shared(table_get(&s->made, behind(root)->node), root->fact.kind == ROWS_TOTAL ? root->fact.power : 0);
+    return shared(table_get(&s->made, behind_objective(root)->node),
+                  root->fact.kind == ROWS_TOTAL ? root->fact.power : 0);
 }
 
 /* ------------------------------------------------------------------ outputs */

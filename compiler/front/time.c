@@ -157,8 +157,8 @@ static int shape_text_call(lua_State *L)
 
 /* ------------------------------------------------------------------ random bits */
 
-static Node *number(double v, Shape s) { return filled(v, I32, s); }
-static Node *times(Node *a, int64_t k) { return k == 1 ? a : map2(OP_mul, a, number((double)k, a->shape)); }
+static Node *number_argument(double v, Shape s) { return filled(v, I32, s); }
+static Node *times(Node *a, int64_t k) { return k == 1 ? a : map2(OP_mul, a, number_argument((double)k, a->shape)); }
 static Node *plus(Node *a, Node *b) { return a ? map2(OP_add, a, b) : b; }
 
 /* Position inside the sample (all axes without the batch factor), counted through the iterations of the open loops, in
@@ -173,8 +173,8 @@ static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
         int64_t extent = s.dim[i];
         if (i == t->batch.axis) { /* i = (o · batch + b) · inner + j  ->  o · inner + j */
             int64_t inner = t->batch.inner, outer = t->batch.outer, whole = extent / outer;
-            Node *j = inner > 1 ? map2(OP_mod, at, number((double)inner, s)) : NULL;
-            Node *o = outer > 1 ? times(map2(OP_idiv, at, number((double)whole, s)), inner) : NULL;
+            Node *j = inner > 1 ? map2(OP_mod, at, number_argument((double)inner, s)) : NULL;
+            Node *o = outer > 1 ? times(map2(OP_idiv, at, number_argument((double)whole, s)), inner) : NULL;
             at = o && j ? plus(o, j) : o ? o : j;
             extent = inner * outer;
         }
@@ -187,17 +187,17 @@ static Node *draw_index(lua_State *L, const Tensor *t, int64_t each)
     }
     if (stride * iterations > (int64_t)1 << 31)
         user_error(L, "too many random numbers for one sample: %lld", (long long)(stride * iterations));
-    return index ? index : number(0, s);
+    return index ? index : number_argument(0, s);
 }
 
 /* The sample's row in the whole batch, all micro-batches counted, and in train those of other GPUs. */
 static Node *draw_row(const Tensor *t)
 {
     Shape s = t->node->shape;
-    if (t->batch.axis < 0) return number(0, s);
+    if (t->batch.axis < 0) return number_argument(0, s);
     Node *row = iota(s, t->batch.axis);
-    if (t->batch.inner > 1) row = map2(OP_idiv, row, number((double)t->batch.inner, s));
-    if (t->batch.outer > 1) row = map2(OP_mod, row, number((double)trace.batch, s));
+    if (t->batch.inner > 1) row = map2(OP_idiv, row, number_argument((double)t->batch.inner, s));
+    if (t->batch.outer > 1) row = map2(OP_mod, row, number_argument((double)trace.batch, s));
     if (trace.graph->micro) row = plus(row, times(broadcast(trace.graph->micro->index, s), trace.batch));
     if (same(trace.graph->name, "train")) row = plus(row, broadcast(system_input("first_row", LATHE_FIRST_ROW), s));
     return row;

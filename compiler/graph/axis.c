@@ -42,7 +42,7 @@ static bool same_axis(const Axis_sizes *a, const Axis_sizes *b)
 }
 
 /* Its extent; 0: it is no whole number of 32 bits. */
-static int64_t extent_of(const Axis_sizes *a)
+static int64_t extent_of_axis(const Axis_sizes *a)
 {
     __int128 above = a->times, below = a->over;
     for (int i = 0; i < a->n; i++) {
@@ -58,7 +58,7 @@ static int numbered(Axis_sizes a)
     int64_t common = divisor(a.times, a.over);
     a.times /= common;
     a.over /= common;
-    a.extent = extent_of(&a);
+    a.extent = extent_of_axis(&a);
     if (a.n == 0 || a.extent <= 1) return 0;
     for (int i = 0; i < axes.n; i++)
         if (same_axis(&axes.at[i], &a)) return i + 1;

@@ -101,7 +101,7 @@ typedef struct Eval {
 
 static Value fresh(Shape s) { return (Value){.shape = s, .at = take(elements(s))}; }
 
-static Value copied(Value v)
+static Value copied_value(Value v)
 {
     Value c = fresh(v.shape);
     memcpy(c.at, v.at, sizeof(double) * (size_t)elements(v.shape));
@@ -116,7 +116,7 @@ static void forget(Slot *s)
     *s = (Slot){0};
 }
 
-static void several(Slot *s, int n)
+static void eval_several(Slot *s, int n)
 {
     s->several = take(n * VALUE_WORDS);
     s->nseveral = n;
@@ -130,7 +130,7 @@ static Slot *slot_of(Eval *e, const Node *n)
     return *slot;
 }
 
-static Value value_of(Eval *e, const Node *n)
+static Value eval_value_of(Eval *e, const Node *n)
 {
     Slot *s = slot_of(e, n);
     if (!s->v.at) die("%s (node %d) has no value where it is used", op_info[n->op].name, n->id);
@@ -144,10 +144,10 @@ static void eval_topk_slot(Eval *e, const Node *n)
     Slot *s = slot_of(e, n);
     Shape shape = n->in[0]->shape;
     shape.dim[n->ints[0]] = n->ints[1];
-    several(s, 2);
+    eval_several(s, 2);
     s->several[0] = fresh(shape);
     s->several[1] = fresh(shape);
-    Value x = value_of(e, n->in[0]);
+    Value x = eval_value_of(e, n->in[0]);
     eval_topk(n, &x, &s->several[0], &s->several[1]);
 }
 
@@ -224,7 +224,7 @@ static void eval_node(Eval *e, const Node *n)
     default: break;
     }
     Value *in = take(n->nin * VALUE_WORDS);
-    for (int i = 0; i < n->nin; i++) in[i] = value_of(e, n->in[i]);
+    for (int i = 0; i < n->nin; i++) in[i] = eval_value_of(e, n->in[i]);
     s->v = fresh(n->shape);
     s->owned = true;
     eval_op(n, in, &s->v);
@@ -261,18 +261,18 @@ static void start_iteration(Eval *e, const Loop *l, int64_t i)
     slot_of(e, l->index)->v.at[0] = (double)i;
     for (int k = 0; k < l->xs.n; k++) {
         Node *arg = l->xs.at[k].arg;
-        set(e, arg, row(value_of(e, l->xs.at[k].outer), i, arg->shape), false);
+        set(e, arg, row(eval_value_of(e, l->xs.at[k].outer), i, arg->shape), false);
     }
 }
 
 /* All new carries are taken before any old one goes. */
-static void end_iteration(Eval *e, const Loop *l, const Nodes *order, int64_t i, Value *carry, const Value *stack)
+static void end_eval_iteration(Eval *e, const Loop *l, const Nodes *order, int64_t i, Value *carry, const Value *stack)
 {
     for (int k = 0; k < l->ys.n; k++) {
-        Value v = value_of(e, l->ys.at[k]);
+        Value v = eval_value_of(e, l->ys.at[k]);
         memcpy(row(stack[k], i, v.shape).at, v.at, sizeof(double) * (size_t)elements(v.shape));
     }
-    for (int k = 0; k < l->carries.n; k++) carry[k] = copied(value_of(e, l->carries.at[k].next));
+    for (int k = 0; k < l->carries.n; k++) carry[k] = copied_value(eval_value_of(e, l->carries.at[k].next));
     for (int k = 0; k < l->carries.n; k++) set(e, l->carries.at[k].arg, carry[k], true);
     for (int k = 0; k < order->n; k++)
         if (order->at[k]->op != OP_loop_arg) forget(slot_of(e, order->at[k]));
@@ -284,8 +284,9 @@ static void run_loop(Eval *e, const Node *n)
     const Nodes order = *body_order(e, l);
     int ncarries = l->carries.n;
     Slot *s = slot_of(e, n);
-    several(s, ncarries + l->ys.n);
-    for (int k = 0; k < ncarries; k++) set(e, l->carries.at[k].arg, copied(value_of(e, l->carries.at[k].init)), true);
+    eval_several(s, ncarries + l->ys.n);
+    for (int k = 0; k < ncarries; k++)
+        set(e, l->carries.at[k].arg, copied_value(eval_value_of(e, l->carries.at[k].init)), true);
     for (int k = 0; k < l->ys.n; k++) {
         Shape shape = l->ys.at[k]->shape, whole = {.rank = shape.rank + 1, .dim = {l->trip}};
         memcpy(whole.dim + 1, shape.dim, sizeof *shape.dim * (size_t)shape.rank);
@@ -295,7 +296,7 @@ static void run_loop(Eval *e, const Node *n)
         int64_t i = l->reverse ? l->trip - 1 - t : t;
         start_iteration(e, l, i);
         for (int k = 0; k < order.n; k++) eval_node(e, order.at[k]);
-        end_iteration(e, l, &order, i, s->several, s->several + ncarries);
+        end_eval_iteration(e, l, &order, i, s->several, s->several + ncarries);
     }
     for (int k = 0; k < ncarries; k++) { /* the results take over the carries' memory */
         slot_of(e, l->carries.at[k].arg)->owned = false;
@@ -321,7 +322,7 @@ static void eval_micro(Eval *e, const Graph *g, const Nodes *roots, Value *outs)
         start_iteration(e, g->micro, i);
         eval_level(e, g->micro, roots, &order);
         for (int k = 0; k < g->outs.n; k++) {
-            Value v = value_of(e, g->outs.at[k].node);
+            Value v = eval_value_of(e, g->outs.at[k].node);
             if (g->outs.at[k].node->in_loop != g->micro) continue;
             for (int64_t j = 0; j < elements(v.shape); j++) outs[k].at[j] += v.at[j] / (double)g->micro->trip;
         }
@@ -345,7 +346,7 @@ void eval_graph_off(const Graph *whole, Feed feed, void *user, double off, Value
     for (int k = 0; k < g->outs.n; k++) {
         const Node *n = g->outs.at[k].node;
         outs[k] = (Value){.shape = n->shape, .at = NEW_ARRAY(double, elements(n->shape))};
-        if (!n->in_loop) memcpy(outs[k].at, value_of(&e, n).at, sizeof(double) * (size_t)elements(n->shape));
+        if (!n->in_loop) memcpy(outs[k].at, eval_value_of(&e, n).at, sizeof(double) * (size_t)elements(n->shape));
     }
     if (g->micro) eval_micro(&e, g, &roots, outs);
     for (int64_t i = 0; i < nslots; i++) forget(&e.slot[i]);

@@ -28,8 +28,8 @@ static double philox_word(double seed, double step, double site, double row, dou
     return (double)(int32_t)out[word(index) % 4];
 }
 
-static int64_t floor_div(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_div(a, b) * b; }
+static int64_t floor_quotient(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_quotient(a, b) * b; }
 
 /* The words of graph/ops.def; a NaN goes through MAX and MIN. */
 #define ABS(x)    ((x) < 0 ? -(x) : (x) + 0)
@@ -47,7 +47,7 @@ static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_d
 #define POW       pow
 #define MAX(x, y) ((x) >= (y) || (x) != (x) ? (x) : (y))
 #define MIN(x, y) ((x) <= (y) || (x) != (x) ? (x) : (y))
-#define IDIV      floor_div
+#define IDIV      floor_quotient
 #define MOD       floor_mod
 #define ULT(x, y) (word(x) < word(y))
 #define PHILOX    philox_word
@@ -55,7 +55,7 @@ static int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? a : a - floor_d
 
 /* Each map as a function of reals, and those that take integers as one of (64-bit) integers too. */
 typedef double real;
-typedef double T; /* cast: fit() does the rest */
+typedef double T; /* cast: fit_type() does the rest */
 #define REALS(name, text)                                                                                              \
     static real real_##name(real a, real b, real c, real d, real e)                                                    \
     {                                                                                                                  \
@@ -121,7 +121,7 @@ bool eval_rounds_stored = true;
 
 /* x as a value of dtype t: reals stored in 16 bits go through a float, as in C; reals to integers are cut towards zero,
  * out of range as x86 does; bools are 0 or 1. */
-static double fit(DType t, double x)
+static double fit_type(DType t, double x)
 {
     if (t == BOOL) return x != 0;
     if (is_stored(t) && !eval_rounds_stored) return x;
@@ -133,7 +133,7 @@ static double fit(DType t, double x)
 
 void eval_stored(DType t, Value *v)
 {
-    for (int64_t i = 0; i < elements(v->shape); i++) v->at[i] = fit(t, v->at[i]);
+    for (int64_t i = 0; i < elements(v->shape); i++) v->at[i] = fit_type(t, v->at[i]);
 }
 
 double eval_element(Op op, DType operands, DType result, const double *in)
@@ -143,7 +143,7 @@ double eval_element(Op op, DType operands, DType result, const double *in)
         return (double)wrapped(int_map[op]((int64_t)in[0], arity > 1 ? (int64_t)in[1] : 0));
     double x[5] = {0};
     for (int i = 0; i < arity; i++) x[i] = in[i];
-    return fit(result, real_map[op](x[0], x[1], x[2], x[3], x[4]));
+    return fit_type(result, real_map[op](x[0], x[1], x[2], x[3], x[4]));
 }
 
 static double stepped(Op op, double r, double a)

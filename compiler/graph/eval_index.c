@@ -6,7 +6,7 @@
 /* ------------------------------------------------------------------ gather, scatter_add, overwrite */
 
 /* Element `at` of the gathered (the updates') shape lies in x (the big tensor) at the returned offset. */
-static int64_t place(const Node *n, Shape x, const Value *ids, const int64_t *at)
+static int64_t place_of_index(const Node *n, Shape x, const Value *ids, const int64_t *at)
 {
     int axis = (int)n->ints[0], nbatch = (int)n->ints[1], nids = ids->shape.rank - nbatch;
     int64_t id_at[MAXRANK], to[MAXRANK];
@@ -24,14 +24,15 @@ static int64_t place(const Node *n, Shape x, const Value *ids, const int64_t *at
 
 static void eval_gather(const Node *n, const Value *in, Value *out)
 {
-    for (Walk w = walk(n->shape); w.i < w.n; step(&w)) out->at[w.i] = in[0].at[place(n, in[0].shape, &in[1], w.at)];
+    for (Walk w = walk(n->shape); w.i < w.n; step(&w))
+        out->at[w.i] = in[0].at[place_of_index(n, in[0].shape, &in[1], w.at)];
 }
 
 static void eval_scatter_add(const Node *n, const Value *in, Value *out)
 {
     memset(out->at, 0, sizeof(double) * (size_t)elements(n->shape));
     for (Walk w = walk(in[0].shape); w.i < w.n; step(&w)) {
-        double *to = &out->at[place(n, n->shape, &in[1], w.at)];
+        double *to = &out->at[place_of_index(n, n->shape, &in[1], w.at)];
         double pair[] = {*to, in[0].at[w.i]};
         *to = eval_element(OP_add, n->dtype, n->dtype, pair);
     }
@@ -40,7 +41,8 @@ static void eval_scatter_add(const Node *n, const Value *in, Value *out)
 static void eval_overwrite(const Node *n, const Value *in, Value *out)
 {
     memcpy(out->at, in[0].at, sizeof(double) * (size_t)elements(n->shape));
-    for (Walk w = walk(in[2].shape); w.i < w.n; step(&w)) out->at[place(n, n->shape, &in[1], w.at)] = in[2].at[w.i];
+    for (Walk w = walk(in[2].shape); w.i < w.n; step(&w))
+        out->at[place_of_index(n, n->shape, &in[1], w.at)] = in[2].at[w.i];
 }
 
 /* ------------------------------------------------------------------ along an axis */
@@ -59,7 +61,7 @@ static Lines lines(Shape s, int axis)
 }
 
 /* The first of the largest; a NaN counts as largest. */
-static int64_t largest(const double *at, const Lines *l)
+static int64_t eval_largest(const double *at, const Lines *l)
 {
     int64_t best = 0;
     for (int64_t k = 1; k < l->extent; k++) {
@@ -74,7 +76,7 @@ static void eval_argmax(const Node *n, const Value *in, Value *out)
     Lines l = lines(in->shape, (int)n->ints[0]);
     for (int64_t i = 0; i < l.outer; i++)
         for (int64_t j = 0; j < l.inner; j++)
-            out->at[i * l.inner + j] = (double)largest(in->at + i * l.extent * l.inner + j, &l);
+            out->at[i * l.inner + j] = (double)eval_largest(in->at + i * l.extent * l.inner + j, &l);
 }
 
 static void eval_cumsum(const Node *n, const Value *in, Value *out)

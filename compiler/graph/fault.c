@@ -309,7 +309,7 @@ static Found along_type(const Node *n)
     }
 }
 
-static Found index_type(const Node *n)
+static Found type_of_ids(const Node *n)
 {
     switch (n->op) {
     case OP_gather: return gathered_type(n, n->in[0]->dtype, n->in[0]->shape, n->in[1]);
@@ -401,7 +401,7 @@ static Found found_type(const Node *n)
     case LEAF: return leaf_type(n);
     case MOVE: return move_type(n);
     case DOT: return dot_type(n);
-    case INDEX: return index_type(n);
+    case INDEX: return type_of_ids(n);
     case LOOP: return loop_type(n);
     case WHOLE: return whole_type(n);
     }

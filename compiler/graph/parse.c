@@ -9,7 +9,7 @@ enum { DEEPEST = 100 }; /* loops inside each other */
 
 /* ------------------------------------------------------------------ names, ends of lines */
 
-static int64_t new_name(Parser *q)
+static int64_t new_leaf_name(Parser *q)
 {
     want_char(q, '%');
     int64_t n = read_integer(q, 0, q->names - 1);
@@ -80,7 +80,7 @@ static void ints(Parser *q, Node *key)
     key->nints = v.n;
 }
 
-static Node *checked(Parser *q, Node *key)
+static Node *checked_node(Parser *q, Node *key)
 {
     if (key->op == OP_loop_arg) err(q->at, "a loop's arguments are written index, carry or x");
     const char *fault = node_fault(key);
@@ -109,7 +109,7 @@ static Node *node_line(Parser *q)
     key.in = in.at;
     key.nin = in.n;
     key.phase = op_info[key.op].kind == LEAF ? 0 : phase_now;
-    return checked(q, &key);
+    return checked_node(q, &key);
 }
 
 /* ------------------------------------------------------------------ loops */
@@ -123,7 +123,7 @@ static void require(Parser *q, const Node *n, DType t, Shape s)
 /* "%3 = %1 : f32[4]", after "carry" or "x" */
 static void argument_line(Parser *q, Loop *l, bool carry)
 {
-    int64_t name = new_name(q);
+    int64_t name = new_leaf_name(q);
     want_char(q, '=');
     Node *outer = read_value(q);
     Shape s;
@@ -138,7 +138,7 @@ static void argument_line(Parser *q, Loop *l, bool carry)
 
 static void index_line(Parser *q, Loop *l)
 {
-    int64_t name = new_name(q);
+    int64_t name = new_leaf_name(q);
     Shape s;
     DType t = read_type(q, &s);
     marks(q);
@@ -223,7 +223,7 @@ static Node *loop_lines(Parser *q)
 /* "%7 = …" */
 static void statement(Parser *q)
 {
-    int64_t name = new_name(q);
+    int64_t name = new_leaf_name(q);
     want_char(q, '=');
     define(q, name, took_word(q, "loop") ? loop_lines(q) : node_line(q));
 }

@@ -50,7 +50,7 @@ static void children_of(const Rows *r, Node *n, Nodes *out)
     }
 }
 
-static bool alike(const Node *a, const Node *b)
+static bool nodes_alike(const Node *a, const Node *b)
 {
     if (a->op != b->op || a->dtype != b->dtype || a->nin != b->nin || a->nints != b->nints) return false;
     if (a->shape.rank != b->shape.rank || !same(a->name, b->name)) return false;
@@ -70,7 +70,7 @@ static void find_inputs(Rows *r, Row_pair *p)
         p->in[0] = pair_of(r, p->node, p->wider->in[0]);
         return;
     }
-    p->misfit = !alike(p->node, p->wider);
+    p->misfit = !nodes_alike(p->node, p->wider);
     if (p->misfit) return;
     children_of(r, p->node, &own);
     children_of(r, p->wider, &wider);

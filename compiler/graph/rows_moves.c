@@ -28,7 +28,7 @@ Row_fact row_reshaped(const Rows *r, const Row_pair *p, Row_fact f, Shape old, S
     return row_meets(p, "a reshape splits the batch axis");
 }
 
-static Row_fact permuted(const Row_pair *p, Row_fact f)
+static Row_fact permuted_rows(const Row_pair *p, Row_fact f)
 {
     for (int i = 0; i < p->node->nints; i++)
         if (p->node->ints[i] == f.axis) {
@@ -66,7 +66,7 @@ static Row_fact flipped(const Row_pair *p, Row_fact f)
     return f;
 }
 
-static Row_fact joined(Rows *r, Row_pair *p)
+static Row_fact joined_rows(Rows *r, Row_pair *p)
 {
     int axis = (int)p->node->ints[0];
     Row_fact f = row_input(p, 0);
@@ -96,12 +96,12 @@ static Row_fact joined(Rows *r, Row_pair *p)
 
 static Row_fact viewed(Rows *r, Row_pair *p)
 {
-    if (p->node->op == OP_concat) return joined(r, p);
+    if (p->node->op == OP_concat) return joined_rows(r, p);
     Row_fact f = row_input(p, 0);
     if (f.kind != ROWS_EACH) return f;
     switch (p->node->op) {
     case OP_reshape: return row_reshaped(r, p, f, p->in[0]->wider->shape, p->wider->shape);
-    case OP_permute: return permuted(p, f);
+    case OP_permute: return permuted_rows(p, f);
     case OP_slice: return sliced(r, p, f);
     case OP_pad: return padded(r, p, f);
     case OP_flip: return flipped(p, f);
@@ -180,7 +180,7 @@ static Row_fact contracted(Rows *r, Row_pair *p)
 
 static const char by_ids[] = "rows are chosen among the batch by ids";
 
-static Row_fact gathered(Rows *r, Row_pair *p)
+static Row_fact gathered_rows(Rows *r, Row_pair *p)
 {
     int axis = (int)p->node->ints[0], nbatch = (int)p->node->ints[1], more = p->node->in[1]->shape.rank - nbatch - 1;
     Row_fact x = row_input(p, 0), ids = row_demand(r, p, 1);
@@ -225,7 +225,7 @@ static Row_fact scattered(Rows *r, Row_pair *p)
 }
 
 /* Updates are [:axis], ids[nbatch:], [axis + 1:] of what they go into. */
-static Row_fact overwritten(Rows *r, Row_pair *p)
+static Row_fact overwritten_rows(Rows *r, Row_pair *p)
 {
     int axis = (int)p->node->ints[0], nbatch = (int)p->node->ints[1], more = p->node->in[1]->shape.rank - nbatch;
     Row_fact f = row_demand(r, p, 0), ids = row_demand(r, p, 1), u = row_demand(r, p, 2);
@@ -239,7 +239,7 @@ static Row_fact overwritten(Rows *r, Row_pair *p)
     return f.kind == ROWS_EACH && f.axis == axis ? row_meets(p, by_ids) : f;
 }
 
-static Row_fact along(const Row_pair *p, Row_fact f, const char *why)
+static Row_fact along_batch(const Row_pair *p, Row_fact f, const char *why)
 {
     return f.kind == ROWS_EACH && f.axis == p->node->ints[0] ? row_meets(p, why) : f;
 }
@@ -273,13 +273,13 @@ Row_fact row_moved(Rows *r, Row_pair *p)
     Row_fact f;
     switch (p->node->op) {
     case OP_dot: return contracted(r, p);
-    case OP_gather: return gathered(r, p);
+    case OP_gather: return gathered_rows(r, p);
     case OP_scatter_add: return scattered(r, p);
-    case OP_overwrite: return overwritten(r, p);
-    case OP_cumsum: return along(p, row_input(p, 0), "a running sum goes along the batch axis");
-    case OP_topk: return along(p, row_demand(r, p, 0), "the largest are chosen along the batch axis");
+    case OP_overwrite: return overwritten_rows(r, p);
+    case OP_cumsum: return along_batch(p, row_input(p, 0), "a running sum goes along the batch axis");
+    case OP_topk: return along_batch(p, row_demand(r, p, 0), "the largest are chosen along the batch axis");
     case OP_argmax:
-        f = along(p, row_demand(r, p, 0), "the largest is chosen along the batch axis");
+        f = along_batch(p, row_demand(r, p, 0), "the largest is chosen along the batch axis");
         f.axis -= f.kind == ROWS_EACH && f.axis > p->node->ints[0];
         return f;
     case OP_attention:

@@ -39,7 +39,7 @@ static bool is_zero(const Row_pair *p)
 Row_fact row_input(const Row_pair *p, int k) { return p->in[k] ? p->in[k]->fact : (Row_fact){.kind = ROWS_SAME}; }
 
 /* Times parts^power where it is read, so that this is the whole batch's value. */
-static Row_fact settle(Rows *r, Row_pair *p, int k, Row_fact f)
+static Row_fact settle_fact(Rows *r, Row_pair *p, int k, Row_fact f)
 {
     if (f.power == 0) return f;
     if (p->node->op == OP_loop || p->node->op == OP_loop_arg)
@@ -70,7 +70,7 @@ Row_fact row_demand(Rows *r, Row_pair *p, int k)
 {
     Row_fact f = row_input(p, k);
     if (f.kind == ROWS_TOTAL) f = as_whole(r, p, k, f);
-    return settle(r, p, k, f);
+    return settle_fact(r, p, k, f);
 }
 
 /* Of inputs that are no totals, element by element. */
@@ -104,7 +104,7 @@ static Row_fact total_and(Rows *r, Row_pair *p, int i, int k, Row_fact a, Row_fa
     if (b.kind == ROWS_SAME && is_zero(p->in[k])) return a;
     Row_fact f = a;
     if (b.kind == ROWS_SAME || a.power != b.power || a.counted != b.counted) {
-        Row_fact x = settle(r, p, i, a), y = settle(r, p, k, b);
+        Row_fact x = settle_fact(r, p, i, a), y = settle_fact(r, p, k, b);
         if (x.kind == ROWS_MEET || y.kind == ROWS_MEET) return row_join(p, x, y);
         f.power = 0;
     }
@@ -124,11 +124,11 @@ Row_fact row_sum_of(Rows *r, Row_pair *p, int i, int k)
         f.power = is_zero(p->in[i]) ? b.power : a.power;
         return f;
     }
-    return row_join(p, settle(r, p, i, a), settle(r, p, k, b));
+    return row_join(p, settle_fact(r, p, i, a), settle_fact(r, p, k, b));
 }
 
 /* Of input i times input k, or over it. */
-static Row_fact product_of(Rows *r, Row_pair *p, bool over)
+static Row_fact product_fact(Rows *r, Row_pair *p, bool over)
 {
     Row_fact a = row_input(p, 0), b = row_input(p, 1);
     bool both = a.kind == ROWS_TOTAL && b.kind == ROWS_TOTAL;
@@ -149,7 +149,7 @@ static Row_fact product_of(Rows *r, Row_pair *p, bool over)
     return t;
 }
 
-Row_fact row_product(Rows *r, Row_pair *p) { return product_of(r, p, false); }
+Row_fact row_product(Rows *r, Row_pair *p) { return product_fact(r, p, false); }
 
 static Row_fact choice(Rows *r, Row_pair *p)
 {
@@ -262,7 +262,7 @@ static Row_fact fixed_leaf(const Rows *r, const Row_pair *p)
 }
 
 /* Which axis the row numbers of a draw run along: they are iota / inner mod batch and more (front/time.c). */
-static Row_fact numbered(const Rows *r, const Row_pair *p, const Node *n)
+static Row_fact numbered_rows(const Rows *r, const Row_pair *p, const Node *n)
 {
     double by;
     if (n->op == OP_iota) {
@@ -271,7 +271,7 @@ static Row_fact numbered(const Rows *r, const Row_pair *p, const Node *n)
         return f;
     }
     if (!n->nin) return (Row_fact){.kind = ROWS_SAME};
-    Row_fact f = numbered(r, p, n->in[0]);
+    Row_fact f = numbered_rows(r, p, n->in[0]);
     if (f.kind != ROWS_EACH) return f;
     if (n->op == OP_reshape) return row_reshaped(r, p, f, n->in[0]->shape, n->shape);
     if (n->op != OP_idiv || !is_filled(n->in[1], &by)) return f;
@@ -282,7 +282,7 @@ static Row_fact numbered(const Rows *r, const Row_pair *p, const Node *n)
 
 static Row_fact drawn(const Rows *r, const Row_pair *p)
 {
-    Row_fact f = numbered(r, p, p->wider->in[3]);
+    Row_fact f = numbered_rows(r, p, p->wider->in[3]);
     if (r->single || f.kind != ROWS_SAME || same_shape(p->node->shape, p->wider->shape)) return f;
     return row_meets(p,
                      "random numbers shaped like a tensor that no input leads to differ by their place in the batch");
@@ -320,7 +320,7 @@ static Row_fact slice_of_loop(Rows *r, Row_pair *p)
     return f;
 }
 
-static Row_fact argument(Rows *r, Row_pair *p)
+static Row_fact loop_argument(Rows *r, Row_pair *p)
 {
     if (p->node->ints[0] == ARG_INDEX) return (Row_fact){.kind = ROWS_SAME};
     return p->node->ints[0] == ARG_X ? slice_of_loop(r, p) : carried(r, p);
@@ -340,14 +340,14 @@ static Row_fact result_of_loop(const Row_pair *p)
 
 /* ------------------------------------------------------------------ all */
 
-static Row_fact map(Rows *r, Row_pair *p)
+static Row_fact map_fact(Rows *r, Row_pair *p)
 {
     Row_fact f;
     switch (p->node->op) {
     case OP_add:
     case OP_sub: return row_sum_of(r, p, 0, 1);
     case OP_mul:
-    case OP_div: return product_of(r, p, p->node->op == OP_div);
+    case OP_div: return product_fact(r, p, p->node->op == OP_div);
     case OP_neg:
     case OP_stop_gradient: return row_input(p, 0);
     case OP_where: return choice(r, p);
@@ -377,13 +377,13 @@ Row_fact row_fact(Rows *r, Row_pair *p)
     if (p->misfit) return row_meets(p, "what is computed here depends on the size of the batch");
     switch (op_info[n->op].kind) {
     case LEAF: return leaf_fact(r, p);
-    case MAP: return map(r, p);
+    case MAP: return map_fact(r, p);
     case REDUCE: return n->op == OP_sum ? sum(r, p) : largest(r, p);
     case LOOP: break;
     default: return row_moved(r, p);
     }
     if (n->op == OP_loop) return (Row_fact){.kind = ROWS_SAME}; /* its results say more */
-    if (n->op == OP_loop_arg) return argument(r, p);
+    if (n->op == OP_loop_arg) return loop_argument(r, p);
     if (n->in[0]->op == OP_loop) return result_of_loop(p);
     return row_input(p, 0); /* of ops with several results */
 }

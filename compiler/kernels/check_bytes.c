@@ -21,7 +21,7 @@ typedef enum Manner { /* how a kernel writes */
 
 /* ------------------------------------------------------------------ which phases read a load */
 
-static bool among(const Nodes *nodes, const Node *n)
+static bool among_touches(const Nodes *nodes, const Node *n)
 {
     for (int i = 0; i < nodes->n; i++)
         if (nodes->at[i] == n) return true;
@@ -32,8 +32,8 @@ static bool among(const Nodes *nodes, const Node *n)
 static bool is_made(const Kernel *k, int p, const Node *n)
 {
     for (int q = 0; q <= p; q++)
-        if (among(&k->phases.at[q].row, n) || among(&k->phases.at[q].sums, n)) return true;
-    return among(&k->phases.at[p].each, n) || among(&k->kept, n);
+        if (among_touches(&k->phases.at[q].row, n) || among_touches(&k->phases.at[q].sums, n)) return true;
+    return among_touches(&k->phases.at[p].each, n) || among_touches(&k->kept, n);
 }
 
 /* Does n, read in phase p, stand for the loaded value? */

@@ -104,7 +104,7 @@ static void check_chain(const Run *r, const Life *a, const Life *b)
 }
 
 /* The lives of those that share bytes so become one, of the first of them. */
-static Lives joined(const Run *r, Lives *all)
+static Lives joined_lives(const Run *r, Lives *all)
 {
     Lives out = {0};
     int *of = NEW_ARRAY(int, r->program->buffers.n + 1); /* of each origin: 1 + its place in out */
@@ -149,7 +149,7 @@ static int first_behind(const Lives *live, int64_t byte)
 }
 
 /* What has ended leaves when its bytes are needed. */
-static void place(const Run *r, Lives *live, const Life *l)
+static void place_life(const Run *r, Lives *live, const Life *l)
 {
     const Buffer *b = l->buffer;
     int at = first_behind(live, b->offset), n = at;
@@ -172,7 +172,7 @@ static void check_shared(const Run *r, Lives *lives)
         const Buffer *b = lives->at[i].buffer;
         if (b->offset < 0 || b->offset + b->bytes > r->program->work_bytes)
             unsound(r, "%s lies outside of the arena", b->name);
-        place(r, &live, &lives->at[i]);
+        place_life(r, &live, &lives->at[i]);
     }
 }
 
@@ -186,6 +186,6 @@ void check_lives(const Run *r)
         push(&all, life_of(r, b));
         check_life(r, &all.at[all.n - 1]);
     }
-    Lives apart = joined(r, &all);
+    Lives apart = joined_lives(r, &all);
     if (r->planned) check_shared(r, &apart);
 }

@@ -16,7 +16,7 @@ typedef struct Launch {
     int64_t size;
 } Launch;
 
-static int number_in(const Kernel *loop, const Kernel *k)
+static int number_in_launch(const Kernel *loop, const Kernel *k)
 {
     for (int i = 0; i < loop->body.n; i++)
         if (loop->body.at[i] == k) return i;
@@ -61,7 +61,7 @@ static bool pair_fits(void *launch, const Points *a, const Points *b)
 }
 
 /* Gradients that are made as one lie over those that they are made of. */
-static Place place_of(const Run *r, const Buffer *b)
+static Place place_in_launch(const Run *r, const Buffer *b)
 {
     static const char gradients[1];
     if (b->home == GRADIENTS) return (Place){gradients, b->param->offset * dtype_bytes(b->dtype)};
@@ -71,7 +71,7 @@ static Place place_of(const Run *r, const Buffer *b)
 /* With the columns by which a sliced kernel goes: of a product those of what it makes. */
 static Points points_of(const Launch *l, const Access *a, const View *v)
 {
-    Points p = points_at(place_of(l->r, v->buffer), v);
+    Points p = points_at(place_in_launch(l->r, v->buffer), v);
     const struct Gemm *g = &a->kernel->gemm;
     if (a->operand == &g->c) {
         for (int i = 0; i < g->nbatch; i++) add_axis(&p, g->c_batch[i], 0, g->batch[i], 0, 0);
@@ -126,7 +126,7 @@ static void check_later(Launch *l, const Accesses *all, int64_t later)
     for (int i = 0; i < all->n; i++)
         for (int j = 0; j < all->n; j++) {
             const Access *a = all->at[i], *b = all->at[j];
-            int m = number_in(l->loop, a->kernel), n = number_in(l->loop, b->kernel);
+            int m = number_in_launch(l->loop, a->kernel), n = number_in_launch(l->loop, b->kernel);
             if ((!later && m >= n) || (!a->writes && !b->writes)) continue;
             l->wait = wait_between(l->loop, m, n, later);
             if (l->wait != OF_BLOCKS) check_pair(l, a, b, later);

@@ -73,7 +73,7 @@ static const char *phase_fault(const Kernel *k, const Phase *f)
     return fault ? fault : f->column_stores.n > f->columns.n ? "it stores more columns than it sums" : NULL;
 }
 
-static bool is_among(const Nodes *nodes, const Node *n)
+static bool is_among_operands(const Nodes *nodes, const Node *n)
 {
     for (int i = 0; i < nodes->n; i++)
         if (nodes->at[i] == n) return true;
@@ -83,9 +83,11 @@ static bool is_among(const Nodes *nodes, const Node *n)
 /* Is n there in a phase: loaded, a constant, or made? */
 static bool is_there(const Kernel *k, int phase, const Node *n)
 {
-    bool found = is_filled(n, NULL) || is_among(&k->kept, n) || is_among(&k->phases.at[phase].each, n);
+    bool found =
+        is_filled(n, NULL) || is_among_operands(&k->kept, n) || is_among_operands(&k->phases.at[phase].each, n);
     for (int i = 0; i < k->loads.n; i++) found |= k->loads.at[i].node == n;
-    for (int p = 0; p <= phase; p++) found |= is_among(&k->phases.at[p].row, n) || is_among(&k->phases.at[p].sums, n);
+    for (int p = 0; p <= phase; p++)
+        found |= is_among_operands(&k->phases.at[p].row, n) || is_among_operands(&k->phases.at[p].sums, n);
     return found;
 }
 

@@ -45,7 +45,7 @@ static void read_space(Reader *r, Space *s)
         }
 }
 
-static void read_list(Reader *r, Nodes *out)
+static void read_nest_list(Reader *r, Nodes *out)
 {
     for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) push(out, read_ever(r));
 }
@@ -66,7 +66,7 @@ static void read_loops(Reader *r, Nest *n)
     n->sweep_shared = took_word(q, "sweep");
     n->by_columns = took_word(q, "by_columns");
     n->start_shared = took_word(q, "start");
-    if (took_word(q, "lanes")) read_list(r, &n->lanes);
+    if (took_word(q, "lanes")) read_nest_list(r, &n->lanes);
     if (took_word(q, "across")) n->across = read_integer(q, 1, 1024);
     if (took_word(q, "rolled")) n->rolled = (unsigned)read_bits(r, MAXRANK);
     n->apart = took_word(q, "apart");
@@ -80,7 +80,7 @@ static void read_threads(Reader *r, Nest *n)
     if (took_word(q, "beside")) n->beside = (int)read_integer(q, 1, 8);
     if (took_word(q, "wide")) n->wide = read_bits(r, MOST_WIDE - 1);
     n->rest = took_word(q, "rest");
-    if (took_word(q, "keep")) read_list(r, &n->kept);
+    if (took_word(q, "keep")) read_nest_list(r, &n->kept);
     n->by_warps = took_word(q, "by_warps");
     n->tensor = took_word(q, "tensor");
     n->words = took_word(q, "words");

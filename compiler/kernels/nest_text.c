@@ -54,7 +54,7 @@ static void say_list(Printer *p, const char *word, const Nodes *nodes)
     for (int i = 0; i < nodes->n; i++) say(p->t, " %%%d", number_of(p, nodes->at[i]));
 }
 
-static void say_loops(Printer *p, const Nest *n)
+static void print_loops_of_nest(Printer *p, const Nest *n)
 {
     Text *t = p->t;
     say_number_if(t, "threads", n->threads);
@@ -95,7 +95,7 @@ void say_nest(Printer *p, const Kernel *k)
     if (!n) return;
     p->t = &line;
     say_axes(&line, &n->space);
-    say_loops(p, n);
+    print_loops_of_nest(p, n);
     say_threads(p, n);
     p->t = t;
     if (line.n) say(t, "%*snest%s\n", 4 * p->depth, "", line.at);

@@ -344,7 +344,7 @@ static void find_waited_for(Reader *r)
     }
 }
 
-static bool is_state(const Reader *r, const Node *n)
+static bool is_state_leaf(const Reader *r, const Node *n)
 {
     const Graph *g = r->p->graph;
     for (int i = 0; i < g->outs.n; i++)
@@ -353,7 +353,7 @@ static bool is_state(const Reader *r, const Node *n)
 }
 
 /* One buffer for each output that is a value, in their order, and states by their names: so the emitter finds them. */
-static void check_outputs(Reader *r)
+static void check_read_outputs(Reader *r)
 {
     const Graph *g = r->p->graph;
     int outputs = 0, values = 0;
@@ -361,7 +361,7 @@ static void check_outputs(Reader *r)
     for (int i = 0; i < r->p->buffers.n; i++) {
         const Buffer *b = r->p->buffers.at[i];
         outputs += b->home == OUTPUTS;
-        if (b->home == STATES && !is_state(r, b->value))
+        if (b->home == STATES && !is_state_leaf(r, b->value))
             err(r->program, "buffer %s: %s is no state", b->name, node_text(b->value));
     }
     if (outputs != values)
@@ -391,7 +391,7 @@ static Program *read_program(Reader *r, Desc *d)
     if (r->p->steps && r->p->steps != r->kernels.n)
         err(r->program, "expected as many steps as kernels: %d steps, kernels: %d", r->p->steps, r->kernels.n);
     find_waited_for(r);
-    check_outputs(r);
+    check_read_outputs(r);
     return r->p;
 }
 

@@ -95,7 +95,7 @@ typedef struct Walk {
     int64_t size; /* bytes of what is looked for */
 } Walk;
 
-static Point moved(const Points *p, Point at, int k, int64_t i)
+static Point moved_points(const Points *p, Point at, int k, int64_t i)
 {
     return (Point){at.byte + i * p->step[k], at.row + i * p->rows[k], at.column + i * p->columns[k]};
 }
@@ -106,7 +106,7 @@ static bool samples_from(const Walk *w, int k, Point at)
     int64_t low = w->p->low[k], high = w->p->high[k], middle = low + (high - low) / 2;
     const int64_t some[] = {low, middle, high - 1};
     for (int i = 0; i < COUNT_OF(some); i++)
-        if ((!i || some[i] > some[i - 1]) && !samples_from(w, k + 1, moved(w->p, at, k, some[i]))) return false;
+        if ((!i || some[i] > some[i - 1]) && !samples_from(w, k + 1, moved_points(w->p, at, k, some[i]))) return false;
     return true;
 }
 
@@ -146,7 +146,7 @@ static bool points_from(const Walk *w, int k, int64_t left, Point at)
     range_of_index(w, k, left, &first, &last);
     int64_t on = w->p->step[k] ? 1 : max64(last - first, 1);
     for (int64_t i = first; i <= last; i += on)
-        if (!points_from(w, k + 1, left - i * w->p->step[k], moved(w->p, at, k, i))) return false;
+        if (!points_from(w, k + 1, left - i * w->p->step[k], moved_points(w->p, at, k, i))) return false;
     return true;
 }
 

@@ -109,7 +109,7 @@ void say_view(Text *t, const int *number, const View *v, const Shape *expected)
             say(t, " if %lld <= i%d < %lld", (long long)v->low[i], i, (long long)v->high[i]);
 }
 
-static void say_operand(Kernel_printer *q, const Kernel *k, const char *what, const Operand *o, bool writes)
+static void print_operand(Kernel_printer *q, const Kernel *k, const char *what, const Operand *o, bool writes)
 {
     start(q, what);
     say_node(q, o->node);
@@ -118,9 +118,9 @@ static void say_operand(Kernel_printer *q, const Kernel *k, const char *what, co
     say(q->p.t, "%s%s\n", o->once_a_row ? " once" : "", o->add ? " add" : "");
 }
 
-static void say_operands(Kernel_printer *q, const Kernel *k, const char *what, const Operands *o, bool writes)
+static void print_operands(Kernel_printer *q, const Kernel *k, const char *what, const Operands *o, bool writes)
 {
-    for (int i = 0; i < o->n; i++) say_operand(q, k, what, &o->at[i], writes);
+    for (int i = 0; i < o->n; i++) print_operand(q, k, what, &o->at[i], writes);
 }
 
 /* ------------------------------------------------------------------ what kinds of kernels have */
@@ -141,15 +141,15 @@ static void say_phase(Kernel_printer *q, const Kernel *k, const Phase *f)
     say_nodes(q, "each", &f->each);
     say_nodes(q, "sums", &f->sums);
     say_nodes(q, "columns", &f->columns);
-    say_operands(q, k, "store", &f->stores, true);
-    say_operands(q, k, "row_store", &f->row_stores, true);
-    say_operands(q, k, "column_store", &f->column_stores, true);
+    print_operands(q, k, "store", &f->stores, true);
+    print_operands(q, k, "row_store", &f->row_stores, true);
+    print_operands(q, k, "column_store", &f->column_stores, true);
     q->p.depth--;
 }
 
-static void say_rows(Kernel_printer *q, const Kernel *k)
+static void print_rows(Kernel_printer *q, const Kernel *k)
 {
-    say_operands(q, k, "load", &k->loads, false);
+    print_operands(q, k, "load", &k->loads, false);
     for (int i = 0; i < k->phases.n; i++) say_phase(q, k, &k->phases.at[i]);
     say_nodes(q, "kept", &k->kept);
     if (!k->block) return;
@@ -163,7 +163,7 @@ static void say_strides(Kernel_printer *q, const char *of, int64_t a, int64_t b)
     say(q->p.t, " %s %lld %lld", of, (long long)a, (long long)b);
 }
 
-static void say_product(Kernel_printer *q, const Kernel *k)
+static void print_product(Kernel_printer *q, const Kernel *k)
 {
     const struct Gemm *g = &k->gemm;
     start(q, format("product %lld %lld %lld", (long long)g->M, (long long)g->N, (long long)g->K));
@@ -179,11 +179,11 @@ static void say_product(Kernel_printer *q, const Kernel *k)
         start(q, format("batch %lld a %lld b %lld c %lld\n", (long long)g->batch[i], (long long)g->a_batch[i],
                         (long long)g->b_batch[i], (long long)g->c_batch[i]));
     }
-    say_operand(q, k, "a", &g->a, false);
-    say_operand(q, k, "b", &g->b, false);
-    say_operand(q, k, "c", &g->c, true);
-    if (g->vector.node) say_operand(q, k, "vector", &g->vector, sums_up(g->end));
-    if (g->aux.node) say_operand(q, k, "aux", &g->aux, g->end == END_GELU);
+    print_operand(q, k, "a", &g->a, false);
+    print_operand(q, k, "b", &g->b, false);
+    print_operand(q, k, "c", &g->c, true);
+    if (g->vector.node) print_operand(q, k, "vector", &g->vector, sums_up(g->end));
+    if (g->aux.node) print_operand(q, k, "aux", &g->aux, g->end == END_GELU);
 }
 
 /* ------------------------------------------------------------------ kernels */
@@ -208,7 +208,7 @@ static void say_product_of_pack(Kernel_printer *q, const Kernel *k)
 }
 
 /* The line that begins it. */
-static void say_head(Kernel_printer *q, const Kernel *k)
+static void say_program_head(Kernel_printer *q, const Kernel *k)
 {
     Text *t = q->p.t;
     start(q, format("%d: %s ", q->kernels++, kernel_kind(k)));
@@ -231,15 +231,15 @@ static void say_head(Kernel_printer *q, const Kernel *k)
     say(t, "\n");
 }
 
-static void say_kernel(Kernel_printer *q, const Kernel *k)
+static void print_kernel(Kernel_printer *q, const Kernel *k)
 {
-    say_head(q, k);
+    say_program_head(q, k);
     q->p.depth++;
-    if (k->kind == ROWS) say_rows(q, k);
-    if (k->kind == GEMM || k->kind == PACK) say_product(q, k);
-    say_operands(q, k, "read", &k->reads, false);
-    say_operands(q, k, "write", &k->writes, true);
-    for (int i = 0; i < k->body.n; i++) say_kernel(q, k->body.at[i]);
+    if (k->kind == ROWS) print_rows(q, k);
+    if (k->kind == GEMM || k->kind == PACK) print_product(q, k);
+    print_operands(q, k, "read", &k->reads, false);
+    print_operands(q, k, "write", &k->writes, true);
+    for (int i = 0; i < k->body.n; i++) print_kernel(q, k->body.at[i]);
     say_nest(&q->p, k);
     q->p.depth--;
     if (k->kind != REPEAT && k->kind != PANELS) return;
@@ -302,7 +302,7 @@ static void print_program(Text *t, const Program *p)
     say_count(&q, "unshared", p->unshared_bytes);
     say(t, "\n");
     for (int i = 0; i < p->buffers.n; i++) say_buffer(&q, p->buffers.at[i]);
-    for (int i = 0; i < p->kernels.n; i++) say_kernel(&q, p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n; i++) print_kernel(&q, p->kernels.at[i]);
 }
 
 void print_kernels(Text *t, const Program *p)

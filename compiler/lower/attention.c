@@ -5,7 +5,7 @@
 #include "lower/lower.h"
 
 /* Written as a number by the call.  Without batch axes an array has rank 0, too, but wants an address. */
-static bool is_number(const Node *n, const Attention *a)
+static bool is_one_number(const Node *n, const Attention *a)
 {
     const Node *arrays[] = {a->lengths, a->q_segments, a->k_segments, a->row, a->base};
     for (int i = 0; i < COUNT_OF(arrays); i++)
@@ -30,7 +30,7 @@ void straighten_attention(Cut *cut, Node *n)
     Attention a = attention_of(n);
     for (int k = 0; k < n->nin; k++) {
         Node *in = n->in[k];
-        if (is_number(in, &a)) continue;
+        if (is_one_number(in, &a)) continue;
         Reading r = reading(cut, in);
         bool readable = !r.view.guarded && has_address(cut, in);
         if (!readable || (has_width(in, &a) && !neighbours(&r.view))) info(cut, in)->forced = true;
@@ -50,7 +50,7 @@ bool attention_fits_at(const Node *result, const View *v)
 }
 
 /* Whole scores: a mask that hides half of them halves the work, but not what is asked for. */
-static double flops_of(const Node *n, const Attention *a)
+static double attention_flops(const Node *n, const Attention *a)
 {
     double scores = (double)elements(a->q->shape) * (double)a->k->shape.dim[a->k->shape.rank - 3];
     double v = scores / (double)a->q->shape.dim[a->q->shape.rank - 1] * (double)a->v->shape.dim[a->v->shape.rank - 1];
@@ -69,7 +69,7 @@ Kernel *attention_kernel(Cut *cut, Node *n)
     k->node = n;
     k->where = n->where;
     for (int i = 0; i < n->nin; i++) {
-        bool number = is_number(n->in[i], &a);
+        bool number = is_one_number(n->in[i], &a);
         push(&k->reads,
              ((Operand){.node = n->in[i], .view = number ? view_dense((Shape){0}) : final_view(cut, n->in[i])}));
         if (!number) k->bytes += value_bytes(n->in[i]);
@@ -79,6 +79,6 @@ Kernel *attention_kernel(Cut *cut, Node *n)
         push(&k->writes, ((Operand){.node = p, .view = info(cut, p)->place}));
         k->bytes += value_bytes(p);
     }
-    k->flops = flops_of(n, &a);
+    k->flops = attention_flops(n, &a);
     return k;
 }

@@ -7,7 +7,7 @@
  *   5. What lies in memory lies in a buffer, or shows one. */
 #include "lower/lower.h"
 
-static bool has(const Nodes *nodes, const Node *n)
+static bool has_node(const Nodes *nodes, const Node *n)
 {
     for (int i = 0; i < nodes->n; i++)
         if (nodes->at[i] == n) return true;
@@ -25,10 +25,10 @@ static const char *pair_fault(Cut *cut, const Node *n)
     return by->sums_up == n || by->before_gelu == n ? NULL : "it is made by what does not know of it";
 }
 
-static const char *fault_of(Cut *cut, Node *n)
+static const char *fault_of_cut(Cut *cut, Node *n)
 {
     const Info *of = info(cut, n);
-    if (of->group && !has(&of->group->nodes, n)) return "it is in a group that does not have it";
+    if (of->group && !has_node(&of->group->nodes, n)) return "it is in a group that does not have it";
     if (of->group && (of->absorbed || (is_view(n) && !of->forced))) return "it is in a group and has no kernel";
     if (of->absorbed && (n->op != OP_add || n->in[0] == n->in[1] || of->uses != 1))
         return "it is absorbed, but no addition for one reader";
@@ -39,7 +39,7 @@ static const char *fault_of(Cut *cut, Node *n)
 static void check_level(Cut *cut, const Level *level, const char *stage)
 {
     for (int i = 0; i < level->nodes.n; i++) {
-        const char *fault = fault_of(cut, level->nodes.at[i]);
+        const char *fault = fault_of_cut(cut, level->nodes.at[i]);
         if (fault) die("after %s: %s\n    %s", stage, fault, node_text(level->nodes.at[i]));
     }
     for (int i = 0; i < level->inside.n; i++) check_level(cut, level->inside.at[i], stage);

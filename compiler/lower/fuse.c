@@ -34,7 +34,7 @@ static bool settle(int64_t *value, int64_t to)
 }
 
 /* Of one node: a reduction fixes the inner axis. */
-static Extent extent_of(const Node *n)
+static Extent extent_of_node(const Node *n)
 {
     int64_t out = elements(n->shape);
     if (op_info[n->op].kind != REDUCE) return (Extent){.all = out};
@@ -84,7 +84,7 @@ static bool space_of(const Shape *rows, Extent e, Shape *space)
 static bool same_extent(Extent a, Extent b) { return a.all == b.all && a.inner == b.inner; }
 
 /* The rows of g's nodes where the extent is e. */
-static bool rows_of(const Group *g, Extent e, Shape *rows)
+static bool rows_of_group(const Group *g, Extent e, Shape *rows)
 {
     Role role;
     if (same_extent(g->extent, e) && g->rows.rank) return refine(*rows, g->rows, rows);
@@ -197,7 +197,8 @@ static bool fits(Cut *cut, Trial *t)
     if (b && !common_extent(a->extent, b->extent, &t->extent)) return false;
     Extent e = t->extent;
     t->rows = (Shape){.rank = 1, .dim = {e.inner ? e.all / e.inner : e.all}};
-    if (!rows_of(a, e, &t->rows) || (b && !rows_of(b, e, &t->rows)) || !space_of(&t->rows, e, &t->space)) return false;
+    if (!rows_of_group(a, e, &t->rows) || (b && !rows_of_group(b, e, &t->rows)) || !space_of(&t->rows, e, &t->space))
+        return false;
     if (a->forced || (b && b->forced)) return !b; /* a copy: its reading is below it */
     return all_readable(cut, t, a, b) && (!b || all_readable(cut, t, b, a));
 }
@@ -345,7 +346,7 @@ static Group *group_alone(Cut *cut, Node *n)
 {
     Group *g = NEW(Group);
     g->nodes = (Nodes){.at = copy_of(&n, sizeof n), .n = 1, .cap = 1};
-    g->extent = extent_of(n);
+    g->extent = extent_of_node(n);
     g->sums = op_info[n->op].kind == REDUCE;
     g->forced = info(cut, n)->forced;
     g->unit = info(cut, n)->unit;

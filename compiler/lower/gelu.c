@@ -31,7 +31,7 @@ typedef struct Poly {
     Term at[MOST_TERMS];
 } Poly;
 
-static bool add_term(Poly *p, Term term)
+static bool add_monomial(Poly *p, Term term)
 {
     for (int i = 0; i < p->n; i++) {
         Term *at = &p->at[i];
@@ -48,7 +48,8 @@ static bool add_term(Poly *p, Term term)
 static bool add_poly(Poly *p, const Poly *q, double by)
 {
     bool fits = true;
-    for (int i = 0; i < q->n; i++) fits &= add_term(p, (Term){by * q->at[i].by, q->at[i].x, q->at[i].g, q->at[i].t});
+    for (int i = 0; i < q->n; i++)
+        fits &= add_monomial(p, (Term){by * q->at[i].by, q->at[i].x, q->at[i].g, q->at[i].t});
     return fits;
 }
 
@@ -59,7 +60,7 @@ static bool product_of(Poly *out, const Poly *p, const Poly *q)
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < q->n; k++) {
             Term a = p->at[i], b = q->at[k];
-            fits &= add_term(out, (Term){a.by * b.by, a.x + b.x, a.g + b.g, a.t + b.t});
+            fits &= add_monomial(out, (Term){a.by * b.by, a.x + b.x, a.g + b.g, a.t + b.t});
         }
     return fits;
 }
@@ -84,14 +85,14 @@ static Poly derivative(const Poly *p)
 {
     Poly d = {0}, slope = {0};
     for (int i = 0; i < inside.n; i++)
-        add_term(&slope, (Term){inside.at[i].by * inside.at[i].x, inside.at[i].x - 1, 0, 0});
+        add_monomial(&slope, (Term){inside.at[i].by * inside.at[i].x, inside.at[i].x - 1, 0, 0});
     for (int i = 0; i < p->n; i++) {
         Term a = p->at[i];
-        if (a.x) add_term(&d, (Term){a.by * a.x, a.x - 1, a.g, a.t});
+        if (a.x) add_monomial(&d, (Term){a.by * a.x, a.x - 1, a.g, a.t});
         for (int k = 0; a.t && k < slope.n; k++) { /* tanh' = 1 - tanh² */
             Term s = slope.at[k];
-            add_term(&d, (Term){a.by * a.t * s.by, a.x + s.x, a.g, a.t - 1});
-            add_term(&d, (Term){-a.by * a.t * s.by, a.x + s.x, a.g, a.t + 1});
+            add_monomial(&d, (Term){a.by * a.t * s.by, a.x + s.x, a.g, a.t - 1});
+            add_monomial(&d, (Term){-a.by * a.t * s.by, a.x + s.x, a.g, a.t + 1});
         }
     }
     return d;
@@ -147,7 +148,7 @@ static bool poly_of_map(Reach *r, const Node *n, Poly *out)
     case OP_sub: return add_poly(out, &a, 1) && add_poly(out, &b, -1);
     case OP_mul: return product_of(out, &a, &b);
     case OP_div: return number && add_poly(out, &a, 1 / b.at[0].by);
-    case OP_tanh: return equal(&a, &inside) && add_term(out, (Term){1, 0, 0, 1});
+    case OP_tanh: return equal(&a, &inside) && add_monomial(out, (Term){1, 0, 0, 1});
     default: return false;
     }
 }
@@ -158,7 +159,7 @@ static bool poly_of(Reach *r, Node *n, Poly *out)
     *out = (Poly){0};
     if (r->nseen == MOST_STEPS) return false;
     r->seen[r->nseen++] = n;
-    if (is_filled(n, &value)) return add_term(out, (Term){value, 0, 0, 0});
+    if (is_filled(n, &value)) return add_monomial(out, (Term){value, 0, 0, 0});
     if (is_variable(r, n, out)) return true;
     if (is_step(n)) return poly_of_map(r, n, out);
     if (!r->finds_x || r->x) return false;
@@ -183,7 +184,7 @@ static bool has_seen(const Reach *r, const Node *n)
 
 /* ------------------------------------------------------------------ gelu of a dot */
 
-static bool rounds(const Node *n, const Node *dot, const Node *value)
+static bool is_rounding(const Node *n, const Node *dot, const Node *value)
 {
     return n->op == OP_cast && is_stored(dot->dtype) && n->dtype == dot->dtype && n->in[0] == value;
 }
@@ -296,7 +297,7 @@ static bool find_gelu(Cut *cut, const Level *level, Table *made, Node *dot, Node
         if (!same_shape(y->shape, dot->shape) || !is_form(y, &gelu, &r) || !is_lone(info(cut, y)->group, y, &r))
             continue;
         const Readers *of = readers(cut, y);
-        bool rounded = of->nodes.n == 1 && rounds(of->nodes.at[0], dot, y) && only_nodes_read(cut, y);
+        bool rounded = of->nodes.n == 1 && is_rounding(of->nodes.at[0], dot, y) && only_nodes_read(cut, y);
         if (is_stored(dot->dtype) && !rounded) continue;
         note_ended(made, is_stored(dot->dtype) ? of->nodes.at[0] : y, (Ended){.dot = dot, .end = END_GELU});
         return true;
@@ -317,14 +318,15 @@ static bool is_factor_alone(Cut *cut, Node *dot, Node *g, const Reach *r)
 }
 
 /* Of y's kernel, nothing is made of what shows y but what rounds it and its sums over rows. */
-static bool ends_kernel(Cut *cut, const Node *y, const Node *shows, const Node *dot)
+static bool is_end_of_kernel(Cut *cut, const Node *y, const Node *shows, const Node *dot)
 {
     const Group *g = info(cut, y)->group;
     if (!g || (is_stored(dot->dtype) && !only_nodes_read(cut, shows))) return false;
     for (int i = 0; i < readers(cut, shows)->nodes.n; i++) {
         const Node *n = readers(cut, shows)->nodes.at[i];
         bool elsewhere = !is_stored(dot->dtype) && info(cut, n)->group != g, sum = n->op == OP_sum && n->ints[0] == 0;
-        if (is_view(n) ? !ends_kernel(cut, y, n, dot) : !elsewhere && !sum && !rounds(n, dot, y)) return false;
+        if (is_view(n) ? !is_end_of_kernel(cut, y, n, dot) : !elsewhere && !sum && !is_rounding(n, dot, y))
+            return false;
     }
     return true;
 }
@@ -347,11 +349,11 @@ static bool find_back(Cut *cut, const Level *level, Table *made, Node *dot, Node
         Reach r = {.g = g, .finds_x = true};
         if (!same_shape(y->shape, dot->shape) || !is_form(y, form, &r) || !is_factor_alone(cut, dot, g, &r)) continue;
         Node *aux = beneath_cast(r.x);
-        if (!ends_kernel(cut, y, y, dot) || !may_be_aux(cut, aux, dot)) continue;
+        if (!is_end_of_kernel(cut, y, y, dot) || !may_be_aux(cut, aux, dot)) continue;
         bool stored = is_stored(dot->dtype);
         note_ended(made, y, (Ended){.dot = dot, .end = END_GELU_BACK, .aux = aux, .widened = stored});
         for (int k = 0; stored && k < readers(cut, y)->nodes.n; k++)
-            if (rounds(readers(cut, y)->nodes.at[k], dot, y))
+            if (is_rounding(readers(cut, y)->nodes.at[k], dot, y))
                 note_ended(made, readers(cut, y)->nodes.at[k], (Ended){.dot = dot, .end = END_GELU_BACK, .aux = aux});
         return true;
     }

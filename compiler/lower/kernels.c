@@ -367,7 +367,7 @@ static void emit_attention(Cut *cut, Level *level, Node *n, Kernels *out)
     add(level, out, k);
 }
 
-static void emit_topk(Cut *cut, Level *level, Node *n, Kernels *out)
+static void add_topk(Cut *cut, Level *level, Node *n, Kernels *out)
 {
     Kernel *k = index_kernel(cut, n, TOPK);
     for (int i = 0; i < info(cut, n)->picks.n; i++) {
@@ -396,7 +396,7 @@ static void emit(Cut *cut, Level *level, Node *n, Kernels *out)
         if (info(cut, n)->memory) add(level, out, copy_kernel(cut, n, NULL, info(cut, n)->place, false, true));
     } else if (g) {
         if (!comes_with_product(cut, g)) add(level, out, rows_kernel(cut, g));
-    } else if (n->op == OP_topk) emit_topk(cut, level, n, out);
+    } else if (n->op == OP_topk) add_topk(cut, level, n, out);
     else if (op_info[n->op].kind == WHOLE) emit_attention(cut, level, n, out);
     else emit_single(cut, level, n, out);
 }

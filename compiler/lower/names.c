@@ -45,7 +45,7 @@ static void note_carries(Cut *cut, const Loop *l)
         }
 }
 
-static void note_users(Cut *cut, const Node *n)
+static void note_title_users(Cut *cut, const Node *n)
 {
     if (n->op == OP_loop) note_carries(cut, n->loop);
     if (is_another_form(n)) title_alike(n->in[0], n);
@@ -79,7 +79,7 @@ void name_values(Cut *c)
         if (all.at[i]->title) note_title(c, all.at[i]->title, layer_of(all.at[i]));
         else if (all.at[i]->op == OP_parameter)
             note_title(c, own_part_of(all.at[i]->name), path_before(all.at[i]->name));
-    for (int i = all.n; i-- > 0;) note_users(c, all.at[i]);
+    for (int i = all.n; i-- > 0;) note_title_users(c, all.at[i]);
 }
 
 static const char *behind_layer(const char *layer, const char *title)

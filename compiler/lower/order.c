@@ -58,7 +58,7 @@ static void put_before(Unit *u, Unit *next)
     if (u->before) u->before->next = u;
 }
 
-static void take_out(Unit *u)
+static void take_unit_out(Unit *u)
 {
     if (u->before) u->before->next = u->next;
     u->next->before = u->before;
@@ -90,7 +90,7 @@ static void make_room(Unit *u)
 }
 
 /* What stands for n where a node of the level reads it. */
-static Info *beneath_views(Cut *cut, Loop *level, Node *n)
+static Info *unit_beneath(Cut *cut, Loop *level, Node *n)
 {
     while (is_view(n) && !info(cut, n)->forced && n->in[0]->in_loop == level) n = n->in[0];
     return info(cut, n);
@@ -101,7 +101,7 @@ static void find_feeds(Cut *cut, Loop *level, const Node *n)
     Infos *feeds = &info(cut, n)->feeds;
     *feeds = (Infos){.at = NEW_ARRAY(Info *, n->nin), .cap = n->nin};
     for (int k = 0; k < n->nin; k++)
-        if (n->in[k]->in_loop == level) push(feeds, beneath_views(cut, level, n->in[k]));
+        if (n->in[k]->in_loop == level) push(feeds, unit_beneath(cut, level, n->in[k]));
 }
 
 void order_level(Cut *cut, Level *level)
@@ -118,7 +118,7 @@ void order_level(Cut *cut, Level *level)
     cut->visits = 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int by_unit_number(const void *a, const void *b)
 {
     int64_t x = (*(Unit *const *)a)->number, y = (*(Unit *const *)b)->number;
     return (x > y) - (x < y);
@@ -127,8 +127,8 @@ static int by_number(const void *a, const void *b)
 static void move_before(const Units *moved, Unit *to)
 {
     if (!moved->n) return;
-    qsort(moved->at, (size_t)moved->n, sizeof *moved->at, by_number);
-    for (int i = 0; i < moved->n; i++) take_out(moved->at[i]);
+    qsort(moved->at, (size_t)moved->n, sizeof *moved->at, by_unit_number);
+    for (int i = 0; i < moved->n; i++) take_unit_out(moved->at[i]);
     int64_t low = to->before ? to->before->number : 0, step = (to->number - low) / (moved->n + 1);
     for (int i = 0; i < moved->n; i++) {
         moved->at[i]->number = low + step * (i + 1);
@@ -167,7 +167,7 @@ static bool look_at_loop(Cut *cut, const Search *s, const Unit *u, bool ends_are
 {
     const Nodes *next = needs_of_body(cut, s->level, u->node);
     for (int k = 0; k < next->n; k++)
-        if (!come_by(cut, s, u, beneath_views(cut, s->level, next->at[k])->unit, ends_are_paths)) return false;
+        if (!come_by(cut, s, u, unit_beneath(cut, s->level, next->at[k])->unit, ends_are_paths)) return false;
     return true;
 }
 
@@ -180,7 +180,7 @@ static bool look_at(Cut *cut, const Search *s, const Unit *u, bool ends_are_path
     const Infos *feeds = group && group->n > 1 ? &u->feeds : &info(cut, last)->feeds;
     Node *product = info(cut, last)->product;
     if (!come_by_all(cut, s, u, feeds, ends_are_paths)) return false;
-    return !product || come_by(cut, s, u, beneath_views(cut, s->level, product)->unit, ends_are_paths);
+    return !product || come_by(cut, s, u, unit_beneath(cut, s->level, product)->unit, ends_are_paths);
 }
 
 static bool no_path(Cut *cut, const Search *s)
@@ -225,7 +225,7 @@ void join_units(Cut *cut, Group *a, const Group *b)
 {
     Unit *first = a->unit->number < b->unit->number ? a->unit : b->unit, *last = first == a->unit ? b->unit : a->unit;
     move_before(&cut->seen, first);
-    take_out(last);
+    take_unit_out(last);
     first->group = a;
     a->unit = first;
     for (int i = 0; i < a->nodes.n; i++) info(cut, a->nodes.at[i])->unit = first;
@@ -234,7 +234,7 @@ void join_units(Cut *cut, Group *a, const Group *b)
 
 bool come_before(Cut *cut, Loop *level, Node *n, const Group *g)
 {
-    Unit *u = beneath_views(cut, level, n)->unit;
+    Unit *u = unit_beneath(cut, level, n)->unit;
     Search s = {.level = level, .a = g->unit, .b = g->unit, .lowest = g->unit->number};
     begin_search(cut);
     if (u == g->unit) return false;

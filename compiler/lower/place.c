@@ -12,7 +12,7 @@
 /* ------------------------------------------------------------------ names */
 
 /* "layer.attn" -> "layer_attn" */
-static char *identifier(const char *s)
+static char *buffer_identifier(const char *s)
 {
     char *p = copy_string(s);
     for (char *c = p; *c; c++)
@@ -20,16 +20,17 @@ static char *identifier(const char *s)
     return isdigit((unsigned char)*p) ? format("n%s", p) : p;
 }
 
-static const char *unique_name(Cut *cut, const char *base)
+static const char *unique_buffer_name(Cut *cut, const char *base)
 {
-    return unique_string(&cut->program->names, identifier(base));
+    return unique_string(&cut->program->names, buffer_identifier(base));
 }
 
 Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, Shape s, Node *value)
 {
     Buffer *b = NEW(Buffer);
     View dense = view_dense(s);
-    *b = (Buffer){.name = unique_name(cut, name), .home = home, .dtype = t, .shape = s, .value = value, .level = level};
+    *b = (Buffer){
+        .name = unique_buffer_name(cut, name), .home = home, .dtype = t, .shape = s, .value = value, .level = level};
     memcpy(b->stride, dense.stride, sizeof b->stride);
     b->bytes = elements(s) * dtype_bytes(t);
     b->first = b->begin = -1;
@@ -170,7 +171,7 @@ static bool can_be_made_there(Cut *cut, Level *level, Node *n, const View *v, bo
             n->op == OP_cumsum);
 }
 
-static View unpermuted(const View *v, const Node *n)
+static View place_before_permute(const View *v, const Node *n)
 {
     View r = *v;
     r.shape = n->in[0]->shape;
@@ -223,7 +224,7 @@ static void want_once(Cut *cut, Level *level, struct Wanted w, Node *owner, Wish
     } else if (n->op == OP_reshape && !info(cut, n)->forced && view_reshape(&w.v, n->in[0]->shape, &inner)) {
         push(left, ((struct Wanted){n->in[0], inner, w.sum}));
     } else if (n->op == OP_permute && !info(cut, n)->forced) {
-        push(left, ((struct Wanted){n->in[0], unpermuted(&w.v, n), w.sum}));
+        push(left, ((struct Wanted){n->in[0], place_before_permute(&w.v, n), w.sum}));
     } else {
         copy_late(cut, level, n, w.v, w.sum, owner);
     }

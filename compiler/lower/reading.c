@@ -9,7 +9,7 @@ bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_
 
 enum { MOST_FREE = 200 }; /* operations of a map that is computed wherever it is read */
 
-static bool number(const Node *n)
+static bool number_read(const Node *n)
 {
     return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
 }
@@ -42,7 +42,7 @@ static int own_free_size(Cut *cut, const Node *n)
     for (int i = 0; i < n->nin; i++) {
         const Node *in = n->in[i], *under = in;
         while (is_view(under) && !info(cut, under)->forced && under->op != OP_pad) under = under->in[0];
-        if (is_filled(in, NULL) || by_value(cut, in) || number(under)) continue;
+        if (is_filled(in, NULL) || by_value(cut, in) || number_read(under)) continue;
         int more = free_size(cut, in);
         if (!more || (size += more) > MOST_FREE) return 0;
     }

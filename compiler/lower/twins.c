@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-static Node *first_of(Cut *cut, Node *n) { return info(cut, n)->twin ? info(cut, n)->twin : n; }
+static Node *first_twin(Cut *cut, Node *n) { return info(cut, n)->twin ? info(cut, n)->twin : n; }
 
 static bool alike(Cut *cut, Node *a, Node *b);
 
 /* Views and free maps belong to no group: they are looked through. */
 static bool alike_inputs(Cut *cut, Node *a, Node *b)
 {
-    return first_of(cut, a) == first_of(cut, b) || ((is_view(a) || is_free(cut, a)) && alike(cut, a, b));
+    return first_twin(cut, a) == first_twin(cut, b) || ((is_view(a) || is_free(cut, a)) && alike(cut, a, b));
 }
 
 static bool alike(Cut *cut, Node *a, Node *b)
@@ -30,10 +30,10 @@ static bool find_twin_concat(Cut *cut, const Level *level, int at)
 {
     Node *n = level->nodes.at[at];
     bool again = false;
-    for (int i = 0; i < n->nin; i++) again |= first_of(cut, n->in[i]) != n->in[i];
+    for (int i = 0; i < n->nin; i++) again |= first_twin(cut, n->in[i]) != n->in[i];
     for (int i = 0; again && i < at && !info(cut, n)->twin; i++) {
         Node *m = level->nodes.at[i];
-        if (m->op == OP_concat && m->phase != n->phase && alike(cut, m, n)) info(cut, n)->twin = first_of(cut, m);
+        if (m->op == OP_concat && m->phase != n->phase && alike(cut, m, n)) info(cut, n)->twin = first_twin(cut, m);
     }
     return info(cut, n)->twin;
 }
@@ -47,7 +47,7 @@ static bool find_twins(Cut *cut, const Level *level)
         const Group *g = info(cut, n)->group;
         for (int k = 0; g && k < g->nodes.n && g->nodes.at[k] != n && !info(cut, n)->twin; k++)
             if (g->nodes.at[k]->phase != n->phase && alike(cut, g->nodes.at[k], n)) {
-                info(cut, n)->twin = first_of(cut, g->nodes.at[k]);
+                info(cut, n)->twin = first_twin(cut, g->nodes.at[k]);
                 any = true;
             }
     }
@@ -57,7 +57,7 @@ static bool find_twins(Cut *cut, const Level *level)
 
 static Node *twin(Rewrite *r, Node *old)
 {
-    Node *first = first_of(r->user, old);
+    Node *first = first_twin(r->user, old);
     return first != old ? rewritten(r, first) : NULL;
 }
 

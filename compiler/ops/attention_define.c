@@ -9,7 +9,7 @@ static const double unseen = -1e30; /* lse of a query that sees no key */
 /* ------------------------------------------------------------------ definition: products */
 
 /* x [batch…][n][H][…] as [batch…][n][G][H / G][…] */
-static Node *grouped(const Attention_extents *z, Node *x)
+static Node *grouped_heads(const Attention_extents *z, Node *x)
 {
     Shape s = with_axis(x->shape, x->shape, z->nb + 2);
     s.dim[z->nb + 1] = z->G;
@@ -53,7 +53,7 @@ static Node *scores_of(const Attention_extents *z, Node *x, Node *y)
 {
     Dot_axes axes = batched(z, 1, 1);
     contract(z, &axes, 3, 2);
-    Node *s = dot(grouped(z, x), y, axes); /* [batch…][G][T][H / G][S] */
+    Node *s = dot(grouped_heads(z, x), y, axes); /* [batch…][G][T][H / G][S] */
     return reshape(permuted(z, s, 4, (int[]){0, 2, 1, 3}), score_shape(z));
 }
 
@@ -72,7 +72,7 @@ static Node *over_queries(const Attention_extents *z, Node *p, Node *x)
     Dot_axes axes = batched(z, 0, 1);
     contract(z, &axes, 1, 2);
     contract(z, &axes, 2, 0);
-    return permuted(z, dot(grouped_scores(z, p), grouped(z, x), axes), 3,
+    return permuted(z, dot(grouped_scores(z, p), grouped_heads(z, x), axes), 3,
                     (int[]){1, 0, 2}); /* from [batch…][G][S][W] */
 }
 
@@ -118,7 +118,7 @@ static void turn_both(Attention *a, const Attention_extents *z)
 /* ------------------------------------------------------------------ definition: masks, dropout */
 
 /* x, whose axes after the first nb are the scores' axes from `axis` on, repeated to their shape. */
-static Node *spread(const Attention_extents *z, Node *x, int axis)
+static Node *spread_over(const Attention_extents *z, Node *x, int axis)
 {
     Shape s = score_shape(z), ones = s;
     for (int i = z->nb; i < s.rank; i++) ones.dim[i] = 1;
@@ -126,7 +126,7 @@ static Node *spread(const Attention_extents *z, Node *x, int axis)
     return expand(reshape(x, ones), s);
 }
 
-static Node *both(Node *a, Node *b) { return a ? map2(OP_land, a, b) : b; }
+static Node *both_masks(Node *a, Node *b) { return a ? map2(OP_land, a, b) : b; }
 
 /* bool [batch…][H][T][S]; NULL: every key is seen */
 static Node *seen_of(const Attention *a, const Attention_extents *z)
@@ -136,10 +136,11 @@ static Node *seen_of(const Attention *a, const Attention_extents *z)
     if (a->offset) {
         Node *at = map2(OP_add, iota(s, z->nb + 1), broadcast(a->offset, s));
         if (a->flags & CAUSAL) seen = map2(OP_le, key, at);
-        if (a->window) seen = both(seen, map2(OP_lt, map2(OP_sub, at, filled((double)a->window, I32, s)), key));
+        if (a->window) seen = both_masks(seen, map2(OP_lt, map2(OP_sub, at, filled((double)a->window, I32, s)), key));
     }
-    if (a->lengths) seen = both(seen, map2(OP_lt, key, spread(z, a->lengths, 0)));
-    if (a->q_segments) seen = both(seen, map2(OP_eq, spread(z, a->q_segments, 1), spread(z, a->k_segments, 2)));
+    if (a->lengths) seen = both_masks(seen, map2(OP_lt, key, spread_over(z, a->lengths, 0)));
+    if (a->q_segments)
+        seen = both_masks(seen, map2(OP_eq, spread_over(z, a->q_segments, 1), spread_over(z, a->k_segments, 2)));
     return seen;
 }
 
@@ -153,14 +154,14 @@ static Node *thinned(const Attention *a, const Attention_extents *z, Node *x)
 {
     if (!a->keep) return x;
     Shape s = score_shape(z);
-    Node *index = spread(z, a->base, 0);
+    Node *index = spread_over(z, a->base, 0);
     for (int i = 0; i < 3; i++) {
         int64_t stride = (i < 2 ? z->S : 1) * (i < 1 ? z->T : 1);
         Node *at = map2(OP_mul, iota(s, z->nb + i), filled((double)stride, I32, s));
         index = map2(OP_add, index, at);
     }
     Node *bits =
-        philox(broadcast(a->seed, s), broadcast(a->step, s), broadcast(a->site, s), spread(z, a->row, 0), index);
+        philox(broadcast(a->seed, s), broadcast(a->step, s), broadcast(a->site, s), spread_over(z, a->row, 0), index);
     double t = (double)a->threshold;
     Node *dropped = map2(OP_ult, bits, filled(t < 2147483648.0 ? t : t - 4294967296.0, I32, s));
     return where_op(dropped, filled(0, x->dtype, s), map2(OP_mul, x, broadcast(a->keep, s)));
@@ -174,14 +175,14 @@ Node *attention_dropped(const Attention *a, Node *p)
 
 /* ------------------------------------------------------------------ definition: 16 bits */
 
-static Node *widened(Node *n) { return n && is_stored(n->dtype) ? cast_op(n, F32) : n; }
+static Node *widened_heads(Node *n) { return n && is_stored(n->dtype) ? cast_op(n, F32) : n; }
 
 /* What is stored in 16 bits is computed with in fp32; the definition's result is rounded to t. */
 static Attention widened_parts(const Node *n)
 {
     Attention a = attention_of(n);
     Node **reals[] = {&a.q, &a.k, &a.v, &a.o, &a.d_o, &a.q_turns, &a.k_turns};
-    for (int i = 0; i < COUNT_OF(reals); i++) *reals[i] = widened(*reals[i]);
+    for (int i = 0; i < COUNT_OF(reals); i++) *reals[i] = widened_heads(*reals[i]);
     return a;
 }
 
@@ -228,7 +229,7 @@ static Node *exponentials(const Attention *a, const Attention_extents *z, Node *
                  *highest = over_last(OP_rmax, chosen(seen, s, unseen));
     if (a->bias) highest = map2(OP_max, highest, filled(unseen, highest->dtype, highest->shape)); /* not -infinity */
     *shift = map1(OP_floor, highest);
-    Node *above = chosen(seen, map2(OP_sub, s, spread(z, *shift, 0)), 0);
+    Node *above = chosen(seen, map2(OP_sub, s, spread_over(z, *shift, 0)), 0);
     return chosen(seen, map1(OP_exp, above), 0);
 }
 
@@ -243,7 +244,7 @@ static Node *defined_result(const Node *n, int k)
         Node *lse = map2(OP_add, map1(OP_log, sum), shift);
         return map2(OP_max, lse, filled(unseen, lse->dtype, lse->shape));
     }
-    Node *p = map2(OP_div, e, spread(&z, sum, 0));
+    Node *p = map2(OP_div, e, spread_over(&z, sum, 0));
     return k == 2 ? p : over_keys(&z, thinned(&a, &z, p), a.v);
 }
 
@@ -257,12 +258,12 @@ static Node *defined_back_result(const Node *n, int k)
     Attention_extents z = attention_extents(&a);
     turn_both(&a, &z);
     Node *seen = seen_of(&a, &z), *slope, *s = scores(&a, &z, &slope);
-    Node *above = chosen(seen, map2(OP_sub, s, spread(&z, a.lse, 0)), 0);
+    Node *above = chosen(seen, map2(OP_sub, s, spread_over(&z, a.lse, 0)), 0);
     Node *p = chosen(seen, map1(OP_exp, above), 0);
     if (k == 2) return over_queries(&z, thinned(&a, &z, p), a.d_o);
     Node *dp = thinned(&a, &z, scores_of(&z, a.d_o, a.v));
     Node *delta = permuted(&z, over_last(OP_sum, map2(OP_mul, a.d_o, a.o)), 2, (int[]){1, 0}); /* [batch…][H][T] */
-    Node *ds = map2(OP_mul, map2(OP_mul, p, map2(OP_sub, dp, spread(&z, delta, 0))), broadcast(a.scale, p->shape));
+    Node *ds = map2(OP_mul, map2(OP_mul, p, map2(OP_sub, dp, spread_over(&z, delta, 0))), broadcast(a.scale, p->shape));
     if (slope) ds = map2(OP_mul, ds, slope);
     return k == 0 ? turned(&z, over_keys(&z, ds, a.k), a.q_turns, true)
                   : turned(&z, over_queries(&z, ds, a.q), a.k_turns, true);

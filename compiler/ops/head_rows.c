@@ -20,8 +20,8 @@ static Node *called(Node *n, const char *title, Title_rank rank)
     return n;
 }
 
-static Node *number(double x, const Node *like) { return filled(x, like->dtype, like->shape); }
-static Node *scaled(Node *a, double by) { return map2(OP_mul, a, number(by, a)); }
+static Node *number_like(double x, const Node *like) { return filled(x, like->dtype, like->shape); }
+static Node *scaled(Node *a, double by) { return map2(OP_mul, a, number_like(by, a)); }
 static Node *minus(Node *a, Node *b) { return map2(OP_sub, a, b); }
 
 /* [R] as [R][V] */
@@ -36,8 +36,8 @@ static Node *over_classes(Op op, Node *a) { return reduce(op, a, 1, &(int){1}); 
 static Node *first_largest(Node *below_largest)
 {
     Shape s = below_largest->shape;
-    Node *is_largest = map2(OP_eq, below_largest, number(0, below_largest));
-    return over_classes(OP_rmin, where_op(is_largest, iota(s, 1), number((double)s.dim[1] - 1, iota(s, 1))));
+    Node *is_largest = map2(OP_eq, below_largest, number_like(0, below_largest));
+    return over_classes(OP_rmin, where_op(is_largest, iota(s, 1), number_like((double)s.dim[1] - 1, iota(s, 1))));
 }
 
 /* ------------------------------------------------------------------ one chunk */
@@ -63,21 +63,21 @@ Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream)
     Node *e = called(map1(OP_exp, below), "e", TITLE_ARGUMENT),
          *sum = called(over_classes(OP_sum, e), "total", TITLE_WORD);
     Node *hit = called(map2(OP_eq, iota(z->shape, 1), in_row(ids, z->shape)), "is_target", TITLE_ARGUMENT);
-    Node *right = over_classes(OP_sum, where_op(hit, below, number(0, below)));
+    Node *right = over_classes(OP_sum, where_op(hit, below, number_like(0, below)));
     double share = h->smoothing / (double)z->shape.dim[1]; /* of the smoothed target that any class has */
-    Node *counts = h->ignores ? map2(OP_ne, ids, number((double)h->ignored, ids)) : NULL;
+    Node *counts = h->ignores ? map2(OP_ne, ids, number_like((double)h->ignored, ids)) : NULL;
     r.losses = map1(OP_log, sum);
     if (share > 0) {
         right = map2(OP_add, scaled(right, 1 - h->smoothing), scaled(over_classes(OP_sum, below), share));
     }
     r.losses = minus(r.losses, right);
-    if (counts) r.losses = where_op(counts, r.losses, number(0, r.losses));
+    if (counts) r.losses = where_op(counts, r.losses, number_like(0, r.losses));
     r.losses = called(r.losses, "losses", TITLE_WORD);
     r.predicted = called(first_largest(below), "predicted", TITLE_WORD);
     if (!upstream) return r;
-    Node *g = counts ? where_op(counts, upstream, number(0, upstream)) : upstream;
+    Node *g = counts ? where_op(counts, upstream, number_like(0, upstream)) : upstream;
     Node *target = in_row(share > 0 ? scaled(g, 1 - h->smoothing + share) : g, z->shape);
-    Node *others = share > 0 ? in_row(scaled(g, share), z->shape) : number(0, z);
+    Node *others = share > 0 ? in_row(scaled(g, share), z->shape) : number_like(0, z);
     Node *dz = minus(map2(OP_mul, e, in_row(map2(OP_div, g, sum), z->shape)), where_op(hit, target, others));
     title_gradient(dz, z);
     r.dx = dot(dz, h->weight, (Dot_axes){.nc = 1, .ac = {1}, .bc = {1 - h->across}});
@@ -89,7 +89,7 @@ Head_results head_rows(const Head *h, Node *x, Node *ids, Node *upstream)
 /* ------------------------------------------------------------------ all rows, in chunks */
 
 /* Rows first … first + n of a; NULL of NULL. */
-static Node *rows_of(Node *a, int64_t first, int64_t n)
+static Node *rows_in_chunk(Node *a, int64_t first, int64_t n)
 {
     double x;
     if (!a) return NULL;
@@ -101,14 +101,14 @@ static Node *rows_of(Node *a, int64_t first, int64_t n)
 /* Inside the loop: this chunk's rows of a, of which the first ones are left out; numbers that are all equal stay so. */
 static Node *chunk_of(Loop *l, Node *a, int64_t first, int64_t rows)
 {
-    if (!a || is_filled(a, NULL)) return rows_of(a, 0, rows);
-    Node *part = rows_of(a, first, l->trip * rows);
+    if (!a || is_filled(a, NULL)) return rows_in_chunk(a, 0, rows);
+    Node *part = rows_in_chunk(a, first, l->trip * rows);
     Shape s = {.rank = a->shape.rank + 1, .dim = {l->trip, rows, a->shape.rank > 1 ? a->shape.dim[1] : 0}};
     return loop_x(l, reshape(part, s));
 }
 
 /* What the loop over chunks stacks of `value`, after what the first rows gave. */
-static Node *stacked(Loop *l, Node *value, Node *first)
+static Node *stacked_chunks(Loop *l, Node *value, Node *first)
 {
     if (!value) return NULL;
     Node *stack = loop_stack(l, value);
@@ -119,7 +119,7 @@ static Node *stacked(Loop *l, Node *value, Node *first)
 }
 
 /* A sum over the chunks: the number of its carry. */
-static int sum_over(Loop *l, Node *first, Shape s, DType t)
+static int sum_of_chunk(Loop *l, Node *first, Shape s, DType t)
 {
     loop_carry(l, first ? first : filled(0, t, s));
     return l->carries.n - 1;
@@ -143,19 +143,21 @@ static Head_results in_chunks(const Head *h, int64_t rows)
 {
     int64_t all = h->x->shape.dim[0], chunks = all / rows, rest = all % rows;
     Head_results first = {0}, r = {0};
-    if (rest) first = head_rows(h, rows_of(h->x, 0, rest), rows_of(h->ids, 0, rest), rows_of(h->upstream, 0, rest));
+    if (rest)
+        first = head_rows(h, rows_in_chunk(h->x, 0, rest), rows_in_chunk(h->ids, 0, rest),
+                          rows_in_chunk(h->upstream, 0, rest));
     Loop *l = loop_open("chunk", chunks, false);
     l->keeps = true;
-    int dw = h->upstream ? sum_over(l, first.dweight, h->weight->shape, h->weight->dtype) : -1;
-    int db = h->upstream && h->bias ? sum_over(l, first.dbias, h->bias->shape, h->bias->dtype) : -1;
+    int dw = h->upstream ? sum_of_chunk(l, first.dweight, h->weight->shape, h->weight->dtype) : -1;
+    int db = h->upstream && h->bias ? sum_of_chunk(l, first.dbias, h->bias->shape, h->bias->dtype) : -1;
     Head_results one = head_rows(h, chunk_of(l, h->x, rest, rows), chunk_of(l, h->ids, rest, rows),
                                  chunk_of(l, h->upstream, rest, rows));
     if (dw >= 0) add_to(l, dw, one.dweight);
     if (db >= 0) add_to(l, db, one.dbias);
     close_with(l, &one);
-    r.losses = stacked(l, one.losses, first.losses);
-    r.predicted = stacked(l, one.predicted, first.predicted);
-    r.dx = stacked(l, one.dx, first.dx);
+    r.losses = stacked_chunks(l, one.losses, first.losses);
+    r.predicted = stacked_chunks(l, one.predicted, first.predicted);
+    r.dx = stacked_chunks(l, one.dx, first.dx);
     if (dw >= 0) r.dweight = loop_result(l, dw);
     if (db >= 0) r.dbias = loop_result(l, db);
     return r;

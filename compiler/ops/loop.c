@@ -5,7 +5,7 @@
 
 static int next_loop_id = 1;
 
-static Node *argument(Loop *l, DType t, Shape s, int kind, int which)
+static Node *new_argument(Loop *l, DType t, Shape s, int kind, int which)
 {
     return intern(
         (Node){.op = OP_loop_arg, .dtype = t, .shape = s, .loop = l, .nints = 2, .ints = (int64_t[]){kind, which}});
@@ -19,7 +19,7 @@ Loop *loop_open(const char *name, int64_t trip, bool reverse)
     l->trip = trip;
     l->reverse = reverse;
     l->name = name;
-    l->index = argument(l, I32, (Shape){0}, ARG_INDEX, 0);
+    l->index = new_argument(l, I32, (Shape){0}, ARG_INDEX, 0);
     return l;
 }
 
@@ -35,7 +35,7 @@ Node *loop_carry(Loop *l, Node *init)
 {
     Shape s = init->shape;
     if (init->known) memset(s.axis, 0, sizeof s.axis); /* zeros are anybody's: its next says what they are */
-    Node *arg = argument(l, init->dtype, s, ARG_CARRY, l->carries.n);
+    Node *arg = new_argument(l, init->dtype, s, ARG_CARRY, l->carries.n);
     push(&l->carries, ((struct Carry){.init = init, .arg = arg}));
     return arg;
 }
@@ -46,7 +46,7 @@ Node *loop_x(Loop *l, Node *stacked)
         if (l->xs.at[k].outer == stacked) return l->xs.at[k].arg;
     must(stacked->shape.rank > 0 && stacked->shape.dim[0] == l->trip);
     if (!l->axis) l->axis = stacked->shape.axis[0];
-    Node *arg = argument(l, stacked->dtype, shape_behind(stacked->shape), ARG_X, l->xs.n);
+    Node *arg = new_argument(l, stacked->dtype, shape_behind(stacked->shape), ARG_X, l->xs.n);
     push(&l->xs, ((struct Stacked){.outer = stacked, .arg = arg}));
     return arg;
 }
@@ -66,7 +66,7 @@ void loop_next(Loop *l, int carry, Node *value)
 }
 
 /* The innermost loop around l among those that n, a node of l's body, needs from outside. */
-static void outside(const Loop *l, const Node *n, Loop **found)
+static void outside_loop(const Loop *l, const Node *n, Loop **found)
 {
     Loop *o = n->in_loop;
     if (o && o->id < l->id && (!*found || o->id > (*found)->id)) *found = o;
@@ -80,12 +80,12 @@ static void outside_of_body(const Loop *l, const Loop *inner, Loop **found)
     nodes_at((Loop *)inner, roots.at, roots.n, &body);
     for (int i = 0; i < body.n; i++) {
         const Node *n = body.at[i];
-        for (int k = 0; k < n->nin; k++) outside(l, n->in[k], found);
+        for (int k = 0; k < n->nin; k++) outside_loop(l, n->in[k], found);
         if (n->op == OP_loop) outside_of_body(l, n->loop, found);
     }
-    for (int i = 0; i < roots.n; i++) outside(l, roots.at[i], found);
-    for (int k = 0; k < inner->carries.n; k++) outside(l, inner->carries.at[k].init, found);
-    for (int k = 0; k < inner->xs.n; k++) outside(l, inner->xs.at[k].outer, found);
+    for (int i = 0; i < roots.n; i++) outside_loop(l, roots.at[i], found);
+    for (int k = 0; k < inner->carries.n; k++) outside_loop(l, inner->carries.at[k].init, found);
+    for (int k = 0; k < inner->xs.n; k++) outside_loop(l, inner->xs.at[k].outer, found);
 }
 
 static Loop *parent_of(const Loop *l)

@@ -18,7 +18,7 @@ typedef struct Cleaning {
 
 /* ------------------------------------------------------------------ what is wanted */
 
-static void want(Cleaning *c, Node *n)
+static void want_node(Cleaning *c, Node *n)
 {
     if (c->wanted[n->id]) return;
     c->wanted[n->id] = true;
@@ -31,10 +31,10 @@ static void want_argument(Cleaning *c, const Node *n)
 {
     const Loop *l = n->loop;
     int64_t k = n->ints[1];
-    if (n->ints[0] == ARG_X) want(c, l->xs.at[k].outer);
+    if (n->ints[0] == ARG_X) want_node(c, l->xs.at[k].outer);
     if (n->ints[0] != ARG_CARRY) return;
-    want(c, l->carries.at[k].init);
-    if (l->carries.at[k].next) want(c, l->carries.at[k].next);
+    want_node(c, l->carries.at[k].init);
+    if (l->carries.at[k].next) want_node(c, l->carries.at[k].next);
 }
 
 static void want_result(Cleaning *c, Node *n)
@@ -42,9 +42,9 @@ static void want_result(Cleaning *c, Node *n)
     const Loop *l = n->in[0]->loop;
     c->wanted[n->in[0]->id] = true;
     if (n->ints[0] == PICK_CARRY) {
-        want(c, l->carries.at[n->ints[1]].arg);
+        want_node(c, l->carries.at[n->ints[1]].arg);
     } else {
-        want(c, l->ys.at[n->ints[1]]);
+        want_node(c, l->ys.at[n->ints[1]]);
         push(&c->stacks, n);
     }
 }
@@ -56,15 +56,15 @@ static void follow_wants(Cleaning *c)
         if (n->op == OP_loop_arg) want_argument(c, n);
         else if (n->op == OP_pick && n->in[0]->op == OP_loop) want_result(c, n);
         for (int i = 0; i < n->nin; i++)
-            if (n->in[i]->op != OP_loop) want(c, n->in[i]);
+            if (n->in[i]->op != OP_loop) want_node(c, n->in[i]);
     }
 }
 
 static void find_wanted(Cleaning *c, const Graph *g)
 {
-    for (int i = 0; i < g->outs.n; i++) want(c, g->outs.at[i].node);
-    for (int k = 0; g->micro && k < g->micro->carries.n; k++) want(c, g->micro->carries.at[k].arg);
-    for (int k = 0; g->micro && k < g->micro->xs.n; k++) want(c, g->micro->xs.at[k].arg);
+    for (int i = 0; i < g->outs.n; i++) want_node(c, g->outs.at[i].node);
+    for (int k = 0; g->micro && k < g->micro->carries.n; k++) want_node(c, g->micro->carries.at[k].arg);
+    for (int k = 0; g->micro && k < g->micro->xs.n; k++) want_node(c, g->micro->xs.at[k].arg);
     follow_wants(c);
 }
 
@@ -73,7 +73,7 @@ const char *needed_forward(const Graph *g)
     Cleaning c = {.ids = node_count()};
     c.wanted = NEW_ARRAY(char, c.ids);
     for (int i = 0; i < g->outs.n; i++)
-        if (g->outs.at[i].kind != OUT_GRAD) want(&c, g->outs.at[i].node);
+        if (g->outs.at[i].kind != OUT_GRAD) want_node(&c, g->outs.at[i].node);
     follow_wants(&c);
     return c.wanted;
 }

@@ -298,7 +298,7 @@ void differentiate(Grad_level *lv, const Nodes *body)
 /* ------------------------------------------------------------------ the pass */
 
 /* The parameters that the graph reads, in the order of the description; those it does not know (tests) last. */
-static void parameters_of(const Graph *g, const Desc *d, Nodes *out)
+static void trained_parameters(const Graph *g, const Desc *d, Nodes *out)
 {
     Nodes roots = {0}, all = {0};
     graph_roots(g, &roots);
@@ -384,7 +384,7 @@ static void add_gradients(Graph *g, const Desc *d)
     differentiate(&base, &inner);
     differentiate(&base, &outer);
 
-    parameters_of(g, d, &params);
+    trained_parameters(g, d, &params);
     for (int i = 0; i < params.n; i++) {
         Node *p = params.at[i];
         here = p->where;

@@ -26,7 +26,7 @@
 
 enum { SMALL = 16 };
 
-static bool is_view(const Node *v) { return v->op == OP_reshape || v->op == OP_permute || v->op == OP_expand; }
+static bool shows_another(const Node *v) { return v->op == OP_reshape || v->op == OP_permute || v->op == OP_expand; }
 
 /* ------------------------------------------------------------------ forward values */
 
@@ -102,7 +102,7 @@ static Node *saved(Grad_level *lv, Node *v)
     return loop_x(lv->backward, stack);
 }
 
-static Node *argument(Grad_level *lv, Node *v)
+static Node *argument_here(Grad_level *lv, Node *v)
 {
     if (v->ints[0] == ARG_INDEX) return lv->backward->index;
     if (v->ints[0] == ARG_X) return loop_x(lv->backward, value(lv->up, lv->forward->xs.at[v->ints[1]].outer));
@@ -158,7 +158,7 @@ Node *value(Grad_level *lv, Node *v)
     Where was = here;
     here = v->where;
     Node *made;
-    if (v->op == OP_loop_arg) made = argument(lv, v);
+    if (v->op == OP_loop_arg) made = argument_here(lv, v);
     else if (is_saved(lv, v)) made = saved(lv, v);
     else made = remade_here(lv, v);
     here = was;
@@ -238,7 +238,7 @@ static void pull_views_in(Grad_level *in)
     for (;;) {
         int latest = -1;
         for (int i = 0; i < in->outside.n; i++)
-            if (is_view(in->outside.at[i]) && (latest < 0 || in->outside.at[i]->id > in->outside.at[latest]->id))
+            if (shows_another(in->outside.at[i]) && (latest < 0 || in->outside.at[i]->id > in->outside.at[latest]->id))
                 latest = i;
         if (latest < 0) return;
         Node *v = in->outside.at[latest];

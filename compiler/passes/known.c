@@ -61,7 +61,7 @@ static Shape with_axes(Shape s, int axis, int gone, int n, const int64_t *extent
     return r;
 }
 
-static Node *sliced(Node *x, int axis, int64_t start, int64_t extent, int64_t step)
+static Node *sliced_ids(Node *x, int axis, int64_t start, int64_t extent, int64_t step)
 {
     int64_t from[MAXRANK] = {0}, by[MAXRANK];
     Shape s = x->shape;
@@ -96,7 +96,7 @@ static int in_falling_order(Affine *a, int *order, int *flipped, int *nflipped)
 
 /* A part of stride s at which an axis of n rows is cut: the e blocks that are taken begin at `from` or a little behind,
  * and each holds what the others reach; 0: there is none. */
-static int64_t block_of(int64_t n, int64_t base, int64_t s, int64_t e, int64_t reach, int64_t *from)
+static int64_t block_of_ids(int64_t n, int64_t base, int64_t s, int64_t e, int64_t reach, int64_t *from)
 {
     for (int64_t u = reach + 1; u <= s; u++) {
         *from = min64(base, n - ((e - 1) * (s / u) + 1) * u);
@@ -112,17 +112,17 @@ static Node *cut(Node *x, int axis, const Affine *a, const int *order, int n)
     for (int i = 0; i < n; i++) reach += a->stride[order[i]] * (a->extent[order[i]] - 1);
     for (int i = 0; i < n; i++) {
         int64_t e = a->extent[order[i]], s = a->stride[order[i]], from;
-        if (i == n - 1) return sliced(x, axis + i, base, e, s);
+        if (i == n - 1) return sliced_ids(x, axis + i, base, e, s);
         reach -= s * (e - 1);
-        int64_t u = block_of(x->shape.dim[axis + i], base, s, e, reach, &from);
+        int64_t u = block_of_ids(x->shape.dim[axis + i], base, s, e, reach, &from);
         if (!u) return NULL;
         int64_t rows = (e - 1) * (s / u) + 1;
-        x = sliced(x, axis + i, from, rows * u, 1);
+        x = sliced_ids(x, axis + i, from, rows * u, 1);
         x = reshape(x, with_axes(x->shape, axis + i, 1, 2, (int64_t[]){rows, u}));
-        x = sliced(x, axis + i, 0, e, s / u);
+        x = sliced_ids(x, axis + i, 0, e, s / u);
         base -= from;
     }
-    return sliced(x, axis, base, 1, 1); /* all ids are one */
+    return sliced_ids(x, axis, base, 1, 1); /* all ids are one */
 }
 
 /* What lies in falling order to the order of a, with axes that repeat. */

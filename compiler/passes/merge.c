@@ -64,7 +64,7 @@ static bool siblings(const Node *a, const Node *b)
     return memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->nints) == 0;
 }
 
-static int64_t own_elements(const Param *p)
+static int64_t elements_of_weight(const Param *p)
 {
     int64_t n = 1;
     for (int i = p->loops; i < p->shape.rank; i++) n *= p->shape.dim[i];
@@ -74,7 +74,7 @@ static int64_t own_elements(const Param *p)
 /* Do the rows of q follow those of p, in every copy? */
 static bool follows(const Param *p, const Param *q)
 {
-    if (p->loops != q->loops || p->shape.rank != q->shape.rank || q->offset != p->offset + own_elements(p))
+    if (p->loops != q->loops || p->shape.rank != q->shape.rank || q->offset != p->offset + elements_of_weight(p))
         return false;
     for (int i = 0; i < p->shape.rank; i++)
         if (p->stride[i] != q->stride[i] || (i != p->loops && p->shape.dim[i] != q->shape.dim[i])) return false;
@@ -98,7 +98,7 @@ static void find_dots(const Desc *d, Loop *level, const Nodes *roots, Weighteds 
     }
 }
 
-static int by_offset(const void *a, const void *b)
+static int by_weight_offset(const void *a, const void *b)
 {
     const Weighted *x = a, *y = b;
     return (x->weight->offset > y->weight->offset) - (x->weight->offset < y->weight->offset);
@@ -150,7 +150,7 @@ static void merge_run(Merging *m, const Weighted *run, int n)
 }
 
 /* Of one dot and its siblings: each run of neighbours in memory. */
-static void merge_siblings(Merging *m, const Weighteds *all, int which, bool *done)
+static void merge_sibling_dots(Merging *m, const Weighteds *all, int which, bool *done)
 {
     Weighteds group = {0};
     for (int i = which; i < all->n; i++) {
@@ -158,7 +158,7 @@ static void merge_siblings(Merging *m, const Weighteds *all, int which, bool *do
         done[i] = true;
         push(&group, all->at[i]);
     }
-    qsort(group.at, (size_t)group.n, sizeof *group.at, by_offset);
+    qsort(group.at, (size_t)group.n, sizeof *group.at, by_weight_offset);
     for (int i = 0, end; i < group.n; i = end) {
         for (end = i + 1; end < group.n && follows(group.at[end - 1].weight, group.at[end].weight);) end++;
         merge_run(m, &group.at[i], end - i);
@@ -167,7 +167,7 @@ static void merge_siblings(Merging *m, const Weighteds *all, int which, bool *do
 
 /* ------------------------------------------------------------------ rewriting */
 
-static Node *rows_of(Node *n, int axis, int64_t start, int64_t extent)
+static Node *rows_of_weight(Node *n, int axis, int64_t start, int64_t extent)
 {
     int64_t from[MAXRANK] = {0};
     Shape s = n->shape;
@@ -190,7 +190,7 @@ static Node *merged_dot(const struct Member *m, Node *old, Node *const *in)
         all->layer = path_before(old->layer);
     }
     int axis = in[0]->shape.rank - dot_axes(old).nc;
-    return rows_of(all, axis, m->start, m->param->shape.dim[m->param->loops]);
+    return rows_of_weight(all, axis, m->start, m->param->shape.dim[m->param->loops]);
 }
 
 static Node *merged(Rewrite *r, Node *old, Node *const *in)
@@ -200,7 +200,7 @@ static Node *merged(Rewrite *r, Node *old, Node *const *in)
         const struct Member *part = member_of(m, find_param(m->desc, old->name));
         if (!part) return NULL;
         Node *all = parameter_node(part->wide->name, old->dtype, part->wide->shape);
-        return rows_of(all, part->wide->loops, part->start, part->param->shape.dim[part->wide->loops]);
+        return rows_of_weight(all, part->wide->loops, part->start, part->param->shape.dim[part->wide->loops]);
     }
     for (int i = 0; i < m->dots.n; i++)
         if (m->dots.at[i] == old) return merged_dot(member_of(m, parameter_under(m->desc, old->in[1])), old, in);
@@ -219,6 +219,6 @@ void pass_merge(Graph *g, const Desc *d)
     if (g->micro) find_dots(d, g->micro, &roots, &all);
     bool *done = NEW_ARRAY(bool, all.n + 1);
     for (int i = 0; i < all.n; i++)
-        if (!done[i]) merge_siblings(&m, &all, i, done);
+        if (!done[i]) merge_sibling_dots(&m, &all, i, done);
     if (m.dots.n) rewrite_graph(&(Rewrite){.node = merged, .user = &m}, g);
 }

@@ -82,7 +82,7 @@ static void find_terms(Narrowing *s, const Graph *g)
 /* ------------------------------------------------------------------ what is read too little */
 
 /* A state with an entry overwritten is still that state. */
-static const Node *source_of(const Node *n)
+static const Node *uncast_source(const Node *n)
 {
     for (;;) {
         if (op_info[n->op].kind == MOVE && n->nin == 1) n = n->in[0];
@@ -95,7 +95,7 @@ static const Node *source_of(const Node *n)
 /* `products`: multiplications by elements of the operand, in one run of the node that reads it. */
 static bool is_read_enough(const Narrowing *s, const Node *operand, const Node *reader, int64_t products)
 {
-    const Node *leaf = source_of(operand);
+    const Node *leaf = uncast_source(operand);
     if (leaf->op == OP_parameter && s->weights) return true;
     for (const Loop *l = reader->in_loop; l; l = l->parent) products *= l->trip;
     return op_info[leaf->op].kind != LEAF || is_filled(leaf, NULL) || products >= FEWEST * elements(leaf->shape);

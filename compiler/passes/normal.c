@@ -10,12 +10,12 @@
 
 /* ------------------------------------------------------------------ maps that read no memory */
 
-static bool is_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
+static bool is_plain_view(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
 
 /* One number that is there already: an input, a loop's index; perhaps seen through views. */
-static bool number(const Node *n)
+static bool filled_number(const Node *n)
 {
-    while (is_view(n) && n->op != OP_pad) n = n->in[0];
+    while (is_plain_view(n) && n->op != OP_pad) n = n->in[0];
     return elements(n->shape) == 1 && (op_info[n->op].kind == LEAF || n->op == OP_loop_arg);
 }
 
@@ -39,7 +39,7 @@ static bool fits_through(const Node *n, const Node *move)
     return move->op != OP_reshape || keeps_axes(n->shape, move->shape, NULL);
 }
 
-static bool is_end(const Node *n) { return number(n) || is_filled(n, NULL) || n->op == OP_iota; }
+static bool is_end(const Node *n) { return filled_number(n) || is_filled(n, NULL) || n->op == OP_iota; }
 
 static bool is_moved_map(void *move, const Node *n)
 {
@@ -76,11 +76,11 @@ static bool is_stuck(Table *known, Node *n)
 /* Whether n is made of iotas, constants and single numbers by maps; `list` is then what the move rises through. */
 static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
 {
-    if (move->op == OP_pad || !is_view(move) || is_stuck(known, n)) return false;
+    if (move->op == OP_pad || !is_plain_view(move) || is_stuck(known, n)) return false;
     nodes_through(n, is_moved_map, (void *)move, list);
     for (int i = 0; i < list->n; i++) {
         const Node *m = list->at[i];
-        bool end = number(m) || is_filled(m, NULL) || (m->op == OP_iota && fits_through(m, move));
+        bool end = filled_number(m) || is_filled(m, NULL) || (m->op == OP_iota && fits_through(m, move));
         if (!end && !is_moved_map((void *)move, m)) return false;
     }
     return true;
@@ -146,7 +146,7 @@ static Node *moved(const Nodes *list, const Node *move)
 }
 
 /* A parameter in 16 bits is widened by every kernel that reads it. */
-static bool is_widened_weight(const Node *old, Node *in)
+static bool is_weight_cast(const Node *old, Node *in)
 {
     Node key = *old;
     key.in = &in;
@@ -188,7 +188,7 @@ static Node *without_unit_axes(Node *n, const Node *reduction, int *axes, int *n
 }
 
 /* Sums over the last `count` axes as one. */
-static Node *over_last(Op op, Node *x, int count)
+static Node *over_last_axis(Op op, Node *x, int count)
 {
     Shape s = x->shape;
     for (s.rank = x->shape.rank - count + 1; count-- > 1;) s.dim[s.rank - 1] *= x->shape.dim[s.rank + count - 1];
@@ -222,13 +222,13 @@ static Node *normal_reduction(const Node *old, Node *x)
     x = without_unit_axes(x, old, axes, &n);
     while (tail < n && axes[n - 1 - tail] == x->shape.rank - 1 - tail) tail++;
     if (tail) {
-        x = over_last(old->op, x, tail);
+        x = over_last_axis(old->op, x, tail);
         n -= tail;
     }
     while (head < n && axes[head] == head) head++;
     if (head && head < n) die("reductions in several places are split by the front of the list");
     if (head) x = over_first(old->op, x, head);
-    else if (n) x = over_last(old->op, middle_last(x, axes, n), n);
+    else if (n) x = over_last_axis(old->op, middle_last(x, axes, n), n);
     return reshape(x, old->shape);
 }
 
@@ -319,13 +319,13 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
 {
     Normal *s = r->user;
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
-    if (op_info[old->op].kind == MAP && old->nin && !(s->fuses && is_widened_weight(old, in[0])))
+    if (op_info[old->op].kind == MAP && old->nin && !(s->fuses && is_weight_cast(old, in[0])))
         return before_repeating(old, in);
     if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     Nodes list = {0};
-    if (is_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
+    if (is_plain_view(old) && leaf && movable(&s->known, in[0], old, &list)) return moved(&list, old);
     return NULL;
 }
 

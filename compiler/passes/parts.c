@@ -26,7 +26,7 @@ static Readers *readers_of(Parts *p, const Node *n)
     return *at;
 }
 
-static void read_whole(Parts *p, const Node *n)
+static void is_read_whole(Parts *p, const Node *n)
 {
     if (n) readers_of(p, n)->whole = true;
 }
@@ -34,11 +34,11 @@ static void read_whole(Parts *p, const Node *n)
 static void read_by_loop(Parts *p, const Loop *l)
 {
     for (int k = 0; k < l->carries.n; k++) {
-        read_whole(p, l->carries.at[k].init);
-        read_whole(p, l->carries.at[k].next);
+        is_read_whole(p, l->carries.at[k].init);
+        is_read_whole(p, l->carries.at[k].next);
     }
-    for (int k = 0; k < l->xs.n; k++) read_whole(p, l->xs.at[k].outer);
-    for (int k = 0; k < l->ys.n; k++) read_whole(p, l->ys.at[k]);
+    for (int k = 0; k < l->xs.n; k++) is_read_whole(p, l->xs.at[k].outer);
+    for (int k = 0; k < l->ys.n; k++) is_read_whole(p, l->ys.at[k]);
 }
 
 static void find_readers(Parts *p, const Graph *g, const Nodes *all)
@@ -48,13 +48,13 @@ static void find_readers(Parts *p, const Graph *g, const Nodes *all)
         for (int k = 0; k < n->nin; k++) push(&readers_of(p, n->in[k])->by, n);
         if (n->op == OP_loop) read_by_loop(p, n->loop);
     }
-    for (int i = 0; i < g->outs.n; i++) read_whole(p, g->outs.at[i].node);
+    for (int i = 0; i < g->outs.n; i++) is_read_whole(p, g->outs.at[i].node);
     if (g->micro) read_by_loop(p, g->micro);
 }
 
 /* ------------------------------------------------------------------ which maps are made in parts */
 
-static bool apart(const Node *x, const Node *y)
+static bool slices_apart(const Node *x, const Node *y)
 {
     int rank = x->shape.rank;
     for (int i = 0; i < rank; i++) {
@@ -81,13 +81,13 @@ static bool made_in_parts(Parts *p, const Node *n)
     for (int i = 0; i < r->by.n; i++) {
         if (r->by.at[i]->op != OP_slice || !read_by_maps(p, r->by.at[i])) return false;
         for (int k = 0; k < i; k++)
-            if (!apart(r->by.at[i], r->by.at[k])) return false;
+            if (!slices_apart(r->by.at[i], r->by.at[k])) return false;
     }
     return true;
 }
 
 /* Readers come before what they read. */
-static void find_parts(Parts *p, const Nodes *all)
+static void find_sliced_parts(Parts *p, const Nodes *all)
 {
     for (int i = all->n - 1; i >= 0; i--)
         if (made_in_parts(p, all->at[i])) *table_at(&p->made, all->at[i]) = all->at[i];
@@ -95,13 +95,16 @@ static void find_parts(Parts *p, const Nodes *all)
 
 /* ------------------------------------------------------------------ making them */
 
-static bool is_made(void *parts, const Node *n) { return table_get(&((Parts *)parts)->made, n) && !is_filled(n, NULL); }
+static bool is_made_in_parts(void *parts, const Node *n)
+{
+    return table_get(&((Parts *)parts)->made, n) && !is_filled(n, NULL);
+}
 
 /* What the part that a slice takes is made of, itself last; false: it is a slice of a whole. */
 static bool made_for(Parts *p, const Node *of, Nodes *list)
 {
     if (of->op != OP_slice || !table_get(&p->made, of->in[0])) return false;
-    nodes_through(of->in[0], is_made, p, list);
+    nodes_through(of->in[0], is_made_in_parts, p, list);
     return true;
 }
 
@@ -111,13 +114,14 @@ static void needs(Rewrite *r, const Node *old, Nodes *out)
     Nodes list = {0};
     if (!made_for(r->user, old, &list)) return;
     for (int i = 0; i < list.n; i++)
-        if (!is_made(r->user, list.at[i]) && !is_filled(list.at[i], NULL)) push(out, list.at[i]);
+        if (!is_made_in_parts(r->user, list.at[i]) && !is_filled(list.at[i], NULL)) push(out, list.at[i]);
 }
 
 static Node *part(Rewrite *r, Node *old, const Node *of, const Table *done)
 {
     if (is_filled(old, NULL)) return refilled(old, of->shape);
-    if (!is_made(r->user, old)) return slice(rewritten(r, old), of->ints, of->shape.dim, of->ints + of->shape.rank);
+    if (!is_made_in_parts(r->user, old))
+        return slice(rewritten(r, old), of->ints, of->shape.dim, of->ints + of->shape.rank);
     Node *in[8], key = *old;
     for (int i = 0; i < old->nin; i++) in[i] = table_get(done, old->in[i]);
     key.in = in;
@@ -149,7 +153,7 @@ void pass_parts(Graph *g, const Desc *d)
     Nodes all = {0};
     all_nodes(g, &all);
     find_readers(&p, g, &all);
-    find_parts(&p, &all);
+    find_sliced_parts(&p, &all);
     Rewrite r = {.needs = needs, .before = before, .user = &p};
     rewrite_graph(&r, g);
 }

@@ -31,7 +31,7 @@ static double dot_flops(const Node *dot)
     return 2 * k * (double)elements(dot->shape);
 }
 
-static double flops_of(Nodes nodes)
+static double remaking_flops(Nodes nodes)
 {
     double sum = 0;
     for (int i = 0; i < nodes.n; i++)
@@ -46,7 +46,7 @@ static double whole_flops(Node *n)
     Nodes all = {0}, before = {0};
     nodes_at(n->in_loop, &meaning, 1, &all);
     nodes_at(n->in_loop, n->in, n->nin, &before);
-    return flops_of(all) - flops_of(before);
+    return remaking_flops(all) - remaking_flops(before);
 }
 
 static Saved cost_of(Node *n, int order)

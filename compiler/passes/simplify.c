@@ -25,7 +25,7 @@ static Node *by_computing(Node *n)
     return isfinite(value) ? filled_for(value, axis_of_quotient(n, in), n->dtype, n->shape) : NULL;
 }
 
-static Node *step_of(Node *n)
+static Node *step_of_node(Node *n)
 {
     Node *m = by_computing(n);
     if (!m) m = by_rules(n);
@@ -34,7 +34,7 @@ static Node *step_of(Node *n)
 
 Node *simplified(Node *n)
 {
-    for (Node *m = step_of(n); m && m != n; m = step_of(n)) n = m;
+    for (Node *m = step_of_node(n); m && m != n; m = step_of_node(n)) n = m;
     return n;
 }
 

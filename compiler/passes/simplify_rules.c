@@ -92,7 +92,7 @@ static bool may_stand_for(char letter, const Node *n)
     return true;
 }
 
-static bool matches(const Pattern *p, Node *n, Node **bound);
+static bool rule_matches(const Pattern *p, Node *n, Node **bound);
 
 /* In the order given; swapped: the two inputs exchanged.  What a failed try has bound is forgotten. */
 static bool matches_inputs(const Pattern *p, Node *n, Node **bound, bool swapped)
@@ -100,14 +100,14 @@ static bool matches_inputs(const Pattern *p, Node *n, Node **bound, bool swapped
     Node *before[26];
     memcpy(before, bound, sizeof before);
     for (int i = 0; i < p->n; i++) {
-        if (matches(p->in[i], n->in[swapped ? 1 - i : i], bound)) continue;
+        if (rule_matches(p->in[i], n->in[swapped ? 1 - i : i], bound)) continue;
         memcpy(bound, before, sizeof before);
         return false;
     }
     return true;
 }
 
-static bool matches(const Pattern *p, Node *n, Node **bound)
+static bool rule_matches(const Pattern *p, Node *n, Node **bound)
 {
     double value;
     switch (p->kind) {
@@ -135,11 +135,11 @@ static Node *call(Op op, int nin, Node *const *in, DType t)
 }
 
 /* The dtype of a call's inputs: of its first letter. */
-static DType inner_type(const Pattern *p, Node *const bound[26], DType otherwise)
+static DType type_inside(const Pattern *p, Node *const bound[26], DType otherwise)
 {
     if (p->kind == LETTER) return bound[p->letter - 'a']->dtype;
     for (int i = 0; i < p->n; i++)
-        if (p->in[i]->kind != NUMBER) return inner_type(p->in[i], bound, otherwise);
+        if (p->in[i]->kind != NUMBER) return type_inside(p->in[i], bound, otherwise);
     return otherwise;
 }
 
@@ -151,7 +151,7 @@ Node *built(const Pattern *p, Node *const bound[26], DType t, Shape s)
         return bound[p->letter - 'a'];
     }
     Node *in[3];
-    for (int i = 0; i < p->n; i++) in[i] = built(p->in[i], bound, inner_type(p, bound, t), s);
+    for (int i = 0; i < p->n; i++) in[i] = built(p->in[i], bound, type_inside(p, bound, t), s);
     return simplified(call(p->op, p->n, in, t));
 }
 
@@ -160,7 +160,7 @@ Node *by_rules(Node *n)
     if (!ready) read_rules();
     for (const Rule *r = rules[n->op]; r; r = r->next) {
         Node *bound[26] = {0};
-        if (matches(r->from, n, bound)) return built(r->to, bound, n->dtype, n->shape);
+        if (rule_matches(r->from, n, bound)) return built(r->to, bound, n->dtype, n->shape);
     }
     return NULL;
 }

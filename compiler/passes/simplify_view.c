@@ -203,7 +203,7 @@ static Node *reduce_of_unit_axes(Node *n)
     return reduce(n->op, simplified(reshape(n->in[0], s)), naxes, axes);
 }
 
-static int64_t extent_of(Shape s, int from, int to)
+static int64_t extent_of_view(Shape s, int from, int to)
 {
     int64_t n = 1;
     for (int i = from; i < to; i++) n *= s.dim[i];
@@ -221,7 +221,7 @@ static Node *reduce_of_reshape(Node *n)
     int64_t reduced = elements(x->shape) / elements(n->shape);
     for (int k = 1; (last || first) && k <= y->shape.rank; k++) {
         int from = last ? y->shape.rank - k : 0, to = last ? y->shape.rank : k;
-        if (extent_of(y->shape, from, to) != reduced) continue;
+        if (extent_of_view(y->shape, from, to) != reduced) continue;
         for (int i = from; i < to; i++) {
             if (y->shape.dim[i] == 1) return NULL;
             axes[i - from] = i;
@@ -231,7 +231,7 @@ static Node *reduce_of_reshape(Node *n)
     return NULL;
 }
 
-static Node *reduce_step(Node *n)
+static Node *simplified_reduction(Node *n)
 {
     double value;
     if (is_filled(below(n), &value)) return reduce_of_filled(n, value);
@@ -261,7 +261,7 @@ Node *by_views(Node *n)
 {
     Node *m = NULL;
     if (op_info[n->op].kind == MOVE) m = move_step(n);
-    else if (op_info[n->op].kind == REDUCE) m = reduce_step(n);
+    else if (op_info[n->op].kind == REDUCE) m = simplified_reduction(n);
     else if (n->op == OP_iota && n->shape.dim[n->ints[0]] == 1) m = filled(0, I32, n->shape);
     return m == n ? NULL : m;
 }

@@ -43,7 +43,7 @@ static void as_for(const Node *n)
     recompute_now = n->recompute;
 }
 
-static Along along_of(Body *b, Node *n);
+static Along split_axis_of(Body *b, Node *n);
 
 /* The loop computes n and stacks it. */
 static Node *stack_of(Body *b, Node *n)
@@ -90,14 +90,14 @@ static Node *all_at_once(Body *b, Node *n)
         return iota((Shape){1, {b->l->trip}, {(uint16_t)b->l->axis}}, 0);
     if (!is_outside(b, n)) return stack_of(b, n);
     Along *in = NEW_ARRAY(Along, n->nin);
-    for (int i = 0; i < n->nin; i++) in[i] = along_of(b, n->in[i]);
+    for (int i = 0; i < n->nin; i++) in[i] = split_axis_of(b, n->in[i]);
     as_for(n);
     Node *all = along(n, in, b->l->trip);
     hand_on_title(all, n);
     return all;
 }
 
-static Along along_of(Body *b, Node *n)
+static Along split_axis_of(Body *b, Node *n)
 {
     if (!in_body(b, n)) return (Along){n, false};
     Fact *f = fact(b, n);
@@ -152,14 +152,14 @@ static Node *total_of_input(Body *b, Node *c, int i)
 
 static Node *total_of_stack(Body *b, Node *c)
 {
-    Node *stack = along_of(b, c).node;
+    Node *stack = split_axis_of(b, c).node;
     as_for(c);
     return reduce(OP_sum, stack, 1, &(int){0});
 }
 
 static Node *total_of_both(Body *b, Node *c)
 {
-    Along in[2] = {along_of(b, c->in[0]), along_of(b, c->in[1])};
+    Along in[2] = {split_axis_of(b, c->in[0]), split_axis_of(b, c->in[1])};
     as_for(c);
     return c->op == OP_dot ? total_dot(c, in) : total_scatter(c, in, b->l->trip);
 }
@@ -182,7 +182,7 @@ static Node *total(Body *b, Node *c)
     case OP_dot: return first && second ? total_of_both(b, c) : total_of_input(b, c, !first);
     case OP_scatter_add: return second ? total_of_both(b, c) : total_of_input(b, c, 0);
     case OP_sum: {
-        Node *stack = along_of(b, c->in[0]).node;
+        Node *stack = split_axis_of(b, c->in[0]).node;
         as_for(c);
         return total_sum(c, stack);
     }
@@ -211,7 +211,7 @@ static Node *as_it_is_now(Rewrite *r, Node *n)
     Body *b = r->user;
     if (!loop_inside(n->in_loop, b->l)) return n;
     if (!in_body(b, n)) return NULL; /* of an inner loop that is being copied */
-    if (comes_back(b, n)) return loop_x(b->l, along_of(b, n).node);
+    if (comes_back(b, n)) return loop_x(b->l, split_axis_of(b, n).node);
     return fact(b, n)->rebuilt ? NULL : n;
 }
 
@@ -239,14 +239,14 @@ static void split(Split *s, Body *b, const Nodes *results, Node *const *values)
         next[k] = out[k] ? l->carries.at[k].arg : rewritten(&b->current, l->carries.at[k].next);
     }
     for (int i = 0; i < results->n; i++) /* first what must be stacked: others may be made from it */
-        if (values[i] && in_body(b, values[i]) && fact(b, values[i])->fixed) along_of(b, values[i]);
+        if (values[i] && in_body(b, values[i]) && fact(b, values[i])->fixed) split_axis_of(b, values[i]);
     for (int i = 0; i < results->n; i++) {
         const Node *r = results->at[i];
         int which = (int)r->ints[1];
         Node *v;
         as_for(r);
         if (!values[i]) v = out[which] ? total_of_carry(b, which) : loop_result(l, which);
-        else if (in_body(b, values[i])) v = along_of(b, values[i]).node;
+        else if (in_body(b, values[i])) v = split_axis_of(b, values[i]).node;
         else v = broadcast(values[i], r->shape);
         hand_on_title(v, r);
         *table_at(&s->made, r) = v;

@@ -10,7 +10,7 @@ Fact *fact(Body *b, const Node *n)
 }
 
 /* What n needs, all of it outside of n's own body if it is a loop. */
-static const Nodes *operands(Table *memo, const Node *n)
+static const Nodes *count_operands(Table *memo, const Node *n)
 {
     void **slot = table_at(memo, n);
     if (*slot) return *slot;
@@ -25,7 +25,7 @@ static const Nodes *operands(Table *memo, const Node *n)
     nodes_at(l, roots.at, roots.n, &body);
     for (int i = 0; i < roots.n; i++) push(&needs, roots.at[i]);
     for (int i = 0; i < body.n; i++) {
-        const Nodes *of = operands(memo, body.at[i]);
+        const Nodes *of = count_operands(memo, body.at[i]);
         for (int k = 0; k < of->n; k++) push(&needs, of->at[k]);
     }
     for (int i = 0; i < needs.n; i++)
@@ -35,14 +35,14 @@ static const Nodes *operands(Table *memo, const Node *n)
 
 /* ------------------------------------------------------------------ facts */
 
-static void count_uses(Body *b)
+static void count_split_uses(Body *b)
 {
     Nodes roots = {0};
     loop_roots(b->l, &roots);
     nodes_at(b->l, roots.at, roots.n, &b->nodes);
     for (int i = 0; i < roots.n; i++) fact(b, roots.at[i])->uses++;
     for (int i = 0; i < b->nodes.n; i++) {
-        const Nodes *of = operands(b->operands, b->nodes.at[i]);
+        const Nodes *of = count_operands(b->operands, b->nodes.at[i]);
         for (int k = 0; k < of->n; k++) fact(b, of->at[k])->uses++;
     }
 }
@@ -77,7 +77,7 @@ static void find_recurrent(Body *b)
     for (int i = 0; i < b->nodes.n; i++) {
         Node *n = b->nodes.at[i];
         Fact *f = fact(b, n);
-        const Nodes *of = operands(b->operands, n);
+        const Nodes *of = count_operands(b->operands, n);
         f->recurrent = is_carry(n) && !b->is_sum[n->ints[1]];
         f->can_precede = n->op == OP_loop_arg ? !is_carry(n) : has_along(n);
         for (int k = 0; k < of->n; k++) {
@@ -106,7 +106,7 @@ static void find_fixed(Body *b)
     for (int i = b->nodes.n - 1; i >= 0; i--) {
         Node *n = b->nodes.at[i];
         if (n->op != OP_loop_arg) fact(b, n)->fixed |= !has_along(n);
-        const Nodes *of = operands(b->operands, n);
+        const Nodes *of = count_operands(b->operands, n);
         for (int k = 0; k < of->n; k++) fact(b, of->at[k])->fixed |= fact(b, n)->fixed;
     }
     follow_their_op(b);
@@ -133,7 +133,7 @@ static void find_after(Body *b)
         Fact *f = fact(b, n);
         if (f->fixed || n->op == OP_loop_arg) continue;
         f->after = b->whole || gains(b, n);
-        const Nodes *of = operands(b->operands, n);
+        const Nodes *of = count_operands(b->operands, n);
         for (int k = 0; k < of->n; k++) f->after |= in_body(b, of->at[k]) && fact(b, of->at[k])->after;
     }
 }
@@ -149,14 +149,14 @@ static void find_before(Body *b)
         Node *n = b->nodes.at[i];
         Fact *f = fact(b, n);
         f->before |= f->fixed && f->can_precede && gains(b, n);
-        const Nodes *of = operands(b->operands, n);
+        const Nodes *of = count_operands(b->operands, n);
         for (int k = 0; f->before && k < of->n; k++)
             if (of->at[k]->op != OP_loop_arg) fact(b, of->at[k])->before = true;
     }
     follow_their_op(b);
     for (int i = 0; i < b->nodes.n; i++) {
         Node *n = b->nodes.at[i];
-        const Nodes *of = operands(b->operands, n);
+        const Nodes *of = count_operands(b->operands, n);
         for (int k = 0; k < of->n; k++)
             fact(b, n)->rebuilt |= in_body(b, of->at[k]) && (fact(b, of->at[k])->rebuilt || comes_back(b, of->at[k]));
     }
@@ -164,7 +164,7 @@ static void find_before(Body *b)
 
 void find_facts(Body *b)
 {
-    count_uses(b);
+    count_split_uses(b);
     find_sums(b);
     find_recurrent(b);
     find_fixed(b);

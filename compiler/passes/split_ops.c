@@ -9,7 +9,7 @@ static Shape in_front(int64_t trip, Shape s)
     return r;
 }
 
-static Node *spread(Along v, int64_t trip)
+static Node *spread_trips(Along v, int64_t trip)
 {
     return v.varies ? v.node : broadcast(v.node, in_front(trip, v.node->shape));
 }
@@ -45,7 +45,7 @@ static Node *to_front(Node *v, int from)
 
 /* ------------------------------------------------------------------ moves */
 
-static Node *moved(const Node *n, Node *v, int64_t trip)
+static Node *moved_along(const Node *n, Node *v, int64_t trip)
 {
     int rank = n->in[0]->shape.rank, axes[MAXRANK] = {0};
     int64_t first[MAXRANK] = {0}, second[MAXRANK] = {n->op == OP_slice};
@@ -67,14 +67,14 @@ static Node *moved(const Node *n, Node *v, int64_t trip)
     return n->op == OP_slice ? slice(v, first, in_front(trip, n->shape).dim, second) : pad(v, first, second);
 }
 
-static Node *joined(const Node *n, const Along *in, int64_t trip)
+static Node *joined_trips(const Node *n, const Along *in, int64_t trip)
 {
     Nodes parts = {0};
-    for (int i = 0; i < n->nin; i++) push(&parts, spread(in[i], trip));
+    for (int i = 0; i < n->nin; i++) push(&parts, spread_trips(in[i], trip));
     return concat(parts.n, parts.at, (int)n->ints[0] + 1);
 }
 
-static Node *reduced(const Node *n, Node *v)
+static Node *reduced_along(const Node *n, Node *v)
 {
     int axes[MAXRANK];
     for (int i = 0; i < n->nints; i++) axes[i] = (int)n->ints[i] + 1;
@@ -150,11 +150,11 @@ static Node *indexed(const Node *n, const Along *in, int64_t trip)
     int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
     if (ids_alone(n, in)) return to_front(gather(in[0].node, in[1].node, axis, 0), axis);
     bool alone = tensor_alone(n, in);
-    Node *x = spread(in[0], trip), *ids = alone ? in[1].node : spread(in[1], trip);
+    Node *x = spread_trips(in[0], trip), *ids = alone ? in[1].node : spread_trips(in[1], trip);
     nbatch += !alone;
     if (n->op == OP_gather) return gather(x, ids, axis + 1, nbatch);
     if (n->op == OP_scatter_add) return scatter_add(x, ids, in_front(trip, n->shape), axis + 1, nbatch);
-    return overwrite(x, ids, spread(in[2], trip), axis + 1, nbatch);
+    return overwrite(x, ids, spread_trips(in[2], trip), axis + 1, nbatch);
 }
 
 /* The updates of all iterations, one after another.  updates [trip] + s[:axis] + ids[nbatch:] + …: the iteration axis
@@ -162,7 +162,7 @@ static Node *indexed(const Node *n, const Along *in, int64_t trip)
 Node *total_scatter(const Node *n, const Along *in, int64_t trip)
 {
     int axis = (int)n->ints[0], nbatch = (int)n->ints[1], perm[MAXRANK];
-    Node *updates = spread(in[0], trip), *ids = spread(in[1], trip);
+    Node *updates = spread_trips(in[0], trip), *ids = spread_trips(in[1], trip);
     for (int i = 0; i < updates->shape.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
     updates = permute(updates, perm);
     for (int i = 0; i < ids->shape.rank; i++) perm[i] = i < nbatch ? i + 1 : i == nbatch ? 0 : i;
@@ -174,21 +174,21 @@ Node *total_scatter(const Node *n, const Along *in, int64_t trip)
 static Node *mapped(const Node *n, const Along *in, int64_t trip)
 {
     Node **all = NEW_ARRAY(Node *, n->nin);
-    for (int i = 0; i < n->nin; i++) all[i] = spread(in[i], trip);
+    for (int i = 0; i < n->nin; i++) all[i] = spread_trips(in[i], trip);
     return node_of(n->op, n->dtype, in_front(trip, n->shape), n->nin, all, 0, NULL);
 }
 
-static Node *attended(const Node *n, const Along *in, int64_t trip)
+static Node *split_attention(const Node *n, const Along *in, int64_t trip)
 {
     Node **all = NEW_ARRAY(Node *, n->nin);
-    for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread(in[k], trip);
+    for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread_trips(in[k], trip);
     return whole_op(n->op, n->nin, all, n->nints, n->ints);
 }
 
 Node *along(const Node *n, const Along *in, int64_t trip)
 {
     switch (n->op) {
-    case OP_concat: return joined(n, in, trip);
+    case OP_concat: return joined_trips(n, in, trip);
     case OP_dot: return dot_along(n, in);
     case OP_gather:
     case OP_scatter_add:
@@ -197,11 +197,13 @@ Node *along(const Node *n, const Along *in, int64_t trip)
     case OP_cumsum: return cumsum(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
     case OP_topk: return topk(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
     case OP_attention:
-    case OP_attention_back: return attended(n, in, trip);
+    case OP_attention_back: return split_attention(n, in, trip);
     case OP_pick: return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);
     default: break;
     }
     OpKind kind = op_info[n->op].kind;
     must(kind == MAP || kind == REDUCE || kind == MOVE);
-    return kind == MAP ? mapped(n, in, trip) : kind == REDUCE ? reduced(n, in[0].node) : moved(n, in[0].node, trip);
+    return kind == MAP      ? mapped(n, in, trip)
+           : kind == REDUCE ? reduced_along(n, in[0].node)
+                            : moved_along(n, in[0].node, trip);
 }

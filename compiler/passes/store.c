@@ -37,7 +37,7 @@ static int depth(Storing *s, const Node *n);
 static int deeper(Storing *s, int d, const Node *n) { return (int)max64(d, depth(s, n)); }
 
 /* Of what a loop starts from and walks along. */
-static int start_of(Storing *s, const Loop *l)
+static int start_of_saving(Storing *s, const Loop *l)
 {
     int d = 0;
     for (int k = 0; k < l->carries.n; k++) d = deeper(s, d, l->carries.at[k].init);
@@ -48,7 +48,7 @@ static int start_of(Storing *s, const Loop *l)
 /* Of the inputs of n. */
 static int time_of(Storing *s, const Node *n)
 {
-    int d = n->op == OP_loop ? start_of(s, n->loop) : 0;
+    int d = n->op == OP_loop ? start_of_saving(s, n->loop) : 0;
     for (int k = 0; k < n->nin; k++) d = deeper(s, d, n->in[k]);
     return d;
 }
@@ -57,7 +57,7 @@ static int depth_of_loop(Storing *s, const Loop *l)
 {
     Nodes roots = {0};
     loop_roots(l, &roots);
-    int d = start_of(s, l);
+    int d = start_of_saving(s, l);
     for (int i = 0; i < roots.n; i++) d = deeper(s, d, roots.at[i]);
     return d + 1;
 }
@@ -65,7 +65,7 @@ static int depth_of_loop(Storing *s, const Loop *l)
 static int found_depth(Storing *s, const Node *n)
 {
     if (n->op == OP_loop) return depth_of_loop(s, n->loop);
-    if (n->op == OP_loop_arg) return n->ints[0] == ARG_INDEX ? 0 : start_of(s, n->loop);
+    if (n->op == OP_loop_arg) return n->ints[0] == ARG_INDEX ? 0 : start_of_saving(s, n->loop);
     if (n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK)
         return depth(s, n->in[0]->loop->ys.at[n->ints[1]]);
     OpKind kind = op_info[n->op].kind;
@@ -125,7 +125,7 @@ static bool is_plain_move(const Node *n) { return op_info[n->op].kind == MOVE &&
 static Node *stored(Rewrite *r, Node *v);
 
 /* A body's value, for a stack: inner loops stack theirs in 16 bits themselves. */
-static Node *rounded(Rewrite *r, Node *v)
+static Node *stored_rounded(Rewrite *r, Node *v)
 {
     const Storing *s = r->user;
     Node *made = is_stack(v) ? stored(r, v) : NULL;
@@ -149,9 +149,9 @@ static Node *stored_here(Rewrite *r, Node *v)
         return in ? intern(key) : NULL;
     }
     if (v->phase || !may_round(s, v)) return NULL;
-    if (!is_stack(v)) return rounded(r, v);
+    if (!is_stack(v)) return stored_rounded(r, v);
     Loop *l = rewritten(r, v->in[0])->loop;
-    return loop_stack(l, rounded(r, v->in[0]->loop->ys.at[v->ints[1]]));
+    return loop_stack(l, stored_rounded(r, v->in[0]->loop->ys.at[v->ints[1]]));
 }
 
 static Node *stored_once(Rewrite *r, Node *v)
@@ -234,7 +234,7 @@ static Node *slice_of(Rewrite *r, const Loop *old, int k, Loop *new)
 {
     Storing *s = r->user;
     Node *outer = old->xs.at[k].outer, *arg = old->xs.at[k].arg;
-    bool is_late = outer->op == OP_loop_arg || depth(s, outer) < start_of(s, old);
+    bool is_late = outer->op == OP_loop_arg || depth(s, outer) < start_of_saving(s, old);
     if (!old->node || !old->node->phase || !is_late || !is_forward(s, outer)) return NULL;
     Node *n = stored(r, outer);
     if (!n) return loop_x(new, late(r, outer));

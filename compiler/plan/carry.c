@@ -174,7 +174,7 @@ static bool drop_copy(Body *b, int at)
     return true;
 }
 
-static void forget(Program *p, const Buffer *gone)
+static void forget_carry(Program *p, const Buffer *gone)
 {
     int n = 0;
     for (int i = 0; i < p->buffers.n; i++)
@@ -195,7 +195,7 @@ static int drop_copies(Program *p, Loop *loop, Kernel **list, int n)
         b.touches = NEW_ARRAY(Touches, n);
         for (int k = 0; k < n; k++) touches_of(list[k], &b.touches[k]);
         if (!drop_copy(&b, i)) continue;
-        forget(p, b.aside);
+        forget_carry(p, b.aside);
         p->carried++;
         n = b.n;
     }

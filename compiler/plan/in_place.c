@@ -127,10 +127,10 @@ static bool works_in_place(const Kernel *k, const Buffer *new, const Buffer *old
     return k->kind == ROWS && rows_overwrite(k, new, old);
 }
 
-static void choose(Program *p, const Kernel *k)
+static void choose_victim(Program *p, const Kernel *k)
 {
     Touches t = {0};
-    for (int i = 0; i < k->body.n; i++) choose(p, k->body.at[i]);
+    for (int i = 0; i < k->body.n; i++) choose_victim(p, k->body.at[i]);
     own_touches(k, &t);
     for (int i = 0; i < t.n; i++) {
         Buffer *new = t.at[i].buffer;
@@ -145,5 +145,5 @@ static void choose(Program *p, const Kernel *k)
 void pass_in_place(Program *p, const Desc *d)
 {
     if (without(d, PASS_plan) || without(d, PASS_in_place)) return;
-    for (int i = 0; i < p->kernels.n; i++) choose(p, p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n; i++) choose_victim(p, p->kernels.at[i]);
 }

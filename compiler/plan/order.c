@@ -129,7 +129,7 @@ static Turn first_turn(Order *o)
 
 /* What item i frees or begins to use changes the growth of others that touch it: when the first has run, and when all
  * but one have. */
-static void run(Order *o, int i)
+static void run_kernel(Order *o, int i)
 {
     Item *item = &o->items[i];
     item->done = true;
@@ -160,7 +160,7 @@ static int number_buffers(const Item *items, int n)
 }
 
 /* All are waiting again. */
-static void begin(Order *o, bool parts)
+static void begin_order(Order *o, bool parts)
 {
     o->shared = NEW_ARRAY(Shared, o->buffers + 1);
     o->parts = parts;
@@ -173,19 +173,19 @@ static void begin(Order *o, bool parts)
 
 static void put_in_order(Order *o, bool parts, Kernel **kernels)
 {
-    begin(o, parts);
+    begin_order(o, parts);
     for (int i = 0; i < o->n; i++) add_turn(o, i);
     for (int at = 0; at < o->n;) {
         Turn t = first_turn(o);
         if (o->items[t.item].done || t.growth != growth(o, t.item)) continue;
-        run(o, t.item);
+        run_kernel(o, t.item);
         kernels[at++] = o->items[t.item].kernel;
     }
 }
 
 static int64_t order(Kernel **kernels, int n, const Loop *level);
 
-static Item *items_of(Kernel **kernels, int n)
+static Item *order_items(Kernel **kernels, int n)
 {
     Item *items = NEW_ARRAY(Item, n + 1);
     for (int i = 0; i < n; i++) {
@@ -209,7 +209,7 @@ static bool in_both_parts(const Order *o)
  * most bytes of the level's own buffers, and of those inside of it, that live at once. */
 static int64_t order(Kernel **kernels, int n, const Loop *level)
 {
-    Order o = {.items = items_of(kernels, n), .n = n, .level = level};
+    Order o = {.items = order_items(kernels, n), .n = n, .level = level};
     Kernel **in_parts = NEW_ARRAY(Kernel *, n + 1);
     o.buffers = number_buffers(o.items, n);
     put_in_order(&o, false, kernels);
@@ -230,16 +230,16 @@ typedef struct Span {
     struct Span *out;
 } Span; /* a level's steps, or those of PANELS in it; out: the level around */
 
-static int number(Kernel *const *kernels, int n, int step)
+static int number_steps(Kernel *const *kernels, int n, int step)
 {
     for (int i = 0; i < n; i++) {
         kernels[i]->step = step++;
-        if (kernels[i]->body.n) step = number((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, step);
+        if (kernels[i]->body.n) step = number_steps((Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, step);
     }
     return step;
 }
 
-static void extend(int *first, int *last, int from, int to)
+static void extend_life(int *first, int *last, int from, int to)
 {
     if (*first < 0 || from < *first) *first = from;
     if (to > *last) *last = to;
@@ -253,8 +253,8 @@ static void touch(Buffer *b, int step, const Span *at)
         if (!at->panels && outside) begin = at->first, end = at->last;
         if (at->panels || at->together || outside) first = at->first, last = at->last;
     }
-    extend(&b->first, &b->last, first, last);
-    extend(&b->begin, &b->end, begin, end);
+    extend_life(&b->first, &b->last, first, last);
+    extend_life(&b->begin, &b->end, begin, end);
 }
 
 static void touch_kernel(const Kernel *k, const Span *at)
@@ -282,7 +282,7 @@ void pass_order(Program *p, const Desc *d)
 {
     find_parts(p);
     if (p->kernels.n && !without(d, PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
-    p->steps = number(p->kernels.at, p->kernels.n, 0);
+    p->steps = number_steps(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, false, false, 0, p->steps - 1, NULL};
     lifetimes(p->kernels.at, p->kernels.n, &top);
 }

@@ -19,7 +19,7 @@ typedef struct Around {
 } Around;
 typedef VEC(Around) Nest;
 
-static bool moves_with(const View *v, const Loop *l)
+static bool moves_with_loop(const View *v, const Loop *l)
 {
     for (int i = 0; i < v->nover; i++)
         if (v->over[i].loop == l) return true;
@@ -29,7 +29,7 @@ static bool moves_with(const View *v, const Loop *l)
 bool stays(const View *v, const Kernel *repeat)
 {
     Touches t = {0};
-    if (moves_with(v, repeat->loop) || v->buffer->level == repeat->loop) return false;
+    if (moves_with_loop(v, repeat->loop) || v->buffer->level == repeat->loop) return false;
     touches_of(repeat, &t);
     for (int i = 0; i < t.n; i++)
         if (t.at[i].buffer == v->buffer && t.at[i].writes) return false;

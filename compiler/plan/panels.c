@@ -73,7 +73,7 @@ static int64_t row_stride(const View *v)
     return S;
 }
 
-static void note(Slabs *s, Buffer *b, int64_t S, bool writes)
+static void note_row(Slabs *s, Buffer *b, int64_t S, bool writes)
 {
     if (!b) return;
     for (int i = 0; i < s->n; i++) {
@@ -92,13 +92,13 @@ static void note_rows(Slabs *s, const Operands *o, int64_t R, bool writes)
         const View *v = &o->at[i].view;
         int64_t S = row_stride(v), inner = v->shape.rank - 1;
         bool fits = in_slab(v, S, R, 1, &v->stride[inner], &v->shape.dim[inner]);
-        note(s, v->buffer, fits ? S : 0, writes);
+        note_row(s, v->buffer, fits ? S : 0, writes);
     }
 }
 
 static void note_matrix(Slabs *s, const View *v, int64_t R, int64_t row, int64_t column, int64_t columns, bool writes)
 {
-    note(s, v->buffer, in_slab(v, row, R, 1, &column, &columns) ? row : 0, writes);
+    note_row(s, v->buffer, in_slab(v, row, R, 1, &column, &columns) ? row : 0, writes);
 }
 
 static void slabs_of(const Kernel *k, int64_t R, Slabs *s)
@@ -112,12 +112,12 @@ static void slabs_of(const Kernel *k, int64_t R, Slabs *s)
     if (k->kind == GEMM) {
         note_matrix(s, &g->a.view, R, g->a_m, g->a_k, g->K, false);
         note_matrix(s, &g->c.view, R, g->c_m, g->c_n, g->N, true);
-        note(s, g->b.view.buffer, 0, false);
+        note_row(s, g->b.view.buffer, 0, false);
     }
     for (int i = 0; i < k->body.n; i++) slabs_of(k->body.at[i], R, s);
 }
 
-static bool apart(const Slabs *s)
+static bool rows_apart(const Slabs *s)
 {
     for (int i = 0; i < s->n; i++)
         if (s->at[i].writes && !s->at[i].S) return false;
@@ -146,7 +146,7 @@ static bool packs(const struct Gemm *g)
 }
 
 /* Rows that a kernel runs over; 0: it cannot take part.  inside: of a loop that does. */
-static int64_t rows_of(const Kernel *k, bool inside)
+static int64_t rows_of_kernel(const Kernel *k, bool inside)
 {
     const struct Gemm *g = &k->gemm;
     int64_t rows = 0;
@@ -159,7 +159,7 @@ static int64_t rows_of(const Kernel *k, bool inside)
         return g->packed || (!inside && packs(g)) ? g->M : 0;
     case REPEAT:
         for (int i = 0; i < k->body.n; i++) {
-            int64_t r = rows_of(k->body.at[i], true);
+            int64_t r = rows_of_kernel(k->body.at[i], true);
             if (!r || (rows && r != rows)) return 0;
             rows = r;
         }
@@ -191,7 +191,7 @@ typedef struct Work { /* one level's list */
     int *unit_of; /* each kernel's; -1: none yet */
 } Work;
 
-static bool before(const Work *w, int a, int b) { return w->conflicts[(int64_t)a * w->n + b]; }
+static bool must_precede(const Work *w, int a, int b) { return w->conflicts[(int64_t)a * w->n + b]; }
 
 static void find_conflicts(Work *w)
 {
@@ -203,22 +203,22 @@ static void find_conflicts(Work *w)
 }
 
 /* Marks the units that must run after unit u. */
-static void reach(Work *w, int u)
+static void reach_rows(Work *w, int u)
 {
     if (w->units[u].reached) return;
     w->units[u].reached = true;
     for (int a = 0; a < w->n; a++)
         for (int b = a + 1; w->unit_of[a] == u && b < w->n; b++)
-            if (w->unit_of[b] >= 0 && w->unit_of[b] != u && before(w, a, b)) reach(w, w->unit_of[b]);
+            if (w->unit_of[b] >= 0 && w->unit_of[b] != u && must_precede(w, a, b)) reach_rows(w, w->unit_of[b]);
 }
 
 /* Whether kernel i, the next of the list, could run with unit u: no other unit is between. */
 static bool nothing_between(Work *w, int u, int i)
 {
     for (int k = 0; k < w->nunits; k++) w->units[k].reached = false;
-    reach(w, u);
+    reach_rows(w, u);
     for (int a = 0; a < i; a++)
-        if (w->unit_of[a] != u && w->units[w->unit_of[a]].reached && before(w, a, i)) return false;
+        if (w->unit_of[a] != u && w->units[w->unit_of[a]].reached && must_precede(w, a, i)) return false;
     return true;
 }
 
@@ -240,9 +240,9 @@ static bool joins(Work *w, int u, int i, int64_t rows)
     Slabs all = {0};
     for (int j = 0; j < unit->slabs.n; j++) push(&all, unit->slabs.at[j]);
     slabs_of(k, rows, &all);
-    bool fits = apart(&all) && columns_apart(k, &all), related = false;
+    bool fits = rows_apart(&all) && columns_apart(k, &all), related = false;
     for (int j = 0; j < unit->members.n; j++) fits &= columns_apart(unit->members.at[j], &all);
-    for (int j = 0; j < i; j++) related |= w->unit_of[j] == u && before(w, j, i);
+    for (int j = 0; j < i; j++) related |= w->unit_of[j] == u && must_precede(w, j, i);
     if (!fits || !related || !nothing_between(w, u, i)) return false;
     unit->slabs = all;
     return true;
@@ -254,14 +254,14 @@ static void start_unit(Work *w, int i, int64_t rows)
     const Kernel *k = w->list[i];
     if (!enough(rows, w->options)) return;
     slabs_of(k, rows, &u->slabs);
-    if (apart(&u->slabs) && columns_apart(k, &u->slabs)) u->rows = rows;
+    if (rows_apart(&u->slabs) && columns_apart(k, &u->slabs)) u->rows = rows;
 }
 
 static void find_units(Work *w)
 {
     for (int i = 0; i < w->n; i++) w->unit_of[i] = -1;
     for (int i = 0; i < w->n; i++) {
-        int64_t rows = rows_of(w->list[i], false);
+        int64_t rows = rows_of_kernel(w->list[i], false);
         int u = enough(rows, w->options) ? w->nunits : 0;
         while (--u >= 0 && !joins(w, u, i, rows)) continue;
         if (u < 0) start_unit(w, i, rows);
@@ -316,7 +316,7 @@ static bool taken(const Work *w, const char *name)
 }
 
 /* Rows of a panel that a core's cache holds; of a recurrence all there are: each panel reads the weights every time. */
-static int64_t highest(const Kernel *panels)
+static int64_t highest_panel(const Kernel *panels)
 {
     int64_t row = 1, unit = panels->unit;
     Slabs s = {0};
@@ -329,11 +329,11 @@ static int64_t highest(const Kernel *panels)
     return min64(max64(rows / unit, 1) * unit, panels->rows);
 }
 
-static void enter(Kernel *k, Kernel *panels)
+static void enter_panels(Kernel *k, Kernel *panels)
 {
     k->panels = panels;
     if (k->kind != REPEAT) k->share = SOME_ROWS;
-    for (int i = 0; i < k->body.n; i++) enter(k->body.at[i], panels);
+    for (int i = 0; i < k->body.n; i++) enter_panels(k->body.at[i], panels);
 }
 
 /* What follows the group of a kernel with sums over all rows. */
@@ -367,8 +367,8 @@ static void add_group(Program *p, const Unit *u, Kernels *out)
         if (k->kind == GEMM && !k->gemm.packed) push(&panels->body, pack_right(p, k, k->in_loop));
     }
     for (int i = 0; i < u->members.n; i++) push(&panels->body, u->members.at[i]);
-    for (int i = 0; i < panels->body.n; i++) enter(panels->body.at[i], panels);
-    panels->highest = highest(panels);
+    for (int i = 0; i < panels->body.n; i++) enter_panels(panels->body.at[i], panels);
+    panels->highest = highest_panel(panels);
     panels->flops = flops_of(panels);
     panels->bytes = moved_by(panels);
     push(out, panels);
@@ -392,7 +392,7 @@ static bool ready(const Work *w, int u)
 {
     for (int b = 0; b < w->n; b++)
         for (int a = 0; w->unit_of[b] == u && a < b; a++)
-            if (w->unit_of[a] != u && !w->units[w->unit_of[a]].done && before(w, a, b)) return false;
+            if (w->unit_of[a] != u && !w->units[w->unit_of[a]].done && must_precede(w, a, b)) return false;
     return true;
 }
 

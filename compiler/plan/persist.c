@@ -28,7 +28,7 @@ static const struct Speed {
     double own, library;
 } flops = {15e12, 40e12}, flops_of_16_bits = {60e12, 300e12};
 
-static bool fits(const Kernel *k)
+static bool fits_launch(const Kernel *k)
 {
     switch (k->kind) {
     case ROWS:
@@ -75,7 +75,7 @@ static bool has_room(const Kernel *repeat, const Options *o)
 static bool may_persist(const Kernel *repeat, const Options *o)
 {
     for (int i = 0; i < repeat->body.n; i++)
-        if (!fits(repeat->body.at[i])) return false;
+        if (!fits_launch(repeat->body.at[i])) return false;
     if (!has_room(repeat, o)) return false;
     return o->all_persist || (repeat->loop->trip >= OFTEN && won(repeat) > 0);
 }

@@ -63,7 +63,7 @@ static int64_t lowest_free(const Placed *placed, int n, const Life *l)
     return at;
 }
 
-static void put(Placed *placed, int n, const Life *l)
+static void put_buffer(Placed *placed, int n, const Life *l)
 {
     int64_t from = l->buffer->offset;
     int low = 0, high = n; /* the first that begins later */
@@ -122,7 +122,7 @@ static void pack(Program *p, bool shares)
     for (int i = 0; i < lives.n; i++) {
         Buffer *b = lives.at[i].buffer;
         b->offset = !shares ? p->work_bytes : lowest_free(placed, i, &lives.at[i]);
-        put(placed, i, &lives.at[i]);
+        put_buffer(placed, i, &lives.at[i]);
         p->work_bytes = max64(p->work_bytes, round_up(b->offset + b->bytes, ALIGN));
     }
     for (int i = 0; i < p->buffers.n; i++) {
@@ -233,7 +233,7 @@ static bool multiplies(Kernel *const *kernels, int n)
     return false;
 }
 
-static int64_t runs(const Desc *d)
+static int64_t runs_in_step(const Desc *d)
 {
     int64_t n = 0;
     for (int i = 0; i < d->params.n; i++) {
@@ -311,14 +311,14 @@ void plan_for_gpus(Module *m, int gpus)
     plan->gpus = gpus;
     plan->shared = plan->optimizer + gpus * carried_bytes(m->desc);
     plan->optimizer = moments(&m->desc->recipe) * lathe_shard_elements(plan->flat_elements, gpus) * real;
-    plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), gpus);
+    plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(m->desc), gpus);
     plan->total += plan->optimizer + plan->step - before;
     plan->lower_bound += plan->optimizer + plan->step - before;
     plan->image += plan->optimizer + plan->step - before;
 }
 
 /* Before any bytes are added up: all that the plan may hold, were nothing shared, is far from the end of 64 bits. */
-static void check_bytes(const Module *m)
+static void check_plan_bytes(const Module *m)
 {
     double bytes = 0;
     for (int i = 0; i < m->programs.n; i++)
@@ -354,7 +354,7 @@ void pass_plan(Module *m)
     int64_t real = dtype_bytes(precision.real);
     int64_t largest = 0, bound = 0;
     *plan = (Plan){.gpus = 1};
-    check_bytes(m);
+    check_plan_bytes(m);
     in_place_where_it_pays(m);
     add_parameters(plan, m->desc);
     plan->parameters = round_up(plan->flat_elements * dtype_bytes(precision.weights), ALIGN);
@@ -362,7 +362,7 @@ void pass_plan(Module *m)
     plan->optimizer = moments(&m->desc->recipe) * plan->gradients;
     if (streams(m->desc))
         plan->data = lathe_stream_bytes(&m->desc->recipe, m->desc->seq, m->desc->source_seq, LATHE_PLANNED_READERS);
-    if (device) plan->step = lathe_step_bytes(plan->flat_elements, runs(m->desc), 1);
+    if (device) plan->step = lathe_step_bytes(plan->flat_elements, runs_in_step(m->desc), 1);
     plan->states = state_bytes(m->desc);
     plan->generation = generation_bytes(m->desc);
     for (int i = 0; i < m->programs.n; i++) {

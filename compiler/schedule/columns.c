@@ -69,7 +69,7 @@ int64_t shared_for_columns(const Kernel *k)
 }
 
 /* Nothing is reduced along a row, and no team could keep the sums of all of it. */
-static bool are_apart(const Kernel *k, Column_sums columns)
+static bool columns_run_apart(const Kernel *k, Column_sums columns)
 {
     bool sums = k->phases.n > 1 || k->phases.at[0].sums.n || k->phases.at[0].row_stores.n || k->kept.n;
     return !sums && columns == IN_PARTIALS;
@@ -84,7 +84,7 @@ static void place_sums(Kernel *k, const Desc *d)
     n->team = TEAM_OF_BLOCK;
     if (without(d, PASS_columns)) return;
     n->team = team_for_columns(k, &n->columns);
-    if (are_apart(k, n->columns)) n->columns = APART, n->team = TEAM_OF_ONE;
+    if (columns_run_apart(k, n->columns)) n->columns = APART, n->team = TEAM_OF_ONE;
     n->by_warps = n->blocks >= MANY && inner_extent(k) > 1;
 }
 

@@ -57,7 +57,7 @@ static int64_t bytes_of_row(const Nest *n, const View *v)
 }
 
 /* In their order as long as there is room: which of them are kept changes no result. */
-static void keep_rows(Kernel *k, const Desc *d)
+static void keep_rows_of_block(Kernel *k, const Desc *d)
 {
     Nest *n = k->nest;
     int64_t bytes = 0;
@@ -75,5 +75,5 @@ static void keep_rows(Kernel *k, const Desc *d)
 
 void pass_keep(Program *p, const Desc *d)
 {
-    if (!without(d, PASS_keep)) each_nest(p, keep_rows, d);
+    if (!without(d, PASS_keep)) each_nest(p, keep_rows_of_block, d);
 }

@@ -11,7 +11,7 @@ static bool are_worth_threads(int64_t elements, int work) { return elements * wo
 
 static int rows_axes(const Nest *n) { return n->space.shape.rank - 1; }
 static int64_t inner_extent(const Nest *n) { return n->space.shape.dim[rows_axes(n)]; }
-static int64_t row_count(const Nest *n) { return extent_of(&n->space, 0, rows_axes(n)); }
+static int64_t rows_to_share(const Nest *n) { return extent_of(&n->space, 0, rows_axes(n)); }
 
 /* ------------------------------------------------------------------ across */
 
@@ -70,7 +70,7 @@ static int loops_to_share(const Nest *n, int loops)
 
 static bool rows_are_worth(const Kernel *k)
 {
-    return !k->share && are_worth_threads(row_count(k->nest) * inner_extent(k->nest), work_of(k));
+    return !k->share && are_worth_threads(rows_to_share(k->nest) * inner_extent(k->nest), work_of(k));
 }
 
 static void share_rows(Kernel *k)
@@ -81,7 +81,7 @@ static void share_rows(Kernel *k)
     if (k->block) n->threads = n->blocks > 1;
     else if (n->across) n->threads = loops_to_share(n, rows - 1 + (n->space.shape.dim[rows - 1] > n->across));
     else n->threads = loops_to_share(n, rows);
-    n->sweep_shared = !k->block && !n->across && row_count(n) == 1 && k->phases.n == 1 && !k->phases.at[0].sums.n;
+    n->sweep_shared = !k->block && !n->across && rows_to_share(n) == 1 && k->phases.n == 1 && !k->phases.at[0].sums.n;
 }
 
 /* Ids that may send to one place run in order: threads share what lies beside them, batches, or columns of the last
@@ -165,7 +165,7 @@ static unsigned loops_to_keep(const Kernel *k)
     for (int j = n->threads; j < inner && !k->block && !k->share; j++)
         if (n->space.shape.dim[j] <= FEW) rolled |= 1u << j;
     if (inner_extent(n) > 1 && inner_extent(n) <= FEW && !n->sweep_shared) rolled |= 1u << inner;
-    if (k->block && row_count(n) % k->block == 0 && k->block <= FEW) rolled |= 1u << (inner + 1);
+    if (k->block && rows_to_share(n) % k->block == 0 && k->block <= FEW) rolled |= 1u << (inner + 1);
     return rolled;
 }
 

@@ -20,7 +20,7 @@ static void add_number(Table *t, const Node *n, intptr_t number)
     if (!*slot) *slot = (void *)number;
 }
 
-static int number_of(const Table *t, const Node *n) { return (int)(intptr_t)table_get(t, n); }
+static int number_of_load(const Table *t, const Node *n) { return (int)(intptr_t)table_get(t, n); }
 
 /* The load of a node; of several that read the same the first. */
 static int first_load(const Kernel *k, int axes, int i)
@@ -35,14 +35,14 @@ static int first_load(const Kernel *k, int axes, int i)
     return i;
 }
 
-int load_of(const Values *v, const Node *n) { return number_of(&v->loads, n) - 1; }
-int kept_of(const Values *v, const Node *n) { return number_of(&v->kept, n) - 1; }
+int load_of(const Values *v, const Node *n) { return number_of_load(&v->loads, n) - 1; }
+int kept_of(const Values *v, const Node *n) { return number_of_load(&v->kept, n) - 1; }
 
 static bool is_each(const Values *v, int phase, const Node *n) { return table_get(&v->each[phase], n); }
 
 static bool computed(const Values *v, int phase, const Node *n)
 {
-    int by = number_of(&v->rows, n);
+    int by = number_of_load(&v->rows, n);
     return (by && by - 1 <= phase) || is_each(v, phase, n) || kept_of(v, n) >= 0;
 }
 
@@ -122,7 +122,7 @@ Values values_of(const Nest *n)
     return v;
 }
 
-int uses_in_sweep(const Values *v, int phase, const Node *n) { return number_of(&v->sweep[phase], n); }
+int uses_in_sweep(const Values *v, int phase, const Node *n) { return number_of_load(&v->sweep[phase], n); }
 
 bool is_swept(const Values *v, const Node *n)
 {
@@ -131,4 +131,4 @@ bool is_swept(const Values *v, const Node *n)
     return false;
 }
 
-int uses_in_rows(const Values *v, const Node *n) { return number_of(&v->row_uses, n); }
+int uses_in_rows(const Values *v, const Node *n) { return number_of_load(&v->row_uses, n); }

@@ -49,7 +49,7 @@ static Uses uses_of(const Kernel *k)
     return u;
 }
 
-static int64_t stride_over(const View *v, const Loop *l)
+static int64_t slot_stride(const View *v, const Loop *l)
 {
     for (int i = 0; i < v->nover; i++)
         if (v->over[i].loop == l) return v->over[i].stride;
@@ -60,8 +60,8 @@ static int64_t stride_over(const View *v, const Loop *l)
 static bool move_alike(const View *a, const View *b)
 {
     bool all = true;
-    for (int i = 0; i < a->nover; i++) all &= a->over[i].stride == stride_over(b, a->over[i].loop);
-    for (int i = 0; i < b->nover; i++) all &= b->over[i].stride == stride_over(a, b->over[i].loop);
+    for (int i = 0; i < a->nover; i++) all &= a->over[i].stride == slot_stride(b, a->over[i].loop);
+    for (int i = 0; i < b->nover; i++) all &= b->over[i].stride == slot_stride(a, b->over[i].loop);
     return all;
 }
 
@@ -74,9 +74,9 @@ static void reach_of(const View *v, int64_t *low, int64_t *high)
 typedef enum Later { SAME_ITERATION, NEXT_ITERATION, ANY_LATER } Later;
 
 /* Do two uses of one buffer touch different elements of it, the second one so much later: other slots of a stack? */
-static bool apart(const View *a, const View *b, const Loop *l, Later later)
+static bool slots_apart(const View *a, const View *b, const Loop *l, Later later)
 {
-    int64_t low, high, from, to, step = later == NEXT_ITERATION ? stride_over(b, l) * (l->reverse ? -1 : 1) : 0;
+    int64_t low, high, from, to, step = later == NEXT_ITERATION ? slot_stride(b, l) * (l->reverse ? -1 : 1) : 0;
     if (later == ANY_LATER || !move_alike(a, b)) return false;
     reach_of(a, &low, &high);
     reach_of(b, &from, &to);
@@ -92,7 +92,7 @@ static Wait clash(const Kernel *a, const Kernel *b, Later later)
         for (int j = 0; j < y.all.n; j++) {
             const View *v = &x.all.at[i].view, *w = &y.all.at[j].view;
             if (!(x.all.at[i].writes || y.all.at[j].writes) || !bytes_overlap(v->buffer, w->buffer)) continue;
-            if (v->buffer == w->buffer && apart(v, w, a->persistent->loop, later)) continue;
+            if (v->buffer == w->buffer && slots_apart(v, w, a->persistent->loop, later)) continue;
             bool sliced = by_slices(a, v->buffer) && by_slices(b, w->buffer);
             if (!same_places(v->buffer, w->buffer) || !sliced) return OF_BLOCKS;
             wait = OF_THREADS;

@@ -20,7 +20,7 @@ static Operands own_operands(const Operands *o)
 }
 
 /* A column's view runs over the inner axis alone: over the space. */
-static View over_space(View v, int rank)
+static View views_over_space(View v, int rank)
 {
     if (v.shape.rank == rank) return v;
     int from[MAXRANK];
@@ -47,7 +47,7 @@ static void walk_rows(Nest *n, const Kernel *k)
         q->stores = own_operands(&q->stores);
         q->column_stores = own_operands(&q->column_stores);
         for (int i = 0; i < q->column_stores.n; i++)
-            q->column_stores.at[i].view = over_space(q->column_stores.at[i].view, k->space.rank);
+            q->column_stores.at[i].view = views_over_space(q->column_stores.at[i].view, k->space.rank);
         add_views(&n->space, &q->row_stores);
         add_views(&n->space, &q->stores);
         add_views(&n->space, &q->column_stores);

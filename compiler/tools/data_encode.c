@@ -88,7 +88,7 @@ static void take_part(void *encoding, const int32_t *id, int64_t n, bool first, 
 
 /* ------------------------------------------------------------------ in */
 
-static int64_t cut_text(void *encoder, const char *text, int64_t n) { return safe_cut(encoder, text, n); }
+static int64_t cut_given_text(void *encoder, const char *text, int64_t n) { return safe_cut(encoder, text, n); }
 
 static void encode_document(Bulk *b, const Sources *s, const Document *d)
 {
@@ -105,7 +105,7 @@ static int64_t encode_files(Encoding *e, const Words *inputs, const Source_optio
     Document d;
     Sources *s = open_sources(inputs, o);
     Encoder *cutter = open_encoder(e->t);
-    Reader *r = open_reader(s, PART, cut_text, cutter);
+    Reader *r = open_reader(s, PART, cut_given_text, cutter);
     Bulk *b = open_bulk(e->t, take_part, e);
     for (int i = 0; i < s->n; i++) {
         need_text(&s->file[i]);

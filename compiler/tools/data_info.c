@@ -98,7 +98,10 @@ static Unit open_unit(void)
     return u;
 }
 
-static int64_t cut_text(void *unit, const char *text, int64_t n) { return safe_cut(((Unit *)unit)->encoder, text, n); }
+static int64_t cut_shown_text(void *unit, const char *text, int64_t n)
+{
+    return safe_cut(((Unit *)unit)->encoder, text, n);
+}
 
 /* Words between blanks; *inside: the text before ended in one. */
 static int64_t count_words(const char *text, int64_t n, bool *inside)
@@ -207,7 +210,7 @@ static void read_files(Info *x)
 {
     Document d;
     x->files = open_sources(&wanted.paths, &wanted.source);
-    Reader *r = open_reader(x->files, PART, x->unit.encoder ? cut_text : NULL, &x->unit);
+    Reader *r = open_reader(x->files, PART, x->unit.encoder ? cut_shown_text : NULL, &x->unit);
     for (int i = 0; i < x->files->n; i++) {
         const Source_file *f = &x->files->file[i];
         if (f->format == FORMAT_NPY) fail(EXIT_DATA, f->path, "is a NumPy array, which has no documents; take it out");

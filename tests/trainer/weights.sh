@@ -69,7 +69,7 @@ loss=$(number loss out)
 head -c 1000 g.safetensors | tr '\0' ' ' >head.txt
 says '"loss":{"dtype":"F32","shape":\[\]' head.txt
 says '"output.logits":{"dtype":"F32","shape":\[4,8,24\]' head.txt
-says '"ops/grad.h.1.bias":{"dtype":"F32","shape":\[24\]' head.txt
+says '"grad.h.1.bias":{"dtype":"F32","shape":\[24\]' head.txt
 says '"grad.table.weight"' head.txt
 ids I32 '[4,8]' 128
 works $grad --inputs i.safetensors --json

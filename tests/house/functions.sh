@@ -1,0 +1,34 @@
+# functions.sh: no function of the compiler has the name of another room's, static ones too, and no file of it is longer
+# than 500 lines: names and files can be found by what they say.
+failed=0
+complain() { echo "failed: $*"; failed=1; }
+
+# defined FILE…: "room name" of each function.
+defined() {
+    awk '
+        function room(file) { return file ~ /^compiler\/[^\/]*$/ ? "." : substr(file, 1, match(file, /\/[^\/]*$/) - 1) }
+        function name(text) {
+            sub(/\(.*/, "", text)
+            sub(/.*[ *]/, "", text)
+            return text
+        }
+        FNR == 1 { held = "" }
+        /^[A-Za-z_][^;=#]*\)( \{.*)?$/ { held = $0 }
+        /^\{/ && held != "" { print room(FILENAME), name(held); held = "" }
+        /^[A-Za-z_][^;=#]*\) \{/ { print room(FILENAME), name($0); held = "" }
+        /^[^{]/ && !/^[A-Za-z_][^;=#]*\)$/ && !/^ / { held = "" }' "$@"
+}
+
+# twice: names that stand in several rooms.
+twice() { sort -u | awk '{ rooms[$2] = rooms[$2] " " $1; n[$2]++ } END { for (f in n) if (n[f] > 1) print f ":" rooms[f] }'; }
+
+defined compiler/*.c compiler/*/*.c | grep -v ' main$' >"$TMP/defined"
+[ "$(wc -l <"$TMP/defined")" -gt 2500 ] || complain "only $(wc -l <"$TMP/defined") functions were found"
+twice <"$TMP/defined" >"$TMP/twice"
+[ ! -s "$TMP/twice" ] || complain "names with two meanings: $(cat "$TMP/twice")"
+[ -n "$(printf 'compiler/plan settle\ncompiler/lower settle\n' | twice)" ] || complain "nobody minds a name in two rooms"
+
+for file in compiler/*.[ch] compiler/*/*.[ch]; do
+    [ "$(wc -l <"$file")" -le 500 ] || complain "$file has more than 500 lines"
+done
+exit $failed
