@@ -105,7 +105,7 @@ struct Loop {
     Node *node;                 /* the loop node; its results are pick()ed */
 };
 
-/* A whole op: the functions of op_NAME.c, NAME_results and so on.  Its inputs and ints are its own affair. */
+/* A whole op: the functions of ops/NAME.c, NAME_results and so on.  Its inputs and ints are its own affair. */
 enum { MOST_RESULTS = 8 };
 typedef struct Type { DType dtype; Shape shape; } Type;
 typedef struct Whole {

@@ -1,4 +1,4 @@
-/* names.h: what axes and values are called (axis.c, title.c).  A part of lathe.h, which includes it. */
+/* names.h: what axes and values are called (axis.c, title.c).  A part of graph.h, which includes it. */
 #ifndef GRAPH_NAMES_H
 #define GRAPH_NAMES_H
 

@@ -1,4 +1,4 @@
-/* loop.c: loops: opening, arguments, closing, results.  See struct Loop in lathe.h. */
+/* loop.c: loops: opening, arguments, closing, results.  See struct Loop in graph/graph.h. */
 #include "desc/desc.h"
 
 #include <string.h>
