@@ -6,7 +6,7 @@
 #define LATHE_CUDA_CUH
 
 #include "cuda/second_way.h"
-#include "rt_quick.h"
+#include "math/quick.h"
 #include <assert.h>
 #include <cuda_runtime.h>
 #include <stddef.h>

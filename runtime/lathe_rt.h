@@ -2,11 +2,11 @@
 #ifndef LATHE_RT_H
 #define LATHE_RT_H
 
-#include "lathe_model.h"
-#include "rt_attention.h"
-#include "rt_gemm_shape.h"
-#include "rt_math.h"
-#include "rt_needs.h"
+#include "interface/lathe_model.h"
+#include "math/attention.h"
+#include "math/gemm_shape.h"
+#include "math/math.h"
+#include "interface/needs.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -52,11 +52,11 @@
 extern void (*rt_lap)(int kernel);
 
 /* `backward_part();` what follows is there for gradients alone, until `forward_part();`.  They read the clock, a few times a
- * step, and a run shows what each part took (train_loop.c). */
+ * step, and a run shows what each part took (trainer/loop.c). */
 void forward_part(void);
 void backward_part(void);
 
-/* One of `below` ids: itself where it is, else 0, and run_entry() (trainer.h) ends the program when the entry has run: with 3
+/* One of `below` ids: itself where it is, else 0, and run_entry() (trainer/trainer.h) ends the program when the entry has run: with 3
  * where the id follows from the data alone, with 1 where the model has computed it.  place "gpt.lua:12", what "gather in wte". */
 int bad_id(int id, int below, bool data, const char *place, const char *what) __attribute__((cold, noinline));
 static inline int data_id(int id, int below, const char *place, const char *what)
@@ -72,8 +72,8 @@ static inline int computed_id(int id, int below, const char *place, const char *
 int column_parts(int n);
 int column_from(int n, int k, int parts);
 
-/* c = a · b (+ c where add); rt_gemm_shape.h says of which elements.  An element's bits depend on the extents alone, not on how
- * threads share the work.  rt_gemm.c. */
+/* c = a · b (+ c where add); math/gemm_shape.h says of which elements.  An element's bits depend on the extents alone, not on how
+ * threads share the work.  math/gemm.c. */
 void gemm_f32(float *c, const float *a, const float *b, const Lathe_gemm *g, bool add);
 void gemm_f64(double *c, const double *a, const double *b, const Lathe_gemm *g, bool add);
 
@@ -120,7 +120,7 @@ int panel_rows(int rows, int unit, int most);
 LATHE_MATMULS(float, f32)
 LATHE_MATMULS(double, f64)
 
-/* rt_attention.c: attention and its derivative; rt_attention.h says what they compute. */
+/* math/attention.c: attention and its derivative; math/attention.h says what they compute. */
 typedef struct Lathe_masks {    /* NULL instead of one: all of it zero */
     int offset;
     const int *lengths, *q_segments, *k_segments;
@@ -141,7 +141,7 @@ void attention_back_f32(float *d_q, float *d_k, float *d_v, const float *q, cons
 void attention_back_f64(double *d_q, double *d_k, double *d_v, const double *q, const double *k, const double *v, const double *o,
                         const double *lse, const double *d_o, const Lathe_attention *g, const Lathe_masks *m);
 
-/* rt_main.c: the trainer's command line; generated programs have no other main. */
+/* trainer/main.c: the trainer's command line; generated programs have no other main. */
 int lathe_main(const Lathe_model *model, int argc, char **argv);
 
 #endif

@@ -76,7 +76,7 @@ bundle_trainers() {
     cp /usr/include/jansson.h /usr/include/jansson_config.h "$out/deps/include/" 2>/dev/null
     cp "$(${CC:-cc} -print-file-name=libjansson.a)" "$out/deps/lib/" 2>/dev/null || say 'no static jansson is here: it must be installed there'
     text=${DATA:-${LATHE_DATA:-../shared/data}}/tinyshakespeare.txt
-    if [ -e "$text" ]; then head -c 300000 "$text"; else cat compiler/*/*.c runtime/*.c | head -c 300000; fi >"$out/text.txt"
+    if [ -e "$text" ]; then head -c 300000 "$text"; else cat compiler/*/*.c runtime/*/*.c | head -c 300000; fi >"$out/text.txt"
     grep '^train' "$trainers" | while read -r _ name bound arguments; do
         folder=$out/trainers/$name
         # shellcheck disable=SC2086

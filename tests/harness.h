@@ -4,7 +4,7 @@
 #define HARNESS_H
 
 #include "lathe.h"
-#include "lathe_model.h"
+#include "interface/lathe_model.h"
 
 /* Checks are counted; a failed one is printed.  return finish() from main. */
 bool expect(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -104,7 +104,7 @@ static void emit_c_side(Both *b)
     options.target = &with_words;
     schedule_again(b->module, &with_words);
     emit_c(b->module, b->c_folder);
-    say(&probe, "#include \"rt_quick.h\"\n#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
+    say(&probe, "#include \"math/quick.h\"\n#include \"model.c\"\nvoid call_number(int number, void *const *a);\n"
                 "void call_number(int number, void *const *a)\n{\n    switch (number) {\n");
     for (int i = 0; i < b->pairs.n; i++) {
         Pair *p = &b->pairs.at[i];

@@ -2,7 +2,7 @@
 #include "emit/emit.h"
 #include "harness.h"
 #include "lathe_rt.h"
-#include "rt_internal.h"
+#include "math/internal.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_SOURCES_H
 #define TESTS_SOURCES_H
 
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

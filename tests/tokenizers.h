@@ -4,7 +4,7 @@
 #define TOKENIZERS_H
 
 #include "harness.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <string.h>
 

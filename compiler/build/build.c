@@ -201,7 +201,7 @@ static uint64_t hash_of_processor(uint64_t seed)
 
 static uint64_t hash_of_everything(const char *dir, const Words *w)
 {
-    static const char *const headers[] = {"lathe_rt.h", "lathe_model.h", "rt_math.h"};
+    static const char *const headers[] = {"lathe_rt.h", "interface/lathe_model.h", "math/math.h"};
     uint64_t h = hash_of_processor(1);
     for (int i = 0; i < w->n; i++)
         if (!same(w->at[i], format("%s/model.c", dir))) h = hash_bytes(w->at[i], strlen(w->at[i]), h);

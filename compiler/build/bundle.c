@@ -53,7 +53,7 @@ static const char build_text[] =
     "optional(ZSTD zstd zstd.h libzstd-dev \"files packed as .zst\")\n"
     "optional(ZLIB z zlib.h zlib1g-dev \"files packed as .gz\")\n"
     "if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64) # it looks whether the processor is one to run on\n"
-    "  set_source_files_properties(${LATHE_RUNTIME}/rt_cpu.c PROPERTIES COMPILE_OPTIONS -march=x86-64)\n"
+    "  set_source_files_properties(${LATHE_RUNTIME}/math/cpu.c PROPERTIES COMPILE_OPTIONS -march=x86-64)\n"
     "endif()\n";
 
 static const char for_cuda[] = "if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n"
@@ -92,7 +92,8 @@ void write_build_file(const char *dir)
 static bool is_source(const char *name)
 {
     bool cuda = ends_in(name, ".cu") || ends_in(name, ".cuh");
-    return ends_in(name, ".c") || ends_in(name, ".h") || (cuda && options.target == &target_cuda);
+    return ends_in(name, ".c") || ends_in(name, ".h") || ends_in(name, ".def") ||
+           (cuda && options.target == &target_cuda);
 }
 
 /* The build file takes whatever lies there; what is not ours may be the user's, and is not ours to remove. */
@@ -111,7 +112,7 @@ void write_runtime(const char *dir)
 {
     const char *from = runtime_dir(), *to = format("%s/runtime", dir);
     Files names = files_below(from, is_source);
-    if (access(format("%s/rt_main.c", from), R_OK) != 0)
+    if (access(format("%s/trainer/main.c", from), R_OK) != 0)
         err((Where){0},
             "--bundle copies the runtime's sources, and %s has none\n"
             "  set LATHE_RUNTIME to the folder runtime/ of Lathe's sources",

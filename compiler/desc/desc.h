@@ -4,7 +4,7 @@
 
 #include "desc/options.h"
 #include "graph/graph.h"
-#include "runtime/lathe_model.h"
+#include "runtime/interface/lathe_model.h"
 
 typedef struct Param Param;
 struct Param {

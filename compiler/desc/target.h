@@ -25,7 +25,7 @@ typedef struct Target {
                                  * the trainer calls: "", "", "static" in C */
     const char *untyped, *table, *table_at, *fill_work;     /* a cast that fits any pointer; what begins a constant array, and where it
                                  * lies; NaN into so many bytes of c->work */
-    const char *device;         /* by which the trainer knows where entries run (train_device.h); NULL: on its processor */
+    const char *device;         /* by which the trainer knows where entries run (runtime/step/device.h); NULL: on its processor */
     const char *over_ranks;     /* a call: to, from, bytes */
     bool tells_gradients;       /* train says which gradients are done */
     char *(*product)(const struct Kernel *), *(*attention)(const struct Kernel *);      /* the call */

@@ -12,11 +12,11 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
     say_head(cu, m, "model.cu",
              " *   First the kernels, each with what launches it; then one function an entry, which launches them\n"
              " *   in order.  All pointers are the device's; nothing waits, so that an entry can be captured.");
-    if (attentions.n) say(cu, "#include \"cuda_attention_choice.cuh\"\n");
+    if (attentions.n) say(cu, "#include \"cuda/attention_choice.cuh\"\n");
     const Text *kernels = function_text();
     bool persists = persistent_loops() > 0, keeps = kernels->n && has_word(kernels->at, "keep_row");
-    say(cu, "#include \"cuda_gemm.h\"\n#include \"cuda_ids.cuh\"\n%s%s#include \"lathe_cuda.cuh\"\n\n",
-        persists ? "#include \"cuda_persistent.cuh\"\n" : "", keeps ? "#include \"cuda_rows.cuh\"\n" : "");
+    say(cu, "#include \"cuda/gemm.h\"\n#include \"cuda/ids.cuh\"\n%s%s#include \"lathe_cuda.cuh\"\n\n",
+        persists ? "#include \"cuda/persistent.cuh\"\n" : "", keeps ? "#include \"cuda/rows.cuh\"\n" : "");
     say_constants(cu);
     say_functions(cu);
     say_bytes(cu, products.at, products.n);
@@ -27,7 +27,7 @@ static void say_model_cu(Text *cu, Text *h, const Module *m)
 static void say_tables_c(Text *c, const Module *m)
 {
     say_head(c, m, "tables.c", " *   What the trainer knows of the model; its entries are in model.cu.");
-    say(c, "#include \"lathe_rt.h\"\n#include \"train_device.h\"\n\n");
+    say(c, "#include \"lathe_rt.h\"\n#include \"step/device.h\"\n\n");
     say_runs(c, m);
     say_tables(c, m);
 }

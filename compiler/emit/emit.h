@@ -321,7 +321,7 @@ const char *blas_library(void);
 void say_header(Text *t, const Module *m, const char *prototypes);     /* model.h */
 void say_runs(Text *t, const Module *m);                               /* what it calls, where that is elsewhere */
 void take_table_names(const Module *m, void (*take)(const char *name));
-void say_tables(Text *t, const Module *m);                             /* descriptions of lathe_model.h, and main */
+void say_tables(Text *t, const Module *m);                             /* descriptions of runtime/interface/lathe_model.h, and main */
 char *type_name(const Module *m, const char *entry, const char *what); /* Gpt_train_in */
 
 char *braces(int n, const int64_t *x);                                 /* {1, 2} */

@@ -87,7 +87,7 @@ void say_header(Text *t, const Module *m, const char *prototypes)
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        m->desc->model, file));
     say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, options.target->interface);
-    say(t, "%s\n", is_stored(precision()->weights) ? "#include \"rt_math.h\"\n" : "");
+    say(t, "%s\n", is_stored(precision()->weights) ? "#include \"math/math.h\"\n" : "");
     say_sizes(t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -351,7 +351,7 @@ static void say_string_member(Text *t, const char *name, const char *s)
 static void say_hf(Text *t, const char *json)
 {
     if (!json) return;
-    say(t, "/* How Hugging Face knows it: train_hf.c goes by this. */\nstatic const char hf[] =\n    ");
+    say(t, "/* How Hugging Face knows it: model/hf.c goes by this. */\nstatic const char hf[] =\n    ");
     say_string(t, json);
     say(t, ";\n\n");
 }

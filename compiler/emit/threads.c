@@ -389,7 +389,7 @@ static const char *const words[] = {
     "Wide",       "read_wide",  "write_wide", "cuda_lap",     "is_due",        "stretch",
     "WHOLE_LOOP", "over_ranks", "plain_loop", "Step_product", "Grid",          NULL};
 
-/* Of rt_quick.h. */
+/* Of math/quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};
 
 /* Blocks of column partials: two for each of an H200's 132 processors. */
@@ -406,7 +406,7 @@ const Target target_cuda = {.name = "cuda",
                             .by_value = false,
                             .call = "launch_",
                             .first_argument = "stream",
-                            .interface = "lathe_model.h",
+                            .interface = "interface/lathe_model.h",
                             .stream = "cudaStream_t stream",
                             .entry = "static ",
                             .run = "extern \"C\"",

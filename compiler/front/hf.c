@@ -1,4 +1,4 @@
-/* hf.c: the description's `hf`: how Hugging Face knows the model.  It is data for the trainer (train_hf.c says
+/* hf.c: the description's `hf`: how Hugging Face knows the model.  It is data for the trainer (runtime/model/hf.c says
  * what each part means) and travels there as JSON, so what is wrong with it is said here. */
 #include "front/front.h"
 

@@ -22,7 +22,7 @@ static const struct Field {
 #define NUMBER(name, kind, least, most, table, key, meaning) FIXED(name, kind, least, most, table, key)
 #define CHOICE(name, words, meaning)                         /* read_train, read_data */
 #define NAME(name, meaning)
-#include "runtime/train_recipe.h"
+#include "runtime/interface/recipe.def"
 };
 
 static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
@@ -75,7 +75,7 @@ bool run_knows(const char *key)
 #define NUMBER(name, kind, least, most, table, key, meaning)
 #define CHOICE(name, words, meaning) #name,
 #define NAME(name, meaning)          #name,
-#include "runtime/train_recipe.h"
+#include "runtime/interface/recipe.def"
     };
     for (int i = 0; i < COUNT_OF(names); i++)
         if (same(names[i], key)) return true;

@@ -1,10 +1,11 @@
 /* pack.c: a matrix that every iteration of a loop multiplies by is packed once, before the loop.
  *
- * A product first copies its right operand into the order in which its tiles read it (rt_gemm_own.c).  Over thousands
- * of rows that is nothing; over the few rows of a step of a recurrence it is as much work as the product.  So where b
- * is the same in all iterations, a PACK kernel goes before the outermost loop for which that holds.  The bits stay the
- * same, but for products of 2 to 8 rows: where nothing is packed these are loops of their own (rt_gemm.c), which take
- * about as long again.  Needs: kernels.  Leaves: PACK kernels, products that read a packed matrix. */
+ * A product first copies its right operand into the order in which its tiles read it (runtime/math/gemm_own.c).  Over
+ * thousands of rows that is nothing; over the few rows of a step of a recurrence it is as much work as the product.  So
+ * where b is the same in all iterations, a PACK kernel goes before the outermost loop for which that holds.  The bits
+ * stay the same, but for products of 2 to 8 rows: where nothing is packed these are loops of their own
+ * (runtime/math/gemm.c), which take about as long again.  Needs: kernels.  Leaves: PACK kernels, products that read a
+ * packed matrix. */
 #include "desc/target.h"
 #include "lower/lower.h"
 

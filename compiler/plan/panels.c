@@ -25,7 +25,7 @@
 
 enum {
     LEAST_ROWS = 16,   /* fewer are too few to share */
-    THIN = 8,          /* products as narrow have loops of their own (rt_gemm.c) */
+    THIN = 8,          /* products as narrow have loops of their own (runtime/math/gemm.c) */
     CACHE = 512 << 10, /* bytes of a panel's values that its core is to keep */
     LOWEST = 192,      /* rows, so that what a product reads of its right operand pays */
     HIGHEST = 512,

@@ -243,7 +243,7 @@ static int64_t runs_in_step(const Desc *d)
     return n;
 }
 
-/* Of the derivatives of attention that cuDNN may make (cuda_attention_choice.cuh), the most that one takes. */
+/* Of the derivatives of attention that cuDNN may make (runtime/cuda/attention_choice.cuh), the most that one takes. */
 static int64_t attention_bytes(Kernel *const *kernels, int n)
 {
     int64_t most = 0;
@@ -303,7 +303,7 @@ static int64_t carried_bytes(const Desc *d)
     return sum;
 }
 
-/* Each keeps its parts of the moments (rt_shard.h); whole they are on the host alone. */
+/* Each keeps its parts of the moments (runtime/interface/shard.h); whole they are on the host alone. */
 void plan_for_gpus(Module *m, int gpus)
 {
     Plan *plan = &m->plan;

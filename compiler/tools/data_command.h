@@ -2,7 +2,7 @@
 #ifndef DATA_COMMAND_H
 #define DATA_COMMAND_H
 
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 typedef enum Flag_kind { FLAG_ON, FLAG_TEXT, FLAG_TEXTS, FLAG_COUNT } Flag_kind; /* bool, const char *, Words, int64_t */
 

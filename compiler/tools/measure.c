@@ -2,7 +2,7 @@
  * figure.  A program of its own, since lathe itself loads neither OpenMP nor BLAS. */
 #include "runtime/base/process.h"
 #include "lathe_rt.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <omp.h>
 

@@ -1,7 +1,7 @@
 /* json_text.c: JSON that can always be made. */
 #include "base/json_text.h"
 #include "base/printable.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>

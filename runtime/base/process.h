@@ -1,4 +1,4 @@
-/* base/process.h: what each of Lathe's programs does first and last: its standard descriptors are open, its stack
+/* process.h: what each of Lathe's programs does first and last: its standard descriptors are open, its stack
  * is as large as may be, a limit on the size of files is an error and not the end, and what standard output did not
  * take is said.  A header alone, since lathe does not link the runtime. */
 #ifndef PROCESS_H

@@ -1,7 +1,7 @@
 /* gemm_check.cu: whether what the library makes of a product is what the plain kernel makes of it: every element, those
  * of its end and of its second result included. */
-#include "cuda_gemm_internal.h"
-#include "cuda_tensor.cuh"
+#include "cuda/gemm_internal.h"
+#include "cuda/tensor.cuh"
 
 #include <math.h>
 

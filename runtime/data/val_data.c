@@ -1,7 +1,7 @@
-/* data/val_data.c: --val-data: what is evaluated comes from files of its own, of which all is held back; of --data
+/* val_data.c: --val-data: what is evaluated comes from files of its own, of which all is held back; of --data
  * nothing is then.  A Data beside the one that is trained on, opened as `eval --data FILES --val-fraction 1` would, but
  * for the tokenizer, which is the training's. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* model/hf_config.c: config.json: whether a folder's is of this model, and the one that export writes.
+/* hf_config.c: config.json: whether a folder's is of this model, and the one that export writes.
  *
  * What the description's `hf` says is compared.  Every other key of a config.json may change what the model computes:
  * it passes where its value is the neutral one of the table `changes`, or where the table `harmless` says why it does
  * not matter; null means that it is not set.  All else is refused by name, unless --ignore-config names it. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

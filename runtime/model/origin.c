@@ -1,7 +1,7 @@
-/* model/origin.c: files that come with imported weights and that training does not change: config.json, the ids that
+/* origin.c: files that come with imported weights and that training does not change: config.json, the ids that
  * end a text, the chat template.  They are kept as text, byte by byte, from the Hugging Face folder through every
  * checkpoint (huggingface.json: {"files": {name: text, …}}) to the folder that export writes. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <ctype.h>
 #include <errno.h>

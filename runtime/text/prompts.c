@@ -1,5 +1,5 @@
-/* text/prompts.c: what `generate` writes for: texts of --prompt, whole files of --prompt-file, in the order given. */
-#include "trainer.h"
+/* prompts.c: what `generate` writes for: texts of --prompt, whole files of --prompt-file, in the order given. */
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* text/stop.c: where a text ends: the tokens that end it, and the texts that stop it (--stop), which may lie across
+/* stop.c: where a text ends: the tokens that end it, and the texts that stop it (--stop), which may lie across
  * tokens. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <ctype.h>
 #include <stdlib.h>

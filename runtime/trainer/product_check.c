@@ -1,9 +1,9 @@
-/* product_check.c: products of this processor (rt_gemm.c) against plain loops in double, while an entry runs: whatever
- * is multiplied meanwhile, with the numbers and at the shapes that it is multiplied at.  A wrong element is reported
- * with the kernel that was done next. */
+/* product_check.c: products of this processor (math/gemm.c) against plain loops in double, while an entry runs:
+ * whatever is multiplied meanwhile, with the numbers and at the shapes that it is multiplied at.  A wrong element is
+ * reported with the kernel that was done next. */
 #include "trainer/selftest.h"
 
-#include "rt_gemm.h"
+#include "math/gemm.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>

@@ -3,8 +3,8 @@
  * against differences of its loss.  What differs takes its second way, which the folder of caches remembers. */
 #include "trainer/selftest.h"
 
-#include "data_cache.h"
-#include "rt_internal.h"
+#include "base/cache.h"
+#include "math/internal.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #ifndef SELFTEST_H
 #define SELFTEST_H
 
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 int selftest_command(Trainer *t);
 
-/* Of the device (train_device.h): only where there is one. */
+/* Of the device (step/device.h): only where there is one. */
 int device_ways(void);
 const char *device_way(int i, bool *exact);
 void take_second_way(const char *name, bool wanted);

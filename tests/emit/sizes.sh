@@ -2,7 +2,7 @@
 # the sources, for both targets, and the C compiles.
 set -eu
 cd runtime
-headers="lathe_rt.h lathe_model.h rt_math.h rt_quick.h rt_gemm_shape.h rt_attention.h rt_needs.h lathe_cuda.cuh cuda_gemm.h cuda_ids.h cuda_ids.cuh cuda_cudnn.h cuda_attention*.cuh cuda_persistent.cuh cuda_rows.cuh"
+headers="lathe_rt.h interface/lathe_model.h math/math.h math/quick.h math/gemm_shape.h math/attention.h interface/needs.h lathe_cuda.cuh cuda/gemm.h cuda/ids.h cuda/ids.cuh cuda/cudnn.h cuda/attention*.cuh cuda/persistent.cuh cuda/rows.cuh"
 # shellcheck disable=SC2086
 words=$({ sed -n 's/^ *# *define  *\([A-Z][A-Z0-9_]*\).*/\1/p' $headers; sed -n '/^ *\(typedef \)\{0,1\}enum/p; /^constexpr/p' $headers | grep -oE '\b[A-Z][A-Z0-9_]+\b'; } |
     sort -u | grep -v '^LATHE_\|_H$\|_CUH$')

@@ -1,6 +1,6 @@
 /* fuzz_npy.c: arrays of NumPy: rows that the header promises can be read. */
 #include "fuzz.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* fuzz_packed.c: gzip and zstd: what unpacks does so in any steps, and from any place. */
 #include "fuzz.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 

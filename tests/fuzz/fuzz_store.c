@@ -1,6 +1,6 @@
 /* fuzz_store.c: safetensors files: whatever header is taken, its tensors lie inside the file and can be read. */
 #include "fuzz.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define FUZZ_READ_TWICE_H
 
 #include "fuzz.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 typedef struct Read { /* what came out */
     Hash hash;        /* of all documents, each with a mark behind it */

@@ -1,7 +1,7 @@
 /* seeds.c: runs a fuzz target over files, a process each: seeds_NAME FILE….  A file may be refused (exit 1, 2, 3); a
  * signal, another code, or more than a minute is a failure. */
 #include "fuzz.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TOKENIZER_CHECKS_H
 #define TOKENIZER_CHECKS_H
 
-#include "data_token.h"
+#include "token/token.h"
 
 enum { TEXT_TRIED = 400 };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # build.sh: how tests/gpu.sh makes programs in $work for what $how says: tools and libraries of the machine, objects, links.  Sourced.
-# A job is a row of the table, or runtime_FILE; what it said is in build.log beside what it made, and a row has the file `compiled`, or
+# A job is a row of the table, or runtime_ROOM-FILE; what it said is in build.log beside what it made, and a row has the file `compiled`, or
 # `failed`, which says what it does not: compile or link.
 
 # ---------------------------------------------------------------- tools, found once and exported
@@ -88,8 +88,8 @@ compile_cuda() { # FILE OBJECT FLAGS…
     nvcc $GPU_FLAGS -Iruntime "$@" -c "$file" -o "$object"
 }
 
-compile_runtime() { # FILE, without its room
-    source=$(find runtime -name "$1")
+compile_runtime() { # ROOM-FILE
+    source=runtime/$(echo "$1" | tr - /)
     # shellcheck disable=SC2086
     case $how:$1 in
     simulate:*.cu) sh tests/sim/compile object "$work" "$source" "$work/simulator/${1%.cu}.o" ;;
@@ -113,7 +113,7 @@ compile_row() {
     *:model_*) $CC -std=gnu11 -Dmain=model_main -Iruntime "-I$folder" -c "$folder/tables.c" -o "$work/$1/tables.o" || return 1 ;;
     esac
     case $how:$1 in
-    simulate:model_*) simulated "$1" "-I$folder" tests/gpu/entry.cu "$folder/model.cu" runtime/cuda_gemm*.cu runtime/cuda/gemm*.cu runtime/cuda_cudnn*.cu ;;
+    simulate:model_*) simulated "$1" "-I$folder" tests/gpu/entry.cu "$folder/model.cu" runtime/cuda/gemm*.cu runtime/cuda/cudnn*.cu ;;
     simulate:*) simulated "$1" '' "tests/gpu/$1.cu" ;;
     *:train_*) [ "$(gpus_here)" -lt "$(gpus_of "${1#train_}")" ] || compile_trainer "trainers/${1#train_}" "$1" ;;
     *:speed_*) compile_trainer "speed/${1#speed_}" "$1" ;;
@@ -151,9 +151,9 @@ link_row() {
     [ -e "$at/model.o" ] || [ -e "$at/program.o" ] || return 0
     case $1 in
     train_* | speed_*) linked "$at/trainer" "$at/model.o" "$at/tables.o" $trainer ;;
-    model_*) linked "$at/program" "$work/entry/entry.o" "$at/model.o" "$at/tables.o" "$rt"/cuda_gemm*.o "$rt"/gemm*.o "$rt"/cuda_cudnn*.o ;;
+    model_*) linked "$at/program" "$work/entry/entry.o" "$at/model.o" "$at/tables.o" "$rt"/cuda-gemm*.o "$rt"/cuda-cudnn*.o ;;
     gemm) linked "$at/program" "$at/program.o" "$rt"/cuda_gemm*.o "$rt"/gemm*.o ;;
-    cudnn) linked "$at/program" "$at/program.o" "$rt"/cuda_cudnn*.o ;;
+    cudnn) linked "$at/program" "$at/program.o" "$rt"/cuda-cudnn*.o ;;
     optim) linked "$at/program" "$at/program.o" $trainer ;;
     *) linked "$at/program" "$at/program.o" ;;
     esac
@@ -179,9 +179,9 @@ runtime_jobs() {
 ordered_jobs() {
     if [ "$(jobs_at_once)" -ge 4 ]; then
         cat "$work/rows"
-        runtime_jobs | sed 's|.*/||; s/^/runtime_/'
+        runtime_jobs | sed 's|^runtime/||; s|/|-|; s/^/runtime_/'
     else
-        runtime_jobs | sed 's|.*/||; s/^/runtime_/'
+        runtime_jobs | sed 's|^runtime/||; s|/|-|; s/^/runtime_/'
         grep -v '^attention$\|^cudnn$' "$work/rows"
         grep '^attention$\|^cudnn$' "$work/rows"
     fi

@@ -6,7 +6,7 @@
 #ifndef GPU_DUMP_H
 #define GPU_DUMP_H
 
-#include "lathe_model.h"
+#include "interface/lathe_model.h"
 
 #include <stdio.h>
 

@@ -2,11 +2,11 @@
  * gradients; the same bits from the second call on, in a graph, and on memory that was something else before.  Linked
  * with a case's model.cu and tables.c. entry FOLDER NAME LOSS GRADIENTS     the most that loss (relative) and gradients
  * (of their norm) may be off */
-#include "cuda_cudnn.h"
-#include "cuda_gemm.h"
+#include "cuda/cudnn.h"
+#include "cuda/gemm.h"
 #include "dump.h"
 #include "sim.h"
-#include "train_device.h"
+#include "step/device.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

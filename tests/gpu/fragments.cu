@@ -1,7 +1,7 @@
-/* fragments.cu: which lane of a warp has which element: ldmatrix and mma as cuda_tensor.cuh says they are, each lane's
+/* fragments.cu: which lane of a warp has which element: ldmatrix and mma as cuda/tensor.cuh says they are, each lane's
  * registers against the table, products against loops; asynchronous copies; and words of arithmetic that are instructions
  * there.  First on a new GPU: all of attention stands on it, and all that is kept in 16 bits. */
-#include "cuda_tensor.cuh"
+#include "cuda/tensor.cuh"
 #include "sim.h"
 
 #include <math.h>

@@ -15,7 +15,7 @@ for name in models compiler runtime tests examples README.md; do ln -s "$top/$na
 ln -s "$(dirname "$LATHE")" "$doc/build"
 ln -s "$top/generated/showcase" "$doc/generated/showcase"
 cat compiler/*/*.c >"$doc/my.txt"
-cat runtime/*.c >"$doc/more.txt"
+cat runtime/*/*.c >"$doc/more.txt"
 # shellcheck disable=SC2086
 awk -v OUT="$parts" -f tests/proof/documents.awk $pages >"$parts/list"
 

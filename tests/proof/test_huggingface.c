@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* runtime/trainer.h, whose other names are not meant for programs that link the compiler. */
+/* runtime/trainer/trainer.h, whose other names are not meant for programs that link the compiler. */
 void load_weights(const Lathe_model *m, const char *path, void *flat);
 char *weights_file(const char *path);
 

@@ -1,7 +1,7 @@
 /* test_panels.c: kernels that run panel by panel change no bit of a loss or a gradient, whatever the extents, nor does
  * the height of panels. */
 #include "harness.h"
-#include "rt_internal.h"
+#include "math/internal.h"
 
 #include <string.h>
 

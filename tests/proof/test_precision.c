@@ -6,7 +6,7 @@
  * from one is: a path through n layers has a handful in each.  They are off to either side, so what they do together is
  * to some sixteen roundings in one. */
 #include "harness.h"
-#include "rt_internal.h"
+#include "math/internal.h"
 
 #include <math.h>
 #include <string.h>

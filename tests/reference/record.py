@@ -30,7 +30,7 @@ bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" �
 
 functions: cases of tests/proof/functions.lua; functions.py says what the file holds.
 
-optimizers: updates of train_optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
+optimizers: updates of step/optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
 update s; NAME.w [20][3][4], …: parameters after it.  The metadata has under NAME the settings "key=value …" of the recipe
 (w decays, b does not); rate of update s: 0.01 (1 + s mod 5) where no schedule is said.  In `groups` b has half the rate and
 a decay of its own, and c, present in no other, is frozen.  All of it is torch.optim's but lion, which is written out here.

@@ -2,7 +2,7 @@
  * for measuring (stream_races.sh, stream_memory.sh).
  *
  *     stream_drive READERS BLOCK-TOKENS ROWS PACK PATH…      ROWS 0: one epoch */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

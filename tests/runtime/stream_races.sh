@@ -16,7 +16,7 @@ awk -v n=$lines -v to="$TMP/corpus/" 'BEGIN {
         print "line " x (x % 7 == 0 ? "\n" : "") >(to x % 9 ".txt")
     }
 }'
-files="$(find runtime -path "runtime/data*" -name "*.c" ! -name data_csv.c | sort) runtime/rt_words.c runtime/rt_hash.c runtime/rt_file.c runtime/rt_thread.c $(find runtime/base -name "*.c")"
+files=$(find runtime/base runtime/source runtime/token runtime/data -name "*.c" ! -name csv.c | sort)
 flags="-g -O1 -fsanitize=thread -Iruntime $(pkg-config --cflags --libs jansson) -ffunction-sections -Wl,--gc-sections"
 libraries="-ljansson -lz -lzstd -lpcre2-8 -lpthread -lm"
 
@@ -37,8 +37,8 @@ for pack in 0 1; do
 done
 
 # hand_on() of the reader without its lock
-sed '/^static void hand_on/,/^}/ { /pthread_mutex/d }' runtime/data_parcels.c >"$TMP/data_parcels.c"
-build "$(echo "$files" | sed "s|runtime/data_parcels.c|$TMP/data_parcels.c|")" "$TMP/racing"
+sed '/^static void hand_on/,/^}/ { /pthread_mutex/d }' runtime/data/parcels.c >"$TMP/parcels.c"
+build "$(echo "$files" | sed "s|runtime/data/parcels.c|$TMP/parcels.c|")" "$TMP/racing"
 if "$TMP/racing" 3 20000 0 0 "$TMP/corpus" >"$TMP/said" 2>&1 || ! grep -q 'data race' "$TMP/said"; then
     echo "a planted race was not found"
     exit 1

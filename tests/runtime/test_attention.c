@@ -1,9 +1,9 @@
-/* test_attention.c: rt_attention.c on random shapes against plain loops in doubles: every mask alone and together, one
- * query, odd widths, grouped heads, cross, rotary positions, soft caps, biases on scores, dropout, strided operands
+/* test_attention.c: math/attention.c on random shapes against plain loops in doubles: every mask alone and together,
+ * one query, odd widths, grouped heads, cross, rotary positions, soft caps, biases on scores, dropout, strided operands
  * with their surroundings untouched; the same bits for 1, 2, 3 and 8 threads; queries that see nothing. */
 #include "harness.h"
 #include "lathe_rt.h"
-#include "rt_internal.h"
+#include "math/internal.h"
 
 #include <float.h>
 #include <math.h>

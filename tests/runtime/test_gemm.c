@@ -1,8 +1,8 @@
-/* test_gemm.c: rt_gemm.c: all layouts and extents against plain loops, batches, K = 0, adding, untouched surroundings,
- * and the same bits for 1, 2, 3, 8 threads and inside a parallel region. */
+/* test_gemm.c: math/gemm.c: all layouts and extents against plain loops, batches, K = 0, adding, untouched
+ * surroundings, and the same bits for 1, 2, 3, 8 threads and inside a parallel region. */
 #include "harness.h"
 #include "lathe_rt.h"
-#include "rt_internal.h"
+#include "math/internal.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>

@@ -1,6 +1,6 @@
 /* test_hash.c: XXH64 against published values, and the same however the bytes are cut. */
 #include "harness.h"
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <string.h>
 

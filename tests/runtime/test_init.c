@@ -1,6 +1,6 @@
-/* test_init.c: train_init.c: distributions of initial values, names of copies, independence of layout and threads. */
+/* test_init.c: model/init.c: distributions of initial values, names of copies, independence of layout and threads. */
 #include "harness.h"
-#include "rt_internal.h"
+#include "math/internal.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

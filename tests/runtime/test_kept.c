@@ -1,6 +1,6 @@
 /* test_kept.c: rows of documents whose ids are kept from an earlier run are those of the text: for any readers, from
  * any place on, with what is kept damaged in any way, and beside other programs. */
-#include "data_cache.h"
+#include "base/cache.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* test_math.c: rt_math.h and rt_quick.h: errors over all floats (every 257th in the quick mode) against libm's double,
- * special values, the same bits in vector bodies and alone, integers, Philox against its published vectors. */
+/* test_math.c: math/math.h and math/quick.h: errors over all floats (every 257th in the quick mode) against libm's
+ * double, special values, the same bits in vector bodies and alone, integers, Philox against its published vectors. */
 #pragma GCC optimize("O3,no-math-errno,no-trapping-math") /* as generated code is compiled */
 #include "harness.h"
-#include "rt_quick.h"
+#include "math/quick.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* test_optim.c: train_optim.c, train_schedule.c: trajectories, rates and momenta recorded from torch.optim, groups,
+/* test_optim.c: step/optim.c, step/schedule.c: trajectories, rates and momenta recorded from torch.optim, groups,
  * decay by segments in strided layouts, the norm, clipping, the same bits for any number of threads. */
 #include "harness.h"
-#include "rt_step.h"
-#include "trainer.h"
+#include "step/step.h"
+#include "trainer/trainer.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>

@@ -1,10 +1,10 @@
-/* test_round.c: parameters in bf16 (rt_round.h, train_optim.c): rounding has the number itself as its mean; an update
+/* test_round.c: parameters in bf16 (math/round.h, step/optim.c): rounding has the number itself as its mean; an update
  * is that of plain loops in doubles, rounded by a Philox of our own; the same bits for any threads and any cut into
  * segments. */
 #include "harness.h"
-#include "rt_round.h"
-#include "rt_step.h"
-#include "trainer.h"
+#include "math/round.h"
+#include "step/step.h"
+#include "trainer/trainer.h"
 #include <math.h>
 #include <omp.h>
 #include <string.h>

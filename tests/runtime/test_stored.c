@@ -1,7 +1,7 @@
-/* test_stored.c: reals in 16 bits (rt_math.h): there and back, to the nearest, ties to even, against arithmetic in
+/* test_stored.c: reals in 16 bits (math/math.h): there and back, to the nearest, ties to even, against arithmetic in
  * doubles; in arrays, so that what is tested is what loops become. */
 #include "harness.h"
-#include "rt_math.h"
+#include "math/math.h"
 
 #include <math.h>
 #include <string.h>

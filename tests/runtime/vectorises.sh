@@ -1,4 +1,4 @@
-# vectorises.sh: loops that call rt_math.h's float functions must become vector code without calls, with the compiler and the
+# vectorises.sh: loops that call math/math.h's float functions must become vector code without calls, with the compiler and the
 # flags of generated programs.
 cc=${CC:-gcc}
 if ! $cc --version 2>/dev/null | grep -qi 'gcc\|free software'; then
@@ -9,7 +9,7 @@ grep -q -w avx2 /proc/cpuinfo || { echo "needs a CPU with AVX2"; exit 77; }
 
 flags="-std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -Iruntime"
 {
-    echo '#include "rt_math.h"'
+    echo '#include "math/math.h"'
     for name in exp expm1 log sqrt rsqrt sin cos tanh erf abs sign floor; do
         echo "void $name(float *restrict y, const float *restrict x, int n) { for (int i = 0; i < n; i++) y[i] = ${name}_f32(x[i]); }"
     done

@@ -11,8 +11,8 @@ openblas=$(sed -n 's/^OPENBLAS:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 try() {
     dir=$TMP/$1
     mkdir "$dir"
-    for name in rt_gemm rt_gemm_own rt_gemm_blas rt_attention; do
-        ${CC:-gcc} $flags -O3 -march="$1" "-DLATHE_OPENBLAS=\"$openblas\"" -c runtime/$name.c -o "$dir/$name.o" || return 1
+    for name in gemm gemm_own gemm_blas attention; do
+        ${CC:-gcc} $flags -O3 -march="$1" "-DLATHE_OPENBLAS=\"$openblas\"" -c runtime/math/$name.c -o "$dir/rt_$name.o" || return 1
     done
     for name in gemm attention; do
         ${CC:-gcc} $flags -O2 -march="$1" -rdynamic tests/runtime/test_$name.c "$dir"/rt_*.o "$BUILD/libharness.a" "$BUILD/liblathe.a" \

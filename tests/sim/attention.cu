@@ -2,7 +2,7 @@
  * every mask alone and together, one query, odd widths, grouped heads, cross, rotary positions, caps, biases, dropout, strided
  * operands with their surroundings untouched, queries that see nothing; the same bits in three orders of blocks and
  * threads. */
-#include "cuda_attention.cuh"
+#include "cuda/attention.cuh"
 #include "sim.h"
 
 #include <float.h>

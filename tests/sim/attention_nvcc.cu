@@ -1,5 +1,5 @@
 /* attention_nvcc.cu: the kernels of attention for nvcc, at the widths that models have. */
-#include "cuda_attention.cuh"
+#include "cuda/attention.cuh"
 
 #ifndef MORE /* -DMORE=true: more of them, which take nvcc a minute or two */
 #define MORE false

@@ -100,14 +100,14 @@ done
 
 # ---- mistakes: counts that stay each GPU's own, of every sort of data
 # shellcheck disable=SC2086
-mistake runtime/cuda_ranks.cu 'if (!ranks.grads) {' 'if (ranks.grads) {' seq2seq3 seq2seq.one $pairs
+mistake runtime/cuda/ranks.cu 'if (!ranks.grads) {' 'if (ranks.grads) {' seq2seq3 seq2seq.one $pairs
 data="--data $TMP/text.txt"
 # shellcheck disable=SC2086
-mistake runtime/cuda_ranks.cu 'if (!ranks.grads) {' 'if (ranks.grads) {' gpt3 gpt.one $packed
+mistake runtime/cuda/ranks.cu 'if (!ranks.grads) {' 'if (ranks.grads) {' gpt3 gpt.one $packed
 data="--data $TMP/table.csv"
 # shellcheck disable=SC2086
 set -- counted6 one $usual
-mistake runtime/cuda_ranks.cu 'if (!ranks.grads) {' 'if (ranks.grads) {' "$@"
-mistake runtime/cuda_ranks.cu 'bytes / (size_t)ranks.element' 'bytes / (size_t)ranks.element - 1' "$@"
-mistake runtime/cuda_ranks.cu 'ncclAllReduce(from, to' 'ncclAllReduce(from, (void *)from' "$@"
+mistake runtime/cuda/ranks.cu 'if (!ranks.grads) {' 'if (ranks.grads) {' "$@"
+mistake runtime/cuda/ranks.cu 'bytes / (size_t)ranks.element' 'bytes / (size_t)ranks.element - 1' "$@"
+mistake runtime/cuda/ranks.cu 'ncclAllReduce(from, to' 'ncclAllReduce(from, (void *)from' "$@"
 [ "$failed" = 0 ] || exit 1

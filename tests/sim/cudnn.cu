@@ -6,8 +6,8 @@
 #include "attention.cu"
 #undef main
 
-#include "cuda_attention_choice.cuh"
-#include "cuda_cudnn_internal.h"
+#include "cuda/attention_choice.cuh"
+#include "cuda/cudnn_internal.h"
 
 enum { WORKSPACE = 400 << 10 }; /* some cases are cut into parts */
 static void *workspace;
@@ -18,7 +18,7 @@ static void restart(void) /* it keeps a limited number of shapes */
     cudnn_start(workspace, WORKSPACE);
 }
 
-/* Until 9.15 its derivatives are only taken where keys come in 128s (cuda_cudnn.cu). */
+/* Until 9.15 its derivatives are only taken where keys come in 128s (cuda/cudnn.cu). */
 static bool any_keys(void) { return cudnn_version() > 91500; }
 static int keys_in(void) { return any_keys() ? 1 : 128; }
 

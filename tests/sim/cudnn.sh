@@ -6,7 +6,7 @@ sh tests/sim/compile simulator "$TMP" || exit
 CXX=${CXX:-g++}
 real=${LATHE_CUDNN:-}
 $CXX -std=gnu++17 -Wall -Wextra -Werror -O2 -fPIC -shared -Itests/sim/include -Itests/sim -Iruntime tests/sim/fake_cudnn.cc -o "$TMP/libfake.so"
-sh tests/sim/compile program "$TMP" tests/sim/cudnn.cu runtime/cuda_cudnn.cu runtime/cuda_cudnn_graph.cu
+sh tests/sim/compile program "$TMP" tests/sim/cudnn.cu runtime/cuda/cudnn.cu runtime/cuda/cudnn_graph.cu
 export LATHE_CUDNN="$TMP/libfake.so" FAKE_CUDNN_NOTES=1
 "$TMP/program"
 FAKE_CUDNN_VERSION=91400 "$TMP/program"     # takes keys in 128s alone
@@ -32,7 +32,7 @@ mutant() {  # FILE FROM TO: the first line with FROM
     mutants=$((mutants + 1))
     awk -v from="$2" -v to="$3" '!done && (at = index($0, from)) {
         $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
-        END { exit !done }' "runtime/$1.cu" >"$TMP/$1.cu" || { echo "failed: no \"$2\" in $1.cu"; failed=1; }
+        END { exit !done }' "runtime/cuda/${1#cuda_}.cu" >"$TMP/$1.cu" || { echo "failed: no \"$2\" in $1.cu"; failed=1; }
     cp "$TMP/program_$1.o" "$TMP/whole.o"
     sh tests/sim/compile program "$TMP" "$TMP/$1.cu"
     ! timeout 60 "$TMP/program" >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$3\" for \"$2\""; failed=1; }
@@ -85,7 +85,7 @@ nvcc=$(command -v nvcc) && toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")"
 header=$(ls "$toolkit/include/cudnn_graph.h" "$(dirname "${real:-/}")/../include/cudnn_graph.h" 2>/dev/null | head -n 1)
 if [ -n "$toolkit" ] && [ -n "$header" ]; then
     {
-        echo '#ifdef OURS'; echo '#include "cuda_cudnn_api.h"'; echo '#else'; echo '#include <cudnn_graph.h>'; echo '#endif'
+        echo '#ifdef OURS'; echo '#include "cuda/cudnn_api.h"'; echo '#else'; echo '#include <cudnn_graph.h>'; echo '#endif'
         cat <<'HEAD'
 #include <cxxabi.h>
 #include <stdio.h>
@@ -96,8 +96,8 @@ template <class T> struct Type {};
 int main()
 {
 HEAD
-        grep -oE '\bCUDNN_[A-Za-z0-9_]+ = ' runtime/cuda_cudnn_api.h | sed 's/\(.*\) = /VALUE(\1)/'
-        grep -oE '\bX\(cudnn[A-Za-z]+\)' runtime/cuda_cudnn_api.h | sed 's/^X/TYPE/'
+        grep -oE '\bCUDNN_[A-Za-z0-9_]+ = ' runtime/cuda/cudnn_api.h | sed 's/\(.*\) = /VALUE(\1)/'
+        grep -oE '\bX\(cudnn[A-Za-z]+\)' runtime/cuda/cudnn_api.h | sed 's/^X/TYPE/'
         echo '}'
     } >"$TMP/words.cc"
     $CXX -std=gnu++17 -w -DOURS -Iruntime -I"$toolkit/include" "$TMP/words.cc" -o "$TMP/ours"
@@ -110,8 +110,8 @@ else
     echo "note: cuDNN's header, or CUDA's, is not here: its values were not compared"
 fi
 if [ -n "$toolkit" ]; then
-    for file in cuda_cudnn cuda_cudnn_graph; do
-        nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c "runtime/$file.cu" -o "$TMP/nvcc.o"
+    for file in cudnn cudnn_graph; do
+        nvcc -Werror all-warnings -Iruntime -arch=sm_90 -c "runtime/cuda/$file.cu" -o "$TMP/nvcc.o"
     done
     echo "note: nvcc compiles them"
 fi
@@ -119,8 +119,8 @@ stub=$toolkit/lib64/stubs/libcuda.so
 [ -n "$toolkit" ] && [ -e "$stub" ] || { echo "note: no stub of the driver is here: cuDNN was not asked to compile anything"; exit 0; }
 mkdir -p "$TMP/stub"
 cp "$stub" "$TMP/stub/libcuda.so.1"
-$CXX -std=gnu++17 -Wall -Wextra -Werror -isystem "$toolkit/include" -Iruntime -x c++ tests/sim/cudnn_plans.cc runtime/cuda_cudnn.cu \
-    runtime/cuda_cudnn_graph.cu -x none -o "$TMP/plans" -ldl
+$CXX -std=gnu++17 -Wall -Wextra -Werror -isystem "$toolkit/include" -Iruntime -x c++ tests/sim/cudnn_plans.cc runtime/cuda/cudnn.cu \
+    runtime/cuda/cudnn_graph.cu -x none -o "$TMP/plans" -ldl
 code=0
 LD_LIBRARY_PATH=$TMP/stub${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 300 "$TMP/plans" >"$TMP/said" || code=$?
 [ "$code" != 77 ] || { echo "note: $(tail -n 1 "$TMP/said"): the real one compiled nothing"; exit 0; }

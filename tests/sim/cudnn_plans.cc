@@ -1,6 +1,6 @@
 /* cudnn_plans.cc: the real cuDNN, asked whether it compiles the graphs of attention for an H200 that is not here.  It
  * gets as far as loading the kernel, which the toolkit's stub of the driver refuses: what stands before that holds. */
-#include "cuda_cudnn_internal.h"
+#include "cuda/cudnn_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

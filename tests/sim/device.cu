@@ -1,7 +1,7 @@
-/* device.cu: a trainer's memory on a GPU (cuda_device.h) in the simulator: the host's block and the device's, copies, entries as
+/* device.cu: a trainer's memory on a GPU (cuda/device.h) in the simulator: the host's block and the device's, copies, entries as
  * graphs, failures with their kernel's name, and what a user is told of a GPU that will not do. */
-#include "cuda_device.h"
-#include "cuda_persistent.cuh"
+#include "cuda/device.h"
+#include "cuda/persistent.cuh"
 #include "sim.h"
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* fake_cudnn.cc: cuDNN of the simulator, a library of its own (cuda_cudnn.cu loads it): descriptors as the real one has
+/* fake_cudnn.cc: cuDNN of the simulator, a library of its own (cuda/cudnn.cu loads it): descriptors as the real one has
  * them, and graphs of operations computed one after the other, in doubles rounded to what each tensor holds.
  *
  * It knows nothing of attention.  It refuses attributes that are missing, descriptors that are not finished or were
  * given back, pointers that are missing, misaligned, or not of the device for all that their tensor reaches, and says
  * so (sim_report).  Of two ways to compute a graph it cannot compile the first.  FAKE_CUDNN_VERSION is its version;
  * FAKE_CUDNN_STARTS=0: it does not start. */
-#include "cuda_cudnn_api.h"
-#include "cuda_tensor.cuh"
+#include "cuda/cudnn_api.h"
+#include "cuda/tensor.cuh"
 #include "sim.h"
 
 #include <map>

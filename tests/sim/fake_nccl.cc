@@ -1,4 +1,4 @@
-/* fake_nccl.cc: NCCL of the simulator, a library of its own (cuda_ranks.cu loads it): processes meet in a file that all map.
+/* fake_nccl.cc: NCCL of the simulator, a library of its own (cuda/ranks.cu loads it): processes meet in a file that all map.
  *
  * A collective is work in its stream, done when the simulator comes to it, and then waits until every rank has come to the same
  * one: its number, what it is, count, type, root.  Ranks that differ are told of both, and fail; so does one that waits for a
@@ -6,7 +6,7 @@
  * ranks in order.  It refuses host memory, results that overlap what is sent otherwise than NCCL allows, and calls on a
  * communicator that is none.  FAKE_NCCL_VERSION is its version; FAKE_NCCL_STARTS=0:
  * ids cannot be made; FAKE_NCCL_FAILS="R N": rank R's N-th collective does nothing, which only ncclCommGetAsyncError tells. */
-#include "cuda_nccl_api.h"
+#include "cuda/nccl_api.h"
 #include "sim.h"
 
 #include <atomic>

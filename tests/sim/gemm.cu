@@ -1,9 +1,9 @@
-/* gemm.cu: products of generated CUDA (cuda_gemm.h) against loops in fp64 written here: random extents, strides, transposes,
+/* gemm.cu: products of generated CUDA (cuda/gemm.h) against loops in fp64 written here: random extents, strides, transposes,
  * batches and ends in all kinds of numbers, what lies between the elements untouched; algorithms by timing, and the file that
  * remembers them; and what the simulator's cuBLASLt must refuse.
  *   gemm FILE      all of it; prints what failed.  FILE: for what is found by timing
  *   gemm products  the products alone: exit code 1 where one is wrong or complained of, which it says */
-#include "cuda_gemm_internal.h"
+#include "cuda/gemm_internal.h"
 
 #include "sim.h"
 #include <algorithm>

@@ -1,9 +1,9 @@
-# gemm.sh: products of generated CUDA (runtime/cuda_gemm*.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
-# algorithms by timing and their file; what it must refuse; and mistakes put into cuda_gemm.cu, each of which must be noticed.
+# gemm.sh: products of generated CUDA (runtime/cuda/gemm*.cu) with the simulator's cuBLASLt: random ones against loops in fp64;
+# algorithms by timing and their file; what it must refuse; and mistakes put into cuda/gemm.cu, each of which must be noticed.
 # Where nvcc is, it compiles the files, and no kernel spills.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda_gemm.cu runtime/cuda_gemm_ends.cu runtime/cuda_gemm_tune.cu \
+sh tests/sim/compile program "$TMP" tests/sim/gemm.cu runtime/cuda/gemm.cu runtime/cuda/gemm_ends.cu runtime/cuda/gemm_tune.cu \
     runtime/cuda/gemm_check.cu
 "$TMP/program" "$TMP/products.txt"
 
@@ -14,7 +14,7 @@ mutant() { # FROM TO WORD: the first line of $file with FROM, and what the progr
     mutants=$((mutants + 1))
     awk -v from="$1" -v to="$2" '!done && (at = index($0, from)) {
         $0 = substr($0, 1, at - 1) to substr($0, at + length(from)); done = 1 } { print }
-        END { exit !done }' runtime/$file.cu >"$TMP/$file.cu" || { echo "failed: no \"$1\" in $file.cu"; failed=1; }
+        END { exit !done }' runtime/cuda/${file#cuda_}.cu >"$TMP/$file.cu" || { echo "failed: no \"$1\" in $file.cu"; failed=1; }
     sh tests/sim/compile program "$TMP" "$TMP/$file.cu"
     ! timeout 60 "$TMP/program" products >"$TMP/said" 2>&1 || { echo "failed: nobody notices \"$2\" for \"$1\""; failed=1; }
     grep -q "$3" "$TMP/said" || { echo "failed: \"$2\" for \"$1\": $(head -n 3 "$TMP/said")"; failed=1; }
@@ -35,14 +35,14 @@ mutant 'return exchanged ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA' 
 mutant 'g->aux_m % 8 || ' '' 'a multiple of 8'
 mutant ' && !(add && gemm_sums(g))' '' 'vector: element'
 mutant '&vector, sizeof vector' '&(vector = &vector), sizeof vector' 'element\|bias is NULL\|where the product writes\|not all in'
-sh tests/sim/compile program "$TMP" runtime/cuda_gemm.cu
+sh tests/sim/compile program "$TMP" runtime/cuda/gemm.cu
 file=cuda_gemm_ends
 mutant 'in_row = N / W' 'in_row = N' 'element\|not all in\|out of bounds'
 mutant '(vector || !in_aux)' '!in_aux' 'aux: element'
 mutant 'in_aux ? at.aux : at.c' 'at.c' 'element'
 mutant 'g->shape.c_m | g->aux_m) % W' 'g->shape.c_m) % W' 'element\|misaligned\|ssertion'
 mutant '!p->biased' 'true' 'element'
-echo "note: $mutants mistakes put into cuda_gemm.cu and cuda_gemm_ends.cu"
+echo "note: $mutants mistakes put into cuda/gemm.cu and cuda/gemm_ends.cu"
 if ! nvcc=$(command -v nvcc); then
     echo "note: nvcc is not here: they are compiled for the simulator alone"
 elif include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include && [ ! -e "$include/cublasLt.h" ]; then
@@ -50,7 +50,7 @@ elif include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include && [ ! -e 
 else
     for file in cuda_gemm cuda_gemm_ends cuda_gemm_tune cuda/gemm_check; do
         nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
-            -gencode arch=compute_90,code=sm_90 -c runtime/$file.cu -o "$TMP/nvcc.o" >>"$TMP/nvcc" 2>&1 ||
+            -gencode arch=compute_90,code=sm_90 -c runtime/cuda/${file#cuda_}.cu -o "$TMP/nvcc.o" >>"$TMP/nvcc" 2>&1 ||
             { cat "$TMP/nvcc"; failed=1; }
     done
     ! grep 'bytes stack frame' "$TMP/nvcc" | grep -v '^ *0 bytes stack frame, 0 bytes spill' || { echo "failed: registers spilled"; failed=1; }

@@ -1,6 +1,6 @@
-/* ids.cu: ids out of range (cuda_ids.cuh): a kernel goes on with 0, and of the first kernel that meets some the smallest is on
+/* ids.cu: ids out of range (cuda/ids.cuh): a kernel goes on with 0, and of the first kernel that meets some the smallest is on
  * record, with its check's texts; in three orders of blocks and threads. */
-#include "cuda_ids.cuh"
+#include "cuda/ids.cuh"
 #include "sim.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-# ids.sh: ids out of range on a GPU (runtime/cuda_ids.cuh) in the simulator.
+# ids.sh: ids out of range on a GPU (runtime/cuda/ids.cuh) in the simulator.
 set -eu
 sh tests/sim/compile simulator "$TMP" || exit
 sh tests/sim/compile program "$TMP" tests/sim/ids.cu

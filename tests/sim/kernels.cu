@@ -1,6 +1,6 @@
 /* kernels.cu: CUDA written by hand: kernels that are right and must give the right numbers in the simulator, and kernels with
  * one mistake each, which it must name; both in three orders of blocks and threads.  nvcc compiles the file too. */
-#include "cuda_tensor.cuh"
+#include "cuda/tensor.cuh"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

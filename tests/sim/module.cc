@@ -2,10 +2,10 @@
  * test's: LAUNCHER(number, name) for each. */
 #include "model.cu"
 
-#include "cuda_gemm.h"
-#include "cuda_persistent.cuh"
+#include "cuda/gemm.h"
+#include "cuda/persistent.cuh"
 #include "sim.h"
-#include "train_device.h"
+#include "step/device.h"
 
 const Lathe_device lathe_cuda = {}; /* no trainer here: the test's calls entries itself */
 void (*cuda_lap)(int kernel, cudaStream_t stream);

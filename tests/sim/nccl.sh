@@ -187,15 +187,15 @@ fi
 data="--data $TMP/table.csv"
 # shellcheck disable=SC2086
 set -- mlp6 one1 $usual --steps 8
-mistake runtime/cuda_ranks.cu 'return lathe_shard(&ranks.shards, k, ranks.rank)' 'return lathe_shard(&ranks.shards, k, 0)' "$@"
-mistake runtime/cuda_ranks.cu 'share_sums(o, stream);' 'if (!stream) share_sums(o, stream);' "$@"
-mistake runtime/cuda_ranks.cu 'join_to(stream);' '' "$@"
-mistake runtime/cuda_ranks.cu 'share_bucket(k, params, stream);' 'if (k) share_bucket(k, params, stream);' "$@"
-mistake runtime/cuda_optim.cu 'part.moments - part.first' '-part.first' "$@"
+mistake runtime/cuda/ranks.cu 'return lathe_shard(&ranks.shards, k, ranks.rank)' 'return lathe_shard(&ranks.shards, k, 0)' "$@"
+mistake runtime/cuda/ranks.cu 'share_sums(o, stream);' 'if (!stream) share_sums(o, stream);' "$@"
+mistake runtime/cuda/ranks.cu 'join_to(stream);' '' "$@"
+mistake runtime/cuda/ranks.cu 'share_bucket(k, params, stream);' 'if (k) share_bucket(k, params, stream);' "$@"
+mistake runtime/cuda/optim.cu 'part.moments - part.first' '-part.first' "$@"
 data="--data $TMP/text.txt"
 # shellcheck disable=SC2086
 set -- gpt2 gpt.one $usual_text
-mistake runtime/cuda_ranks.cu 'if (ranks.left[k] == 0) reduce_bucket(k, stream);' 'if (ranks.left[k] == 0) ranks.left[k] = stream ? REDUCED : 0;' "$@"
+mistake runtime/cuda/ranks.cu 'if (ranks.left[k] == 0) reduce_bucket(k, stream);' 'if (ranks.left[k] == 0) ranks.left[k] = stream ? REDUCED : 0;' "$@"
 early='gradients_done(\&d->ln_f_weight, sizeof d->ln_f_weight, stream);' late='gradients_done(\&d->wte_weight, sizeof d->wte_weight, stream);'
 grep -q "$(echo "$late" | tr -d '\\')" "$TMP/gpt2/model.cu" || { echo "failed: no word of wte"; failed=1; }
 sed -i "s/$early/LATE/; s/$late/$early/; s/LATE/$late/" "$TMP/gpt2/model.cu"
@@ -210,7 +210,7 @@ header=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include/nccl.h
 cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
 if [ -e "$header" ] && [ -e "$cuda/cuda_runtime.h" ]; then
     {
-        echo '#ifdef OURS'; echo '#include "cuda_nccl_api.h"'; echo '#else'; echo '#include <nccl.h>'; echo '#endif'
+        echo '#ifdef OURS'; echo '#include "cuda/nccl_api.h"'; echo '#else'; echo '#include <nccl.h>'; echo '#endif'
         cat <<'HEAD'
 #include <cxxabi.h>
 #include <stdio.h>
@@ -222,8 +222,8 @@ int main()
 {
     printf("an id: %zu bytes\n", sizeof(ncclUniqueId));
 HEAD
-        grep -oE '\b(nccl|NCCL)[A-Za-z0-9_]+ = ' runtime/cuda_nccl_api.h | sed 's/\(.*\) = /VALUE(\1)/'
-        grep -oE '\bX\(nccl[A-Za-z]+\)' runtime/cuda_nccl_api.h | sed 's/^X/TYPE/'
+        grep -oE '\b(nccl|NCCL)[A-Za-z0-9_]+ = ' runtime/cuda/nccl_api.h | sed 's/\(.*\) = /VALUE(\1)/'
+        grep -oE '\bX\(nccl[A-Za-z]+\)' runtime/cuda/nccl_api.h | sed 's/^X/TYPE/'
         echo '}'
     } >"$TMP/words.cc"
     $CXX -std=gnu++17 -w -DOURS -Iruntime -I"$cuda" "$TMP/words.cc" -o "$TMP/ours"
@@ -236,6 +236,6 @@ else
     echo "note: NCCL's header, or CUDA's, is not here: its values were not compared"
 fi
 if [ -x "$nvcc" ]; then
-    "$nvcc" -std=c++20 -O3 -fmad=false -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda_ranks.cu -o "$TMP/nvcc.o"
+    "$nvcc" -std=c++20 -O3 -fmad=false -Werror all-warnings -Iruntime -arch=sm_90 -c runtime/cuda/ranks.cu -o "$TMP/nvcc.o"
     echo "note: nvcc compiles them"
 fi

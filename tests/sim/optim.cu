@@ -1,7 +1,7 @@
-/* optim.cu: an optimizer's step on a GPU (cuda_optim.cu) in the simulator beside the CPU's: every optimizer, groups whose borders
+/* optim.cu: an optimizer's step on a GPU (cuda/optim.cu) in the simulator beside the CPU's: every optimizer, groups whose borders
  * lie anywhere, frozen ones, clipping, gradients that are not finite. */
-#include "cuda_optim.h"
-#include "rt_math.h"
+#include "cuda/optim.h"
+#include "math/math.h"
 #include "sim.h"
 
 #include <math.h>

@@ -1,23 +1,23 @@
-# optim.sh: the optimizer's kernels (runtime/cuda_optim.cu) in the simulator beside the CPU's: the same bits; mistakes put into them,
+# optim.sh: the optimizer's kernels (runtime/cuda/optim.cu) in the simulator beside the CPU's: the same bits; mistakes put into them,
 # each of which must be noticed.  Where nvcc is, it compiles them: accesses of 16 bytes, and nothing spilled.
 set -eu
 . tests/sim/libraries
 sh tests/sim/compile simulator "$TMP" || exit
-sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda_optim.cu
+sh tests/sim/compile program "$TMP" tests/sim/optim.cu runtime/cuda/optim.cu
 "$TMP/program"
 
 failed=0
 . tests/sim/mutant
-mutant runtime/cuda_optim.cu 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.segment[s].end)'
-mutant runtime/cuda_optim.cu 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
-mutant runtime/cuda_optim.cu 'sum = block_sum_f64(sum);' ''
-mutant runtime/cuda_optim.cu '!is_finite(norm)' 'false'
-mutant runtime/cuda_optim.cu 'rates.step, i / BESIDE)' 'rates.step, 0 * i + threadIdx.x)'
-mutant runtime/cuda_optim.cu 'rates.step, i));' 'rates.step, i / 4));'
+mutant runtime/cuda/optim.cu 'if (i + BESIDE <= o.segment[s].end)' 'if (i < o.segment[s].end)'
+mutant runtime/cuda/optim.cu 'if (step->stopped) return;' 'if (step->stopped > 1) return;'
+mutant runtime/cuda/optim.cu 'sum = block_sum_f64(sum);' ''
+mutant runtime/cuda/optim.cu '!is_finite(norm)' 'false'
+mutant runtime/cuda/optim.cu 'rates.step, i / BESIDE)' 'rates.step, 0 * i + threadIdx.x)'
+mutant runtime/cuda/optim.cu 'rates.step, i));' 'rates.step, i / 4));'
 if command -v nvcc >/dev/null; then
     mkdir "$TMP/kept"
     nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 --keep --keep-dir "$TMP/kept" \
-        -c runtime/cuda_optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" || { cat "$TMP/log"; exit 1; }
+        -c runtime/cuda/optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" || { cat "$TMP/log"; exit 1; }
     ! grep -E '[1-9][0-9]* bytes (stack frame|spill)' "$TMP/log" || { echo "failed: it spills"; failed=1; }
     loads=$(grep -c 'ld.*v4.*f32' "$TMP/kept/cuda_optim.ptx") || true
     stores=$(grep -c 'st.global.*v4.*f32' "$TMP/kept/cuda_optim.ptx") || true

@@ -1,7 +1,7 @@
 /* persistent.cu: what loops in one launch are made of, in the simulator: the meeting of all blocks, with mistakes that must
  * be named, in a stream and in a graph; products of a step against loops in doubles, the same bits for any number of blocks.
  * nvcc compiles the file too. */
-#include "cuda_persistent.cuh"
+#include "cuda/persistent.cuh"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

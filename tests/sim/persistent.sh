@@ -14,7 +14,7 @@ fi
 # What a launch writes by another name: read by ld.global.nc where nvcc takes it for constant, by plain loads with CHANGES.
 command -v nvcc >/dev/null || exit 0
 cat >"$TMP/names.cu" <<'CU'
-#include "cuda_persistent.cuh"
+#include "cuda/persistent.cuh"
 DEVICE void one_round(int block, float *RESTRICT to, const float *RESTRICT from)
 {
     to[block * THREADS + threadIdx.x] = from[block * THREADS + threadIdx.x] + 1;

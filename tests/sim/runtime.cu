@@ -1,6 +1,6 @@
 /* runtime.cu: the simulator's streams, events, graphs and pinned memory: programs that are right give the right numbers in every
  * order, and each mistake shows, in a number or in words. */
-#include "cuda_gemm.h"
+#include "cuda/gemm.h"
 #include "sim.h"
 
 #include <stdio.h>

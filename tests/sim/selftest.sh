@@ -85,12 +85,12 @@ tested 1 '' '^WRONG .*_time.*: char_rnn.lua:[0-9]*.*where bits are to be equal'
 "$LATHE" build models/gpt.lua --set layers=2 --set width=32 --set heads=2 --set seq=16 --set batch=4 -o "$TMP/cpu" >"$TMP/said" 2>&1
 trainer=$TMP/cpu/trainer name=cpu
 tested 0 '' '^ok .*the same bits again' '^ok  *[1-9][0-9]* products against plain loops' '^ok .*the gradient agrees' ' 0 wrong'
-mkdir "$TMP/own"
-cp runtime/rt_gemm_own.c "$TMP/own"
-sed 's|x = whole\[i \* NAME(COLUMNS) + j\]|x = whole[i * NAME(COLUMNS) + (j + 1) % n]|' runtime/rt_gemm_tile.h >"$TMP/own/rt_gemm_tile.h"
-! cmp -s runtime/rt_gemm_tile.h "$TMP/own/rt_gemm_tile.h" || tell 'no mistake is put into products'
+mkdir -p "$TMP/own/math"
+cp runtime/math/gemm_own.c "$TMP/own"
+sed 's|x = whole\[i \* NAME(COLUMNS) + j\]|x = whole[i * NAME(COLUMNS) + (j + 1) % n]|' runtime/math/gemm_tile.h >"$TMP/own/math/gemm_tile.h"
+! cmp -s runtime/math/gemm_tile.h "$TMP/own/math/gemm_tile.h" || tell 'no mistake is put into products'
 # shellcheck disable=SC2086
-${CC:-cc} -std=gnu11 -O2 -march=native -fopenmp -fno-strict-aliasing -Iruntime -I"$TMP/cpu" "$TMP/cpu/model.c" "$TMP/own/rt_gemm_own.c" $SIM_LIBRARIES -ldl -lpthread -o "$TMP/own/trainer"
+${CC:-cc} -std=gnu11 -O2 -march=native -fopenmp -fno-strict-aliasing "-I$TMP/own" -Iruntime -I"$TMP/cpu" "$TMP/cpu/model.c" "$TMP/own/gemm_own.c" $SIM_LIBRARIES -ldl -lpthread -o "$TMP/own/trainer"
 trainer=$TMP/own/trainer name=own
 tested 1 '' '^WRONG [a-z_0-9]*c_attn_y: gpt.lua:[0-9]* .*: an element of a product is .*, and .* by a plain loop' 'do not train here'
 exit $failed

@@ -76,14 +76,14 @@ static void test_values(void)
 
 /* ------------------------------------------------------------------ mistakes */
 
-/* model.cu with cuda_rows.cuh written out, and in both the first `from` made `to`. */
+/* model.cu with cuda/rows.cuh written out, and in both the first `from` made `to`. */
 static const char *complaint_with(const Both *b, const char *from, const char *to)
 {
-    static const char include[] = "#include \"cuda_rows.cuh\"";
+    static const char include[] = "#include \"cuda/rows.cuh\"";
     const char *model = read_file(format("%s/model.cu", b->folder), NULL), *at = strstr(model, include);
     must(at);
     const char *all =
-        format("%.*s%s%s", (int)(at - model), model, read_file("runtime/cuda_rows.cuh", NULL), at + sizeof include - 1);
+        format("%.*s%s%s", (int)(at - model), model, read_file("runtime/cuda/rows.cuh", NULL), at + sizeof include - 1);
     const char *found = strstr(all, from);
     if (!found) die("\"%s\" is not in the text", from);
     Device d = device_of_text(b, format("%.*s%s%s", (int)(found - all), all, to, found + strlen(from)), NULL);
@@ -103,8 +103,7 @@ static void test_mistakes(void)
         {"row[last] = from[last]", "(void)row", "before it is written"},
         {"= keep_row<4>(", "= keep_row<8>(", "before it is written"}, /* what other threads take */
         {"BATCH, row_bytes", "BATCH, -16 + row_bytes", "out of bounds"},
-        {"prefer_shared(kernel, shared)", "(void)kernel",
-         "more than the 49152"},
+        {"prefer_shared(kernel, shared)", "(void)kernel", "more than the 49152"},
     };
     Both b = both_sides(compiled("--set batch=3"));
     expect(same(complaint_with(&b, "row", "row"), "nothing"), "the text as it is is complained of");

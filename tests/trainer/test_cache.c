@@ -1,7 +1,7 @@
 /* test_cache.c: ids that are kept between runs: right whatever became of their file, and whoever else writes it; no
  * more of them than the limit, what was not used for longest gone first, and nothing that is in use. */
-#include "data_cache.h"
-#include "data_token.h"
+#include "base/cache.h"
+#include "token/token.h"
 
 #include <dirent.h>
 #include <fcntl.h>

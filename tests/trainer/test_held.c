@@ -1,6 +1,6 @@
 /* test_held.c: which documents are kept for evaluation: the same ones when files are added, in every format, and
  * whatever file a document lies in. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

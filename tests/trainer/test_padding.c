@@ -1,8 +1,8 @@
 /* test_padding.c: the row of a padding id is zero: as drawn, as loaded from weights in which it is not, and under every
  * optimizer with decay, also where a head shares the table; it has no gradient, and all other rows have. */
 #include "harness.h"
-#include "rt_internal.h"
-#include "trainer.h"
+#include "math/internal.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_pairs.c: pairs and chats as rows: rows of a few worked out by hand; the same for any number of readers and from
  * any place on; each pair once an epoch, in batches of like lengths. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

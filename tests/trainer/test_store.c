@@ -1,5 +1,5 @@
 /* test_store.c: safetensors files are read back as written, and no change of bytes or length makes reading crash. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>

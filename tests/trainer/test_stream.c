@@ -1,6 +1,6 @@
 /* test_stream.c: rows of documents from files: the same for any number of threads and from any place on; each document
  * once an epoch, whole. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

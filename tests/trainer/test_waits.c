@@ -1,6 +1,6 @@
 /* test_waits.c: the warning of a run that waits for its data, by a clock that the test sets: none while steps settle or
  * where little is waited, one where a fifth of the time is, the next a minute later. */
-#include "trainer.h"
+#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1327,7 +1327,7 @@ static const char *const knobs[][2] = {
     {"width", "128"},
 };
 
-/* How Hugging Face knows it: train_hf.c goes by this. */
+/* How Hugging Face knows it: model/hf.c goes by this. */
 static const char hf[] =
     "{\n"
     "  \"absent\": {\n"

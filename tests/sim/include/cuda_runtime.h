@@ -120,7 +120,7 @@ template <class T> __attribute__((no_sanitize("thread"))) static inline T atomic
     return a;
 }
 
-/* Between blocks: what cuda_persistent.cuh has as PTX. */
+/* Between blocks: what cuda/persistent.cuh has as PTX. */
 unsigned sim_add_release(unsigned *at, unsigned n);
 unsigned sim_load_acquire(const unsigned *at, Sim_place place);
 [[noreturn]] void sim_give_up(unsigned *stuck, unsigned loop); /* what __trap() is, of a loop in one launch */

@@ -1,0 +1,186 @@
+/* cache.c: the folder of what is kept between runs: who is in it, how much of it there may be, what goes first.
+ *
+ * What is in use is locked (flock) by whoever reads or writes it, so that no other program removes it; a file's time of
+ * modification is when it was last used.  All that goes wrong here costs a run time and nothing else. */
+#include "base/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+char *cache_folder(void)
+{
+    const char *own = getenv("LATHE_CACHE"), *all = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *path = own && *own     ? text_of("%s", own)
+                 : all && *all   ? text_of("%s/lathe", all)
+                 : home && *home ? text_of("%s/.cache/lathe", home)
+                                 : NULL;
+    Fault fault = {0};
+    if (path && strcmp(path, "off") != 0 && make_folders(path, &fault)) return path;
+    clear_fault(&fault);
+    free(path);
+    return NULL;
+}
+
+int open_cached(const char *path)
+{
+    int fd = open_to_read(path);
+    if (fd < 0) return -1;
+    (void)flock(fd, LOCK_SH); /* where there are no locks, what is mapped stays until it is closed all the same */
+    (void)futimens(fd, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}});
+    return fd;
+}
+
+/* ------------------------------------------------------------------ what there is */
+
+typedef struct Item {
+    char *path;
+    int64_t bytes, used; /* used: when, ns */
+} Item;
+
+typedef struct Items {
+    Item *at;
+    int n;
+    int64_t bytes;
+} Items;
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static bool is_ours(const char *name)
+{
+    bool begins = strncmp(name, "tokens-", 7) == 0 || strncmp(name, "parts-", 6) == 0;
+    return begins && (ends_in(name, ".bin") || ends_in(name, ".part"));
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const Item *x = a, *y = b;
+    return (x->used > y->used) - (x->used < y->used);
+}
+
+static void add_item(Items *all, const char *folder, const char *name)
+{
+    struct stat about;
+    char *path = text_of("%s/%s", folder, name);
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) {
+        free(path);
+        return;
+    }
+    if (all->n % 64 == 0) all->at = must_grow(all->at, sizeof *all->at * (size_t)(all->n + 64));
+    all->at[all->n++] = (Item){path, about.st_size, about.st_mtim.tv_sec * 1000000000LL + about.st_mtim.tv_nsec};
+    all->bytes += about.st_size;
+}
+
+/* What was not used for longest comes first. */
+static Items list_items(const char *folder)
+{
+    Items all = {0};
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (is_ours(e->d_name)) add_item(&all, folder, e->d_name);
+    if (d) closedir(d);
+    if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_use);
+    return all;
+}
+
+static void free_items(Items *all)
+{
+    for (int i = 0; i < all->n; i++) free(all->at[i].path);
+    free(all->at);
+}
+
+/* ------------------------------------------------------------------ how much there may be */
+
+/* 20 GB, or a tenth of what the disk has for it, if that is less. */
+static int64_t limit_of(const char *folder, int64_t now)
+{
+    const char *own = getenv("LATHE_CACHE_LIMIT");
+    int64_t limit = INT64_C(20) << 30;
+    struct statvfs disk;
+    if (own && *own) {
+        if (!parse_size(own, &limit))
+            fail(EXIT_USAGE, NULL, "LATHE_CACHE_LIMIT=%s: expected a size such as 512M or 20G", own);
+        return limit;
+    }
+    if (statvfs(folder, &disk) != 0) return limit;
+    int64_t tenth = ((int64_t)disk.f_bavail * (int64_t)disk.f_frsize + now) / 10;
+    return tenth < limit ? tenth : limit;
+}
+
+int64_t cache_limit(const char *folder)
+{
+    Items all = list_items(folder);
+    int64_t limit = limit_of(folder, all.bytes);
+    free_items(&all);
+    return limit;
+}
+
+/* Nobody reads or writes it. */
+static bool is_free(const char *path)
+{
+    int fd = open_to_read(path);
+    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0) close(fd);
+    return locked;
+}
+
+static int64_t bytes_in_use(const Items *all)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < all->n; i++) bytes += is_free(all->at[i].path) ? 0 : all->at[i].bytes;
+    return bytes;
+}
+
+static void remove_oldest(const Items *all, int64_t limit)
+{
+    int64_t left = all->bytes;
+    for (int i = 0; i < all->n && left > limit; i++)
+        if (is_free(all->at[i].path) && unlink(all->at[i].path) == 0) left -= all->at[i].bytes;
+}
+
+/* What a killed program was writing. */
+static void remove_leftovers(const char *folder)
+{
+    Items all = list_items(folder);
+    for (int i = 0; i < all.n; i++)
+        if (ends_in(all.at[i].path, ".part") && is_free(all.at[i].path)) (void)unlink(all.at[i].path);
+    free_items(&all);
+}
+
+/* One program at a time: the lock ends with the descriptor. */
+static int lock_folder(const char *folder)
+{
+    char *path = text_of("%s/lock", folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0) (void)flock(fd, LOCK_EX);
+    free(path);
+    return fd;
+}
+
+/* What is written aside is in use, and so counted. */
+bool keep_in_cache(const char *aside, const char *path, Fault *f)
+{
+    char *folder = folder_of(path);
+    int lock = lock_folder(folder);
+    remove_leftovers(folder);
+    Items all = list_items(folder);
+    int64_t limit = limit_of(folder, all.bytes);
+    bool fits = bytes_in_use(&all) <= limit;
+    if (fits && !f->path) remove_oldest(&all, limit);
+    bool ok = fits && replace_file(aside, path, f);
+    if (!ok) unlink(aside);
+    if (lock >= 0) close(lock);
+    free_items(&all);
+    free(folder);
+    return ok;
+}

@@ -1,0 +1,505 @@
+/* device.cu: the GPU that a trainer runs on: whether it will do, its memory, copies through pinned buffers, graphs. */
+#include "cuda/device.h"
+#include "cuda/persistent.cuh"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SLOTS = LATHE_GPU_SLOTS, SMALL_SLOTS = LATHE_GPU_SMALL_SLOTS, SMALL = LATHE_GPU_SMALL, ROOMS = LATHE_GPU_ROOMS };
+
+struct Slot { /* of pinned memory; `done`: the copy from it, or into it */
+    char *at;
+    cudaEvent_t done;
+};
+
+struct Ring { /* taken in turn */
+    Slot slot[SMALL_SLOTS];
+    int n, next;
+    int64_t bytes; /* of a slot */
+};
+
+struct Room { /* what is on its way to the host, in pinned memory */
+    char *at;
+    cudaEvent_t begin, end;
+};
+
+enum { MOST_AHEAD = 2 };
+
+struct Ahead { /* what is on its way while the stream is busy */
+    char *at; /* where it arrives, */
+    int64_t bytes, used;
+    cudaStream_t stream;      /* that of the copies */
+    cudaEvent_t there, taken; /* all has arrived; the other stream has it where it belongs */
+    int n;
+    struct {
+        char *to, *from;
+        int64_t bytes;
+    } piece[MOST_AHEAD];
+};
+
+static struct {
+    char *host, *device;
+    int64_t bytes;
+    cudaStream_t stream;
+    Ahead ahead;
+    Ring large, small; /* for what is staged; for a few numbers */
+    Room room[ROOMS];
+    char *pinned; /* all of it */
+    unsigned *stuck; /* pinned: which loop in one launch has given up */
+    bool (*trouble)(double waited); /* gpu_watch */
+    bool (*others_failed)(void);    /* gpu_ask */
+    cudaEvent_t all; /* to wait for everything where that is asked */
+    bool waits; /* LATHE_CUDA_CHECK */
+    bool captures;
+    char failure[512], refusal[1024];
+} gpu;
+
+/* ------------------------------------------------------------------ failures */
+
+static bool failed(const char *what, cudaError_t error)
+{
+    const char *loop = error == cudaSuccess ? NULL : loop_that_gave_up();
+    if (error == cudaSuccess) return gpu.failure[0] != 0;
+    if (!gpu.failure[0] && loop)
+        snprintf(gpu.failure, sizeof gpu.failure,
+                 "%.300s: its blocks waited for each other without end, and it gave up (%s)\n"
+                 "  `lathe build --no-persist` builds a trainer without such loops", loop, cudaGetErrorName(error));
+    else if (!gpu.failure[0])
+        snprintf(gpu.failure, sizeof gpu.failure, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
+    return true;
+}
+
+const char *gpu_failure(void) { return gpu.failure[0] ? gpu.failure : NULL; }
+
+bool gpu_in_trouble(void)
+{
+    if (gpu.failure[0] || gpu.captures) return false; /* what a capture refuses is done without it */
+    return (gpu.waits && cudaStreamSynchronize(gpu.stream) != cudaSuccess) || cudaPeekAtLastError() != cudaSuccess;
+}
+
+void gpu_launched(const char *kernel)
+{
+    if (gpu.failure[0] || gpu.captures) return;
+    failed(kernel, gpu.waits ? cudaStreamSynchronize(gpu.stream) : cudaSuccess);
+    failed(kernel, cudaPeekAtLastError());
+}
+
+/* ------------------------------------------------------------------ whether the GPU will do */
+
+static const char *refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *refuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(gpu.refusal, sizeof gpu.refusal, format, list);
+    va_end(list);
+    return gpu.refusal;
+}
+
+static const char *check_driver(const Gpu_needs *n)
+{
+    int driver = 0, runtime = 0, count = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaErrorInsufficientDriver && driver)
+        return refuse("the driver here is for CUDA %d.%d, and this trainer was built with CUDA %d.%d\n"
+                      "  install a newer driver, or build with a CUDA that is no newer than it",
+                      driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    if (error != cudaSuccess || count == 0)
+        return refuse("this trainer is for a GPU, and there is none here (CUDA: %s)\n"
+                      "  `nvidia-smi` says what the driver sees; `lathe build MODEL.lua --target cpu` builds one for this machine",
+                      cudaGetErrorString(error == cudaSuccess ? cudaErrorNoDevice : error));
+    if (n->gpus > count)
+        return refuse("--gpus %d: CUDA shows %d GPU%s here\n  ask for no more; CUDA_VISIBLE_DEVICES in the environment may hide some (`nvidia-smi` "
+                      "lists all)",
+                      n->gpus, count, count == 1 ? "" : "s");
+    return NULL;
+}
+
+static const char *check_device(const Gpu_needs *n)
+{
+    cudaDeviceProp p;
+    size_t left = 0, all = 0;
+    const int64_t planned = n->bytes + n->ahead, wanted = planned + n->workspace;
+    cudaError_t error = cudaSetDevice(n->number);
+    if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, n->number);
+    if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)
+        return refuse("GPU %d, %.100s, has compute capability %d.%d, and this trainer's kernels are for %d.%d and newer\n"
+                      "  run it on a newer GPU, or use a trainer for the CPU",
+                      n->number, p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
+    if (error == cudaSuccess) error = cudaMemGetInfo(&left, &all);
+    if (error != cudaSuccess) return refuse("GPU %d cannot be used: %s", n->number, cudaGetErrorString(error));
+    if (n->most && n->most < wanted)
+        return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and --memory-limit "
+                      "allows %lld; nothing was taken\n"
+                      "  allow more, or build the model smaller: `lathe build MODEL.lua --set batch=N`",
+                      n->command, (long long)wanted, (double)wanted / 1e9, (long long)planned, (long long)n->workspace, (long long)n->most);
+    if ((int64_t)left >= wanted) return NULL;
+    return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU %d, %.100s, has "
+                  "%lld of %lld left; nothing was taken\n"
+                  "  end what else uses it (`nvidia-smi`), or build the model smaller: `lathe build MODEL.lua --set batch=N`",
+                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)planned, (long long)n->workspace, n->number, p.name,
+                  (long long)left, (long long)all);
+}
+
+/* ------------------------------------------------------------------ taking and giving back */
+
+static bool take_events(cudaEvent_t *event, int flags) { return !failed("an event", cudaEventCreateWithFlags(event, flags)); }
+
+static bool take_ring(Ring *r, int n, int64_t bytes, char **at)
+{
+    *r = {{}, n, 0, bytes};
+    for (int i = 0; i < n; i++, *at += bytes) {
+        r->slot[i].at = *at;
+        if (!take_events(&r->slot[i].done, cudaEventDisableTiming)) return false;
+    }
+    return true;
+}
+
+static bool take_pinned(const Gpu_needs *n)
+{
+    if (failed("pinned memory", cudaHostAlloc((void **)&gpu.stuck, sizeof *gpu.stuck, cudaHostAllocMapped))) return false;
+    *gpu.stuck = 0;
+    loops_launched.stuck = gpu.stuck;
+    if (failed("pinned memory", cudaMallocHost((void **)&gpu.pinned, (size_t)lathe_pinned_bytes(n->staged)))) return false;
+    char *at = gpu.pinned;
+    if (!take_ring(&gpu.large, SLOTS, lathe_slot_bytes(n->staged), &at) || !take_ring(&gpu.small, SMALL_SLOTS, SMALL, &at)) return false;
+    for (Room &r : gpu.room) {
+        r.at = at, at += LATHE_GPU_SENT;
+        if (!take_events(&r.begin, cudaEventDefault) || !take_events(&r.end, cudaEventDefault)) return false;
+    }
+    return true;
+}
+
+static bool take_ahead(const Gpu_needs *n)
+{
+    Ahead *a = &gpu.ahead;
+    a->at = gpu.device + n->bytes + n->workspace;
+    a->bytes = n->ahead;
+    return !failed("a stream", cudaStreamCreateWithFlags(&a->stream, cudaStreamNonBlocking)) &&
+           take_events(&a->there, cudaEventDisableTiming) && take_events(&a->taken, cudaEventDisableTiming);
+}
+
+static bool take(const Gpu_needs *n)
+{
+    if (failed("a stream", cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking))) return false;
+    if (failed("the GPU's memory", cudaMalloc((void **)&gpu.device, (size_t)(n->bytes + n->workspace + n->ahead)))) return false;
+    if (!take_events(&gpu.all, cudaEventDisableTiming) || !take_ahead(n)) return false;
+    return take_pinned(n) && !failed("clearing the GPU's memory", cudaMemsetAsync(gpu.device, 0, (size_t)n->bytes, gpu.stream));
+}
+
+const char *gpu_open(const Gpu_needs *n)
+{
+    const char *check = getenv("LATHE_CUDA_CHECK");
+    gpu = {};
+    const char *refusal = check_driver(n);
+    if (!refusal) refusal = check_device(n);
+    if (refusal) return refusal;
+    gpu.waits = check && *check && *check != '0';
+    gpu.host = (char *)n->host;
+    gpu.bytes = n->bytes;
+    if (take(n)) return NULL;
+    refuse("GPU %d cannot be used: %s", n->number, gpu.failure);
+    gpu_close();
+    return gpu.refusal;
+}
+
+static void drop_ring(Ring *r)
+{
+    for (Slot &slot : r->slot)
+        if (slot.done) cudaEventDestroy(slot.done);
+    *r = {};
+}
+
+static void drop_ahead(Ahead *a)
+{
+    if (a->stream) cudaStreamSynchronize(a->stream);
+    if (a->there) cudaEventDestroy(a->there);
+    if (a->taken) cudaEventDestroy(a->taken);
+    if (a->stream) cudaStreamDestroy(a->stream);
+    *a = {};
+}
+
+void gpu_close(void)
+{
+    if (gpu.stream) cudaStreamSynchronize(gpu.stream);
+    drop_ahead(&gpu.ahead);
+    drop_ring(&gpu.large);
+    drop_ring(&gpu.small);
+    for (Room &r : gpu.room) {
+        if (r.begin) cudaEventDestroy(r.begin);
+        if (r.end) cudaEventDestroy(r.end);
+        r = {};
+    }
+    if (gpu.all) cudaEventDestroy(gpu.all);
+    if (gpu.pinned) cudaFreeHost(gpu.pinned);
+    if (gpu.stuck) cudaFreeHost(gpu.stuck);
+    gpu.stuck = loops_launched.stuck = NULL;
+    if (gpu.device) cudaFree(gpu.device);
+    if (gpu.stream) cudaStreamDestroy(gpu.stream);
+    gpu.device = gpu.pinned = NULL;
+    gpu.all = NULL;
+    gpu.stream = NULL;
+}
+
+cudaStream_t gpu_stream(void) { return gpu.stream; }
+void *gpu_workspace(void) { return gpu.device + (gpu.bytes + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN; }
+
+/* ------------------------------------------------------------------ waiting */
+
+void gpu_watch(bool (*trouble)(double waited)) { gpu.trouble = trouble; }
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* That it is not reached yet is an error to CUDA, which would be found behind the next launch if nobody took it back. */
+static cudaError_t query(cudaEvent_t event)
+{
+    cudaError_t error = cudaEventQuery(event);
+    if (error == cudaErrorNotReady) (void)cudaGetLastError();
+    return error;
+}
+
+/* False: there is trouble, or a failure. */
+static bool wait_for(const char *what, cudaEvent_t event)
+{
+    const struct timespec pause = {0, 20000}; /* ns: less than what a step takes on several GPUs */
+    const double from = gpu.trouble ? seconds_now() : 0;
+    cudaError_t error = gpu.trouble ? query(event) : cudaEventSynchronize(event);
+    while (gpu.trouble && error == cudaErrorNotReady && !gpu.trouble(seconds_now() - from)) {
+        nanosleep(&pause, NULL);
+        error = query(event);
+    }
+    return error != cudaErrorNotReady && !failed(what, error);
+}
+
+/* ------------------------------------------------------------------ copies */
+
+static char *place(const void *host, int64_t bytes)
+{
+    if (!host) return NULL;
+    int64_t at = (const char *)host - gpu.host;
+    if (at >= 0 && bytes >= 0 && bytes <= gpu.bytes - at) return gpu.device + at;
+    failed("an address outside of the block", cudaErrorInvalidValue);
+    return NULL;
+}
+
+void *gpu_place(const void *host) { return place(host, 0); }
+
+/* The one that was used longest ago, once what reads it is done. */
+static Slot *free_slot(Ring *r)
+{
+    Slot *s = &r->slot[r->next++ % r->n];
+    (void)wait_for("a copy to the GPU", s->done);
+    return s;
+}
+
+static int64_t piece_of(const Ring *r, int64_t left) { return left < r->bytes ? left : r->bytes; }
+
+static void send_up(char *to, const void *host, int64_t bytes, cudaStream_t stream)
+{
+    Ring *r = bytes > SMALL ? &gpu.large : &gpu.small;
+    for (int64_t at = 0, n; at < bytes && !gpu.failure[0]; at += n) {
+        Slot *s = free_slot(r);
+        n = piece_of(r, bytes - at);
+        memcpy(s->at, (const char *)host + at, (size_t)n);
+        failed("a copy to the GPU", cudaMemcpyAsync(to + at, s->at, (size_t)n, cudaMemcpyHostToDevice, stream));
+        failed("a copy to the GPU", cudaEventRecord(s->done, stream));
+    }
+}
+
+void gpu_up(const void *host, int64_t bytes) { send_up(place(host, bytes), host, bytes, gpu.stream); }
+
+/* Not before what came before them has been taken. */
+void gpu_ahead(const void *host, int64_t bytes)
+{
+    Ahead *a = &gpu.ahead;
+    char *to = place(host, bytes), *at = a->at + a->used;
+    if (a->n == MOST_AHEAD || bytes > a->bytes - a->used) failed("more than was to be sent ahead", cudaErrorInvalidValue);
+    if (gpu.failure[0]) return;
+    if (a->n == 0) failed("an event", cudaStreamWaitEvent(a->stream, a->taken, 0));
+    send_up(at, host, bytes, a->stream);
+    a->piece[a->n++] = {to, at, bytes};
+    a->used += (bytes + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN;
+}
+
+void gpu_arrive(void)
+{
+    Ahead *a = &gpu.ahead;
+    if (gpu.failure[0]) return;
+    failed("an event", cudaEventRecord(a->there, a->stream));
+    failed("an event", cudaStreamWaitEvent(gpu.stream, a->there, 0));
+    for (int i = 0; i < a->n; i++)
+        failed("a copy on the GPU", cudaMemcpyAsync(a->piece[i].to, a->piece[i].from, (size_t)a->piece[i].bytes,
+                                                    cudaMemcpyDeviceToDevice, gpu.stream));
+    failed("an event", cudaEventRecord(a->taken, gpu.stream));
+    a->n = 0;
+    a->used = 0;
+}
+
+struct Landing { /* a piece that is on its way to the host */
+    Slot *slot;
+    char *to;
+    int64_t bytes;
+};
+
+static void land(const Landing &l)
+{
+    if (l.slot && wait_for("what the GPU was doing", l.slot->done)) memcpy(l.to, l.slot->at, (size_t)l.bytes);
+}
+
+/* A piece is taken out of its slot while the next one comes into another. */
+void gpu_down(void *host, int64_t bytes)
+{
+    const char *from = place(host, bytes);
+    Ring *r = bytes > SMALL ? &gpu.large : &gpu.small;
+    Landing before = {};
+    for (int64_t at = 0; at < bytes && !gpu.failure[0]; at += before.bytes) {
+        Landing now = {free_slot(r), (char *)host + at, piece_of(r, bytes - at)};
+        failed("a copy from the GPU", cudaMemcpyAsync(now.slot->at, from + at, (size_t)now.bytes, cudaMemcpyDeviceToHost, gpu.stream));
+        failed("a copy from the GPU", cudaEventRecord(now.slot->done, gpu.stream));
+        land(before);
+        before = now;
+    }
+    land(before);
+}
+
+void gpu_clear(void *host, int64_t bytes)
+{
+    void *at = place(host, bytes);
+    if (!gpu.failure[0] && bytes) failed("clearing memory", cudaMemsetAsync(at, 0, (size_t)bytes, gpu.stream));
+}
+
+void gpu_copy(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)
+{
+    if (n == 0 || piece == 0) return;
+    int64_t bytes = (n - 1) * apart + piece;
+    void *there = place(to, bytes);
+    const void *at = place(from, bytes);
+    if (!gpu.failure[0] && n == 1) /* pitches are below 2^31 */
+        failed("a copy on the GPU", cudaMemcpyAsync(there, at, (size_t)piece, cudaMemcpyDeviceToDevice, gpu.stream));
+    else if (!gpu.failure[0])
+        failed("a copy on the GPU", cudaMemcpy2DAsync(there, (size_t)apart, at, (size_t)apart, (size_t)piece, (size_t)n,
+                                                      cudaMemcpyDeviceToDevice, gpu.stream));
+}
+
+void gpu_begin(int room)
+{
+    if (!gpu.failure[0]) failed("an event", cudaEventRecord(gpu.room[room].begin, gpu.stream));
+}
+
+void gpu_send(int room, const void *device, int64_t bytes)
+{
+    Room *r = &gpu.room[room];
+    if (gpu.failure[0] || bytes > LATHE_GPU_SENT) return;
+    failed("a copy from the GPU", cudaMemcpyAsync(r->at, device, (size_t)bytes, cudaMemcpyDeviceToHost, gpu.stream));
+    failed("an event", cudaEventRecord(r->end, gpu.stream));
+}
+
+const void *gpu_sent(int room, double *seconds)
+{
+    float ms = 0;
+    Room *r = &gpu.room[room];
+    const bool there = !gpu.failure[0] && wait_for("what the GPU was doing", r->end);
+    if (there && seconds) failed("an event", cudaEventElapsedTime(&ms, r->begin, r->end));
+    if (seconds) *seconds = 1e-3 * ms;
+    return there && !gpu.failure[0] ? r->at : NULL;
+}
+
+void gpu_wait(void)
+{
+    if (gpu.failure[0]) return;
+    failed("an event", cudaEventRecord(gpu.all, gpu.stream));
+    (void)wait_for("what the GPU was doing", gpu.all);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static Lathe_call on_device(const Lathe_call *c)
+{
+    return {gpu_place(c->params), gpu_place(c->grads), gpu_place(c->in), gpu_place(c->out), gpu_place(c->state),
+            (char *)gpu_place(c->work), gpu.stream};
+}
+
+void gpu_ask(bool (*others_failed)(void)) { gpu.others_failed = others_failed; }
+
+static bool others_failed(void) { return gpu.others_failed && gpu.others_failed(); }
+
+/* No graph is made of what is not whole. */
+static cudaError_t capture(Gpu_entry *e, const Lathe_call *device)
+{
+    cudaGraph_t graph = NULL;
+    cudaError_t error = cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal);
+    if (error != cudaSuccess) return error;
+    gpu.captures = true;
+    e->enqueue(e->with, device);
+    gpu.captures = false;
+    error = cudaStreamEndCapture(gpu.stream, &graph);
+    if (error == cudaSuccess && !others_failed()) error = cudaGraphInstantiate(&e->graph, graph, 0);
+    if (graph) cudaGraphDestroy(graph);
+    return error;
+}
+
+/* A loop whose blocks are refused while it is captured may have broken the graph: the next one has its kernels. */
+static cudaError_t make_graph(Gpu_entry *e, const Lathe_call *device)
+{
+    int refused = loops_launched.refused;
+    cudaError_t error = capture(e, device);
+    while (error != cudaSuccess && loops_launched.refused > refused && !others_failed()) {
+        refused = loops_launched.refused;
+        (void)cudaGetLastError();
+        error = capture(e, device);
+    }
+    return error;
+}
+
+/* Where CUDA makes no graph of the entry, or does not take it, its kernels are launched one by one from then on. */
+static void run_graph(Gpu_entry *e, const Lathe_call *device)
+{
+    char why[200];
+    cudaError_t error = e->graph ? cudaSuccess : make_graph(e, device);
+    if (others_failed()) return;
+    if (error == cudaSuccess) error = cudaGraphLaunch(e->graph, gpu.stream);
+    if (error == cudaSuccess) return;
+    snprintf(why, sizeof why, "CUDA refuses them (%s); kernels are launched one by one, more slowly", cudaGetErrorName(error));
+    second_way("entries as graphs", why);
+    (void)cudaGetLastError();
+    e->no_graph = true;
+    if (e->graph) cudaGraphExecDestroy(e->graph);
+    e->graph = NULL;
+    e->enqueue(e->with, device);
+}
+
+void gpu_run(Gpu_entry *e, const Lathe_call *call)
+{
+    Lathe_call device = on_device(call);
+    if (gpu.failure[0] || others_failed()) return;
+    if (e->calls && memcmp(&e->call, call, sizeof *call) != 0) gpu_forget(e);
+    e->call = *call;
+    if (e->calls++ == 0 || gpu.waits || e->by_itself || e->no_graph) e->enqueue(e->with, &device);
+    else run_graph(e, &device);
+    failed("a launch", cudaPeekAtLastError());
+}
+
+void gpu_mark(cudaEvent_t event)
+{
+    const unsigned flags = gpu.captures ? cudaEventRecordExternal : cudaEventRecordDefault;
+    if (!gpu.failure[0]) failed("an event", cudaEventRecordWithFlags(event, gpu.stream, flags));
+}
+
+void gpu_forget(Gpu_entry *e)
+{
+    if (e->graph) {
+        gpu_wait();
+        cudaGraphExecDestroy(e->graph);
+    }
+    e->graph = NULL;
+    e->calls = 0;
+}

@@ -1,0 +1,52 @@
+/* ids.cuh: ids that kernels check where they read them; for model.cu alone, which has the record of a bad one.
+ *
+ * A kernel goes on with id 0, which there always is: nothing is read out of bounds, and the trainer, which looks at the
+ * record where it reads the loss, ends the program. */
+#ifndef CUDA_IDS_CUH
+#define CUDA_IDS_CUH
+
+#include "cuda/ids.h"
+#include "lathe_cuda.cuh"
+#include <limits.h>
+
+DEVICE_MEMORY Cuda_bad_id found_bad_id;
+
+extern "C" void *cuda_bad_id(void)
+{
+    void *at = NULL;
+    (void)cudaGetSymbolAddress(&at, found_bad_id);
+    return at;
+}
+
+template <int n> UNWATCHED DEVICE void copy_text(char (&to)[n], const char *from)
+{
+    for (int i = 0; i + 1 < n && from[i]; i++) to[i] = from[i];
+}
+
+/* Who is first with a check writes what it says; texts differ where checks do. */
+UNWATCHED static __noinline__ __device__ int bad_id(int id, int below, bool data, const char *place, const char *what)
+{
+    Cuda_bad_id *bad = &found_bad_id;
+    const unsigned long long check = (size_t)place * 31 + (size_t)what;
+    const unsigned long long first = atomicCAS(&bad->check, 0ull, check);
+    if (first == 0) {
+        bad->below = below;
+        bad->data = data;
+        copy_text(bad->place, place);
+        copy_text(bad->what, what);
+    }
+    if (first == 0 || first == check) atomicMax(&bad->over, (unsigned)INT_MAX - (unsigned)id);
+    return 0;
+}
+
+/* One of `below` ids: itself where it is, else 0 (lathe_rt.h). */
+DEVICE int data_id(int id, int below, const char *place, const char *what)
+{
+    return (unsigned)id < (unsigned)below ? id : bad_id(id, below, true, place, what);
+}
+DEVICE int computed_id(int id, int below, const char *place, const char *what)
+{
+    return (unsigned)id < (unsigned)below ? id : bad_id(id, below, false, place, what);
+}
+
+#endif

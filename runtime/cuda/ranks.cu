@@ -1,0 +1,314 @@
+/* ranks.cu: several GPUs by NCCL: which buckets are whole, what goes from GPU to GPU, behind which events.
+ *
+ * A bucket is reduced as soon as the entry has said of all its elements that they are done, in a stream of its own, behind an
+ * event; what the entry did not speak of is reduced behind it.  In a graph that stream is a fork that joins before the norm. */
+#include "cuda/ranks.h"
+#include "cuda/nccl_api.h"
+#include "lathe_cuda.cuh"
+#include "step/device.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLDEST = 21800, PATIENCE = 600 }; /* PATIENCE: seconds */
+static_assert((int)LATHE_RANKS_ID == (int)NCCL_UNIQUE_ID_BYTES, "NCCL's");
+
+void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
+
+#define FIELD(name) decltype(&::name) name;
+static struct {
+    void *loaded;
+    NCCL_FUNCTIONS(FIELD)
+} nccl;
+#undef FIELD
+
+static struct {
+    ncclComm_t comm;
+    ncclDataType_t type;
+    cudaStream_t stream;
+    cudaEvent_t fork, join;
+    int rank;
+    int64_t element, weight; /* bytes of a gradient, of a parameter */
+    Lathe_shards shards;
+    double patience;
+    char failure[600], refusal[1024];
+    /* of the step that is put into the streams */
+    const Gpu_optimizer *optimizer;
+    char *grads;
+    int64_t left[LATHE_MOST_BUCKETS + 1]; /* elements of each bucket that are not done; REDUCED: all are, and it is */
+} ranks;
+
+enum { REDUCED = -1 };
+
+/* ------------------------------------------------------------------ the library */
+
+static const char *refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *refuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(ranks.refusal, sizeof ranks.refusal, format, list);
+    va_end(list);
+    return ranks.refusal;
+}
+
+const char *ranks_load(void)
+{
+    const char *named = getenv("LATHE_NCCL"), *path = named && *named ? named : "libnccl.so.2";
+    int version = 0;
+    if (nccl.loaded) return NULL;
+    void *loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!loaded)
+        return refuse("several GPUs need NCCL, which was not found (%.300s)\n"
+                      "  install it (libnccl2, of NVIDIA's packages), name the library with LATHE_NCCL, or train on one GPU: --gpus 1",
+                      dlerror());
+#define FIND(name)                                                                                                     \
+    nccl.name = (decltype(&::name))dlsym(loaded, #name);                                                               \
+    if (!nccl.name) return refuse("NCCL (%.200s) has no %s, which several GPUs need; install NCCL 2.18 or a later 2", path, #name);
+    NCCL_FUNCTIONS(FIND)
+#undef FIND
+    ncclResult_t result = nccl.ncclGetVersion(&version);
+    if (result != ncclSuccess || version < OLDEST || version / 10000 != 2)
+        return refuse("NCCL (%.200s) is %d.%d.%d, and several GPUs need 2.18 or a later 2; install it, or train on one GPU: --gpus 1",
+                      path, version / 10000, version / 100 % 100, version % 100);
+    nccl.loaded = loaded;
+    return NULL;
+}
+
+const char *ranks_name(char *id)
+{
+    ncclUniqueId made;
+    ncclResult_t result = nccl.ncclGetUniqueId(&made);
+    if (result != ncclSuccess) return refuse("NCCL does not start: %s: %.300s", nccl.ncclGetErrorString(result), nccl.ncclGetLastError(NULL));
+    memcpy(id, made.internal, sizeof made.internal);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ failures */
+
+static bool failed(const char *what, ncclResult_t result)
+{
+    if (result == ncclSuccess || result == ncclInProgress) return ranks.failure[0] != 0;
+    if (!ranks.failure[0])
+        snprintf(ranks.failure, sizeof ranks.failure, "NCCL, rank %d: %s: %s: %.300s", ranks.rank, what, nccl.ncclGetErrorString(result),
+                 nccl.ncclGetLastError(ranks.comm));
+    return true;
+}
+
+static bool failed(const char *what, cudaError_t error)
+{
+    if (error == cudaSuccess) return ranks.failure[0] != 0;
+    if (!ranks.failure[0]) snprintf(ranks.failure, sizeof ranks.failure, "%s: %s", what, cudaGetErrorString(error));
+    return true;
+}
+
+bool ranks_joined(void) { return ranks.comm != NULL; }
+
+static void look_for_errors(void)
+{
+    ncclResult_t error = ncclSuccess;
+    ncclResult_t asked = nccl.ncclCommGetAsyncError(ranks.comm, &error);
+    failed("what the GPUs were telling each other", asked != ncclSuccess ? asked : error);
+}
+
+const char *ranks_failure(void)
+{
+    if (ranks.comm && !ranks.failure[0]) look_for_errors();
+    return ranks.failure[0] ? ranks.failure : NULL;
+}
+
+bool ranks_in_trouble(double waited)
+{
+    if (ranks_failure()) return true;
+    if (waited < ranks.patience) return false;
+    snprintf(ranks.failure, sizeof ranks.failure,
+             "rank %d has waited for the other GPUs for %.0f seconds (LATHE_NCCL_TIMEOUT); NCCL_DEBUG=INFO in the environment says what "
+             "NCCL does",
+             ranks.rank, ranks.patience);
+    return true;
+}
+
+/* ------------------------------------------------------------------ joining */
+
+static void gradients_done_here(const void *first, size_t bytes, cudaStream_t stream);
+static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream_t stream);
+
+const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lathe_dtype real, Lathe_dtype weights)
+{
+    ncclUniqueId named;
+    const char *patience = getenv("LATHE_NCCL_TIMEOUT");
+    const char *missing = ranks_load();
+    if (missing) return missing;
+    ranks = {};
+    memcpy(named.internal, id, sizeof named.internal);
+    ranks.rank = rank;
+    ranks.element = real == LATHE_F64 ? 8 : 4;
+    ranks.weight = weights == LATHE_BF16 ? 2 : ranks.element;
+    ranks.type = real == LATHE_F64 ? ncclFloat64 : ncclFloat32;
+    ranks.patience = patience && atof(patience) > 0 ? atof(patience) : (double)PATIENCE;
+    ranks.shards = *shards;
+    ncclResult_t result = nccl.ncclCommInitRank(&ranks.comm, shards->gpus, named, rank);
+    if (result != ncclSuccess)
+        return refuse("NCCL cannot join %d GPUs, rank %d: %s: %.300s\n  NCCL_DEBUG=INFO in the environment says more", shards->gpus, rank,
+                      nccl.ncclGetErrorString(result), nccl.ncclGetLastError(NULL));
+    if (failed("a stream", cudaStreamCreateWithFlags(&ranks.stream, cudaStreamNonBlocking)) ||
+        failed("an event", cudaEventCreateWithFlags(&ranks.fork, cudaEventDisableTiming)) ||
+        failed("an event", cudaEventCreateWithFlags(&ranks.join, cudaEventDisableTiming)))
+        return ranks.failure;
+    cuda_gradients_done = gradients_done_here;
+    cuda_over_ranks = over_ranks_here;
+    return NULL;
+}
+
+/* Behind a failure the others may never come: nothing is waited for. */
+void ranks_leave(void)
+{
+    cuda_gradients_done = NULL;
+    cuda_over_ranks = NULL;
+    if (!ranks.comm) return;
+    if (ranks.failure[0]) {
+        (void)nccl.ncclCommAbort(ranks.comm);
+    } else {
+        (void)cudaStreamSynchronize(ranks.stream);
+        (void)nccl.ncclCommDestroy(ranks.comm);
+        (void)cudaEventDestroy(ranks.fork);
+        (void)cudaEventDestroy(ranks.join);
+        (void)cudaStreamDestroy(ranks.stream);
+    }
+    ranks.comm = NULL;
+}
+
+/* ------------------------------------------------------------------ streams */
+
+/* What is told from now on follows what is in the stream. */
+static void fork_from(cudaStream_t stream)
+{
+    failed("an event", cudaEventRecord(ranks.fork, stream));
+    failed("an event", cudaStreamWaitEvent(ranks.stream, ranks.fork, 0));
+}
+
+static void join_to(cudaStream_t stream)
+{
+    failed("an event", cudaEventRecord(ranks.join, ranks.stream));
+    failed("an event", cudaStreamWaitEvent(stream, ranks.join, 0));
+}
+
+void ranks_share(void *at, int64_t bytes, cudaStream_t stream)
+{
+    if (ranks.failure[0]) return;
+    fork_from(stream);
+    failed("sharing", nccl.ncclBroadcast(at, at, (size_t)bytes, ncclInt8, 0, ranks.comm, ranks.stream));
+    join_to(stream);
+}
+
+/* ------------------------------------------------------------------ counts */
+
+/* What a loss is divided by: each rank counts its own rows, in a step; elsewhere one rank runs alone. */
+static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    if (!ranks.grads) {
+        failed("a copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+        return;
+    }
+    if (ranks.failure[0]) return;
+    fork_from(stream);
+    failed("summing counts", nccl.ncclAllReduce(from, to, bytes / (size_t)ranks.element, ranks.type, ncclSum, ranks.comm, ranks.stream));
+    join_to(stream);
+}
+
+/* ------------------------------------------------------------------ gradients */
+
+static Lathe_part own_part(int k) { return lathe_shard(&ranks.shards, k, ranks.rank); }
+
+/* Its chunks' sums lie behind those of the buckets before it, whenever it is reduced. */
+static int first_chunk(int k)
+{
+    int chunks = 0;
+    for (int i = 0; i < k; i++) chunks += (int)lathe_step_chunks(own_part(i).count);
+    return chunks;
+}
+
+/* Sums over the ranks, each of which keeps that of its part; the rest is the last one's. */
+static void reduce_bucket(int k, cudaStream_t stream)
+{
+    const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
+    char *from = ranks.grads + all.first * ranks.element, *to = ranks.grads + own.first * ranks.element;
+    int chunk = first_chunk(k);
+    ranks.left[k] = REDUCED;
+    if (all.count == 0 || ranks.failure[0]) return;
+    fork_from(stream);
+    if (k < ranks.shards.buckets)
+        failed("reducing gradients", nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
+    else
+        failed("reducing gradients", nccl.ncclReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
+                                                     ranks.stream));
+    gpu_squares(ranks.optimizer, ranks.grads, &own, &chunk, ranks.stream);
+}
+
+void ranks_begin(const Gpu_optimizer *o, void *grads)
+{
+    ranks.optimizer = o;
+    ranks.grads = (char *)grads;
+    for (int k = 0; k <= ranks.shards.buckets; k++) ranks.left[k] = lathe_bucket(&ranks.shards, k).count;
+}
+
+static void gradients_done_here(const void *first, size_t bytes, cudaStream_t stream)
+{
+    const int64_t from = ((const char *)first - ranks.grads) / ranks.element, to = from + (int64_t)bytes / ranks.element;
+    for (int k = 0; ranks.grads && k <= ranks.shards.buckets; k++) {
+        const Lathe_part p = lathe_bucket(&ranks.shards, k);
+        const int64_t begin = from > p.first ? from : p.first, end = to < p.first + p.count ? to : p.first + p.count;
+        if (begin >= end) continue;
+        assert(ranks.left[k] >= end - begin);
+        ranks.left[k] -= end - begin;
+        if (ranks.left[k] == 0) reduce_bucket(k, stream);
+    }
+}
+
+/* ------------------------------------------------------------------ the update */
+
+static void share_sums(const Gpu_optimizer *o, cudaStream_t stream)
+{
+    fork_from(stream);
+    failed("sharing sums", nccl.ncclAllGather(o->sums + ranks.rank, o->sums, sizeof *o->sums / sizeof(double), ncclFloat64, ranks.comm,
+                                              ranks.stream));
+    join_to(stream);
+}
+
+static void share_bucket(int k, void *params, cudaStream_t stream)
+{
+    const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
+    char *to = (char *)params + all.first * ranks.weight, *from = (char *)params + own.first * ranks.weight;
+    const size_t bytes = (size_t)((k < ranks.shards.buckets ? own.count : all.count) * ranks.weight);
+    if (all.count == 0 || ranks.failure[0]) return;
+    fork_from(stream);
+    if (k < ranks.shards.buckets)
+        failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
+    else
+        failed("sharing parameters", nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
+}
+
+void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
+{
+    const Gpu_optimizer *o = ranks.optimizer;
+    const int buckets = ranks.shards.buckets, chunks = first_chunk(buckets + 1);
+    for (int k = 0; k <= buckets; k++)
+        if (ranks.left[k] != REDUCED) reduce_bucket(k, stream);
+    join_to(stream);
+    gpu_sum_rank(o, chunks, loss, loss_type, stream);
+    share_sums(o, stream);
+    gpu_settle(o, chunks, loss, loss_type, bad, stream);
+    LAP(LAP_NORM);
+    for (int k = 0; k <= buckets; k++) {
+        const Lathe_part own = own_part(k);
+        gpu_update(o, params, ranks.grads, &own, stream);
+        share_bucket(k, params, stream);
+    }
+    join_to(stream);
+    LAP(LAP_UPDATE);
+    ranks.grads = NULL;
+}

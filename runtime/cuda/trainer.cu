@@ -1,0 +1,429 @@
+/* trainer.cu: a trainer's device (step/device.h) by CUDA: memory, entries, steps as one graph each, laps. */
+#include "cuda/cudnn.h"
+#include "cuda/device.h"
+#include "cuda/gemm.h"
+#include "cuda/ids.h"
+#include "cuda/optim.h"
+#include "cuda/persistent.cuh"
+#include "cuda/ranks.h"
+#include "lathe_cuda.cuh"
+#include "step/device.h"
+
+enum { CAPABILITY = 80, MOST_ENTRIES = 16, LAG = 1 };
+
+void (*cuda_lap)(int kernel, cudaStream_t stream);
+void (*cuda_part)(int part, cudaStream_t stream);
+
+static struct {
+    const Lathe_model *model;
+    const Lathe_entry *now;             /* the entry that is put into the stream */
+    Gpu_entry entry[MOST_ENTRIES], step;
+    Gpu_optimizer optimizer;
+    Gpu_step *given;                    /* in the host's block: */
+    char *block;
+    int64_t bytes;
+    bool multiplies;
+    int rank, gpus;
+    int64_t begun, ended;
+    int checked, wrong;                 /* products */
+    char remark[1024];
+} trainer;
+
+/* ------------------------------------------------------------------ failures */
+
+static const char *failure(void)
+{
+    if (gpu_failure()) return gpu_failure();
+    if (ranks_joined() && ranks_failure()) return ranks_failure();
+    return cuda_gemm_failure();
+}
+
+static bool others_failed(void) { return failure() != NULL; }
+
+/* ------------------------------------------------------------------ the clock */
+
+struct Marks {                          /* of the step that runs: events in the order in which it comes to them */
+    cudaEvent_t *event;                 /* [room] */
+    int *what;
+    int n, room;
+};
+
+static struct Marks laps, parts;        /* behind each of its kernels, the first where it begins; where a part begins, the last where it ends */
+static void (*told_lap)(int kernel, double seconds);
+static bool timed_parts;
+
+static void mark(Marks *m, int what)
+{
+    if (m->n == m->room) {
+        int room = 2 * m->room + 64;
+        m->event = (cudaEvent_t *)realloc(m->event, sizeof *m->event * (size_t)room);
+        m->what = (int *)realloc(m->what, sizeof *m->what * (size_t)room);
+        if (!m->event || !m->what) abort();
+        for (; m->room < room; m->room++) (void)cudaEventCreate(&m->event[m->room]);
+    }
+    m->what[m->n] = what;
+    gpu_mark(m->event[m->n++]);
+}
+
+/* From mark i - 1 to mark i. */
+static double seconds_to(const Marks *m, int i)
+{
+    float ms = 0;
+    (void)cudaEventElapsedTime(&ms, m->event[i - 1], m->event[i]);
+    return 1e-3 * ms;
+}
+
+static const char *kernel_text(const Lathe_entry *e, int lap)
+{
+    static char text[400];
+    for (int i = 0; e && i < e->kernels; i++) {
+        const Lathe_kernel *k = &e->kernel[i];
+        if (k->lap != lap) continue;
+        snprintf(text, sizeof text, "%s: %s%s%s", k->name, k->where, *k->path ? " " : "", k->path);
+        return text;
+    }
+    if (lap == LAP_NORM || lap == LAP_UPDATE) return "the optimizer's step";
+    snprintf(text, sizeof text, "kernel %d of entry %s", lap, e ? e->name : "");
+    return text;
+}
+
+/* Each kernel of an entry, once it is launched. */
+static void lap_ended(int kernel, cudaStream_t)
+{
+    if (gpu_in_trouble()) gpu_launched(kernel_text(trainer.now, kernel));
+    if (told_lap && laps.n) mark(&laps, kernel);
+}
+
+static void tell_laps(void)
+{
+    for (int i = 1; i < laps.n && told_lap; i++) told_lap(laps.what[i], seconds_to(&laps, i));
+    laps.n = 0;
+}
+
+static void watch(void (*lap)(int kernel, double seconds))
+{
+    told_lap = lap;
+    trainer.step.by_itself = lap != NULL;
+}
+
+/* They are in the step's graph, or they are not. */
+static void time_parts(bool wanted)
+{
+    gpu_forget(&trainer.step);
+    timed_parts = wanted;
+}
+
+static void part_begins(int part, cudaStream_t)
+{
+    if (timed_parts && (parts.n == 0 || parts.what[parts.n - 1] != part)) mark(&parts, part);
+}
+
+static void tell_parts(Step_result *r)
+{
+    double seconds[STEP_PARTS] = {};
+    for (int i = 1; i < parts.n && timed_parts; i++) seconds[parts.what[i - 1]] += seconds_to(&parts, i);
+    r->forward = seconds[FORWARD_PART], r->backward = seconds[BACKWARD_PART], r->update = seconds[UPDATE_PART];
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Before anything is in the block; what lies there afterwards is zero again. */
+static void tune(const Device_needs *n)
+{
+    Cuda_gemm *const *products;
+    Gemm_tuning tuning;
+    int count = cuda_products(&products);
+    const char *wish = getenv("LATHE_CUDA_TUNE");
+    trainer.checked = trainer.wrong = 0;
+    if (count == 0 || (wish && strcmp(wish, "off") == 0 && !n->afresh)) return;
+    cuda_gemm_tune(products, count, gpu_place(n->block), (size_t)n->bytes, n->products, n->afresh, gpu_stream(), &tuning);
+    trainer.checked = tuning.checked, trainer.wrong = tuning.wrong;
+    gpu_clear(n->block, n->bytes);
+    snprintf(trainer.remark, sizeof trainer.remark, "%s", tuning.remark);
+}
+
+/* Where the plan has room for attention's derivatives. */
+static void start_cudnn(int64_t workspace)
+{
+    if (workspace <= LATHE_GPU_WORKSPACE) return;
+    const char *missing = cudnn_start(gpu_workspace(), (size_t)(workspace - LATHE_GPU_ALIGN));
+    size_t n = strlen(trainer.remark);
+    if (missing) snprintf(trainer.remark + n, sizeof trainer.remark - n, "%s%s", n ? "\n" : "", missing);
+}
+
+static void enqueue_entry(void *with, const Lathe_call *device)
+{
+    trainer.now = (const Lathe_entry *)with;
+    trainer.now->run(device);
+}
+
+static const char *open_gpu(const Device_needs *n, const char **remark)
+{
+    int64_t workspace = 0;
+    for (int i = 0; i < n->model->categories; i++)
+        if (strcmp(n->model->plan[i].category, "workspace") == 0) workspace = n->model->plan[i].bytes;
+    const char *refusal = NULL;
+    Gpu_needs needs = {};
+    if (n->gpus > 1 && ranks_load()) return ranks_load();
+    needs.command = n->command, needs.number = n->rank, needs.gpus = n->gpus, needs.host = n->block, needs.bytes = n->bytes;
+    needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most, needs.capability = CAPABILITY;
+    trainer.model = n->model;
+    trainer.rank = n->rank, trainer.gpus = n->gpus;
+    trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
+    trainer.remark[0] = 0;
+    if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
+    refusal = gpu_open(&needs);
+    if (refusal) return refusal;
+    for (int i = 0; i < n->model->entries; i++) {
+        trainer.entry[i] = {};
+        trainer.entry[i].enqueue = enqueue_entry;
+        trainer.entry[i].with = (void *)&n->model->entry[i];
+    }
+    cuda_lap = lap_ended;
+    gpu_ask(others_failed);
+    if (workspace && cuda_gemm_start(gpu_workspace(), LATHE_GPU_WORKSPACE - LATHE_GPU_ALIGN)) tune(n);
+    start_cudnn(workspace);
+    *remark = trainer.remark[0] ? trainer.remark : NULL;
+    return NULL;
+}
+
+/* Where the others are not to be waited for, nothing is: the program ends. */
+static void close_gpu(void)
+{
+    const bool lost = ranks_joined() && ranks_failure();
+    gpu_watch(NULL);
+    gpu_ask(NULL);
+    if (lost) ranks_leave();
+    if (lost) return;
+    for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
+    gpu_forget(&trainer.step);
+    ranks_leave();
+    cuda_gemm_stop();
+    cudnn_stop();
+    gpu_close();
+}
+
+/* ------------------------------------------------------------------ several GPUs */
+
+static const char *join(const char *id, const Lathe_shards *shards)
+{
+    const char *refusal = ranks_join(trainer.rank, id, shards, trainer.model->real, lathe_weights(trainer.model));
+    if (!refusal) gpu_watch(ranks_in_trouble);
+    return refusal;
+}
+
+static void share(void *at, int64_t bytes) { ranks_share(gpu_place(at), bytes, gpu_stream()); }
+
+/* ------------------------------------------------------------------ entries */
+
+static void tell_bad_id(const Cuda_bad_id *from, Bad_id *to)
+{
+    snprintf(to->place, sizeof to->place, "%s", from->place);
+    snprintf(to->what, sizeof to->what, "%s", from->what);
+    to->id = (int)(INT32_MAX - (int64_t)from->over);
+    to->below = from->below;
+    to->data = from->data != 0;
+}
+
+static void send_bad_id(int room) { gpu_send(room, cuda_bad_id(), sizeof(Cuda_bad_id)); }
+static_assert(sizeof(Cuda_bad_id) <= LATHE_GPU_SENT, "a room holds it");
+
+static bool take_bad_id(int room, Bad_id *to)
+{
+    const Cuda_bad_id *bad = (const Cuda_bad_id *)gpu_sent(room, NULL);
+    if (!bad || !bad->check) return false;
+    tell_bad_id(bad, to);
+    return true;
+}
+
+static bool run(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad)
+{
+    gpu_up(call->in, e->in_bytes);
+    gpu_run(&trainer.entry[e - trainer.model->entry], call);
+    send_bad_id(0);
+    return !take_bad_id(0, bad);
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static const Lathe_tensor *loss_of(const Lathe_entry *e)
+{
+    for (int i = 0; i < e->outputs; i++)
+        if (strcmp(e->output[i].name, "loss") == 0) return &e->output[i];
+    return NULL;
+}
+
+static const Lathe_tensor *loss_scale_of(const Lathe_entry *e)
+{
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == LATHE_LOSS_SCALE) return &e->input[i];
+    return NULL;
+}
+
+static void enqueue_step(void *with, const Lathe_call *device)
+{
+    const Lathe_entry *e = (const Lathe_entry *)with;
+    const Lathe_tensor *loss = loss_of(e), *scale = loss_scale_of(e);
+    const Loss_scale *now = &trainer.optimizer.step->loss_scale;
+    if (scale) /* what the host has sent there is older */
+        (void)cudaMemcpyAsync((char *)device->in + scale->offset, &now->scale, sizeof now->scale, cudaMemcpyDeviceToDevice,
+                              (cudaStream_t)device->stream);
+    const void *at = (const char *)device->out + loss->offset;
+    const Cuda_bad_id *bad = (const Cuda_bad_id *)cuda_bad_id();
+    cudaStream_t stream = (cudaStream_t)device->stream;
+    parts.n = 0;
+    cuda_part = part_begins;
+    if (ranks_joined()) ranks_begin(&trainer.optimizer, device->grads);
+    enqueue_entry(with, device);
+    cuda_part = NULL;
+    if (failure()) return; /* the gradients are not those of this step */
+    part_begins(UPDATE_PART, stream);
+    if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
+    else gpu_optimize(&trainer.optimizer, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
+    part_begins(STEP_PARTS, stream);
+}
+
+static void set_optimizer(const Optimizer *o, void *moments, void *step)
+{
+    Optimizer device = *o;
+    const int64_t each = lathe_shard_elements(o->n, trainer.gpus) * (o->real == LATHE_F64 ? 8 : 4);
+    for (int k = 0; k < o->moments; k++) device.moment[k] = gpu_place((char *)moments + k * each);
+    trainer.given = (Gpu_step *)step;
+    trainer.given->loss_scale = o->loss_scale;
+    trainer.optimizer = gpu_optimizer(&device, trainer.given, gpu_place(step), trainer.gpus, trainer.rank);
+    gpu_up(step, LATHE_STEP_HEAD + o->segments * LATHE_SEGMENT_BYTES);
+}
+
+static void begin_step(const Lathe_entry *e, const Lathe_call *call, const Rates *rates, double clip, int64_t number)
+{
+    const int room = (int)(trainer.begun++ % LATHE_GPU_ROOMS);
+    Gpu_step *given = trainer.given;
+    trainer.step.enqueue = enqueue_step;
+    trainer.step.with = (void *)e;
+    given->rates = *rates;
+    given->clip = clip;
+    given->number = number;
+    gpu_ahead(given, offsetof(Gpu_step, loss));
+    gpu_ahead(call->in, e->in_bytes);
+    gpu_arrive();
+    gpu_begin(room);
+    if (told_lap) mark(&laps, 0);
+    gpu_run(&trainer.step, call);
+    gpu_send(room, gpu_place(given), sizeof *given);
+}
+
+static bool end_step(Step_result *result, Bad_id *bad)
+{
+    const int room = (int)(trainer.ended++ % LATHE_GPU_ROOMS);
+    double seconds = 0;
+    const Gpu_step *sent = (const Gpu_step *)gpu_sent(room, &seconds);
+    if (!sent) return true;
+    const Gpu_step got = *sent;
+    *result = {got.loss, got.norm, seconds, 0, 0, 0, got.skipped != 0, got.loss_scale};
+    tell_laps();
+    tell_parts(result);
+    if (!got.bad_id) return true;
+    send_bad_id(room);
+    return !take_bad_id(room, bad);
+}
+
+/* ------------------------------------------------------------------ what the GPU can do */
+
+enum { SMALLEST = 64, LARGEST = 8192 }; /* matrices */
+
+static double timed(void (*work)(void *with), void *with)
+{
+    double seconds = 0, least = HUGE_VAL;
+    for (int i = 0; i < 4; i++) { /* the first is not counted */
+        gpu_begin(0);
+        work(with);
+        gpu_send(0, gpu_place(trainer.block), 8);
+        (void)gpu_sent(0, &seconds);
+        if (i > 0 && seconds < least) least = seconds;
+    }
+    return least;
+}
+
+static void copy_half(void *)
+{
+    gpu_copy(trainer.block, trainer.block + trainer.bytes / 2, trainer.bytes / 2, 1, trainer.bytes / 2);
+}
+
+/* As the model multiplies. */
+static Gemm_numbers numbers_of_model(void)
+{
+    const char *precision = trainer.model->precision;
+    if (trainer.model->real == LATHE_F64) return GEMM_F64;
+    if (strcmp(precision, "bf16") == 0) return GEMM_BF16;
+    if (strcmp(precision, "fp16") == 0) return GEMM_F16;
+    return strcmp(precision, "tf32") == 0 ? GEMM_TF32 : GEMM_F32;
+}
+
+static int bytes_of(Gemm_numbers n) { return n == GEMM_F64 ? 8 : n == GEMM_BF16 || n == GEMM_F16 ? 2 : 4; }
+
+static void multiply(void *with)
+{
+    Cuda_gemm *g = (Cuda_gemm *)with;
+    int64_t bytes = g->shape.M * g->shape.K * bytes_of(g->numbers);
+    char *at = (char *)gpu_place(trainer.block);
+    cuda_gemm(g, at, at + bytes, at + 2 * bytes, false, gpu_stream());
+}
+
+static void rates(double *copy, double *product)
+{
+    const Gemm_numbers numbers = numbers_of_model();
+    int64_t n = LARGEST;
+    *copy = (double)trainer.bytes / timed(copy_half, NULL);
+    *product = 0;
+    while (n >= SMALLEST && 3 * n * n * bytes_of(numbers) > trainer.bytes) n /= 2;
+    if (n < SMALLEST || !trainer.multiplies) return;
+    Cuda_gemm g = {"a large product", numbers, GEMM_END_NONE, {}, 0, {}};
+    g.shape.M = g.shape.N = g.shape.K = g.shape.a_m = g.shape.b_k = g.shape.c_m = n;
+    g.shape.a_k = g.shape.b_n = g.shape.c_n = 1;
+    *product = 2 * (double)n * (double)n * (double)n / timed(multiply, &g);
+    gpu_clear(trainer.block, trainer.bytes);
+    gpu_wait();
+    cuda_gemm_forget(&g);
+}
+
+/* ------------------------------------------------------------------ second ways */
+
+/* Loops in one launch, kernels that address by ids, attention by cuDNN. */
+static int ways(void) { return loops_launched.n + index_kernels.n + cudnn_plans(); }
+
+static const char *way(int i, bool *exact)
+{
+    const int loops = loops_launched.n, kernels = index_kernels.n;
+    if (exact) *exact = i < loops + kernels;
+    return i < loops             ? loops_launched.at[i].name
+           : i < loops + kernels ? index_kernels.name[i - loops]
+                                 : cudnn_plan(i - loops - kernels);
+}
+
+/* Graphs were made of the other one. */
+static void second(const char *name, bool wanted)
+{
+    for (Gpu_entry &e : trainer.entry) gpu_forget(&e);
+    gpu_forget(&trainer.step);
+    switch_off(name, wanted);
+}
+
+static int products(int *wrong)
+{
+    *wrong = trainer.wrong;
+    return trainer.checked;
+}
+
+static const char *about(void)
+{
+    static char text[500];
+    cudaDeviceProp device = {};
+    int driver = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaGetDeviceProperties(&device, trainer.rank);
+    snprintf(text, sizeof text, "%.250s, driver %d, cuBLASLt %zu, cuDNN %zu", device.name, driver, cuda_gemm_version(), cudnn_version());
+    return text;
+}
+
+const Lathe_device lathe_cuda = {"GPU",         open_gpu,   close_gpu, failure,    gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
+                                 set_optimizer, begin_step, end_step,  ranks_name, join,   share,    watch,     time_parts, rates, ways,  way,   second,   products,   about};

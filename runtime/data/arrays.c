@@ -1,0 +1,77 @@
+/* arrays.c: a table of numbers from two arrays of NumPy: features [rows][…], classes [rows]. */
+#include "trainer/trainer.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool are_arrays(const Words *paths)
+{
+    for (int i = 0; i < paths->n; i++) {
+        size_t n = strlen(paths->at[i]);
+        if (n < 4 || strcmp(paths->at[i] + n - 4, ".npy") != 0) return false;
+    }
+    return paths->n > 0;
+}
+
+static int64_t rows_of(const Npy *a, const char *path)
+{
+    if (npy_rank(a) == 0) fail(EXIT_DATA, path, "expected an array of rows, found a single number");
+    return npy_dim(a)[0];
+}
+
+static int32_t class_in(double x, const Csv_form *form, const char *path, int64_t row)
+{
+    if (is_class(form, x)) return (int32_t)x;
+    fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)row), "%s", no_class(form, x));
+}
+
+static void take_classes(const Npy *a, const char *path, const Csv_form *form, int64_t rows, int32_t *out)
+{
+    double x[1024];
+    for (int64_t r = 0; r < rows; r += 1024) {
+        int64_t n = rows - r < 1024 ? rows - r : 1024;
+        read_npy(a, r, n, x);
+        for (int64_t i = 0; i < n; i++) out[r + i] = class_in(x[i], form, path, r + i);
+    }
+}
+
+/* Finite, and as numbers of fp32 too; of integers that fp32 rounds the first is reported. */
+static void check_features(const double *x, int64_t rows, int64_t width, const Csv_form *form, const char *path)
+{
+    bool told = false;
+    for (int64_t i = 0; i < rows * width; i++) {
+        if (!isfinite(x[i]))
+            fail(EXIT_DATA, text_of("%s: row %lld", path, (long long)(i / width)), "expected finite numbers, found %g",
+                 x[i]);
+        if (fits_single(form, x[i]) || (told && fabs(x[i]) <= FLT_MAX)) continue;
+        tell_feature(x[i], text_of("%s: row %lld", path, (long long)(i / width)),
+                     text_of("number %lld", (long long)(i % width)));
+        told = true;
+    }
+}
+
+Csv_data *open_arrays(const Words *paths, const Csv_form *form)
+{
+    double *feature;
+    int32_t *class;
+    if (paths->n != 2)
+        fail(EXIT_DATA, paths->at[0],
+             "expected two arrays, features [rows][…] and classes [rows], found %d: --data FEATURES.npy CLASSES.npy",
+             paths->n);
+    Npy *x = open_npy(paths->at[0]), *y = open_npy(paths->at[1]);
+    int64_t rows = rows_of(x, paths->at[0]), labels = rows_of(y, paths->at[1]);
+    if (rows != labels || npy_width(y) != 1)
+        fail(EXIT_DATA, paths->at[1], "expected a class for each of the %lld rows of %s, found %lld rows of %lld",
+             (long long)rows, paths->at[0], (long long)labels, (long long)npy_width(y));
+    if (npy_width(x) >= INT32_MAX)
+        fail(EXIT_DATA, paths->at[0], "expected fewer than 2^31 numbers a row, found %lld", (long long)npy_width(x));
+    Csv_data *c = new_csv(rows, (int)npy_width(x), &feature, &class);
+    read_npy(x, 0, rows, feature);
+    check_features(feature, rows, npy_width(x), form, paths->at[0]);
+    take_classes(y, paths->at[1], form, rows, class);
+    close_npy(x);
+    close_npy(y);
+    return c;
+}

@@ -1,0 +1,342 @@
+/* data.c: where batches come from: which items a step uses, and how they get into an entry's inputs.
+ *
+ * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on
+ * what was read before.  Random words are Philox's under a site that no random op has. */
+#include "trainer/trainer.h"
+#include "math/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
+
+/* ------------------------------------------------------------------ opening */
+
+/* Both parts of n tokens or rows.  The bounds are nanoGPT's: the first part has floor(n (1 - fraction)). */
+static void split(Data *d, int64_t n)
+{
+    d->train = (int64_t)((double)n * (1 - d->t->recipe.val_fraction));
+    d->val = n - d->train;
+}
+
+static void check_training_text(const Data *d)
+{
+    if (d->train > d->seq) return;
+    int64_t all = d->train + d->val;
+    fail(EXIT_DATA, d->t->data.at[0],
+         "expected at least %lld tokens to train on (a sequence of %lld and the token after it), found %lld%s; give "
+         "more text, or "
+         "rebuild with a shorter --set seq=N",
+         (long long)d->seq + 1, (long long)d->seq, (long long)d->train,
+         d->val ? text_of(" (%lld in all, the last %lld are kept for validation: --val-fraction)", (long long)all,
+                          (long long)d->val)
+                : "");
+}
+
+static void check_val(const Data *d)
+{
+    if (d->val_items > 0) return;
+    if (d->epochs)
+        fail(
+            EXIT_DATA, d->t->data.at[0],
+            "expected documents to evaluate, found none that was drawn for it; give more, or --val-fraction 1 for all");
+    const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
+                                          (long long)d->seq + 1, (long long)d->seq)
+                                : "1 row";
+    fail(EXIT_DATA, d->t->data.at[0],
+         "expected at least %s to evaluate, found %lld in the last %g of the data; give more, or "
+         "--val-fraction 1 for all of it",
+         least, (long long)d->val, d->t->recipe.val_fraction);
+}
+
+static Tokenizer *described_tokenizer(const Lathe_recipe *r)
+{
+    if (!r->tokenizer_file)
+        fail(EXIT_USAGE, NULL, "the tokenizer is a file's, and none was given: add --tokenizer FILE|DIR");
+    if (access(r->tokenizer_file, F_OK) != 0)
+        fail(EXIT_DATA, r->tokenizer_place, "the tokenizer %s is not there any more; add --tokenizer FILE|DIR",
+             r->tokenizer_file);
+    return load_tokenizer(r->tokenizer_file);
+}
+
+/* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run
+ * starts from (so that ids keep their meaning), what the description says. */
+Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
+{
+    Token_kind kind = t->recipe.tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
+    if (t->tokenizer) return load_tokenizer(t->tokenizer);
+    char *folder = weights ? folder_of(weights) : NULL;
+    Tokenizer *saved = !folder ? NULL : t->tokenizer_given ? saved_plain(folder, kind) : saved_tokenizer(folder);
+    if (saved && unread_tokenizer(saved))
+        fail(EXIT_DATA, tokenizer_path(saved),
+             "expected a tokenizer of bytes, characters, words, a byte-level BPE or a Unigram, found %s, which this "
+             "trainer does "
+             "not read; --tokenizer bytes (or chars, or a FILE) goes without it, and gives ids other meanings",
+             unread_tokenizer(saved));
+    free(folder);
+    if (!saved && t->recipe.tokenizer == LATHE_TOKENIZER_FILE) return described_tokenizer(&t->recipe);
+    return saved ? saved : open_tokenizer(kind);
+}
+
+void check_tokenizer_size(const Trainer *t, const Tokenizer *own)
+{
+    int64_t n = tokenizer_size(own), vocab = t->model->vocab;
+    if (n > vocab)
+        fail(EXIT_DATA, tokenizer_path(own),
+             "the tokenizer has %s, the model a vocabulary of %lld: it belongs to another model, or the model is to be "
+             "built with --set vocab=%lld",
+             tokenizer_words(own), (long long)vocab, (long long)n);
+}
+
+static void refuse_other_inputs(const Lathe_entry *e)
+{
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_FEATURES);
+    if (t)
+        fail(EXIT_USAGE, NULL,
+             "entry %s has an input \"%s\" beside its tokens, and a text has nothing for it; use `trainer grad`, "
+             "which takes any input",
+             e->name, t->name);
+}
+
+static void open_documents(Data *d)
+{
+    d->epochs = open_epochs(d->t, d->tokenizer);
+    d->tokenizer = d->epochs->tokenizer;
+    d->seq = d->epochs->order.seq;
+    d->val_items = d->epochs->held_rows;
+}
+
+_Noreturn void fail_without_characters(void)
+{
+    fail(EXIT_USAGE, NULL, "token shards do not say which characters their ids are; give --tokenizer FILE");
+}
+
+/* Windows from anywhere or side by side: of plain text files, or of token shards, whose ids only these orders take so.
+ */
+static Text_data *open_windows(const Trainer *t, Tokenizer *k)
+{
+    Sources *shards =
+        (t->recipe.order == LATHE_WINDOWS || t->recipe.order == LATHE_CONTIGUOUS) && t->data.n ? shards_alone(t) : NULL;
+    if (!shards) return open_text(&t->data, k, t->model->vocab);
+    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
+    if (tokenizer_size(k) == 0) fail_without_characters();
+    return open_token_shards(shards);
+}
+
+/* Each row of a step's batch has a stretch of its own and goes on in it from step to step. */
+static void settle_stretches(Data *d)
+{
+    const Trainer *t = d->t;
+    int64_t rows = gpus_of(t) * items_in_call(need_entry(t->model, "train"));
+    d->stretch = (d->train - 1) / (rows * d->seq);
+    if (d->stretch < 1)
+        fail(
+            EXIT_DATA, t->data.at[0],
+            "expected at least %lld tokens to train on (order=contiguous: a sequence of %lld for each of the %lld rows "
+            "of a step, and a token after), found %lld; give more text, or rebuild with fewer rows (--set batch=N)",
+            (long long)(rows * d->seq + 1), (long long)d->seq, (long long)rows, (long long)d->train);
+    d->train_items = d->stretch * rows;
+}
+
+static void check_order(const Trainer *t)
+{
+    if (model_carries(t->model) && t->recipe.order != LATHE_CONTIGUOUS)
+        fail(EXIT_USAGE, NULL,
+             "%s carries states from batch to batch, which go on where the text stopped: that is order=contiguous, and "
+             "this run has another; leave --order out, or begin a run anew (--init takes weights)",
+             t->model->name);
+}
+
+static void open_text_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Trainer *t = d->t;
+    refuse_other_inputs(e);
+    check_order(t);
+    if (t->recipe.tokenizer == LATHE_NO_TEXT)
+        fail(EXIT_USAGE, NULL,
+             "%s reads text, and its description does not say how: add --tokenizer bytes, chars or FILE",
+             t->model->name);
+    char *weights = d->tokenizer || (training && !t->weights) ? NULL : weights_path(t);
+    if (!d->tokenizer) d->tokenizer = choose_tokenizer(t, weights);
+    free(weights);
+    if (wants_epochs(t)) {
+        open_documents(d);
+        return;
+    }
+    if (tokenizer_kind(d->tokenizer) != TOKEN_BYTES) check_tokenizer_size(t, d->tokenizer);
+    d->text = open_windows(t, d->tokenizer);
+    d->seq = t->model->seq;
+    split(d, text_tokens(d->text));
+    if (training) check_training_text(d);
+    d->train_items = d->train - d->seq;
+    if (training && t->recipe.order == LATHE_CONTIGUOUS) settle_stretches(d);
+    d->val_items = d->val > 0 ? (d->val - 1) / d->seq : 0;
+}
+
+static int64_t features_wanted(const Lathe_entry *e, int64_t rows)
+{
+    int64_t n = 0;
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == LATHE_FEATURES && e->input[i].dtype != LATHE_I32) n += tensor_size(&e->input[i]) / rows;
+    return n;
+}
+
+static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
+{
+    const Trainer *t = d->t;
+    if (!t->recipe.csv_target)
+        fail(EXIT_USAGE, NULL,
+             "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
+             t->model->name);
+    d->csv = open_csv(&t->data, &(Csv_form){.target = t->recipe.csv_target,
+                                            .classes = class_count(t->model),
+                                            .ignored = t->model->recipe.ignored,
+                                            .single = t->model->real != LATHE_F64});
+    int64_t wanted = features_wanted(e, items_in_call(e));
+    if (csv_features(d->csv) != wanted)
+        fail(EXIT_DATA, t->data.at[0],
+             "expected %lld columns beside \"%s\", found %d; rebuild for so many, or leave columns out",
+             (long long)wanted, t->recipe.csv_target, csv_features(d->csv));
+    d->seq = 1;
+    split(d, csv_rows(d->csv));
+    d->train_items = d->train;
+    d->val_items = d->val;
+    if (training && d->train < 1)
+        fail(EXIT_DATA, t->data.at[0], "expected rows to train on, found none; give more data");
+    d->order = must_alloc(sizeof *d->order * (size_t)d->train);
+}
+
+void open_data_as(Data *d, const Trainer *t, bool training, Tokenizer *k)
+{
+    const Lathe_entry *e = need_entry(t->model, training ? "train" : "eval");
+    *d = (Data){.t = t, .epoch = -1, .tokenizer = k};
+    if (t->data.n == 0) fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", t->command);
+    if (tensor_with_role(e, LATHE_TOKENS) || t->model->recipe.pairs) open_text_data(d, e, training);
+    else open_csv_data(d, e, training);
+    if (!training) check_val(d);
+}
+
+void open_data(Data *d, const Trainer *t, bool training) { open_data_as(d, t, training, NULL); }
+
+int64_t epoch_items(const Data *d)
+{
+    if (d->epochs) return rows_of_an_epoch(d->epochs);
+    return d->stretch ? d->train_items : d->train / d->seq;
+}
+
+int64_t items_for_units(const Data *d, int64_t units)
+{
+    return d->epochs ? rows_for_targets(d->epochs, units) : (units + d->seq - 1) / d->seq;
+}
+
+int64_t units_taken(const Data *d, int64_t items) { return d->epochs ? targets_taken(d->epochs) : items * d->seq; }
+
+bool has_tokens(const Data *d) { return d->text || d->epochs; }
+const char *item_word(const Data *d)
+{
+    return d->epochs ? (d->epochs->order.pairs ? "pairs" : "sequences") : d->text ? "windows" : "rows";
+}
+
+/* ------------------------------------------------------------------ choosing items */
+
+/* A row's own number counts the elements of its batch: those of tokens without the last axis, or of the classes. */
+int64_t items_in_call(const Lathe_entry *e)
+{
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_TOKENS);
+    if (!t) t = tensor_with_role(e, LATHE_SOURCE);
+    if (t) return t->rank ? tensor_size(t) / t->dim[t->rank - 1] : 1;
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].dtype == LATHE_I32 && (e->input[i].role == LATHE_FEATURES || e->input[i].role == LATHE_TARGETS))
+            return tensor_size(&e->input[i]);
+    t = tensor_with_role(e, LATHE_FEATURES);
+    return t && t->rank ? t->dim[0] : 1;
+}
+
+/* Fisher and Yates's shuffle of the training rows. */
+static void shuffle(Data *d, int64_t epoch)
+{
+    for (int64_t i = 0; i < d->train; i++) d->order[i] = (int32_t)i;
+    for (int64_t i = d->train - 1; i > 0; i--) {
+        int64_t k = uniform_below(d->t->seed, epoch, ORDER_SITE, i, i + 1);
+        int32_t swap = d->order[i];
+        d->order[i] = d->order[k];
+        d->order[k] = swap;
+    }
+    d->epoch = epoch;
+}
+
+/* The k-th of n. */
+static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
+{
+    if (d->stretch) return (k * d->stretch + step % d->stretch) * d->seq;
+    if (d->text) return uniform_below(d->t->seed, step, WINDOW_SITE, k, d->train_items);
+    int64_t position = step * n + k, epoch = position / d->train;
+    if (epoch != d->epoch) shuffle(d, epoch);
+    return d->order[position % d->train];
+}
+
+void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
+{
+    int64_t all = n * gpus_of(d->t), first = n * d->t->rank;
+    for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, all, first + k);
+}
+
+int64_t val_item(const Data *d, int64_t k) { return d->epochs ? k : d->train + k * d->seq; }
+
+/* ------------------------------------------------------------------ filling inputs */
+
+static void fill_tokens(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
+{
+    int64_t width = tensor_size(t) / rows, shift = t->role == LATHE_TARGETS;
+    bug_if(width != d->seq);
+    int32_t *at = (int32_t *)(in + t->offset);
+    for (int64_t r = 0; r < rows; r++) read_tokens(d->text, item[r] + shift, width, at + r * width);
+}
+
+static void fill_classes(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) ((int32_t *)(in + t->offset))[r] = csv_class(d->csv, item[r]);
+}
+
+/* Columns from, … of the table; returns the column after them. */
+static int64_t fill_columns(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows,
+                            int64_t from)
+{
+    int64_t width = tensor_size(t) / rows;
+    char *at = in + t->offset;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < width; k++) {
+            double x = csv_row(d->csv, item[r])[from + k];
+            if (t->dtype == LATHE_F64) ((double *)at)[r * width + k] = x;
+            else ((float *)at)[r * width + k] = (float)x;
+        }
+    return from + width;
+}
+
+void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item)
+{
+    int64_t rows = items_in_call(e), column = 0;
+    if (d->epochs) {
+        fill_held(d->epochs, e, in, item);
+        return;
+    }
+    for (int i = 0; i < e->inputs; i++) {
+        const Lathe_tensor *t = &e->input[i];
+        if (t->role != LATHE_TOKENS && t->role != LATHE_TARGETS && t->role != LATHE_FEATURES) continue; /* scalars */
+        if (d->text) fill_tokens(d, t, in, item, rows);
+        else if (t->dtype == LATHE_I32) fill_classes(d, t, in, item, rows);
+        else column = fill_columns(d, t, in, item, rows, column);
+    }
+}
+
+bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
+{
+    int64_t n = items_in_call(e);
+    if (d->epochs) return fill_epochs(d->epochs, e, in, step);
+    if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)n);
+    train_items(d, step, n, d->item);
+    fill_items(d, e, in, d->item);
+    set_begins(e, in, d->stretch && step % d->stretch == 0);
+    return true;
+}

@@ -1,0 +1,442 @@
+/* lathe_model.h: what a generated program says of itself, as tables; shared by the compiler, which prints them, and the
+ * trainer, which reads them. */
+#ifndef LATHE_MODEL_H
+#define LATHE_MODEL_H
+
+#include "shard.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LATHE_MAXRANK = 8 };
+
+/* Rooms in which matrix products pack, bytes a thread: planned for so many threads; each one more takes as much. */
+enum { LATHE_ROOM_BYTES = 1949696, LATHE_PLANNED_THREADS = 4 };
+enum { LATHE_SHUFFLE_TOKENS = 1 << 22, LATHE_EVAL_TOKENS = 1 << 20 };   /* where the description does not say */
+enum { LATHE_PACKED = 32 };        /* a packed matrix has a multiple of so many columns (lathe_rt.h: pack_f32) */
+enum { LATHE_MAX_HEAD = 256 };     /* width of a head of attention (lathe_rt.h: attention_f32) */
+
+typedef enum Lathe_dtype { LATHE_BOOL, LATHE_I32, LATHE_F32, LATHE_F64, LATHE_BF16, LATHE_F16 } Lathe_dtype;   /* as DType of the compiler */
+
+/* What a parameter holds before training.  Draws are Philox words of (seed, parameter's name, element). */
+typedef enum Lathe_init {
+    LATHE_ZEROS, LATHE_ONES,
+    LATHE_CONSTANT,             /* a */
+    LATHE_NORMAL,               /* standard deviation a, mean b */
+    LATHE_UNIFORM               /* a … b */
+} Lathe_init;
+
+/* What the trainer has to put into an input. */
+typedef enum Lathe_role {
+    LATHE_TOKENS,               /* i32 [batch][seq] (or [micro][batch][seq]): ids of the text */
+    LATHE_TARGETS,              /* the ids one further; -1 where there is none (data.text { pack = true }) */
+    LATHE_FEATURES,             /* a named input of the data: CSV columns */
+    LATHE_SEED,                 /* i32 []: of the random ops */
+    LATHE_STEP,                 /* i32 []: optimizer steps done */
+    LATHE_POSITION,             /* i32 []: decode: position of the first token */
+    LATHE_STATE,                /* a tensor kept between decode calls, zero at first */
+    LATHE_SEGMENTS,             /* i32, shaped like tokens: number of the document in its row, from 1; 0: padding */
+    LATHE_POSITIONS,            /* i32, shaped like tokens: of the token in its document */
+    LATHE_SOURCE,               /* data.pairs: i32 [batch][source_seq], padded; tokens are what the decoder reads then */
+    LATHE_SOURCE_LENGTHS,       /* i32 [batch]: of the source; of tokens and targets: */
+    LATHE_LENGTHS,
+    LATHE_BEGINS,               /* i32 [batch] (or [micro][batch]): whether a row does not go on where it stopped */
+    LATHE_CARRIED,              /* a state that train takes from one step to the next */
+    LATHE_EVAL_CARRIED,         /* likewise eval, from one batch to the next */
+    LATHE_LOSS_SCALE,           /* f32 []: under fp16: the gradients are those of the loss times so much */
+    LATHE_TOTAL,                /* score: the output of eval that has its name, summed over all batches */
+    LATHE_SHARE,                /* f32 []: score: of all rows those of one batch */
+    LATHE_FIRST_ROW             /* i32 []: train: the number of its first row in the step's batch, of which several GPUs have parts */
+} Lathe_role;
+
+typedef struct Lathe_tensor {   /* an input, an output or a state of an entry */
+    const char *name;
+    Lathe_role role;
+    Lathe_dtype dtype;
+    int rank;
+    int64_t dim[LATHE_MAXRANK];
+    int64_t offset;             /* bytes, into the entry's struct of them */
+    /* of a state: */
+    int rows_axis;              /* along it are the samples decoded together: row k is Π dim[< axis] pieces of Π dim[> axis]
+                                 * elements; -1: the same for all */
+    bool fixed;                 /* written by encode alone, and only read by decode */
+    bool meets;                 /* of an output: its rows depend on the other rows of the batch */
+} Lathe_tensor;
+
+typedef struct Lathe_param {
+    const char *name;           /* layer path: "layer.attn.qkv.weight" */
+    const char *export_name;    /* of checkpoints; one %d for each leading loop axis */
+    const char *where;          /* "models/gpt.lua:31" */
+    int rank, loops;            /* the first `loops` axes count copies */
+    int64_t dim[LATHE_MAXRANK], stride[LATHE_MAXRANK];      /* strides and offset in elements of the flat arrays */
+    int64_t offset;
+    Lathe_init init;
+    double init_a, init_b;
+    bool decay;                 /* weight decay applies, where no group says otherwise */
+    int64_t zero_row;           /* 1 + the row of each copy that is zero, whatever is drawn or loaded; 0: none */
+} Lathe_param;
+
+/* Everything an entry touches; the trainer owns the memory (with CUDA: all of it on the device). */
+typedef struct Lathe_call {
+    const void *params;         /* flat arrays, laid out by the parameter table */
+    void *grads;
+    const void *in;             /* the entry's struct of inputs */
+    void *out;                  /* … of outputs */
+    void *state;                /* the model's struct of states */
+    char *work;                 /* the arena */
+    void *stream;               /* CUDA's; NULL on a CPU */
+} Lathe_call;
+
+typedef struct Lathe_kernel {   /* a line of an entry: what its LAP stands for */
+    int lap;                    /* the number in LAP(…) */
+    const char *name, *formula; /* of the function called; "ln_1_mul: sum, sub, mul, rsqrt" */
+    const char *path, *where;   /* layer, "gpt.lua:18" */
+    double flops, bytes;        /* of one call: 2 · multiply-adds of its contractions; what it cannot help moving */
+    bool backward;              /* makes what only gradients need */
+} Lathe_kernel;
+
+/* What a kernel reads or writes, and the loops it runs in: printed by `lathe build --instrument` alone, for `trainer replay`. */
+typedef enum Lathe_home { LATHE_PARAMS, LATHE_GRADS, LATHE_STATES, LATHE_IN, LATHE_OUT, LATHE_WORK } Lathe_home;
+
+typedef struct Lathe_loop {
+    const char *name;           /* "layer" */
+    int outer;                  /* the loop around it, -1: none */
+    int64_t trip;
+    bool reverse;               /* iterations trip - 1 … 0 */
+} Lathe_loop;
+
+/* Element (i0, i1, …) is element base + Σ stride[k] · i_k + Σ over[l] · iteration of loop l, of the array `offset` bytes
+ * into its home; where low[k] <= i_k < high[k] fails for some k (guarded), there is none. */
+typedef struct Lathe_operand {
+    int lap, loop;              /* its kernel; the innermost loop that runs in, -1: none */
+    bool written;
+    const char *name;
+    Lathe_home home;
+    Lathe_dtype dtype;
+    int64_t offset, base;
+    int rank;
+    int64_t dim[LATHE_MAXRANK], stride[LATHE_MAXRANK];
+    bool guarded;
+    int64_t low[LATHE_MAXRANK], high[LATHE_MAXRANK];
+    int overs;
+    struct { int loop; int64_t stride; } over[LATHE_MAXRANK];
+} Lathe_operand;
+
+typedef struct Lathe_instruments {
+    int loops, operands;
+    const Lathe_loop *loop;
+    const Lathe_operand *operand;       /* in the order of the kernels' text; of one kernel, what it writes comes first */
+} Lathe_instruments;
+
+typedef struct Lathe_entry {
+    const char *name;           /* train, grad, eval, score, encode, decode */
+    void (*run)(const Lathe_call *);
+    int64_t work_bytes, in_bytes, out_bytes;
+    int inputs, outputs;
+    const Lathe_tensor *input, *output;     /* eval's outputs are means over its batch, but for those that score adds up */
+    int kernels;                /* 0 but for train */
+    const Lathe_kernel *kernel; /* in the order of its text */
+    double flops;               /* of one call: 2 · multiply-adds of its contractions */
+    const Lathe_instruments *instruments;   /* NULL but for train in a build with --instrument */
+} Lathe_entry;
+
+typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW, LATHE_ADAM, LATHE_LION } Lathe_optimizer;
+typedef enum Lathe_schedule {
+    LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE, LATHE_ONE_CYCLE, LATHE_STEPPED, LATHE_INVERSE_SQRT
+} Lathe_schedule;               /* step/schedule.c has their formulas */
+typedef enum Lathe_mode { LATHE_MODE_KNOWN, LATHE_LOWEST, LATHE_HIGHEST } Lathe_mode;   /* KNOWN: by the metric's name */
+typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS, LATHE_CONTIGUOUS } Lathe_order; /* FOUND: by the data */
+typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
+typedef enum Lathe_loss_on { LATHE_LOSS_FOUND, LATHE_LOSS_TARGET, LATHE_LOSS_ALL } Lathe_loss_on;  /* FOUND: target where losses can leave ids out */
+typedef enum Lathe_targets { LATHE_TARGETS_JOINED, LATHE_FIRST_TARGET, LATHE_EACH_TARGET } Lathe_targets;
+typedef enum Lathe_long { LATHE_CUT_LONG, LATHE_SKIP_LONG } Lathe_long;
+typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
+
+/* How to train: the description's train and data tables; the trainer's --set changes them (names as here). */
+typedef struct Lathe_recipe {
+    Lathe_optimizer optimizer;
+    double lr, beta1, beta2, eps, decay, momentum;
+    int64_t nesterov;           /* 1: of SGD's momentum */
+    Lathe_schedule schedule;
+    double final_lr;            /* reached at the schedule's end */
+    int64_t warmup, steps;      /* optimizer steps */
+    int64_t schedule_steps;     /* where the schedule ends; 0: at `steps` */
+    int64_t cooldown;           /* constant: the last steps, in which the rate falls to final_lr */
+    double warm_fraction, start_div, final_div;     /* one_cycle: where there is no warmup; lr over these */
+    int64_t cycle_momentum;     /* one_cycle: 1: momentum (beta1) goes from high to low and back */
+    double low_momentum, high_momentum;
+    int64_t step_every;         /* step: steps after which the rate is multiplied, again and again */
+    double step_factor;
+    const char *milestones;     /* step: those at which it is, "100,200"; NULL: by step_every */
+    double clip, clip_value;    /* of the global norm of the gradient; of each of its elements, after that; 0: none */
+    int64_t accumulate;         /* micro-batches in a step; fixed when built */
+    int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
+    int64_t eval_epochs;        /* epochs between evaluations; 0: by eval_every */
+    int64_t eval_rows;          /* of evaluations while training: items, spread evenly; 0: all */
+    const char *best;           /* the metric of the best checkpoint, and of patience; NULL: loss */
+    Lathe_mode best_mode;
+    int64_t patience;           /* evaluations without a better one after which training stops; 0: it does not */
+    const char *samples;        /* continued after evaluations: a text, or a JSON array of them; NULL: none */
+    int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
+    Lathe_tokenizer tokenizer;
+    const char *tokenizer_file, *tokenizer_place;   /* that the description names, and its line "gpt.lua:12"; or NULL */
+    double val_fraction;        /* the last part of the data, kept for evaluation; of documents, by their hashes */
+    Lathe_order order;          /* of text: windows from anywhere, documents, epoch after epoch (data/stream.h), or rows that go on */
+    Lathe_documents documents;  /* what a document of plain text is */
+    int64_t shuffle_tokens, eval_tokens;    /* epochs: shuffled with each other; the most that an evaluation reads */
+    int64_t stride;             /* epochs: from one sequence of a document to the next; 0: seq */
+    bool pack;                  /* epochs: documents apart in a sequence, which is padded; fixed when built */
+    int bad_utf8;               /* epochs: bytes that are not UTF-8: 0: are replaced, 1: end the program */
+    int64_t bad_records;        /* epochs: malformed records that are skipped */
+    int64_t raw_id_size;        /* epochs: bytes of an id in .bin files without a header; 0: such are refused */
+    const char *mix;            /* epochs: weights of the sources, "7,3": each path of the data is one; NULL, "none": one of all */
+    const char *text_field;     /* epochs: of JSON lines and tables; NULL: "text" */
+    const char *bos, *eos;      /* epochs: special tokens around each document; NULL: none, and <|endoftext|> if there is one */
+    bool pairs;                 /* source and target apart, for an encoder and a decoder; fixed when built */
+    Lathe_loss_on loss_on;      /* of pairs and chats in one sequence: what counts */
+    const char *target_field;   /* of pairs, text_field being the source's; NULL: "target", or none */
+    Lathe_targets targets;      /* a list of strings as target */
+    Lathe_long on_long;         /* pairs that do not fit */
+    int64_t buckets;            /* pairs: batches among which rows are sorted by length; 0: they are not */
+    const char *sep, *pad;      /* special tokens: between source and target; behind both.  NULL: as data/special.c finds them */
+    const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
+    int64_t ignored;            /* a target beyond the classes that losses leave out (-100); 0: none but what lathe_ignores() says */
+    double temperature, top_p, repetition_penalty;  /* of generate */
+    int64_t top_k, sample_tokens;
+    int64_t rows;               /* that decode takes at once; fixed when built */
+    int64_t beams, min_tokens, no_repeat_ngram;     /* of beam search (text/beam.h); beams 0: tokens are drawn */
+    double length_penalty;
+    int64_t eval_generate;      /* evaluations write texts for so many sources, for ROUGE; 0: none */
+} Lathe_recipe;
+
+/* What the description says of parameters by their names, a line of train's groups; negative where it does not say.  Of
+ * several that match a name each setting is the last's. */
+typedef struct Lathe_group {
+    const char *match;          /* of export names, copy by copy: "h.*.bias" */
+    double lr_scale;            /* of the learning rate */
+    double decay;               /* instead of the recipe's */
+    int decays, frozen;         /* 1: yes; 0: no */
+} Lathe_group;
+
+/* Whether a name is of the pattern's form: * stands for any text, ? for one byte. */
+static inline bool lathe_matches(const char *pattern, const char *name)
+{
+    const char *star = NULL, *from = NULL;
+    while (*name) {
+        if (*pattern == '*') star = pattern++, from = name;
+        else if (*pattern == *name || *pattern == '?') pattern++, name++;
+        else if (star) pattern = star + 1, name = ++from;
+        else return false;
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == 0;
+}
+
+/* Whether less of a metric is better: 1; more: 0; -1: its name does not tell. */
+static inline int lathe_less_is_better(const char *metric)
+{
+    if (lathe_matches("loss", metric) || lathe_matches("perplexity", metric)) return 1;
+    return lathe_matches("accuracy", metric) || lathe_matches("rouge*", metric) ? 0 : -1;
+}
+
+/* Bytes of a stream of rows (data/stream.h): for the plan, and for the trainer, which must not take more.  Of one block of so
+ * many tokens; of the parcels between so many readers; of what a recipe's two blocks, that of evaluation and the parcels
+ * take.  Tables of tokenizers are as large as their files and not counted. */
+enum { LATHE_PART_BYTES = 1 << 17, LATHE_PARCEL_BYTES = 6 << 17, LATHE_READER_BYTES = 1 << 22, LATHE_ENCODER_BYTES = 1 << 23,
+       LATHE_KEPT_BYTES = 1 << 21 };
+enum { LATHE_SHORTEST = 16, LATHE_PIECE_BYTES = 60, LATHE_PLANNED_READERS = 1 };
+enum { LATHE_AROUND = 3, LATHE_PAIR_BYTES = 20, LATHE_BUCKETS = 100, LATHE_PAIR_ROWS = 4 }; /* AROUND: ids around a document: bos, sep, eos */
+
+/* Whether losses leave out targets of -1. */
+static inline bool lathe_ignores(const Lathe_recipe *r) { return r->pack || r->pairs || r->loss_on == LATHE_LOSS_TARGET; }
+
+static inline int64_t lathe_block_rows(int64_t tokens, int64_t stride, bool pack)
+{
+    return (tokens + LATHE_PART_BYTES + LATHE_AROUND) / stride + 1 + (pack ? tokens / LATHE_SHORTEST + 2 : 0);
+}
+
+static inline int64_t lathe_block_bytes(int64_t tokens, int64_t seq, int64_t stride, bool pack)
+{
+    int64_t rows = lathe_block_rows(tokens, stride, pack), bytes = 4 * (tokens + LATHE_PART_BYTES + LATHE_AROUND) + 4 * rows;
+    return pack ? bytes + LATHE_PIECE_BYTES * rows + 4 * (tokens / LATHE_SHORTEST + 2) + 8 * (seq + 4) : bytes;
+}
+
+static inline int64_t lathe_pair_rows(int64_t tokens) { return tokens / LATHE_SHORTEST + 2; }
+
+static inline int64_t lathe_pair_bytes(int64_t tokens, int64_t seq, int64_t source_seq)
+{
+    int64_t longest = source_seq > seq ? source_seq : seq;
+    return 4 * (tokens + LATHE_PART_BYTES + LATHE_AROUND) + LATHE_PAIR_BYTES * lathe_pair_rows(tokens) + 4 * (longest + 2);
+}
+
+static inline int64_t lathe_parcels(int64_t readers) { return 4 + 2 * readers; }
+
+enum { LATHE_SOURCES = 64 };       /* of a mixture, at most */
+
+/* The weights of a mixture's sources, of "7,3" in millionths; how many there are: 0: no mixture, -1: no such list. */
+static inline int lathe_mix(const char *text, int64_t *weight)
+{
+    int n = 0;
+    if (!text || strcmp(text, "none") == 0) return 0;
+    for (char *end;; text = end + 1) {
+        double w = strtod(text, &end);
+        if (end == text || (*end && *end != ',') || !(w >= 1e-6 && w <= 1e6) || n == LATHE_SOURCES) return -1;
+        weight[n++] = (int64_t)(w * 1e6 + 0.5);
+        if (!*end) return n;
+    }
+}
+
+/* Of so many tokens, a source's by its weight: sources are shuffled over about the same time.  No less than 32
+ * sequences, since a block's last ids, fewer than one, are lost. */
+static inline int64_t lathe_share(int64_t tokens, int64_t weight, int64_t all, int64_t seq)
+{
+    int64_t least = 32 * seq < tokens ? 32 * seq : tokens;
+    int64_t share = weight == all ? tokens : (int64_t)((double)tokens * ((double)weight / (double)all));
+    return share > least ? share : least;
+}
+
+static inline int64_t lathe_rows_bytes(const Lathe_recipe *r, int64_t tokens, int64_t seq, int64_t source_seq)
+{
+    return r->pairs ? lathe_pair_bytes(tokens, seq, source_seq) : lathe_block_bytes(tokens, seq, r->stride ? r->stride : seq, r->pack);
+}
+
+/* Beside the rows, of one stream: parcels, what is read, tables of those that encode, ids that are kept.  Bytes and
+ * characters need no tables and are not kept, and nor are pairs. */
+static inline int64_t lathe_reading_bytes(bool plain, bool pairs, int64_t readers)
+{
+    int64_t tables = plain ? 0 : (readers + 1) * LATHE_ENCODER_BYTES, kept = plain || pairs ? 0 : LATHE_KEPT_BYTES;
+    return lathe_parcels(readers) * LATHE_PARCEL_BYTES + LATHE_READER_BYTES + tables + kept;
+}
+
+/* Each source of a mixture has blocks and parcels of its own. */
+static inline int64_t lathe_stream_bytes(const Lathe_recipe *r, int64_t seq, int64_t source_seq, int64_t readers)
+{
+    int64_t weight[LATHE_SOURCES] = {1}, all = 0, bytes = 0;
+    int n = lathe_mix(r->mix, weight);
+    for (int i = 0; i < n || i == 0; i++) all += weight[i];
+    for (int i = 0; i < n || i == 0; i++) {
+        int64_t own = lathe_share(r->shuffle_tokens, weight[i], all, seq), held = lathe_share(r->eval_tokens, weight[i], all, seq);
+        bytes += 2 * lathe_rows_bytes(r, own, seq, source_seq) +
+                 (r->val_fraction > 0 ? lathe_rows_bytes(r, held, seq, source_seq) : 0) +
+                 lathe_reading_bytes(r->tokenizer == LATHE_BYTES || r->tokenizer == LATHE_CHARS, r->pairs, readers);
+    }
+    return bytes;
+}
+
+enum { LATHE_EXTRAS = 8 };         /* outputs of decode beside logits that are kept, a number a token each */
+
+/* Tokens of a text that is written: a decoder of pairs knows no more than seq. */
+static inline int64_t lathe_written_tokens(const Lathe_recipe *r, int64_t seq)
+{
+    int64_t tokens = r->sample_tokens > 0 ? r->sample_tokens : 256;
+    return r->pairs && tokens > seq ? seq : tokens;
+}
+
+static inline int64_t lathe_history_bytes(int64_t rows, int64_t seq) { return (4 * rows * (seq + 1) + 63) / 64 * 64; }
+
+/* Where several rows are decoded together: the room in which their states change places, and what is kept of the sources
+ * whose turn has not come; `fixed` bytes of the states are encode's. */
+static inline int64_t lathe_rows_room(int64_t rows, int64_t states, int64_t fixed) { return rows > 1 ? states + fixed : 0; }
+
+/* Of those who write texts, beside the states of decode: that, the tokens that the states hold, the texts of a beam search,
+ * two for each row and a result (text/beam.c), or what tokens are drawn from (text/write.c). */
+static inline int64_t lathe_generation_bytes(const Lathe_recipe *r, int64_t rows, int64_t seq, int64_t vocab, int64_t extras,
+                                             int64_t states, int64_t fixed)
+{
+    int64_t tokens = lathe_written_tokens(r, seq), beams = 3 * rows * (tokens * 4 * (1 + extras) + 64) + 4 * tokens + 4096;
+    int64_t drawn = rows * (vocab + tokens * 4 * extras + 64) + 16 * vocab;
+    return lathe_history_bytes(rows, seq) + lathe_rows_room(rows, states, fixed) + ((beams > drawn ? beams : drawn) + 63) / 64 * 64;
+}
+
+/* Elements of a parameter that lie side by side are a run; how many runs all its copies have. */
+static inline int64_t lathe_runs(int rank, int loops, const int64_t *dim, const int64_t *stride)
+{
+    int64_t run = 1, runs = 1;
+    int k = rank - 1;
+    for (; k >= loops && stride[k] == run; k--) run *= dim[k];
+    for (; k >= 0; k--) runs *= dim[k];
+    return runs;
+}
+
+/* Of a GPU's trainer: the library's workspace, and of it what may be lost to alignment; pinned memory (cuda/device.cu): slots
+ * for inputs, for a few numbers, rooms for results; what a step needs there beside its arrays (cuda/optim.cu): a head, and for
+ * each run of elements and each chunk of the flat arrays. */
+enum { LATHE_GPU_ALIGN = 256, LATHE_GPU_WORKSPACE = (32 << 20) + LATHE_GPU_ALIGN };
+enum { LATHE_GPU_SLOTS = 2, LATHE_GPU_SMALL_SLOTS = 4, LATHE_GPU_SMALL = 4096, LATHE_GPU_ROOMS = 2, LATHE_GPU_SENT = 512 };
+enum { LATHE_STEP_HEAD = 256, LATHE_SEGMENT_BYTES = 40, LATHE_UPDATE_BYTES = 96, LATHE_STEP_CHUNK = 16384 };
+
+/* Whatever is copied goes through pinned slots, by pieces: no smaller ones where the inputs are small. */
+enum { LATHE_GPU_PIECE = 1 << 20 };
+static inline int64_t lathe_staged_bytes(int64_t inputs)
+{
+    const int64_t least = LATHE_GPU_PIECE;
+    return inputs > least ? inputs : least;
+}
+
+static inline int64_t lathe_slot_bytes(int64_t inputs) { return (inputs + LATHE_GPU_ALIGN - 1) / LATHE_GPU_ALIGN * LATHE_GPU_ALIGN; }
+
+enum { LATHE_GPU_BESIDE = LATHE_GPU_SMALL_SLOTS * LATHE_GPU_SMALL + LATHE_GPU_ROOMS * LATHE_GPU_SENT };
+
+static inline int64_t lathe_pinned_bytes(int64_t inputs) { return LATHE_GPU_SLOTS * lathe_slot_bytes(inputs) + LATHE_GPU_BESIDE; }
+
+/* Where a step's settings and the inputs of train arrive while the step before it runs: beside those that it reads. */
+static inline int64_t lathe_ahead_bytes(int64_t inputs) { return LATHE_STEP_HEAD + (inputs + 63) / 64 * 64; }
+
+static inline int64_t lathe_step_chunks(int64_t elements) { return (elements + LATHE_STEP_CHUNK - 1) / LATHE_STEP_CHUNK; }
+
+/* Each of several GPUs has a sum of every rank's beside, and sums of chunks of its own parts alone. */
+static inline int64_t lathe_step_bytes(int64_t elements, int64_t runs, int gpus)
+{
+    int64_t chunks = lathe_step_chunks(elements), beside = 0;
+    if (gpus > 1) chunks = lathe_step_chunks(lathe_shard_elements(elements, gpus)) + LATHE_MOST_BUCKETS + 1, beside = gpus * LATHE_RANK_SUM_BYTES;
+    return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + beside + chunks * 8 + 63) / 64 * 64;
+}
+
+typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;
+
+/* What cuDNN takes for the derivative of attention (math/attention.h) of so many samples, to make it the same every time: a square of
+ * weights a head, gradients of keys of heads that share them, a number a query.  Planned is as much as a batch needs, up to so
+ * much: with less it takes a batch in parts. */
+enum { LATHE_ATTENTION_WORKSPACE = 256 << 20 };
+static inline int64_t lathe_attention_bytes(int64_t samples, int64_t H, int64_t G, int64_t T, int64_t S, int64_t D, int64_t E)
+{
+    int64_t square = (T + 127) / 128 * 128 * ((S + 127) / 128 * 128), each = H > G ? S * (D + E) : 0;
+    return (samples * H * T * 4 + 255) / 256 * 256 + 2 * samples * H * (square + each) + 1024;
+}
+
+struct Lathe_device;            /* step/device.h */
+
+typedef struct Lathe_model {
+    const char *name, *config, *precision, *source_hash;
+    const char *needs;          /* instruction sets that it was compiled for (interface/needs.h); may be NULL */
+    const char *rebuild;        /* what to say after `lathe build` for it again: "models/gpt.lua --config char"; may be NULL */
+    Lathe_dtype real;           /* of gradients and optimizer, and of parameters */
+    Lathe_dtype weights;        /* of parameters, where it is another one: LATHE_BF16; else 0 */
+    int64_t batch, seq, source_seq, vocab;  /* 0 where it has none */
+    int params, entries, states, knobs, categories;
+    const Lathe_param *param;
+    const Lathe_entry *entry;
+    const Lathe_tensor *state;
+    int64_t state_bytes;
+    int64_t parameter_count, flat_elements;         /* without and with padding; padding stays zero */
+    Lathe_recipe recipe;
+    int groups;
+    const Lathe_group *group;   /* of parameters, in the description's order */
+    const char *hf;             /* how Hugging Face knows it: the description's hf as JSON (model/hf.c); NULL: it does not */
+    const char *const (*knob)[2];                   /* configuration: name and value, fixed when built */
+    const Lathe_bytes *plan;                        /* bytes by category, the whole of the program's memory */
+    int64_t planned_bytes, lower_bound_bytes;       /* of the device, where there is one */
+    const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
+    const char *one_gpu;        /* why several GPUs cannot share a batch: "gpt.lua:12: …"; NULL: they can */
+    int host_categories;                            /* so many of the last are of the host's memory, beside the device's */
+} Lathe_model;
+
+static inline Lathe_dtype lathe_weights(const Lathe_model *m) { return m->weights ? m->weights : m->real; }
+
+extern const Lathe_model lathe_model;               /* defined by model.c */
+
+#endif

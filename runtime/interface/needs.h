@@ -1,0 +1,45 @@
+/* needs.h: lathe_needs: the instruction sets that the file including this was compiled for, of those that not every processor
+ * has; a blank before each.  The words are those of __builtin_cpu_supports(). */
+#ifndef RT_NEEDS_H
+#define RT_NEEDS_H
+
+static const char lathe_needs[] __attribute__((unused)) = ""
+#ifdef __SSE4_2__
+    " sse4.2"
+#endif
+#ifdef __POPCNT__
+    " popcnt"
+#endif
+#ifdef __AVX__
+    " avx"
+#endif
+#ifdef __BMI__
+    " bmi"
+#endif
+#ifdef __BMI2__
+    " bmi2"
+#endif
+#ifdef __AVX2__
+    " avx2"
+#endif
+#ifdef __FMA__
+    " fma"
+#endif
+#ifdef __AVX512F__
+    " avx512f"
+#endif
+#ifdef __AVX512DQ__
+    " avx512dq"
+#endif
+#ifdef __AVX512BW__
+    " avx512bw"
+#endif
+#ifdef __AVX512VL__
+    " avx512vl"
+#endif
+#ifdef __AVX512VNNI__
+    " avx512vnni"
+#endif
+    ;
+
+#endif

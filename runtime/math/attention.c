@@ -1,0 +1,177 @@
+/* attention.c: attention of generated code, forward and backward; lathe_rt.h says what it computes.
+ *
+ * Lanes run over queries.  A tile has 64 of them: q is packed once as qᵀ [D][64], scaled; then for every 64 keys
+ *
+ *     sᵀ [key][64] = k · qᵀ          pᵀ = exp(sᵀ - m), m the running maximum          oᵀ [E][64] += vᵀ · pᵀ
+ *
+ * where k and v are read in place, a scalar at a time (math/tile.h), and maximum and sum are vectors over the queries.
+ * Rows that are turned (rotary positions) are first copied, turned, to where the tile is at hand: q once, k for each
+ * tile of queries.
+ *
+ * Keys are taken in runs of 16 that the same lanes see, so that what a mask hides costs nothing, but at its edge.
+ * Backward makes pᵀ again from lse; dq is gathered as dqᵀ [D][64], dk and dv [key][width] where they are wanted.
+ *
+ * The same bits for any number of threads: a task is one tile of queries (or, backward, all tiles of one key head, or,
+ * if there are few of those, one tile of keys and then one of queries), and no two tasks write the same place. */
+#include "lathe_rt.h"
+#include "math/internal.h"
+
+#include <omp.h>
+
+enum {
+    TILE = 64,   /* queries, keys */
+    RUN = 16,    /* keys that are masked as one */
+    ENOUGH = 32, /* tasks, for backward in one pass */
+    WIDEST = LATHE_MAX_HEAD,
+};
+#define UNSEEN (-1e30) /* lse of a query that sees no key */
+
+#define INLINE inline __attribute__((always_inline))
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t rounded(int64_t n) { return (n + 15) / 16 * 16; }
+static int64_t tiles_of(int64_t n) { return (n + TILE - 1) / TILE; }
+
+static int64_t samples_of(const Lathe_attention *g)
+{
+    int64_t n = 1;
+    for (int i = 0; i < g->nbatch; i++) n *= g->batch[i];
+    return n;
+}
+
+/* Where the index-th sample of the batch begins. */
+static int64_t begin_of(const Lathe_attention *g, const Lathe_heads *x, int64_t index)
+{
+    int64_t at = 0;
+    for (int i = g->nbatch - 1; i >= 0; i--) {
+        at += index % g->batch[i] * x->batch[i];
+        index /= g->batch[i];
+    }
+    return at;
+}
+
+/* ---- who sees what */
+
+/* One tile of queries of one sample and head: n of them from t on; lane i's place among the keys is at + i. */
+typedef struct Queries {
+    const Lathe_attention *g;
+    const Lathe_masks *m;
+    int64_t sample, head, t, at;
+    int n, lanes;     /* lanes: n rounded up */
+    int64_t key, end; /* no others are seen by any */
+    int64_t bias;     /* where that of query t and key 0 lies */
+    const int *segment, *key_segment;
+    int row; /* of random draws */
+    uint32_t base;
+} Queries;
+
+static Queries queries_of(const Lathe_attention *g, const Lathe_masks *m, int64_t sample, int64_t head, int64_t t)
+{
+    static const Lathe_masks none;
+    if (!m) m = &none;
+    Queries q = {.g = g, .m = m, .sample = sample, .head = head, .t = t, .at = m->offset + t, .end = g->S};
+    q.n = (int)least(TILE, g->T - t);
+    q.lanes = (int)rounded(q.n);
+    if (g->causal) q.end = least(q.end, q.at + q.n);
+    if (m->lengths) q.end = least(q.end, m->lengths[begin_of(g, &g->lengths, sample)]);
+    if (g->window) q.key = most(0, q.at - g->window + 1);
+    if (m->q_segments) q.segment = m->q_segments + begin_of(g, &g->q_segments, sample) + t * g->q_segments.time;
+    if (m->k_segments) q.key_segment = m->k_segments + begin_of(g, &g->k_segments, sample);
+    if (m->bias) q.bias = begin_of(g, &g->bias, sample) + head * g->bias.head + t * g->bias.time;
+    if (g->keep > 0) q.row = m->row[begin_of(g, &g->row, sample)];
+    if (g->keep > 0) q.base = (uint32_t)m->base[begin_of(g, &g->base, sample)];
+    return q;
+}
+
+/* Keys key … end, which lanes from … to see (multiples of 16), some of those below `edge` only some of them. */
+typedef struct Run {
+    int64_t key, end;
+    int from, to, edge;
+} Run;
+
+#ifdef __clang__
+#define LANEWISE /* it needs no hint, and warns where libm has no vectors */
+#else
+#define LANEWISE SIMD
+#endif
+
+/* A statement for the lanes i from … to, multiples of 16. */
+#define EACH_LANE(from, to)                                                                                            \
+    for (int lanes_from = (from), lanes_to = (to); lanes_from < lanes_to; lanes_from += 16)                            \
+    LANEWISE for (int i = lanes_from; i < lanes_from + 16; i++)
+
+static Run run_at(const Queries *q, int64_t key, int64_t end)
+{
+    Run r = {key, end, 0, q->lanes, 0};
+    int64_t first = key - q->at, last = end - 1 - q->at; /* lanes that stand at these keys */
+    if (q->g->causal) {
+        r.from = (int)least(most(first, 0) / 16 * 16, q->lanes);
+        r.edge = (int)least(rounded(most(last, 0)), q->lanes);
+    }
+    if (q->g->window) {
+        r.to = (int)least(rounded(most(last + q->g->window, 0)), q->lanes);
+        if (first + q->g->window < r.to) r.edge = r.to;
+    }
+    if (q->segment) r.edge = r.to;
+    return r;
+}
+
+/* The runs of one tile of keys; neighbours that are alike are one. */
+typedef struct Runs {
+    Run at[TILE / RUN];
+    int n;
+} Runs;
+
+static Runs runs_of(const Queries *q, int64_t key, int64_t end)
+{
+    Runs runs = {.n = 0};
+    for (int64_t s = key; s < end; s += RUN) {
+        Run r = run_at(q, s, least(s + RUN, end)), *last = runs.n ? &runs.at[runs.n - 1] : NULL;
+        if (r.from >= r.to) continue;
+        if (last && last->end == r.key && last->from == r.from && last->to == r.to) {
+            last->end = r.end;
+            last->edge = (int)most(last->edge, r.edge);
+        } else {
+            runs.at[runs.n++] = r;
+        }
+    }
+    return runs;
+}
+
+/* seen[i] for the lanes of a run: all ones or zero */
+static void lanes_seeing(const Queries *q, const Run *r, int64_t key, int *seen)
+{
+    const Lathe_attention *g = q->g;
+    int first = g->causal ? (int)most(least(key - q->at, TILE), -1) : -1;             /* lane >= first */
+    int last = g->window ? (int)most(least(key - q->at + g->window, TILE), 0) : TILE; /* lane < last */
+    EACH_LANE (r->from, r->edge) seen[i] = -((i >= first) & (i < last));
+    if (!q->segment) return;
+    int own = q->key_segment[key * g->k_segments.time];
+    for (int i = r->from; i < least(r->edge, q->n); i++) seen[i] &= -(q->segment[i * g->q_segments.time] == own);
+}
+
+/* kept[i]: whether the weight of lane i and this key is kept by dropout */
+static void lanes_kept(const Queries *q, const Run *r, int64_t key, int *kept)
+{
+    const Lathe_attention *g = q->g;
+    const Lathe_masks *m = q->m;
+    uint32_t index = q->base + (uint32_t)((q->head * g->T + q->t) * g->S + key), step = (uint32_t)g->S;
+    EACH_LANE (r->from, r->to) {
+        uint32_t bits = (uint32_t)philox_word(m->seed, m->step, m->site, q->row, (int)(index + (uint32_t)i * step));
+        kept[i] = -(bits >= g->threshold);
+    }
+}
+
+#define REAL     float
+#define NAME(x)  x##_f32
+#define IS_FLOAT 1
+#include "math/tile.h"
+#include "math/attention_real.h"
+#undef REAL
+#undef NAME
+#undef IS_FLOAT
+#define REAL     double
+#define NAME(x)  x##_f64
+#define IS_FLOAT 0
+#include "math/tile.h"
+#include "math/attention_real.h"

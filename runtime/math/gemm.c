@@ -1,0 +1,99 @@
+/* gemm.c: matrix products of generated code.  Thin ones are loops here; the others go to an engine: ours
+ * (math/gemm_own.c), or OpenBLAS where this is built without fused multiply-adds, or LATHE_GEMM=openblas is set.
+ *
+ * The same bits for any number of threads: which loops serve a product follows from extents and strides, and each
+ * engine keeps the promise in its own way. */
+/* s += a * b becomes one fma wherever it stands here: the same at every run. */
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
+#include "math/gemm.h"
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WIDE = 32,   /* the other side of a thin product */
+    CHUNK = 1024 /* of K, in the loops that may have to pack */
+};
+
+/* Tiles of all rows × n columns of each of `batch` products. */
+typedef struct Tiles {
+    int64_t batch, n, columns;
+} Tiles;
+
+/* Columns for about 0.2 MFLOP, which is a few microseconds. */
+static Tiles thin_tiles(const Lathe_gemm *g)
+{
+    double column = 2.0 * (double)g->M * (double)at_least(g->K, 1);
+    int64_t n = at_least((int64_t)at_most((int64_t)(2e5 / column), 1 << 20), 32);
+    n = at_most(parts_of(parts_of(g->N, parts_of(g->N, n)), 16) * 16, g->N);
+    return (Tiles){batch_of(g), n, parts_of(g->N, n)};
+}
+
+/* Where these loops are faster than the engines: up to 8 rows (or columns), 3 where they are short dot products. */
+static bool is_thin(const Lathe_gemm *g)
+{
+    int64_t narrow = at_most(g->M, g->N), wide = at_least(g->M, g->N);
+    int64_t stride = g->M <= g->N ? g->b_n : g->a_m; /* of the wide operand, along its wide side */
+    return narrow == 1 || (wide >= WIDE && narrow <= (stride == 1 || g->K >= 256 ? 8 : 3));
+}
+
+/* c' = b' a': the same product with rows and columns exchanged. */
+static Lathe_gemm transposed(const Lathe_gemm *g)
+{
+    Lathe_gemm t = *g;
+    t.M = g->N, t.N = g->M;
+    t.a_m = g->b_n, t.a_k = g->b_k;
+    t.b_n = g->a_m, t.b_k = g->a_k;
+    t.c_m = g->c_n, t.c_n = g->c_m;
+    for (int i = 0; i < g->nbatch; i++) t.a_batch[i] = g->b_batch[i], t.b_batch[i] = g->a_batch[i];
+    return t;
+}
+
+const Gemm_watch *gemm_watch;
+
+#ifdef __FMA__
+static bool through_blas;
+#elif defined __aarch64__
+static bool through_blas;
+#else
+static bool through_blas = true;
+#endif
+
+#define REAL    float
+#define NAME(x) x##_f32
+#include "math/gemm_real.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "math/gemm_real.h"
+
+const char *gemm_engine(void)
+{
+#if defined __AVX512F__
+    static const char vectors[] = "avx512";
+#elif defined __AVX2__
+    static const char vectors[] = "avx2";
+#else
+    static const char vectors[] = "plain";
+#endif
+    return through_blas ? "openblas" : vectors;
+}
+
+void rt_init_gemm(int threads)
+{
+    const char *engine = getenv("LATHE_GEMM");
+    if (engine) through_blas = strcmp(engine, "openblas") == 0;
+    omp_set_num_threads(threads);
+    gemm_take_rooms(threads);
+    if (!through_blas || gemm_init_blas(threads)) return;
+    through_blas = false;
+    if (engine)
+        fputs("trainer: LATHE_GEMM=openblas: libopenblas.so.0 is not to be had; products run in our own engine\n",
+              stderr);
+}

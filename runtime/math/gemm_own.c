@@ -1,0 +1,222 @@
+/* gemm_own.c: matrix products of our own, as fast as OpenBLAS's, whose bits depend on neither threads nor machine.
+ *
+ * Goto & van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).  K is cut into equal chunks of at
+ * most CHUNK; a chunk of a is packed in panels of ROWS rows, one of b in panels of two vectors, both with k outermost,
+ * and a tile of c stays in registers while k runs through the chunk.  An element of c is Σ over chunks, in order, of
+ * (one chain of fused multiply-adds over k), whatever tile, task or vector it falls in.  So tasks may be cut to the
+ * number of threads, as large as can be; where c is small and K long (gradients of small weights), each takes some of
+ * the chunks, keeps their sums apart, and these are added up in the order of the chunks: the same bits again. */
+/* s += a * b becomes one fma wherever it stands here: the same at every run. */
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#else
+#pragma GCC optimize("fp-contract=fast")
+#endif
+#include "math/gemm.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ROWS × two vectors of sums, what is read of b, and a factor fill the registers there are. */
+#if defined __AVX512F__
+#define TILE_ROWS 14
+enum { VECTOR_BYTES = 64 };
+#elif defined __AVX__
+#define TILE_ROWS 6
+enum { VECTOR_BYTES = 32 };
+#elif defined __aarch64__
+#define TILE_ROWS 14
+enum { VECTOR_BYTES = 16 };
+#else
+#define TILE_ROWS 6
+enum { VECTOR_BYTES = 16 };
+#endif
+
+enum {
+    ROWS = TILE_ROWS,
+    CHUNK = 384,                /* of K */
+    A_BYTES = 1008 * CHUNK * 4, /* of packed a, in the third level of cache */
+    B_BYTES = 256 * CHUNK * 4,  /* of packed b, in the second */
+    SLACK = 4096,               /* after each: panels are rounded up, and packing writes a little ahead */
+    AHEAD = 256,                /* elements of b, fetched before they are read */
+    PACK_ALONE = 1 << 16,       /* elements that one thread packs before it could wake another */
+    TASK_FLOPS = 2000000,       /* less is not worth waking a thread */
+    PARTIAL = 32,               /* multiply-adds that keeping and adding one partial sum takes the time of */
+    WAVE = 1000000              /* likewise, meeting the other threads twice */
+};
+
+#define NOINLINE __attribute__((noinline))
+#define UNROLL   _Pragma("GCC unroll 16")
+
+/* ---- rooms: for what a thread packs */
+
+static char *rooms;
+static int threads_with_room;
+
+_Static_assert(A_BYTES + B_BYTES + 2 * SLACK == LATHE_ROOM_BYTES, "what the plan counts");
+int64_t gemm_room_bytes(void) { return A_BYTES + B_BYTES + 2 * SLACK; }
+
+void gemm_take_rooms(int threads)
+{
+    size_t bytes = (size_t)threads * (size_t)gemm_room_bytes();
+    if (threads <= threads_with_room) return;
+    if (rooms) munmap(rooms, (size_t)threads_with_room * (size_t)gemm_room_bytes());
+    rooms = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rooms == MAP_FAILED) {
+        fprintf(stderr, "trainer: error: out of memory: %zu bytes more were wanted to pack matrices in\n", bytes);
+        exit(1);
+    }
+    (void)madvise(rooms, bytes, MADV_HUGEPAGE);
+    threads_with_room = threads;
+}
+
+static char *gemm_room(int64_t number)
+{
+    if (number >= threads_with_room) abort();
+    return rooms + number * gemm_room_bytes();
+}
+
+/* Within a region of one thread, as those inside of others are, the number that counts is that of the outermost. */
+void *thread_room(void) { return gemm_room(omp_get_level() > 0 ? omp_get_ancestor_thread_num(1) : 0); }
+
+/* ---- how a product is cut */
+
+enum { FEWEST = 8 }; /* rows of a panel: a tile of less wastes most of what it reads */
+
+int panel_rows(int rows, int unit, int most)
+{
+    int64_t threads = omp_get_max_threads(), panels = parts_of(parts_of(rows, most), threads) * threads;
+    panels = at_most(panels, at_least(rows / FEWEST, 1));
+    return (int)(parts_of(parts_of(rows, panels), unit) * unit);
+}
+
+/* n cut into the fewest equal parts of at most `most`, rounded up to a multiple of `unit`. */
+static int64_t equal_part(int64_t n, int64_t most, int64_t unit)
+{
+    most = at_least(most / unit, 1) * unit;
+    int64_t parts = parts_of(n, most);
+    return parts_of(parts_of(n, parts), unit) * unit;
+}
+
+typedef struct Grid {
+    int64_t batch, m, n;   /* tasks: products, and parts of each */
+    int64_t rows, columns; /* of a part */
+    bool shared;           /* among the threads */
+    int64_t split;         /* tasks side by side over the chunks of K; 1: all chunks are one task's */
+    int64_t kept;          /* chunks, of which a task of these keeps the sums at a time */
+} Grid;
+
+static Grid parts_by(const Lathe_gemm *g, int64_t batch, int64_t m, int64_t n, int unit)
+{
+    int64_t rows = m == 1 ? g->M : parts_of(parts_of(g->M, m), ROWS) * ROWS;
+    int64_t columns = n == 1 ? g->N : parts_of(parts_of(g->N, n), unit) * unit;
+    return (Grid){batch, parts_of(g->M, rows), parts_of(g->N, columns), rows, columns, true, 1, 0};
+}
+
+/* Multiply-adds that one step of k takes the time of, packing included, in the largest part. */
+static double cost_of_step(const Grid *x)
+{
+    return (double)(x->rows * x->columns) + 32.0 * (double)(x->rows + x->columns);
+}
+
+/* Likewise of all parts, on so many threads: no less than a thread's share. */
+static double cost_of_all_steps(const Lathe_gemm *g, const Grid *x, int64_t threads)
+{
+    double packed = (double)(g->M * x->n + g->N * x->m), all = (double)(g->M * g->N) + 32.0 * packed;
+    double share = (double)x->batch * all / (double)threads, largest = cost_of_step(x);
+    return share > largest ? share : largest;
+}
+
+/* How many chunks' sums of rows × columns elements of `size` bytes a room has place for, behind packed a. */
+static int64_t kept_in_room(int64_t rows, int64_t columns, int64_t size)
+{
+    int64_t left = A_BYTES - (rows + ROWS) * CHUNK * size;
+    return left > 0 ? left / (rows * columns * size) : 0;
+}
+
+/* At most as many tasks as threads, of which several share the chunks of one part, if that costs less than `best`. */
+static Grid split_grid(const Lathe_gemm *g, Grid best, int unit, int64_t threads)
+{
+    double least = (double)g->K * cost_of_all_steps(g, &best, threads);
+    int64_t chunk = equal_part(g->K, CHUNK, 1), chunks = parts_of(g->K, chunk), tasks = threads / best.batch;
+    for (int64_t m = 1; 2 * m <= tasks; m *= 2)
+        for (int64_t n = 1; 2 * m * n <= tasks; n *= 2) {
+            Grid x = parts_by(g, best.batch, m, n, unit);
+            x.split = at_most(tasks / (x.m * x.n), chunks);
+            x.kept = kept_in_room(x.rows, x.columns, 2 * VECTOR_BYTES / unit);
+            if (x.split < 2 || !x.kept) continue;
+            int64_t own = parts_of(chunks, x.split), waves = parts_of(own, x.kept);
+            x.kept = parts_of(own, waves);
+            double cost = (double)(own * chunk) * cost_of_step(&x) + (double)(own * PARTIAL * x.rows * x.columns) +
+                          (double)(waves * WAVE);
+            if (cost >= least) continue;
+            least = cost;
+            best = x;
+        }
+    return best;
+}
+
+/* As many tasks as threads, or somewhat more; among those grids the one that packs least. */
+static Grid grid_of(const Lathe_gemm *g, int64_t batch, int unit)
+{
+    Grid best = {batch, 1, 1, g->M, g->N, false, 1, 0};
+    double flops = 2.0 * (double)g->M * (double)g->N * (double)g->K * (double)batch, least = 0;
+    int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+    if (flops < TASK_FLOPS || threads == 1) return best;
+    best.shared = true;
+    if (batch % threads == 0 || batch >= 4 * threads) return best;
+    int64_t wanted = parts_of(threads, batch);
+    for (int64_t m = 1; m <= wanted; m++) {
+        Grid x = parts_by(g, batch, m, parts_of(wanted, m), unit);
+        double cost = cost_of_step(&x) * (double)parts_of(batch * x.m * x.n, threads); /* turns that threads take */
+        if (least && cost >= least) continue;
+        least = cost;
+        best = x;
+    }
+    return split_grid(g, best, unit, threads);
+}
+
+/* to[8][8] = from[8][8] transposed; lines of `to` and `from` are W and step apart.  Lines are written in order: where
+ * W < 8 each goes over the beginning of the next. */
+typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
+#define MIX __builtin_shufflevector
+
+static INLINE void transpose_f32(float *to, int64_t W, const float *from, int64_t step)
+{
+    Eight x[8], y[8];
+    UNROLL for (int i = 0; i < 8; i++) x[i] = *(const Eight *)(from + i * step);
+    UNROLL for (int i = 0; i < 8; i += 2)
+    {
+        y[i] = MIX(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        y[i + 1] = MIX(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    UNROLL for (int i = 0; i < 8; i += 4) UNROLL for (int h = 0; h < 2; h++)
+    {
+        x[i + 2 * h] = MIX(y[i + h], y[i + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
+        x[i + 2 * h + 1] = MIX(y[i + h], y[i + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    UNROLL for (int k = 0; k < 4; k++)
+    {
+        y[k] = MIX(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        y[k + 4] = MIX(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int k = 0; k < 8; k++) *(Eight *)(to + k * W) = y[k];
+}
+
+static INLINE void transpose_f64(double *to, int64_t W, const double *from, int64_t step)
+{
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 8; i++) to[k * W + i] = from[i * step + k];
+}
+
+#define REAL    float
+#define NAME(x) x##_f32
+#include "math/gemm_tile.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "math/gemm_tile.h"

@@ -1,0 +1,163 @@
+/* gemm_real.h: the part of math/gemm.c that is compiled for float and for double: REAL, NAME(x). */
+
+/* LANES numbers at any address. */
+typedef REAL NAME(Lanes) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+
+/* ---- thin products, b[K][N] with b_n = 1: one accumulator an element, k rising */
+
+/* c[R][V · LANES] from column n on; of the columns only those from `skip` on are stored. */
+static INLINE void NAME(columns)(const int R, const int V, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
+                                 int64_t n, int skip, bool add)
+{
+    NAME(Lanes) sum[4][4] = {0};
+    b += n;
+    for (int64_t k = 0; k < g->K; k++)
+        for (int r = 0; r < R; r++)
+            for (int v = 0; v < V; v++)
+                sum[r][v] += a[r * g->a_m + k * g->a_k] * *(const NAME(Lanes) *)&b[k * g->b_k + v * LANES];
+    for (int r = 0; r < R; r++)
+        for (int j = skip; j < V * LANES; j++) {
+            REAL *to = &c[r * g->c_m + (n + j) * g->c_n], s = sum[r][j / LANES][j % LANES];
+            *to = add ? *to + s : s;
+        }
+}
+
+/* Columns n … end of R rows; N >= LANES. */
+static INLINE void NAME(rows_by_columns)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
+                                         int64_t n, int64_t end, bool add)
+{
+    const int V = R <= 2 ? 4 : 2; /* at least 6 sums at a time, to hide the latency of an fma */
+    for (; n + V * LANES <= end; n += V * LANES) NAME(columns)(R, V, c, a, b, g, n, 0, add);
+    for (; n + LANES <= end; n += LANES) NAME(columns)(R, 1, c, a, b, g, n, 0, add);
+    if (n < end) NAME(columns)(R, 1, c, a, b, g, end - LANES, (int)(n - (end - LANES)), add);
+}
+
+static void NAME(thin_by_columns)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
+                                  bool add)
+{
+    for (int64_t m = 0; m < g->M; m += 4) {
+        REAL *cm = c + m * g->c_m;
+        const REAL *am = a + m * g->a_m;
+        switch (at_most(g->M - m, 4)) {
+        case 1: NAME(rows_by_columns)(1, cm, am, b, g, n, end, add); break;
+        case 2: NAME(rows_by_columns)(2, cm, am, b, g, n, end, add); break;
+        case 3: NAME(rows_by_columns)(3, cm, am, b, g, n, end, add); break;
+        default: NAME(rows_by_columns)(4, cm, am, b, g, n, end, add); break;
+        }
+    }
+}
+
+/* ---- anything else: dot products of rows of a and columns of b, chunk of K by chunk, packed where they are not
+ * contiguous */
+
+/* rows × K of x as contiguous rows: x itself, or a copy in room. */
+static const REAL *NAME(packed)(REAL *room, const REAL *x, int64_t rows, int64_t K, int64_t row, int64_t column,
+                                int64_t *ld)
+{
+    *ld = row;
+    if (column == 1) return x;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < K; k++) room[r * CHUNK + k] = x[r * row + k * column];
+    *ld = CHUNK;
+    return room;
+}
+
+/* c[R][C] (+)= a[R][K] · b[C][K], in lanes; a_row, b_row: from row to row. */
+static INLINE void NAME(dots)(const int R, const int C, REAL *c, int64_t c_m, int64_t c_n, const REAL *a, int64_t a_row,
+                              const REAL *b, int64_t b_row, int64_t K, bool add)
+{
+    NAME(Lanes) sum[4][2] = {0};
+    int64_t k = 0;
+    for (; k + LANES <= K; k += LANES)
+        for (int r = 0; r < R; r++)
+            for (int j = 0; j < C; j++)
+                sum[r][j] += *(const NAME(Lanes) *)&a[r * a_row + k] * *(const NAME(Lanes) *)&b[j * b_row + k];
+    for (int r = 0; r < R; r++)
+        for (int j = 0; j < C; j++) {
+            REAL lane[LANES], *to = &c[r * c_m + j * c_n];
+            for (int l = 0; l < LANES; l++) lane[l] = sum[r][j][l];
+            for (int64_t i = k; i < K; i++) lane[i - k] += a[r * a_row + i] * b[j * b_row + i];
+            *to = add ? *to + NAME(sum_lanes)(lane) : NAME(sum_lanes)(lane);
+        }
+}
+
+/* R rows of a, all columns of the tile, one chunk of K. */
+static INLINE void NAME(rows_by_dots)(const int R, REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g,
+                                      int64_t n, int64_t end, int64_t K, bool add)
+{
+    REAL *a_room = thread_room(), *b_room = a_room + 4 * CHUNK;
+    int64_t a_row, b_row;
+    a = NAME(packed)(a_room, a, R, K, g->a_m, g->a_k, &a_row);
+    for (; n < end; n += 2) {
+        int C = n + 1 < end ? 2 : 1;
+        const REAL *pb = NAME(packed)(b_room, b + n * g->b_n, C, K, g->b_n, g->b_k, &b_row);
+        if (C == 2) NAME(dots)(R, 2, c + n * g->c_n, g->c_m, g->c_n, a, a_row, pb, b_row, K, add);
+        else NAME(dots)(R, 1, c + n * g->c_n, g->c_m, g->c_n, a, a_row, pb, b_row, K, add);
+    }
+}
+
+static void NAME(thin_by_dots)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t end,
+                               bool add)
+{
+    for (int64_t k = 0; k < g->K; k += CHUNK)
+        for (int64_t m = 0; m < g->M; m += 4) {
+            int64_t K = at_most(g->K - k, CHUNK);
+            REAL *cm = c + m * g->c_m;
+            const REAL *am = a + m * g->a_m + k * g->a_k, *bk = b + k * g->b_k;
+            switch (at_most(g->M - m, 4)) {
+            case 1: NAME(rows_by_dots)(1, cm, am, bk, g, n, end, K, add || k); break;
+            case 2: NAME(rows_by_dots)(2, cm, am, bk, g, n, end, K, add || k); break;
+            case 3: NAME(rows_by_dots)(3, cm, am, bk, g, n, end, K, add || k); break;
+            default: NAME(rows_by_dots)(4, cm, am, bk, g, n, end, K, add || k); break;
+            }
+        }
+}
+
+static void NAME(thin_gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    Tiles t = thin_tiles(g);
+    bool by_columns = g->b_n == 1 && g->N >= LANES;
+    bool worth_it = (double)g->M * (double)g->N * (double)g->K * (double)t.batch > 5e4;
+#pragma omp parallel for schedule(dynamic) if (worth_it && !omp_in_parallel())
+    for (int64_t i = 0; i < t.batch * t.columns; i++) {
+        Begin at = begin_of(g, i / t.columns);
+        int64_t n = i % t.columns * t.n, end = at_most(n + t.n, g->N);
+        if (by_columns) NAME(thin_by_columns)(c + at.c, a + at.a, b + at.b, g, n, end, add);
+        else NAME(thin_by_dots)(c + at.c, a + at.a, b + at.b, g, n, end, add);
+    }
+}
+
+static void NAME(clear)(REAL *c, const Lathe_gemm *g)
+{
+    for (int64_t i = 0; i < batch_of(g); i++) {
+        REAL *at = c + begin_of(g, i).c;
+        for (int64_t m = 0; m < g->M; m++)
+            for (int64_t n = 0; n < g->N; n++) at[m * g->c_m + n * g->c_n] = 0;
+    }
+}
+
+static void NAME(multiply)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *given, bool add)
+{
+    Lathe_gemm g = *given;
+    if (g.K == 0 && !add) NAME(clear)(c, &g);
+    if (g.M == 0 || g.N == 0 || g.K == 0) return;
+    bool thin = is_thin(&g);
+    bool turn = thin ? g.N < g.M : g.c_n != 1; /* fewer rows than columns; or rows of c contiguous */
+    if (turn) {
+        const REAL *x = a;
+        a = b, b = x;
+        g = transposed(given);
+    }
+    if (g.N == 1) g.b_n = 1;
+    if (g.K == 1) g.a_k = g.b_k = 1;
+    if (thin) NAME(thin_gemm)(c, a, b, &g, add);
+    else if (!through_blas || !NAME(gemm_blas)(c, a, b, &g, add)) NAME(gemm_own)(c, a, b, &g, add);
+}
+
+void NAME(gemm)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    const Product p = {g, c, a, b, add, false, sizeof(REAL) == sizeof(double)};
+    void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
+    NAME(multiply)(c, a, b, g, add);
+    if (gemm_watch) gemm_watch->after(&p, kept);
+}

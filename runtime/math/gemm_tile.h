@@ -1,0 +1,309 @@
+/* gemm_tile.h: the part of math/gemm_own.c that is compiled for float and for double: REAL, NAME(x). */
+
+typedef REAL NAME(Vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+enum {
+    NAME(WIDTH) = VECTOR_BYTES / sizeof(REAL),
+    NAME(COLUMNS) = 2 * NAME(WIDTH),          /* of a tile */
+    NAME(A_ROOM) = A_BYTES / sizeof(REAL),    /* elements of packed a */
+    NAME(B_ROOM) = B_BYTES / sizeof(REAL)     /* and of b */
+};
+
+/* ---- packing: to[panels][K][W] with zeros beyond n; element (i, k) of x is x[i · step + k · along] */
+
+/* Eight by eight at a time, the last eight overlapping those before.  Where W < 8 two of eight lanes go beyond a line of
+ * the panel, and the next line overwrites them; n rows can be read from here on, at least 8. */
+static INLINE void NAME(pack_turned)(REAL *to, const int W, const REAL *x, int64_t step, int64_t K)
+{
+    for (int64_t k = 0;; k = k + 16 <= K ? k + 8 : K - 8) {
+        for (int i = 0;; i = i + 16 <= W ? i + 8 : W - 8) {
+            NAME(transpose)(to + k * W + i, W, x + i * step + k, step);
+            if (i >= W - 8) break;
+        }
+        if (k == K - 8) break;
+    }
+}
+
+static INLINE void NAME(pack_panels)(REAL *to, const int W, const REAL *x, int64_t step, int64_t along, int64_t n, int64_t K)
+{
+    for (int64_t i = 0; i < n; i += W, to += W * K, x += W * step) {
+        if (along == 1 && K >= 8 && n - i >= (W < 8 ? 8 : W)) NAME(pack_turned)(to, W, x, step, K);
+        else if (step == 1 && n - i >= W)
+            for (int64_t k = 0; k < K; k++) memcpy(to + k * W, x + k * along, (size_t)W * sizeof(REAL));
+        else
+            for (int64_t k = 0; k < K; k++)
+                for (int j = 0; j < W; j++) to[k * W + j] = i + j < n ? x[j * step + k * along] : 0;
+    }
+}
+
+static NOINLINE void NAME(pack_a)(REAL *to, int rows, const REAL *a, const Lathe_gemm *g, int64_t m, int64_t K)
+{
+    if (rows == ROWS) NAME(pack_panels)(to, ROWS, a, g->a_m, g->a_k, m, K);
+    else NAME(pack_panels)(to, rows, a, g->a_m, g->a_k, m, K);
+}
+
+static NOINLINE void NAME(pack_b)(REAL *to, const REAL *b, const Lathe_gemm *g, int64_t n, int64_t K)
+{
+    NAME(pack_panels)(to, NAME(COLUMNS), b, g->b_n, g->b_k, n, K);
+}
+
+/* ---- a tile: c[R][COLUMNS] (+)= a[K][R] · b[K][COLUMNS], R <= ROWS */
+
+static INLINE void NAME(tile_of)(const int R, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+{
+    NAME(Vector) sum[ROWS][2];
+    UNROLL for (int r = 0; r < R; r++)
+    {
+        __builtin_prefetch(&c[r * c_m + NAME(COLUMNS) - 1], 1);
+        sum[r][0] = sum[r][1] = (NAME(Vector)){0};
+    }
+    for (int64_t k = 0; k < K; k++, a += R, b += NAME(COLUMNS)) {
+        __builtin_prefetch(b + AHEAD);
+        __builtin_prefetch(b + AHEAD + NAME(WIDTH));
+        NAME(Vector) left = *(const NAME(Vector) *)b, right = *(const NAME(Vector) *)(b + NAME(WIDTH));
+        UNROLL for (int r = 0; r < R; r++)
+        {
+            sum[r][0] += a[r] * left;
+            sum[r][1] += a[r] * right;
+        }
+    }
+    UNROLL for (int r = 0; r < R; r++)
+    {
+        NAME(Vector) *to = (NAME(Vector) *)(c + r * c_m), *after = (NAME(Vector) *)(c + r * c_m + NAME(WIDTH));
+        if (add) *to += sum[r][0], *after += sum[r][1];
+        else *to = sum[r][0], *after = sum[r][1];
+    }
+}
+
+static NOINLINE void NAME(tile)(int rows, REAL *c, int64_t c_m, const REAL *a, const REAL *b, int64_t K, bool add)
+{
+#define ROWS_ARE(R) \
+    case R: NAME(tile_of)(R, c, c_m, a, b, K, add); break
+    switch (rows) {
+        ROWS_ARE(1);
+        ROWS_ARE(2);
+        ROWS_ARE(3);
+        ROWS_ARE(4);
+        ROWS_ARE(5);
+        ROWS_ARE(6);
+#if TILE_ROWS == 14
+        ROWS_ARE(7);
+        ROWS_ARE(8);
+        ROWS_ARE(9);
+        ROWS_ARE(10);
+        ROWS_ARE(11);
+        ROWS_ARE(12);
+        ROWS_ARE(13);
+        ROWS_ARE(14);
+#endif
+    }
+#undef ROWS_ARE
+}
+
+/* The part m × n of a tile, to c with any strides. */
+static NOINLINE void NAME(tile_part)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a,
+                                     const REAL *b, int64_t K, bool add)
+{
+    REAL whole[ROWS * NAME(COLUMNS)];
+    NAME(tile)(rows, whole, NAME(COLUMNS), a, b, K, false);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            REAL *to = &c[i * g->c_m + j * g->c_n], x = whole[i * NAME(COLUMNS) + j];
+            *to = add ? *to + x : x;
+        }
+}
+
+/* c[m][n] (+)= a[m][K] · b[K][n], packed in panels of `rows` rows and of COLUMNS columns.  A panel of a stays in the first
+ * level of cache while b streams from the second. */
+static void NAME(block)(int rows, REAL *c, const Lathe_gemm *g, int64_t m, int64_t n, const REAL *a, const REAL *b,
+                        int64_t K, bool add)
+{
+    for (int64_t i = 0; i < m; i += rows)
+        for (int64_t j = 0; j < n; j += NAME(COLUMNS)) {
+            REAL *to = c + i * g->c_m + j * g->c_n;
+            int64_t height = at_most(m - i, rows), width = at_most(n - j, NAME(COLUMNS));
+            bool whole = height == rows && width == NAME(COLUMNS) && g->c_n == 1;
+            if (whole) NAME(tile)(rows, to, g->c_m, a + i * K, b + j * K, K, add);
+            else NAME(tile_part)(rows, to, g, height, width, a + i * K, b + j * K, K, add);
+        }
+}
+
+/* The right operand of a task: as it is, or packed chunk by chunk, of `columns` columns, from column `from` on. */
+typedef struct NAME(Right) {
+    const REAL *at;
+    bool packed;
+    int64_t columns, from;
+} NAME(Right);
+
+/* One task: c[M][N] (+)= a · b by one thread, with its own room for what it packs. */
+static void NAME(task)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add, char *room)
+{
+    REAL *pa = (REAL *)room, *pb = (REAL *)(room + A_BYTES + SLACK);
+    int64_t chunk = equal_part(g->K, CHUNK, 1);
+    int panel = (int)equal_part(g->M, ROWS, 1); /* 32 rows are three panels of 11, not of 14 */
+    int64_t rows = equal_part(g->M, NAME(A_ROOM) / chunk, panel);
+    int64_t columns = equal_part(g->N, NAME(B_ROOM) / chunk, NAME(COLUMNS));
+    for (int64_t m = 0; m < g->M; m += rows)
+        for (int64_t k = 0; k < g->K; k += chunk) {
+            int64_t M = at_most(g->M - m, rows), K = at_most(g->K - k, chunk);
+            NAME(pack_a)(pa, panel, a + m * g->a_m + k * g->a_k, g, M, K);
+            for (int64_t n = 0; n < g->N; n += columns) {
+                int64_t N = at_most(g->N - n, columns);
+                const REAL *right = b.packed ? b.at + k * b.columns + (b.from + n) * K : pb;
+                if (!b.packed) NAME(pack_b)(pb, b.at + k * g->b_k + n * g->b_n, g, N, K);
+                NAME(block)(panel, c + m * g->c_m + n * g->c_n, g, M, N, pa, right, K, add || k);
+            }
+        }
+}
+
+/* The operands of one part of a product. */
+typedef struct NAME(Part) {
+    REAL *c;
+    const REAL *a;
+    NAME(Right) b;
+    Lathe_gemm g;
+} NAME(Part);
+
+static NAME(Part) NAME(part_of)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, const Grid *grid, int64_t i)
+{
+    Begin at = begin_of(g, i / (grid->m * grid->n));
+    int64_t m = i / grid->n % grid->m * grid->rows, n = i % grid->n * grid->columns;
+    NAME(Part) p = {c + at.c + m * g->c_m + n * g->c_n, a + at.a + m * g->a_m, b, *g};
+    p.g.M = at_most(g->M - m, grid->rows);
+    p.g.N = at_most(g->N - n, grid->columns);
+    if (b.packed) p.b.from = n;
+    else p.b.at += at.b + n * g->b_n;
+    return p;
+}
+
+/* ---- chunks of K shared by several tasks */
+
+/* Sums of the chunks first … end of a part, each for itself: [end - first][M][N], behind what is packed of a. */
+static REAL *NAME(sums_in)(const NAME(Part) * p, char *room)
+{
+    return (REAL *)(room + (p->g.M + ROWS) * CHUNK * (int64_t)sizeof(REAL) + SLACK);
+}
+
+static void NAME(sum_chunks)(const NAME(Part) * p, int64_t chunk, int64_t first, int64_t end, char *room)
+{
+    REAL *to = NAME(sums_in)(p, room);
+    Lathe_gemm g = p->g;
+    g.c_m = g.N, g.c_n = 1;
+    for (int64_t k = first * chunk; k < at_most(end * chunk, p->g.K); k += chunk, to += g.M * g.N) {
+        NAME(Right) b = p->b;
+        b.at += k * (b.packed ? b.columns : g.b_k);
+        g.K = at_most(p->g.K - k, chunk);
+        NAME(task)(to, p->a + k * g.a_k, b, &g, false, room);
+    }
+}
+
+/* Rows m … of the part (+)= sums[n], one after another. */
+static void NAME(add_sums)(const NAME(Part) * p, int64_t m, int64_t end, const REAL *sums, int64_t n, bool add)
+{
+    const Lathe_gemm *g = &p->g;
+    for (int64_t s = 0; s < n; s++, add = true, sums += g->M * g->N)
+        for (int64_t i = m; i < end; i++) {
+            REAL *to = p->c + i * g->c_m;
+            const REAL *x = sums + i * g->N;
+            if (!add)
+                for (int64_t j = 0; j < g->N; j++) to[j * g->c_n] = x[j];
+            else if (g->c_n == 1)
+                for (int64_t j = 0; j < g->N; j++) to[j] += x[j];
+            else
+                for (int64_t j = 0; j < g->N; j++) to[j * g->c_n] += x[j];
+        }
+}
+
+/* Wave after wave of chunks: grid.split tasks sum up grid.kept chunks each; then each adds all sums to some rows of c. */
+static void NAME(tasks_over_chunks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, const Grid *grid,
+                                    bool add)
+{
+    int64_t chunk = equal_part(g->K, CHUNK, 1), chunks = parts_of(g->K, chunk), split = grid->split, kept = grid->kept;
+    int64_t tasks = grid->batch * grid->m * grid->n * split;
+#pragma omp parallel
+    for (int64_t wave = 0; wave < chunks; wave += split * kept) {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < tasks; i++) {
+            NAME(Part) p = NAME(part_of)(c, a, b, g, grid, i / split);
+            int64_t first = wave + i % split * kept;
+            NAME(sum_chunks)(&p, chunk, first, at_most(first + kept, chunks), gemm_room(i));
+        }
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < tasks; i++) {
+            NAME(Part) p = NAME(part_of)(c, a, b, g, grid, i / split);
+            int64_t rows = parts_of(p.g.M, split), m = i % split * rows, end = at_most(m + rows, p.g.M);
+            for (int64_t s = 0; s < split; s++) {
+                int64_t first = wave + s * kept, n = at_most(kept, chunks - first);
+                NAME(add_sums)(&p, m, end, NAME(sums_in)(&p, gemm_room(i / split * split + s)), n, add || first);
+            }
+        }
+    }
+}
+
+static void NAME(tasks)(REAL *c, const REAL *a, NAME(Right) b, const Lathe_gemm *g, bool add)
+{
+    Grid grid = grid_of(g, batch_of(g), NAME(COLUMNS));
+    int64_t tasks = grid.batch * grid.m * grid.n;
+    if (grid.split > 1) {
+        NAME(tasks_over_chunks)(c, a, b, g, &grid, add);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic) if (grid.shared)
+    for (int64_t i = 0; i < tasks; i++) {
+        NAME(Part) p = NAME(part_of)(c, a, b, g, &grid, i);
+        if (p.g.M > 0 && p.g.N > 0) NAME(task)(p.c, p.a, p.b, &p.g, add, thread_room());
+    }
+}
+
+void NAME(gemm_own)(REAL *c, const REAL *a, const REAL *b, const Lathe_gemm *g, bool add)
+{
+    NAME(tasks)(c, a, (NAME(Right)){.at = b}, g, add);
+}
+
+void NAME(gemm_packed)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add)
+{
+    const Product p = {g, c, a, packed, add, true, sizeof(REAL) == sizeof(double)};
+    void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
+    NAME(tasks)(c, a, (NAME(Right)){packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0}, g, add);
+    if (gemm_watch) gemm_watch->after(&p, kept);
+}
+
+void NAME(gemm_packed_rows)(REAL *c, const REAL *a, const REAL *packed, const Lathe_gemm *g, bool add, int from, int to)
+{
+    Lathe_gemm part = *g;
+    part.M = to - from;
+    NAME(Right) right = {packed, true, parts_of(g->N, NAME(COLUMNS)) * NAME(COLUMNS), 0};
+    REAL *to_c = c + from * g->c_m;
+    const REAL *from_a = a + from * g->a_m;
+    const Product p = {&part, to_c, from_a, packed, add, true, sizeof(REAL) == sizeof(double)};
+    void *kept = gemm_watch ? gemm_watch->before(&p) : NULL;
+    NAME(task)(to_c, from_a, right, &part, add, thread_room());
+    if (gemm_watch) gemm_watch->after(&p, kept);
+}
+
+/* Panel p of COLUMNS columns, all of its chunks. */
+static void NAME(pack_columns)(REAL *packed, const REAL *b, const Lathe_gemm *g, int64_t p)
+{
+    int64_t chunk = equal_part(g->K, CHUNK, 1), panels = parts_of(g->N, NAME(COLUMNS)), n = p * NAME(COLUMNS);
+    for (int64_t k = 0; k < g->K; k += chunk) {
+        int64_t deep = at_most(g->K - k, chunk);
+        NAME(pack_b)(packed + k * panels * NAME(COLUMNS) + n * deep, b + k * g->b_k + n * g->b_n, g,
+                     at_most(g->N - n, NAME(COLUMNS)), deep);
+    }
+}
+
+void NAME(pack)(REAL *packed, const REAL *b, const Lathe_gemm *g)
+{
+    int64_t panels = parts_of(g->N, NAME(COLUMNS));
+    if (gemm_watch) gemm_watch->packs(packed, b, g->b_k, g->b_n);
+#pragma omp parallel for schedule(static) if (g->K * g->N > PACK_ALONE && !omp_in_parallel())
+    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, g, p);
+}
+
+void NAME(pack_shared)(REAL *packed, const REAL *b, const Lathe_gemm *g)
+{
+    int64_t panels = parts_of(g->N, NAME(COLUMNS));
+    if (gemm_watch) gemm_watch->packs(packed, b, g->b_k, g->b_n);
+#pragma omp for schedule(static) nowait
+    for (int64_t p = 0; p < panels; p++) NAME(pack_columns)(packed, b, g, p);
+}

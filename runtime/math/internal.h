@@ -1,0 +1,125 @@
+/* internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS, initialisation, optimizers. */
+#ifndef RT_INTERNAL_H
+#define RT_INTERNAL_H
+
+#include "interface/lathe_model.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- math/cpu.c: does nothing: what counts happens before main */
+void rt_check_processor(void);
+
+/* ---- math/gemm.c */
+
+/* Before the first gemm: sets the number of OpenMP threads and takes a room for what each packs; loads OpenBLAS where
+ * it is the engine.  Again for another number. */
+void rt_init_gemm(int threads);
+/* The calling thread's room, LATHE_ROOM_BYTES: for whatever a kernel of the runtime needs while it runs and what is too
+ * large for a stack.  The plan counts it. */
+void *thread_room(void);
+const char *gemm_engine(void); /* the engine, or the vectors that ours was compiled for */
+
+/* ---- model/init.c */
+
+/* Fills the flat array (elements of lathe_weights(m)) as the parameter table says.  An element's value depends on the seed, the
+ * parameter's export name with its copy numbers filled in, and the element's index inside that copy; on nothing else.
+ * Padding is zeroed. */
+void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
+void clear_zero_rows(const Lathe_model *m, void *flat); /* after drawing or loading */
+
+/* Copies of a parameter (the product of its loop axes) and the elements of one. */
+int64_t copies_of_parameter(const Lathe_param *p);
+int64_t copy_elements(const Lathe_param *p);
+/* Where an element of a copy, both counted in C order, lies in the flat arrays. */
+int64_t copy_place(const Lathe_param *p, int64_t copy, int64_t element);
+int64_t contiguous_elements(const Lathe_param *p); /* of a copy, so many lie side by side, again and again */
+/* The export name with the copy's numbers filled in: "h.3.attn.c_attn.weight". */
+void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy);
+
+/* ---- step/optim.c */
+
+/* What becomes of a parameter, groups included. */
+typedef struct Rule {
+    double lr_scale, decay; /* decay: weight decay; negative: the recipe's */
+    bool frozen;
+} Rule;
+Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy);
+
+/* A run of elements of the flat arrays with one rule; runs cover the whole array, padding included. */
+typedef struct Segment {
+    int64_t begin, end;
+    Rule rule;
+} Segment;
+
+/* Of fp16 (step/scale.h); all zero for programs without. */
+typedef struct Loss_scale {
+    float scale;     /* a power of two, at least 1; 0: not begun */
+    int32_t good;    /* steps since it changed */
+    int64_t skipped; /* steps that were not taken, in all */
+} Loss_scale;
+#define FIRST_LOSS_SCALE 65536.0f
+
+typedef struct Optimizer {
+    Lathe_optimizer kind;
+    Lathe_dtype real, weights; /* of gradients and moments; of parameters */
+    double beta2, eps, decay;
+    bool nesterov;
+    int64_t n;       /* elements of each flat array */
+    int moments;     /* how many of the next are in use */
+    void *moment[2]; /* Adam: mean of g, mean of g²; Lion: mean of g; SGD with momentum: velocity.  For checkpoints */
+    const char *moment_name[2]; /* exp_avg, exp_avg_sq; momentum */
+    int segments;
+    Segment *segment;
+    double *partial; /* one for each chunk, of gradient_norm */
+    Loss_scale loss_scale;
+} Optimizer;
+
+/* Adam, AdamW 2, Lion 1, SGD 1 with momentum, else 0. */
+int optimizer_moments(const Lathe_recipe *r);
+/* Bytes of the moments: moments · flat_elements · element, the plan's category "optimizer". */
+size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r);
+/* memory: optimizer_bytes() of it, 64-byte aligned; zeroed here.  Two small tables come from malloc. */
+int64_t optimizer_runs(const Lathe_model *m); /* of elements side by side: no more segments there are */
+void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory);
+/* The scale of a checkpoint.  A run of fp16 may go on in fp32, and the other way round: then it is as at the start. */
+void go_on_with_scale(Optimizer *o, Loss_scale *saved);
+void optimizer_free(Optimizer *o);
+
+/* Gradients of frozen parameters become zero, so that they count in no norm. */
+void drop_frozen(const Optimizer *o, void *grads);
+/* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite where an element is. */
+double gradient_norm(const Optimizer *o, const void *grads);
+
+typedef struct Pace {    /* of one update */
+    double lr, momentum; /* momentum: beta1 of Adam and Lion */
+    double scale, most;  /* gradients are multiplied by scale, then kept within ±most */
+    int64_t step;        /* of the run, and its seed: for rounding (math/round.h) */
+    int32_t seed;
+} Pace;
+typedef struct Rates {              /* of one update, for every element */
+    double scale, most, lr, momentum; /* as Pace has them */
+    double correction1, correction2;  /* 1 - β^(step + 1) */
+    int64_t step;
+    int32_t seed;
+} Rates;
+Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace);
+/* By the recipe, for gradients of that norm. */
+Pace pace_at(const Lathe_recipe *r, int64_t step, double norm); /* seed 0 */
+enum { LAP_NORM = -1, LAP_UPDATE = -2 }; /* the laps that a step adds to its entry's: see LAP */
+/* One update of params in one pass; step counts from 0. */
+void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace);
+
+/* ---- step/schedule.c */
+
+/* The learning rate of update `step` (from 0), and momentum of SGD, beta1 of the others; formulas there. */
+double rate_at(const Lathe_recipe *r, int64_t step);
+double momentum_at(const Lathe_recipe *r, int64_t step);
+bool are_milestones(const char *text); /* steps above 0, ascending, with commas between */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

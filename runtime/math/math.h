@@ -1,0 +1,488 @@
+/* math.h: the words of graph/ops.def for float, double and int: branch-free, so that a loop calling them vectorises, and
+ * with the same bits in vector bodies and tails.
+ *
+ * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials
+ * are minimax fits of our own.  Every function takes NaN, infinities, zeros of both signs and subnormals as C's
+ * function of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
+ * Largest errors in units of the last place, over all floats (tests/runtime/test_math.c):
+ *
+ *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
+ *     sin, cos 0.51 where |x| < 2^48; pow 0.51 on twenty million random pairs
+ *
+ * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false).  Some words have a text of their own on a GPU:
+ * the same results but that a NaN is not the one that came in, and of zeros max_f32 takes the positive one and min_f32
+ * the negative one, whichever is a. */
+#ifndef RT_MATH_H
+#define RT_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define MATH   static inline __host__ __device__
+#define ROUNDS _Pragma("unroll")
+#else
+#define MATH   static inline
+#define ROUNDS _Pragma("GCC unroll 10")
+#endif
+
+/* Code for a GPU, and of an nvcc that is known to have its instructions by name (in none of its manuals).  Inline PTX
+ * would be for all, but around it nvcc reads and writes neighbours one by one. */
+#ifdef __CUDA_ARCH__
+#define ON_GPU   1
+#define BY_NAMES (__CUDACC_VER_MAJOR__ == 13)
+#else
+#define ON_GPU   0
+#define BY_NAMES 0
+#endif
+
+/* ---- bits */
+
+MATH uint32_t bits_of_f32(float x)
+{
+    uint32_t u;
+    __builtin_memcpy(&u, &x, sizeof u);
+    return u;
+}
+MATH float f32_of_bits(uint32_t u)
+{
+    float x;
+    __builtin_memcpy(&x, &u, sizeof x);
+    return x;
+}
+MATH uint64_t bits_of_f64(double x)
+{
+    uint64_t u;
+    __builtin_memcpy(&u, &x, sizeof u);
+    return u;
+}
+MATH double f64_of_bits(uint64_t u)
+{
+    double x;
+    __builtin_memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* ---- reals in 16 bits, as values are stored: a float's upper half, and IEEE's binary16.  To the nearest, ties to
+ * even; beyond the largest it is infinity; NaN stays NaN.  A double goes through a float. */
+
+typedef uint16_t bf16;
+typedef uint16_t f16;
+
+MATH float from_bf16_f32(bf16 x) { return f32_of_bits((uint32_t)x << 16); }
+MATH bf16 to_bf16_f32(float a)
+{
+    uint32_t u = bits_of_f32(a), up = u + 0x7fff + (u >> 16 & 1);
+    return (bf16)((a != a ? u | 0x400000 : up) >> 16);
+}
+
+#if BY_NAMES
+MATH float from_f16_f32(f16 x) { return __nvvm_h2f(x); }
+MATH f16 to_f16_f32(float a) { return (f16)__nvvm_f2h_rn(a); }
+#else
+MATH float from_f16_f32(f16 x)
+{
+    uint32_t size = x & 0x7fff, bits = (size << 13) + (size < 0x7c00 ? 0x38000000 : 0x70000000);
+    uint32_t small = bits_of_f32((float)(int)size * 0x1p-24f);
+    return f32_of_bits((uint32_t)(x & 0x8000) << 16 | (size < 0x400 ? small : bits));
+}
+MATH f16 to_f16_f32(float a)
+{
+    uint32_t u = bits_of_f32(a), size = u & 0x7fffffff;
+    uint32_t small = bits_of_f32(f32_of_bits(size) + 0.5f) - 0x3f000000; /* the sum's last bit is the smallest number */
+    uint32_t y = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+    y = size < 0x38800000 ? small : y;
+    y = size < 0x477ff000 ? y : 0x7c00;
+    y = a != a ? 0x7e00 : y;
+    return (f16)((u >> 16 & 0x8000) | y);
+}
+#endif
+
+MATH double from_bf16_f64(bf16 x) { return from_bf16_f32(x); }
+MATH bf16 to_bf16_f64(double a) { return to_bf16_f32((float)a); }
+MATH double from_f16_f64(f16 x) { return from_f16_f32(x); }
+MATH f16 to_f16_f64(double a) { return to_f16_f32((float)a); }
+
+/* ---- the plain ones */
+
+MATH float abs_f32(float a) { return fabsf(a); }
+MATH double abs_f64(double a) { return fabs(a); }
+MATH int abs_i32(int a) { return (int)(a < 0 ? 0u - (uint32_t)a : (uint32_t)a); }
+
+MATH float sign_f32(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a; } /* of a zero or NaN: itself */
+MATH double sign_f64(double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; }
+MATH int sign_i32(int a) { return (a > 0) - (a < 0); }
+
+MATH float floor_f32(float a) { return floorf(a); }
+MATH double floor_f64(double a) { return floor(a); }
+
+/* A NaN on either side is the result.  A tie is a's, except between zeros on a GPU (above). */
+#if ON_GPU
+MATH float max_f32(float a, float b)
+{
+    float y = fmaxf(a, b);
+    return (a != a) | (b != b) ? NAN : y;
+}
+MATH float min_f32(float a, float b)
+{
+    float y = fminf(a, b);
+    return (a != a) | (b != b) ? NAN : y;
+}
+#else
+MATH float max_f32(float a, float b)
+{
+    float y = a >= b ? a : b;
+    return a != a ? a : y;
+}
+MATH float min_f32(float a, float b)
+{
+    float y = a <= b ? a : b;
+    return a != a ? a : y;
+}
+#endif
+MATH double max_f64(double a, double b)
+{
+    double y = a >= b ? a : b;
+    return a != a ? a : y;
+}
+MATH double min_f64(double a, double b)
+{
+    double y = a <= b ? a : b;
+    return a != a ? a : y;
+}
+MATH int max_i32(int a, int b) { return a >= b ? a : b; }
+MATH int min_i32(int a, int b) { return a <= b ? a : b; }
+
+MATH float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+MATH double fma_f64(double a, double b, double c) { return fma(a, b, c); }
+
+MATH float sqrt_f32(float a) { return sqrtf(a); }
+MATH double sqrt_f64(double a) { return sqrt(a); }
+MATH float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
+MATH double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
+
+/* Quotient rounded down, remainder of the sign of b.  By 0: 0 and a.  The smallest integer by -1 wraps around. */
+MATH int idiv_i32(int a, int b)
+{
+    int d = ((b == 0) | (b == -1)) ? 1 : b, q = a / d;
+    q -= (q * d != a) & ((a < 0) != (d < 0));
+    q = b == -1 ? (int)(0u - (uint32_t)a) : q;
+    return b == 0 ? 0 : q;
+}
+MATH int mod_i32(int a, int b)
+{
+    int d = ((b == 0) | (b == -1)) ? 1 : b, r = a % d;
+    r += ((r != 0) & ((r < 0) != (d < 0))) ? d : 0;
+    return b == 0 ? a : r;
+}
+/* Where these leave the range of 32 bits they wrap around. */
+MATH int neg_i32(int a) { return (int)(0u - (uint32_t)a); }
+MATH int add_i32(int a, int b) { return (int)((uint32_t)a + (uint32_t)b); }
+MATH int sub_i32(int a, int b) { return (int)((uint32_t)a - (uint32_t)b); }
+MATH int mul_i32(int a, int b) { return (int)((uint32_t)a * (uint32_t)b); }
+
+MATH int ult_i32(int a, int b) { return (uint32_t)a < (uint32_t)b; }
+
+/* ---- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, e^x = 2^n e^r */
+
+#define LN2_HIGH_F32 0x1.62e400p-1f /* 15 bits: times any n it is exact */
+#define LN2_LOW_F32  0x1.7f7d1cp-20f
+#define LOG2_E_F32   0x1.715476p+0f
+#define ROUND_F32    0x1.8p23f /* added, it pushes the fraction out: the low bits are the integer */
+
+MATH float power_of_two_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); } /* -126 … 127 */
+
+/* e^r, and n for it */
+MATH float exp_core_f32(float x, int32_t *power)
+{
+    float t = fmaf(x, LOG2_E_F32, ROUND_F32);
+    float n = t - ROUND_F32;
+    float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
+    float p = 0x1.6a2250p-10f;
+    p = fmaf(p, r, 0x1.123b02p-7f);
+    p = fmaf(p, r, 0x1.5558f8p-5f);
+    p = fmaf(p, r, 0x1.555490p-3f);
+    p = fmaf(p, r, 0x1.fffffcp-2f);
+    *power = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32));
+    return fmaf(p, r * r, r) + 1.0f;
+}
+
+MATH float exp_f32(float a)
+{
+    int32_t n;
+    float p = exp_core_f32(fabsf(a) > 104.0f ? copysignf(104.0f, a) : a, &n); /* infinity and 0 follow by themselves */
+    int32_t half = n >> 1; /* two steps, so that the one rounding to a subnormal is the last */
+    return p * power_of_two_f32(half) * power_of_two_f32(n - half);
+}
+
+/* -80 <= x <= 80 */
+MATH float exp_near_f32(float x)
+{
+    int32_t n;
+    float p = exp_core_f32(x, &n);
+    return p * power_of_two_f32(n);
+}
+
+/* 2 (2^(n-1) (e^r - 1) + 2^(n-1) - 1/2); where a is so small that it is the result, a */
+MATH float expm1_f32(float a)
+{
+    float x = a > 89.0f ? 89.0f : a < -26.0f ? -26.0f : a;
+    float t = fmaf(x, LOG2_E_F32, ROUND_F32);
+    float n = t - ROUND_F32;
+    float r = fmaf(n, -LN2_LOW_F32, fmaf(n, -LN2_HIGH_F32, x));
+    float p = 0x1.a032d4p-13f;
+    p = fmaf(p, r, 0x1.6d7346p-10f);
+    p = fmaf(p, r, 0x1.11118ap-7f);
+    p = fmaf(p, r, 0x1.5554b0p-5f);
+    p = fmaf(p, r, 0x1.555554p-3f);
+    p = fmaf(p, r, 0.5f);
+    p = fmaf(p, r * r, r);
+    float s = power_of_two_f32((int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_F32)) - 1);
+    float y = 2.0f * fmaf(p, s, s - 0.5f);
+    return fabsf(x) < 0x1p-24f ? x : y;
+}
+
+/* a + a^3 q(a^2), where |a| < 0.6 */
+MATH float tanh_near_0_f32(float a)
+{
+    float xx = a * a;
+    float q = -0x1.825860p-8f;
+    q = fmaf(q, xx, 0x1.54b8a2p-6f);
+    q = fmaf(q, xx, -0x1.b898dep-5f);
+    q = fmaf(q, xx, 0x1.1109aep-3f);
+    q = fmaf(q, xx, -0x1.55553ep-2f);
+    return fmaf(q, xx * a, a);
+}
+
+/* From 0.6 on 1 - 2 / (e^(2 |a|) + 1) */
+MATH float tanh_f32(float a)
+{
+    float x = fabsf(a), small = tanh_near_0_f32(a);
+    float large = 1.0f - 2.0f / (exp_near_f32(2.0f * (x > 10.0f ? 10.0f : x)) + 1.0f);
+    return copysignf(x < 0.6f ? small : large, a);
+}
+
+MATH float sigmoid_f32(float a) { return 0.5f + 0.5f * tanh_f32(0.5f * a); }
+
+/* a + a q(a^2), where |a| < 1 */
+MATH float erf_near_0_f32(float a)
+{
+    float xx = a * a;
+    float q = 0x1.496a42p-14f;
+    q = fmaf(q, xx, -0x1.a3f706p-11f);
+    q = fmaf(q, xx, 0x1.5405b2p-8f);
+    q = fmaf(q, xx, -0x1.b7f90ep-6f);
+    q = fmaf(q, xx, 0x1.ce2cf8p-4f);
+    q = fmaf(q, xx, -0x1.81273ep-2f);
+    q = fmaf(q, xx, 0x1.06eba8p-3f);
+    return fmaf(q, a, a);
+}
+
+/* -log(erfc x) from 1 to 3.95: beyond it erf is 1 */
+MATH float erf_fall_f32(float x)
+{
+    float t = x > 3.95f ? 3.95f : x;
+    float u = -0x1.86dd84p-13f;
+    u = fmaf(u, t, 0x1.825af8p-9f);
+    u = fmaf(u, t, -0x1.65cb76p-6f);
+    u = fmaf(u, t, 0x1.a65342p-4f);
+    u = fmaf(u, t, 0x1.46baecp-1f);
+    u = fmaf(u, t, 0x1.2088eap+0f);
+    return fmaf(u, t, 0x1.661d2ap-12f);
+}
+
+MATH float erf_f32(float a)
+{
+    float x = fabsf(a), small = erf_near_0_f32(a), large = 1.0f - exp_near_f32(-erf_fall_f32(x));
+    return x < 1.0f ? small : copysignf(large, a);
+}
+
+/* ---- logarithm: a = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)) */
+
+MATH float log_f32(float a)
+{
+    int tiny = a < 0x1p-126f; /* subnormal (or no positive number: mended below) */
+    uint32_t u = bits_of_f32(tiny ? a * 0x1p23f : a);
+    int32_t e = (int32_t)(u - 0x3f3504f3u) >> 23;
+    float f = f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
+    float n = (float)(tiny ? e - 23 : e);
+    float q = 0x1.145736p-4f;
+    q = fmaf(q, f, -0x1.de3bb0p-4f);
+    q = fmaf(q, f, 0x1.e6f066p-4f);
+    q = fmaf(q, f, -0x1.fc2218p-4f);
+    q = fmaf(q, f, 0x1.23376ap-3f);
+    q = fmaf(q, f, -0x1.555c4cp-3f);
+    q = fmaf(q, f, 0x1.99a4b6p-3f);
+    q = fmaf(q, f, -0x1.000006p-2f);
+    q = fmaf(q, f, 0x1.555548p-2f);
+    float ff = f * f;
+    float y = fmaf(ff, -0.5f, fmaf(q, ff * f, n * LN2_LOW_F32)); /* log(1 + f) - f, and the low part of n ln 2 */
+    y = fmaf(n, LN2_HIGH_F32, f + y);
+    y = a == INFINITY ? INFINITY : y;
+    y = a == 0.0f ? -INFINITY : y;
+    return a >= 0.0f ? y : NAN;
+}
+
+/* ---- sine and cosine, in double inside: x = n pi/2 + r, |r| <= pi/4.  Above 2^48 floats lie millions of periods
+ * apart; the argument is then taken as 0. */
+
+MATH float sin_shifted_f32(float a, uint64_t quarter)
+{
+    double x = fabsf(a) < 0x1p48f ? (double)a : (double)a * 0.0; /* infinity · 0 is the NaN wanted */
+    double t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
+    double n = t - 0x1.8p52;
+    uint64_t k = bits_of_f64(t) + quarter;
+    double r = fma(n, -0x1.1a62633145c07p-54, fma(n, -0x1.921fb54442d18p+0, x));
+    double rr = r * r;
+    double s = 0x1.6cd1b08f645a3p-19;
+    s = fma(s, rr, -0x1.a00f7e1496c45p-13);
+    s = fma(s, rr, 0x1.111108690ba31p-7);
+    s = fma(s, rr, -0x1.5555554c6ffc0p-3);
+    s = fma(s, rr, 1.0) * r; /* a product, so that -0 stays */
+    double c = -0x1.241e6b16f5ddcp-22;
+    c = fma(c, rr, 0x1.a010dde235c7ep-16);
+    c = fma(c, rr, -0x1.6c16b828aa42ap-10);
+    c = fma(c, rr, 0x1.5555554ed8310p-5);
+    c = fma(fma(c, rr, -0.5), rr, 1.0);
+    double y = k & 1 ? c : s;
+    return (float)f64_of_bits(bits_of_f64(y) ^ (k & 2) << 62);
+}
+
+MATH float sin_f32(float a) { return sin_shifted_f32(a, 0); }
+MATH float cos_f32(float a) { return sin_shifted_f32(a, 1); }
+
+/* ---- a to the power b, in double inside: 2^(b log2 |a|).  A negative a has a power where b is an integer. */
+
+MATH double log2_of_f32(float a) /* of |a|; -infinity at 0, infinity at infinity */
+{
+    double x = fabs((double)a); /* a subnormal float is a normal double */
+    uint64_t u = bits_of_f64(x);
+    int64_t e = (int64_t)((u >> 32) - 0x3fe6a09eu) >> 20;
+    double m = f64_of_bits(u - ((uint64_t)e << 52));
+    double s = (m - 1.0) / (m + 1.0), ss = s * s;
+    double q = 0x1.f18716eb36d68p-3;
+    q = fma(q, ss, 0x1.0bb7a5ed7de36p-2);
+    q = fma(q, ss, 0x1.484facd89ece9p-2);
+    q = fma(q, ss, 0x1.a617567499f44p-2);
+    q = fma(q, ss, 0x1.2776c516ab3ddp-1);
+    q = fma(q, ss, 0x1.ec709dc39c9d4p-1);
+    q = fma(q, ss, 0x1.71547652b82ffp+1);
+    double y = fma(q, s, (double)(int32_t)e);
+    y = x == 0.0 ? -(double)INFINITY : y;
+    return x < (double)INFINITY ? y : x; /* infinity and NaN are their own */
+}
+
+MATH double exp2_for_f32(double a)
+{
+    double x = a > 200.0 ? 200.0 : a < -200.0 ? -200.0 : a; /* beyond what a float holds */
+    double t = x + 0x1.8p52;
+    double r = x - (t - 0x1.8p52);
+    double p = 0x1.fde5f95233cb9p-17;
+    p = fma(p, r, 0x1.445ca666be89dp-13);
+    p = fma(p, r, 0x1.5d8a865d98561p-10);
+    p = fma(p, r, 0x1.3b29f375d989cp-7);
+    p = fma(p, r, 0x1.c6b08abfbaddcp-5);
+    p = fma(p, r, 0x1.ebfbe077ada57p-3);
+    p = fma(p, r, 0x1.62e42ff0e2052p-1);
+    return fma(p, r, 1.0) * f64_of_bits((bits_of_f64(t) + 1023) << 52);
+}
+
+MATH float pow_f32(float a, float b)
+{
+    float y = (float)exp2_for_f32((double)b * log2_of_f32(a));
+    float whole = floorf(b), half = floorf(0.5f * b);
+    int odd = (whole == b) & (half + half != b);
+    int negative = (int)(bits_of_f32(a) >> 31);
+    y = odd & negative ? -y : y;
+    y = ((a < 0.0f) & (whole != b) & (a > -INFINITY)) ? NAN : y;
+    y = ((a == -1.0f) & (fabsf(b) == INFINITY)) ? 1.0f : y;
+    return ((b == 0.0f) | (a == 1.0f)) ? 1.0f : y;
+}
+
+/* ---- double: libm's */
+
+MATH double exp_f64(double a) { return exp(a); }
+MATH double expm1_f64(double a) { return expm1(a); }
+MATH double log_f64(double a) { return log(a); }
+MATH double sin_f64(double a) { return sin(a); }
+MATH double cos_f64(double a) { return cos(a); }
+MATH double tanh_f64(double a) { return tanh(a); }
+MATH double sigmoid_f64(double a) { return 0.5 + 0.5 * tanh(0.5 * a); }
+MATH double erf_f64(double a) { return erf(a); }
+MATH double pow_f64(double a, double b) { return pow(a, b); }
+
+/* ---- random bits: Philox4x32-10, key (seed, site), counter (index / 4, row, step, 0), word index mod 4 */
+
+typedef struct Philox {
+    uint32_t word[4];
+} Philox;
+
+MATH Philox philox_block(int seed, int step, int site, int row, int block)
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)site;
+    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)row, c2 = (uint32_t)step, c3 = 0;
+    ROUNDS for (int round = 0; round < 10; round++)
+    {
+        uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    Philox p = {{c0, c1, c2, c3}};
+    return p;
+}
+
+MATH int philox_word(int seed, int step, int site, int row, int index)
+{
+    Philox p = philox_block(seed, step, site, row, (int)((uint32_t)index >> 2));
+    uint32_t even = index & 2 ? p.word[2] : p.word[0], odd = index & 2 ? p.word[3] : p.word[1];
+    return (int)(index & 1 ? odd : even);
+}
+
+/* The top 24 bits as a number in [0, 1): exact in both. */
+MATH float u01_f32(int bits) { return (float)(int)((uint32_t)bits >> 8) * 0x1p-24f; }
+MATH double u01_f64(int bits) { return (double)(int)((uint32_t)bits >> 8) * 0x1p-24; }
+
+/* ---- the end of a reduction over 16 lanes: a fixed tree, halves onto each other */
+
+#define LANES_END(name, T, step)                                                                                       \
+    MATH T name(const T *lane)                                                                                         \
+    {                                                                                                                  \
+        T half[8];                                                                                                     \
+        for (int l = 0; l < 8; l++) half[l] = step(lane[l], lane[l + 8]);                                              \
+        for (int l = 0; l < 4; l++) half[l] = step(half[l], half[l + 4]);                                              \
+        for (int l = 0; l < 2; l++) half[l] = step(half[l], half[l + 2]);                                              \
+        return step(half[0], half[1]);                                                                                 \
+    }
+#define PLUS(a, b)    ((a) + (b))
+#define LARGER(a, b)  ((b) > (a) ? (b) : (a))
+#define SMALLER(a, b) ((b) < (a) ? (b) : (a))
+LANES_END(sum_lanes_f32, float, PLUS)
+LANES_END(sum_lanes_f64, double, PLUS)
+LANES_END(max_numbers_f32, float, LARGER)
+LANES_END(max_numbers_f64, double, LARGER)
+LANES_END(min_numbers_f32, float, SMALLER)
+LANES_END(min_numbers_f64, double, SMALLER)
+#undef PLUS
+#undef LARGER
+#undef SMALLER
+#undef LANES_END
+
+#define EXTREME_OF_LANES(name, T, numbers)                                                                             \
+    MATH T name(const T *lane)                                                                                         \
+    {                                                                                                                  \
+        int nan = 0;                                                                                                   \
+        for (int l = 0; l < 16; l++) nan |= lane[l] != lane[l];                                                        \
+        T y = numbers(lane);                                                                                           \
+        return nan ? (T)NAN : y;                                                                                       \
+    }
+EXTREME_OF_LANES(max_lanes_f32, float, max_numbers_f32)
+EXTREME_OF_LANES(max_lanes_f64, double, max_numbers_f64)
+EXTREME_OF_LANES(min_lanes_f32, float, min_numbers_f32)
+EXTREME_OF_LANES(min_lanes_f64, double, min_numbers_f64)
+#undef EXTREME_OF_LANES
+
+#endif

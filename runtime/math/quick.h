@@ -1,0 +1,79 @@
+/* quick.h: exp, log, tanh, erf of floats in a few instructions of a GPU, for models that keep values in 16 bits: what
+ * they are off by is far below those roundings.  fp32 has the words of math/math.h.
+ *
+ * The instructions are functions, for which others stand in where no GPU is: the text made of them is the same
+ * everywhere.  Largest errors in units of the last place, over all floats, with those that stand in
+ * (tests/runtime/test_math.c), and with the instructions (tests/gpu/fragments.cu):
+ *
+ *     exp 6.1, 8.5 (|x| < 20: 3.1, 5)   log 2.4, 13   tanh 1.6, 3.5   erf 1.3, 2
+ *
+ * NaN, infinities and zeros as in math/math.h; where exp would be below the smallest normal number it may be 0. */
+#ifndef RT_QUICK_H
+#define RT_QUICK_H
+
+#include "math/math.h"
+
+#define LN2_F32 0x1.62e430p-1f
+
+/* ---- instructions, by their names */
+
+#if ON_GPU
+#if BY_NAMES
+MATH float ex2_f32(float x) { return __nvvm_ex2_approx_ftz_f(x); } /* within 2 units of the last place */
+MATH float rcp_f32(float x) { return __nvvm_div_approx_ftz_f(1.0f, x); }
+#else
+MATH float ex2_f32(float x) { return exp2f(x); }
+MATH float rcp_f32(float x) { return __fdividef(1.0f, x); } /* within 2; of more than 2^126 it is 0 */
+#endif
+MATH float lg2_f32(float x) { return __log2f(x); } /* off by 2^-22, of itself where it is larger than 1 */
+MATH float add_sat_f32(float a, float b) { return __saturatef(a + b); }
+#else
+MATH float ex2_f32(float x)
+{
+    float y = exp2f(x);
+    return y < 0x1p-126f ? 0.0f : y;
+}
+MATH float lg2_f32(float x) { return log2f(x); }
+MATH float rcp_f32(float x) { return 1.0f / x; }
+MATH float add_sat_f32(float a, float b) /* the nearest number in [0, 1]; for NaN 0 */
+{
+    float y = a + b;
+    return y > 0.0f ? y < 1.0f ? y : 1.0f : 0.0f;
+}
+#endif
+
+/* ---- what is made of them */
+
+/* a = h ln 2 + r, and e^a = 2^h (1 + r), |r| < 2^-17.  Where 2^h is 0 or infinity r may be anything, so the factor is held
+ * between 1/2 and 3/2. */
+MATH float quick_exp_f32(float a)
+{
+    float h = a * LOG2_E_F32, r = fmaf(h, -LN2_F32, a);
+    return ex2_f32(h) * (0.5f + add_sat_f32(0.5f, r));
+}
+
+/* Where a is near 1 by s = (a - 1) / (a + 1): 2 (s + s^3 / 3 + s^5 / 5 + s^7 / 7) */
+MATH float quick_log_f32(float a)
+{
+    float f = a - 1.0f, s = f * rcp_f32(a + 1.0f), ss = s * s;
+    float q = fmaf(fmaf(0x1.24924ap-3f, ss, 0x1.99999ap-3f), ss, 0x1.555556p-2f);
+    float near_1 = fmaf(q, (s + s) * ss, s + s), far = lg2_f32(a) * LN2_F32;
+    return fabsf(f) < 0.25f ? near_1 : far;
+}
+
+MATH float quick_tanh_f32(float a)
+{
+    float x = fabsf(a), small = tanh_near_0_f32(a);
+    float large = fmaf(-2.0f, rcp_f32(ex2_f32(2.0f * LOG2_E_F32 * x) + 1.0f), 1.0f);
+    return copysignf(x < 0.6f ? small : large, a);
+}
+
+MATH float quick_sigmoid_f32(float a) { return 0.5f + 0.5f * quick_tanh_f32(0.5f * a); }
+
+MATH float quick_erf_f32(float a)
+{
+    float x = fabsf(a), small = erf_near_0_f32(a), large = 1.0f - ex2_f32(-LOG2_E_F32 * erf_fall_f32(x));
+    return x < 1.0f ? small : copysignf(large, a);
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* hf.c: how Hugging Face knows the model: the description's `hf`, which model.c carries as JSON.
+ *
+ *     config      keys of config.json that say what the model is: written, and compared when a folder is read
+ *     absent      what a config.json means that lacks one of them (or says null)
+ *     elsewhere   another place of one of them: "rope_parameters.rope_theta"
+ *     unset       keys that must be absent or null
+ *     also        keys that are written and not looked at
+ *     harmless    {key: why}: keys that may be there and change nothing that the model computes, beside those of
+ * model/hf_config.c's table
+ *     ids         {config: the key that counts ids, tensors: those with a row for each id}: files hold as many rows as
+ * ids names       [[name here, name there], …], the first that fits: "*" stands for the same text in both transposed
+ * matrices that lie there as [in, out] zeros       {name: shape}: tensors that belong there and not here; an axis for
+ * each %d first copies      {name: parameter}: tensors that may be there as well, and must equal that parameter's
+ *     ignored     tensors that may be there and are no parameters
+ *
+ * All names are those of this model's files; `names` makes theirs of them. */
+#include "trainer/trainer.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ names */
+
+/* The text that `*` stands for; NULL where the name is none of the pattern's.  A pattern without `*` is itself. */
+static char *text_of_star(const char *pattern, const char *name)
+{
+    const char *star = strchr(pattern, '*');
+    size_t before = star ? (size_t)(star - pattern) : 0, after = star ? strlen(star + 1) : 0, n = strlen(name);
+    if (!star) return strcmp(pattern, name) == 0 ? text_of("%s", "") : NULL;
+    if (n < before + after || strncmp(name, pattern, before) != 0) return NULL;
+    if (strcmp(name + n - after, star + 1) != 0) return NULL;
+    return text_of("%.*s", (int)(n - before - after), name + before);
+}
+
+char *hf_name(const Hf *hf, const char *name)
+{
+    size_t i;
+    json_t *pair;
+    json_array_foreach(json_object_get(hf->all, "names"), i, pair)
+    {
+        char *text = text_of_star(json_string_value(json_array_get(pair, 0)), name);
+        const char *to = json_string_value(json_array_get(pair, 1)), *star = strchr(to, '*');
+        if (!text) continue;
+        char *made = star ? text_of("%.*s%s%s", (int)(star - to), to, text, star + 1) : text_of("%s", to);
+        free(text);
+        return made;
+    }
+    return text_of("%s", name);
+}
+
+/* Whether a name is one of the template's, %d standing for a number. */
+static bool is_made_of(const char *template, const char *name)
+{
+    for (; *template; template ++) {
+        if (template[0] == '%' && template[1] == 'd') {
+            if (!isdigit((unsigned char)*name)) return false;
+            while (isdigit((unsigned char)*name)) name++;
+            template ++;
+        } else if (*template != *name++) {
+            return false;
+        }
+    }
+    return *name == 0;
+}
+
+bool hf_is_of(const Hf *hf, const char *template, const char *name)
+{
+    char *theirs = hf_name(hf, template);
+    bool is = is_made_of(template, name) || is_made_of(theirs, name);
+    free(theirs);
+    return is;
+}
+
+static bool lists(const json_t *list, const char *word)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), word) == 0) return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+static void add_tensors(Hf *hf, const Lathe_param *p, bool zero)
+{
+    int64_t copies = copies_of_parameter(p);
+    hf->tensor = must_grow(hf->tensor, sizeof *hf->tensor * (size_t)(hf->n + copies));
+    for (int64_t c = 0; c < copies; c++) {
+        Hf_tensor *t = &hf->tensor[hf->n++];
+        char own[512];
+        copy_name(own, sizeof own, p, c);
+        *t = (Hf_tensor){.param = p, .copy = c, .zero = zero, .rank = p->rank - p->loops};
+        t->own = text_of("%s", own);
+        t->name = hf_name(hf, own);
+        t->transposed = lists(json_object_get(hf->all, "transposed"), p->export_name);
+        t->ids = lists(json_object_get(json_object_get(hf->all, "ids"), "tensors"), p->export_name);
+        for (int k = 0; k < t->rank; k++) t->dim[k] = p->dim[p->loops + (t->transposed ? t->rank - 1 - k : k)];
+    }
+}
+
+/* What the trainer knows of a parameter, for a tensor that is none: its name, shape, and how many copies. */
+static Lathe_param *zero_param(const char *name, const json_t *shape)
+{
+    Lathe_param *p = must_alloc(sizeof *p);
+    *p = (Lathe_param){.name = name, .export_name = name, .where = "zeros", .rank = (int)json_array_size(shape)};
+    for (const char *s = name; (s = strstr(s, "%d")); s += 2) p->loops++;
+    for (int k = 0; k < p->rank; k++) p->dim[k] = json_integer_value(json_array_get(shape, (size_t)k));
+    return p;
+}
+
+Hf open_hf(const Lathe_model *m)
+{
+    const char *name;
+    json_t *shape;
+    json_error_t error;
+    if (!m->hf)
+        fail(EXIT_ERROR, NULL,
+             "%s has no counterpart at Hugging Face: its description says nothing of it; add hf = { config = { … } } "
+             "(models/gpt.lua has one), and build again",
+             m->name);
+    Hf hf = {.all = json_loads(m->hf, JSON_REJECT_DUPLICATES, &error)};
+    bug_if(!hf.all);
+    for (int i = 0; i < m->params; i++) add_tensors(&hf, &m->param[i], false);
+    json_object_foreach(json_object_get(hf.all, "zeros"), name, shape) add_tensors(&hf, zero_param(name, shape), true);
+    return hf;
+}

@@ -1,0 +1,304 @@
+/* import.c: weights that others wrote: a folder as Hugging Face has it (config.json, model.safetensors or its
+ * shards) into the flat array. */
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ which files */
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool is_index(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}
+
+char *weights_file(const char *path)
+{
+    if (!is_folder(path)) return text_of("%s", path);
+    char *whole = newest_weights(path), *index = text_of("%s.index.json", whole);
+    if (access(whole, F_OK) == 0 || access(index, F_OK) != 0) {
+        if (access(whole, F_OK) != 0 && access(text_of("%s/pytorch_model.bin", path), F_OK) == 0)
+            fail(EXIT_DATA, path,
+                 "expected model.safetensors, found pytorch_model.bin, which runs code when it is read; write it "
+                 "again in Python: AutoModelForCausalLM.from_pretrained(…).save_pretrained(…)");
+        return whole;
+    }
+    return index;
+}
+
+static json_t *read_json(const char *path, const char *remedy)
+{
+    json_error_t error;
+    FILE *f = open_stream_to_read(path);
+    json_t *all = f ? json_loadf(f, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (!f) fail(EXIT_DATA, path, "cannot be read: %s; %s", error_text(errno), remedy);
+    fclose(f);
+    if (!all)
+        fail(EXIT_DATA, error.line > 0 ? text_of("%s:%d:%d", path, error.line, error.column) : path, "not JSON: %s; %s",
+             error.text, remedy);
+    if (!json_is_object(all)) fail(EXIT_DATA, path, "expected a JSON object; %s", remedy);
+    return all;
+}
+
+/* config.json beside the weights, if it is Hugging Face's; a run's has no model_type, and is not looked at where
+ * checkpoints show that the folder is a run's.  Elsewhere nothing else would tell how the matrices lie. */
+static json_t *config_beside(const char *weights, char **path)
+{
+    char *folder = folder_of(weights);
+    bool run = newest_checkpoint(folder, INT64_MAX) >= 0;
+    *path = text_of("%s/config.json", folder);
+    free(folder);
+    if (run || access(*path, F_OK) != 0) return NULL;
+    json_t *all =
+        read_json(*path, "it says how the weights beside it lie: fetch it again, or, if a trainer wrote these "
+                         "weights, remove it");
+    if (json_is_string(json_object_get(all, "model_type"))) return all;
+    json_decref(all);
+    return NULL;
+}
+
+bool is_exchange(const char *weights)
+{
+    char *path;
+    json_t *config = config_beside(weights, &path);
+    bool is = config || is_index(weights);
+    json_decref(config);
+    free(path);
+    return is;
+}
+
+/* ------------------------------------------------------------------ one file or several */
+
+typedef struct Shards {
+    const char *path; /* the file, or the index */
+    int n;
+    Store *store;
+} Shards;
+
+static const Stored *find_in(const Shards *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++) {
+        const Stored *found = find_stored(&s->store[i], name);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* A shard lies beside its index: its name is no path. */
+static void add_shard(Shards *s, const char *file)
+{
+    if (!file || !*file || strchr(file, '/'))
+        fail(EXIT_DATA, s->path, "\"weight_map\" names %s, and shards lie beside their index; the file is damaged",
+             file ? file : "no file");
+    char *folder = folder_of(s->path), *path = text_of("%s/%s", folder, file);
+    free(folder);
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->store[i].path, path) == 0) {
+            free(path);
+            return;
+        }
+    s->store = must_grow(s->store, sizeof *s->store * (size_t)(s->n + 1));
+    read_store(&s->store[s->n++], path);
+}
+
+static void check_shards(const Shards *s, const json_t *map)
+{
+    int64_t held = 0;
+    const char *name;
+    json_t *file;
+    json_object_foreach((json_t *)map, name, file) if (!find_in(s, name))
+        fail(EXIT_DATA, s->path, "tensor %s is to be in %s, which lacks it; fetch the shards again", name,
+             json_string_value(file));
+    for (int i = 0; i < s->n; i++) held += s->store[i].n;
+    if (held != (int64_t)json_object_size(map))
+        fail(EXIT_DATA, s->path, "names %lld tensors, and its shards hold %lld; fetch index and shards again",
+             (long long)json_object_size(map), (long long)held);
+}
+
+static Shards open_shards(const char *path)
+{
+    Shards s = {.path = path};
+    const char *name;
+    json_t *file;
+    if (!is_index(path)) {
+        s.store = must_alloc(sizeof *s.store);
+        read_store(&s.store[s.n++], path);
+        return s;
+    }
+    json_t *all = read_json(path, "fetch it again"), *map = json_object_get(all, "weight_map");
+    if (!json_is_object(map) || json_object_size(map) == 0)
+        fail(EXIT_DATA, path, "expected {\"weight_map\": {tensor: file, …}}; the file is damaged");
+    json_object_foreach(map, name, file) add_shard(&s, json_string_value(file));
+    check_shards(&s, map);
+    json_decref(all);
+    return s;
+}
+
+static void close_shards(Shards *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        char *path = s->n > 1 ? (char *)s->store[i].path : NULL;
+        close_store(&s->store[i]);
+        free(path);
+    }
+    free(s->store);
+}
+
+/* ------------------------------------------------------------------ elements */
+
+int64_t hf_place(const Hf_tensor *t, int64_t element)
+{
+    if (t->transposed) element = element % t->dim[1] * t->dim[0] + element / t->dim[1];
+    return copy_place(t->param, t->copy, element);
+}
+
+static int64_t count_of(const Stored *s)
+{
+    int64_t n = 1;
+    for (int k = 0; k < s->rank; k++) n *= s->dim[k];
+    return n;
+}
+
+/* A row more for each id that the files lack: the mean of theirs, under which the probabilities of the others shrink
+ * by a part of missing / ids at most (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
+static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, void *flat)
+{
+    int64_t width = copy_elements(t->param) / t->dim[0];
+    for (int64_t j = 0; j < width; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < rows; i++) sum += read_element(lathe_weights(m), flat, hf_place(t, i * width + j));
+        for (int64_t i = rows; i < t->dim[0]; i++)
+            write_real(lathe_weights(m), flat, hf_place(t, i * width + j), sum / (double)rows);
+    }
+}
+
+static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
+{
+    int64_t n = count_of(from), i = 0;
+    while (i < n && stored_element(from, i) == 0) i++;
+    if (i < n)
+        add_misfit(bad, text_of("%s: expected zeros, since this model has no such parameter; element %lld is %g",
+                                t->name, (long long)i, stored_element(from, i)));
+}
+
+static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
+{
+    int64_t n = count_of(from);
+    for (int64_t i = 0; i < n; i++) write_real(lathe_weights(m), flat, hf_place(t, i), stored_element(from, i));
+    if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
+}
+
+/* ------------------------------------------------------------------ what does not fit */
+
+/* Every table of ids has as many rows as the first; fewer than ours are filled up. */
+static bool fits(const Hf_tensor *t, const Stored *from, int64_t *rows)
+{
+    if (from->rank != t->rank) return false;
+    for (int k = t->ids ? 1 : 0; k < t->rank; k++)
+        if (from->dim[k] != t->dim[k]) return false;
+    if (!t->ids) return true;
+    if (*rows == 0) *rows = from->dim[0];
+    return from->dim[0] == *rows && *rows >= 1 && *rows <= t->dim[0];
+}
+
+static void take(const Lathe_model *m, const Hf_tensor *t, const Shards *s, int64_t *rows, void *flat, Misfits *bad)
+{
+    const Stored *from = find_in(s, t->name);
+    if (!from) from = find_in(s, t->own);
+    char *wanted = dims_text(t->rank, t->dim);
+    const char *fewer = t->ids ? " or fewer rows, as many as the other tables of ids have" : "";
+    if (!from) {
+        if (!t->zero) add_misfit(bad, text_of("%s: missing; expected %s (%s)", t->name, wanted, t->param->where));
+    } else if (!fits(t, from, rows)) {
+        add_misfit(bad, text_of("%s: expected %s%s, found %s (%s)", from->name, wanted, fewer,
+                                dims_text(from->rank, from->dim), t->param->where));
+    } else if (!stored_is(from, "F32 F64 F16 BF16")) {
+        add_misfit(bad, text_of("%s: expected F32, F64, F16 or BF16, found %s", from->name, from->dtype));
+    } else if (t->zero) {
+        take_zeros(t, from, bad);
+    } else {
+        take_tensor(m, t, from, flat);
+    }
+    free(wanted);
+}
+
+static bool equal_stored(const Stored *a, const Stored *b)
+{
+    return b && a->rank == b->rank && memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->rank) == 0 &&
+           strcmp(a->dtype, b->dtype) == 0 && memcmp(a->at, b->at, (size_t)a->bytes) == 0;
+}
+
+static const Stored *find_either(const Hf *hf, const Shards *s, const char *own)
+{
+    char *theirs = hf_name(hf, own);
+    const Stored *found = find_in(s, theirs);
+    free(theirs);
+    return found ? found : find_in(s, own);
+}
+
+/* Neither a tensor of the model, nor a copy of one, nor one to be ignored. */
+static bool is_extra(const Hf *hf, const Shards *s, const Stored *tensor, Misfits *bad)
+{
+    const char *name;
+    json_t *value;
+    size_t i;
+    for (int k = 0; k < hf->n; k++)
+        if (strcmp(hf->tensor[k].name, tensor->name) == 0 || strcmp(hf->tensor[k].own, tensor->name) == 0) return false;
+    json_array_foreach(json_object_get(hf->all, "ignored"), i,
+                       value) if (hf_is_of(hf, json_string_value(value), tensor->name)) return false;
+    json_object_foreach(json_object_get(hf->all, "copies"), name, value)
+    {
+        if (!hf_is_of(hf, name, tensor->name)) continue;
+        if (!equal_stored(tensor, find_either(hf, s, json_string_value(value))))
+            add_misfit(bad,
+                       text_of("%s: expected the same as %s, which this model uses in its place, found other values",
+                               tensor->name, json_string_value(value)));
+        return false;
+    }
+    return true;
+}
+
+static void refuse(const Lathe_model *m, const char *path, const Misfits *bad)
+{
+    if (bad->n == 0) return;
+    fail(EXIT_DATA, path,
+         "is not of the model that this trainer was built for, %s%s; %d thing%s not fit; build it with the "
+         "configuration that these weights have:%s%s",
+         m->name, config_of(m), bad->n, bad->n == 1 ? " does" : "s do", bad->text, more_misfits(bad));
+}
+
+void load_exchange(const Lathe_model *m, const char *path, void *flat)
+{
+    Misfits bad = {0};
+    Hf hf = open_hf(m);
+    char *config_path;
+    int64_t rows = 0;
+    json_t *config = config_beside(path, &config_path);
+    if (config) check_hf_config(&hf, m, config, &bad);
+    refuse(m, config_path, &bad);
+    int64_t told = config ? hf_ids(&hf, config) : 0;
+    Shards s = open_shards(path);
+    memset(flat, 0, (size_t)weight_bytes(m));
+    for (int i = 0; i < hf.n; i++) take(m, &hf.tensor[i], &s, &rows, flat, &bad);
+    for (int i = 0; i < s.n; i++)
+        for (int k = 0; k < s.store[i].n; k++)
+            if (is_extra(&hf, &s, &s.store[i].tensor[k], &bad))
+                add_misfit(&bad, text_of("%s: not a tensor of this model", s.store[i].tensor[k].name));
+    if (told && rows && told != rows)
+        add_misfit(&bad, text_of("config.json says that there are %lld ids, and the tables of ids have %lld rows",
+                                 (long long)told, (long long)rows));
+    refuse(m, path, &bad);
+    close_shards(&s);
+    json_decref(config);
+    free(config_path);
+}

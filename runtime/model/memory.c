@@ -1,0 +1,369 @@
+/* memory.c: the one block a run lives in, laid out from the model's tables, and touched where it pays.
+ *
+ *     parameters | gradients | optimizer | states | generation | step | inputs outputs work of the entry being called
+ *
+ * The first six stay, the first three of them flat arrays; `step` is there for a device alone.  The last part is used
+ * by every entry in turn, so that its size is that of the largest that a run calls (the command `grad` takes what its
+ * own entry needs).  Everything starts at a multiple of 64 bytes. */
+#include "lathe_rt.h"
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: what is touched once; a huge page, which one thread touches */
+
+static int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
+
+/* ------------------------------------------------------------------ sizes */
+
+int64_t planned(const Lathe_model *m, const char *category)
+{
+    for (int i = 0; i < m->categories; i++)
+        if (strcmp(m->plan[i].category, category) == 0) return m->plan[i].bytes;
+    return 0;
+}
+
+int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
+int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
+
+int64_t shard_bytes(const Trainer *t)
+{
+    return lathe_shard_elements(t->model->flat_elements, gpus_of(t)) * dtype_size(t->model->real);
+}
+
+static int64_t call_size(const Lathe_entry *e)
+{
+    return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
+}
+
+static int64_t largest_call(const Lathe_model *m, const char *const *entries)
+{
+    int64_t most = 0;
+    for (; *entries; entries++) {
+        const Lathe_entry *e = find_entry(m, *entries);
+        if (e && call_size(e) > most) most = call_size(e);
+    }
+    return most;
+}
+
+/* What the machine can give without swapping: MemAvailable, and what is left of a control group's limit. */
+static int64_t memory_there_is(void)
+{
+    long long kb = 0, limit, used;
+    char line[128];
+    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kb) == 1) bytes = kb * 1024;
+    if (f) fclose(f);
+    FILE *max = fopen("/sys/fs/cgroup/memory.max", "r"), *now = fopen("/sys/fs/cgroup/memory.current", "r");
+    if (max && now && fscanf(max, "%lld", &limit) == 1 && fscanf(now, "%lld", &used) == 1 && limit - used < bytes)
+        bytes = limit - used;
+    if (max) fclose(max);
+    if (now) fclose(now);
+    return bytes;
+}
+
+/* Of this machine's memory the whole plan takes, or beside a device's: of the block those pages that the host touches.
+ */
+static int64_t whole_plan(const Lathe_model *m)
+{
+    int64_t bytes = m->device ? 0 : m->planned_bytes;
+    for (int i = m->categories - m->host_categories; i < m->categories; i++) bytes += m->plan[i].bytes;
+    return bytes;
+}
+
+static void refuse_too_large(const Trainer *t, int64_t wanted)
+{
+    const Lathe_model *m = t->model;
+    int64_t there = t->memory_limit && !m->device ? t->memory_limit : memory_there_is();
+    if (wanted <= there) return;
+    fail(EXIT_ERROR, NULL,
+         "%s needs %s (%s bytes), and %s %s; nothing was taken.  %s, or build the model smaller: "
+         "`lathe build MODEL.lua --set batch=N` with N below %lld (`trainer info` shows what needs how much)",
+         t->command, bytes_text(wanted), grouped_text(wanted),
+         t->memory_limit && !m->device ? "--memory-limit is" : "this machine has",
+         t->memory_limit && !m->device ? bytes_text(there) : text_of("%s available", bytes_text(there)),
+         t->memory_limit && !m->device ? "Raise the limit" : "End other programs", (long long)m->batch);
+}
+
+void check_memory(const Trainer *t) { refuse_too_large(t, whole_plan(t->model)); }
+
+void check_data_memory(const Trainer *t, int64_t bytes)
+{
+    int64_t more = bytes - planned(t->model, "data");
+    refuse_too_large(t, whole_plan(t->model) + (more > 0 ? more : 0));
+}
+
+/* ------------------------------------------------------------------ the block */
+
+static char *map_block(const Trainer *t, int64_t bytes)
+{
+    int flags =
+        MAP_PRIVATE | MAP_ANONYMOUS | (t->model->device ? MAP_NORESERVE : 0); /* most of it is the device's alone */
+    char *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (base == MAP_FAILED)
+        fail(EXIT_ERROR, NULL,
+             "%s needs %s and the system refused to give it; end other programs, or rebuild with a "
+             "smaller batch",
+             t->command, bytes_text(bytes));
+    if (!t->model->device) (void)madvise(base, (size_t)bytes, MADV_HUGEPAGE);
+    return base;
+}
+
+void clear_memory(void *at, int64_t bytes)
+{
+    PARALLEL
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++) {
+        int64_t left = bytes - i * BLOCK;
+        memset((char *)at + i * BLOCK, 0, (size_t)(left < BLOCK ? left : BLOCK));
+    }
+}
+
+/* Touches the pages, shared among the threads, so that no step waits for the kernel; for so long at most: what is left
+ * then is the first step's. */
+static void touch(char *base, int64_t bytes)
+{
+    const double until = seconds_now() + 0.15;
+    PARALLEL
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++) {
+        int64_t end = (i + 1) * BLOCK < bytes ? (i + 1) * BLOCK : bytes;
+        if (seconds_now() > until) continue;
+        for (int64_t at = i * BLOCK; at < end; at += PAGE) ((volatile char *)base)[at] = 0;
+    }
+}
+
+static void *part(Memory *m, int64_t *at, int64_t bytes)
+{
+    void *p = bytes ? m->base + *at : NULL;
+    *at += align64(bytes);
+    return p;
+}
+
+/* The optimizer's moments fit what was planned, or the recipe was changed to one that needs more. */
+static void check_optimizer(const Trainer *t, int64_t bytes)
+{
+    int64_t room = planned(t->model, "optimizer");
+    if (bytes <= room) return;
+    fail(EXIT_USAGE, NULL,
+         "this optimizer needs %s of memory, and this trainer was built for one that needs %s; rebuild with "
+         "the optimizer in the description's train table",
+         bytes_text(bytes), bytes_text(room));
+}
+
+/* Bytes of each part.  A whole run takes what was planned for it; other commands what they need of it. */
+typedef struct Parts {
+    int64_t params, grads, moments, state, call, generation, step;
+} Parts;
+
+int64_t ahead_bytes(const Lathe_model *m)
+{
+    const Lathe_entry *train = find_entry(m, "train");
+    return m->device && train ? lathe_ahead_bytes(train->in_bytes) : 0;
+}
+
+static Parts planned_parts(const Lathe_model *m)
+{
+    int64_t inputs = planned(m, "inputs") - ahead_bytes(m);
+    int64_t call = align64(inputs) + align64(planned(m, "outputs")) + align64(planned(m, "work"));
+    return (Parts){
+        planned(m, "parameters"), planned(m, "gradients"), planned(m, "optimizer"), planned(m, "states"), call,
+        planned(m, "generation"), planned(m, "step")};
+}
+
+/* Of several GPUs each has its parts of the moments. */
+static Parts parts_of_gpu(const Trainer *t, Parts p)
+{
+    const Lathe_model *m = t->model;
+    if (gpus_of(t) == 1) return p;
+    p.moments = p.moments / flat_bytes(m) * shard_bytes(t);
+    if (p.step) p.step = lathe_step_bytes(m->flat_elements, optimizer_runs(m), gpus_of(t));
+    return p;
+}
+
+int64_t bytes_of_run(const Trainer *t)
+{
+    Parts one = planned_parts(t->model), each = parts_of_gpu(t, one);
+    return t->model->planned_bytes - align64(one.moments) - one.step + align64(each.moments) + each.step;
+}
+
+static bool names_decode(const char *const *entries)
+{
+    while (*entries && strcmp(*entries, "decode") != 0) entries++;
+    return *entries != NULL;
+}
+
+static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *entries)
+{
+    const Lathe_model *m = t->model;
+    Parts p = {weight_bytes(m), flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
+    if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
+    if (names_decode(entries)) p.generation = generation_bytes(t);
+    return p;
+}
+
+static int64_t parts_sum(Parts p, bool grads)
+{
+    return align64(p.params) + (grads ? align64(p.grads) : 0) + align64(p.moments) + align64(p.state) +
+           align64(p.call) + align64(p.generation) + p.step;
+}
+
+/* The plan must hold what a run asks for, and must be the sum of its lines. */
+static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
+{
+    bug_if(need.params > plan.params || need.grads > plan.grads || need.state > plan.state ||
+           (run && need.call > plan.call));
+    int64_t beside = m->device ? planned(m, "workspace") + ahead_bytes(m) : planned(m, "blas") + planned(m, "data");
+    bug_if(parts_sum(plan, true) + beside != m->planned_bytes);
+    bug_if(m->device && plan.step < lathe_step_bytes(m->flat_elements, optimizer_runs(m), 1));
+}
+
+void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const char *const *entries)
+{
+    Parts need = needed_parts(t, optimizer, entries), plan = planned_parts(t->model);
+    check_plan(t->model, optimizer, plan, need);
+    check_optimizer(t, need.moments);
+    Parts take = parts_of_gpu(t, optimizer ? plan : need);
+    if (need.generation > take.generation) take.generation = need.generation; /* longer texts than was said */
+    m->bytes = parts_sum(take, grads);
+    if (t->model->device) check_memory(t);
+    else refuse_too_large(t, m->bytes + planned(t->model, "blas") + planned(t->model, "data"));
+    m->base = map_block(t, m->bytes);
+    int64_t at = 0;
+    m->params = part(m, &at, take.params);
+    m->grads = part(m, &at, grads ? take.grads : 0);
+    m->moments = part(m, &at, take.moments);
+    m->state = part(m, &at, take.state);
+    m->carried = optimizer && carried_bytes(t->model) ? (char *)m->state + align64(t->model->state_bytes) : NULL;
+    m->generation = part(m, &at, take.generation);
+    m->generation_bytes = take.generation;
+    m->step = part(m, &at, take.step);
+    m->call_bytes = take.call;
+    m->call = m->base + at;
+    if (t->model->device) {
+        if (*entries) open_device(m, t);
+        return;
+    }
+    if (m->grads) touch(m->grads, take.grads);
+    touch(m->call, take.call); /* parameters and moments are cleared and filled by who takes them */
+}
+
+/* ------------------------------------------------------------------ entries and their tensors */
+
+const Lathe_entry *find_entry(const Lathe_model *m, const char *name)
+{
+    for (int i = 0; i < m->entries; i++)
+        if (strcmp(m->entry[i].name, name) == 0) return &m->entry[i];
+    return NULL;
+}
+
+const Lathe_entry *need_entry(const Lathe_model *m, const char *name)
+{
+    const Lathe_entry *e = find_entry(m, name);
+    if (!e)
+        fail(EXIT_ERROR, NULL,
+             "%s has no entry %s: its description does not allow for one, or it was built without it; "
+             "`trainer info` lists what it has",
+             m->name, name);
+    return e;
+}
+
+Lathe_call call_of(const Memory *m, const Lathe_entry *e)
+{
+    bug_if(call_size(e) > m->call_bytes);
+    char *out = m->call + align64(e->in_bytes);
+    return (Lathe_call){m->params, m->grads, m->call, out, m->state, out + align64(e->out_bytes), NULL};
+}
+
+void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position)
+{
+    for (int i = 0; i < e->inputs; i++) {
+        int32_t *at = (int32_t *)(in + e->input[i].offset);
+        switch (e->input[i].role) {
+        case LATHE_SEED: *at = seed; break;
+        case LATHE_STEP: *at = (int32_t)step; break;
+        case LATHE_POSITION: *at = (int32_t)position; break;
+        case LATHE_FIRST_ROW: *at = 0; break;                                  /* trainer/ranks.c has others */
+        case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* take_step() has its own */
+        default: break;
+        }
+    }
+}
+
+int dtype_size(Lathe_dtype t)
+{
+    static const int size[] = {
+        [LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8, [LATHE_BF16] = 2, [LATHE_F16] = 2};
+    return size[t];
+}
+
+int64_t tensor_size(const Lathe_tensor *t)
+{
+    int64_t n = 1;
+    for (int k = 0; k < t->rank; k++) n *= t->dim[k];
+    return n;
+}
+
+char *dims_text(int rank, const int64_t *dim)
+{
+    char *s = text_of("[");
+    for (int k = 0; k < rank; k++) {
+        char *longer = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
+        free(s);
+        s = longer;
+    }
+    return text_of("%s]", s);
+}
+
+double read_element(Lathe_dtype t, const void *at, int64_t i)
+{
+    switch (t) {
+    case LATHE_BOOL: return ((const unsigned char *)at)[i];
+    case LATHE_I32: return ((const int32_t *)at)[i];
+    case LATHE_F32: return (double)((const float *)at)[i];
+    case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
+    case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
+    default: return ((const double *)at)[i];
+    }
+}
+
+void write_real(Lathe_dtype t, void *at, int64_t i, double x)
+{
+    if (t == LATHE_F64) ((double *)at)[i] = x;
+    else if (t == LATHE_BF16) ((bf16 *)at)[i] = to_bf16_f64(x);
+    else ((float *)at)[i] = (float)x;
+}
+
+const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role)
+{
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == role) return &e->input[i];
+    return NULL;
+}
+
+const Lathe_tensor *output_named(const Lathe_entry *e, const char *name)
+{
+    for (int i = 0; i < e->outputs; i++)
+        if (strcmp(e->output[i].name, name) == 0) return &e->output[i];
+    return NULL;
+}
+
+double output_scalar(const Lathe_entry *e, const char *out, const char *name)
+{
+    const Lathe_tensor *t = output_named(e, name);
+    if (!t) fail(EXIT_ERROR, NULL, "entry %s has no output %s", e->name, name);
+    return read_element(t->dtype, out + t->offset, 0);
+}
+
+int64_t class_count(const Lathe_model *m)
+{
+    if (m->vocab) return m->vocab;
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_tensor *t = output_named(&m->entry[i], "logits");
+        if (t && t->rank) return t->dim[t->rank - 1];
+    }
+    return 0;
+}

@@ -1,0 +1,337 @@
+/* safetensors.c: reads and writes safetensors files.  A file is not trusted: every number in it is checked.
+ *
+ *     u64 length N | N bytes of JSON: {"name": {"dtype": …, "shape": […], "data_offsets": [begin, end]}, …} | data
+ *
+ * little endian, offsets from the end of the JSON, no holes, no overlaps. */
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LONGEST_HEADER = 100000000 };
+
+static const struct {
+    const char *name;
+    int bytes;
+} dtypes[] = {
+    {"F32", 4}, {"F64", 8}, {"I32", 4}, {"I64", 8}, {"BF16", 2}, {"F16", 2},     {"BOOL", 1},    {"U8", 1},
+    {"I8", 1},  {"I16", 2}, {"U16", 2}, {"U32", 4}, {"U64", 8},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
+};
+
+/* ------------------------------------------------------------------ reading */
+
+static void map_store(Store *s)
+{
+    struct stat about;
+    int fd = open_to_read(s->path);
+    if (fd < 0 || fstat(fd, &about) != 0)
+        fail(EXIT_DATA, s->path, "expected a safetensors file, but it cannot be read: %s; check the path",
+             error_text(errno));
+    if (!S_ISREG(about.st_mode)) fail(EXIT_DATA, s->path, "expected a safetensors file, found a folder or device");
+    if (about.st_size < 10)
+        fail(EXIT_DATA, s->path, "expected a safetensors file, found only %lld bytes; it is cut off",
+             (long long)about.st_size);
+    s->map_bytes = (size_t)about.st_size;
+    s->map = mmap(NULL, s->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (s->map == MAP_FAILED) fail(EXIT_DATA, s->path, "cannot be mapped into memory: %s", error_text(errno));
+    close(fd);
+}
+
+/* Returns where the data starts. */
+static const char *parse_header(Store *s)
+{
+    const unsigned char *at = s->map;
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--) length = length << 8 | at[i];
+    if (length > LONGEST_HEADER || length < 2 || length > s->map_bytes - 8)
+        fail(EXIT_DATA, s->path,
+             "expected a safetensors file: its first 8 bytes give the header's length, here %llu, which does not "
+             "fit a file of %zu bytes; it is cut off or of another format",
+             (unsigned long long)length, s->map_bytes);
+    json_error_t error;
+    s->header = json_loadb((const char *)at + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    if (!s->header)
+        fail(EXIT_DATA, s->path, "the header is not valid JSON (byte %d): %s; the file is damaged", error.position,
+             error.text);
+    if (!json_is_object(s->header)) fail(EXIT_DATA, s->path, "the header is not a JSON object; the file is damaged");
+    return (const char *)at + 8 + length;
+}
+
+static int dtype_bytes_of(const Store *s, const char *tensor, const char *dtype)
+{
+    for (size_t i = 0; dtype && i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(dtypes[i].name, dtype) == 0) return dtypes[i].bytes;
+    fail(EXIT_DATA, s->path, "tensor %s: dtype %s is not one of safetensors'", tensor, dtype ? dtype : "(none)");
+}
+
+static int64_t whole_number(const Store *s, const char *tensor, const char *what, const json_t *value)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        fail(EXIT_DATA, s->path, "tensor %s: %s has something that is no whole number; the file is damaged", tensor,
+             what);
+    return json_integer_value(value);
+}
+
+/* Bytes by shape; a product that does not fit is refused. */
+static int64_t take_shape(const Store *s, Stored *t, const json_t *shape)
+{
+    int64_t bytes = dtype_bytes_of(s, t->name, t->dtype);
+    if (!json_is_array(shape)) fail(EXIT_DATA, s->path, "tensor %s has no shape; the file is damaged", t->name);
+    if (json_array_size(shape) > LATHE_MAXRANK)
+        fail(EXIT_DATA, s->path, "tensor %s has %zu axes; at most %d are read", t->name, json_array_size(shape),
+             LATHE_MAXRANK);
+    t->rank = (int)json_array_size(shape);
+    for (int k = 0; k < t->rank; k++) {
+        t->dim[k] = whole_number(s, t->name, "shape", json_array_get(shape, (size_t)k));
+        if (__builtin_mul_overflow(bytes, t->dim[k], &bytes))
+            fail(EXIT_DATA, s->path, "tensor %s: its shape is larger than any file; the file is damaged", t->name);
+    }
+    return bytes;
+}
+
+static void take_tensor(Store *s, Stored *t, const char *name, const json_t *info, const char *data)
+{
+    const json_t *offsets = json_object_get(info, "data_offsets");
+    int64_t room = (int64_t)s->map_bytes - (data - (const char *)s->map);
+    t->name = name;
+    t->dtype = json_string_value(json_object_get(info, "dtype"));
+    int64_t bytes = take_shape(s, t, json_object_get(info, "shape"));
+    if (!json_is_array(offsets) || json_array_size(offsets) != 2)
+        fail(EXIT_DATA, s->path, "tensor %s has no data_offsets; the file is damaged", name);
+    int64_t begin = whole_number(s, name, "data_offsets", json_array_get(offsets, 0));
+    int64_t end = whole_number(s, name, "data_offsets", json_array_get(offsets, 1));
+    if (begin > end || end > room)
+        fail(EXIT_DATA, s->path, "tensor %s lies at %lld … %lld of %lld bytes of data; the file is cut off or damaged",
+             name, (long long)begin, (long long)end, (long long)room);
+    if (end - begin != bytes)
+        fail(EXIT_DATA, s->path,
+             "tensor %s: its shape needs %lld bytes, its data_offsets give %lld; the file is damaged", name,
+             (long long)bytes, (long long)(end - begin));
+    t->at = data + begin;
+    t->bytes = bytes;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const Stored *x = a, *y = b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const Stored *)a)->name, ((const Stored *)b)->name);
+}
+
+static void check_layout(Store *s, const char *data)
+{
+    const char *at = data, *end = (const char *)s->map + s->map_bytes;
+    qsort(s->tensor, (size_t)s->n, sizeof *s->tensor, by_place);
+    for (int i = 0; i < s->n; i++) {
+        if (s->tensor[i].at != at)
+            fail(EXIT_DATA, s->path, "tensor %s %s; the file is damaged", s->tensor[i].name,
+                 s->tensor[i].at < at ? "overlaps another" : "has a hole before it");
+        at += s->tensor[i].bytes;
+    }
+    if (at != end)
+        fail(EXIT_DATA, s->path, "%lld bytes at the end belong to no tensor; the file is damaged",
+             (long long)(end - at));
+    qsort(s->tensor, (size_t)s->n, sizeof *s->tensor, by_name);
+}
+
+void read_store(Store *s, const char *path)
+{
+    const char *name;
+    json_t *info;
+    *s = (Store){.path = path};
+    map_store(s);
+    const char *data = parse_header(s);
+    s->tensor = must_alloc(sizeof *s->tensor * json_object_size(s->header));
+    json_object_foreach(s->header, name, info)
+    {
+        if (strcmp(name, "__metadata__") == 0) continue;
+        if (!json_is_object(info))
+            fail(EXIT_DATA, path, "tensor %s is not described by an object; the file is damaged", name);
+        take_tensor(s, &s->tensor[s->n++], name, info, data);
+    }
+    check_layout(s, data);
+}
+
+void close_store(Store *s)
+{
+    munmap(s->map, s->map_bytes);
+    json_decref(s->header);
+    free(s->tensor);
+    *s = (Store){0};
+}
+
+const Stored *find_stored(const Store *s, const char *name)
+{
+    Stored key = {.name = name};
+    return s->n ? bsearch(&key, s->tensor, (size_t)s->n, sizeof key, by_name) : NULL;
+}
+
+bool stored_is(const Stored *s, const char *wanted)
+{
+    size_t n = strlen(s->dtype);
+    for (const char *at = wanted; (at = strstr(at, s->dtype)); at += n)
+        if ((at == wanted || at[-1] == ' ') && (at[n] == ' ' || at[n] == 0)) return true;
+    return false;
+}
+
+/* Of the 16 bits of an F16: sign, 5 of exponent, 10 of fraction. */
+static double half_value(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double x = exponent == 31  ? fraction ? NAN : INFINITY
+               : exponent == 0 ? ldexp(fraction, -24)
+                               : ldexp(fraction + 1024, exponent - 25);
+    return bits & 0x8000 ? -x : x;
+}
+
+/* A BF16 is the upper half of an F32. */
+static double short_element(const Stored *s, int64_t i)
+{
+    uint16_t bits;
+    memcpy(&bits, s->at + i * 2, sizeof bits);
+    if (s->dtype[0] == 'F') return half_value(bits);
+    uint32_t whole = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &whole, sizeof x);
+    return (double)x;
+}
+
+double stored_element(const Stored *s, int64_t i)
+{
+    union {
+        float f;
+        double d;
+        int32_t i;
+        int64_t l;
+    } x;
+    if (stored_is(s, "F16 BF16")) return short_element(s, i);
+    int bytes = s->dtype[1] == '6' ? 8 : 4;
+    memcpy(&x, s->at + i * bytes, (size_t)bytes);
+    if (s->dtype[0] == 'F') return bytes == 8 ? x.d : (double)x.f;
+    return bytes == 8 ? (double)x.l : x.i;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+struct Store_writer {
+    char *path, *aside; /* of start_store: PATH.part until it is whole */
+    Out *out;
+    Fault own, *fault; /* own: of start_store */
+    json_t *header;
+    int64_t declared, given; /* bytes of data */
+    bool started;            /* the header is written: no more declarations */
+};
+
+static Store_writer *new_writer(const char *path)
+{
+    Store_writer *w = must_alloc(sizeof *w);
+    w->path = text_of("%s", path);
+    w->header = json_object();
+    put_json(w->header, "__metadata__", json_pack("{s:s}", "format", "pt"));
+    return w;
+}
+
+Store_writer *start_store_at(const char *path, Fault *f)
+{
+    Store_writer *w = new_writer(path);
+    w->fault = f;
+    w->out = open_out(path, f);
+    return w;
+}
+
+Store_writer *start_store(const char *path)
+{
+    Store_writer *w = new_writer(path);
+    w->fault = &w->own;
+    w->aside = text_of("%s.part", path);
+    w->out = open_out(w->aside, w->fault);
+    return w;
+}
+
+void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim)
+{
+    static const char *const word[] = {"U8", "I32", "F32", "F64", "BF16", "F16"};
+    int64_t bytes = dtype_size(dtype);
+    json_t *shape = json_array();
+    bug_if(w->started || json_object_get(w->header, name));
+    for (int k = 0; k < rank; k++) {
+        add_json(shape, json_integer(dim[k]));
+        bytes *= dim[k];
+    }
+    json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype", word[dtype], "shape", shape, "data_offsets",
+                             (json_int_t)w->declared, (json_int_t)(w->declared + bytes));
+    bug_if(!info || json_object_set_new(w->header, name, info) != 0);
+    w->declared += bytes;
+}
+
+/* The header is padded with blanks so that the data starts at a multiple of 8. */
+static void write_header(Store_writer *w)
+{
+    char *text = json_written(w->header, JSON_COMPACT);
+    size_t length = strlen(text), padded = (length + 7) & ~(size_t)7;
+    unsigned char first[8];
+    for (int i = 0; i < 8; i++) first[i] = (unsigned char)((uint64_t)padded >> (8 * i));
+    put_out(w->out, first, 8);
+    put_out(w->out, text, length);
+    put_out(w->out, "       ", padded - length);
+    free(text);
+    w->started = true;
+}
+
+void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype)
+{
+    size_t bytes = (size_t)n * (size_t)dtype_size(dtype);
+    if (!w->started) write_header(w);
+    put_out(w->out, at, bytes);
+    w->given += (int64_t)bytes;
+}
+
+void flush_store(Store_writer *w)
+{
+    if (!w->started) write_header(w);
+    flush_out(w->out);
+}
+
+static void free_writer(Store_writer *w)
+{
+    json_decref(w->header);
+    free(w->aside);
+    free(w->path);
+    free(w);
+}
+
+static Mark close_writer(Store_writer *w)
+{
+    flush_store(w);
+    bug_if(w->given != w->declared);
+    return close_out(w->out);
+}
+
+Mark end_store(Store_writer *w)
+{
+    Mark mark = close_writer(w);
+    free_writer(w);
+    return mark;
+}
+
+void finish_store(Store_writer *w)
+{
+    close_writer(w);
+    if (!replace_file(w->aside, w->path, w->fault)) {
+        unlink(w->aside);
+        fail(EXIT_DATA, w->path, "%s; what it held before is still there: %s or choose another place with --out",
+             w->own.text, room_remedy(w->own.number));
+    }
+    free_writer(w);
+}

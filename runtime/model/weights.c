@@ -1,0 +1,187 @@
+/* weights.c: the flat array of parameters (or gradients) as tensors under their export names, out and in.
+ *
+ * A parameter [copies…, shape…] becomes one tensor a copy: "h.%d.mlp.weight" is h.0.mlp.weight, h.1.mlp.weight, … */
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 512 };
+
+/* ------------------------------------------------------------------ out */
+
+void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type)
+{
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        for (int64_t c = 0; c < copies_of_parameter(p); c++) {
+            char name[LONGEST_NAME];
+            copy_name(name, sizeof name, p, c);
+            char *full = text_of("%s%s", prefix, name);
+            declare_tensor(w, full, type, p->rank - p->loops, p->dim + p->loops);
+            free(full);
+        }
+    }
+}
+
+void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type)
+{
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        int64_t run = contiguous_elements(p);
+        for (int64_t c = 0; c < copies_of_parameter(p); c++)
+            for (int64_t e = 0; e < copy_elements(p); e += run)
+                put_elements(w, (const char *)flat + copy_place(p, c, e) * dtype_size(type), run, type);
+    }
+}
+
+void save_weights(const Lathe_model *m, const char *path, const void *flat)
+{
+    Store_writer *w = start_store(path);
+    declare_parameters(w, m, "", lathe_weights(m));
+    put_parameters(w, m, flat, lathe_weights(m));
+    finish_store(w);
+}
+
+/* ------------------------------------------------------------------ in */
+
+static const char *word_of(Lathe_dtype t) { return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32"; }
+
+/* Of the flat array's own type as they are, bit for bit; of another one converted. */
+static void take_elements(Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
+{
+    int64_t run = contiguous_elements(p), size = dtype_size(type);
+    bool own = stored_is(from, word_of(type));
+    for (int64_t e = 0; e < copy_elements(p); e += run) {
+        int64_t place = copy_place(p, copy, e);
+        if (own) memcpy((char *)flat + place * size, from->at + e * size, (size_t)(run * size));
+        for (int64_t i = 0; i < run && !own; i++) write_real(type, flat, place + i, stored_element(from, e + i));
+    }
+}
+
+static bool same_dims(const Lathe_param *p, const Stored *s)
+{
+    if (s->rank != p->rank - p->loops) return false;
+    return s->rank == 0 || memcmp(s->dim, p->dim + p->loops, sizeof *s->dim * (size_t)s->rank) == 0;
+}
+
+enum { NAMED_MISFITS = 10 };
+
+void add_misfit(Misfits *m, char *line)
+{
+    if (m->n++ < NAMED_MISFITS) m->text = text_of("%s\n    %s", m->text ? m->text : "", line);
+}
+
+const char *more_misfits(const Misfits *m)
+{
+    return m->n > NAMED_MISFITS ? text_of("\n    and %d more", m->n - NAMED_MISFITS) : "";
+}
+
+/* What a file must hold: arrays of the parameters' layout, each under its prefix. */
+typedef struct Wanted {
+    const Lathe_model *m;
+    int arrays;
+    const char *const *prefix;
+    void *const *flat; /* NULL: only looked at */
+    Lathe_dtype type;  /* of flat */
+    bool converted;    /* other reals will do */
+} Wanted;
+
+static void prefixed_name(char *name, const char *prefix, const Lathe_param *p, int64_t copy)
+{
+    size_t n = (size_t)snprintf(name, LONGEST_NAME, "%s", prefix);
+    copy_name(name + n, LONGEST_NAME - n, p, copy);
+}
+
+static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_param *p, int64_t copy, Misfits *bad)
+{
+    char name[LONGEST_NAME];
+    prefixed_name(name, w->prefix[array], p, copy);
+    const Stored *from = find_stored(s, name);
+    char *wanted = dims_text(p->rank - p->loops, p->dim + p->loops);
+    if (!from) {
+        add_misfit(bad, text_of("%s: missing; expected %s (%s)", name, wanted, p->where));
+    } else if (!same_dims(p, from)) {
+        add_misfit(bad,
+                   text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
+    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : word_of(w->type))) {
+        add_misfit(bad, text_of("%s: expected %s, found %s", name, w->converted ? "F32, F64 or BF16" : word_of(w->type),
+                                from->dtype));
+    } else if (w->flat) {
+        take_elements(w->type, p, copy, from, w->flat[array]);
+    }
+    free(wanted);
+}
+
+static bool is_among(const char *name, char **sorted, int64_t n)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        int order = strcmp(name, sorted[middle]);
+        if (order == 0) return true;
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    return false;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Tensors that the model has no use for. */
+static void find_extras(const Wanted *w, const Store *s, Misfits *bad)
+{
+    const Lathe_model *m = w->m;
+    int64_t n = 0, k = 0;
+    for (int i = 0; i < m->params; i++) n += copies_of_parameter(&m->param[i]) * w->arrays;
+    char **names = must_alloc(sizeof *names * (size_t)n);
+    for (int a = 0; a < w->arrays; a++)
+        for (int i = 0; i < m->params; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) {
+                names[k] = must_alloc(LONGEST_NAME);
+                prefixed_name(names[k++], w->prefix[a], &m->param[i], c);
+            }
+    qsort(names, (size_t)n, sizeof *names, by_text);
+    for (int i = 0; i < s->n; i++)
+        if (!is_among(s->tensor[i].name, names, n))
+            add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
+    for (k = 0; k < n; k++) free(names[k]);
+    free(names);
+}
+
+static void take_arrays(const Wanted *w, const Store *s)
+{
+    const Lathe_model *m = w->m;
+    Misfits bad = {0};
+    for (int a = 0; a < w->arrays; a++) {
+        if (w->flat) memset(w->flat[a], 0, (size_t)(m->flat_elements * dtype_size(w->type)));
+        for (int i = 0; i < m->params; i++)
+            for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(w, s, a, &m->param[i], c, &bad);
+    }
+    find_extras(w, s, &bad);
+    if (bad.n == 0) return;
+    advise(NULL); /* of the same run's other checkpoints none fits better */
+    fail(EXIT_DATA, s->path,
+         "does not hold the parameters of %s%s; %d tensors do not fit; use weights of a model built with "
+         "the same configuration:%s%s",
+         m->name, config_of(m), bad.n, bad.text, more_misfits(&bad));
+}
+
+void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
+                 Lathe_dtype type)
+{
+    take_arrays(&(Wanted){m, arrays, prefix, flat, type, false}, s);
+}
+
+void load_weights(const Lathe_model *m, const char *path, void *flat)
+{
+    static const char *const prefix[] = {""};
+    Store s;
+    if (is_exchange(path)) load_exchange(m, path, flat);
+    else {
+        read_store(&s, path);
+        take_arrays(&(Wanted){m, 1, prefix, &flat, lathe_weights(m), true}, &s);
+        close_store(&s);
+    }
+    clear_zero_rows(m, flat);
+}

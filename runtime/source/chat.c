@@ -1,0 +1,108 @@
+/* chat.c: chats: the messages of a JSON record as one text, and what of it the assistant says.
+ *
+ * "messages": [{"role": "user", "content": "…"}, …]; other fields of a message are passed over. */
+#include "source/reader.h"
+
+#include <string.h>
+
+const Chat_form plain_chat = {"", ":\n", "\n\n", ""};
+const Chat_form chatml_chat = {"<|im_start|>", "\n", "<|im_end|>", "\n"};
+
+static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
+enum { ROLES = sizeof roles / sizeof *roles, ASSISTANT = 3, ROLE_BYTES = 16 };
+
+static bool add_span(Reader *r, const char *at, int64_t n, bool counts, bool content)
+{
+    if (r->text.n + n > r->text.limit)
+        return stop_record(r, "the messages have more than %lld bytes", (long long)r->part), false;
+    add_draft(&r->text, at, n);
+    Span *last = r->spans ? &r->span[r->spans - 1] : NULL;
+    if (last && last->counts == counts && !last->content && !content) {
+        last->bytes += (int32_t)n;
+        return true;
+    }
+    if (r->spans == r->span_room) {
+        r->span_room = 2 * r->span_room + 16;
+        r->span = must_grow(r->span, sizeof *r->span * (size_t)r->span_room);
+    }
+    r->span[r->spans++] = (Span){(int32_t)n, counts, content};
+    return true;
+}
+
+static bool add_words(Reader *r, const char *words, bool counts)
+{
+    return add_span(r, words, (int64_t)strlen(words), counts, false);
+}
+
+/* The content lies in r->target. */
+static bool add_message(Reader *r, int role)
+{
+    const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
+    bool counts = role == ASSISTANT;
+    return add_words(r, f->before, false) && add_words(r, roles[role], false) && add_words(r, f->after, false) &&
+           add_span(r, r->target.at, r->target.n, counts, true) && add_words(r, f->end, counts) &&
+           add_words(r, f->behind, false);
+}
+
+static bool take_text(Reader *r, const char *key, Draft *to)
+{
+    if (json_blanks(&r->feed) != '"') return stop_record(r, "the %s of a message is no string", key), false;
+    r->feed.begin++;
+    to->n = 0;
+    Got got = take_json_string(r, to);
+    if (got == GOT_PART || (got == GOT_END && draft_space(to) <= 0))
+        return stop_record(r, "the %s of a message has more than %lld bytes", key, (long long)to->limit), false;
+    return got == GOT_END;
+}
+
+static bool take_role(Reader *r, int *role)
+{
+    char room[ROLE_BYTES + 8];
+    Draft d = {.at = room, .limit = ROLE_BYTES, .room = sizeof room};
+    if (!take_text(r, "role", &d)) return false;
+    for (*role = 0; *role < ROLES; ++*role)
+        if (d.n == (int64_t)strlen(roles[*role]) && memcmp(room, roles[*role], (size_t)d.n) == 0) return true;
+    stop_record(r, "the role of a message is system, developer, user, assistant or tool, and this is \"%.*s\"",
+                (int)d.n, room);
+    return false;
+}
+
+static bool take_field(Reader *r, int *role, bool *content)
+{
+    char key[KEY_BYTES + 8];
+    if (!take_json_key(r, key)) return false;
+    if (strcmp(key, "role") == 0) return take_role(r, role);
+    if (strcmp(key, "content") != 0) return skip_json(r);
+    *content = true;
+    return take_text(r, key, &r->target);
+}
+
+/* Behind a value: a comma is passed; *more: there was one. */
+static bool go_on(Reader *r, int closing, const char *expected, bool *more)
+{
+    *more = json_blanks(&r->feed) == ',';
+    return take_json(r, *more ? ',' : closing, expected);
+}
+
+static bool read_message(Reader *r, bool *answered)
+{
+    int role = ROLES;
+    bool content = false, more = true;
+    if (!take_json(r, '{', "'{' of a message")) return false;
+    while (more)
+        if (!take_field(r, &role, &content) || !go_on(r, '}', "',' or '}'", &more)) return false;
+    if (role == ROLES || !content)
+        return stop_record(r, "a message has no %s", role == ROLES ? "role" : "content"), false;
+    *answered |= role == ASSISTANT;
+    return add_message(r, role);
+}
+
+bool read_messages(Reader *r)
+{
+    bool answered = false, more = true;
+    if (!take_json(r, '[', "'[', a list of messages")) return false;
+    while (more)
+        if (!read_message(r, &answered) || !go_on(r, ']', "',' or ']'", &more)) return false;
+    r->target.n = 0;
+    return answered ? true : (stop_record(r, "no message is the assistant's"), false);
+}

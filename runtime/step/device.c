@@ -1,0 +1,295 @@
+/* device.c: where entries run and steps are taken: on this processor, or on the device that the model was built
+ * for (step/device.h).  The rest of the trainer calls these and knows of neither. */
+#include "trainer/trainer.h"
+
+#include "base/cache.h"
+#include "trainer/selftest.h"
+#include "lathe_rt.h"
+#include "step/scale.h"
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Lathe_device *device; /* NULL: this processor */
+
+static void must_work(void)
+{
+    const char *failure = device->failure();
+    if (!failure) return;
+    device->close();
+    fail(EXIT_ERROR, NULL, "the %s failed: %s%s", device->word, failure,
+         getenv("LATHE_CUDA_CHECK") ? "" : "\n  LATHE_CUDA_CHECK=1 in the environment says which kernel it was");
+}
+
+/* ------------------------------------------------------------------ opening */
+
+void use_threads(const Trainer *t)
+{
+    int threads = t->threads ? t->threads : omp_get_max_threads();
+    if (t->model->device) omp_set_num_threads(threads);
+    else rt_init_gemm(threads);
+}
+
+/* What the plan has for a piece of a copy; the inputs of an entry are one. */
+static int64_t slot_bytes(const Lathe_model *m)
+{
+    int64_t bytes = (planned(m, "pinned") - LATHE_GPU_BESIDE) / LATHE_GPU_SLOTS;
+    for (int i = 0; i < m->entries; i++) bug_if(m->entry[i].in_bytes > bytes);
+    return bytes;
+}
+
+void open_device(const Memory *m, const Trainer *t)
+{
+    const char *remark = NULL, *refusal;
+    if (!t->model->device) return;
+    char *folder = cache_folder(), *products = folder ? text_of("%s/products", folder) : NULL;
+    refusal = t->model->device->open(&(Device_needs){.command = t->command,
+                                                     .rank = t->rank,
+                                                     .gpus = gpus_of(t),
+                                                     .model = t->model,
+                                                     .block = m->base,
+                                                     .bytes = m->bytes,
+                                                     .inputs = slot_bytes(t->model),
+                                                     .ahead = m->step ? ahead_bytes(t->model) : 0,
+                                                     .most = t->memory_limit,
+                                                     .products = products,
+                                                     .afresh = strcmp(t->command, "selftest") == 0},
+                                     &remark);
+    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
+    device = t->model->device;
+    if (remark) note("%s", remark);
+    must_work();
+    remember_selftest(folder, t);
+    free(products);
+    free(folder);
+}
+
+bool on_device(void) { return device != NULL; }
+
+/* ------------------------------------------------------------------ memory */
+
+void device_up(const void *at, int64_t bytes)
+{
+    if (!device || !bytes) return;
+    device->up(at, bytes);
+    must_work();
+}
+
+void device_down(void *at, int64_t bytes)
+{
+    if (!device || !bytes) return;
+    device->down(at, bytes);
+    must_work();
+}
+
+void clear_there(void *at, int64_t bytes)
+{
+    if (device) device->clear(at, bytes);
+    else if (bytes) memset(at, 0, (size_t)bytes); /* of nothing there may be no place */
+}
+
+void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)
+{
+    if (device) device->copy(to, from, piece, n, apart);
+    for (int64_t i = 0; i < n && !device; i++)
+        memcpy((char *)to + i * apart, (const char *)from + i * apart, (size_t)piece);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+void compute_entry(const Lathe_entry *e, const Lathe_call *call)
+{
+    Bad_id bad;
+    bool fine = true;
+    if (device) fine = device->run(e, call, &bad);
+    else e->run(call);
+    if (device) must_work();
+    if (!device) fine = !take_bad_id(&bad);
+    if (!fine) refuse_id(e, &bad);
+}
+
+void run_entry(const Lathe_entry *e, const Lathe_call *call)
+{
+    compute_entry(e, call);
+    device_down(call->out, e->out_bytes);
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static struct Parts {         /* of the step that runs on this processor, as its entry says */
+    double since, seconds[2]; /* seconds: forward, backward */
+    int now;
+} parts;
+
+static void begin_part(int next)
+{
+    double now = seconds_now();
+    parts.seconds[parts.now] += now - parts.since;
+    parts.since = now;
+    parts.now = next;
+}
+
+void forward_part(void) { begin_part(0); }
+void backward_part(void) { begin_part(1); }
+
+enum { MOST_BEGUN = 2 };
+static struct {
+    int64_t begun, ended;
+    const Lathe_entry *entry;
+    Step at[MOST_BEGUN];
+} steps;
+
+int steps_begun(void) { return (int)(steps.begun - steps.ended); }
+bool step_is_due(void) { return steps_begun() > (device ? device->lag : 0); }
+
+bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
+
+/* What the gradients of e will be multiplied by; its input where it has one. */
+static double scale_loss(const Optimizer *o, const Lathe_entry *e, const Lathe_call *call)
+{
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_LOSS_SCALE);
+    if (!t) return 1;
+    memcpy((char *)call->in + t->offset, &o->loss_scale.scale, sizeof o->loss_scale.scale);
+    return (double)o->loss_scale.scale;
+}
+
+/* All of it, at once. */
+static void step_here(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
+                      Step *s)
+{
+    double scale = scale_loss(o, e, call);
+    parts = (struct Parts){.since = seconds_now()};
+    run_entry(e, call);
+    forward_part();
+    drop_frozen(o, call->grads);
+    s->loss = output_scalar(e, call->out, "loss");
+    s->norm = gradient_norm(o, call->grads) / scale;
+    LAP(LAP_NORM);
+    wait_until_copied(t->saver);
+    Pace pace = pace_at(&t->recipe, s->number, s->norm);
+    pace.seed = t->seed;
+    pace.scale /= scale;
+    if (isfinite(s->loss) && isfinite(s->norm))
+        optimizer_step(o, params, call->grads, s->number - o->loss_scale.skipped, &pace);
+    if (isfinite(s->loss)) s->skipped = adapt_loss_scale(&o->loss_scale, isfinite(s->norm));
+    s->loss_scale = o->loss_scale;
+    LAP(LAP_UPDATE);
+    s->forward = parts.seconds[0];
+    s->backward = parts.seconds[1];
+    s->update = seconds_now() - parts.since;
+}
+
+/* What the norm decides is left to the device. */
+static void step_there(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, const Optimizer *o,
+                       const Step *s)
+{
+    Pace pace = pace_at(&t->recipe, s->number, 0);
+    pace.seed = t->seed;
+    Rates rates = rates_of(o, s->number, &pace);
+    device->begin_step(e, call, &rates, t->recipe.clip, s->number);
+    must_work();
+}
+
+void begin_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
+                int64_t number, double data)
+{
+    Step *s = &steps.at[steps.begun % MOST_BEGUN];
+    bug_if(steps_begun() == MOST_BEGUN);
+    *s = (Step){.number = number, .rate = rate_at(&t->recipe, number), .data = data};
+    if (device) step_there(t, e, call, o, s);
+    else step_here(t, e, call, o, params, s);
+    steps.entry = e;
+    steps.begun++;
+}
+
+Step end_step(void)
+{
+    Step *s = &steps.at[steps.ended % MOST_BEGUN];
+    Step_result got;
+    Bad_id bad;
+    bug_if(steps_begun() == 0);
+    steps.ended++;
+    if (!device) return *s;
+    bool fine = device->end_step(&got, &bad);
+    must_work();
+    if (!fine) refuse_id(steps.entry, &bad);
+    s->loss = got.loss;
+    s->norm = got.norm;
+    s->skipped = got.skipped;
+    s->loss_scale = got.loss_scale;
+    s->there = got.seconds;
+    s->forward = got.forward;
+    s->backward = got.backward;
+    s->update = got.update;
+    return *s;
+}
+
+Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
+               int64_t number)
+{
+    bug_if(steps_begun() > 0);
+    begin_step(t, e, call, o, params, number, 0);
+    return end_step();
+}
+
+void ready_optimizer(const Optimizer *o, const Memory *m)
+{
+    if (!device) return;
+    device->optimizer(o, m->moments, m->step);
+    must_work();
+}
+
+/* ------------------------------------------------------------------ several */
+
+void name_devices(char *id)
+{
+    const char *refusal = device->name(id);
+    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
+}
+
+void join_devices(const char *id, const Lathe_shards *shards)
+{
+    const char *refusal = device->join(id, shards);
+    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
+}
+
+void share_there(void *at, int64_t bytes)
+{
+    device->share(at, bytes);
+    must_work();
+}
+
+void close_device(void)
+{
+    device->close();
+    device = NULL;
+}
+
+/* ------------------------------------------------------------------ laps */
+
+void watch_laps(void (*lap)(int kernel, double seconds))
+{
+    if (device) device->watch(lap);
+}
+
+void time_parts(bool wanted)
+{
+    bug_if(steps_begun() > 0);
+    if (device) device->time_parts(wanted);
+}
+
+/* ------------------------------------------------------------------ second ways */
+
+int device_ways(void) { return device->ways(); }
+const char *device_way(int i, bool *exact) { return device->way(i, exact); }
+void take_second_way(const char *name, bool wanted) { device->second(name, wanted); }
+int tested_products(int *wrong) { return device->products(wrong); }
+const char *about_device(void) { return device->about(); }
+
+void device_rates(double *copy, double *product)
+{
+    bug_if(!device);
+    device->rates(copy, product);
+    must_work();
+}

@@ -1,0 +1,271 @@
+/* optim.c: Adam, AdamW, Lion, SGD; groups of parameters; the norm of the gradient, and clipping.
+ *
+ * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
+ * adds up the chunks in order, so that the number of threads changes no bit.  Formulas are in step/optim_element.h,
+ * which a GPU computes by too (cuda/optim.cu), as it rounds by math/round.h. */
+#include "math/round.h"
+#include "step/step.h"
+#include "trainer/trainer.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = LATHE_STEP_CHUNK }; /* elements; several segments may meet in one */
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t chunks_of(const Optimizer *o) { return lathe_step_chunks(o->n); }
+
+/* ---- what groups say of which elements */
+
+Rule rule_of(const Lathe_model *m, const Lathe_param *p, int64_t copy)
+{
+    Rule r = {1, -1, false};
+    bool decays = p->decay;
+    char name[1024];
+    if (m->groups) copy_name(name, sizeof name, p, copy);
+    for (const Lathe_group *g = m->group; g < m->group + m->groups; g++) {
+        if (!lathe_matches(g->match, name)) continue;
+        if (g->lr_scale >= 0) r.lr_scale = g->lr_scale;
+        if (g->decays >= 0) decays = g->decays, r.decay = g->decay;
+        if (g->frozen >= 0) r.frozen = g->frozen;
+    }
+    if (!decays) r.decay = 0;
+    return r;
+}
+
+static bool same_rule(Rule a, Rule b) { return a.lr_scale == b.lr_scale && a.decay == b.decay && a.frozen == b.frozen; }
+
+static int by_begin(const void *a, const void *b)
+{
+    int64_t x = ((const Segment *)a)->begin, y = ((const Segment *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+static void add_runs(Optimizer *o, const Lathe_model *m, const Lathe_param *p)
+{
+    int64_t run = contiguous_elements(p), n = copy_elements(p);
+    for (int64_t copy = 0; copy < copies_of_parameter(p); copy++) {
+        Rule rule = rule_of(m, p, copy);
+        for (int64_t e = 0; e < n; e += run) {
+            int64_t at = copy_place(p, copy, e);
+            o->segment[o->segments++] = (Segment){at, at + run, rule};
+        }
+    }
+}
+
+/* Sorted; neighbours of one kind become one, and the padding behind a segment belongs to it (it stays zero). */
+static void join_segments(Optimizer *o)
+{
+    int n = 0;
+    qsort(o->segment, (size_t)o->segments, sizeof *o->segment, by_begin);
+    for (int i = 0; i < o->segments; i++) {
+        Segment *s = &o->segment[i];
+        if (n > 0 && same_rule(o->segment[n - 1].rule, s->rule)) o->segment[n - 1].end = s->end;
+        else {
+            if (n > 0) o->segment[n - 1].end = s->begin;
+            o->segment[n++] = *s;
+        }
+    }
+    o->segments = n;
+    if (n > 0) {
+        o->segment[0].begin = 0;
+        o->segment[n - 1].end = o->n;
+    }
+}
+
+int64_t optimizer_runs(const Lathe_model *m)
+{
+    int64_t runs = 0;
+    for (const Lathe_param *p = m->param; p < m->param + m->params; p++)
+        runs += lathe_runs(p->rank, p->loops, p->dim, p->stride);
+    return runs;
+}
+
+static void make_segments(Optimizer *o, const Lathe_model *m)
+{
+    int64_t runs = optimizer_runs(m);
+    o->segment = must_alloc((size_t)larger(runs, 1) * sizeof *o->segment);
+    for (int i = 0; i < m->params; i++)
+        if (copy_elements(&m->param[i]) > 0) add_runs(o, m, &m->param[i]);
+    join_segments(o);
+}
+
+/* ---- start */
+
+int optimizer_moments(const Lathe_recipe *r)
+{
+    switch (r->optimizer) {
+    case LATHE_SGD: return r->momentum != 0;
+    case LATHE_LION: return 1;
+    default: return 2;
+    }
+}
+
+static size_t moment_bytes(const Lathe_model *m)
+{
+    return (size_t)m->flat_elements * (m->real == LATHE_F64 ? sizeof(double) : sizeof(float));
+}
+
+size_t optimizer_bytes(const Lathe_model *m, const Lathe_recipe *r)
+{
+    return (size_t)optimizer_moments(r) * moment_bytes(m);
+}
+
+static bool is_loss_scaled(const Lathe_model *m)
+{
+    bool scaled = false;
+    for (int i = 0; i < m->entries; i++)
+        for (int k = 0; k < m->entry[i].inputs; k++) scaled |= m->entry[i].input[k].role == LATHE_LOSS_SCALE;
+    return scaled;
+}
+
+void optimizer_init(Optimizer *o, const Lathe_model *m, const Lathe_recipe *r, void *memory)
+{
+    static const char *const means[] = {"exp_avg", "exp_avg_sq"}, *const velocity[] = {"momentum"};
+    *o = (Optimizer){.kind = r->optimizer,
+                     .real = m->real,
+                     .weights = lathe_weights(m),
+                     .beta2 = r->beta2,
+                     .eps = r->eps,
+                     .decay = r->decay,
+                     .nesterov = r->nesterov != 0,
+                     .n = m->flat_elements,
+                     .loss_scale.scale = is_loss_scaled(m) ? FIRST_LOSS_SCALE : 0,
+                     .moments = optimizer_moments(r)};
+    for (int k = 0; k < o->moments; k++) {
+        o->moment[k] = (char *)memory + (size_t)k * moment_bytes(m);
+        o->moment_name[k] = r->optimizer == LATHE_SGD ? velocity[k] : means[k];
+    }
+    if (o->moments && !m->device) clear_memory(memory, (int64_t)optimizer_bytes(m, r)); /* there it is zero */
+    make_segments(o, m);
+    o->partial = must_alloc((size_t)larger(chunks_of(o), 1) * sizeof *o->partial);
+}
+
+void go_on_with_scale(Optimizer *o, Loss_scale *saved)
+{
+    Loss_scale *now = &o->loss_scale;
+    if (now->scale > 0 && saved->scale > 0) *now = *saved;
+    now->skipped = saved->skipped;
+    *saved = *now;
+}
+
+void optimizer_free(Optimizer *o)
+{
+    free(o->segment);
+    free(o->partial);
+    *o = (Optimizer){0};
+}
+
+/* ---- steps */
+
+#define REAL    float
+#define NAME(x) x##_f32
+#include "step/optim_real.h"
+#undef REAL
+#undef NAME
+#define REAL    double
+#define NAME(x) x##_f64
+#include "step/optim_real.h"
+
+/* Parameters in 16 bits, with moments and gradients in 32. */
+static void update_segment_bf16(const Optimizer *o, bf16 *p, const float *g, int64_t begin, int64_t end,
+                                const Update_f32 *u, const Rates *rates)
+{
+    enum { RUN = 256 };
+    for (int64_t at = begin, n; at < end; at += n) {
+        float wide[RUN];
+        uint32_t draw[RUN];
+        int64_t skipped = at % 4;
+        n = smaller(RUN - skipped, end - at);
+        for (int64_t i = 0; i < skipped + n; i += 4) {
+            Philox four = rounding_draws(rates->seed, rates->step, (at + i) / 4);
+            memcpy(draw + i, four.word, sizeof four.word);
+        }
+        for (int64_t i = 0; i < n; i++) wide[i] = from_bf16_f32(p[at + i]);
+        update_f32(o, wide, g + at, moment_f32(o, 0, at), moment_f32(o, 1, at), n, u);
+        for (int64_t i = 0; i < n; i++) p[at + i] = round_at_random(wide[i], draw[skipped + i]);
+    }
+}
+
+static void update_segment(const Optimizer *o, void *params, const void *grads, int64_t begin, int64_t end,
+                           const Rule *rule, const Rates *rates)
+{
+    if (rule->frozen) return;
+    if (o->real == LATHE_F64) {
+        const Update_f64 u = update_of_f64(o, rule, rates);
+        update_segment_f64(o, params, grads, begin, end, &u);
+    } else {
+        const Update_f32 u = update_of_f32(o, rule, rates);
+        if (o->weights == LATHE_BF16) update_segment_bf16(o, params, grads, begin, end, &u, rates);
+        else update_segment_f32(o, params, grads, begin, end, &u);
+    }
+}
+
+static bool any_frozen(const Optimizer *o)
+{
+    for (int s = 0; s < o->segments; s++)
+        if (o->segment[s].rule.frozen) return true;
+    return false;
+}
+
+void drop_frozen(const Optimizer *o, void *grads)
+{
+    size_t size = o->real == LATHE_F64 ? sizeof(double) : sizeof(float);
+    if (!any_frozen(o)) return;
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < chunks_of(o); k++) {
+        int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
+        for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
+            int64_t stop = smaller(o->segment[s].end, end);
+            if (o->segment[s].rule.frozen) memset((char *)grads + (size_t)at * size, 0, (size_t)(stop - at) * size);
+            at = stop;
+        }
+    }
+}
+
+double gradient_norm(const Optimizer *o, const void *grads)
+{
+    double sum = 0;
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < chunks_of(o); k++) {
+        int64_t begin = k * CHUNK, n = smaller(o->n - begin, CHUNK);
+        o->partial[k] = o->real == LATHE_F64 ? squares_f64((const double *)grads + begin, n)
+                                             : squares_f32((const float *)grads + begin, n);
+    }
+    for (int64_t k = 0; k < chunks_of(o); k++) sum += o->partial[k];
+    return sqrt(sum);
+}
+
+Rates rates_of(const Optimizer *o, int64_t step, const Pace *pace)
+{
+    return (Rates){pace->scale,
+                   pace->most,
+                   pace->lr,
+                   pace->momentum,
+                   1 - power_of(pace->momentum, step + 1),
+                   1 - power_of(o->beta2, step + 1),
+                   pace->step,
+                   pace->seed};
+}
+
+void optimizer_step(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
+{
+    Rates rates = rates_of(o, step, pace);
+    if (o->segments == 0) return;
+#pragma omp parallel for schedule(static)
+    for (int64_t k = 0; k < chunks_of(o); k++) {
+        int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
+        for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
+            int64_t stop = smaller(o->segment[s].end, end);
+            update_segment(o, params, grads, at, stop, &o->segment[s].rule, &rates);
+            at = stop;
+        }
+    }
+}
+
+Pace pace_at(const Lathe_recipe *r, int64_t step, double norm)
+{
+    double most = r->clip_value > 0 ? r->clip_value : INFINITY;
+    return (Pace){rate_at(r, step), momentum_at(r, step), clip_scale(norm, r->clip), most, step, 0};
+}

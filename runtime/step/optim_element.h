@@ -1,0 +1,73 @@
+/* optim_element.h: one element of an update, the same text for a CPU (step/optim_real.h) and a GPU (cuda/optim.cu),
+ * for float and for double: REAL, NAME(x).  The arithmetic follows torch.optim. */
+
+typedef struct NAME(Update) {       /* what an element of a segment goes by */
+    REAL scale, most;               /* of its gradient: multiplied, then kept within ±most */
+    REAL rate, root;                /* lr; of Adam lr / c1, and √c2: c = 1 - β^(step + 1) */
+    REAL keep, coupled;             /* what decoupled decay leaves of a parameter; what coupled decay adds to its gradient */
+    REAL old1, new1, old2, new2;    /* β1 (momentum), 1 - β1, β2, 1 - β2 */
+    REAL eps;
+    bool nesterov, frozen;
+} NAME(Update);
+
+MATH NAME(Update) NAME(update_of)(const Optimizer *o, const Rule *rule, const Rates *r)
+{
+    NAME(Update) u;
+    double decay = rule->decay < 0 ? o->decay : rule->decay, lr = r->lr * rule->lr_scale;
+    bool adam = o->kind == LATHE_ADAM || o->kind == LATHE_ADAMW, coupled = o->kind == LATHE_ADAM;
+    u.scale = (REAL)r->scale;
+    u.most = (REAL)r->most;
+    u.rate = (REAL)(adam ? lr / r->correction1 : lr);
+    u.root = (REAL)sqrt(r->correction2);
+    u.keep = (REAL)(coupled ? 1 : 1 - lr * decay);
+    u.coupled = (REAL)(coupled ? decay : 0);
+    u.old1 = (REAL)r->momentum;
+    u.new1 = (REAL)(1 - r->momentum);
+    u.old2 = (REAL)o->beta2;
+    u.new2 = (REAL)(1 - o->beta2);
+    u.eps = (REAL)o->eps;
+    u.nesterov = o->nesterov;
+    u.frozen = rule->frozen;
+    return u;
+}
+
+MATH REAL NAME(clipped)(REAL g, const NAME(Update) *u)
+{
+    return NAME(min)(NAME(max)(g * u->scale, -u->most), u->most);
+}
+
+/* Adam (Kingma, Ba 2015, algorithm 1), with decay coupled (λ = coupled: L2, as torch.optim.Adam's weight_decay) or not
+ * (AdamW; Loshchilov, Hutter 2019, algorithm 2):
+ *     g += λ p;  m += (g - m)(1 - β1);  v = β2 v + (1 - β2) g²;  p = keep p - lr/c1 m / (√v / √c2 + eps) */
+MATH void NAME(adam)(REAL *p, REAL g, REAL *m, REAL *v, const NAME(Update) *u)
+{
+    REAL d = NAME(clipped)(g, u) + u->coupled * *p;
+    REAL mean = *m + u->new1 * (d - *m);
+    REAL square = u->old2 * *v + u->new2 * d * d;
+    *m = mean;
+    *v = square;
+    *p = u->keep * *p - u->rate * mean / (NAME(sqrt)(square) / u->root + u->eps);
+}
+
+/* Lion (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms", algorithm 2):
+ *     c = β1 m + (1 - β1) g;  p = keep p - lr sign(c);  m = β2 m + (1 - β2) g */
+MATH void NAME(lion)(REAL *p, REAL g, REAL *m, const NAME(Update) *u)
+{
+    REAL d = NAME(clipped)(g, u);
+    *p = u->keep * *p - u->rate * NAME(sign)(u->old1 * *m + u->new1 * d);
+    *m = u->old2 * *m + u->new2 * d;
+}
+
+/* SGD, with momentum µ, with Nesterov's (Sutskever et al. 2013; as torch.optim.SGD has both):
+ *     p = keep p - lr g;  or u = µ u + g;  p = keep p - lr u, or keep p - lr (g + µ u) */
+MATH void NAME(sgd)(REAL *p, REAL g, const NAME(Update) *u)
+{
+    *p = u->keep * *p - u->rate * NAME(clipped)(g, u);
+}
+
+MATH void NAME(sgd_momentum)(REAL *p, REAL g, REAL *m, const NAME(Update) *u)
+{
+    REAL d = NAME(clipped)(g, u), next = u->old1 * *m + d;
+    *m = next;
+    *p = u->keep * *p - u->rate * (u->nesterov ? d + u->old1 * next : next);
+}

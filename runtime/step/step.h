@@ -1,0 +1,32 @@
+/* step.h: what an optimizer's step on a CPU (step/optim.c) and on a GPU (cuda/optim.cu) have in common. */
+#ifndef RT_STEP_H
+#define RT_STEP_H
+
+#include "math/internal.h"
+#include "math/math.h"
+
+/* The segment that has the element. */
+MATH int segment_at(const Segment *segment, int segments, int64_t element)
+{
+    int low = 0, high = segments - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (segment[middle].end > element) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* x^n by squaring: a CPU and a GPU have the same bits of it, which they have not of pow. */
+MATH double power_of(double x, int64_t n)
+{
+    double all = 1;
+    for (; n > 0; n /= 2, x *= x)
+        if (n % 2) all *= x;
+    return all;
+}
+
+/* What to multiply gradients by so that their norm is at most clip; 1 where clip is 0: torch's clip_grad_norm_. */
+MATH double clip_scale(double norm, double clip) { return clip > 0 ? min_f64(1, clip / (norm + 1e-6)) : 1; }
+
+#endif

@@ -1,0 +1,207 @@
+/* decode.c: the entries encode and decode, row by row: feeding tokens, states that change places, sources.
+ *
+ * A state's rows are copied whole, wherever in it they lie (Lathe_tensor.rows_axis), so nothing here knows a model. */
+#include "trainer/trainer.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ opening */
+
+static void find_tensors(Decoder *d, const Lathe_model *m)
+{
+    d->entry = need_entry(m, "decode");
+    d->encode = find_entry(m, "encode");
+    d->token = tensor_with_role(d->entry, LATHE_TOKENS);
+    d->logits = output_named(d->entry, "logits");
+    if (!d->token) fail(EXIT_ERROR, NULL, "%s takes no tokens: there is no text to continue", m->name);
+    d->rows = items_in_call(d->entry);
+    if (!d->logits || tensor_size(d->logits) != d->rows * m->vocab)
+        fail(EXIT_ERROR, NULL,
+             "%s has no output \"logits\" of %lld elements for one token, which generate draws from; return it from "
+             "the description's forward",
+             m->name, (long long)m->vocab);
+}
+
+/* What has one number for each token. */
+static void find_extras(Decoder *d)
+{
+    for (int i = 0; i < d->entry->outputs; i++) {
+        const Lathe_tensor *t = &d->entry->output[i];
+        if (t->rank && tensor_size(t) == d->rows && t != d->logits && d->extras < LATHE_EXTRAS)
+            d->extra[d->extras++] = t;
+    }
+}
+
+static int64_t state_size(const Lathe_tensor *s) { return tensor_size(s) * dtype_size(s->dtype); }
+
+/* Of encode and decode: not of those that train and eval carry. */
+static bool is_own(const Lathe_tensor *s) { return s->role == LATHE_STATE; }
+
+/* How states lie behind each other, each at a multiple of 64 bytes: all, or those that encode writes. */
+static int64_t states_bytes(const Lathe_model *m, bool fixed)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < m->states; i++)
+        if (is_own(&m->state[i]) && (m->state[i].fixed || !fixed)) sum += (state_size(&m->state[i]) + 63) / 64 * 64;
+    return sum;
+}
+
+static void lay_out_rooms(Decoder *d, const Memory *m, const Lathe_model *model)
+{
+    int64_t states = states_bytes(model, false), fixed = states_bytes(model, true);
+    d->history = (int32_t *)m->generation;
+    d->room = m->generation + lathe_history_bytes(d->rows, model->seq);
+    d->kept = d->room + states;
+    d->rest = d->room + lathe_rows_room(d->rows, states, fixed);
+    d->rest_bytes = m->generation + m->generation_bytes - d->rest;
+    bug_if(d->rest_bytes < 0);
+}
+
+void open_decoder(Decoder *d, const Trainer *t, const Memory *m)
+{
+    const Lathe_model *model = t->model;
+    *d = (Decoder){.model = model, .seed = t->seed, .state = m->state, .vocab = model->vocab};
+    find_tensors(d, model);
+    find_extras(d);
+    d->call = call_of(m, d->entry);
+    if (d->encode) d->encode_call = call_of(m, d->encode);
+    d->context = tensor_with_role(d->entry, LATHE_POSITION) ? model->seq : 0;
+    lay_out_rooms(d, m, model);
+}
+
+int64_t generation_bytes(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    Decoder d = {.entry = find_entry(m, "decode")};
+    if (!d.entry || !tensor_with_role(d.entry, LATHE_TOKENS)) return 0;
+    d.rows = items_in_call(d.entry);
+    d.logits = output_named(d.entry, "logits");
+    find_extras(&d);
+    return lathe_generation_bytes(&t->recipe, d.rows, m->seq, m->vocab, d.extras, states_bytes(m, false),
+                                  states_bytes(m, true));
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+void forget_rows(Decoder *d)
+{
+    for (int i = 0; i < d->model->states; i++) {
+        const Lathe_tensor *s = &d->model->state[i];
+        if (is_own(s) && !s->fixed) clear_there(d->state + s->offset, state_size(s));
+    }
+    d->position = 0;
+}
+
+static void run_rows(Decoder *d, const int32_t *id)
+{
+    char *in = (char *)d->call.in;
+    memcpy(in + d->token->offset, id, sizeof *id * (size_t)d->rows);
+    set_scalars(d->entry, in, d->seed, 0, d->position++);
+    run_entry(d->entry, &d->call);
+}
+
+/* Past the context the states start anew from the newer half of what they held. */
+static void slide(Decoder *d)
+{
+    int64_t rows = d->rows, half = d->context / 2;
+    int32_t *newer = d->history + (d->context - half) * rows;
+    forget_rows(d);
+    memmove(d->history, newer, sizeof *newer * (size_t)(half * rows));
+    for (int64_t i = 0; i < half; i++) run_rows(d, d->history + i * rows);
+}
+
+const void *feed_rows(Decoder *d, const int32_t *id)
+{
+    if (d->context && d->position == d->context) slide(d);
+    if (d->context) memcpy(d->history + d->position * d->rows, id, sizeof *id * (size_t)d->rows);
+    run_rows(d, id);
+    return (const char *)d->call.out + d->logits->offset;
+}
+
+void read_extras(const Decoder *d, int64_t row, float *to)
+{
+    for (int k = 0; k < d->extras; k++) {
+        const Lathe_tensor *t = d->extra[k];
+        to[k] = (float)read_element(t->dtype, (const char *)d->call.out + t->offset, row);
+    }
+}
+
+/* ------------------------------------------------------------------ rows of states */
+
+/* Row k of s becomes row from[k] of what lies at `of`, for all k. */
+static void copy_rows(const Decoder *d, const Lathe_tensor *s, const char *of, const int32_t *from)
+{
+    int64_t outer = 1, piece = dtype_size(s->dtype);
+    for (int k = 0; k < s->rows_axis; k++) outer *= s->dim[k];
+    for (int k = s->rows_axis + 1; k < s->rank; k++) piece *= s->dim[k];
+    char *to = d->state + s->offset;
+    for (int64_t r = 0; r < d->rows; r++)
+        copy_there(to + r * piece, of + from[r] * piece, piece, outer, d->rows * piece);
+}
+
+static void copy_state(char *to, const char *from, const Lathe_tensor *s)
+{
+    copy_there(to, from, state_size(s), 1, state_size(s));
+}
+
+static void reorder_history(Decoder *d, const int32_t *from)
+{
+    int32_t *line = d->history + d->context * d->rows;
+    for (int64_t i = 0; d->context && i < d->position; i++) {
+        int32_t *at = d->history + i * d->rows;
+        memcpy(line, at, sizeof *line * (size_t)d->rows);
+        for (int64_t r = 0; r < d->rows; r++) at[r] = line[from[r]];
+    }
+}
+
+void reorder_rows(Decoder *d, const int32_t *from)
+{
+    for (int i = 0; i < d->model->states; i++) {
+        const Lathe_tensor *s = &d->model->state[i];
+        if (s->fixed || s->rows_axis < 0) continue;
+        copy_state(d->room, d->state + s->offset, s);
+        copy_rows(d, s, d->room, from);
+    }
+    reorder_history(d, from);
+}
+
+/* ------------------------------------------------------------------ sources */
+
+static void fill_sources(const Decoder *d, const Id_list *source, int64_t n, int32_t pad)
+{
+    const Lathe_tensor *ids = tensor_with_role(d->encode, LATHE_SOURCE);
+    const Lathe_tensor *lengths = tensor_with_role(d->encode, LATHE_SOURCE_LENGTHS);
+    char *in = (char *)d->encode_call.in;
+    int64_t width = d->model->source_seq;
+    for (int64_t r = 0; r < d->rows; r++) {
+        const Id_list *s = &source[r < n ? r : 0];
+        int32_t *to = (int32_t *)(in + (ids ? ids->offset : 0)) + r * width;
+        for (int64_t i = 0; ids && i < width; i++) to[i] = i < s->n ? s->at[i] : pad;
+        if (lengths) ((int32_t *)(in + lengths->offset))[r] = (int32_t)s->n;
+    }
+}
+
+void encode_rows(Decoder *d, const Id_list *source, int64_t n, int32_t pad)
+{
+    char *to = d->kept;
+    fill_sources(d, source, n, pad);
+    set_scalars(d->encode, (char *)d->encode_call.in, d->seed, 0, 0);
+    run_entry(d->encode, &d->encode_call);
+    for (int i = 0; d->rows > 1 && i < d->model->states; i++) {
+        const Lathe_tensor *s = &d->model->state[i];
+        if (!s->fixed) continue;
+        copy_state(to, d->state + s->offset, s);
+        to += (state_size(s) + 63) / 64 * 64;
+    }
+}
+
+void take_encoded(Decoder *d, const int32_t *from)
+{
+    const char *kept = d->kept;
+    for (int i = 0; d->rows > 1 && i < d->model->states; i++) {
+        const Lathe_tensor *s = &d->model->state[i];
+        if (!s->fixed) continue;
+        if (s->rows_axis >= 0) copy_rows(d, s, kept, from);
+        kept += (state_size(s) + 63) / 64 * 64;
+    }
+}

@@ -1,0 +1,235 @@
+/* draw.c: samples of a model that says itself how they are drawn: its entry `sample` makes a batch of them in one
+ * call.  Draws depend on the seed, the call's number and, in a run, the step alone. */
+#include "trainer/trainer.h"
+#include "math/math.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRAW_SITE = 0x7fff0004 };
+
+struct Drawing {
+    const Trainer *t;
+    const Lathe_entry *entry;
+    Lathe_call call;
+    char *in;
+    Tokenizer *tokenizer; /* NULL: no text is made or given */
+    Encoder *encoder;
+    const Lathe_tensor *given, *tokens; /* what texts begin with, [batch][time]; the texts; NULL: none */
+    int64_t batch;                      /* samples of a call */
+};
+
+/* ------------------------------------------------------------------ a batch */
+
+static int32_t *row_of_given(const Drawing *d, int64_t row)
+{
+    return (int32_t *)(void *)(d->in + d->given->offset) + row * d->given->dim[1];
+}
+
+/* The row's first ids are the prompt's, the others -1. */
+static void give_prompt(const Drawing *d, int64_t row, Passage prompt)
+{
+    Ids ids = {0};
+    if (prompt.bytes && !d->given)
+        fail(EXIT_USAGE, NULL, "%s draws without a prompt: its sample does not read input.tokens", d->t->model->name);
+    if (!d->given) return;
+    int32_t *to = row_of_given(d, row);
+    int64_t room = d->given->dim[1];
+    encode_bytes(d->encoder, prompt.at, prompt.bytes, &ids);
+    if (ids.n > room)
+        fail(EXIT_USAGE, NULL, "the prompt has %lld tokens, and %s makes texts of %lld; shorten it", (long long)ids.n,
+             d->t->model->name, (long long)room);
+    for (int64_t i = 0; i < room; i++) to[i] = i < ids.n ? ids.at[i] : -1;
+    free_ids(&ids);
+}
+
+void check_prompt(const Drawing *d, Passage prompt) { give_prompt(d, 0, prompt); }
+
+void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t number, int64_t step)
+{
+    int32_t seed = philox_word(d->t->seed, (int)number, DRAW_SITE, 0, 0) & INT32_MAX;
+    for (int64_t i = 0; i < d->batch; i++) give_prompt(d, i, i < n ? prompt[i] : (Passage){"", 0});
+    set_scalars(d->entry, d->in, seed, step, 0);
+    run_entry(d->entry, &d->call);
+}
+
+/* ------------------------------------------------------------------ a sample of it */
+
+static const char *row_of_output(const Drawing *d, const Lathe_tensor *o, int64_t row)
+{
+    return (const char *)d->call.out + o->offset + tensor_size(o) / o->dim[0] * row * dtype_size(o->dtype);
+}
+
+/* Bytes of a token; U+FFFD for an id that is no token's. */
+static int64_t id_bytes(const Drawing *d, int32_t id, const char **at)
+{
+    *at = "\xef\xbf\xbd";
+    return id >= 0 && id < tokenizer_size(d->tokenizer) ? token_bytes(d->tokenizer, id, at) : 3;
+}
+
+static json_t *row_text(const Drawing *d, int64_t row)
+{
+    const int32_t *id = (const void *)row_of_output(d, d->tokens, row);
+    const char *piece;
+    int64_t n = d->tokens->dim[1], bytes = 0;
+    for (int64_t i = 0; i < n; i++) bytes += id_bytes(d, id[i], &piece);
+    char *text = must_alloc((size_t)bytes + 1), *to = text;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t more = id_bytes(d, id[i], &piece);
+        memcpy(to, piece, (size_t)more);
+        to += more;
+    }
+    json_t *json = text_json(text, (size_t)bytes);
+    free(text);
+    return json;
+}
+
+static json_t *row_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
+{
+    json_t *list = json_array();
+    const char *at = row_of_output(d, o, row);
+    bool whole = o->dtype == LATHE_I32 || o->dtype == LATHE_BOOL;
+    for (int64_t i = 0; i < tensor_size(o) / o->dim[0]; i++) {
+        double x = read_element(o->dtype, at, i);
+        json_t *number = whole ? json_integer((json_int_t)x) : real_json(x); /* NULL where it is not finite */
+        add_json(list, number ? number : json_null());
+    }
+    return list;
+}
+
+static json_t *row_shape(const Lathe_tensor *o)
+{
+    json_t *dims = json_array();
+    for (int k = 1; k < o->rank; k++) add_json(dims, json_integer(o->dim[k]));
+    return dims;
+}
+
+json_t *drawn_json(const Drawing *d, int64_t row, Passage prompt)
+{
+    json_t *all = json_object(), *others = json_object();
+    put_json(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
+    if (d->tokens) {
+        put_json(all, "text", row_text(d, row));
+        put_json(all, "tokens", row_numbers(d, d->tokens, row));
+    }
+    for (int i = 0; i < d->entry->outputs; i++) {
+        const Lathe_tensor *o = &d->entry->output[i];
+        json_t *one = json_pack("{s:o, s:o}", "shape", row_shape(o), "values", row_numbers(d, o, row));
+        if (o != d->tokens) json_object_set(others, o->name, one);
+        json_decref(one);
+    }
+    if (json_object_size(others)) json_object_set(all, "outputs", others);
+    json_decref(others);
+    return all;
+}
+
+/* ------------------------------------------------------------------ shown to a person */
+
+static void print_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
+{
+    const char *at = row_of_output(d, o, row);
+    int64_t n = tensor_size(o) / o->dim[0], line = o->rank > 1 ? o->dim[o->rank - 1] : 1;
+    char *dims = dims_text(o->rank - 1, o->dim + 1);
+    show(stdout, "%s %s\n", o->name, dims);
+    for (int64_t i = 0; i < n; i++)
+        show(stdout, "%.6g%s", read_element(o->dtype, at, i), (i + 1) % line == 0 ? "\n" : " ");
+    free(dims);
+}
+
+static void print_drawn(const Drawing *d, int64_t row)
+{
+    if (d->tokens) {
+        json_t *text = row_text(d, row);
+        show_raw(stdout, json_string_value(text), json_string_length(text));
+        show(stdout, "\n");
+        json_decref(text);
+    }
+    for (int i = 0; i < d->entry->outputs; i++)
+        if (&d->entry->output[i] != d->tokens) print_numbers(d, &d->entry->output[i], row);
+}
+
+/* ------------------------------------------------------------------ starting */
+
+Drawing *open_drawing(const Trainer *t, const Memory *m)
+{
+    Drawing *d = must_alloc(sizeof *d);
+    *d = (Drawing){.t = t, .entry = need_entry(t->model, "sample"), .in = m->call, .batch = t->model->batch};
+    d->call = call_of(m, d->entry);
+    d->given = tensor_with_role(d->entry, LATHE_TOKENS);
+    d->tokens = output_named(d->entry, "tokens");
+    return d;
+}
+
+void set_drawing_tokens(Drawing *d, Tokenizer *k, const char *place)
+{
+    d->tokenizer = k;
+    d->encoder = open_encoder(k);
+    encoder_place(d->encoder, place);
+}
+
+bool draws_text(const Drawing *d) { return d->given || d->tokens; }
+int64_t drawing_batch(const Drawing *d) { return d->batch; }
+
+/* ------------------------------------------------------------------ trainer generate */
+
+static _Noreturn void refuse_setting(const Trainer *t, const char *name)
+{
+    fail(EXIT_USAGE, NULL, "%s is of no use: %s draws whole samples by the sample of its description", name,
+         t->model->name);
+}
+
+/* How the next token is drawn of logits says nothing here, nor what ends a text. */
+static void refuse_settings(const Trainer *t)
+{
+    static const char *const names[] = {"sample_tokens", "temperature", "top_k", "top_p", "repetition_penalty"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (was_set(t, names[i])) refuse_setting(t, names[i]);
+    if (t->stop.n) refuse_setting(t, "--stop");
+    if (t->stop_tokens.n) refuse_setting(t, "--stop-token");
+    if (t->ignore_eos) refuse_setting(t, "--ignore-eos");
+}
+
+static Passage *prompts_of(const Trainer *t, const Drawing *d, int n)
+{
+    Passage *all = must_alloc(sizeof *all * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        Prompt p = prompt_number(t, i);
+        all[i] = p.text;
+        if (d->encoder) encoder_place(d->encoder, p.place);
+        check_prompt(d, p.text);
+    }
+    return all;
+}
+
+static void draw_all(const Trainer *t, const Drawing *d, const Passage *prompt, int n, json_t *results)
+{
+    for (int i = 0; i < n; i++) {
+        int64_t row = i % d->batch;
+        if (row == 0) draw_batch(d, prompt + i, n - i, i / d->batch, 0);
+        if (t->json) add_json(results, drawn_json(d, row, prompt[i]));
+        else print_drawn(d, row);
+        if (!t->json && i + 1 < n) show(stdout, "---\n");
+    }
+}
+
+int draw_command(Trainer *t)
+{
+    static const char *const entries[] = {"sample", NULL};
+    Memory memory;
+    refuse_settings(t);
+    int n = generated(t);
+    char *path = weights_path(t);
+    use_threads(t);
+    take_memory(&memory, t, false, false, entries);
+    Drawing *d = open_drawing(t, &memory);
+    if (draws_text(d)) set_drawing_tokens(d, vocabulary_of(t, path), "prompt");
+    Passage *prompt = prompts_of(t, d, n);
+    load_saved_weights(t, path, memory.params);
+    device_up(memory.params, weight_bytes(t->model));
+    json_t *results = json_array();
+    draw_all(t, d, prompt, n, results);
+    if (t->json) print_json(results);
+    free(prompt);
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on
+ * seed, step, number of the sample and position alone. */
+#include "trainer/trainer.h"
+#include "math/math.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE_SITE = 0x7fff0003 };
+
+void sampler_init(Sampler *s, const Trainer *t, int number)
+{
+    const Lathe_recipe *r = &t->recipe;
+    s->seed = t->seed;
+    s->number = number;
+    s->temperature = r->temperature;
+    s->top_k = r->top_k > 0 && r->top_k < s->n ? r->top_k : s->n;
+    s->top_p = r->top_p > 0 ? r->top_p : 1;
+    s->penalty = r->repetition_penalty > 0 ? r->repetition_penalty : 1;
+    memset(s->seen, 0, (size_t)s->n);
+}
+
+static bool may_come(const Sampler *s, int64_t id) { return is_end(s->ends, (int32_t)id) ? s->may_end : id < s->ids; }
+
+/* Tokens already there become less likely: positive logits are divided, negative ones multiplied. */
+static double penalised(const Sampler *s, int64_t id, double logit)
+{
+    if (!s->seen[id]) return logit;
+    return logit > 0 ? logit / s->penalty : logit * s->penalty;
+}
+
+/* Best first; equal ones by id, so that the order is always the same. */
+static int better(const void *a, const void *b)
+{
+    const Candidate *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+    return x->id - y->id;
+}
+
+static double take_logits(Sampler *s, Lathe_dtype type, const void *logits)
+{
+    double best = -INFINITY;
+    for (int64_t i = 0; i < s->n; i++) {
+        double x = penalised(s, i, read_element(type, logits, i));
+        if (!(x >= -INFINITY) || x == INFINITY)
+            fail(EXIT_DIVERGED, NULL, "the logit of token %lld is %g: these weights are of a run that diverged",
+                 (long long)i, x);
+        if (!may_come(s, i)) x = -INFINITY;
+        s->list[i] = (Candidate){x, (int32_t)i};
+        if (x > best) best = x;
+    }
+    return best;
+}
+
+/* How many of the sorted list stay: at most top_k, and as many as first reach top_p of the sum. */
+static int64_t keep(const Sampler *s)
+{
+    double sum = 0, reached = 0;
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->top_k; i++) sum += s->list[i].weight;
+    while (n < s->top_k && (n == 0 || reached < s->top_p * sum)) reached += s->list[n++].weight;
+    return s->top_p < 1 ? n : s->top_k;
+}
+
+static int32_t draw(const Sampler *s, int64_t n, int64_t position)
+{
+    uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, (int)(uint32_t)(2 * s->step));
+    uint64_t b =
+        (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, (int)(uint32_t)(2 * s->step + 1));
+    double sum = 0, at = 0;
+    for (int64_t i = 0; i < n; i++) sum += s->list[i].weight;
+    double mark = (double)((a << 32 | b) >> 11) * 0x1p-53 * sum;
+    for (int64_t i = 0; i < n; i++) {
+        at += s->list[i].weight;
+        if (mark < at) return s->list[i].id;
+    }
+    return s->list[0].id;
+}
+
+int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position)
+{
+    double best = take_logits(s, type, logits);
+    int64_t n = s->n;
+    if (s->temperature == 0) {
+        for (int64_t i = 0; i < n; i++)
+            if (s->list[i].weight == best) return s->list[i].id;
+    }
+    for (int64_t i = 0; i < n; i++) s->list[i].weight = exp((s->list[i].weight - best) / s->temperature);
+    if (s->top_k < n || s->top_p < 1) {
+        qsort(s->list, (size_t)n, sizeof *s->list, better);
+        n = keep(s);
+    }
+    return draw(s, n, position);
+}

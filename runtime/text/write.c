@@ -1,0 +1,411 @@
+/* write.c: texts for prompts or sources: as many at a time as decode has rows, drawn token by token or by beams.
+ */
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Line { /* a text that is drawn */
+    int32_t *token;   /* [n], the prompt's first */
+    float *extra;     /* [made][extras] */
+    int64_t n, given, made;
+    bool ended, over;
+    const char *stop; /* of --stop, that ended it; NULL: none */
+    int64_t cut;      /* bytes of the last token that belong to it */
+    Sampler sampler;
+} Line;
+
+struct Text_writer {
+    const Trainer *t;
+    Decoder d;
+    const Tokenizer *tokenizer;
+    Encoder *encoder;
+    int32_t bos, pad; /* -1: none */
+    const int32_t *begin;
+    int begins;   /* tokens before a prompt */
+    Stops *stops; /* NULL: none */
+    Beam_how how;
+    Beam *beam;           /* NULL: tokens are drawn */
+    Ids *prompt;          /* [rows], of a group */
+    int *added;           /* [rows]: tokens of `begin` before it */
+    Line *line;           /* [rows], where they are drawn */
+    int32_t *next, *from; /* [rows] */
+    int64_t cut;
+    bool empty; /* the group's first prompt is */
+};
+
+/* ------------------------------------------------------------------ settings */
+
+/* An imported model has learnt texts that begin as its tokenizer begins them. */
+static void settle_tokens(Text_writer *w)
+{
+    const Trainer *t = w->t;
+    Order o = {.ids = t->model->vocab, .eos = -1};
+    bool pairs = w->d.encode, named = t->origin && !pairs && t->recipe.bos;
+    bool settled = pairs || named || t->recipe.beams || t->recipe.eos;
+    w->bos = w->pad = -1;
+    if (settled) {
+        settle_pairs(&o, t);
+        settle_specials(&o, t, w->tokenizer);
+        w->bos = o.bos;
+        w->pad = o.pad;
+    }
+    if (named && w->bos >= 0) w->begin = &w->bos, w->begins = 1;
+    if (t->origin && !pairs && !named) w->begins = tokens_before(w->tokenizer, &w->begin);
+    w->how.ends = ends_of_texts(t, w->tokenizer, pairs, o.eos);
+    w->stops = open_stops(t, w->tokenizer);
+}
+
+static void check_beams(const Text_writer *w)
+{
+    const Lathe_recipe *r = &w->t->recipe;
+    if (r->beams > w->d.rows)
+        fail(EXIT_USAGE, NULL,
+             "beams=%lld: this trainer decodes %lld row%s at once, and a beam is one; give --beams %lld or fewer, or "
+             "build with generate = { rows = %lld }",
+             (long long)r->beams, (long long)w->d.rows, w->d.rows == 1 ? "" : "s", (long long)w->d.rows,
+             (long long)r->beams);
+    if (r->min_tokens && w->how.ends.n == 0)
+        fail(EXIT_USAGE, NULL,
+             "min_tokens=%lld: these texts have no end before their last token: the tokenizer has no token for it; "
+             "name one with --set eos=TOKEN or --stop-token TOKEN",
+             (long long)r->min_tokens);
+    if (w->t->ignore_eos && w->t->stop_tokens.n)
+        fail(EXIT_USAGE, NULL, "--ignore-eos lets no token end a text, and --stop-token names some; give one of them");
+    if (r->min_tokens > w->how.most)
+        fail(EXIT_USAGE, NULL, "min_tokens=%lld: texts have at most %lld tokens; give more (--tokens) or a smaller one",
+             (long long)r->min_tokens, (long long)w->how.most);
+}
+
+/* A decoder of pairs writes no more than it was built for; a language model goes on. */
+static int64_t most_tokens(const Trainer *t)
+{
+    int64_t most = lathe_written_tokens(&t->recipe, t->model->seq);
+    if (t->model->recipe.pairs && was_set(t, "sample_tokens") && t->recipe.sample_tokens > t->model->seq)
+        fail(EXIT_USAGE, NULL, "--tokens %lld: this decoder was built for %lld; build it with --set seq=%lld",
+             (long long)t->recipe.sample_tokens, (long long)t->model->seq, (long long)t->recipe.sample_tokens);
+    return most;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static const void *feed_decoder(void *with, const int32_t *token, float *extra)
+{
+    Decoder *d = with;
+    const void *logits = feed_rows(d, token);
+    for (int64_t r = 0; r < d->rows; r++) read_extras(d, r, extra + r * d->extras);
+    return logits;
+}
+
+static void reorder_decoder(void *with, const int32_t *from) { reorder_rows(with, from); }
+
+static bool stops_text(void *with, const int32_t *token, int64_t n)
+{
+    Text_writer *w = with;
+    const char *which;
+    return bytes_to_stop(w->stops, token, n, &which) > 0;
+}
+
+static void *take_rest(Text_writer *w, int64_t bytes)
+{
+    void *at = w->d.rest;
+    bytes = (bytes + 15) & ~INT64_C(15);
+    bug_if(bytes > w->d.rest_bytes);
+    w->d.rest += bytes;
+    w->d.rest_bytes -= bytes;
+    return at;
+}
+
+static void open_beams(Text_writer *w)
+{
+    const Decoder *d = &w->d;
+    Beam_model m = {&w->d, d->rows, d->vocab, d->extras, d->logits->dtype, feed_decoder, reorder_decoder};
+    w->beam = open_beam(&w->how, &m, take_rest(w, beam_bytes(&w->how, &m)));
+}
+
+/* Ids that are drawn are those of the tokenizer, and ends, which may lie beyond. */
+static void open_samplers(Text_writer *w)
+{
+    int64_t ids = w->how.ids, n = ids, rows = w->d.rows;
+    for (int i = 0; i < w->how.ends.n; i++)
+        if (w->how.ends.id[i] >= n) n = w->how.ends.id[i] + 1;
+    Candidate *list = take_rest(w, (int64_t)sizeof *list * n);
+    w->line = must_alloc(sizeof *w->line * (size_t)rows);
+    for (int64_t r = 0; r < rows; r++) {
+        w->line[r].sampler = (Sampler){.n = n, .ids = ids, .ends = &w->how.ends, .list = list, .seen = take_rest(w, n)};
+        w->line[r].extra = take_rest(w, w->how.most * w->d.extras * (int64_t)sizeof(float));
+    }
+}
+
+Text_writer *open_text_writer(const Trainer *t, const Memory *m, const Tokenizer *k, const char *place)
+{
+    const Lathe_recipe *r = &t->recipe;
+    Text_writer *w = must_alloc(sizeof *w);
+    *w = (Text_writer){.t = t, .tokenizer = k, .encoder = open_encoder(k)};
+    encoder_place(w->encoder, place);
+    open_decoder(&w->d, t, m);
+    w->how = (Beam_how){.beams = r->beams,
+                        .least = t->ignore_eos ? INT64_MAX : r->min_tokens,
+                        .most = most_tokens(t),
+                        .power = r->length_penalty,
+                        .no_repeat = r->no_repeat_ngram,
+                        .with = w,
+                        .ids = (int32_t)tokenizer_size(k)};
+    settle_tokens(w);
+    w->how.stops = w->stops ? stops_text : NULL;
+    check_beams(w);
+    w->prompt = must_alloc(sizeof *w->prompt * (size_t)w->d.rows);
+    w->added = must_alloc(sizeof *w->added * (size_t)w->d.rows);
+    w->next = must_alloc(sizeof *w->next * (size_t)w->d.rows);
+    w->from = must_alloc(sizeof *w->from * (size_t)w->d.rows);
+    if (r->beams) open_beams(w);
+    else open_samplers(w);
+    return w;
+}
+
+void close_text_writer(Text_writer *w)
+{
+    for (int64_t r = 0; r < w->d.rows; r++) free_ids(&w->prompt[r]);
+    close_encoder(w->encoder);
+    close_stops(w->stops);
+    free(w->prompt);
+    free(w->added);
+    free(w->line);
+    free(w->next);
+    free(w->from);
+    free(w);
+}
+
+bool reads_sources(const Text_writer *w) { return w->d.encode != NULL; }
+bool writes_by_rows(const Text_writer *w) { return w->d.rows == 1 && !w->beam; }
+int writer_extras(const Text_writer *w) { return w->d.extras; }
+const char *extra_name(const Text_writer *w, int k) { return w->d.extra[k]->name; }
+int64_t sources_cut(const Text_writer *w) { return w->cut; }
+
+/* ------------------------------------------------------------------ prompts */
+
+void check_start(Text_writer *w, Passage prompt, const char *place)
+{
+    Ids ids = {0};
+    int64_t most = w->t->model->source_seq;
+    encoder_place(w->encoder, place);
+    encode_bytes(w->encoder, prompt.at, prompt.bytes, &ids);
+    if (w->d.encode && ids.n == 0)
+        fail(EXIT_USAGE, NULL, "%s reads a source and writes what belongs to it; give --prompt TEXT or --data FILE",
+             w->t->model->name);
+    if (w->d.encode && ids.n > most)
+        fail(EXIT_USAGE, NULL,
+             "the prompt \"%.*s%s\" has %lld tokens, and this model reads sources of %lld; give less, or build it with "
+             "--set source_seq=%lld",
+             40, prompt.at, prompt.bytes > 40 ? "…" : "", (long long)ids.n, (long long)most, (long long)ids.n);
+    free_ids(&ids);
+}
+
+/* Without a prompt the text starts after a line's end, or with the first token if there is none. */
+static void take_start(Text_writer *w, Ids *to)
+{
+    int32_t line_end = token_of_text(w->tokenizer, "\n");
+    if (to->room == 0) to->at = must_grow(to->at, sizeof *to->at * (size_t)(to->room = 16));
+    to->at[0] = line_end < 0 ? 0 : line_end;
+    to->n = 1;
+}
+
+/* A prompt that begins so itself is left as it is. */
+static int take_begin(const Text_writer *w, Ids *to)
+{
+    size_t bytes = sizeof *to->at * (size_t)w->begins;
+    if (w->begins == 0 || (to->n >= w->begins && memcmp(to->at, w->begin, bytes) == 0)) return 0;
+    if (to->room < to->n + w->begins)
+        to->at = must_grow(to->at, sizeof *to->at * (size_t)(to->room = to->n + w->begins));
+    memmove(to->at + w->begins, to->at, sizeof *to->at * (size_t)to->n);
+    memcpy(to->at, w->begin, bytes);
+    to->n += w->begins;
+    return w->begins;
+}
+
+static void take_prompts(Text_writer *w, const Passage *prompt, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) {
+        Ids *to = &w->prompt[k];
+        to->n = 0;
+        encode_bytes(w->encoder, prompt[k].at, prompt[k].bytes, to);
+        w->added[k] = take_begin(w, to);
+        if (w->d.encode && to->n > w->t->model->source_seq) to->n = w->t->model->source_seq, w->cut++;
+        if (to->n == 0) take_start(w, to);
+    }
+}
+
+static Id_list start_of(const Text_writer *w, int64_t k)
+{
+    return w->d.encode ? (Id_list){&w->bos, 1} : (Id_list){w->prompt[k].at, w->prompt[k].n};
+}
+
+/* ------------------------------------------------------------------ drawn */
+
+static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, int64_t step)
+{
+    l->token = must_alloc(sizeof *l->token * (size_t)(start.n + w->how.most));
+    memcpy(l->token, start.at, sizeof *start.at * (size_t)start.n);
+    l->n = l->given = start.n;
+    l->made = 0;
+    l->ended = l->over = false;
+    l->stop = NULL;
+    l->cut = 0;
+    sampler_init(&l->sampler, w->t, (int)number);
+    l->sampler.step = step;
+}
+
+/* Where a stop lies at the end of n tokens, what it covers is left out: returns how many tokens stay, the last of which
+ * may be shown in part. */
+static int64_t cut_at_stop(Text_writer *w, const int32_t *token, int64_t n, const char **stop, int64_t *cut)
+{
+    const char *piece;
+    int64_t left = bytes_to_stop(w->stops, token, n, stop);
+    for (; left > 0; n--) {
+        int64_t bytes = token_bytes(w->tokenizer, token[n - 1], &piece);
+        if (bytes > left) break;
+        left -= bytes;
+    }
+    *cut = left;
+    return n;
+}
+
+/* Behind token `fed`, which was fed. */
+static void draw_next(Text_writer *w, Line *l, int64_t row, int64_t fed, const char *logits)
+{
+    const Decoder *d = &w->d;
+    if (l->over) return;
+    if (l->token[fed] < l->sampler.n) l->sampler.seen[l->token[fed]] = 1;
+    if (fed + 1 < l->n) return;
+    l->sampler.may_end = l->made >= w->how.least;
+    const char *own = logits + row * d->vocab * dtype_size(d->logits->dtype);
+    int32_t id = sample_token(&l->sampler, d->logits->dtype, own, l->n);
+    l->ended = is_end(&w->how.ends, id);
+    if (!l->ended) {
+        read_extras(d, row, l->extra + l->made++ * d->extras);
+        l->token[l->n++] = id;
+        l->made = cut_at_stop(w, l->token + l->given, l->made, &l->stop, &l->cut);
+        l->n = l->given + l->made;
+        l->ended = l->stop != NULL;
+    }
+    l->over = l->ended || l->made == w->how.most;
+}
+
+static void draw_group(Text_writer *w, int64_t first, int64_t n, int64_t number, int64_t step, See_token *see,
+                       void *with)
+{
+    for (int64_t k = 0; k < n; k++) begin_line(w, &w->line[k], start_of(w, first + k), number + k, step);
+    const Line *only = &w->line[0];
+    int64_t live = n, seen = w->empty ? only->n : w->added[first];
+    for (int64_t fed = 0; live; fed++) {
+        for (; see && seen < only->n; seen++) see(with, only->token[seen]);
+        for (int64_t r = 0; r < w->d.rows; r++) {
+            const Line *l = &w->line[r < n ? r : 0];
+            w->next[r] = l->token[fed < l->n ? fed : l->n - 1];
+        }
+        const char *logits = feed_rows(&w->d, w->next);
+        live = 0;
+        for (int64_t k = 0; k < n; k++) {
+            draw_next(w, &w->line[k], k, fed, logits);
+            live += !w->line[k].over;
+        }
+    }
+    for (; see && !only->stop && seen < only->n; seen++) see(with, only->token[seen]);
+}
+
+static void hand_drawn(Text_writer *w, int64_t first, int64_t n, const Passage *prompt, int64_t number,
+                       Take_written *take, void *with)
+{
+    for (int64_t k = 0; k < n; k++) {
+        Line *l = &w->line[k];
+        bool source = w->d.encode;
+        int64_t given = source ? 0 : l->given;
+        Written r = {.token = l->token + (source ? l->given : 0),
+                     .n = given + l->made,
+                     .from = given,
+                     .extra = l->extra,
+                     .shown = prompt[first + k].bytes ? w->added[first + k] : given,
+                     .stop = l->stop,
+                     .cut = l->cut,
+                     .ended = l->ended};
+        take(with, number + k, &r);
+        free(l->token);
+    }
+}
+
+/* ------------------------------------------------------------------ by beams */
+
+static void hand_found(Text_writer *w, int64_t k, const Beam_text *found, bool empty, int64_t number,
+                       Take_written *take, void *with)
+{
+    Id_list start = start_of(w, k);
+    int64_t given = w->d.encode ? 0 : start.n;
+    int32_t *token = must_alloc(sizeof *token * (size_t)(given + found->n + 1));
+    memcpy(token, start.at, sizeof *token * (size_t)given);
+    memcpy(token + given, found->token, sizeof *token * (size_t)found->n);
+    Written r = {.token = token,
+                 .n = given + found->n,
+                 .from = given,
+                 .shown = empty ? given : w->added[k],
+                 .extra = found->extra,
+                 .score = found->score,
+                 .scored = true,
+                 .ended = found->ended};
+    r.n = given + cut_at_stop(w, found->token, found->n, &r.stop, &r.cut);
+    take(with, number, &r);
+    free(token);
+}
+
+static void search_group(Text_writer *w, int64_t first, int64_t n, const Passage *prompt, int64_t number,
+                         Take_written *take, void *with)
+{
+    Beam_start *start = must_alloc(sizeof *start * (size_t)n);
+    Beam_text *found = must_alloc(sizeof *found * (size_t)n);
+    for (int64_t k = 0; k < n; k++) start[k] = (Beam_start){start_of(w, first + k).at, start_of(w, first + k).n};
+    search_beams(w->beam, start, n, found);
+    for (int64_t k = 0; k < n; k++)
+        hand_found(w, first + k, &found[k], prompt[first + k].bytes == 0, number + k, take, with);
+    free(start);
+    free(found);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+/* Of a group: prompts first … first + n - 1, whose texts are written side by side. */
+static void take_sources(Text_writer *w, int64_t first, int64_t n)
+{
+    int64_t each = w->beam ? w->how.beams : 1;
+    for (int64_t r = 0; r < w->d.rows; r++) w->from[r] = (int32_t)(first + (r / each < n ? r / each : 0));
+    take_encoded(&w->d, w->from);
+}
+
+static void encode_group(Text_writer *w, int64_t n)
+{
+    Id_list *source = must_alloc(sizeof *source * (size_t)n);
+    for (int64_t k = 0; k < n; k++) source[k] = (Id_list){w->prompt[k].at, w->prompt[k].n};
+    encode_rows(&w->d, source, n, w->pad);
+    free(source);
+}
+
+void write_texts(Text_writer *w, const Passage *prompt, int64_t n, int64_t number, int64_t step, Take_written *take,
+                 See_token *see, void *with)
+{
+    int64_t most = w->beam ? beam_samples(w->beam) : w->d.rows, group = w->d.encode ? w->d.rows : most;
+    for (int64_t k = 0; k < n; k += group) {
+        int64_t all = n - k < group ? n - k : group;
+        take_prompts(w, prompt + k, all);
+        if (w->d.encode) encode_group(w, all);
+        for (int64_t i = 0; i < all; i += most) {
+            int64_t some = all - i < most ? all - i : most;
+            forget_rows(&w->d);
+            if (w->d.encode) take_sources(w, i, some);
+            w->empty = prompt[k + i].bytes == 0;
+            if (w->beam) {
+                search_group(w, i, some, prompt + k, number + k + i, take, with);
+                continue;
+            }
+            draw_group(w, i, some, number + k + i, step, see, with);
+            hand_drawn(w, i, some, prompt + k, number + k + i, take, with);
+        }
+    }
+}

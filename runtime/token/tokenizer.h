@@ -1,0 +1,129 @@
+/* tokenizer.h: text to ids and back: bytes, characters, words, byte-level BPE, unigram models.  Included by trainer/trainer.h.
+ *
+ * A Tokenizer does not change once it is made: threads share it.  An Encoder belongs to one thread.  What is wrong with
+ * a file ends the program (EXIT_DATA) with a message that names it and the place. */
+#ifndef TOKENIZER_H
+#define TOKENIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct Words;
+typedef struct Tokenizer Tokenizer;
+typedef struct Encoder Encoder;
+
+typedef enum Token_kind { TOKEN_BYTES, TOKEN_CHARS, TOKEN_WORDS, TOKEN_BPE, TOKEN_UNIGRAM } Token_kind;
+
+typedef struct Ids {
+    int32_t *at;
+    int64_t n, room; /* grows by realloc */
+} Ids;
+
+/* ------------------------------------------------------------------ token/files.c: from files */
+
+/* A file: ours, tokenizer.json of Hugging Face (byte-level BPE, Unigram, words, characters, bytes), vocab.json with
+ * merges.txt or encoder.json with vocab.bpe beside it (either of the two), ranks of tiktoken; or a folder that holds
+ * such. */
+Tokenizer *load_tokenizer(const char *path);
+/* The same of a folder beside weights; NULL where it holds none. */
+Tokenizer *saved_tokenizer(const char *folder);
+/* The same where it is one of bytes or of characters, as kind says; anything else is NULL. */
+Tokenizer *saved_plain(const char *folder, Token_kind kind);
+const char *tokenizer_path(const Tokenizer *t); /* for messages */
+/* Of a saved tokenizer: what it is instead ("WordPiece of 30522 tokens"), where that cannot be read; else NULL. */
+const char *unread_tokenizer(const Tokenizer *t);
+
+/* ------------------------------------------------------------------ token/token.c: what one is */
+
+Token_kind tokenizer_kind(const Tokenizer *t);
+int64_t tokenizer_size(const Tokenizer *t);               /* ids are below it */
+int32_t special_id(const Tokenizer *t, const char *text); /* "<|endoftext|>"; -1: no such token */
+int32_t token_of_text(const Tokenizer *t,
+                      const char *text); /* the one token that text is; -1: it is none, or several */
+/* How many tokens its file puts before a text ("post_processor": <s>), and which; encoding a text does not. */
+int tokens_before(const Tokenizer *t, const int32_t **id);
+int64_t token_bytes(const Tokenizer *t, int32_t id, const char **at); /* decoding: token after token */
+bool adds_blank(const Tokenizer *t);         /* encoding puts a blank before a text, which its first token decodes to */
+char *tokenizer_text(const Tokenizer *t);    /* of a tokenizer.json, from malloc; loads again as the same */
+uint64_t tokenizer_hash(const Tokenizer *t); /* of that text */
+char *tokenizer_words(const Tokenizer *t);   /* "BPE of 50257 tokens", from malloc */
+void free_tokenizer(Tokenizer *t);
+
+Encoder *open_encoder(const Tokenizer *t);
+void close_encoder(Encoder *e);
+int64_t encoder_heap(const Tokenizer *t); /* the most that an encoder's cache takes, bytes */
+/* What messages name: the prompt, a file; NULL: the tokenizer's own file.  The text stays the caller's. */
+void encoder_place(Encoder *e, const char *place);
+/* Appends the ids of any bytes.  For BPE a byte that is not part of UTF-8 is a piece of its own.  Ends the program
+ * where the text has something that the tokenizer has no token for. */
+void encode_bytes(Encoder *e, const char *text, int64_t n, Ids *out);
+/* The largest k <= n that is found for which the ids of text[0 … k) and those of what follows are the ids of all,
+ * whatever follows; 0: none was found. */
+/* The same, but what reads as a special token is ordinary text; and whether anything of text[from … to) would be taken for
+ * one, or a part of one, in all of text[n]. */
+void encode_plain(Encoder *e, const char *text, int64_t n, Ids *out);
+bool has_special(const Tokenizer *t, const char *text, int64_t n, int64_t from, int64_t to);
+int64_t safe_cut(Encoder *e, const char *text, int64_t n);
+void free_ids(Ids *ids);
+
+/* ------------------------------------------------------------------ token/bulk.c: long texts, shards */
+
+/* The ids of a text, by all threads of OpenMP, handed to take(arg, …) in their order. */
+typedef void Take_ids(void *arg, const int32_t *id, int64_t n);
+void encode_text(const Tokenizer *t, const char *place, const char *text, int64_t n, Take_ids *take, void *arg);
+
+/* The same of many texts, or parts of them where safe_cut allows: they are copied, and encoded some MB at a time by all
+ * threads.  take: in the order in which they came; first, last: part of a text.  place: for messages; stays the caller's. */
+typedef void Take_part(void *arg, const int32_t *id, int64_t n, bool first, bool last);
+typedef struct Bulk Bulk;
+Bulk *open_bulk(const Tokenizer *t, Take_part *take, void *arg);
+void bulk_text(Bulk *b, const char *place, const char *text, int64_t n, bool first, bool last);
+void close_bulk(Bulk *b);
+
+struct Fault;
+typedef struct Shard_out Shard_out;    /* what goes wrong is left in the Fault */
+int shard_id_size(const Tokenizer *t); /* bytes: 2 or 4 */
+Shard_out *open_shard_out(const char *path, int size, struct Fault *f);
+void put_ids(Shard_out *s, const int32_t *id, int64_t n);
+int64_t close_shard_out(Shard_out *s);                       /* how many ids; synced */
+int64_t shard_ids(const void *at, int64_t bytes, int *size); /* of a file's bytes; -1: no whole shard */
+
+/* ------------------------------------------------------------------ token/cache.c: ids that are kept */
+
+typedef struct Token_list { /* of a whole text, mapped or in memory */
+    const char *at;
+    int64_t n;
+    int size;     /* bytes of an id: 2 (unsigned) or 4 */
+    int64_t heap; /* bytes taken */
+} Token_list;
+
+typedef struct Stretch { /* of text, a file's */
+    const char *at, *name;
+    int64_t bytes;
+} Stretch;
+
+static inline int32_t list_id(const Token_list *l, int64_t i)
+{
+    return l->size == 2 ? ((const uint16_t *)l->at)[i] : ((const int32_t *)l->at)[i];
+}
+
+/* Of n stretches, one behind the other; hash: of all their bytes. */
+Token_list list_tokens(const Tokenizer *t, const Stretch *s, int n, uint64_t hash);
+
+/* ------------------------------------------------------------------ token/learn.c: from text */
+
+typedef struct Learning { /* what to make */
+    Token_kind kind;
+    int64_t size;                /* ids, special ones included; BPE 257 and more; words 0: all of them */
+    int64_t least;               /* pairs and words that occur fewer times are left out */
+    const char *pattern;         /* BPE: "gpt2", "gpt4", "llama3", "o200k", or a regular expression; NULL: gpt2 */
+    bool lower, punctuation;     /* words: lower case; punctuation marks are words */
+    const struct Words *special; /* tokens of their own; words have <unk> before them.  NULL: none */
+} Learning;
+
+typedef struct Learner Learner;
+Learner *open_learner(const Learning *l);
+void learn_from(Learner *s, const char *text, int64_t n); /* a document, or a part of one that safe_cut would allow */
+Tokenizer *close_learner(Learner *s);
+
+#endif

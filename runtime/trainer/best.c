@@ -1,0 +1,61 @@
+/* best.c: which evaluation is the best so far, by the recipe's metric, and when there is no more waiting for a
+ * better one. */
+#include "trainer/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *metric_name(const Lathe_recipe *r) { return r->best ? r->best : "loss"; }
+
+static bool less_is_better(const Lathe_recipe *r)
+{
+    return r->best_mode == LATHE_MODE_KNOWN ? lathe_less_is_better(metric_name(r)) == 1 : r->best_mode == LATHE_LOWEST;
+}
+
+void check_metric(const Trainer *t, const Data *d)
+{
+    const Lathe_recipe *r = &t->recipe;
+    const char *name = metric_name(r), *known[MAX_SCORES + ROUGES + 1];
+    Scores s = no_scores(t);
+    int n = s.n;
+    char *all = text_of("%s", "");
+    memcpy(known, s.name, sizeof *known * (size_t)n);
+    if (has_tokens(d)) known[n++] = "perplexity";
+    bool found = false;
+    for (int i = 0; i < n; i++) {
+        found |= strcmp(known[i], name) == 0;
+        all = text_of("%s%s%s", all, i ? ", " : "", known[i]);
+    }
+    if (!found)
+        fail(EXIT_USAGE, NULL, "best=%s: there is no such metric; this model's are %s%s", name, all,
+             strncmp(name, "rouge", 5) == 0 ? ", and with eval_generate=N those of ROUGE" : "");
+    if (r->best_mode == LATHE_MODE_KNOWN && lathe_less_is_better(name) < 0)
+        fail(EXIT_USAGE, NULL,
+             "best=%s: whether less or more of it is better, its name does not tell; give --set best_mode=min or max",
+             name);
+    if (r->patience && !r->eval_every && !r->eval_epochs)
+        note("patience counts evaluations, and there is only that at the end; give --eval-every N");
+}
+
+double metric_value(const Lathe_recipe *r, const Scores *s)
+{
+    const char *name = metric_name(r);
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->name[i], name) == 0) return s->value[i];
+    return exp(s->value[0]); /* perplexity */
+}
+
+bool note_evaluation(Progress *p, const Lathe_recipe *r, const Scores *s)
+{
+    double value = metric_value(r, s);
+    bool first = p->best_step < 0, better = less_is_better(r) ? value < p->best_value : value > p->best_value;
+    p->evaluated = p->step;
+    p->stale++;
+    if (!isfinite(value) || (!first && !better)) return false;
+    p->best_step = p->step;
+    p->best_value = value;
+    p->stale = 0;
+    return true;
+}
+
+bool out_of_patience(const Progress *p, const Lathe_recipe *r) { return r->patience > 0 && p->stale >= r->patience; }

@@ -1,0 +1,371 @@
+/* checkpoint.c: writes a checkpoint in the background, reads one back.
+ *
+ *     step-N/model.safetensors      parameters under their export names
+ *           /optimizer.safetensors  moments, as exp_avg.NAME, …; absent where the optimizer has none
+ *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
+ *           /tokenizer.json         where the data is text
+ *           /huggingface.json       what imported weights came with (model/origin.c)
+ *           /state.json             the rest, and the checksums of the others (trainer/state.c)
+ *
+ * Written into step-N.part, every file and the folder synced, renamed, checkpoints/ synced: at every instant a folder
+ * step-N is whole or not there.  No copy of the arrays is made: they change only in the optimizer's update, so the
+ * writing thread reads them in place while the next step runs forward and backward, and that step's update waits until
+ * all has been handed to the system (wait_until_copied); syncing goes on after that.  A device's arrays are copied to
+ * the host's block first, which its steps do not touch. */
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct Saver {
+    const Trainer *t;
+    const Memory *m;
+    const Optimizer *o;
+    char *vocab, *origin; /* texts of tokenizer.json, huggingface.json; NULL: there is none */
+    int metrics;          /* synced with each checkpoint, so that it reaches at least as far */
+    int64_t saved;
+    /* the save under way, or the last */
+    Progress at;
+    json_t *state;
+    Fault fault, links; /* links: of latest, best, …, without which the checkpoint is whole */
+    pthread_t thread;
+    bool running, waited; /* waited: for copied, already */
+    sem_t copied;
+    atomic_bool finished;
+};
+
+/* ------------------------------------------------------------------ writing */
+
+static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
+{
+    char *path = text_of("%s/model.safetensors", folder);
+    Store_writer *w = start_store_at(path, f);
+    declare_parameters(w, s->t->model, "", lathe_weights(s->t->model));
+    put_parameters(w, s->t->model, s->m->params, lathe_weights(s->t->model));
+    flush_store(w);
+    free(path);
+    return w;
+}
+
+static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *f)
+{
+    if (s->o->moments == 0) return NULL;
+    char *path = text_of("%s/optimizer.safetensors", folder);
+    Store_writer *w = start_store_at(path, f);
+    for (int k = 0; k < s->o->moments; k++) {
+        char *prefix = text_of("%s.", s->o->moment_name[k]);
+        declare_parameters(w, s->t->model, prefix, s->o->real);
+        free(prefix);
+    }
+    for (int k = 0; k < s->o->moments; k++) put_parameters(w, s->t->model, s->o->moment[k], s->o->real);
+    flush_store(w);
+    free(path);
+    return w;
+}
+
+static Store_writer *start_states(const Saver *s, const char *folder, Fault *f)
+{
+    if (!s->m->carried) return NULL;
+    char *path = text_of("%s/states.safetensors", folder);
+    Store_writer *w = start_carried(s->t->model, all_carried(s->t, s->m), gpus_of(s->t), path, f);
+    free(path);
+    return w;
+}
+
+static void write_beside(Saver *s, const char *folder, Fault *f)
+{
+    char *vocab = text_of("%s/tokenizer.json", folder), *state = text_of("%s/state.json", folder);
+    char *origin = text_of("%s/huggingface.json", folder);
+    if (s->vocab) add_mark(s->state, "tokenizer.json", write_text(vocab, s->vocab, f));
+    if (s->origin) add_mark(s->state, "huggingface.json", write_text(origin, s->origin, f));
+    char *text = state_text(s->state);
+    write_text(state, text, f);
+    free(text);
+    free(vocab);
+    free(origin);
+    free(state);
+}
+
+static void write_files(Saver *s, const char *folder, Fault *f)
+{
+    Store_writer *model = start_model(s, folder, f), *optimizer = start_optimizer(s, folder, f);
+    sem_post(&s->copied);
+    Store_writer *states = start_states(s, folder, f);
+    add_mark(s->state, "model.safetensors", end_store(model));
+    if (optimizer) add_mark(s->state, "optimizer.safetensors", end_store(optimizer));
+    if (states) add_mark(s->state, "states.safetensors", end_store(states));
+    write_beside(s, folder, f);
+    if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
+        set_fault(f, text_of("%s/metrics.jsonl", run_folder(s->t)), "synced to the disk");
+    sync_folder(folder, f);
+}
+
+static void *write_checkpoint(void *saver)
+{
+    Saver *s = saver;
+    Fault *f = &s->fault;
+    const char *run = run_folder(s->t);
+    char *path = checkpoint_path(run, s->at.step), *aside = text_of("%s.part", path);
+    (void)remove_folder(aside);
+    add_folder(aside, f);
+    write_files(s, aside, f);
+    replace_file(aside, path, f);
+    if (f->path) (void)remove_folder(aside);
+    else link_checkpoint(run, s->at.step, s->at.best_step == s->at.step ? s->at.step : -1, &s->links);
+    if (!f->path) prune_run(run, s->t->recipe.keep_last, s->at.best_step);
+    free(path);
+    free(aside);
+    atomic_store(&s->finished, true);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ in the background */
+
+Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const Data *d, int metrics, int64_t saved)
+{
+    Saver *s = must_alloc(sizeof *s);
+    *s = (Saver){.t = t, .m = m, .o = o, .metrics = metrics, .saved = saved, .at.step = saved};
+    if (has_tokens(d)) s->vocab = tokenizer_text(d->tokenizer);
+    if (t->origin) s->origin = origin_text(t->origin);
+    return s;
+}
+
+static void take_from_device(const Saver *s)
+{
+    const Lathe_model *m = s->t->model;
+    device_down(s->m->params, weight_bytes(m));
+    if (s->t->ranks) {
+        gather_ranks(s->t, s->m);
+        return;
+    }
+    if (s->o->moments) device_down(s->o->moment[0], (int64_t)optimizer_bytes(m, &s->t->recipe));
+    if (s->m->carried) device_down(s->m->state, m->state_bytes);
+    if (s->m->carried) copy_carried(m, s->m->carried, s->m->state);
+}
+
+void begin_save(Saver *s, const Progress *p, json_t *state)
+{
+    bug_if(s->running || s->state);
+    clear_fault(&s->fault);
+    clear_fault(&s->links);
+    s->at = *p;
+    s->state = state;
+    s->waited = false;
+    atomic_store(&s->finished, false);
+    take_from_device(s);
+    sem_init(&s->copied, 0, 0);
+    s->running = start_thread(&s->thread, write_checkpoint, s);
+    if (!s->running) write_checkpoint(s);
+}
+
+void wait_until_copied(Saver *s)
+{
+    if (!s || !s->running || s->waited) return;
+    while (sem_wait(&s->copied) != 0) continue; /* a signal */
+    s->waited = true;
+}
+
+bool end_save(Saver *s, bool wait)
+{
+    if (!s->state || (!wait && !atomic_load(&s->finished))) return false;
+    if (s->running) pthread_join(s->thread, NULL);
+    sem_destroy(&s->copied);
+    json_decref(s->state);
+    s->state = NULL;
+    s->running = false;
+    if (!s->fault.path) s->saved = s->at.step;
+    return true;
+}
+
+int64_t saved_step(const Saver *s) { return s->saved; }
+int64_t tried_step(const Saver *s) { return s->at.step; }
+const Fault *save_fault(const Saver *s) { return s->fault.path ? &s->fault : NULL; }
+
+const Fault *link_fault(const Saver *s) { return s->links.path ? &s->links : NULL; }
+
+const char *save_remedy(const Saver *s)
+{
+    switch (s->fault.number) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return room_remedy(s->fault.number);
+    case EACCES:
+    case EPERM:
+    case EROFS: return "make the folder writable";
+    case ENOENT:
+    case ENOTDIR: return "the run folder has vanished: put it back, with checkpoints in it";
+    default: return "look at the disk (dmesg)";
+    }
+}
+
+/* ------------------------------------------------------------------ finding one */
+
+static bool has_file(const char *folder, const char *name)
+{
+    char *path = text_of("%s/%s", folder, name);
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static char *newest_of(const char *run)
+{
+    int64_t step = newest_checkpoint(run, INT64_MAX);
+    if (step < 0)
+        fail(EXIT_DATA, run,
+             "holds no checkpoint to resume from; leave --resume out to start anew, or name one with --resume=PATH");
+    return checkpoint_path(run, step);
+}
+
+/* RUN of RUN/checkpoints/step-N, or NULL. */
+static char *run_of_path(const char *checkpoint)
+{
+    char *folder = folder_of(checkpoint), *run = NULL;
+    size_t n = strlen(folder), k = strlen("/checkpoints");
+    if (n > k && strcmp(folder + n - k, "/checkpoints") == 0) run = text_of("%.*s", (int)(n - k), folder);
+    free(folder);
+    return run;
+}
+
+static char *run_of(const char *checkpoint)
+{
+    char *run = run_of_path(checkpoint), *real = run ? NULL : realpath(checkpoint, NULL);
+    if (real) run = run_of_path(real);
+    free(real);
+    return run;
+}
+
+char *find_checkpoint(Trainer *t)
+{
+    char *path = text_of("%s", t->resume);
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') path[--n] = 0;
+    if (!*path) return newest_of(t->out);
+    if (!has_file(path, "state.json") && has_file(path, "checkpoints")) {
+        if (!t->out_given) t->out = path;
+        return newest_of(path);
+    }
+    char *run = run_of(path);
+    if (!has_file(path, "state.json"))
+        fail(EXIT_DATA, path, "expected a checkpoint, which has a state.json, or a run folder, which has checkpoints");
+    if (!t->out_given && run) t->out = run;
+    return path;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static void load_file(const Trainer *t, const State *s, const char *checkpoint, const char *file, int arrays,
+                      const char *const *prefix, void *const *flat, Lathe_dtype type)
+{
+    Store store;
+    char *path = text_of("%s/%s", checkpoint, file);
+    read_store(&store, path);
+    check_mark(s, file, path, store.map, store.map_bytes);
+    load_arrays(t->model, &store, arrays, prefix, flat, type);
+    close_store(&store);
+    free(path);
+}
+
+/* A small file of the checkpoint, if it has it. */
+static void check_beside(const State *s, const char *checkpoint, const char *file)
+{
+    char *path = text_of("%s/%s", checkpoint, file);
+    if (json_object_get(json_object_get(s->all, "files"), file)) {
+        struct stat about;
+        int fd = open_to_read(path);
+        if (fd < 0 || fstat(fd, &about) != 0) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
+        if (!S_ISREG(about.st_mode))
+            fail(EXIT_DATA, path, "expected the tokenizer of a checkpoint, found no regular file");
+        size_t bytes = (size_t)about.st_size;
+        void *at = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+        if (at == MAP_FAILED) fail(EXIT_DATA, path, "cannot be read: %s", error_text(errno));
+        check_mark(s, file, path, at, bytes);
+        if (at) munmap(at, bytes);
+        close(fd);
+    }
+    free(path);
+}
+
+void check_model(const Trainer *t, const char *checkpoint)
+{
+    static const char *const plain[] = {""};
+    Store store;
+    char *path = text_of("%s/model.safetensors", checkpoint);
+    read_store(&store, path);
+    load_arrays(t->model, &store, 1, plain, NULL, lathe_weights(t->model));
+    close_store(&store);
+    free(path);
+}
+
+static void load_states(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
+{
+    static const char file[] = "states.safetensors";
+    Store store;
+    char *path = text_of("%s/%s", checkpoint, file);
+    if (!json_object_get(json_object_get(s->all, "files"), file))
+        fail(EXIT_DATA, checkpoint,
+             "expected %s: this model carries a state from step to step, and the run did not; begin another with its "
+             "weights: --init %s",
+             file, checkpoint);
+    read_store(&store, path);
+    check_mark(s, file, path, store.map, store.map_bytes);
+    load_carried(t->model, &store, gpus_of(t), all_carried(t, m));
+    if (!t->ranks) place_carried(t->model, m->carried, m->state);
+    close_store(&store);
+    free(path);
+}
+
+void load_checkpoint(const Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
+{
+    void *params = m->params;
+    static const char *const plain[] = {""};
+    char *prefix[2];
+    for (int k = 0; k < o->moments; k++) prefix[k] = text_of("%s.", o->moment_name[k]);
+    load_file(t, s, checkpoint, "model.safetensors", 1, plain, &params, lathe_weights(t->model));
+    if (o->moments)
+        load_file(t, s, checkpoint, "optimizer.safetensors", o->moments, (const char *const *)prefix, o->moment,
+                  o->real);
+    if (carried_bytes(t->model)) load_states(t, s, checkpoint, m);
+    for (int k = 0; k < o->moments; k++) free(prefix[k]);
+}
+
+/* What to try where a checkpoint turns out to be damaged. */
+void open_checkpoint(State *s, const char *checkpoint)
+{
+    char *run = run_of(checkpoint), *base = strrchr(checkpoint, '/');
+    int64_t step, before = -1;
+    if (run && base && strncmp(base, "/step-", 6) == 0 && parse_count(base + 6, &step))
+        before = newest_checkpoint(run, step);
+    if (before >= 0) advise(text_of("the checkpoint before it is %s", checkpoint_path(run, before)));
+    read_state(s, checkpoint);
+    check_beside(s, checkpoint, "tokenizer.json");
+    check_beside(s, checkpoint, "huggingface.json");
+    free(run);
+}
+
+void load_saved_weights(const Trainer *t, const char *path, void *flat)
+{
+    char *folder = folder_of(path);
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    if (has_file(folder, "state.json")) {
+        State s;
+        Store store;
+        open_checkpoint(&s, folder);
+        read_store(&store, path);
+        if (json_object_get(json_object_get(s.all, "files"), file))
+            check_mark(&s, file, path, store.map, store.map_bytes);
+        close_store(&store);
+        close_state(&s);
+    }
+    load_weights(t->model, path, flat);
+    advise(NULL);
+    free(folder);
+}

@@ -1,0 +1,270 @@
+/* eval.c: loss and metrics over the whole validation part, each item counted once; `trainer eval`. */
+#include "trainer/trainer.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Part { /* n of the validation items, spread evenly */
+    const Data *d;
+    int64_t n;
+} Part;
+
+static int64_t place_in(const Part *p, int64_t k) { return p->n == p->d->val_items ? k : k * p->d->val_items / p->n; }
+
+/* ------------------------------------------------------------------ sums over batches */
+
+typedef struct Tally { /* eval's outputs over batches: means, and totals that the entry score makes scores of */
+    const Lathe_entry *eval, *score; /* score: NULL where all are means */
+    Lathe_call call;
+    Scores *s;
+    double mean[MAX_SCORES], items[MAX_SCORES]; /* of each mean: the sum over so many items */
+    double *total;                              /* of all elements of score's totals, in the order of its inputs */
+} Tally;
+
+static int64_t elements_of_totals(const Lathe_entry *score)
+{
+    int64_t n = 0;
+    for (int i = 0; score && i < score->inputs; i++)
+        if (score->input[i].role == LATHE_TOTAL) n += tensor_size(&score->input[i]);
+    return n;
+}
+
+static bool is_total(const Lathe_entry *score, const char *name)
+{
+    for (int i = 0; score && i < score->inputs; i++)
+        if (score->input[i].role == LATHE_TOTAL && strcmp(score->input[i].name, name) == 0) return true;
+    return false;
+}
+
+static void name_outputs(Scores *s, const Lathe_entry *e, const Lathe_entry *score, bool loss)
+{
+    for (int i = 0; e && i < e->outputs && s->n < MAX_SCORES; i++) {
+        const char *name = e->output[i].name;
+        bool is_loss = strcmp(name, "loss") == 0;
+        if (e->output[i].rank == 0 && is_loss == loss && !is_total(score, name)) s->name[s->n++] = name;
+    }
+}
+
+/* The loss first. */
+static void name_scores(Scores *s, const Lathe_model *m)
+{
+    const Lathe_entry *eval = find_entry(m, "eval"), *score = find_entry(m, "score");
+    for (int loss = 1; eval && loss >= 0; loss--) {
+        name_outputs(s, eval, score, loss);
+        name_outputs(s, score, score, loss);
+    }
+}
+
+/* A batch that counts as so many rows.  Where rows depend on each other it has to be a whole one, or the only one. */
+static void add_call(Tally *t, double rows, bool whole)
+{
+    run_entry(t->eval, &t->call);
+    for (int i = 0; i < t->s->rouge; i++) {
+        const Lathe_tensor *o = output_named(t->eval, t->s->name[i]);
+        if (!o || (o->meets && !whole && t->items[i] > 0)) continue;
+        double counts = o->meets && !whole ? 1 : rows;
+        t->mean[i] += counts * output_scalar(t->eval, t->call.out, t->s->name[i]);
+        t->items[i] += counts;
+    }
+    int64_t at = 0;
+    for (int i = 0; t->score && i < t->score->inputs; i++) {
+        const Lathe_tensor *x = &t->score->input[i];
+        if (x->role != LATHE_TOTAL) continue;
+        const Lathe_tensor *o = output_named(t->eval, x->name);
+        bug_if(!o);
+        for (int64_t k = 0; k < tensor_size(x); k++)
+            t->total[at++] += rows / (double)items_in_call(t->eval) *
+                              read_element(o->dtype, (const char *)t->call.out + o->offset, k);
+    }
+}
+
+static void put_real(const Lathe_tensor *t, char *in, int64_t k, double value)
+{
+    if (t->dtype == LATHE_F64) ((double *)(void *)(in + t->offset))[k] = value;
+    else ((float *)(void *)(in + t->offset))[k] = (float)value;
+}
+
+static void make_scores(Tally *t, const Memory *m)
+{
+    for (int i = 0; i < t->s->rouge; i++) t->s->value[i] = t->items[i] > 0 ? t->mean[i] / t->items[i] : 0;
+    if (!t->score) return;
+    Lathe_call call = call_of(m, t->score);
+    int64_t at = 0;
+    set_scalars(t->score, m->call, 0, 0, 0);
+    for (int i = 0; i < t->score->inputs; i++) {
+        const Lathe_tensor *x = &t->score->input[i];
+        double share = (double)items_in_call(t->eval) / (double)t->s->items;
+        if (x->role == LATHE_SHARE) put_real(x, m->call, 0, share);
+        for (int64_t k = 0; x->role == LATHE_TOTAL && k < tensor_size(x); k++) put_real(x, m->call, k, t->total[at++]);
+    }
+    run_entry(t->score, &call);
+    for (int i = 0; i < t->s->rouge; i++)
+        if (output_named(t->score, t->s->name[i])) t->s->value[i] = output_scalar(t->score, call.out, t->s->name[i]);
+}
+
+/* ------------------------------------------------------------------ the validation part */
+
+/* Runs the entry on items first … first + real - 1; the rows that are left over repeat item first. */
+static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
+{
+    int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
+    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
+    fill_items(p->d, t->eval, in, item);
+    free(item);
+    set_begins(t->eval, in, true);
+    set_scalars(t->eval, in, 0, first / rows, 0); /* batches draw apart, each the same in every evaluation */
+    add_call(t, counts, real == rows);
+}
+
+/* The last batch may be short of rows.  An entry yields means and sums over its batch, so with `real` items and copies
+ * of one of them, less a batch of nothing but that one:
+ *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
+static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int64_t real)
+{
+    double rows = (double)items_in_call(t->eval);
+    if (real == 0) return;
+    add_batch(p, t, in, first, real, real == 1 ? 1 : rows);
+    if (real > 1) add_batch(p, t, in, first, 1, (double)real - rows);
+}
+
+/* Where rows go on, each has a stretch of `length` windows; the stretches begin evenly spread. */
+static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
+{
+    int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
+    for (int64_t k = 0; k < length && !interrupted; k++) {
+        for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, r * (p->d->val_items / rows) + k);
+        fill_items(p->d, t->eval, in, item);
+        set_begins(t->eval, in, k == 0);
+        set_scalars(t->eval, in, 0, k, 0);
+        add_call(t, (double)rows, true);
+    }
+    free(item);
+}
+
+Scores no_scores(const Trainer *t)
+{
+    Scores s = {0};
+    name_scores(&s, t->model);
+    s.rouge = s.n;
+    for (int i = 0; i < ROUGES && strcmp(t->command, "train") == 0 && t->recipe.eval_generate; i++)
+        s.name[s.n++] = rouge_names[i];
+    return s;
+}
+
+Scores evaluate(const Data *all_data, const Memory *m, const Trainer *t, int64_t most)
+{
+    const Data *d = evaluated(all_data);
+    const Lathe_entry *e = need_entry(t->model, "eval"), *score = find_entry(t->model, "score");
+    const Part p = {d, most && most < d->val_items ? most : d->val_items};
+    int64_t rows = items_in_call(e), k = 0;
+    Scores s = no_scores(t);
+    Tally tally = {.eval = e, .score = score, .call = call_of(m, e), .s = &s};
+    tally.total = must_alloc(sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
+    memset(tally.total, 0, sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
+    s.items = p.n;
+    if (entry_carries(e) && p.n >= rows) {
+        k = s.items = p.n / rows * rows;
+        add_stretches(&p, &tally, m->call, p.n / rows);
+    }
+    for (; k + rows <= s.items && !interrupted; k += rows) add_batch(&p, &tally, m->call, k, rows, (double)rows);
+    if (!interrupted) {
+        add_remainder(&p, &tally, m->call, k, s.items - k);
+        make_scores(&tally, m);
+        s.complete = true;
+    }
+    free(tally.total);
+    return s;
+}
+
+char *scores_text(const Scores *s, const Data *d)
+{
+    char *text = text_of("%s", "");
+    for (int i = 0; i < s->n; i++) {
+        char *longer = text_of("%s%s%s %.4f", text, i ? " | " : "", s->name[i], s->value[i]);
+        free(text);
+        text = longer;
+    }
+    return has_tokens(d) ? text_of("%s | perplexity %.4g", text, exp(s->value[0])) : text;
+}
+
+json_t *scores_json(const Scores *s, const Data *d)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < s->n; i++) put_json(all, s->name[i], real_json(s->value[i]));
+    if (has_tokens(d)) put_json(all, "perplexity", real_json(exp(s->value[0])));
+    put_json(all, item_word(evaluated(d)), json_integer(s->items));
+    return all;
+}
+
+/* ------------------------------------------------------------------ trainer eval */
+
+static void print_scores(const Scores *s, const Data *d)
+{
+    show(stdout, "%s\n", scores_text(s, d));
+    if (model_carries(d->t->model))
+        show(stdout, "over %s of %s windows of %lld tokens, in stretches that carry their state on\n",
+             grouped_text(s->items), grouped_text(d->val_items), (long long)d->seq);
+    else if (s->items < d->val_items)
+        show(stdout, "over %s of %s %s (eval_rows)\n", grouped_text(s->items), grouped_text(d->val_items),
+             item_word(d));
+    else if (d->epochs)
+        show(stdout, "over %s %s of %lld tokens, the first of the documents kept for evaluation (eval_tokens)\n",
+             grouped_text(s->items), item_word(d), (long long)d->seq);
+    else if (d->text)
+        show(stdout, "over %s windows of %lld tokens, side by side in the last %s tokens; %lld at the end fill none\n",
+             grouped_text(s->items), (long long)d->seq, grouped_text(d->val),
+             (long long)(d->val - 1 - s->items * d->seq));
+    else show(stdout, "over the last %s rows\n", grouped_text(s->items));
+}
+
+static void check_generate(const Trainer *t)
+{
+    static const char *const only[] = {"beams", "min_tokens", "length_penalty", "no_repeat_ngram", "sample_tokens"};
+    if (t->generate) return;
+    if (t->items || t->stem)
+        fail(EXIT_USAGE, NULL, "--%s is about what --generate writes; give both", t->items ? "items" : "stem");
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (was_set(t, only[i])) note("%s is not used without --generate", only[i]);
+}
+
+/* ROUGE of what the weights write. */
+static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
+{
+    Rouge r[ROUGES];
+    Text_writer *w = open_text_writer(t, m, d->tokenizer, "source");
+    Text_eval *e = open_text_eval(t, w, d->tokenizer, t->items, t->stem);
+    evaluate_texts(e, 0, r);
+    if (json) put_json(json, "rouge", rouge_json(e, r));
+    else show(stdout, "%s\n", rouge_text(e, r));
+}
+
+int eval_command(Trainer *t)
+{
+    static const char *const entries[] = {"eval", "score", NULL}, *const both[] = {"eval", "score", "encode", "decode",
+                                                                                   NULL};
+    Data d;
+    Memory m;
+    check_generate(t);
+    char *path = weights_path(t);
+    take_own_data(t, path);
+    evaluate_val_data(t);
+    if (t->generate) t->origin = read_origin(path);
+    open_data(&d, t, false);
+    use_threads(t);
+    take_memory(&m, t, false, false, t->generate ? both : entries);
+    load_saved_weights(t, path, m.params);
+    device_up(m.params, weight_bytes(t->model));
+    Scores s = evaluate(&d, &m, t, was_set(t, "eval_rows") ? t->recipe.eval_rows : 0);
+    if (t->json) {
+        json_t *all = scores_json(&s, &d);
+        put_json(all, "weights", word_json(path));
+        if (t->generate) eval_texts(t, &m, &d, all);
+        print_json(all);
+    } else {
+        print_scores(&s, &d);
+        if (t->generate) eval_texts(t, &m, &d, NULL);
+    }
+    return 0;
+}

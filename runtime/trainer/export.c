@@ -1,0 +1,192 @@
+/* export.c: `trainer export --to hf`: weights as a folder that Hugging Face's transformers load:
+ * model.safetensors, config.json, and the tokenizer. */
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ what to write */
+
+typedef struct Export {
+    Trainer *t;
+    Hf hf;
+    Tokenizer *tokenizer; /* NULL: not known */
+    Origin *origin;       /* what the weights came with; NULL: they began here */
+    int64_t ids;          /* rows that tables of ids are to have */
+    Memory memory;
+} Export;
+
+/* As saved beside the weights; a kind that this trainer cannot read is no tokenizer of the run. */
+static void find_tokenizer(Export *x)
+{
+    char *folder = folder_of(x->t->weights);
+    x->tokenizer = saved_tokenizer(folder);
+    free(folder);
+    if (!x->tokenizer) return;
+    if (unread_tokenizer(x->tokenizer)) x->tokenizer = NULL;
+    else if (tokenizer_kind(x->tokenizer) == TOKEN_BYTES) limit_bytes(x->tokenizer, x->t->model->vocab);
+}
+
+/* As many rows as the imported tables had, or all of the model's: those beyond the tokenizer's are a part of what it
+ * computes. */
+static void settle_ids(Export *x)
+{
+    const Lathe_model *m = x->t->model;
+    int64_t known = x->tokenizer ? tokenizer_size(x->tokenizer) : 0,
+            had = hf_ids(&x->hf, origin_object(x->origin, "config.json"));
+    x->ids = x->t->ids ? x->t->ids : had && had <= m->vocab && had >= known ? had : known > m->vocab ? known : m->vocab;
+    if (x->ids > m->vocab)
+        fail(EXIT_USAGE, NULL, "expected at most %lld ids, the model's vocabulary, found %lld; they are %s",
+             (long long)m->vocab, (long long)x->ids,
+             x->t->ids ? "from --ids" : "the tokenizer's, which is of another model");
+    if (known > x->ids)
+        fail(EXIT_USAGE, NULL, "--ids %lld: the tokenizer has %lld; leave --ids out", (long long)x->ids,
+             (long long)known);
+}
+
+/* ------------------------------------------------------------------ model.safetensors */
+
+static void tensor_dims(const Export *x, const Hf_tensor *t, int64_t *dim)
+{
+    memcpy(dim, t->dim, sizeof t->dim);
+    if (t->ids) dim[0] = x->ids;
+}
+
+static int64_t tensor_elements(const Export *x, const Hf_tensor *t)
+{
+    int64_t dim[LATHE_MAXRANK], n = 1;
+    tensor_dims(x, t, dim);
+    for (int k = 0; k < t->rank; k++) n *= dim[k];
+    return n;
+}
+
+static void put_tensor(Store_writer *w, const Export *x, const Hf_tensor *t)
+{
+    enum { ROOM = 1024 };
+    char room[ROOM * sizeof(double)];
+    Lathe_dtype type = lathe_weights(x->t->model);
+    size_t size = (size_t)dtype_size(type);
+    int64_t n = tensor_elements(x, t), used = 0;
+    memset(room, 0, sizeof room);
+    for (int64_t i = 0; i < n; i++) {
+        if (!t->zero)
+            memcpy(room + (size_t)used * size, (char *)x->memory.params + (size_t)hf_place(t, i) * size, size);
+        if (++used < ROOM && i + 1 < n) continue;
+        put_elements(w, room, used, type);
+        used = 0;
+    }
+}
+
+static void write_tensors(const Export *x, const char *path)
+{
+    Store_writer *w = start_store(path);
+    for (int i = 0; i < x->hf.n; i++) {
+        int64_t dim[LATHE_MAXRANK];
+        tensor_dims(x, &x->hf.tensor[i], dim);
+        declare_tensor(w, x->hf.tensor[i].name, lathe_weights(x->t->model), x->hf.tensor[i].rank, dim);
+    }
+    for (int i = 0; i < x->hf.n; i++) put_tensor(w, x, &x->hf.tensor[i]);
+    finish_store(w);
+}
+
+/* ------------------------------------------------------------------ the folder */
+
+static void write_file(const char *folder, const char *name, char *text)
+{
+    Fault fault = {0};
+    char *path = text_of("%s/%s", folder, name);
+    if (!replace_text(path, text, &fault))
+        fail(EXIT_DATA, fault.path, "%s; %s or choose another folder with --out", fault.text,
+             room_remedy(fault.number));
+    free(path);
+    free(text);
+}
+
+static char *with_end(char *text)
+{
+    size_t n = strlen(text);
+    return n && text[n - 1] == '\n' ? text : text_of("%s\n", text);
+}
+
+/* What the weights came with, but for config.json. */
+static void write_origin(const Export *x)
+{
+    for (int k = 0; k < origin_files(x->origin); k++) {
+        const char *name = origin_name(x->origin, k);
+        if (strcmp(name, "config.json") != 0) write_file(x->t->out, name, text_of("%s", origin_file(x->origin, name)));
+    }
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What is there may be replaced where it is an export too. */
+static void make_folder(const Trainer *t)
+{
+    Fault fault = {0};
+    char *weights = text_of("%s/model.safetensors", t->out), *from = folder_of(t->weights);
+    if (same_folder(from, t->out) || (holds_a_run(t->out) && !is_exchange(weights)))
+        fail(EXIT_USAGE, t->out,
+             "holds weights of a trainer, which the export would replace; choose another folder with --out");
+    if (!make_folders(t->out, &fault)) fail(EXIT_DATA, fault.path, "%s; choose another folder with --out", fault.text);
+    free(weights);
+    free(from);
+}
+
+static void write_folder(const Export *x)
+{
+    const Trainer *t = x->t;
+    make_folder(t);
+    write_tensors(x, text_of("%s/model.safetensors", t->out));
+    write_file(t->out, "config.json",
+               with_end(hf_config(&x->hf, x->origin, x->tokenizer, lathe_weights(t->model), x->ids)));
+    write_origin(x);
+    if (!x->tokenizer) return;
+    write_file(t->out, "tokenizer.json", hf_tokenizer(x->tokenizer)); /* as it was read, to the byte */
+    if (!origin_file(x->origin, "tokenizer_config.json"))
+        write_file(t->out, "tokenizer_config.json", with_end(hf_tokenizer_config(x->tokenizer, t->model->seq)));
+}
+
+/* ------------------------------------------------------------------ trainer export */
+
+static void print_export(const Export *x)
+{
+    const Trainer *t = x->t;
+    int64_t vocab = t->model->vocab;
+    if (t->json) {
+        print_json(json_pack("{s:s, s:s, s:i, s:I, s:b}", "folder", utf8_of(t->out), "weights", utf8_of(t->weights),
+                             "tensors", x->hf.n, "ids", (json_int_t)x->ids, "tokenizer", x->tokenizer != NULL));
+        return;
+    }
+    show(stdout, "wrote %d tensors of %s to %s\n", x->hf.n, t->weights, t->out);
+    if (x->ids < vocab)
+        note("%lld of the model's %lld rows of ids are written; the others are left out", (long long)x->ids,
+             (long long)vocab);
+    if (!x->tokenizer) note("no tokenizer that can be read lies beside %s, so none was written", t->weights);
+}
+
+int export_command(Trainer *t)
+{
+    static const char *const none[] = {NULL};
+    Export x = {.t = t};
+    if (t->to && strcmp(t->to, "hf") != 0)
+        fail(EXIT_USAGE, NULL, "--to %s: expected hf, a folder as Hugging Face has it", t->to);
+    if (!t->out) fail(EXIT_USAGE, NULL, "export needs --out DIR: the folder to write");
+    if (!t->weights) t->weights = run_weights(default_folder(t), "name a run's folder or a file with --weights PATH");
+    x.hf = open_hf(t->model);
+    find_tokenizer(&x);
+    x.origin = read_origin(t->weights);
+    settle_ids(&x);
+    rt_init_gemm(1);
+    take_memory(&x.memory, t, false, false, none);
+    load_weights(t->model, t->weights, x.memory.params);
+    write_folder(&x);
+    print_export(&x);
+    return 0;
+}

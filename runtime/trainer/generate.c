@@ -1,0 +1,201 @@
+/* generate.c: `trainer generate`: texts for prompts, or for the sources of a file, as text or JSON. */
+#include "trainer/trainer.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ as text, as JSON */
+
+/* Appends a token's bytes. */
+static void add_piece(Text_written *s, const Tokenizer *k, int32_t id)
+{
+    const char *piece;
+    size_t n = (size_t)token_bytes(k, id, &piece);
+    if (!s->at || s->bytes + n > s->room) s->at = must_grow(s->at, s->room = 2 * (s->bytes + n) + 64);
+    memcpy(s->at + s->bytes, piece, n);
+    s->bytes += n;
+}
+
+Text_written text_written(const Tokenizer *k, const Written *w)
+{
+    Text_written s = {0};
+    for (int64_t i = w->shown; i < w->n; i++) add_piece(&s, k, w->token[i]);
+    s.bytes -= (size_t)w->cut;
+    return s;
+}
+
+/* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
+json_t *text_json(const char *text, size_t bytes)
+{
+    char *clean = must_alloc(3 * bytes + 1), *to = clean;
+    for (size_t i = 0; i < bytes;) {
+        uint32_t code = 0xfffd;
+        int n = decode_utf8((const unsigned char *)text + i, (int64_t)(bytes - i), &code);
+        to += encode_utf8(n ? code : 0xfffd, to);
+        i += n ? (size_t)n : 1;
+    }
+    json_t *s = json_stringn(clean, (size_t)(to - clean));
+    free(clean);
+    return s;
+}
+
+static json_t *extra_json(const Written *w, int k, int extras)
+{
+    json_t *list = json_array();
+    int64_t n = w->n - w->from;
+    for (int64_t i = 0; i < n; i++) {
+        json_t *number = real_json((double)w->extra[i * extras + k]); /* NULL where it is not finite */
+        add_json(list, number ? number : json_null());
+    }
+    return json_pack("{s:[I], s:o}", "shape", (json_int_t)n, "values", list);
+}
+
+json_t *written_json(const Text_writer *from, const Tokenizer *k, Passage prompt, const Written *w)
+{
+    json_t *all = json_object(), *tokens = json_array();
+    Text_written s = text_written(k, w);
+    int extras = writer_extras(from);
+    for (int64_t i = 0; i < w->n; i++) add_json(tokens, json_integer(w->token[i]));
+    put_json(all, "prompt", text_json(prompt.at, (size_t)prompt.bytes));
+    put_json(all, "text", text_json(s.at, s.bytes));
+    put_json(all, "tokens", tokens);
+    if (w->scored) put_json(all, "score", real_json(w->score));
+    put_json(all, "ended", json_boolean(w->ended));
+    if (w->stop) put_json(all, "stop", text_json(w->stop, strlen(w->stop)));
+    for (int i = 0; i < extras; i++) {
+        json_t *outputs = json_object_get(all, "outputs");
+        if (!outputs) put_json(all, "outputs", outputs = json_object());
+        put_json(outputs, extra_name(from, i), extra_json(w, i, extras));
+    }
+    free(s.at);
+    return all;
+}
+
+/* ------------------------------------------------------------------ onto the terminal */
+
+typedef struct Shown { /* what has been written for the prompts so far */
+    const Trainer *t;
+    Text_writer *writer;
+    const Tokenizer *tokenizer;
+    const Passage *prompt;
+    int64_t prompts;
+    bool seen, lines;  /* seen: token by token already; lines: each text is one of output */
+    Text_written text; /* what was seen of the text in turn */
+    size_t printed;    /* bytes of it: a character that is not whole yet waits, and what may begin a stop */
+    json_t *results;
+} Shown;
+
+static void see_token(void *with, int32_t id)
+{
+    Shown *s = with;
+    add_piece(&s->text, s->tokenizer, id);
+    size_t waiting = (size_t)unfinished_stop(s->t, s->text.at, (int64_t)s->text.bytes), whole = s->text.bytes - waiting;
+    whole -= (size_t)unfinished_utf8(s->text.at, (int64_t)whole);
+    if (whole <= s->printed) return;
+    show_raw(stdout, s->text.at + s->printed, whole - s->printed);
+    fflush(stdout);
+    s->printed = whole;
+}
+
+static void print_written(const Shown *s, int64_t k, const Written *w)
+{
+    Text_written text = text_written(s->tokenizer, w);
+    bug_if(text.bytes < s->printed);
+    for (size_t i = 0; s->lines && i < text.bytes; i++)
+        if (text.at[i] == '\n' || text.at[i] == '\r') text.at[i] = ' ';
+    if (text.bytes > s->printed) show_raw(stdout, text.at + s->printed, text.bytes - s->printed);
+    show(stdout, "\n%s", !s->lines && k + 1 < s->prompts ? "---\n" : "");
+    fflush(stdout);
+    free(text.at);
+}
+
+static void take_written(void *with, int64_t k, const Written *w)
+{
+    Shown *s = with;
+    if (s->results) add_json(s->results, written_json(s->writer, s->tokenizer, s->prompt[k], w));
+    else print_written(s, k, w);
+    s->text.bytes = s->printed = 0;
+}
+
+/* ------------------------------------------------------------------ starting */
+
+Tokenizer *vocabulary_of(Trainer *t, const char *weights)
+{
+    Tokenizer *own = choose_tokenizer(t, weights);
+    bool found = tokenizer_size(own) > 0;
+    if (!found && tokenizer_kind(own) == TOKEN_CHARS && t->data.n) open_text(&t->data, own, t->model->vocab);
+    if (tokenizer_kind(own) == TOKEN_BYTES && (!found || tokenizer_size(own) > t->model->vocab))
+        limit_bytes(own, t->model->vocab);
+    if (tokenizer_size(own) == 0)
+        fail(EXIT_DATA, text_of("%s/tokenizer.json", folder_of(weights)),
+             "expected the characters that the model was trained with, "
+             "as train leaves them beside its weights; give the text it was trained on with --data");
+    check_tokenizer_size(t, own);
+    return own;
+}
+
+static int64_t copies(const Trainer *t) { return t->samples ? t->samples : 1; }
+
+int generated(const Trainer *t)
+{
+    enum { MOST = 1000000 };
+    int64_t prompts = t->prompts ? t->prompts->n : 1;
+    if (copies(t) > MOST / prompts)
+        fail(EXIT_USAGE, NULL, "--samples %lld: more than %d in all", (long long)t->samples, MOST);
+    return (int)(prompts * copies(t));
+}
+
+Prompt prompt_number(const Trainer *t, int k)
+{
+    return t->prompts ? t->prompts->at[k / copies(t)] : (Prompt){{"", 0}, "prompt"};
+}
+
+/* What to write for: --prompt, each by itself; of models that read sources, those of --data too. */
+static const Passage *find_prompts(Shown *s, Item_list **items)
+{
+    const Trainer *t = s->t;
+    bool file = reads_sources(s->writer) && t->data.n > 0;
+    s->prompts = generated(t);
+    if (file && t->prompts) fail(EXIT_USAGE, NULL, "--prompt and --data both say what to read; give one");
+    if (file) {
+        *items = read_items(t, s->tokenizer, 0, false);
+        s->prompts = (*items)->n;
+        s->lines = true;
+        return (*items)->source;
+    }
+    Passage *all = must_alloc(sizeof *all * (size_t)s->prompts);
+    for (int64_t k = 0; k < s->prompts; k++) {
+        Prompt p = prompt_number(t, (int)k);
+        all[k] = p.text;
+        check_start(s->writer, p.text, p.place);
+    }
+    return all;
+}
+
+int generate_command(Trainer *t)
+{
+    static const char *const entries[] = {"decode", "encode", NULL};
+    Shown s = {.t = t, .results = t->json ? json_array() : NULL};
+    Memory memory;
+    Item_list *items = NULL;
+    if (find_entry(t->model, "sample")) return draw_command(t);
+    need_entry(t->model, "decode");
+    char *path = weights_path(t);
+    take_own_settings(t, path, t->model->recipe.pairs ? NULL : "eos"); /* which tokens begin and end texts */
+    t->origin = read_origin(path);
+    s.tokenizer = vocabulary_of(t, path);
+    use_threads(t);
+    take_memory(&memory, t, false, false, entries);
+    s.writer = open_text_writer(t, &memory, s.tokenizer, "prompt");
+    s.prompt = find_prompts(&s, &items);
+    load_saved_weights(t, path, memory.params);
+    device_up(memory.params, weight_bytes(t->model));
+    s.seen = writes_by_rows(s.writer) && !s.lines && !t->json;
+    write_texts(s.writer, s.prompt, s.prompts, 0, 0, take_written, s.seen ? see_token : NULL, &s);
+    if (t->json) print_json(s.results);
+    if (sources_cut(s.writer))
+        note("%lld of %lld sources were longer than the %lld tokens that the model reads, and cut",
+             (long long)sources_cut(s.writer), (long long)s.prompts, (long long)t->model->source_seq);
+    return 0;
+}

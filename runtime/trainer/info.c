@@ -1,0 +1,153 @@
+/* info.c: `trainer info`: what this trainer was built for. */
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *dtype_word(Lathe_dtype t)
+{
+    static const char *const word[] = {"bool", "i32", "f32", "f64"};
+    return word[t];
+}
+
+/* ------------------------------------------------------------------ for people */
+
+static void print_tensor(const Lathe_tensor *t, const char *before)
+{
+    show(stdout, "%s%s %s [", before, t->name, dtype_word(t->dtype));
+    for (int k = 0; k < t->rank; k++) show(stdout, "%s%lld", k ? ", " : "", (long long)t->dim[k]);
+    show(stdout, "]");
+}
+
+static void print_entry(const Lathe_entry *e)
+{
+    show(stdout, "  %-8s in:", e->name);
+    for (int i = 0; i < e->inputs; i++) print_tensor(&e->input[i], i ? ", " : " ");
+    show(stdout, "\n           out:");
+    for (int i = 0; i < e->outputs; i++) print_tensor(&e->output[i], i ? ", " : " ");
+    show(stdout, "\n           %.3g GFLOP a call, %s of work memory\n", e->flops * 1e-9, bytes_text(e->work_bytes));
+}
+
+/* What groups and decay make of it; of several copies the first tells. */
+static char *rule_text(const Lathe_model *m, const Lathe_param *p)
+{
+    Rule r = rule_of(m, p, 0);
+    if (r.frozen) return text_of("  (frozen)");
+    char *rate = r.lr_scale != 1 ? text_of("  (rate × %g)", r.lr_scale) : text_of("%s", "");
+    if (r.decay < 0) return rate;
+    return r.decay == 0 ? text_of("%s  (no decay)", rate) : text_of("%s  (decay %g)", rate, r.decay);
+}
+
+/* As checkpoints have it, with a * for the number of the copy, as a pattern of `groups` has it. */
+static char *pattern_of(const Lathe_param *p)
+{
+    char *name = text_of("%s", p->export_name), *to = name;
+    for (const char *s = p->export_name; *s; s++) {
+        bool number = s[0] == '%' && s[1] == 'd';
+        *to++ = number ? '*' : *s;
+        s += number;
+    }
+    *to = 0;
+    return name;
+}
+
+static void print_param(const Lathe_model *m, const Lathe_param *p)
+{
+    char *name = pattern_of(p);
+    show(stdout, "  %-40s ", name);
+    for (int k = 0; k < p->loops; k++) show(stdout, "%lld × ", (long long)p->dim[k]);
+    show(stdout, "%s  %s%s\n", dims_text(p->rank - p->loops, p->dim + p->loops), p->where, rule_text(m, p));
+    free(name);
+}
+
+static void print_info(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    show(stdout, "%s%s, %s, source %s: %s parameters in %d tensors\n", m->name, config_of(m), m->precision,
+         m->source_hash, grouped_text(m->parameter_count), m->params);
+    if (m->vocab)
+        show(stdout, "batch %lld, seq %lld, vocab %lld\n", (long long)m->batch, (long long)m->seq, (long long)m->vocab);
+    show(stdout, "\nbuilt with (rebuild to change):\n");
+    for (int i = 0; i < m->knobs; i++) show(stdout, "  %-20s %s\n", m->knob[i][0], m->knob[i][1]);
+    show(stdout, "\nrecipe (--set changes it):\n");
+    print_knobs(stdout, &t->recipe);
+    show(stdout, "\nmemory: %s bytes planned, %s at least\n", grouped_text(m->planned_bytes),
+         grouped_text(m->lower_bound_bytes));
+    for (int i = 0; i < m->categories; i++)
+        show(stdout, "  %-12s %16s\n", m->plan[i].category, grouped_text(m->plan[i].bytes));
+    show(stdout, "\nentries:\n");
+    for (int i = 0; i < m->entries; i++) print_entry(&m->entry[i]);
+    show(stdout, "\nparameters, as checkpoints and groups name them (* is the number of a layer):\n");
+    for (int i = 0; i < m->params; i++) print_param(m, &m->param[i]);
+}
+
+/* ------------------------------------------------------------------ for programs */
+
+static json_t *dims_json(int rank, const int64_t *dim)
+{
+    json_t *all = json_array();
+    for (int k = 0; k < rank; k++) add_json(all, json_integer(dim[k]));
+    return all;
+}
+
+static json_t *tensors_json(const Lathe_tensor *t, int n)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < n; i++)
+        put_json(all, t[i].name,
+                 json_pack("{s:s, s:o}", "dtype", dtype_word(t[i].dtype), "shape", dims_json(t[i].rank, t[i].dim)));
+    return all;
+}
+
+static json_t *entries_json(const Lathe_model *m)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_entry *e = &m->entry[i];
+        put_json(all, e->name,
+                 json_pack("{s:o, s:o, s:f, s:I}", "inputs", tensors_json(e->input, e->inputs), "outputs",
+                           tensors_json(e->output, e->outputs), "flops", e->flops, "work_bytes",
+                           (json_int_t)e->work_bytes));
+    }
+    return all;
+}
+
+static json_t *parameters_json(const Lathe_model *m)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        char *name = pattern_of(p);
+        put_json(all, name,
+                 json_pack("{s:s, s:o, s:i, s:b, s:s}", "export", p->export_name, "shape", dims_json(p->rank, p->dim),
+                           "copies_axes", p->loops, "decay", p->decay, "where", utf8_of(p->where)));
+        free(name);
+    }
+    return all;
+}
+
+static void print_info_json(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    json_t *plan = json_object(), *built = json_object();
+    for (int i = 0; i < m->categories; i++) put_json(plan, m->plan[i].category, json_integer(m->plan[i].bytes));
+    for (int i = 0; i < m->knobs; i++) put_json(built, m->knob[i][0], word_json(m->knob[i][1]));
+    json_t *all = json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "model", utf8_of(m->name), "config",
+                            utf8_of(m->config), "precision", m->precision, "source_hash", m->source_hash,
+                            "parameter_count", (json_int_t)m->parameter_count, "batch", (json_int_t)m->batch, "seq",
+                            (json_int_t)m->seq, "vocab", (json_int_t)m->vocab, "planned_bytes",
+                            (json_int_t)m->planned_bytes, "lower_bound_bytes", (json_int_t)m->lower_bound_bytes);
+    put_json(all, "plan", plan);
+    put_json(all, "built_with", built);
+    put_json(all, "recipe", recipe_json(&t->recipe));
+    put_json(all, "entries", entries_json(m));
+    put_json(all, "parameters", parameters_json(m));
+    print_json(all);
+}
+
+int info_command(Trainer *t)
+{
+    if (t->json) print_info_json(t);
+    else print_info(t);
+    return 0;
+}

@@ -1,0 +1,573 @@
+/* loop.c: `trainer train`: steps, evaluations and saves, until done, interrupted or diverged. */
+#include "lathe_rt.h"
+#include "trainer/trainer.h"
+#include "trainer/selftest.h"
+
+#include <math.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ signals */
+
+volatile int interrupted;
+
+static volatile sig_atomic_t save_wanted; /* by SIGUSR1 */
+
+/* The first signal lets the step finish and saves; a second one ends at once, but for SIGXCPU (`ulimit -t`), which
+ * comes each second from the limit on. */
+static void on_signal(int number)
+{
+    if (interrupted && number == SIGXCPU) return;
+    if (interrupted) _exit(128 + number);
+    interrupted = number;
+    end_waits();
+}
+
+static void on_save_signal(int number)
+{
+    (void)number;
+    save_wanted = 1;
+}
+
+/* From the start: a run that is asked to save while it loads must not end of it, nor one whose progress nobody reads
+ * any more: metrics.jsonl has it all. */
+static void catch_save_signal(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    struct sigaction save = {.sa_handler = on_save_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &save, NULL);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGXCPU, &end, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &end, NULL); /* nohup */
+}
+
+/* ------------------------------------------------------------------ a run */
+
+typedef struct Training {
+    Trainer *t;
+    Data data;
+    Memory memory;
+    Optimizer optimizer;
+    Report report;
+    Saver *saver;
+    double saved_at; /* seconds_now() of the last save that was begun, or of the start */
+    Progress at;
+    const Lathe_entry *entry;
+    int64_t items; /* of one step */
+    bool evaluates, data_ended;
+    Samples *samples; /* after evaluations; NULL: none */
+    Text_eval *texts; /* of evaluations; NULL: none */
+    Scores scores;    /* of the last evaluation */
+    State from;       /* of the checkpoint resumed from */
+    char *checkpoint;
+} Training;
+
+static void finish_steps(Training *r);
+
+/* Before anything is read: the checkpoint says with which settings and data the run goes on. */
+static void find_start(Training *r)
+{
+    Trainer *t = r->t;
+    r->at = (Progress){.evaluated = -1, .best_step = -1};
+    if (!t->resume) return;
+    if (t->overfit || t->dry_run)
+        fail(EXIT_USAGE, NULL, "--%s tries a run from its start; leave --resume out",
+             t->overfit ? "overfit" : "dry-run");
+    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both say where to start from; give one");
+    r->checkpoint = find_checkpoint(t);
+    lock_run(run_folder(t));
+    open_checkpoint(&r->from, r->checkpoint);
+    check_model(t, r->checkpoint);
+    resume_settings(t, &r->from);
+    t->weights = text_of("%s/model.safetensors", r->checkpoint);
+    r->at = r->from.at;
+    take_evaluations(&r->at, t, &r->from);
+}
+
+/* --epochs and --tokens say how long in other units than steps. */
+static void settle_steps(Training *r)
+{
+    Trainer *t = r->t;
+    if (t->epochs && t->tokens) fail(EXIT_USAGE, NULL, "--epochs and --tokens both say how long to train; give one");
+    if ((t->epochs || t->tokens) && was_set(t, "steps"))
+        fail(EXIT_USAGE, NULL, "--steps and --%s both say how long to train; give one",
+             t->epochs ? "epochs" : "tokens");
+    if (t->epochs) t->recipe.steps = (t->epochs * epoch_items(&r->data) + r->items - 1) / r->items;
+    if (t->tokens) t->recipe.steps = (items_for_units(&r->data, t->tokens) + r->items - 1) / r->items;
+    if (t->recipe.steps < 1)
+        fail(EXIT_USAGE, NULL,
+             "the description does not say how long to train; give --steps N, --epochs N or --tokens N");
+}
+
+static void settle_evaluation(Training *r)
+{
+    r->evaluates = find_entry(r->t->model, "eval") && evaluated(&r->data)->val_items > 0;
+    if (r->evaluates) check_metric(r->t, &r->data);
+    else if (r->t->recipe.patience)
+        note("patience counts evaluations, and there are none: no part of the data is kept for them; "
+             "--val-fraction F keeps one");
+    if (r->t->recipe.val_fraction == 0 || r->data.held) return;
+    if (!r->evaluates && r->data.epochs)
+        note("no evaluation: %s", r->data.epochs->order.once
+                                      ? "what comes through a pipe is trained on, all of it"
+                                      : "no document was drawn for it; more or shorter documents (--documents "
+                                        "blank) or a larger --val-fraction give some");
+    else if (!r->evaluates)
+        note("no evaluation: the last %g of the data is %lld %s, less than one sequence", r->t->recipe.val_fraction,
+             (long long)r->data.val, r->data.text ? "tokens" : "rows");
+}
+
+static void check_steps(const Training *r)
+{
+    const Lathe_recipe *recipe = &r->t->recipe;
+    int64_t length = recipe->schedule_steps ? recipe->schedule_steps : recipe->steps;
+    if (recipe->warmup >= length)
+        note("warmup is %lld steps and the schedule has %lld: the rate does not reach lr; --set warmup=N with a "
+             "smaller N",
+             (long long)recipe->warmup, (long long)length);
+    if (r->at.step > r->t->recipe.steps)
+        fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has %lld steps behind it already; give more",
+             (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);
+}
+
+/* To a device, where the moments and states of a new run are zero. */
+static void give_arrays(Training *r)
+{
+    const Lathe_model *m = r->t->model;
+    join_ranks(r->t, &r->optimizer, &r->memory);
+    if (!r->t->ranks) device_up(r->memory.params, weight_bytes(m));
+    test_first_start(r->t, r->entry, &r->memory);
+    if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
+    if (r->t->resume && !r->t->ranks) {
+        device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
+        device_up(r->memory.state, m->state_bytes);
+    }
+    ready_optimizer(&r->optimizer, &r->memory);
+}
+
+static void fill_arrays(Training *r)
+{
+    Trainer *t = r->t;
+    void *params = r->memory.params;
+    optimizer_init(&r->optimizer, t->model, &t->recipe, whole_moments(t, &r->memory));
+    if (is_follower(t)) {
+        give_arrays(r);
+        return;
+    }
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
+    else if (t->weights) load_saved_weights(t, t->weights, params);
+    else init_parameters(t->model, (uint64_t)t->seed, params);
+    advise(NULL);
+    go_on_with_scale(&r->optimizer, &r->at.loss_scale);
+    give_arrays(r);
+    if (t->resume) compare_origin(t, &r->data, &r->from);
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A kill or a power cut may have left links to an older checkpoint, or to one that is gone. */
+static void link_again(const Training *r)
+{
+    const char *run = run_folder(r->t);
+    Fault f = {0};
+    int64_t best = r->at.best_step;
+    if (best >= 0 && access(checkpoint_path(run, best), F_OK) != 0) best = -1;
+    if (best < 0) unlink(text_of("%s/checkpoints/best", run));
+    link_checkpoint(run, r->at.step, best, &f);
+    if (f.path) note("%s %s", f.path, f.text);
+}
+
+/* A run that goes on in its own folder keeps what its checkpoint had behind it; all else that is there is set aside. */
+static void open_run(Training *r)
+{
+    const char *run = run_folder(r->t);
+    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL;
+    char *checkpoints = text_of("%s/checkpoints", run);
+    bool own = folder && same_folder(folder, checkpoints);
+    lock_run(run);
+    if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
+    if (prepare_run(run, own ? r->at.step : -1, &where))
+        note("%s the run folder held before %s in %s", own ? "later checkpoints that" : "what", own ? "lie" : "lies",
+             where);
+    if (own) link_again(r);
+    open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
+    r->saver = open_saver(r->t, &r->memory, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    r->saved_at = seconds_now();
+    free(folder);
+    free(metrics);
+    free(checkpoints);
+}
+
+/* What is written after evaluations and for them. */
+static void open_texts(Training *r)
+{
+    Trainer *t = r->t;
+    Tokenizer *k = r->data.tokenizer;
+    bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, "sample");
+    Text_writer *w = NULL;
+    if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(t, &r->memory, k, "samples");
+    r->samples = open_samples(t, &r->memory, k, w);
+    if (texts) r->texts = open_text_eval(evaluated(&r->data)->t, w, k, t->recipe.eval_generate, false);
+}
+
+static void prepare_training(Training *r, Trainer *t)
+{
+    static const char *const entries[] = {"train", "eval", "score", "encode", "decode", NULL};
+    r->t = t;
+    r->entry = need_entry(t->model, "train");
+    check_gpus(t);
+    check_memory(t);
+    find_start(r);
+    settle_val_data(t);
+    open_data(&r->data, t, true);
+    open_val_data(&r->data);
+    settle_origin(t, r->data.tokenizer);
+    r->items = gpus_of(t) * items_in_call(r->entry);
+    settle_steps(r);
+    check_steps(r);
+    settle_evaluation(r);
+    start_ranks(t);
+    use_threads(t);
+    take_memory(&r->memory, t, true, true, entries);
+    fill_arrays(r);
+    if (!is_follower(t)) open_texts(r);
+    if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
+}
+
+static void start_training(Training *r)
+{
+    open_run(r);
+    r->t->saver = r->saver;
+}
+
+static Trial trial_of(Training *r)
+{
+    return (Trial){r->t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->texts, r->items, r->evaluates};
+}
+
+/* --overfit, --dry-run */
+static int try_training(Training *r)
+{
+    Trainer *t = r->t;
+    Trial c = trial_of(r);
+    if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are two things to try; give one");
+    print_banner(&(Report){.t = t, .data = &r->data, .items_per_step = r->items, .steps = t->recipe.steps});
+    return t->overfit ? overfit(&c) : dry_run(&c);
+}
+
+/* ------------------------------------------------------------------ saving */
+
+static void report_saved(Training *r)
+{
+    int64_t step = saved_step(r->saver);
+    const Fault *link = link_fault(r->saver);
+    report_text(&r->report, "step %lld: saved %s", (long long)step, checkpoint_path(run_folder(r->t), step));
+    if (link) report_text(&r->report, "note: %s %s; nothing that Lathe does needs this link", link->path, link->text);
+}
+
+/* Says what became of the save that has ended.  One that failed does not end the run: the next may succeed. */
+static void report_save(Training *r)
+{
+    const Fault *f = save_fault(r->saver);
+    int64_t saved = saved_step(r->saver);
+    if (!f) {
+        report_saved(r);
+        return;
+    }
+    char *newest = saved < 0 ? text_of("there is no checkpoint yet")
+                             : text_of("the newest checkpoint is that of step %lld", (long long)saved);
+    report_text(&r->report,
+                "%s: error: %s; step %lld is not saved, %s.  The run goes on, and the next save tries again: %s "
+                "(`kill -USR1 %d` saves at once)",
+                f->path, f->text, (long long)tried_step(r->saver), newest, save_remedy(r->saver), (int)getpid());
+    free(newest);
+}
+
+static void save_run(Training *r)
+{
+    finish_steps(r);
+    double from = seconds_now();
+    if (end_save(r->saver, true)) report_save(r);
+    save_wanted = 0;
+    r->saved_at = seconds_now();
+    if (saved_step(r->saver) == r->at.step) return;
+    r->at.elapsed = r->saved_at - r->report.started;
+    keep_lock(run_folder(r->t));
+    begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at, r->items));
+    r->report.spent.saving += seconds_now() - from;
+}
+
+/* The last save of a run: without it the run has failed. */
+static void save_last(Training *r)
+{
+    save_run(r);
+    if (!end_save(r->saver, true)) return;
+    const Fault *f = save_fault(r->saver);
+    if (!f) {
+        report_saved(r);
+        return;
+    }
+    close_report(&r->report);
+    fail(EXIT_DATA, f->path,
+         "%s; step %lld is not saved, and what was saved before is still there: %s, or choose another folder with "
+         "--out%s",
+         f->text, (long long)r->at.step, save_remedy(r->saver),
+         saved_step(r->saver) < 0 ? "" : ", and go on with --resume");
+}
+
+/* An evaluation that a signal had cut off, made after the resume: the checkpoint of that step is there already. */
+static void save_evaluation(Training *r)
+{
+    const char *run = run_folder(r->t);
+    Fault f = {0};
+    int64_t best = r->at.best_step == r->at.step ? r->at.step : -1;
+    renew_evaluation(&r->from, &r->at, &r->t->recipe, &f);
+    if (!f.path) link_checkpoint(run, r->at.step, best, &f);
+    if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
+}
+
+static void report_samples(Training *r)
+{
+    for (int k = 0; r->samples && k < sample_count(r->samples); k++) {
+        json_t *sample = draw_sample(r->samples, k, r->at.step);
+        report_sample(&r->report, r->at.step, sample);
+        json_decref(sample);
+    }
+}
+
+/* True where it is the best so far. */
+static bool evaluate_run(Training *r)
+{
+    finish_steps(r);
+    const Lathe_recipe *recipe = &r->t->recipe;
+    bool late = saved_step(r->saver) == r->at.step;
+    if (!r->evaluates || r->at.evaluated == r->at.step) return false;
+    double from = seconds_now();
+    r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
+    add_rouge(&r->scores, r->texts, r->at.step);
+    if (!r->scores.complete) return false;
+    report_scores(&r->report, r->at.step, &r->scores);
+    bool best = note_evaluation(&r->at, recipe, &r->scores);
+    double value = metric_value(recipe, &r->scores);
+    if (!isfinite(value))
+        report_text(&r->report, "note: %s is %g at step %lld, which is never the best", metric_name(recipe), value,
+                    (long long)r->at.step);
+    report_samples(r);
+    r->report.spent.evaluation += seconds_now() - from;
+    if (late) save_evaluation(r);
+    return best;
+}
+
+static void tell_patience(Training *r)
+{
+    const Progress *p = &r->at;
+    char *best = p->best_step < 0 ? text_of("none was a number")
+                                  : text_of("the best is %.4g of step %lld", p->best_value, (long long)p->best_step);
+    report_text(
+        &r->report,
+        "stopped after step %lld of %lld: no better %s in %lld evaluation%s, %s; `%s train --resume --out %s --set "
+        "patience=N` goes on, N above %lld or 0",
+        (long long)p->step, (long long)r->t->recipe.steps, metric_name(&r->t->recipe), (long long)p->stale,
+        p->stale == 1 ? "" : "s", best, r->t->program, run_folder(r->t), (long long)p->stale);
+}
+
+/* ------------------------------------------------------------------ divergence */
+
+/* The parameters are still those before the step (begin_step); they are kept apart from the run's own, for replay. */
+static _Noreturn void diverged(Training *r, int64_t step, Step s)
+{
+    if (end_save(r->saver, true)) report_save(r);
+    int64_t saved = saved_step(r->saver);
+    const char *kept = saved >= 0 ? text_of("the checkpoint of step %lld is kept in %s", (long long)saved,
+                                            checkpoint_path(run_folder(r->t), saved))
+                                  : "nothing had been saved yet";
+    char *before = text_of("%s/diverged.safetensors", run_folder(r->t));
+    end_line(&r->report);
+    note("step %lld: expected a finite loss, found loss %g and gradient norm %g; %s.  Try a lower learning rate "
+         "(--set lr=%g), a longer warm-up (--set warmup=N) or clipping (--set clip=1)",
+         (long long)step + 1, s.loss, s.norm, kept, r->t->recipe.lr / 10);
+    if (s.loss_scale.scale > 0) note("fp16 holds numbers up to 65504; --precision bf16 holds what fp32 does");
+    device_down(r->memory.params, weight_bytes(r->t->model));
+    save_weights(r->t->model, before, r->memory.params);
+    fail(EXIT_DIVERGED, NULL, "step %lld diverged.  Which operation made it says\n  %s", (long long)step + 1,
+         replay_words(r->t, &r->data, before, step + 1));
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static void count_epoch(Training *r, Step s)
+{
+    Stream_sum sum;
+    int source;
+    bool told = false;
+    r->at.epoch_steps++;
+    r->at.epoch_loss += s.loss;
+    if (s.number + 1 < r->at.step) return; /* it is about a later one */
+    while (mixture_epoch(r->data.epochs->rows, &source, &sum)) told |= report_epoch(&r->report, &r->at, source, &sum);
+    if (!told) return;
+    start_next_epoch(&r->report, r->at.step);
+    r->at.epochs++;
+    r->at.epoch_steps = 0;
+    r->at.epoch_loss = 0;
+}
+
+static void report_skipped(Training *r, const Step *s)
+{
+    double now = s->loss_scale.scale;
+    report_text(&r->report,
+                "step %lld | loss scale %g: gradients are beyond what fp16 holds; the step is not taken (%lld so far), "
+                "the scale is %g now",
+                (long long)s->number + 1, 2 * now, (long long)s->loss_scale.skipped, now);
+}
+
+static void finish_step(Training *r)
+{
+    Step s = end_step();
+    if (has_diverged(&s)) diverged(r, s.number, s);
+    if (s.skipped) report_skipped(r, &s);
+    r->at.loss_scale = s.loss_scale;
+    report_step(&r->report, s.number + 1, s);
+    if (r->data.epochs) count_epoch(r, s);
+}
+
+/* What is not steps wants all of them done: the numbers that they have shown, and the parameters. */
+static void finish_steps(Training *r)
+{
+    while (steps_begun()) finish_step(r);
+}
+
+/* False: there is no data for it.  at.step counts steps that were begun; on a device the last is under way. */
+static bool one_step(Training *r)
+{
+    int64_t step = r->at.step;
+    double from = seconds_now();
+    Lathe_call call = call_of(&r->memory, r->entry);
+    if (!fill_step(&r->data, r->entry, r->memory.call, step)) return false;
+    set_scalars(r->entry, r->memory.call, r->t->seed, step, 0);
+    order_step(r->t);
+    begin_step(r->t, r->entry, &call, &r->optimizer, r->memory.params, step, seconds_now() - from);
+    r->at.step++;
+    while (step_is_due()) finish_step(r);
+    if (r->data.epochs && mixture_epoch_ended(r->data.epochs->rows)) finish_steps(r);
+    return true;
+}
+
+static bool due(int64_t done, int64_t every) { return every > 0 && done % every == 0; }
+
+/* A run that nobody told when to save loses no more than a quarter of an hour.  Saving changes no bit of it. */
+static bool long_unsaved(const Training *r)
+{
+    enum { LONGEST = 15 * 60 }; /* s */
+    return r->t->recipe.save_every == 0 && seconds_now() - r->saved_at > LONGEST;
+}
+
+/* Behind the step that ended so many epochs; of windows and rows, so many times the training part was taken. */
+static bool epochs_due(const Training *r)
+{
+    int64_t every = r->t->recipe.eval_epochs, step = r->at.step;
+    if (every == 0 || step == 0) return false;
+    if (r->data.epochs) return steps_begun() == 0 && r->at.epoch_steps == 0 && due(r->at.epochs, every);
+    int64_t items = every * epoch_items(&r->data);
+    return step * r->items / items > (step - 1) * r->items / items;
+}
+
+static void evaluate_and_save(Training *r)
+{
+    const Lathe_recipe *recipe = &r->t->recipe;
+    bool best = (due(r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
+    if (best || due(r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
+}
+
+static bool is_tired(const Training *r) { return r->evaluates && out_of_patience(&r->at, &r->t->recipe); }
+
+static void all_steps(Training *r)
+{
+    if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* where an interruption left it out */
+    while (r->at.step < r->t->recipe.steps && !interrupted && !is_tired(r)) {
+        bool done = one_step(r);
+        r->data_ended = !done && !interrupted;
+        if (!done) break;
+        if (end_save(r->saver, false)) report_save(r);
+        if (r->at.step == r->t->recipe.steps || interrupted) break;
+        evaluate_and_save(r);
+    }
+    finish_steps(r);
+}
+
+static void print_result(const Training *r)
+{
+    json_t *all = json_object();
+    put_json(all, "steps", json_integer(r->at.step));
+    put_json(all, "weights", word_json(weights_path(&(Trainer){.out = r->t->out})));
+    put_json(all, "eval", r->scores.n && r->scores.complete ? scores_json(&r->scores, &r->data) : json_null());
+    put_json(all, "seconds", real_json(seconds_now() - r->report.started));
+    put_json(all, "interrupted", json_boolean(interrupted));
+    put_json(all, "stopped", json_boolean(is_tired(r)));
+    print_json(all);
+}
+
+/* The rows are used up: of a pipe, or because the thread that reads has met something that it cannot read; what was
+ * trained before that is saved. */
+static void tell_end_of_data(Training *r)
+{
+    int code;
+    const char *failure = mixture_failure(r->data.epochs->rows, &code);
+    if (!failure) {
+        report_text(&r->report,
+                    "the data has ended after step %lld of %lld; fewer than %lld sequences are left, no step",
+                    (long long)r->at.step, (long long)r->t->recipe.steps, (long long)r->items);
+        return;
+    }
+    close_report(&r->report);
+    if (r->at.step)
+        note("step %lld is saved; `trainer train --resume --out %s` goes on", (long long)r->at.step, run_folder(r->t));
+    end_program(code, failure);
+}
+
+static bool has_failed(const Training *r)
+{
+    int code;
+    return r->data_ended && mixture_failure(r->data.epochs->rows, &code);
+}
+
+int train_command(Trainer *t)
+{
+    static Training r;
+    catch_save_signal();
+    prepare_training(&r, t);
+    if (t->overfit || t->dry_run) return try_training(&r);
+    if (is_follower(t)) {
+        Trial c = trial_of(&r);
+        return follow(&c, r.at.step);
+    }
+    start_training(&r);
+    catch_signals();
+    all_steps(&r);
+    if (!interrupted && !has_failed(&r)) evaluate_run(&r);
+    if (r.at.step || !has_failed(&r)) save_last(&r);
+    end_ranks(t);
+    if (r.data_ended) tell_end_of_data(&r);
+    if (is_tired(&r) && !interrupted) tell_patience(&r);
+    if (interrupted)
+        report_text(&r.report, "interrupted after step %lld of %lld; `%s` goes on", (long long)r.at.step,
+                    (long long)t->recipe.steps, text_of("%s train --resume --out %s", t->program, run_folder(t)));
+    close_report(&r.report);
+    if (t->json) print_result(&r);
+    optimizer_free(&r.optimizer);
+    return interrupted ? 128 + interrupted : 0;
+}

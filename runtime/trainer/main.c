@@ -1,0 +1,429 @@
+/* main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints.
+ */
+#include "base/process.h"
+#include "lathe_rt.h"
+#include "trainer/trainer.h"
+#include "trainer/selftest.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { /* subcommands, as bits */
+       TRAIN = 1,
+       EVAL = 2,
+       GENERATE = 4,
+       GRAD = 8,
+       INIT = 16,
+       BENCH = 32,
+       INFO = 64,
+       PROFILE = 128,
+       REPLAY = 256,
+       EXPORT = 512,
+       SELFTEST = 1024,
+       ALL = 2047
+};
+
+typedef struct Command {
+    const char *name;
+    int bit;
+    int (*run)(Trainer *);
+    const char *usage, *help;
+} Command;
+
+static const Command commands[] = {
+    {"train", TRAIN, train_command, "--data PATH… [options]",
+     "Trains; writes config.json, metrics.jsonl and checkpoints into the run folder."},
+    {"eval", EVAL, eval_command, "--data PATH… [--weights W.safetensors] [options]",
+     "Loss and metrics over the last part of the data (all of it: --val-fraction 1)."},
+    {"generate", GENERATE, generate_command,
+     "[--prompt TEXT… | --data PATH…] [--samples N] [--weights W.safetensors] [options]",
+     "Continues each prompt; past the context the window slides: its newer half is read again.  Models of pairs write\n"
+     "for each prompt, or for each source of the data, one a line."},
+    {"grad", GRAD, grad_command, "--weights W.safetensors --inputs I.safetensors --out G.safetensors",
+     "Loss, outputs and gradients for given inputs: loss, output.NAME, grad.NAME."},
+    {"init", INIT, init_command, "--out W.safetensors [--seed S | --init PATH]",
+     "Writes the parameters that training starts from."},
+    {"export", EXPORT, export_command, "--to hf --out DIR [--weights PATH]",
+     "Writes weights, configuration and tokenizer as Hugging Face has them; a folder that --init takes."},
+    {"bench", BENCH, bench_command, "[--steps N] [--inputs I.safetensors] [--weights W.safetensors] [--json]",
+     "Times training steps on random data, or on one batch; the first two are not timed, but their losses told, too."},
+    {"profile", PROFILE, profile_command, "[--steps N] [--trace FILE] [--json]",
+     "Times each kernel of training steps on random data against the least it could take."},
+    {"replay", REPLAY, replay_command, "--step N [--checkpoint C | --weights W.safetensors] --data PATH… [options]",
+     "Runs a training step again and names the first tensor that is not finite (build with --instrument)."},
+    {"selftest", SELFTEST, selftest_command, "[--seed S] [--json]",
+     "Tests this machine: a training step twice, each way of computing against a second one, gradients against "
+     "losses."},
+    {"info", INFO, info_command, "[--json]", "What this trainer was built for: sizes, entries, memory, recipe."},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+typedef enum Kind { FLAG, RESUME, TEXT, TEXTS, PROMPTS, PROMPT_FILES, COUNT, SEED, THREADS, SIZE, KNOB, SET } Kind;
+
+typedef struct Option {
+    const char *name;
+    int commands;
+    Kind kind;
+    size_t field;     /* of Trainer */
+    const char *knob; /* KNOB: the recipe's name */
+    const char *argument, *help;
+} Option;
+
+#define AT(f) offsetof(Trainer, f)
+
+static const Option options[] = {
+    {"data", TRAIN | EVAL | REPLAY, TEXTS, AT(data), NULL, "PATH…", "text files, or a CSV; several are joined"},
+    {"data", GENERATE, TEXTS, AT(data), NULL, "PATH…",
+     "sources to write for, of models that read them; else the text trained on, where no tokenizer.json lies beside "
+     "the weights"},
+    {"tokenizer", TRAIN | EVAL | GENERATE | REPLAY, KNOB, 0, "tokenizer", "NAME|PATH",
+     "bytes, chars, or a file or folder of one (lathe tokenize train, tokenizer.json, vocab.json, *.tiktoken)"},
+    {"val-fraction", TRAIN | EVAL | REPLAY, KNOB, 0, "val_fraction", "F", "last part of the data, kept for evaluation"},
+    {"val-data", TRAIN | EVAL, TEXTS, AT(val_data), NULL, "PATH…",
+     "what is evaluated, all of it, instead of a part of --data"},
+    {"steps", TRAIN, KNOB, 0, "steps", "N", "optimizer steps"},
+    {"steps", BENCH | PROFILE, COUNT, AT(steps), NULL, "N", "steps to time (default 10)"},
+    {"step", REPLAY, COUNT, AT(steps), NULL, "N", "the step to run, as the trainer counts them"},
+    {"epochs", TRAIN, COUNT, AT(epochs), NULL, "N", "instead of steps: times the size of the training data"},
+    {"tokens", TRAIN, COUNT, AT(tokens), NULL, "N", "instead of steps: tokens to train on, padding left out"},
+    {"tokens", EVAL | GENERATE, KNOB, 0, "sample_tokens", "N", "tokens to write, of each text at most"},
+    {"beams", EVAL | GENERATE, KNOB, 0, "beams", "N",
+     "beam search with so many texts side by side; 0: tokens are drawn"},
+    {"min-tokens", EVAL | GENERATE, KNOB, 0, "min_tokens", "N", "of a text before its end"},
+    {"length-penalty", EVAL | GENERATE, KNOB, 0, "length_penalty", "P",
+     "of beams: a text's score is its log probability over tokens^P"},
+    {"no-repeat-ngram", EVAL | GENERATE, KNOB, 0, "no_repeat_ngram", "N",
+     "of beams: no N tokens in a row twice in a text; 0: any"},
+    {"generate", EVAL, FLAG, AT(generate), NULL, NULL,
+     "also write texts for the sources of the data: ROUGE against their targets"},
+    {"items", EVAL, COUNT, AT(items), NULL, "N", "of --generate: so many sources, drawn by the seed (default: all)"},
+    {"stem", EVAL, FLAG, AT(stem), NULL, NULL, "of --generate: ROUGE of stems of words (Porter)"},
+    {"set", TRAIN | EVAL | GENERATE | BENCH | PROFILE | REPLAY | INFO, SET, 0, NULL, "k=v",
+     "changes a setting of the recipe"},
+    {"seed", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | PROFILE | REPLAY | SELFTEST, SEED, AT(seed), NULL, "S",
+     "0 … 2147483647 (default 1)"},
+    {"threads", ALL & ~INFO, THREADS, AT(threads), NULL, "N", "wins over OMP_NUM_THREADS; results do not depend on it"},
+    {"out", TRAIN | EVAL | GENERATE, TEXT, AT(out), NULL, "RUN", "run folder (default runs/NAME-CONFIG, -2, …)"},
+    {"out", GRAD | INIT, TEXT, AT(out), NULL, "FILE", "safetensors file to write"},
+    {"resume", TRAIN, RESUME, AT(resume), NULL, "[=PATH]",
+     "go on from the run folder's newest checkpoint, or from PATH (a checkpoint, a run folder)"},
+    {"out", EXPORT, TEXT, AT(out), NULL, "DIR", "folder to write"},
+    {"to", EXPORT, TEXT, AT(to), NULL, "FORMAT", "hf: as Hugging Face's transformers load it"},
+    {"ids", EXPORT, COUNT, AT(ids), NULL, "N",
+     "rows of ids to write; those beyond are left out (default: as many as the imported model had, or all)"},
+    {"ignore-config", TRAIN | EVAL | GENERATE | GRAD | INIT | BENCH | EXPORT, TEXTS, AT(ignored_keys), NULL, "KEY…",
+     "keys of an imported config.json that are passed over: they change nothing that the model computes"},
+    {"init", TRAIN | INIT, TEXT, AT(weights), NULL, "PATH",
+     "parameters to start from: a file, or a folder, Hugging Face's too (default: drawn from the seed)"},
+    {"weights", EVAL | GENERATE | GRAD | EXPORT, TEXT, AT(weights), NULL, "PATH",
+     "parameters to use, a file or a folder (default of eval, generate, export: the run folder's)"},
+    {"weights", REPLAY, TEXT, AT(weights), NULL, "W.safetensors",
+     "parameters before the step (default: drawn from the seed, and all steps before it run)"},
+    {"checkpoint", REPLAY, TEXT, AT(resume), NULL, "C",
+     "start from a checkpoint (step-N, or a run's newest), its settings and data; steps up to N run"},
+    {"inputs", GRAD, TEXT, AT(inputs), NULL, "I.safetensors", "inputs under the description's names; ids I32 or I64"},
+    {"inputs", BENCH, TEXT, AT(inputs), NULL, "I.safetensors",
+     "the batch of every step, as grad takes it (default: random ones)"},
+    {"weights", BENCH, TEXT, AT(weights), NULL, "PATH", "parameters to start from (default: drawn from the seed)"},
+    {"training", GRAD, FLAG, AT(training), NULL, NULL, "as in a training step: dropout on"},
+    {"only", GRAD, TEXT, AT(only), NULL, "NAME,…",
+     "what to write, as loss,gradients: of large models logits are larger than all else (default: all)"},
+    {"overfit", TRAIN, FLAG, AT(overfit), NULL, NULL,
+     "only tries whether one batch can be learnt: its loss must come near zero (a new model's first check)"},
+    {"dry-run", TRAIN, FLAG, AT(dry_run), NULL, NULL,
+     "only runs a step and an evaluation on the data, and says how long it all would take"},
+    {"eval-every", TRAIN, KNOB, 0, "eval_every", "N", "steps between evaluations"},
+    {"save-every", TRAIN, KNOB, 0, "save_every", "N", "steps between checkpoints (SIGUSR1 saves one at once)"},
+    {"keep-last", TRAIN, KNOB, 0, "keep_last", "N", "checkpoints kept, beside the best; 0: all"},
+    {"log-every", TRAIN, KNOB, 0, "log_every", "N", "steps between progress lines (default: by time)"},
+    {"prompt", GENERATE, PROMPTS, AT(prompts), NULL, "TEXT…",
+     "what to continue, each by itself; sources, of models that read them"},
+    {"prompt-file", GENERATE, PROMPT_FILES, AT(prompts), NULL, "FILE…",
+     "the same, each a whole file; -: standard input"},
+    {"stop", EVAL | GENERATE, TEXTS, AT(stop), NULL, "TEXT…",
+     "a text ends where one of these begins, which is left out"},
+    {"stop-token", EVAL | GENERATE, TEXTS, AT(stop_tokens), NULL, "TOKEN…",
+     "tokens that end a text, beside the tokenizer's and the model's own: each by its text or number"},
+    {"ignore-eos", EVAL | GENERATE, FLAG, AT(ignore_eos), NULL, NULL,
+     "no token ends a text: those that do are never written"},
+    {"samples", GENERATE, COUNT, AT(samples), NULL, "N", "of each prompt, or without one (default 1)"},
+    {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
+    {"memory-limit", ALL & ~INFO, SIZE, AT(memory_limit), NULL, "SIZE",
+     "refuse to take more, as 512M (default: all there is)"},
+    {"order", TRAIN | EVAL | REPLAY, KNOB, 0, "order", "NAME",
+     "windows (from anywhere) or epochs (documents, shuffled)"},
+    {"documents", TRAIN | EVAL | REPLAY, KNOB, 0, "documents", "NAME",
+     "of plain text: file, blank (lines between), line, whole"},
+    {"mix", TRAIN | EVAL | REPLAY, KNOB, 0, "mix", "W,W…",
+     "each path of --data is a source of its own, and gives this share of the sequences, as 7,3; none: all are one"},
+    {"gpus", TRAIN, COUNT, AT(gpus), NULL, "N", "so many GPUs, each with the description's batch, by NCCL (default 1)"},
+    {"readers", TRAIN | EVAL | REPLAY, COUNT, AT(readers), NULL, "N",
+     "threads that encode documents (default 1); the order does not depend on it"},
+    {"json", ALL, FLAG, AT(json), NULL, NULL, "the result as one JSON object on standard output"},
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+/* ------------------------------------------------------------------ help */
+
+static void print_all_help(const Lathe_model *m, FILE *f)
+{
+    show(f, "usage: trainer COMMAND [options]      (%s)\n\n", m->name);
+    for (int i = 0; i < COMMANDS; i++) show(f, "  %-9s %s\n", commands[i].name, commands[i].help);
+    show(f, "\n`trainer COMMAND --help` lists the options.\n");
+}
+
+static void print_help(const Trainer *t, const Command *c)
+{
+    show(stdout, "usage: trainer %s %s\n\n%s\n\n", c->name, c->usage, c->help);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].commands & c->bit) {
+            const char *argument = options[i].argument ? options[i].argument : "";
+            char *left = text_of("--%s%s%s", options[i].name, options[i].kind == RESUME ? "" : " ", argument);
+            show(stdout, "  ");
+            print_padded(stdout, left, 24);
+            show(stdout, " %s\n", options[i].help);
+        }
+    if (c->bit & (TRAIN | INFO)) {
+        show(stdout, "\nSettings for --set, with their values now:\n");
+        print_knobs(stdout, &t->recipe);
+    }
+}
+
+/* ------------------------------------------------------------------ reading it */
+
+static const Command *find_command(const Lathe_model *m, const char *name)
+{
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(name, names[i]) == 0) return &commands[i];
+    }
+    const char *close = nearest_word(name, names, COMMANDS);
+    if (close) fail(EXIT_USAGE, NULL, "there is no command %s; did you mean %s?", name, close);
+    show(stderr, "trainer: error: there is no command %s\n", name);
+    print_all_help(m, stderr);
+    exit(EXIT_USAGE);
+}
+
+/* An option that exists, but not here; or a name close to one. */
+static _Noreturn void refuse_option(const Command *c, const char *name)
+{
+    const char *names[OPTIONS + 1] = {"help"};
+    int n = 1;
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].commands & c->bit) names[n++] = options[i].name;
+        if (strcmp(options[i].name, name) != 0) continue;
+        for (int k = 0; k < COMMANDS; k++)
+            if (commands[k].bit & options[i].commands)
+                fail(EXIT_USAGE, NULL, "%s has no option --%s; %s has", c->name, name, commands[k].name);
+    }
+    if (is_setting(name))
+        fail(EXIT_USAGE, NULL, "%s has no option --%s; did you mean --set %s=VALUE?", c->name, name, name);
+    const char *close = nearest_word(name, names, n);
+    if (close) fail(EXIT_USAGE, NULL, "%s has no option --%s; did you mean --%s?", c->name, name, close);
+    fail(EXIT_USAGE, NULL, "%s has no option --%s; `trainer %s --help` lists them", c->name, name, c->name);
+}
+
+static const Option *find_option(const Command *c, const char *name)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if ((options[i].commands & c->bit) && strcmp(options[i].name, name) == 0) return &options[i];
+    refuse_option(c, name);
+}
+
+static int64_t count_of(const Option *o, const char *value, int64_t least, int64_t most)
+{
+    int64_t n;
+    if (!parse_count(value, &n) || n < least || n > most)
+        fail(EXIT_USAGE, NULL, "--%s %s: expected a whole number, %lld%s", o->name, value, (long long)least,
+             most == INT64_MAX ? " or more" : text_of(" to %lld", (long long)most));
+    return n;
+}
+
+static void take_prompt(Prompts **all, const char *value, bool file)
+{
+    if (!*all) *all = must_alloc(sizeof **all);
+    if (file) add_prompt_file(*all, value);
+    else add_prompt(*all, value);
+}
+
+static bool takes_several(const Option *o) { return o->kind == TEXTS || o->kind == PROMPTS || o->kind == PROMPT_FILES; }
+
+static void take_value(Trainer *t, const Option *o, const char *value)
+{
+    void *field = (char *)t + o->field;
+    switch (o->kind) {
+    case FLAG: *(bool *)field = true; break;
+    case RESUME: *(const char **)field = value ? value : ""; break;
+    case TEXT: *(const char **)field = value; break;
+    case TEXTS: add_word(field, value); break;
+    case PROMPTS:
+    case PROMPT_FILES: take_prompt(field, value, o->kind == PROMPT_FILES); break;
+    case COUNT: *(int64_t *)field = count_of(o, value, 1, INT64_MAX); break;
+    case SEED: *(int32_t *)field = (int32_t)count_of(o, value, 0, INT32_MAX); break;
+    case THREADS: *(int *)field = (int)count_of(o, value, 1, 1024); break;
+    case SIZE:
+        if (!parse_size(value, field))
+            fail(EXIT_USAGE, NULL, "--%s %s: expected a size such as 512M or 8G", o->name, value);
+        break;
+    case KNOB: set_knob(t, o->knob, value); break;
+    case SET: set_knob_text(t, value); break;
+    }
+    if (o->kind == KNOB && strcmp(o->knob, "tokenizer") == 0) t->tokenizer_given = true;
+    if (o->kind == SEED) t->seed_given = true;
+}
+
+/* Takes the option at argv[i] and its values; returns the index after them. */
+static int take_option(Trainer *t, const Command *c, int argc, char **argv, int i)
+{
+    const char *name = argv[i] + 2, *equals = strchr(name, '=');
+    const Option *o = find_option(c, equals ? text_of("%.*s", (int)(equals - name), name) : name);
+    i++;
+    if (o->kind == FLAG) {
+        if (equals) fail(EXIT_USAGE, NULL, "--%s takes no value", o->name);
+        take_value(t, o, NULL);
+    } else if (equals) {
+        take_value(t, o, equals + 1);
+    } else if (o->kind == RESUME) {
+        if (i < argc && strncmp(argv[i], "--", 2) != 0)
+            fail(EXIT_USAGE, NULL, "--resume takes its path behind an equals sign: --resume=%s", argv[i]);
+        take_value(t, o, NULL);
+    } else {
+        if (i == argc || (strncmp(argv[i], "--", 2) == 0 && o->kind != COUNT))
+            fail(EXIT_USAGE, NULL, "--%s needs a value: --%s %s (%s)", o->name, o->name, o->argument, o->help);
+        take_value(t, o, argv[i++]);
+    }
+    while (takes_several(o) && i < argc && strncmp(argv[i], "--", 2) != 0) take_value(t, o, argv[i++]);
+    return i;
+}
+
+static bool wants_help(const char *s)
+{
+    return strcmp(s, "--help") == 0 || strcmp(s, "-h") == 0 || strcmp(s, "help") == 0;
+}
+
+static _Noreturn void refuse_word(const Command *c, const char *word)
+{
+    if (access(word, F_OK) == 0 && (c->bit & (TRAIN | EVAL | REPLAY)))
+        fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; did you mean --data %s?", c->name, word, word);
+    fail(EXIT_USAGE, NULL, "%s: expected an option, found %s; `trainer %s --help` lists them", c->name, word, c->name);
+}
+
+static void take_options(Trainer *t, const Command *c, int argc, char **argv)
+{
+    for (int i = 2; i < argc;) {
+        if (wants_help(argv[i])) {
+            print_help(t, c);
+            exit(end_process("trainer", 0));
+        }
+        if (strncmp(argv[i], "--", 2) != 0) refuse_word(c, argv[i]);
+        i = take_option(t, c, argc, argv, i);
+    }
+}
+
+const char *run_folder(const Trainer *t) { return t->out; }
+
+/* runs/NAME-CONFIG, then -2, -3, …: training takes the first that holds no run yet, the others the last that holds one.
+ */
+const char *default_folder(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    const char *base = text_of(m->config && *m->config ? "runs/%s-%s" : "runs/%s", m->name, m->config), *last = base;
+    const char *next = base;
+    for (int n = 2; holds_a_run(next); n++) {
+        last = next;
+        next = text_of("%s-%d", base, n);
+    }
+    return strcmp(t->command, "train") == 0 && !t->resume ? next : last;
+}
+
+static bool wants_run_folder(const char *command)
+{
+    return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0;
+}
+
+char *newest_weights(const char *folder)
+{
+    int64_t step = newest_checkpoint(folder, INT64_MAX);
+    return text_of("%s/model.safetensors", step < 0 ? folder : checkpoint_path(folder, step));
+}
+
+char *run_weights(const char *run, const char *remedy)
+{
+    char *path = newest_weights(run);
+    if (access(path, F_OK) != 0) fail(EXIT_DATA, run, "expected a run's folder, found no weights in it; %s", remedy);
+    return path;
+}
+
+char *weights_path(const Trainer *t)
+{
+    if (t->weights) return text_of("%s", t->weights);
+    return run_weights(run_folder(t), "name the run with --out RUN, or a file or folder with --weights PATH");
+}
+
+/* Data and weights are read where the system mapped them; a file cut short meanwhile shows as this signal. */
+static void on_bus_error(int number)
+{
+    static const char words[] =
+        "\ntrainer: error: a file that is being read became shorter, or its disk failed; start again\n";
+    (void)number;
+    (void)!write(2, words, sizeof words - 1);
+    _exit(EXIT_DATA);
+}
+
+/* Threads that wait by spinning lose most of a machine that others use too (measured: 1,300 ms a step against 53), and
+ * those that sleep at once lose a quarter of a small step to waking.  So they look 300 times, which is a few
+ * microseconds, and then sleep: char on two cores takes 14.4 ms a step against 19.0 asleep, and 5 % more than asleep
+ * with a foreign process beside.  What the user has set stands. */
+static bool wait_briefly(void)
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return false;
+    return setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "300", 1) == 0;
+}
+
+/* OpenMP's own default is the limit of the first thread's stack (`ulimit -s`), which may be less than a kernel needs.
+ */
+static bool give_threads_stacks(void)
+{
+    enum { LEAST = 256 << 10 };
+    const char *own = getenv("OMP_STACKSIZE");
+    int64_t bytes = 0;
+    if (own && *own) { /* without a unit it counts KB */
+        char last = own[strlen(own) - 1];
+        (void)parse_size(text_of("%s%s", own, last >= '0' && last <= '9' ? "K" : ""), &bytes);
+    }
+    return bytes < LEAST && setenv("OMP_STACKSIZE", "1M", 1) == 0;
+}
+
+/* The OpenMP runtime reads its settings before main runs, so the program starts itself once more. */
+static void set_up_openmp(char **argv)
+{
+    bool waits = wait_briefly(), stacks = give_threads_stacks();
+    if (waits || stacks) execv("/proc/self/exe", argv);
+}
+
+extern const char *const rt_needs; /* math/cpu.c reads it before main runs */
+const char *const rt_needs = lathe_needs;
+
+int lathe_main(const Lathe_model *model, int argc, char **argv)
+{
+    start_process("trainer");
+    rt_check_processor();
+    set_up_openmp(argv);
+    signal(SIGBUS, on_bus_error);
+    json_set_alloc_funcs(must_alloc, free); /* jansson leaves out what it has no memory for */
+    if (argc < 2 || wants_help(argv[1])) {
+        print_all_help(model, argc < 2 ? stderr : stdout);
+        return end_process("trainer", argc < 2 ? EXIT_USAGE : 0);
+    }
+    const Command *c = find_command(model, argv[1]);
+    Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
+    take_options(&t, c, argc, argv);
+    t.out_given = t.out != NULL;
+    ignore_config(&t.ignored_keys);
+    if (t.weights) t.weights = weights_file(t.weights);
+    if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);
+    return end_process("trainer", c->run(&t));
+}

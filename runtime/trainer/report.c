@@ -1,0 +1,486 @@
+/* report.c: how a run shows itself: the progress line on stderr, and config.json and metrics.jsonl in its folder.
+ */
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <omp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ the folder */
+
+static json_t *knobs_json(const Lathe_model *m)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < m->knobs; i++) put_json(all, m->knob[i][0], word_json(m->knob[i][1]));
+    return all;
+}
+
+static json_t *words_json(const Words *w)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < w->n; i++) add_json(all, word_json(w->at[i]));
+    return all;
+}
+
+static void write_config(const Trainer *t, const char *path)
+{
+    const Lathe_model *m = t->model;
+    json_t *all = json_object();
+    put_json(all, "model", word_json(m->name));
+    put_json(all, "config", m->config ? word_json(m->config) : json_null());
+    put_json(all, "precision", word_json(m->precision));
+    put_json(all, "source_hash", word_json(m->source_hash));
+    put_json(all, "built_with", knobs_json(m));
+    put_json(all, "recipe", recipe_json(&t->recipe));
+    put_json(all, "data", words_json(&t->data));
+    if (t->val_data.n) put_json(all, "val_data", words_json(&t->val_data));
+    put_json(all, "weights", t->weights ? word_json(t->weights) : json_null());
+    put_json(all, "seed", json_integer(t->seed));
+    put_json(all, "threads", json_integer(omp_get_max_threads()));
+    char *text = json_written(all, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    char *lines = text_of("%s\n", text);
+    Fault f = {0};
+    if (!replace_text(path, lines, &f))
+        fail(EXIT_DATA, path, "%s; %s or choose another folder with --out", f.text, room_remedy(f.number));
+    free(text);
+    free(lines);
+    json_decref(all);
+}
+
+/* ------------------------------------------------------------------ metrics.jsonl */
+
+/* Whether a line is whole and belongs to the steps and evaluations that a run has behind it. */
+static bool is_kept(const char *line, size_t n, const Progress *at)
+{
+    json_t *all = line[n - 1] == '\n' ? json_loadb(line, n, 0, NULL) : NULL;
+    const json_t *step = json_object_get(all, "step");
+    const char *split = json_string_value(json_object_get(all, "split"));
+    bool late = split && (strcmp(split, "val") == 0 || strcmp(split, "sample") == 0);
+    int64_t last = late ? at->evaluated : at->step;
+    bool kept = json_is_integer(step) && json_integer_value(step) <= last;
+    json_decref(all);
+    return kept;
+}
+
+/* What a resumed run had reported until its checkpoint: a kill may have left more, and half a line. */
+static void copy_metrics(const char *from, Out *to, const Progress *at)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    FILE *f = from ? open_stream_to_read(from) : NULL;
+    while (f && (n = getline(&line, &room, f)) > 0)
+        if (is_kept(line, (size_t)n, at)) put_out(to, line, (size_t)n);
+    if (f ? !feof(f) : from && errno != ENOENT) set_fault(to->fault, from, "read");
+    if (f) fclose(f);
+    free(line);
+}
+
+static void start_metrics(Report *r, const char *from, const Progress *at)
+{
+    char *aside = text_of("%s.part", r->metrics_path);
+    Fault f = {0};
+    Out *o = open_out(aside, &f);
+    copy_metrics(from, o, at);
+    close_out(o);
+    replace_file(aside, r->metrics_path, &f);
+    if (f.path) fail(EXIT_DATA, f.path, "%s; %s or choose another folder with --out", f.text, room_remedy(f.number));
+    r->metrics = open(r->metrics_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (r->metrics < 0)
+        fail(EXIT_DATA, r->metrics_path, "cannot be written: %s; choose another folder with --out", error_text(errno));
+    free(aside);
+}
+
+/* Whole, so that a reader never sees half a line; what a full disk took of one is taken back. */
+static void put_line(Report *r, char *line)
+{
+    size_t n = strlen(line);
+    ssize_t written = write(r->metrics, line, n);
+    if (written != (ssize_t)n) {
+        if (written >= 0) errno = ENOSPC;
+        set_fault(&r->metrics_fault, r->metrics_path, "written");
+        off_t end = lseek(r->metrics, 0, SEEK_END);
+        if (written > 0 && ftruncate(r->metrics, end - written) != 0)
+            set_fault(&r->metrics_fault, r->metrics_path, "cut");
+    }
+    free(line);
+}
+
+/* Of the documents kept for evaluation, drawn by their hashes, and so a sample of all: nothing else is read yet. */
+static void print_sizes(const Block *held)
+{
+    const Document_sizes *s = &held->sizes;
+    if (s->documents == 0) {
+        show(stderr, "data: how many documents and tokens is not known before they are read (`lathe data info`)\n");
+        return;
+    }
+    show(stderr,
+         "data: documents of %s to %s tokens, %s on average, %.0f %% of them split (of %s kept for evaluation, "
+         "%s tokens%s)\n",
+         grouped_text(s->shortest), grouped_text(s->longest), grouped_text(s->ids / s->documents),
+         100 * (double)s->split / (double)s->documents, grouped_text(s->documents), grouped_text(s->ids),
+         held->last ? ", all there are" : "");
+}
+
+static void print_epochs(const Report *r)
+{
+    const Epochs *e = r->data->epochs;
+    char *what = e->n == 1 ? files_text(e->source) : text_of("%d sources", e->n);
+    show(stderr, "data: %s; documents in epochs, %s tokens shuffled with each other, %d reader%s%s\n", what,
+         grouped_text(e->order.block_tokens), e->readers, e->readers == 1 ? "" : "s", e->n == 1 ? "" : " each");
+    if (e->order.pairs)
+        show(stderr, "data: %s pairs to evaluate, %s a step; bos %d, eos %d, pad %d, the tokenizer's ids below %lld\n",
+             grouped_text(e->held_rows), grouped_text(r->items_per_step), e->order.bos, e->order.eos, e->order.pad,
+             (long long)tokenizer_size(e->tokenizer));
+    else
+        show(stderr, "data: %s sequences of %s tokens to evaluate; %s%s tokens a step\n", grouped_text(e->held_rows),
+             grouped_text(e->order.seq), e->order.pack ? "up to " : "", grouped_text(r->items_per_step * e->order.seq));
+    for (int i = 0; i < e->n; i++) {
+        const Epoch_source *s = &e->source[i];
+        if (e->n > 1) show(stderr, "data: %.4g %% from %s: %s\n", 100 * source_share(e, i), s->path, files_text(s));
+        if (!e->order.pairs) print_sizes(&s->held);
+    }
+}
+
+void print_banner(const Report *r)
+{
+    const Trainer *t = r->t;
+    const Lathe_model *m = t->model;
+    const Data *d = r->data;
+    const char *unit = has_tokens(d) ? "tokens" : "rows";
+    int64_t heap = data_heap(d) - planned(m, "data");
+    show(stderr, "%s%s: %s parameters, %s, %d thread%s, %s of memory (%s beside it for the data's tables)\n", m->name,
+         config_of(m), grouped_text(m->parameter_count), m->precision, omp_get_max_threads(),
+         omp_get_max_threads() == 1 ? "" : "s", bytes_text(bytes_of_run(t)), bytes_text(heap > 0 ? heap : 0));
+    if (t->ranks)
+        show(stderr, "%d GPUs, each with so much memory and %s %s a step\n", gpus_of(t),
+             grouped_text(r->items_per_step / gpus_of(t)), item_word(d));
+    if (d->epochs) print_epochs(r);
+    else
+        show(stderr, "data: %s %s to train on, %s to evaluate; %s %s a step\n", grouped_text(d->train), unit,
+             grouped_text(d->held ? 0 : d->val), grouped_text(r->items_per_step * d->seq), unit);
+    if (d->held)
+        show(stderr, "data: %s %s of %s%s to evaluate\n", grouped_text(d->held->val_items), item_word(d->held),
+             t->val_data.at[0], t->val_data.n > 1 ? ", …" : "");
+    if (!r->metrics_path) return;
+    show(stderr, "run: %s", run_folder(t));
+    if (r->first) show(stderr, ", goes on after step %lld of %lld", (long long)r->first, (long long)r->steps);
+    fputc('\n', stderr);
+}
+
+void open_report(Report *r, const Trainer *t, const Data *d, int64_t items_per_step, const Progress *at,
+                 const char *metrics)
+{
+    *r = (Report){.t = t, .data = d, .items_per_step = items_per_step, .steps = t->recipe.steps, .first = at->step};
+    char *config = text_of("%s/config.json", run_folder(t));
+    write_config(t, config);
+    free(config);
+    r->metrics_path = text_of("%s/metrics.jsonl", run_folder(t));
+    start_metrics(r, metrics, at);
+    r->tty = isatty(2);
+    r->every = t->recipe.log_every ? t->recipe.log_every : 1 + r->steps / 10000;
+    print_banner(r);
+    r->units = r->epoch.units = units_taken(d, at->step * items_per_step);
+    r->last_step = seconds_now();
+    r->started = r->last_step - at->elapsed;
+    r->epoch.step = at->step;
+    r->epoch.started = r->last_step;
+}
+
+/* ------------------------------------------------------------------ the progress line */
+
+static char *rate_text(double per_second)
+{
+    if (per_second >= 1e6) return text_of("%.1fM", per_second / 1e6);
+    if (per_second >= 1e4) return text_of("%.1fk", per_second / 1e3);
+    return text_of("%.0f", per_second);
+}
+
+char *duration_text(double seconds)
+{
+    int64_t s = (int64_t)(seconds + 0.5);
+    if (s >= 3600)
+        return text_of("%lld:%02lld:%02lld", (long long)(s / 3600), (long long)(s / 60 % 60), (long long)(s % 60));
+    return text_of("%lld:%02lld", (long long)(s / 60), (long long)(s % 60));
+}
+
+/* Columns of the terminal; a longer line would not be overwritten by the next. */
+static int terminal_width(void)
+{
+    struct winsize size;
+    return ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 120;
+}
+
+static double units_per_second(const Report *r) { return r->smooth_units / (r->smooth_ms * 1e-3); }
+
+/* Of documents in epochs: of the time between steps, what was spent waiting for data. */
+static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_data * 1e3 / r->smooth_ms : 0; }
+
+static char *progress_text(const Report *r, int64_t done, Step s)
+{
+    char *data = r->data->epochs ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
+    char *line = text_of("step %lld/%lld | loss %.4f | norm %.3g | lr %.1e | %.*f ms%s | %s %s/s | ETA %s",
+                         (long long)done, (long long)r->steps, s.loss, s.norm, s.rate, r->smooth_ms < 10 ? 1 : 0,
+                         r->smooth_ms, data, rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : "rows",
+                         duration_text((double)(r->steps - done) * r->smooth_ms * 1e-3));
+    free(data);
+    return line;
+}
+
+void end_line(Report *r)
+{
+    if (r->line_open) fputc('\n', stderr);
+    r->line_open = false;
+}
+
+static bool line_due(const Report *r, int64_t done, double now)
+{
+    if (done == r->first + 1 || done == r->steps) return true;
+    if (r->t->recipe.log_every) return done % r->t->recipe.log_every == 0;
+    return now - r->last_line >= (r->tty ? 0.2 : 10);
+}
+
+static void show_progress(Report *r, int64_t done, Step s, double now)
+{
+    if (!line_due(r, done, now)) return;
+    char *line = progress_text(r, done, s);
+    if (r->tty && !r->t->recipe.log_every) {
+        fputs("\r", stderr);
+        show(stderr, "%.*s", terminal_width() - 1, line);
+        fputs("\033[K", stderr);
+        r->line_open = true;
+    } else {
+        show(stderr, "%s\n", line);
+    }
+    free(line);
+    r->last_line = now;
+}
+
+/* ------------------------------------------------------------------ what happens in a run */
+
+/* What varies with the machine comes after "time". */
+static void write_metrics(Report *r, int64_t done, Step s, double now)
+{
+    if (done % r->every != 0 && done != 1 && done != r->steps) return;
+    if (s.skipped) return; /* its norm is no number */
+    char *data = r->data->epochs
+                     ? text_of(",\"data_wait\":%.4f,\"queue\":%.3f", data_share(r), mixture_fill(r->data->epochs->rows))
+                     : text_of("%s", "");
+    put_line(
+        r,
+        text_of(
+            "{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g,\"lr\":%.9g,\"grad_norm\":%.9g,\"%s\":%.6g,\"%s\":%lld,"
+            "\"time\":%.3f%s}\n",
+            (long long)done, s.loss, s.rate, s.norm, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
+            has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data));
+    free(data);
+}
+
+/* ------------------------------------------------------------------ a loss that jumps */
+
+/* Standard deviations by which the loss lies above its mean, both over about the last hundred steps (exponentially
+ * weighted; Welford's update).  0 for the first thirty, and for what is no more than rounding. */
+double spike_score(Spike *s, double loss)
+{
+    enum { SETTLED = 30, MEMORY = 100 };
+    double share = 1.0 / (s->n < MEMORY ? s->n + 1 : MEMORY), off = loss - s->mean;
+    double deviation = sqrt(s->variance), least = 1e-3 * fabs(s->mean);
+    double score = s->n < SETTLED ? 0 : off / (deviation > least ? deviation : least);
+    if (score > SPIKE) off = SPIKE * deviation; /* one jump shall not hide the next */
+    s->mean += share * off;
+    s->variance = (1 - share) * (s->variance + share * off * off);
+    s->n++;
+    return score;
+}
+
+static void warn_of_spike(Report *r, int64_t done, double loss)
+{
+    enum { APART = 100 }; /* steps between two warnings */
+    double mean = r->spike.mean, score = spike_score(&r->spike, loss);
+    if (score <= SPIKE || done < r->next_warning) return;
+    r->next_warning = done + APART;
+    report_text(r,
+                "step %lld: the loss jumped to %.4f, %.0f standard deviations above its mean of %.4f; if that lasts, "
+                "lower the learning rate (--set lr=%g) or clip gradients (--set clip=1)",
+                (long long)done, loss, score, mean, r->t->recipe.lr / 2);
+}
+
+static void warn_of_waiting(Report *r, int64_t done, double now)
+{
+    enum { SETTLED = 20, APART = 60 }; /* steps; seconds between two warnings */
+    if (!r->data->epochs || data_share(r) < 0.2 || done - r->first < SETTLED || now < r->next_data_warning) return;
+    r->next_data_warning = now + APART;
+    report_text(r,
+                "step %lld: %.0f %% of the time is spent waiting for data; give more --readers (%d now), or encode the "
+                "text once: lathe tokenize encode",
+                (long long)done, 100 * data_share(r), r->data->epochs->readers);
+}
+
+static void show_pairs(Report *r, const char *of, const Pair_sum *s)
+{
+    if (s->pairs == 0) return;
+    char *text = pairs_text(s, &r->data->epochs->order);
+    report_text(r, "%s%s", of, text);
+    free(text);
+}
+
+static void show_first_pairs(Report *r)
+{
+    const Epochs *e = r->data->epochs;
+    for (int i = 0; i < e->n; i++) {
+        const Block *b = mixture_block(e->rows, i);
+        if (b) show_pairs(r, "data: the first ", &b->sum);
+    }
+}
+
+/* The first steps count for less: the mean of the time is over at most the last twenty or so. */
+void report_step(Report *r, int64_t done, Step s)
+{
+    double now = seconds_now(), ms = (now - r->last_step) * 1e3;
+    int64_t n = done - r->first, units = units_taken(r->data, done * r->items_per_step);
+    double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
+    r->smooth_ms += share * (ms - r->smooth_ms);
+    r->smooth_data += share * (s.data - r->smooth_data);
+    r->smooth_units += share * ((double)(units - r->units) - r->smooth_units);
+    r->units = units;
+    r->spent.data += s.data;
+    r->spent.forward += s.forward;
+    r->spent.backward += s.backward;
+    r->spent.update += s.update;
+    r->spent.there += s.there;
+    r->last_step = now;
+    write_metrics(r, done, s, now);
+    show_progress(r, done, s, now);
+    warn_of_spike(r, done, s.loss);
+    warn_of_waiting(r, done, now);
+    if (n == 1 && r->data->epochs) show_first_pairs(r);
+}
+
+void report_text(Report *r, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    end_line(r);
+    vshow(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    r->last_step = seconds_now();
+}
+
+void report_scores(Report *r, int64_t done, const Scores *s)
+{
+    json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)done, "split", "val"), *scores = scores_json(s, r->data);
+    json_object_update(line, scores);
+    char *json = json_written(line, JSON_COMPACT | JSON_REAL_PRECISION(9)), *text;
+    put_line(r, text_of("%s\n", json));
+    json_decref(scores);
+    json_decref(line);
+    free(json);
+    text = scores_text(s, r->data);
+    report_text(r, "eval %lld/%lld | %s", (long long)done, (long long)r->steps, text);
+    free(text);
+}
+
+void report_sample(Report *r, int64_t done, const json_t *sample)
+{
+    json_t *line = json_pack("{s:I, s:s}", "step", (json_int_t)done, "split", "sample");
+    const char *text = json_string_value(json_object_get(sample, "text"));
+    json_object_set(line, "prompt", json_object_get(sample, "prompt"));
+    json_object_set(line, "text", json_object_get(sample, "text"));
+    json_object_set(line, "outputs", json_object_get(sample, "outputs")); /* set where there are any */
+    char *json = json_written(line, JSON_COMPACT);
+    put_line(r, text_of("%s\n", json));
+    report_text(r, "sample %lld/%lld | %s", (long long)done, (long long)r->steps, text ? text : "in metrics.jsonl");
+    free(json);
+    json_decref(line);
+}
+
+/* ------------------------------------------------------------------ an epoch */
+
+static Spent spent_since(const Spent *now, const Spent *then)
+{
+    return (Spent){now->data - then->data,     now->forward - then->forward, now->backward - then->backward,
+                   now->update - then->update, now->there - then->there,     now->evaluation - then->evaluation,
+                   now->saving - then->saving};
+}
+
+/* "forward 30.1 %, backward 60.2 %, update 2.0 %" */
+static char *parts_text(const Spent *s, double percent)
+{
+    if (on_device()) return text_of("steps on the GPU %.1f %%", s->there * percent);
+    return text_of("forward %.1f %%, backward %.1f %%, update %.1f %%", s->forward * percent, s->backward * percent,
+                   s->update * percent);
+}
+
+/* A small source of a mixture may end an epoch every other step: so many of its epochs that they took a hundred steps.
+ */
+static bool is_told(const Report *r, int source, const Stream_sum *sum)
+{
+    const Epochs *e = r->data->epochs;
+    double rows = 100 * source_share(e, source) * (double)r->items_per_step;
+    int64_t every = (int64_t)(rows / (double)(sum->rows ? sum->rows : 1)) + 1;
+    return e->n == 1 || sum->epoch == 0 || (sum->epoch + 1) % every == 0;
+}
+
+/* ,"source":"books"; "" without a mixture */
+static char *source_member(const char *path)
+{
+    json_t *name = path ? word_json(path) : NULL;
+    char *quoted = name ? json_written(name, JSON_ENCODE_ANY) : NULL;
+    char *member = quoted ? text_of(",\"source\":%s", quoted) : text_of("%s", "");
+    json_decref(name);
+    free(quoted);
+    return member;
+}
+
+/* Loss, times and rates are those since the last summary, or the program, began; a token is a target that counts. */
+bool report_epoch(Report *r, const Progress *p, int source, const Stream_sum *sum)
+{
+    if (!is_told(r, source, sum)) return false;
+    const char *path = r->data->epochs->n > 1 ? r->data->epochs->source[source].path : NULL;
+    char *member = source_member(path), *parts;
+    double now = seconds_now(), took = now - r->epoch.started, loss = p->epoch_loss / (double)p->epoch_steps;
+    Spent s = spent_since(&r->spent, &r->epoch.spent);
+    int64_t places = sum->rows * r->data->seq, number = sum->epoch + 1;
+    double rows = (double)((p->step - r->epoch.step) * r->items_per_step) / took;
+    double units = (double)(r->units - r->epoch.units) / took, percent = 100 / took;
+    parts = parts_text(&s, percent);
+    put_line(
+        r,
+        text_of("{\"step\":%lld,\"split\":\"epoch\",\"epoch\":%lld%s,\"loss\":%.9g,\"documents\":%lld,\"tokens\":%lld,"
+                "\"sequences\":%lld,\"predicted\":%lld,\"time\":%.3f,\"tok_s\":%.6g,\"sequences_s\":%.6g,"
+                "\"seconds\":{\"data\":%.4f,\"forward\":%.4f,\"backward\":%.4f,\"update\":%.4f,%s\"evaluation\":%.4f,"
+                "\"saving\":%.4f}}\n",
+                (long long)p->step, (long long)number, member, loss, (long long)sum->documents, (long long)sum->tokens,
+                (long long)sum->rows, (long long)sum->predicted, now - r->started, units, rows, s.data, s.forward,
+                s.backward, s.update, on_device() ? text_of("\"gpu\":%.4f,", s.there) : "", s.evaluation, s.saving));
+    report_text(
+        r,
+        "epoch %lld%s%s | loss %.4f | %s documents, %s tokens, %s %s (%.1f %% of places do not count) | %s tok/s, %s "
+        "sequences/s | data %.1f %%, %s, evaluation %.1f %%, saving %.1f %%",
+        (long long)number, path ? " of " : "", path ? path : "", loss, grouped_text(sum->documents),
+        grouped_text(sum->tokens), grouped_text(sum->rows), item_word(r->data),
+        places ? 100 * (1 - (double)sum->predicted / (double)places) : 0.0, rate_text(units), rate_text(rows),
+        s.data * percent, parts, s.evaluation * percent, s.saving * percent);
+    free(parts);
+    show_pairs(r, text_of("epoch %lld | ", (long long)number), &sum->pairs);
+    free(member);
+    return true;
+}
+
+void start_next_epoch(Report *r, int64_t done) { r->epoch = (Epoch_start){seconds_now(), done, r->units, r->spent}; }
+
+void close_report(Report *r)
+{
+    end_line(r);
+    if (close(r->metrics) != 0) set_fault(&r->metrics_fault, r->metrics_path, "written");
+    if (r->metrics_fault.path) note("%s is not complete: it %s", r->metrics_path, r->metrics_fault.text);
+    free(r->metrics_path);
+}

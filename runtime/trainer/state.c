@@ -1,0 +1,220 @@
+/* state.c: what a state.json says: what a run is beside its arrays, and where it came from (its text:
+ * trainer/state_text.c).
+ *
+ * Random numbers and batches are functions of seed and step (data/data.c), so these two are the whole random state. */
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ where a run comes from */
+
+static void add_text(Hash *h, char *text)
+{
+    hash_add(h, text, strlen(text));
+    free(text);
+}
+
+static void add_entry(Hash *h, const Lathe_entry *e)
+{
+    add_text(h, text_of("%s %lld %lld %lld\n", e->name, (long long)e->work_bytes, (long long)e->in_bytes,
+                        (long long)e->out_bytes));
+    for (int k = 0; k < e->kernels; k++)
+        add_text(h, text_of("%s %s %g %g\n", e->kernel[k].name, e->kernel[k].formula, e->kernel[k].flops,
+                            e->kernel[k].bytes));
+}
+
+/* Of what decides the order of sums: layout, kernels, the arena, the engine of products. */
+static uint64_t plan_hash(const Trainer *t)
+{
+    const Lathe_model *m = t->model;
+    Hash h;
+    hash_start(&h);
+    add_text(&h, text_of("%s %s %lld %lld\n", m->precision, gemm_engine(), (long long)m->batch, (long long)m->seq));
+    if (gpus_of(t) > 1) add_text(&h, text_of("%d GPUs\n", gpus_of(t)));
+    for (int i = 0; i < m->params; i++) {
+        const Lathe_param *p = &m->param[i];
+        add_text(&h, text_of("%s %lld", p->export_name, (long long)p->offset));
+        for (int k = 0; k < p->rank; k++)
+            add_text(&h, text_of(" %lld/%lld", (long long)p->dim[k], (long long)p->stride[k]));
+    }
+    for (int i = 0; i < m->entries; i++) add_entry(&h, &m->entry[i]);
+    return hash_end(&h);
+}
+
+static uint64_t data_hash(const Data *d)
+{
+    return d->epochs ? epochs_hash(d->epochs) : d->text ? text_hash(d->text) : csv_hash(d->csv);
+}
+
+static json_t *origin_json(const Trainer *t, const Data *d)
+{
+    json_t *all = json_object();
+    put_json(all, "description", word_json(t->model->source_hash));
+    put_json(all, "plan", hash_json(plan_hash(t)));
+    put_json(all, "data", hash_json(data_hash(d)));
+    if (d->held) put_json(all, "val_data", hash_json(data_hash(d->held)));
+    if (t->recipe.tokenizer == LATHE_TOKENIZER_FILE && !t->tokenizer && t->recipe.tokenizer_file)
+        put_json(all, "tokenizer", word_json(t->recipe.tokenizer_file));
+    return all;
+}
+
+/* ------------------------------------------------------------------ out */
+
+static json_t *paths_json(const Words *paths)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < paths->n; i++) add_json(all, word_json(paths->at[i]));
+    return all;
+}
+
+static json_t *data_json(const Trainer *t, const Data *d, int64_t position)
+{
+    json_t *all = json_pack("{s:o, s:s, s:I}", "paths", paths_json(&t->data), "unit", item_word(d), "position",
+                            (json_int_t)position);
+    if (t->val_data.n) put_json(all, "val_paths", paths_json(&t->val_data));
+    if (d->epochs) put_json(all, "stream", epochs_json(d->epochs));
+    else put_json(all, "epoch", json_integer(position / d->train_items));
+    return all;
+}
+
+static json_t *evaluation_json(const Progress *p, const Lathe_recipe *r)
+{
+    json_t *all = json_pack("{s:I}", "step", (json_int_t)p->evaluated);
+    put_json(all, "best_step", json_integer(p->best_step));
+    put_json(all, "best_metric", word_json(metric_name(r)));
+    put_json(all, "best_value", p->best_step >= 0 ? real_json(p->best_value) : json_null());
+    put_json(all, "since_best", json_integer(p->stale));
+    return all;
+}
+
+json_t *state_json(const Trainer *t, Data *d, const Progress *p, int64_t items_per_step)
+{
+    const Lathe_model *m = t->model;
+    json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i, s:f}", "format", 1, "model", utf8_of(m->name), "config",
+                            m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step,
+                            "seed", (int)t->seed, "elapsed_s", p->elapsed);
+    if (!d->origin) d->origin = origin_json(t, d);
+    put_json(all, "schedule",
+             json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
+    put_json(all, "recipe", recipe_json(&t->recipe));
+    put_json(all, "data", data_json(t, d, p->step * items_per_step));
+    put_json(all, "evaluation", evaluation_json(p, &t->recipe));
+    if (d->epochs)
+        put_json(all, "epoch",
+                 json_pack("{s:I, s:o, s:I}", "steps", (json_int_t)p->epoch_steps, "loss", real_json(p->epoch_loss),
+                           "ended", (json_int_t)p->epochs));
+    if (p->loss_scale.scale > 0 || p->loss_scale.skipped)
+        put_json(all, "loss_scale",
+                 json_pack("{s:I, s:I, s:I}", "scale", (json_int_t)p->loss_scale.scale, "good",
+                           (json_int_t)p->loss_scale.good, "skipped", (json_int_t)p->loss_scale.skipped));
+    put_json(all, "provenance", json_deep_copy(d->origin));
+    put_json(all, "files", json_object());
+    return all;
+}
+
+void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f)
+{
+    put_json(s->all, "evaluation", evaluation_json(p, r));
+    json_object_del(s->all, "xxh64");
+    char *text = state_text(s->all);
+    replace_text(s->path, text, f);
+    free(text);
+}
+
+/* ------------------------------------------------------------------ going on */
+
+static void take_paths(Words *to, const State *s, const char *key)
+{
+    const json_t *paths = json_object_get(json_object_get(s->all, "data"), key), *path;
+    size_t i;
+    json_array_foreach(paths, i, path) if (json_is_string(path)) add_word(to, word_of_json(path));
+}
+
+/* Those for evaluation, where nothing else was said about it. */
+static void take_val_paths(Trainer *t, const State *s)
+{
+    if (!t->val_data.n && !was_set(t, "val_fraction")) take_paths(&t->val_data, s, "val_paths");
+}
+
+void resume_settings(Trainer *t, const State *s)
+{
+    int64_t seed = whole_member(s, s->all, "seed", 0);
+    take_recipe(t, json_object_get(s->all, "recipe"));
+    if (seed > INT32_MAX) fail(EXIT_DATA, s->path, "expected a seed below 2147483648; the file is damaged");
+    if (!t->seed_given) t->seed = (int32_t)seed;
+    else if (t->seed != seed) note("the seed is %d as given; it was %d in the checkpoint", (int)t->seed, (int)seed);
+    if (!t->data.n) take_paths(&t->data, s, "paths");
+    take_val_paths(t, s);
+}
+
+void take_evaluations(Progress *p, const Trainer *t, const State *s)
+{
+    const char *theirs = json_string_value(json_object_get(json_object_get(s->all, "evaluation"), "best_metric"));
+    if (!theirs || strcmp(theirs, metric_name(&t->recipe)) == 0) return;
+    note("the best checkpoint is by %s as given; it was by %s, and none is the best now", metric_name(&t->recipe),
+         theirs);
+    p->best_step = -1;
+    p->stale = 0;
+}
+
+static void take_from_checkpoint(Trainer *t, const char *weights, bool paths, const char *only)
+{
+    State s;
+    char *folder = folder_of(weights), *state = text_of("%s/state.json", folder);
+    if (access(state, F_OK) == 0) {
+        open_checkpoint(&s, folder);
+        if (paths) take_paths(&t->data, &s, "paths");
+        if (paths) take_val_paths(t, &s);
+        take_data_settings(t, json_object_get(s.all, "recipe"), only);
+        const Words *own = t->val_data.n ? &t->val_data : &t->data;
+        if (paths && own->n) note("the data is the run's own: %s%s", own->at[0], own->n > 1 ? ", …" : "");
+        close_state(&s);
+    }
+    free(folder);
+    free(state);
+}
+
+void take_own_data(Trainer *t, const char *weights)
+{
+    if (t->data.n == 0 && t->val_data.n == 0) take_from_checkpoint(t, weights, true, NULL);
+}
+
+void take_own_settings(Trainer *t, const char *weights, const char *only)
+{
+    take_from_checkpoint(t, weights, false, only);
+}
+
+/* The checkpoint's is a file whose checksum is its hash. */
+static void compare_tokenizer(const Data *d, const State *s)
+{
+    const json_t *file = json_object_get(json_object_get(s->all, "files"), "tokenizer.json");
+    json_t *own = d->tokenizer ? hash_json(tokenizer_hash(d->tokenizer)) : NULL;
+    if (own && file && !json_equal(own, json_object_get(file, "xxh64")))
+        note("the tokenizer is not the one that the checkpoint was trained with: ids have other meanings now");
+    json_decref(own);
+}
+
+void compare_origin(const Trainer *t, Data *d, const State *s)
+{
+    static const struct {
+        const char *key, *words;
+    } parts[] = {
+        {"description", "the description is not the one that the checkpoint was trained with"},
+        {"plan", "this trainer adds in another order than the one that wrote the checkpoint (its plan differs, or the "
+                 "number of "
+                 "GPUs): going on gives other bits"},
+        {"data", "the data is not the one that the checkpoint was trained on: going on gives another run"},
+        {"val_data",
+         "the data for evaluation is not the one that the checkpoint had: do not compare with its evaluations"},
+    };
+    const json_t *theirs = json_object_get(s->all, "provenance");
+    compare_tokenizer(d, s);
+    if (!d->origin) d->origin = origin_json(t, d);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const json_t *a = json_object_get(theirs, parts[i].key), *b = json_object_get(d->origin, parts[i].key);
+        if (!a && !b) continue; /* the last */
+        if (!json_is_string(a) || !json_equal(a, b)) note("%s", parts[i].words);
+    }
+}
