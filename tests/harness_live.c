@@ -2,7 +2,10 @@
 #include "emit/emit.h"
 #include "harness.h"
 #include "lathe_rt.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
+#include "math/math.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -3,7 +3,8 @@
 #ifndef TESTS_SOURCES_H
 #define TESTS_SOURCES_H
 
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "source/source.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -4,7 +4,9 @@
 #define TOKENIZERS_H
 
 #include "harness.h"
-#include "trainer/trainer.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "token/tokenizer.h"
 
 #include <string.h>
 

@@ -2,7 +2,11 @@
 #ifndef DATA_COMMAND_H
 #define DATA_COMMAND_H
 
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "data/stream.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 typedef enum Flag_kind { FLAG_ON, FLAG_TEXT, FLAG_TEXTS, FLAG_COUNT } Flag_kind; /* bool, const char *, Words, int64_t */
 

@@ -1,4 +1,5 @@
 /* data_info_pairs.c: what training would make of pairs (data.pairs): an epoch of the trainer's own rows, counted. */
+#include "data/data.h"
 #include "tools/data_command.h"
 
 static void refuse_pipes(const Sources *s)

@@ -2,7 +2,10 @@
  * figure.  A program of its own, since lathe itself loads neither OpenMP nor BLAS. */
 #include "runtime/base/process.h"
 #include "lathe_rt.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
+#include "math/measure.h"
 
 #include <omp.h>
 

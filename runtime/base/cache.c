@@ -3,6 +3,8 @@
  * What is in use is locked (flock) by whoever reads or writes it, so that no other program removes it; a file's time of
  * modification is when it was last used.  All that goes wrong here costs a run time and nothing else. */
 #include "base/cache.h"
+#include "base/file.h"
+#include "base/words.h"
 
 #include <dirent.h>
 #include <errno.h>

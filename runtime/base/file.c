@@ -3,7 +3,9 @@
  *
  * What goes wrong is kept in a Fault, and everything after the first fault does nothing: who asked decides whether the
  * run ends (a save in the background must not end it). */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/words.h"
 
 #include <dirent.h>
 #include <errno.h>

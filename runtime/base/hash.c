@@ -1,7 +1,7 @@
 /* hash.c: XXH64 with seed 0, the checksum of checkpoints: as fast as memory, and `xxhsum -H1` gives the same digits.
  *
  * After the specification of xxHash (Yann Collet, doc/xxhash_spec.md, "XXH64 algorithm description"). */
-#include "trainer/trainer.h"
+#include "base/hash.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* json_text.c: JSON that can always be made. */
 #include "base/json_text.h"
 #include "base/printable.h"
-#include "trainer/trainer.h"
+#include "base/utf8.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,4 +41,19 @@ char *json_written(const json_t *all, size_t flags)
     char *text = all ? json_dumps(all, flags) : NULL;
     bug_if(!text);
     return text;
+}
+
+/* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
+json_t *text_json(const char *text, size_t bytes)
+{
+    char *clean = must_alloc(3 * bytes + 1), *to = clean;
+    for (size_t i = 0; i < bytes;) {
+        uint32_t code = 0xfffd;
+        int n = decode_utf8((const unsigned char *)text + i, (int64_t)(bytes - i), &code);
+        to += encode_utf8(n ? code : 0xfffd, to);
+        i += n ? (size_t)n : 1;
+    }
+    json_t *s = json_stringn(clean, (size_t)(to - clean));
+    free(clean);
+    return s;
 }

@@ -14,5 +14,6 @@ json_t *real_json(double x);           /* null where it is not finite */
 void put_json(json_t *object, const char *key, json_t *value);
 void add_json(json_t *array, json_t *value);
 char *json_written(const json_t *all, size_t flags); /* from malloc */
+json_t *text_json(const char *text, size_t bytes); /* what is not UTF-8 becomes U+FFFD */
 
 #endif

@@ -1,6 +1,6 @@
 /* thread.c: threads beside the trainer's own: signals are the main thread's, and what goes wrong in them ends them
  * alone. */
-#include "trainer/trainer.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 #include <signal.h>

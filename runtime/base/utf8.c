@@ -1,6 +1,7 @@
 /* utf8.c: UTF-8 in and out. */
 #include "base/printable.h"
-#include "trainer/trainer.h"
+#include "base/utf8.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 

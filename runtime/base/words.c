@@ -1,6 +1,7 @@
 /* words.c: the trainer's messages and its small text: failures, nearest names, numbers read and written. */
 #include "base/printable.h"
-#include "trainer/trainer.h"
+#include "base/thread.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -231,16 +232,6 @@ void print_json(json_t *all)
     json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15) | plain);
     putchar('\n');
     json_decref(all);
-}
-
-const char *config_of(const Lathe_model *m) { return m->config && *m->config ? text_of(" %s", m->config) : ""; }
-
-bool parse_real(const char *s, double *x)
-{
-    char *end;
-    if (!*s || isspace((unsigned char)*s)) return false;
-    *x = strtod(s, &end);
-    return *end == 0 && isfinite(*x);
 }
 
 bool parse_count(const char *s, int64_t *n)

@@ -6,7 +6,7 @@
 #define CUDA_OPTIM_H
 
 #include "cuda/ids.h"
-#include "math/internal.h"
+#include "step/optim.h"
 #include "interface/shard.h"
 
 #ifdef __cplusplus

@@ -1,5 +1,7 @@
 /* arrays.c: a table of numbers from two arrays of NumPy: features [rows][…], classes [rows]. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "source/source.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,8 +2,11 @@
  *
  * Joined, row k is the ids from k · stride on, whatever document they belong to.  Packed (data/pack.h), a document is
  * cut into pieces of at most seq places, and those of all documents are put side by side into rows. */
+#include "base/words.h"
+#include "data/pack.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 #include "math/random.h"
-#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

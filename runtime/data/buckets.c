@@ -1,7 +1,6 @@
 /* buckets.c: batches of pairs that are about equally long: functions of lengths and a seed alone. */
 #include "data/pack.h"
 #include "math/random.h"
-#include "trainer/trainer.h"
 
 #include <string.h>
 

@@ -2,7 +2,10 @@
  *
  * Fields are separated by commas and may stand in double quotes; every field is a number.  Several files must have the
  * same columns; their rows are joined. */
-#include "trainer/trainer.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <float.h>

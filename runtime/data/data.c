@@ -2,8 +2,16 @@
  *
  * Which items is a function of (seed, step, number in the step) alone, so that it depends neither on threads nor on
  * what was read before.  Random words are Philox's under a site that no random op has. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "interface/lathe_model.h"
 #include "math/random.h"
+#include "model/tables.h"
+#include "source/source.h"
+#include "step/carry.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +24,7 @@ enum { WINDOW_SITE = 0x7fff0001, ORDER_SITE = 0x7fff0002 };
 /* Both parts of n tokens or rows.  The bounds are nanoGPT's: the first part has floor(n (1 - fraction)). */
 static void split(Data *d, int64_t n)
 {
-    d->train = (int64_t)((double)n * (1 - d->t->recipe.val_fraction));
+    d->train = (int64_t)((double)n * (1 - d->reading->recipe->val_fraction));
     d->val = n - d->train;
 }
 
@@ -24,7 +32,7 @@ static void check_training_text(const Data *d)
 {
     if (d->train > d->seq) return;
     int64_t all = d->train + d->val;
-    fail(EXIT_DATA, d->t->data.at[0],
+    fail(EXIT_DATA, d->reading->paths.at[0],
          "expected at least %lld tokens to train on (a sequence of %lld and the token after it), found %lld%s; give "
          "more text, or "
          "rebuild with a shorter --set seq=N",
@@ -39,15 +47,15 @@ static void check_val(const Data *d)
     if (d->val_items > 0) return;
     if (d->epochs)
         fail(
-            EXIT_DATA, d->t->data.at[0],
+            EXIT_DATA, d->reading->paths.at[0],
             "expected documents to evaluate, found none that was drawn for it; give more, or --val-fraction 1 for all");
     const char *least = d->text ? text_of("%lld tokens (a sequence of %lld and the token after it)",
                                           (long long)d->seq + 1, (long long)d->seq)
                                 : "1 row";
-    fail(EXIT_DATA, d->t->data.at[0],
+    fail(EXIT_DATA, d->reading->paths.at[0],
          "expected at least %s to evaluate, found %lld in the last %g of the data; give more, or "
          "--val-fraction 1 for all of it",
-         least, (long long)d->val, d->t->recipe.val_fraction);
+         least, (long long)d->val, d->reading->recipe->val_fraction);
 }
 
 static Tokenizer *described_tokenizer(const Lathe_recipe *r)
@@ -62,12 +70,12 @@ static Tokenizer *described_tokenizer(const Lathe_recipe *r)
 
 /* A text's tokenizer is, in this order: what the command line says, what was saved beside the weights that the run
  * starts from (so that ids keep their meaning), what the description says. */
-Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
+Tokenizer *choose_tokenizer(const Reading *reading, const char *weights)
 {
-    Token_kind kind = t->recipe.tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
-    if (t->tokenizer) return load_tokenizer(t->tokenizer);
+    Token_kind kind = reading->recipe->tokenizer == LATHE_CHARS ? TOKEN_CHARS : TOKEN_BYTES;
+    if (reading->tokenizer) return load_tokenizer(reading->tokenizer);
     char *folder = weights ? folder_of(weights) : NULL;
-    Tokenizer *saved = !folder ? NULL : t->tokenizer_given ? saved_plain(folder, kind) : saved_tokenizer(folder);
+    Tokenizer *saved = !folder ? NULL : reading->tokenizer_given ? saved_plain(folder, kind) : saved_tokenizer(folder);
     if (saved && unread_tokenizer(saved))
         fail(EXIT_DATA, tokenizer_path(saved),
              "expected a tokenizer of bytes, characters, words, a byte-level BPE or a Unigram, found %s, which this "
@@ -75,13 +83,13 @@ Tokenizer *choose_tokenizer(const Trainer *t, const char *weights)
              "not read; --tokenizer bytes (or chars, or a FILE) goes without it, and gives ids other meanings",
              unread_tokenizer(saved));
     free(folder);
-    if (!saved && t->recipe.tokenizer == LATHE_TOKENIZER_FILE) return described_tokenizer(&t->recipe);
+    if (!saved && reading->recipe->tokenizer == LATHE_TOKENIZER_FILE) return described_tokenizer(reading->recipe);
     return saved ? saved : open_tokenizer(kind);
 }
 
-void check_tokenizer_size(const Trainer *t, const Tokenizer *own)
+void check_tokenizer_size(const Reading *reading, const Tokenizer *own)
 {
-    int64_t n = tokenizer_size(own), vocab = t->model->vocab;
+    int64_t n = tokenizer_size(own), vocab = reading->model->vocab;
     if (n > vocab)
         fail(EXIT_DATA, tokenizer_path(own),
              "the tokenizer has %s, the model a vocabulary of %lld: it belongs to another model, or the model is to be "
@@ -101,7 +109,7 @@ static void refuse_other_inputs(const Lathe_entry *e)
 
 static void open_documents(Data *d)
 {
-    d->epochs = open_epochs(d->t, d->tokenizer);
+    d->epochs = open_epochs(d->reading, d->tokenizer);
     d->tokenizer = d->epochs->tokenizer;
     d->seq = d->epochs->order.seq;
     d->val_items = d->epochs->held_rows;
@@ -114,12 +122,14 @@ _Noreturn void fail_without_characters(void)
 
 /* Windows from anywhere or side by side: of plain text files, or of token shards, whose ids only these orders take so.
  */
-static Text_data *open_windows(const Trainer *t, Tokenizer *k)
+static Text_data *open_windows(const Reading *reading, Tokenizer *k)
 {
     Sources *shards =
-        (t->recipe.order == LATHE_WINDOWS || t->recipe.order == LATHE_CONTIGUOUS) && t->data.n ? shards_alone(t) : NULL;
-    if (!shards) return open_text(&t->data, k, t->model->vocab);
-    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
+        (reading->recipe->order == LATHE_WINDOWS || reading->recipe->order == LATHE_CONTIGUOUS) && reading->paths.n
+            ? shards_alone(reading)
+            : NULL;
+    if (!shards) return open_text(&reading->paths, k, reading->model->vocab);
+    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, reading->model->vocab);
     if (tokenizer_size(k) == 0) fail_without_characters();
     return open_token_shards(shards);
 }
@@ -127,50 +137,48 @@ static Text_data *open_windows(const Trainer *t, Tokenizer *k)
 /* Each row of a step's batch has a stretch of its own and goes on in it from step to step. */
 static void settle_stretches(Data *d)
 {
-    const Trainer *t = d->t;
-    int64_t rows = gpus_of(t) * items_in_call(need_entry(t->model, "train"));
+    const Reading *reading = d->reading;
+    int64_t rows = reading->gpus * items_in_call(need_entry(reading->model, "train"));
     d->stretch = (d->train - 1) / (rows * d->seq);
     if (d->stretch < 1)
         fail(
-            EXIT_DATA, t->data.at[0],
+            EXIT_DATA, reading->paths.at[0],
             "expected at least %lld tokens to train on (order=contiguous: a sequence of %lld for each of the %lld rows "
             "of a step, and a token after), found %lld; give more text, or rebuild with fewer rows (--set batch=N)",
             (long long)(rows * d->seq + 1), (long long)d->seq, (long long)rows, (long long)d->train);
     d->train_items = d->stretch * rows;
 }
 
-static void check_order(const Trainer *t)
+static void check_order(const Reading *reading)
 {
-    if (model_carries(t->model) && t->recipe.order != LATHE_CONTIGUOUS)
+    if (model_carries(reading->model) && reading->recipe->order != LATHE_CONTIGUOUS)
         fail(EXIT_USAGE, NULL,
              "%s carries states from batch to batch, which go on where the text stopped: that is order=contiguous, and "
              "this run has another; leave --order out, or begin a run anew (--init takes weights)",
-             t->model->name);
+             reading->model->name);
 }
 
 static void open_text_data(Data *d, const Lathe_entry *e, bool training)
 {
-    const Trainer *t = d->t;
+    const Reading *reading = d->reading;
     refuse_other_inputs(e);
-    check_order(t);
-    if (t->recipe.tokenizer == LATHE_NO_TEXT)
+    check_order(reading);
+    if (reading->recipe->tokenizer == LATHE_NO_TEXT)
         fail(EXIT_USAGE, NULL,
              "%s reads text, and its description does not say how: add --tokenizer bytes, chars or FILE",
-             t->model->name);
-    char *weights = d->tokenizer || (training && !t->weights) ? NULL : weights_path(t);
-    if (!d->tokenizer) d->tokenizer = choose_tokenizer(t, weights);
-    free(weights);
-    if (wants_epochs(t)) {
+             reading->model->name);
+    if (!d->tokenizer) d->tokenizer = choose_tokenizer(reading, reading->weights);
+    if (wants_epochs(reading)) {
         open_documents(d);
         return;
     }
-    if (tokenizer_kind(d->tokenizer) != TOKEN_BYTES) check_tokenizer_size(t, d->tokenizer);
-    d->text = open_windows(t, d->tokenizer);
-    d->seq = t->model->seq;
+    if (tokenizer_kind(d->tokenizer) != TOKEN_BYTES) check_tokenizer_size(reading, d->tokenizer);
+    d->text = open_windows(reading, d->tokenizer);
+    d->seq = reading->model->seq;
     split(d, text_tokens(d->text));
     if (training) check_training_text(d);
     d->train_items = d->train - d->seq;
-    if (training && t->recipe.order == LATHE_CONTIGUOUS) settle_stretches(d);
+    if (training && reading->recipe->order == LATHE_CONTIGUOUS) settle_stretches(d);
     d->val_items = d->val > 0 ? (d->val - 1) / d->seq : 0;
 }
 
@@ -184,40 +192,50 @@ static int64_t features_wanted(const Lathe_entry *e, int64_t rows)
 
 static void open_csv_data(Data *d, const Lathe_entry *e, bool training)
 {
-    const Trainer *t = d->t;
-    if (!t->recipe.csv_target)
+    const Reading *reading = d->reading;
+    if (!reading->recipe->csv_target)
         fail(EXIT_USAGE, NULL,
              "%s reads a CSV, and its description does not say which column is the class: add --set csv_target=COLUMN",
-             t->model->name);
-    d->csv = open_csv(&t->data, &(Csv_form){.target = t->recipe.csv_target,
-                                            .classes = class_count(t->model),
-                                            .ignored = t->model->recipe.ignored,
-                                            .single = t->model->real != LATHE_F64});
+             reading->model->name);
+    d->csv = open_csv(&reading->paths, &(Csv_form){.target = reading->recipe->csv_target,
+                                                   .classes = class_count(reading->model),
+                                                   .ignored = reading->model->recipe.ignored,
+                                                   .single = reading->model->real != LATHE_F64});
     int64_t wanted = features_wanted(e, items_in_call(e));
     if (csv_features(d->csv) != wanted)
-        fail(EXIT_DATA, t->data.at[0],
+        fail(EXIT_DATA, reading->paths.at[0],
              "expected %lld columns beside \"%s\", found %d; rebuild for so many, or leave columns out",
-             (long long)wanted, t->recipe.csv_target, csv_features(d->csv));
+             (long long)wanted, reading->recipe->csv_target, csv_features(d->csv));
     d->seq = 1;
     split(d, csv_rows(d->csv));
     d->train_items = d->train;
     d->val_items = d->val;
     if (training && d->train < 1)
-        fail(EXIT_DATA, t->data.at[0], "expected rows to train on, found none; give more data");
+        fail(EXIT_DATA, reading->paths.at[0], "expected rows to train on, found none; give more data");
     d->order = must_alloc(sizeof *d->order * (size_t)d->train);
 }
 
-void open_data_as(Data *d, const Trainer *t, bool training, Tokenizer *k)
+static const Lathe_entry *entry_of_reading(const Reading *reading)
 {
-    const Lathe_entry *e = need_entry(t->model, training ? "train" : "eval");
-    *d = (Data){.t = t, .epoch = -1, .tokenizer = k};
-    if (t->data.n == 0) fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", t->command);
-    if (tensor_with_role(e, LATHE_TOKENS) || t->model->recipe.pairs) open_text_data(d, e, training);
+    return need_entry(reading->model, reading->training ? "train" : "eval");
+}
+
+bool reads_text(const Reading *reading)
+{
+    return tensor_with_role(entry_of_reading(reading), LATHE_TOKENS) || reading->model->recipe.pairs;
+}
+
+void open_data(Data *d, const Reading *reading, Tokenizer *k)
+{
+    const bool training = reading->training;
+    const Lathe_entry *e = entry_of_reading(reading);
+    *d = (Data){.reading = reading, .epoch = -1, .tokenizer = k};
+    if (reading->paths.n == 0)
+        fail(EXIT_USAGE, NULL, "%s needs --data PATH…: the text or table to read", reading->command);
+    if (reads_text(reading)) open_text_data(d, e, training);
     else open_csv_data(d, e, training);
     if (!training) check_val(d);
 }
-
-void open_data(Data *d, const Trainer *t, bool training) { open_data_as(d, t, training, NULL); }
 
 int64_t epoch_items(const Data *d)
 {
@@ -237,6 +255,16 @@ const char *item_word(const Data *d)
 {
     return d->epochs ? (d->epochs->order.pairs ? "pairs" : "sequences") : d->text ? "windows" : "rows";
 }
+
+const Data *evaluated(const Data *d) { return d->held ? d->held : d; }
+
+static int64_t heap_of(const Data *d, bool held)
+{
+    if (d->epochs) return held ? held_bytes(d->epochs) : epochs_bytes(d->epochs);
+    return d->text ? text_heap(d->text) : csv_heap(d->csv);
+}
+
+int64_t data_heap(const Data *d) { return heap_of(d, false) + (d->held ? heap_of(d->held, true) : 0); }
 
 /* ------------------------------------------------------------------ choosing items */
 
@@ -258,7 +286,7 @@ static void shuffle(Data *d, int64_t epoch)
 {
     for (int64_t i = 0; i < d->train; i++) d->order[i] = (int32_t)i;
     for (int64_t i = d->train - 1; i > 0; i--) {
-        int64_t k = uniform_below(d->t->seed, epoch, ORDER_SITE, i, i + 1);
+        int64_t k = uniform_below(d->reading->seed, epoch, ORDER_SITE, i, i + 1);
         int32_t swap = d->order[i];
         d->order[i] = d->order[k];
         d->order[k] = swap;
@@ -270,7 +298,7 @@ static void shuffle(Data *d, int64_t epoch)
 static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
 {
     if (d->stretch) return (k * d->stretch + step % d->stretch) * d->seq;
-    if (d->text) return uniform_below(d->t->seed, step, WINDOW_SITE, k, d->train_items);
+    if (d->text) return uniform_below(d->reading->seed, step, WINDOW_SITE, k, d->train_items);
     int64_t position = step * n + k, epoch = position / d->train;
     if (epoch != d->epoch) shuffle(d, epoch);
     return d->order[position % d->train];
@@ -278,7 +306,7 @@ static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
 
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
 {
-    int64_t all = n * gpus_of(d->t), first = n * d->t->rank;
+    int64_t all = n * d->reading->gpus, first = n * d->reading->rank;
     for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, all, first + k);
 }
 

@@ -1,16 +1,23 @@
 /* data.h: what feeds training: tokens of text, tables of numbers, documents epoch after epoch, and the batches made of
- * them.  Included by trainer/trainer.h. */
+ * them.  */
 #ifndef DATA_H
 #define DATA_H
+
+#include "base/words.h"
+#include "data/reading.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "source/source.h"
+#include "step/state.h"
+#include "token/tokenizer.h"
+
+#include <jansson.h>
 
 /* ------------------------------------------------------------------ data/text.c, data/csv.c, data/data.c: batches */
 
 typedef struct Text_data Text_data;
 typedef struct Csv_data Csv_data;
 
-/* A tokenizer of bytes, or of characters that are still to be found: open_text() gives it its size. */
-Tokenizer *open_tokenizer(Token_kind kind);
-void limit_bytes(Tokenizer *t, int64_t most); /* bytes below min(256, most) */
 /* Opens and checks every byte once.  BPE and words are encoded (token/cache.c).  limit: the model's vocab.
  * Whatever is wrong with a file ends the program (3). */
 Text_data *open_text(const Words *paths, Tokenizer *t, int64_t limit);
@@ -55,7 +62,7 @@ typedef struct Epoch_source { /* what has documents, epochs and an order of its 
 } Epoch_source;
 
 typedef struct Epochs {
-    const Trainer *t;
+    const Reading *reading;
     Epoch_source *source; /* [n] */
     int n;
     int64_t weights; /* their sum */
@@ -69,13 +76,14 @@ typedef struct Epochs {
 } Epochs;
 
 int64_t first_block_tokens(const Order *o); /* Order.first_tokens of a new run */
+
 /* data/special.c: what the recipe says of pairs; the tokens around documents. */
-void settle_pairs(Order *o, const Trainer *t);
-void settle_specials(Order *o, const Trainer *t, const Tokenizer *k);
-bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is more than plain text files */
-Sources *shards_alone(const Trainer *t); /* NULL: there is something else among --data, or a packed one */
+void settle_pairs(Order *o, const Reading *reading);
+void settle_specials(Order *o, const Reading *reading, const Tokenizer *k);
+bool wants_epochs(const Reading *reading); /* as the recipe says, or where --data is more than plain text files */
+Sources *shards_alone(const Reading *reading); /* NULL: there is something else among --data, or a packed one */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
-Epochs *open_epochs(const Trainer *t, Tokenizer *k);
+Epochs *open_epochs(const Reading *reading, Tokenizer *k);
 /* By reading them.  A mixture's epoch has the rows that one of each source has, though not one of each. */
 int64_t rows_of_an_epoch(const Epochs *e);
 double source_share(const Epochs *e, int source); /* of the rows */
@@ -105,18 +113,21 @@ typedef struct Item_list {
 
 /* Of --data; at most so many, drawn by the seed, 0: all.  held: of the pairs kept for evaluation; else of all, and a
  * target is not needed. */
-Item_list *read_items(const Trainer *t, const Tokenizer *k, int64_t most, bool held);
+Item_list *read_items(const Reading *reading, const Tokenizer *k, int64_t most, bool held);
 
 /* ------------------------------------------------------------------ data/place.c: in a checkpoint */
 
 json_t *epochs_json(const Epochs *e);
+/* The threads; from NULL: at the beginning. */
+Mixture *open_rows_of(const Epochs *e, const State *from);
+void start_epochs(Epochs *e, const State *from);
 
 /* ------------------------------------------------------------------ data/data.c */
 
 /* Where batches come from.  An item is a window of seq + 1 tokens (named by its first token) or a row of a CSV; the
  * last val_fraction of the tokens or rows is never trained on. */
 typedef struct Data {
-    const Trainer *t;
+    const Reading *reading;
     Text_data *text; /* one of the three */
     Csv_data *csv;
     Epochs *epochs;
@@ -132,18 +143,14 @@ typedef struct Data {
     json_t *origin;                 /* hashes of description, plan and data (trainer/state.c); NULL: not yet taken */
 } Data;
 
-void open_data(Data *d, const Trainer *t, bool training);
-void open_data_as(Data *d, const Trainer *t, bool training, Tokenizer *k); /* k: of text; NULL: choose_tokenizer()'s */
-/* data/val_data.c: --val-data: of train, before data is opened, and after; of eval. */
-void settle_val_data(Trainer *t);
-void open_val_data(Data *d);
-void evaluate_val_data(Trainer *t);
+void open_data(Data *d, const Reading *reading, Tokenizer *k); /* which stays; k: of text; NULL: choose_tokenizer()'s */
+bool reads_text(const Reading *reading); /* not a table */
 const Data *evaluated(const Data *d); /* where items for evaluation come from */
 int64_t data_heap(const Data *d);     /* bytes taken beside mapped files, at most */
 /* As the command line says; as saved beside the weights (NULL: none); as the recipe says. */
-Tokenizer *choose_tokenizer(const Trainer *t, const char *weights);
+Tokenizer *choose_tokenizer(const Reading *reading, const char *weights);
 /* Ends the program (3) where the tokenizer has more tokens than the model. */
-void check_tokenizer_size(const Trainer *t, const Tokenizer *own);
+void check_tokenizer_size(const Reading *reading, const Tokenizer *own);
 _Noreturn void fail_without_characters(void); /* to a tokenizer of characters, of shards */
 int64_t items_in_call(const Lathe_entry *e); /* rows of its batch, micro-batches included */
 /* Item_list of an optimizer step: windows drawn uniformly, or those that follow the last step's; rows in a new order each

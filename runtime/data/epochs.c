@@ -1,7 +1,17 @@
 /* epochs.c: documents of files as the batches of a run: from which sources, which tokens stand around them, what
  * is held back for evaluation.  Where a resumed run goes on: data/place.c. */
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 #include "math/random.h"
-#include "trainer/trainer.h"
+#include "model/tables.h"
+#include "source/source.h"
+#include "step/carry.h"
+#include "token/tokenizer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +25,7 @@ enum { SOURCE_SITE = 0x7fff0007 };
 
 /* Windows drawn from anywhere need a text of which every token can be found: plain files.  What is empty or not there
  * is left to who opens them, unless it can only be a pattern. */
-static bool is_plain(const Trainer *t, const char *path)
+static bool is_plain(const Reading *reading, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) return strcspn(path, "*?[") == strlen(path) && strcmp(path, "-") != 0;
@@ -23,16 +33,16 @@ static bool is_plain(const Trainer *t, const char *path)
     if (about.st_size == 0) return true;
     Words one = {0};
     add_word(&one, path);
-    Sources *s = open_sources(&one, &(Source_options){.raw_id_size = (int)t->recipe.raw_id_size});
+    Sources *s = open_sources(&one, &(Source_options){.raw_id_size = (int)reading->recipe->raw_id_size});
     bool plain = s->n == 1 && s->file[0].format == FORMAT_TEXT && s->file[0].packed == NOT_PACKED;
     close_sources(s);
     free(one.at);
     return plain;
 }
 
-static Sources *find_files(const Trainer *t, const Words *paths, bool bytes)
+static Sources *find_files(const Reading *reading, const Words *paths, bool bytes)
 {
-    const Lathe_recipe *r = &t->recipe;
+    const Lathe_recipe *r = reading->recipe;
     Source_options o = {.split = (Split_text)r->documents,
                         .text = r->text_field,
                         .target = r->target_field,
@@ -40,7 +50,7 @@ static Sources *find_files(const Trainer *t, const Words *paths, bool bytes)
                         .both = true,
                         .bad_records = r->bad_records,
                         .raw_id_size = (int)r->raw_id_size,
-                        .ids_below = t->model->vocab};
+                        .ids_below = reading->model->vocab};
     o.bad_utf8 = bytes ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
     return open_sources(paths, &o);
 }
@@ -59,9 +69,9 @@ static void check_texts(const Sources *s, bool bytes)
     }
 }
 
-Sources *shards_alone(const Trainer *t)
+Sources *shards_alone(const Reading *reading)
 {
-    Sources *s = find_files(t, &t->data, false);
+    Sources *s = find_files(reading, &reading->paths, false);
     bool all = true;
     for (int i = 0; i < s->n; i++)
         all &= s->file[i].format == FORMAT_SHARD && s->file[i].packed == NOT_PACKED && s->file[i].bytes >= 0;
@@ -71,54 +81,55 @@ Sources *shards_alone(const Trainer *t)
 }
 
 /* Plain text is drawn from as windows, which know no documents. */
-static void note_unused(const Trainer *t)
+static void note_unused(const Reading *reading)
 {
     static const char *const names[] = {"documents", "shuffle_tokens", "stride", "bos", "eos", "bad_utf8"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (was_set(t, names[i]))
+        if (names_setting(reading, names[i]))
             note("%s is not used: windows are drawn from plain text files; --order epochs reads them as documents",
                  names[i]);
 }
 
-bool wants_epochs(const Trainer *t)
+bool wants_epochs(const Reading *reading)
 {
     int64_t weight[LATHE_SOURCES];
-    bool plain = true, mixed = lathe_mix(t->recipe.mix, weight) != 0;
-    bool contiguous = t->recipe.order == LATHE_CONTIGUOUS, windows = contiguous || t->recipe.order == LATHE_WINDOWS;
+    bool plain = true, mixed = lathe_mix(reading->recipe->mix, weight) != 0;
+    bool contiguous = reading->recipe->order == LATHE_CONTIGUOUS,
+         windows = contiguous || reading->recipe->order == LATHE_WINDOWS;
     const char *order = contiguous ? "contiguous" : "windows";
     if (mixed && windows)
         fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=%s has none; leave one out", order);
-    if (t->recipe.order == LATHE_EPOCHS || mixed || t->model->recipe.pairs) return true;
-    for (int i = 0; i < t->data.n && plain; i++) plain = is_plain(t, t->data.at[i]);
-    if (plain) note_unused(t);
+    if (reading->recipe->order == LATHE_EPOCHS || mixed || reading->model->recipe.pairs) return true;
+    for (int i = 0; i < reading->paths.n && plain; i++) plain = is_plain(reading, reading->paths.at[i]);
+    if (plain) note_unused(reading);
     if (plain || !windows) return !plain;
-    Sources *s = shards_alone(t);
+    Sources *s = shards_alone(reading);
     if (!s)
         fail(
-            EXIT_USAGE, t->data.at[0],
+            EXIT_USAGE, reading->paths.at[0],
             "order=%s reads plain text files, or token shards that are not packed, and not all that is given are such; "
             "%s",
             order,
-            model_carries(t->model) ? "this model carries states, and needs it"
-                                    : "leave it out, or give --order epochs");
+            model_carries(reading->model) ? "this model carries states, and needs it"
+                                          : "leave it out, or give --order epochs");
     close_sources(s);
     return false;
 }
 
 /* ------------------------------------------------------------------ opening */
 
-static void check_mix(const Trainer *t, int weights)
+static void check_mix(const Reading *reading, int weights)
 {
-    const char *mix = t->recipe.mix;
+    const char *mix = reading->recipe->mix;
     if (weights < 0)
         fail(EXIT_USAGE, NULL,
              "mix=%s: expected weights, one for each path of --data, as 7,3: at most %d, each from 0.000001 to 1000000",
              mix, LATHE_SOURCES);
-    if (weights > 0 && weights != t->data.n)
+    if (weights > 0 && weights != reading->paths.n)
         fail(EXIT_USAGE, NULL,
              "mix=%s has %d weight%s, --data %d path%s: expected a weight for each (a folder is one path, and so is a "
              "pattern in quotes); give as many, or --mix none",
-             mix, weights, weights == 1 ? "" : "s", t->data.n, t->data.n == 1 ? "" : "s");
+             mix, weights, weights == 1 ? "" : "s", reading->paths.n, reading->paths.n == 1 ? "" : "s");
 }
 
 static void check_no_pipe(const Epoch_source *s)
@@ -133,16 +144,17 @@ static void check_no_pipe(const Epoch_source *s)
 /* Without weights all paths are one source. */
 static void find_sources(Epochs *e, bool bytes)
 {
-    const Trainer *t = e->t;
+    const Reading *reading = e->reading;
     int64_t weight[LATHE_SOURCES];
-    int n = lathe_mix(t->recipe.mix, weight);
-    check_mix(t, n);
+    int n = lathe_mix(reading->recipe->mix, weight);
+    check_mix(reading, n);
     e->n = n ? n : 1;
     e->source = must_alloc(sizeof *e->source * (size_t)e->n);
     for (int i = 0; i < e->n; i++) {
-        const Words path = {t->data.at + i, 1};
-        e->source[i] = (Epoch_source){
-            .path = t->data.at[i], .weight = n ? weight[i] : 1, .files = find_files(t, n ? &path : &t->data, bytes)};
+        const Words path = {reading->paths.at + i, 1};
+        e->source[i] = (Epoch_source){.path = reading->paths.at[i],
+                                      .weight = n ? weight[i] : 1,
+                                      .files = find_files(reading, n ? &path : &reading->paths, bytes)};
         e->weights += e->source[i].weight;
         check_texts(e->source[i].files, bytes);
         if (e->n > 1) check_no_pipe(&e->source[i]);
@@ -238,39 +250,39 @@ static void share_out(Epochs *e, Epoch_source *s, int number)
     s->held_order.block_tokens = lathe_share(e->eval_tokens, s->weight, e->weights, seq);
 }
 
-Epochs *open_epochs(const Trainer *t, Tokenizer *k)
+Epochs *open_epochs(const Reading *reading, Tokenizer *k)
 {
-    const Lathe_recipe *r = &t->recipe;
+    const Lathe_recipe *r = reading->recipe;
     Epochs *e = must_alloc(sizeof *e);
-    *e = (Epochs){.t = t, .readers = t->readers ? (int)t->readers : 1};
+    *e = (Epochs){.reading = reading, .readers = reading->readers ? (int)reading->readers : 1};
     find_sources(e, tokenizer_kind(k) == TOKEN_BYTES);
-    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, t->model->vocab);
+    if (tokenizer_kind(k) == TOKEN_BYTES) limit_bytes(k, reading->model->vocab);
     if (tokenizer_kind(k) == TOKEN_CHARS && tokenizer_size(k) == 0) k = learn_characters(e);
-    if (tokenizer_kind(k) != TOKEN_BYTES) check_tokenizer_size(t, k);
+    if (tokenizer_kind(k) != TOKEN_BYTES) check_tokenizer_size(reading, k);
     e->tokenizer = k;
     e->eval_tokens = r->eval_tokens ? r->eval_tokens : LATHE_EVAL_TOKENS;
-    e->order = (Order){.seq = t->model->seq,
-                       .stride = r->stride ? r->stride : t->model->seq,
+    e->order = (Order){.seq = reading->model->seq,
+                       .stride = r->stride ? r->stride : reading->model->seq,
                        .block_tokens = r->shuffle_tokens ? r->shuffle_tokens : LATHE_SHUFFLE_TOKENS,
                        .pack = r->pack,
                        .shuffle = true,
                        .val_fraction = r->val_fraction,
-                       .seed = t->seed,
-                       .ids = t->model->vocab};
+                       .seed = reading->seed,
+                       .ids = reading->model->vocab};
     if (e->order.stride > e->order.seq)
         fail(EXIT_USAGE, NULL, "--set stride=%lld is longer than a sequence of %lld: tokens between would be left out",
              (long long)e->order.stride, (long long)e->order.seq);
-    settle_pairs(&e->order, t);
-    settle_specials(&e->order, t, k);
+    settle_pairs(&e->order, reading);
+    settle_specials(&e->order, reading, k);
     separate_shards(e);
     settle_chats(e);
     e->order.first_tokens = first_block_tokens(&e->order);
     for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
-    if (strcmp(t->command, "train") == 0) check_data_memory(t, epochs_bytes(e));
-    if (reads_pipe(e) && gpus_of(t) > 1)
+    if (reading->check_memory) reading->check_memory(reading->with, epochs_bytes(e));
+    if (reads_pipe(e) && reading->gpus > 1)
         fail(EXIT_USAGE, NULL,
              "--gpus %d: standard input and pipes are read once, and every GPU's process reads all; give a file",
-             gpus_of(t));
+             reading->gpus);
     if (reads_pipe(e)) {
         e->order.once = e->source->order.once = true;
         e->order.val_fraction = e->source->order.val_fraction = 0;
@@ -352,9 +364,9 @@ static Rows rows_of(const Lathe_entry *e, char *in)
 bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
 {
     Rows to = rows_of(entry, in);
-    int64_t n = gpus_of(e->t) * to.n, ahead = step * n + e->more - mixture_taken(e->rows);
+    int64_t n = e->reading->gpus * to.n, ahead = step * n + e->more - mixture_taken(e->rows);
     if (ahead > 0 && !skip_mixture(e->rows, ahead)) return false;
-    return mixture_rows(e->rows, &to, n, e->t->rank * to.n);
+    return mixture_rows(e->rows, &to, n, e->reading->rank * to.n);
 }
 
 /* Whose k-th row is the k-th of all that are held back; *k is then that. */

@@ -1,7 +1,13 @@
 /* items.c: sources of pairs, each once, and all targets that the data has for it: what texts are written for and
  * held against. */
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 #include "math/random.h"
-#include "trainer/trainer.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +21,7 @@ typedef struct Seen { /* a source */
 } Seen;
 
 typedef struct Finding {
-    const Trainer *t;
+    const Reading *reading;
     Sources *files;
     bool held; /* only what is kept for evaluation */
     Seen *list;
@@ -24,18 +30,18 @@ typedef struct Finding {
 
 /* ------------------------------------------------------------------ documents */
 
-static Sources *open_pairs_of(const Trainer *t, const Tokenizer *k, bool held)
+static Sources *open_pairs_of(const Reading *reading, const Tokenizer *k, bool held)
 {
-    const Lathe_recipe *r = &t->recipe;
-    Source_options o = {.split = was_set(t, "documents") ? (Split_text)r->documents : SPLIT_LINE,
+    const Lathe_recipe *r = reading->recipe;
+    Source_options o = {.split = names_setting(reading, "documents") ? (Split_text)r->documents : SPLIT_LINE,
                         .text = r->text_field,
                         .target = held || !r->text_field ? r->target_field : NULL,
                         .targets = TARGETS_EACH,
                         .both = held,
                         .bad_records = r->bad_records,
-                        .ids_below = t->model->vocab};
+                        .ids_below = reading->model->vocab};
     o.bad_utf8 = tokenizer_kind(k) == TOKEN_BYTES ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
-    Sources *s = open_sources(&t->data, &o);
+    Sources *s = open_sources(&reading->paths, &o);
     for (int i = 0; i < s->n; i++)
         if (s->file[i].bytes < 0)
             fail(EXIT_USAGE, s->file[i].path,
@@ -46,7 +52,7 @@ static Sources *open_pairs_of(const Trainer *t, const Tokenizer *k, bool held)
 
 static bool is_wanted(const Finding *f, const Document *d)
 {
-    double part = f->t->recipe.val_fraction;
+    double part = f->reading->recipe->val_fraction;
     if (!d->text || !d->first || (f->held && !d->target)) return false;
     return !f->held || is_held(part, d->hash);
 }
@@ -105,7 +111,7 @@ static int64_t draw_items(Finding *f, int64_t most)
     int64_t n = most && most < f->n ? most : f->n, next = 0, *order = must_alloc(sizeof *order * (size_t)(f->n + 1));
     for (int64_t i = 0; i < f->n; i++) order[i] = i;
     for (int64_t i = 0; i < n; i++) {
-        int64_t k = n == f->n ? i : i + uniform_below(f->t->seed, 0, ITEM_SITE, i, f->n - i), swap = order[k];
+        int64_t k = n == f->n ? i : i + uniform_below(f->reading->seed, 0, ITEM_SITE, i, f->n - i), swap = order[k];
         order[k] = order[i];
         order[i] = swap;
         f->list[swap].item = 0;
@@ -146,14 +152,14 @@ static void take_document(Finding *f, void *with, const Document *d, int64_t num
     l->at[l->n++] = copy_passage(d->target, d->target_bytes);
 }
 
-Item_list *read_items(const Trainer *t, const Tokenizer *k, int64_t most, bool held)
+Item_list *read_items(const Reading *reading, const Tokenizer *k, int64_t most, bool held)
 {
-    Finding f = {.t = t, .files = open_pairs_of(t, k, held), .held = held};
+    Finding f = {.reading = reading, .files = open_pairs_of(reading, k, held), .held = held};
     Item_list *all = must_alloc(sizeof *all);
     read_documents(&f, see_document, NULL);
     drop_repeats(&f);
     if (f.n == 0)
-        fail(EXIT_DATA, t->data.at[0], "expected pairs%s, found none%s", held ? " to evaluate" : "",
+        fail(EXIT_DATA, reading->paths.at[0], "expected pairs%s, found none%s", held ? " to evaluate" : "",
              held ? "; give more, or --val-fraction 1 for all of them" : "");
     all->found = f.n;
     all->n = draw_items(&f, most);

@@ -10,6 +10,14 @@
  *     frame        parts, bytes · checksum of what follows · parts
  *     part         flags · offset, record, line, inside, ids (7 bits a byte) · hash of the document · ids */
 #include "base/cache.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "data/kept.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

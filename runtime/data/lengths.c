@@ -1,6 +1,6 @@
 /* lengths.c: how long documents are: a histogram whose size does not depend on how many there are. */
+#include "base/words.h"
 #include "data/pack.h"
-#include "trainer/trainer.h"
 
 /* Lengths below 2 · STEPS have a bin each; above, each power of two has STEPS bins. */
 enum { STEP_BITS = 10, STEPS = 1 << STEP_BITS, BINS = STEPS * (64 - STEP_BITS) };

@@ -6,7 +6,9 @@
  * no rule betters for all weights; draws would be off by hundreds of rows after a million.  Weights are whole numbers
  * and so is all that is computed: turns depend on them and the number of the row alone.  Nothing is drawn here: which
  * rows a source gives is drawn, by its own stream. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,9 @@
  *
  * After numpy/lib/format.py: magic, version, length of the header, a Python dictionary with descr, fortran_order and
  * shape, then the elements. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

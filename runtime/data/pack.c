@@ -1,6 +1,6 @@
 /* pack.c: documents cut into windows, and pieces put side by side into rows: functions of lengths alone. */
+#include "base/words.h"
 #include "data/pack.h"
-#include "trainer/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,10 @@
  *
  * Pair k has its ids at run[k]: those of the source, then of the target, the end token behind it if there is room.  The
  * decoder reads bos and all of these but the last. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/pack.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 
 #include <stdlib.h>
 #include <string.h>

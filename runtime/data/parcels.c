@@ -5,9 +5,14 @@
  * Parcel k lies in slot k % slots.  The reader fills the next one where its slot is free, an encoder takes the first
  * that nobody has taken, and next_part() waits for the one after the last it has used up.  Text is a parcel of up to
  * PART_BYTES and PARCEL_PARTS, so that threads meet rarely however short documents are. */
-#include "base/cache.h"
+#include "base/thread.h"
+#include "base/words.h"
+#include "data/kept.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 #include "math/random.h"
-#include "trainer/trainer.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,12 @@
 /* place.c: where a run is in its documents: into a checkpoint, and from there on. */
-#include "trainer/trainer.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "model/tables.h"
+#include "source/source.h"
+#include "step/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +143,7 @@ static void take_new_members(Epoch_source *of, const State *s, const json_t *all
 static void take_block_tokens(const Epochs *e, Epoch_source *of, const State *s, const json_t *all)
 {
     const json_t *shuffled = json_object_get(json_object_get(s->all, "recipe"), "shuffle_tokens");
-    bool same = json_is_integer(shuffled) && json_integer_value(shuffled) == e->t->recipe.shuffle_tokens;
+    bool same = json_is_integer(shuffled) && json_integer_value(shuffled) == e->reading->recipe->shuffle_tokens;
     if (e->n > 1 && same) of->order.block_tokens = whole_member(s, all, "block_tokens", 1);
 }
 
@@ -175,7 +182,7 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
 /* A run may go on with another number of rows a step. */
 void start_epochs(Epochs *e, const State *from)
 {
-    int64_t rows = gpus_of(e->t) * items_in_call(need_entry(e->t->model, "train"));
+    int64_t rows = e->reading->gpus * items_in_call(need_entry(e->reading->model, "train"));
     e->rows = open_rows_of(e, from);
     e->more = from ? mixture_taken(e->rows) - from->at.step * rows : 0;
 }

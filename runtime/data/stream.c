@@ -3,7 +3,11 @@
  * The caller's place (Stream_at) is of the block it takes from; blocks without rows are handed over too, since an epoch
  * may end with one.  It waits on a semaphore, since a signal's handler may post one: a run that waits for a silent pipe
  * can still be asked to end. */
-#include "trainer/trainer.h"
+#include "base/thread.h"
+#include "base/words.h"
+#include "data/stream.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -11,8 +11,8 @@
 #ifndef STREAM_H
 #define STREAM_H
 
-#include "interface/lathe_model.h"
 #include "data/pack.h"
+#include "interface/lathe_model.h"
 #include "source/source.h"
 #include "token/tokenizer.h"
 

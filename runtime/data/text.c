@@ -3,7 +3,14 @@
  *
  * Tokens of all files are numbered through.  A byte's place is its number; to find a character fast the place of each
  * MARK-th one is kept, unless the file is plain ASCII. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "source/source.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
  * The same bits for any number of threads: a task is one tile of queries (or, backward, all tiles of one key head, or,
  * if there are few of those, one tile of keys and then one of queries), and no two tasks write the same place. */
 #include "lathe_rt.h"
-#include "math/internal.h"
+#include "math/engine.h"
 
 #include <omp.h>
 

@@ -3,7 +3,7 @@
 #define RT_GEMM_H
 
 #include "lathe_rt.h"
-#include "math/internal.h"
+#include "math/engine.h"
 
 #define INLINE inline __attribute__((always_inline))
 

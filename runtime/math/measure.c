@@ -1,6 +1,9 @@
 /* measure.c: what this machine can do at its best, with the threads this program has: copies and products. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
 #include "lathe_rt.h"
-#include "trainer/trainer.h"
+#include "math/gemm_shape.h"
+#include "math/measure.h"
 
 #include <stdlib.h>
 
@@ -60,7 +63,8 @@ double copy_rate(int64_t bytes)
 
 double product_rate(Lathe_dtype real, void *room, int64_t bytes)
 {
-    size_t size = (size_t)dtype_size(real), from = size * (ROWS * INNER + INNER * COLUMNS), to = size * ROWS * COLUMNS;
+    size_t size = real == LATHE_F64 ? sizeof(double) : sizeof(float), from = size * (ROWS * INNER + INNER * COLUMNS),
+           to = size * ROWS * COLUMNS;
     bool fits = room && bytes >= (int64_t)(from + to);
     char *memory = fits ? room : must_alloc(from + to);
     Job j = {.from = memory, .to = memory + from};

@@ -14,7 +14,10 @@
  *     ignored     tensors that may be there and are no parameters
  *
  * All names are those of this model's files; `names` makes theirs of them. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/hf.h"
+#include "model/init.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,7 +3,12 @@
  * What the description's `hf` says is compared.  Every other key of a config.json may change what the model computes:
  * it passes where its value is the neutral one of the table `changes`, or where the table `harmless` says why it does
  * not matter; null means that it is not set.  All else is refused by name, unless --ignore-config names it. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/hf.h"
+#include "model/origin.h"
+#include "model/weights.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,16 @@
 /* import.c: weights that others wrote: a folder as Hugging Face has it (config.json, model.safetensors or its
  * shards) into the flat array. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/hf.h"
+#include "model/import.h"
+#include "model/init.h"
+#include "model/run.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "model/weights.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,12 @@
 /* init.c: parameters before training: each element a function of the seed, its tensor's name and its index. */
+#include "interface/lathe_model.h"
+#include "math/math.h"
 #include "math/random.h"
-#include "trainer/trainer.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/tables.h"
+
+#include <stdio.h>
 #include <string.h>
 
 enum { CHUNK = 512 }; /* elements drawn at a time; a multiple of 4 */

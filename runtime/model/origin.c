@@ -1,7 +1,11 @@
 /* origin.c: files that come with imported weights and that training does not change: config.json, the ids that
  * end a text, the chat template.  They are kept as text, byte by byte, from the Hugging Face folder through every
  * checkpoint (huggingface.json: {"files": {name: text, …}}) to the folder that export writes. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "model/import.h"
+#include "model/origin.h"
+#include "token/tokenizer.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -159,7 +163,7 @@ static json_t *without_tokens(const json_t *all)
     return string;
 }
 
-static void forget_tokens(Origin *o)
+void forget_tokens(Origin *o)
 {
     json_t *files = json_object();
     for (int k = 0; k < 2; k++) /* config.json, generation_config.json */
@@ -168,7 +172,7 @@ static void forget_tokens(Origin *o)
 }
 
 /* By the text of tokenizer.json.  True also where there is none beside the weights: then --tokenizer brings theirs. */
-static bool is_theirs(const Tokenizer *k, const char *weights)
+bool came_with(const Tokenizer *k, const char *weights)
 {
     size_t n = 0;
     char *folder = folder_of(weights), *path = text_of("%s/tokenizer.json", folder), *theirs = read_file(path, &n);
@@ -180,31 +184,4 @@ static bool is_theirs(const Tokenizer *k, const char *weights)
     free(path);
     free(folder);
     return is;
-}
-
-void settle_origin(Trainer *t, const Tokenizer *k)
-{
-    t->origin = t->weights ? read_origin(t->weights) : NULL;
-    if (!t->origin || !k || !t->tokenizer_given || is_theirs(k, t->weights)) return;
-    forget_tokens(t->origin);
-    note("the tokenizer is another than that of %s: its chat template, and which ids begin and end texts there, are "
-         "left out of checkpoints",
-         t->weights);
-}
-
-static void add_ids(Ends *e, const json_t *said, int64_t vocab)
-{
-    size_t i;
-    json_t *id;
-    if (json_is_integer(said)) add_end(e, json_integer_value(said), vocab);
-    json_array_foreach(said, i, id) if (json_is_integer(id)) add_end(e, json_integer_value(id), vocab);
-}
-
-void add_origin_ends(const Origin *o, const Tokenizer *k, Ends *e, int64_t vocab)
-{
-    const json_t *token = json_object_get(origin_object(o, "tokenizer_config.json"), "eos_token");
-    if (json_is_object(token)) token = json_object_get(token, "content");
-    add_ids(e, json_object_get(origin_object(o, "generation_config.json"), "eos_token_id"), vocab);
-    add_ids(e, json_object_get(origin_object(o, "config.json"), "eos_token_id"), vocab);
-    if (json_is_string(token)) add_end(e, special_id(k, json_string_value(token)), vocab);
 }

@@ -3,7 +3,12 @@
  *     u64 length N | N bytes of JSON: {"name": {"dtype": …, "shape": […], "data_offsets": [begin, end]}, …} | data
  *
  * little endian, offsets from the end of the JSON, no holes, no overlaps. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,13 @@
 /* weights.c: the flat array of parameters (or gradients) as tensors under their export names, out and in.
  *
  * A parameter [copies…, shape…] becomes one tensor a copy: "h.%d.mlp.weight" is h.0.mlp.weight, h.1.mlp.weight, … */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/import.h"
+#include "model/init.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "model/weights.h"
 
 #include <stdlib.h>
 #include <string.h>

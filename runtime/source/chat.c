@@ -1,7 +1,9 @@
 /* chat.c: chats: the messages of a JSON record as one text, and what of it the assistant says.
  *
  * "messages": [{"role": "user", "content": "…"}, …]; other fields of a message are passed over. */
+#include "base/words.h"
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <string.h>
 

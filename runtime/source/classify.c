@@ -1,5 +1,7 @@
 /* classify.c: what a file is: by its first bytes where they tell, by its name otherwise. */
+#include "base/words.h"
 #include "source/classify.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* feed.c: text on its way from a file to the readers of formats: checked to be UTF-8, a window at a time. */
+#include "base/words.h"
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,10 @@
  *
  * RFC 8259, but that a newline ends the record wherever it stands.  What is malformed is found as it is met: a text
  * longer than the reader's limit has been handed out in parts by then. */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* open.c: the bytes of a file or pipe, in order, unpacked if they are packed. */
+#include "base/words.h"
 #include "source/open.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #ifndef DATA_OPEN_H
 #define DATA_OPEN_H
 
-#include "trainer/trainer.h"
+#include "source/source.h"
 
 typedef struct Flow { /* what an unpacker reads from and writes to; both are moved on */
     const char *in;

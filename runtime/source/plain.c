@@ -1,5 +1,6 @@
 /* plain.c: documents of plain text: files, paragraphs, lines. */
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <string.h>
 

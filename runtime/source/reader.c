@@ -1,5 +1,8 @@
 /* reader.c: one document after the other, or part after part, from files of any format. */
+#include "base/hash.h"
+#include "base/words.h"
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

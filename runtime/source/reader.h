@@ -3,7 +3,7 @@
 #ifndef DATA_READER_H
 #define DATA_READER_H
 
-#include "trainer/trainer.h"
+#include "source/source.h"
 
 /* ------------------------------------------------------------------ source/feed.c: checked text */
 

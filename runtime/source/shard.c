@@ -1,5 +1,8 @@
 /* shard.c: token shards: ids of 2 or 4 bytes, with llm.c's headers or none. */
+#include "base/file.h"
+#include "base/words.h"
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,9 @@
 /* source.c: finding files: from what the user named, files, globs, folders or standard input, to a list. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/words.h"
 #include "source/classify.h"
+#include "source/source.h"
 
 #include <dirent.h>
 #include <errno.h>

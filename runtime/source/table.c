@@ -3,7 +3,9 @@
  *
  * CSV after RFC 4180: fields may stand in double quotes, and hold separators, newlines and doubled quotes then.  TSV as
  * IANA registered it: no quoting.  The first row names the columns. */
+#include "base/words.h"
 #include "source/reader.h"
+#include "source/source.h"
 
 #include <stdlib.h>
 #include <string.h>

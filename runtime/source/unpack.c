@@ -1,5 +1,7 @@
 /* unpack.c: gzip and zstd, as streams: any number of members or frames one after the other. */
+#include "base/words.h"
 #include "source/open.h"
+#include "source/source.h"
 
 #include <stdlib.h>
 #include <string.h>

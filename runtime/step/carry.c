@@ -4,7 +4,12 @@
  * The entry itself reads and replaces its state.  A row whose `begins` is 1 begins as the description says, whatever
  * the state holds, so that nothing is cleared.  A checkpoint is written from a copy, since the next step replaces them.
  */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "step/carry.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,9 @@
 #ifndef TRAIN_DEVICE_H
 #define TRAIN_DEVICE_H
 
-#include "math/internal.h"
+#include "interface/lathe_model.h"
+#include "interface/shard.h"
+#include "step/optim.h"
 
 enum { LATHE_RANKS_ID = 128 };
 

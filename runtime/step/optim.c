@@ -3,9 +3,15 @@
  * An update is one pass over the flat arrays in chunks of a fixed size; every element is updated alone and the norm
  * adds up the chunks in order, so that the number of threads changes no bit.  Formulas are in step/optim_element.h,
  * which a GPU computes by too (cuda/optim.cu), as it rounds by math/round.h. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/math.h"
 #include "math/round.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/tables.h"
+#include "step/optim.h"
 #include "step/step.h"
-#include "trainer/trainer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #ifndef RT_SCALE_H
 #define RT_SCALE_H
 
-#include "math/internal.h"
 #include "math/math.h"
+#include "step/optim.h"
 
 /* Behind a step of finite loss, whose gradients are finite or not.  True: it is not taken, and a smaller scale may help. */
 MATH bool adapt_loss_scale(Loss_scale *s, bool finite)

@@ -13,7 +13,9 @@
  *                   cosine; momentum from high to low and back.  e = w - 1, or warm_fraction T - 1  (Smith, Topin 2018;
  *                   as torch.optim.lr_scheduler.OneCycleLR)
  * From T on those that fall to an end stay there. */
-#include "trainer/trainer.h"
+#include "interface/lathe_model.h"
+#include "step/optim.h"
+
 #include <math.h>
 #include <stdlib.h>
 

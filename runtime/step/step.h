@@ -2,8 +2,8 @@
 #ifndef RT_STEP_H
 #define RT_STEP_H
 
-#include "math/internal.h"
 #include "math/math.h"
+#include "step/optim.h"
 
 /* The segment that has the element. */
 MATH int segment_at(const Segment *segment, int segments, int64_t element)

@@ -1,5 +1,7 @@
 /* beam.c: beam search (text/beam.h): several samples at a time, all their texts a row each. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "model/tables.h"
+#include "text/beam.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,13 @@
 /* decode.c: the entries encode and decode, row by row: feeding tokens, states that change places, sources.
  *
  * A state's rows are copied whole, wherever in it they lie (Lathe_tensor.rows_axis), so nothing here knows a model. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "text/generate.h"
 
 #include <string.h>
 
@@ -57,10 +63,9 @@ static void lay_out_rooms(Decoder *d, const Memory *m, const Lathe_model *model)
     bug_if(d->rest_bytes < 0);
 }
 
-void open_decoder(Decoder *d, const Trainer *t, const Memory *m)
+void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m)
 {
-    const Lathe_model *model = t->model;
-    *d = (Decoder){.model = model, .seed = t->seed, .state = m->state, .vocab = model->vocab};
+    *d = (Decoder){.model = model, .seed = seed, .state = m->state, .vocab = model->vocab};
     find_tensors(d, model);
     find_extras(d);
     d->call = call_of(m, d->entry);
@@ -69,16 +74,14 @@ void open_decoder(Decoder *d, const Trainer *t, const Memory *m)
     lay_out_rooms(d, m, model);
 }
 
-int64_t generation_bytes(const Trainer *t)
+int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r)
 {
-    const Lathe_model *m = t->model;
     Decoder d = {.entry = find_entry(m, "decode")};
     if (!d.entry || !tensor_with_role(d.entry, LATHE_TOKENS)) return 0;
     d.rows = items_in_call(d.entry);
     d.logits = output_named(d.entry, "logits");
     find_extras(&d);
-    return lathe_generation_bytes(&t->recipe, d.rows, m->seq, m->vocab, d.extras, states_bytes(m, false),
-                                  states_bytes(m, true));
+    return lathe_generation_bytes(r, d.rows, m->seq, m->vocab, d.extras, states_bytes(m, false), states_bytes(m, true));
 }
 
 /* ------------------------------------------------------------------ tokens */

@@ -1,7 +1,14 @@
 /* draw.c: samples of a model that says itself how they are drawn: its entry `sample` makes a batch of them in one
  * call.  Draws depend on the seed, the call's number and, in a run, the step alone. */
-#include "trainer/trainer.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
 #include "math/math.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "text/draw.h"
+#include "token/tokenizer.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -10,7 +17,8 @@
 enum { DRAW_SITE = 0x7fff0004 };
 
 struct Drawing {
-    const Trainer *t;
+    const Lathe_model *model;
+    int32_t seed;
     const Lathe_entry *entry;
     Lathe_call call;
     char *in;
@@ -32,23 +40,27 @@ static void give_prompt(const Drawing *d, int64_t row, Passage prompt)
 {
     Ids ids = {0};
     if (prompt.bytes && !d->given)
-        fail(EXIT_USAGE, NULL, "%s draws without a prompt: its sample does not read input.tokens", d->t->model->name);
+        fail(EXIT_USAGE, NULL, "%s draws without a prompt: its sample does not read input.tokens", d->model->name);
     if (!d->given) return;
     int32_t *to = row_of_given(d, row);
     int64_t room = d->given->dim[1];
     encode_bytes(d->encoder, prompt.at, prompt.bytes, &ids);
     if (ids.n > room)
         fail(EXIT_USAGE, NULL, "the prompt has %lld tokens, and %s makes texts of %lld; shorten it", (long long)ids.n,
-             d->t->model->name, (long long)room);
+             d->model->name, (long long)room);
     for (int64_t i = 0; i < room; i++) to[i] = i < ids.n ? ids.at[i] : -1;
     free_ids(&ids);
 }
 
-void check_prompt(const Drawing *d, Passage prompt) { give_prompt(d, 0, prompt); }
+void check_prompt(const Drawing *d, Passage prompt, const char *place)
+{
+    if (d->encoder && place) encoder_place(d->encoder, place);
+    give_prompt(d, 0, prompt);
+}
 
 void draw_batch(const Drawing *d, const Passage *prompt, int64_t n, int64_t number, int64_t step)
 {
-    int32_t seed = philox_word(d->t->seed, (int)number, DRAW_SITE, 0, 0) & INT32_MAX;
+    int32_t seed = philox_word(d->seed, (int)number, DRAW_SITE, 0, 0) & INT32_MAX;
     for (int64_t i = 0; i < d->batch; i++) give_prompt(d, i, i < n ? prompt[i] : (Passage){"", 0});
     set_scalars(d->entry, d->in, seed, step, 0);
     run_entry(d->entry, &d->call);
@@ -137,7 +149,7 @@ static void print_numbers(const Drawing *d, const Lathe_tensor *o, int64_t row)
     free(dims);
 }
 
-static void print_drawn(const Drawing *d, int64_t row)
+void print_drawn(const Drawing *d, int64_t row)
 {
     if (d->tokens) {
         json_t *text = row_text(d, row);
@@ -151,10 +163,11 @@ static void print_drawn(const Drawing *d, int64_t row)
 
 /* ------------------------------------------------------------------ starting */
 
-Drawing *open_drawing(const Trainer *t, const Memory *m)
+Drawing *open_drawing(const Lathe_model *model, int32_t seed, const Memory *m)
 {
     Drawing *d = must_alloc(sizeof *d);
-    *d = (Drawing){.t = t, .entry = need_entry(t->model, "sample"), .in = m->call, .batch = t->model->batch};
+    *d = (Drawing){
+        .model = model, .seed = seed, .entry = need_entry(model, "sample"), .in = m->call, .batch = model->batch};
     d->call = call_of(m, d->entry);
     d->given = tensor_with_role(d->entry, LATHE_TOKENS);
     d->tokens = output_named(d->entry, "tokens");
@@ -170,66 +183,3 @@ void set_drawing_tokens(Drawing *d, Tokenizer *k, const char *place)
 
 bool draws_text(const Drawing *d) { return d->given || d->tokens; }
 int64_t drawing_batch(const Drawing *d) { return d->batch; }
-
-/* ------------------------------------------------------------------ trainer generate */
-
-static _Noreturn void refuse_setting(const Trainer *t, const char *name)
-{
-    fail(EXIT_USAGE, NULL, "%s is of no use: %s draws whole samples by the sample of its description", name,
-         t->model->name);
-}
-
-/* How the next token is drawn of logits says nothing here, nor what ends a text. */
-static void refuse_settings(const Trainer *t)
-{
-    static const char *const names[] = {"sample_tokens", "temperature", "top_k", "top_p", "repetition_penalty"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (was_set(t, names[i])) refuse_setting(t, names[i]);
-    if (t->stop.n) refuse_setting(t, "--stop");
-    if (t->stop_tokens.n) refuse_setting(t, "--stop-token");
-    if (t->ignore_eos) refuse_setting(t, "--ignore-eos");
-}
-
-static Passage *prompts_of(const Trainer *t, const Drawing *d, int n)
-{
-    Passage *all = must_alloc(sizeof *all * (size_t)n);
-    for (int i = 0; i < n; i++) {
-        Prompt p = prompt_number(t, i);
-        all[i] = p.text;
-        if (d->encoder) encoder_place(d->encoder, p.place);
-        check_prompt(d, p.text);
-    }
-    return all;
-}
-
-static void draw_all(const Trainer *t, const Drawing *d, const Passage *prompt, int n, json_t *results)
-{
-    for (int i = 0; i < n; i++) {
-        int64_t row = i % d->batch;
-        if (row == 0) draw_batch(d, prompt + i, n - i, i / d->batch, 0);
-        if (t->json) add_json(results, drawn_json(d, row, prompt[i]));
-        else print_drawn(d, row);
-        if (!t->json && i + 1 < n) show(stdout, "---\n");
-    }
-}
-
-int draw_command(Trainer *t)
-{
-    static const char *const entries[] = {"sample", NULL};
-    Memory memory;
-    refuse_settings(t);
-    int n = generated(t);
-    char *path = weights_path(t);
-    use_threads(t);
-    take_memory(&memory, t, false, false, entries);
-    Drawing *d = open_drawing(t, &memory);
-    if (draws_text(d)) set_drawing_tokens(d, vocabulary_of(t, path), "prompt");
-    Passage *prompt = prompts_of(t, d, n);
-    load_saved_weights(t, path, memory.params);
-    device_up(memory.params, weight_bytes(t->model));
-    json_t *results = json_array();
-    draw_all(t, d, prompt, n, results);
-    if (t->json) print_json(results);
-    free(prompt);
-    return 0;
-}

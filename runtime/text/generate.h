@@ -1,9 +1,14 @@
 /* generate.h: what writes text: rows of the decode entry, sampling and beams over them, prompts and sources in, texts
- * out.  Included by trainer/trainer.h. */
+ * out. */
 #ifndef GENERATE_H
 #define GENERATE_H
 
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
 #include "text/beam.h"
+#include "text/writing.h"
+#include "token/tokenizer.h"
 
 /* ------------------------------------------------------------------ text/decode.c: the entries encode and decode */
 
@@ -28,8 +33,8 @@ typedef struct Decoder {
     int64_t rest_bytes;               /* of the memory for generation, that others may use */
 } Decoder;
 
-int64_t generation_bytes(const Trainer *t); /* of Memory.generation, as the recipe is; 0 where nothing is written */
-void open_decoder(Decoder *d, const Trainer *t, const Memory *m);
+int64_t generation_bytes(const Lathe_model *m, const Lathe_recipe *r); /* of Memory.generation, as the recipe is; 0 where nothing is written */
+void open_decoder(Decoder *d, const Lathe_model *model, int32_t seed, const Memory *m);
 void forget_rows(Decoder *d); /* all rows begin anew; sources stay */
 /* Each row goes on by its token; returns logits.  Past the context the newer half of what was fed is fed again. */
 const void *feed_rows(Decoder *d, const int32_t *id);
@@ -59,7 +64,7 @@ typedef struct Sampler {
 } Sampler;
 
 /* As the recipe says; n is set, and list and seen are there. */
-void sampler_init(Sampler *s, const Trainer *t, int number);
+void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number);
 /* temperature 0: the likeliest.  position: of the token that is drawn, from the start of the text. */
 int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t position);
 
@@ -68,17 +73,14 @@ int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t p
 void add_end(Ends *e, int64_t id, int64_t vocab); /* unless it is there, or no token of the model */
 /* What ends texts: `settled` (-1: none) and --stop-token; of language models, not of `pairs`, also what the files of an
  * imported model call so, and the tokenizer's special tokens of that meaning. */
-Ends ends_of_texts(const Trainer *t, const Tokenizer *k, bool pairs, int32_t settled);
-
-/* model/origin.c: what config.json, generation_config.json and tokenizer_config.json call so; o may be NULL. */
-void add_origin_ends(const struct Origin *o, const Tokenizer *k, Ends *e, int64_t vocab);
+Ends ends_of_texts(const Writing *asked, const Tokenizer *k, bool pairs, int32_t settled);
 
 typedef struct Stops Stops;                              /* the texts of --stop */
-Stops *open_stops(const Trainer *t, const Tokenizer *k); /* NULL: there are none */
+Stops *open_stops(const Writing *asked, const Tokenizer *k); /* NULL: there are none */
 void close_stops(Stops *s);
 /* Bytes of a text from where a stop begins that ends within its last token; 0: there is none.  Asked for each token. */
 int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **which);
-int64_t unfinished_stop(const Trainer *t, const char *text, int64_t bytes); /* bytes at the end that may begin one */
+int64_t unfinished_stop(const Words *stop, const char *text, int64_t bytes); /* bytes at the end that may begin one */
 
 /* ------------------------------------------------------------------ text/prompts.c: what to write for */
 
@@ -115,7 +117,7 @@ typedef void Take_written(void *with, int64_t k, const Written *w);
 typedef void See_token(void *with, int32_t id);
 
 /* One at a time over the same memory.  place: of prompts, in messages.  What does not go together in the recipe ends the program (2). */
-Text_writer *open_text_writer(const Trainer *t, const Memory *m, const Tokenizer *k, const char *place);
+Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k, const char *place);
 void close_text_writer(Text_writer *w);
 bool reads_sources(const Text_writer *w);
 bool writes_by_rows(const Text_writer *w);   /* one row, no beams: tokens can be seen as they come */

@@ -1,5 +1,6 @@
 /* prompts.c: what `generate` writes for: texts of --prompt, whole files of --prompt-file, in the order given. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "text/generate.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* rouge.c: ROUGE-1, ROUGE-2 and ROUGE-L of a text against references (Lin, ROUGE: a package for automatic
  * evaluation of summaries, 2004), with the words that google-research's rouge_score has: runs of a-z and 0-9 in lower
  * case, those of more than three letters stemmed where asked for. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "text/rouge.h"
 
 #include <stdlib.h>
 #include <string.h>

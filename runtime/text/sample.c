@@ -1,7 +1,11 @@
 /* sample.c: which token comes next: repetition penalty, temperature, top-k, top-p, then a draw that depends on
  * seed, step, number of the sample and position alone. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
 #include "math/math.h"
+#include "model/tables.h"
+#include "text/beam.h"
+#include "text/generate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,10 +13,9 @@
 
 enum { SAMPLE_SITE = 0x7fff0003 };
 
-void sampler_init(Sampler *s, const Trainer *t, int number)
+void sampler_init(Sampler *s, const Lathe_recipe *r, int32_t seed, int number)
 {
-    const Lathe_recipe *r = &t->recipe;
-    s->seed = t->seed;
+    s->seed = seed;
     s->number = number;
     s->temperature = r->temperature;
     s->top_k = r->top_k > 0 && r->top_k < s->n ? r->top_k : s->n;

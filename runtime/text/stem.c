@@ -3,7 +3,7 @@
  *
  * A word is bytes a-z and 0-9.  [C](VC)^m[V] is its form, C and V runs of consonants and vowels; m is its measure; y is
  * a vowel behind a consonant. */
-#include "trainer/trainer.h"
+#include "text/rouge.h"
 
 #include <string.h>
 

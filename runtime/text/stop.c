@@ -1,6 +1,11 @@
 /* stop.c: where a text ends: the tokens that end it, and the texts that stop it (--stop), which may lie across
  * tokens. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "model/origin.h"
+#include "text/beam.h"
+#include "text/generate.h"
+#include "text/writing.h"
+#include "token/tokenizer.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -22,30 +27,48 @@ static const char *const usual_ends[] = {
     "<|im_end|>",    "<|eot_id|>",      "<end_of_turn>", "<|eom_id|>",      "<|end|>",
     "<|return|>",    "<|call|>",        "<|endofturn|>", "<|end_of_turn|>", "<end_of_utterance>"};
 
-static void add_named(Ends *e, const Trainer *t, const Tokenizer *k)
+static void add_named(Ends *e, const Writing *asked, const Tokenizer *k)
 {
-    for (int i = 0; i < t->stop_tokens.n; i++) {
-        const char *text = t->stop_tokens.at[i];
+    for (int i = 0; i < asked->stop_tokens.n; i++) {
+        const char *text = asked->stop_tokens.at[i];
         int64_t id;
         if (!isdigit((unsigned char)*text) || !parse_count(text, &id)) id = special_id(k, text);
         if (id < 0) id = token_of_text(k, text);
-        if (id < 0 || id >= t->model->vocab)
+        if (id < 0 || id >= asked->model->vocab)
             fail(EXIT_USAGE, NULL,
                  "--stop-token %s: expected a token of the tokenizer (%s) or its number, below %lld; a text of several "
                  "tokens is for --stop",
-                 text, tokenizer_words(k), (long long)t->model->vocab);
-        add_end(e, id, t->model->vocab);
+                 text, tokenizer_words(k), (long long)asked->model->vocab);
+        add_end(e, id, asked->model->vocab);
     }
 }
 
-Ends ends_of_texts(const Trainer *t, const Tokenizer *k, bool pairs, int32_t settled)
+static void add_ids(Ends *e, const json_t *said, int64_t vocab)
+{
+    size_t i;
+    json_t *id;
+    if (json_is_integer(said)) add_end(e, json_integer_value(said), vocab);
+    json_array_foreach(said, i, id) if (json_is_integer(id)) add_end(e, json_integer_value(id), vocab);
+}
+
+/* What config.json, generation_config.json and tokenizer_config.json call so; o may be NULL. */
+static void add_origin_ends(const Origin *o, const Tokenizer *k, Ends *e, int64_t vocab)
+{
+    const json_t *token = json_object_get(origin_object(o, "tokenizer_config.json"), "eos_token");
+    if (json_is_object(token)) token = json_object_get(token, "content");
+    add_ids(e, json_object_get(origin_object(o, "generation_config.json"), "eos_token_id"), vocab);
+    add_ids(e, json_object_get(origin_object(o, "config.json"), "eos_token_id"), vocab);
+    if (json_is_string(token)) add_end(e, special_id(k, json_string_value(token)), vocab);
+}
+
+Ends ends_of_texts(const Writing *asked, const Tokenizer *k, bool pairs, int32_t settled)
 {
     Ends e = {0};
-    int64_t vocab = t->model->vocab;
+    int64_t vocab = asked->model->vocab;
     add_end(&e, settled, vocab);
-    add_named(&e, t, k);
+    add_named(&e, asked, k);
     if (pairs) return e;
-    add_origin_ends(t->origin, k, &e, vocab);
+    add_origin_ends(asked->origin, k, &e, vocab);
     for (size_t i = 0; i < sizeof usual_ends / sizeof *usual_ends; i++)
         add_end(&e, special_id(k, usual_ends[i]), vocab);
     return e;
@@ -61,13 +84,13 @@ struct Stops {
     int64_t bytes, size;
 };
 
-Stops *open_stops(const Trainer *t, const Tokenizer *k)
+Stops *open_stops(const Writing *asked, const Tokenizer *k)
 {
-    if (t->stop.n == 0) return NULL;
+    if (asked->stop.n == 0) return NULL;
     Stops *s = must_alloc(sizeof *s);
-    *s = (Stops){.tokenizer = k, .text = &t->stop};
-    for (int i = 0; i < t->stop.n; i++) {
-        int64_t n = (int64_t)strlen(t->stop.at[i]);
+    *s = (Stops){.tokenizer = k, .text = &asked->stop};
+    for (int i = 0; i < asked->stop.n; i++) {
+        int64_t n = (int64_t)strlen(asked->stop.at[i]);
         if (n == 0) fail(EXIT_USAGE, NULL, "--stop \"\": expected a text, found none; every text would end at once");
         if (n > s->longest) s->longest = n;
     }
@@ -127,13 +150,13 @@ int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **wh
 }
 
 /* The longest end of the text that a stop begins with. */
-int64_t unfinished_stop(const Trainer *t, const char *text, int64_t bytes)
+int64_t unfinished_stop(const Words *stop, const char *text, int64_t bytes)
 {
     int64_t most = 0;
-    for (int i = 0; i < t->stop.n; i++) {
-        int64_t n = (int64_t)strlen(t->stop.at[i]) - 1;
+    for (int i = 0; i < stop->n; i++) {
+        int64_t n = (int64_t)strlen(stop->at[i]) - 1;
         if (n > bytes) n = bytes;
-        while (n > most && memcmp(text + bytes - n, t->stop.at[i], (size_t)n) != 0) n--;
+        while (n > most && memcmp(text + bytes - n, stop->at[i], (size_t)n) != 0) n--;
         if (n > most) most = n;
     }
     return most;

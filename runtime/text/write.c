@@ -1,6 +1,16 @@
 /* write.c: texts for prompts or sources: as many at a time as decode has rows, drawn token by token or by beams.
  */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "text/beam.h"
+#include "text/generate.h"
+#include "text/writing.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +26,7 @@ typedef struct Line { /* a text that is drawn */
 } Line;
 
 struct Text_writer {
-    const Trainer *t;
+    Writing asked;
     Decoder d;
     const Tokenizer *tokenizer;
     Encoder *encoder;
@@ -39,26 +49,27 @@ struct Text_writer {
 /* An imported model has learnt texts that begin as its tokenizer begins them. */
 static void settle_tokens(Text_writer *w)
 {
-    const Trainer *t = w->t;
-    Order o = {.ids = t->model->vocab, .eos = -1};
-    bool pairs = w->d.encode, named = t->origin && !pairs && t->recipe.bos;
-    bool settled = pairs || named || t->recipe.beams || t->recipe.eos;
+    const Writing *asked = &w->asked;
+    const Reading reading = {.model = asked->model, .recipe = asked->recipe, .gpus = 1};
+    Order o = {.ids = asked->model->vocab, .eos = -1};
+    bool pairs = w->d.encode, named = asked->origin && !pairs && asked->recipe->bos;
+    bool settled = pairs || named || asked->recipe->beams || asked->recipe->eos;
     w->bos = w->pad = -1;
     if (settled) {
-        settle_pairs(&o, t);
-        settle_specials(&o, t, w->tokenizer);
+        settle_pairs(&o, &reading);
+        settle_specials(&o, &reading, w->tokenizer);
         w->bos = o.bos;
         w->pad = o.pad;
     }
     if (named && w->bos >= 0) w->begin = &w->bos, w->begins = 1;
-    if (t->origin && !pairs && !named) w->begins = tokens_before(w->tokenizer, &w->begin);
-    w->how.ends = ends_of_texts(t, w->tokenizer, pairs, o.eos);
-    w->stops = open_stops(t, w->tokenizer);
+    if (asked->origin && !pairs && !named) w->begins = tokens_before(w->tokenizer, &w->begin);
+    w->how.ends = ends_of_texts(asked, w->tokenizer, pairs, o.eos);
+    w->stops = open_stops(asked, w->tokenizer);
 }
 
 static void check_beams(const Text_writer *w)
 {
-    const Lathe_recipe *r = &w->t->recipe;
+    const Lathe_recipe *r = w->asked.recipe;
     if (r->beams > w->d.rows)
         fail(EXIT_USAGE, NULL,
              "beams=%lld: this trainer decodes %lld row%s at once, and a beam is one; give --beams %lld or fewer, or "
@@ -70,7 +81,7 @@ static void check_beams(const Text_writer *w)
              "min_tokens=%lld: these texts have no end before their last token: the tokenizer has no token for it; "
              "name one with --set eos=TOKEN or --stop-token TOKEN",
              (long long)r->min_tokens);
-    if (w->t->ignore_eos && w->t->stop_tokens.n)
+    if (w->asked.ignore_eos && w->asked.stop_tokens.n)
         fail(EXIT_USAGE, NULL, "--ignore-eos lets no token end a text, and --stop-token names some; give one of them");
     if (r->min_tokens > w->how.most)
         fail(EXIT_USAGE, NULL, "min_tokens=%lld: texts have at most %lld tokens; give more (--tokens) or a smaller one",
@@ -78,12 +89,13 @@ static void check_beams(const Text_writer *w)
 }
 
 /* A decoder of pairs writes no more than it was built for; a language model goes on. */
-static int64_t most_tokens(const Trainer *t)
+static int64_t most_tokens(const Writing *asked)
 {
-    int64_t most = lathe_written_tokens(&t->recipe, t->model->seq);
-    if (t->model->recipe.pairs && was_set(t, "sample_tokens") && t->recipe.sample_tokens > t->model->seq)
+    int64_t most = lathe_written_tokens(asked->recipe, asked->model->seq);
+    if (asked->model->recipe.pairs && asked->tokens_given && asked->recipe->sample_tokens > asked->model->seq)
         fail(EXIT_USAGE, NULL, "--tokens %lld: this decoder was built for %lld; build it with --set seq=%lld",
-             (long long)t->recipe.sample_tokens, (long long)t->model->seq, (long long)t->recipe.sample_tokens);
+             (long long)asked->recipe->sample_tokens, (long long)asked->model->seq,
+             (long long)asked->recipe->sample_tokens);
     return most;
 }
 
@@ -137,16 +149,16 @@ static void open_samplers(Text_writer *w)
     }
 }
 
-Text_writer *open_text_writer(const Trainer *t, const Memory *m, const Tokenizer *k, const char *place)
+Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k, const char *place)
 {
-    const Lathe_recipe *r = &t->recipe;
+    const Lathe_recipe *r = asked.recipe;
     Text_writer *w = must_alloc(sizeof *w);
-    *w = (Text_writer){.t = t, .tokenizer = k, .encoder = open_encoder(k)};
+    *w = (Text_writer){.asked = asked, .tokenizer = k, .encoder = open_encoder(k)};
     encoder_place(w->encoder, place);
-    open_decoder(&w->d, t, m);
+    open_decoder(&w->d, asked.model, asked.seed, m);
     w->how = (Beam_how){.beams = r->beams,
-                        .least = t->ignore_eos ? INT64_MAX : r->min_tokens,
-                        .most = most_tokens(t),
+                        .least = asked.ignore_eos ? INT64_MAX : r->min_tokens,
+                        .most = most_tokens(&w->asked),
                         .power = r->length_penalty,
                         .no_repeat = r->no_repeat_ngram,
                         .with = w,
@@ -187,12 +199,12 @@ int64_t sources_cut(const Text_writer *w) { return w->cut; }
 void check_start(Text_writer *w, Passage prompt, const char *place)
 {
     Ids ids = {0};
-    int64_t most = w->t->model->source_seq;
+    int64_t most = w->asked.model->source_seq;
     encoder_place(w->encoder, place);
     encode_bytes(w->encoder, prompt.at, prompt.bytes, &ids);
     if (w->d.encode && ids.n == 0)
         fail(EXIT_USAGE, NULL, "%s reads a source and writes what belongs to it; give --prompt TEXT or --data FILE",
-             w->t->model->name);
+             w->asked.model->name);
     if (w->d.encode && ids.n > most)
         fail(EXIT_USAGE, NULL,
              "the prompt \"%.*s%s\" has %lld tokens, and this model reads sources of %lld; give less, or build it with "
@@ -230,7 +242,7 @@ static void take_prompts(Text_writer *w, const Passage *prompt, int64_t n)
         to->n = 0;
         encode_bytes(w->encoder, prompt[k].at, prompt[k].bytes, to);
         w->added[k] = take_begin(w, to);
-        if (w->d.encode && to->n > w->t->model->source_seq) to->n = w->t->model->source_seq, w->cut++;
+        if (w->d.encode && to->n > w->asked.model->source_seq) to->n = w->asked.model->source_seq, w->cut++;
         if (to->n == 0) take_start(w, to);
     }
 }
@@ -251,7 +263,7 @@ static void begin_line(Text_writer *w, Line *l, Id_list start, int64_t number, i
     l->ended = l->over = false;
     l->stop = NULL;
     l->cut = 0;
-    sampler_init(&l->sampler, w->t, (int)number);
+    sampler_init(&l->sampler, w->asked.recipe, w->asked.seed, (int)number);
     l->sampler.step = step;
 }
 

@@ -4,8 +4,10 @@
  *
  * Short pieces are searched from end to end for each merge; long ones keep their pairs in a heap, so that a piece of n
  * bytes takes n log n steps. */
-#include "token/token.h"
+#include "base/words.h"
 #include "token/heap.h"
+#include "token/token.h"
+#include "token/tokenizer.h"
 
 enum { SHORT = 64 }; /* bytes of a piece that is searched */
 #define NO_RANK INT32_MAX

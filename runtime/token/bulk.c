@@ -1,5 +1,7 @@
 /* bulk.c: a long text to ids: parts of it by all threads at once, put back in their order; and shards, the
  * files that ids are kept in. */
+#include "base/file.h"
+#include "base/words.h"
 #include "token/token.h"
 
 #include <errno.h>

@@ -2,7 +2,11 @@
  * whose name is made of the hashes of text and tokenizer, so that it fits whoever asks again; or in memory, where there
  * is no such folder.  The shard's head has a checksum of its ids, in words that shards leave at zero. */
 #include "base/cache.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -3,7 +3,11 @@
  *
  * There bytes are a BPE without merges over GPT-2's letters for the 256 bytes; characters are words (WordLevel) of one
  * letter each, into which the text is split, and one that is not among them is an error there as it is here. */
+#include "base/json_text.h"
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 /* ------------------------------------------------------------------ numbering */
 

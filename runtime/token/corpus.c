@@ -1,6 +1,9 @@
 /* corpus.c: what a unigram model is learnt from: the characters that become tokens by themselves, and words
  * of these alone. */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 #define COVERED 0.9995 /* of all characters of a text, as in SentencePiece; the others are spelt by bytes */
 

@@ -2,7 +2,9 @@
  * (token/seeds.c), those are left out, a quarter at a time, without which the text is least less probable, until
  * as many are left as are wanted.  Between, expectation maximisation fits their probabilities to all ways of cutting
  * the text (two rounds), with the digamma function in place of the logarithm, which keeps rare ones small. */
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 #include <math.h>
 

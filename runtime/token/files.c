@@ -1,6 +1,9 @@
 /* files.c: which files a tokenizer is in: tokenizer.json, vocab.json and merges.txt, encoder.json and
  * vocab.bpe, ranks of tiktoken; and reading the last three.  None is trusted. */
+#include "base/file.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,10 @@
 /* json.c: tokenizer.json as Hugging Face's tokenizers have it, of byte-level BPE, of Unigram models and of
  * words, in.  A file is not trusted: what is damaged ends the program, what is of another kind is told
  * (Tokenizer.other). */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 enum { MOST_IDS = 1 << 21 };
 

@@ -1,6 +1,8 @@
 /* json_unigram.c: the part of tokenizer.json that Unigram models have: tokens with their log probabilities,
  * and text that is cut at blanks, which are written as U+2581 there. */
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 #include <math.h>
 

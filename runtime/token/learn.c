@@ -1,6 +1,9 @@
 /* learn.c: tokenizers from text: how often its pieces, words or characters occur, and what is made of that.
  */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 enum { LONGEST_PIECE = 1024 }; /* bytes; longer ones teach nothing that occurs twice, and are left out */
 

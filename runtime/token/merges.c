@@ -5,8 +5,10 @@
  * merge visits these alone and corrects the counts of the pairs around it.  A heap has the pairs by count; an entry
  * whose count has fallen since goes back with the count of now.  Counts and ties are those of Hugging Face's trainer:
  * of equal counts the pair of the smaller ids first. */
-#include "token/token.h"
+#include "base/words.h"
 #include "token/heap.h"
+#include "token/token.h"
+#include "token/tokenizer.h"
 
 typedef struct Piece { /* symbols of a piece */
     int64_t first;

@@ -3,7 +3,10 @@
  *
  * The table is a double array (Aoe 1989) over bytes; at each place of a text the longest entry is replaced, as
  * SentencePiece does it; a character that begins none stays. */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 enum { MOST_STEPS = 8, DEEPEST = 64, MOST_NODES = 1 << 20 };
 

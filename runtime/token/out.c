@@ -1,5 +1,9 @@
 /* out.c: tokenizer.json as Hugging Face's tokenizers have it, of byte-level BPE and of words, out. */
+#include "base/json_text.h"
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 static char *letters_of_bytes(const char *at, int64_t n, size_t *bytes)
 {

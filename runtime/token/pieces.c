@@ -1,6 +1,8 @@
 /* pieces.c: a piece of text to tokens: what short pieces came to is kept in a cache, which starts anew when
  * it is full; others go to their kind. */
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 enum {
     SHORT = 64,          /* bytes of a piece that is kept */

@@ -3,6 +3,7 @@
  *
  * Words follow each other with a byte 0xff behind each, which no UTF-8 has.  Suffixes are sorted by their first bytes
  * by multikey quicksort (Bentley and Sedgewick 1997). */
+#include "base/words.h"
 #include "token/token.h"
 
 enum { END = 0xff };

@@ -1,6 +1,8 @@
 /* special.c: special tokens in text: found before the text is cut into pieces, the leftmost first, of those
  * that start together the longest; and those that a tokenizer's file puts before a text. */
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -104,4 +106,23 @@ int tokens_before(const Tokenizer *t, const int32_t **id)
 {
     *id = t->begin;
     return t->begins;
+}
+
+/* ------------------------------------------------------------------ tokens by their usual names */
+
+/* The first of some that the tokenizer has; NULL ends them. */
+static int32_t first_special(const Tokenizer *k, const char *const *names)
+{
+    int32_t id = -1;
+    while (id < 0 && *names) id = special_id(k, *names++);
+    return id;
+}
+
+static const char *const begins[] = {"<s>", "<bos>", "[BOS]", "<|startoftext|>", "<|begin_of_text|>", NULL};
+static const char *const ends[] = {"</s>", "<eos>", "[EOS]", "<|endoftext|>", "<|end_of_text|>", NULL};
+static const char *const pads[] = {"<pad>", "[PAD]", "<|pad|>", "<|padding|>", NULL};
+
+Usual_tokens usual_tokens(const Tokenizer *k)
+{
+    return (Usual_tokens){first_special(k, begins), first_special(k, ends), first_special(k, pads)};
 }

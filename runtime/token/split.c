@@ -2,7 +2,10 @@
  *
  * The expressions are those that GPT-2 and later models publish.  PCRE2 matches UTF-8 by Unicode's properties, so text
  * is first cut into stretches that are UTF-8; a byte that is not is a piece of its own. */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 /* ------------------------------------------------------------------ published expressions */
 

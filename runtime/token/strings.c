@@ -1,4 +1,5 @@
 /* strings.c: byte strings by number, and their numbers by bytes. */
+#include "base/words.h"
 #include "token/token.h"
 
 const char *string_at(const Strings *s, int32_t k, int64_t *n)

@@ -1,6 +1,10 @@
 /* token.c: what a tokenizer is to others: its size and texts, and encoders, which hand each stretch of text to its
  * kind. */
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 /* ------------------------------------------------------------------ making and asking */
 

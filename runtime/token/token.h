@@ -2,7 +2,8 @@
 #ifndef DATA_TOKEN_H
 #define DATA_TOKEN_H
 
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,6 +19,10 @@ typedef struct Ids {
     int64_t n, room; /* grows by realloc */
 } Ids;
 
+/* A tokenizer of bytes, or of characters that are still to be found: open_text() gives it its size. */
+Tokenizer *open_tokenizer(Token_kind kind);
+void limit_bytes(Tokenizer *t, int64_t most); /* bytes below min(256, most) */
+
 /* ------------------------------------------------------------------ token/files.c: from files */
 
 /* A file: ours, tokenizer.json of Hugging Face (byte-level BPE, Unigram, words, characters, bytes), vocab.json with
@@ -125,5 +129,17 @@ typedef struct Learner Learner;
 Learner *open_learner(const Learning *l);
 void learn_from(Learner *s, const char *text, int64_t n); /* a document, or a part of one that safe_cut would allow */
 Tokenizer *close_learner(Learner *s);
+
+/* ------------------------------------------------------------------ token/chars.c: as Hugging Face has them */
+
+char *hf_tokenizer(const Tokenizer *t); /* text of tokenizer.json, from malloc */
+char *hf_tokenizer_config(const Tokenizer *t, int64_t context); /* of tokenizer_config.json */
+
+/* ------------------------------------------------------------------ token/special.c: tokens by their usual names */
+
+typedef struct Usual_tokens { /* -1: the tokenizer has none */
+    int32_t bos, eos, pad;
+} Usual_tokens;
+Usual_tokens usual_tokens(const Tokenizer *k);
 
 #endif

@@ -1,4 +1,5 @@
 /* trie.c: tokens by their bytes, one byte after the other: which tokens begin at a place of a text. */
+#include "base/words.h"
 #include "token/token.h"
 
 static uint64_t place_of_edge(const Trie *t, uint64_t key)

@@ -4,7 +4,10 @@
  *
  * A character that is no token by itself is unknown where no longer token covers it: so improbable that it is the last
  * resort.  Unknown characters that follow each other are spelt by tokens of bytes, or are one unknown token. */
+#include "base/utf8.h"
+#include "base/words.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 typedef struct Best { /* way to cut the text before a place */
     double score;     /* log probability */

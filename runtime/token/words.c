@@ -1,6 +1,8 @@
 /* words.c: words: what stands between blanks; in lower case, and punctuation marks by themselves, where that
  * is asked for.  So Hugging Face's WhitespaceSplit, Lowercase and Punctuation cut text. */
+#include "base/utf8.h"
 #include "token/token.h"
+#include "token/tokenizer.h"
 
 /* Punctuation (category P) of Unicode 14 beyond ASCII, in the plane that has nearly all of it. */
 static const uint16_t marks[][2] = {

@@ -1,7 +1,20 @@
 /* bench.c: `trainer bench`: the time of whole training steps on random data, or on one batch again and again,
  * whose losses then are those of any other program that trains on it. */
-#include "trainer/trainer.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
 #include "math/math.h"
+#include "math/measure.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/tables.h"
+#include "model/weights.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "trainer/memory.h"
+#include "trainer/step.h"
+#include "trainer/trainer.h"
 
 #include <omp.h>
 #include <stdlib.h>

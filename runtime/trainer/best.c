@@ -1,5 +1,11 @@
 /* best.c: which evaluation is the best so far, by the recipe's metric, and when there is no more waiting for a
  * better one. */
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "step/state.h"
+#include "text/rouge.h"
+#include "trainer/eval.h"
 #include "trainer/trainer.h"
 
 #include <math.h>

@@ -1,6 +1,19 @@
 /* check.c: what is tried before a long run: `train --overfit`, one batch until its loss is near zero, and `train
  * --dry-run`, a step and an evaluation on the run's own data, timed.  Neither writes anything. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "trainer/eval.h"
+#include "trainer/knobs.h"
+#include "trainer/report.h"
+#include "trainer/samples.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <math.h>
 #include <stdlib.h>

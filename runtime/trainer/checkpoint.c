@@ -12,6 +12,23 @@
  * writing thread reads them in place while the next step runs forward and backward, and that step's update waits until
  * all has been handed to the system (wait_until_copied); syncing goes on after that.  A device's arrays are copied to
  * the host's block first, which its steps do not touch. */
+#include "base/file.h"
+#include "base/thread.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/origin.h"
+#include "model/run.h"
+#include "model/safetensors.h"
+#include "model/weights.h"
+#include "step/carry.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "step/state.h"
+#include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
+#include "trainer/ranks.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>

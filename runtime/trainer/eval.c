@@ -1,5 +1,23 @@
 /* eval.c: loss and metrics over the whole validation part, each item counted once; `trainer eval`. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/origin.h"
+#include "model/tables.h"
+#include "step/carry.h"
+#include "step/entry.h"
+#include "text/generate.h"
+#include "text/rouge.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data.h"
+#include "trainer/eval.h"
+#include "trainer/knobs.h"
+#include "trainer/memory.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <math.h>
 #include <omp.h>
@@ -203,7 +221,7 @@ json_t *scores_json(const Scores *s, const Data *d)
 static void print_scores(const Scores *s, const Data *d)
 {
     show(stdout, "%s\n", scores_text(s, d));
-    if (model_carries(d->t->model))
+    if (model_carries(d->reading->model))
         show(stdout, "over %s of %s windows of %lld tokens, in stretches that carry their state on\n",
              grouped_text(s->items), grouped_text(d->val_items), (long long)d->seq);
     else if (s->items < d->val_items)
@@ -233,8 +251,8 @@ static void check_generate(const Trainer *t)
 static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
 {
     Rouge r[ROUGES];
-    Text_writer *w = open_text_writer(t, m, d->tokenizer, "source");
-    Text_eval *e = open_text_eval(t, w, d->tokenizer, t->items, t->stem);
+    Text_writer *w = open_text_writer(writing_of(t), m, d->tokenizer, "source");
+    Text_eval *e = open_text_eval(reading_of(t, false), w, d->tokenizer, t->items, t->stem);
     evaluate_texts(e, 0, r);
     if (json) put_json(json, "rouge", rouge_json(e, r));
     else show(stdout, "%s\n", rouge_text(e, r));
@@ -251,7 +269,7 @@ int eval_command(Trainer *t)
     take_own_data(t, path);
     evaluate_val_data(t);
     if (t->generate) t->origin = read_origin(path);
-    open_data(&d, t, false);
+    open_run_data(&d, t, false);
     use_threads(t);
     take_memory(&m, t, false, false, t->generate ? both : entries);
     load_saved_weights(t, path, m.params);

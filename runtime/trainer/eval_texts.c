@@ -1,6 +1,15 @@
 /* eval_texts.c: evaluation by what a model writes: ROUGE of texts for distinct sources against all targets that
  * the data has for them. */
-#include "trainer/trainer.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "text/generate.h"
+#include "text/rouge.h"
+#include "token/tokenizer.h"
+#include "trainer/eval.h"
+#include "trainer/samples.h"
+#include "trainer/trial.h"
 
 #include <stdlib.h>
 
@@ -12,7 +21,7 @@ struct Text_eval {
     Rouge sum[ROUGES]; /* over the items so far */
 };
 
-Text_eval *open_text_eval(const Trainer *t, Text_writer *w, const Tokenizer *k, int64_t most, bool stem)
+Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most, bool stem)
 {
     Text_eval *e = must_alloc(sizeof *e);
     *e = (Text_eval){.tokenizer = k, .stem = stem, .writer = w};
@@ -20,8 +29,8 @@ Text_eval *open_text_eval(const Trainer *t, Text_writer *w, const Tokenizer *k, 
         fail(EXIT_USAGE, NULL,
              "%s continues texts, and only what a model writes for a source is held against the targets of the data; "
              "leave %s out",
-             t->model->name, t->recipe.eval_generate ? "eval_generate" : "--generate");
-    e->items = read_items(t, k, most, true);
+             r->model->name, r->recipe->eval_generate ? "eval_generate" : "--generate");
+    e->items = read_items(r, k, most, true);
     return e;
 }
 

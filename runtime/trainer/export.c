@@ -1,5 +1,20 @@
 /* export.c: `trainer export --to hf`: weights as a folder that Hugging Face's transformers load:
  * model.safetensors, config.json, and the tokenizer. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
+#include "model/block.h"
+#include "model/hf.h"
+#include "model/import.h"
+#include "model/origin.h"
+#include "model/run.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "model/weights.h"
+#include "token/tokenizer.h"
+#include "trainer/memory.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>

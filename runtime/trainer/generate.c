@@ -1,4 +1,21 @@
 /* generate.c: `trainer generate`: texts for prompts, or for the sources of a file, as text or JSON. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "model/block.h"
+#include "model/origin.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "text/generate.h"
+#include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data.h"
+#include "trainer/memory.h"
+#include "trainer/samples.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <omp.h>
@@ -22,21 +39,6 @@ Text_written text_written(const Tokenizer *k, const Written *w)
     Text_written s = {0};
     for (int64_t i = w->shown; i < w->n; i++) add_piece(&s, k, w->token[i]);
     s.bytes -= (size_t)w->cut;
-    return s;
-}
-
-/* Bytes need not be UTF-8; JSON must be: what is not becomes U+FFFD. */
-json_t *text_json(const char *text, size_t bytes)
-{
-    char *clean = must_alloc(3 * bytes + 1), *to = clean;
-    for (size_t i = 0; i < bytes;) {
-        uint32_t code = 0xfffd;
-        int n = decode_utf8((const unsigned char *)text + i, (int64_t)(bytes - i), &code);
-        to += encode_utf8(n ? code : 0xfffd, to);
-        i += n ? (size_t)n : 1;
-    }
-    json_t *s = json_stringn(clean, (size_t)(to - clean));
-    free(clean);
     return s;
 }
 
@@ -90,7 +92,8 @@ static void see_token(void *with, int32_t id)
 {
     Shown *s = with;
     add_piece(&s->text, s->tokenizer, id);
-    size_t waiting = (size_t)unfinished_stop(s->t, s->text.at, (int64_t)s->text.bytes), whole = s->text.bytes - waiting;
+    size_t waiting = (size_t)unfinished_stop(&s->t->stop, s->text.at, (int64_t)s->text.bytes),
+           whole = s->text.bytes - waiting;
     whole -= (size_t)unfinished_utf8(s->text.at, (int64_t)whole);
     if (whole <= s->printed) return;
     show_raw(stdout, s->text.at + s->printed, whole - s->printed);
@@ -122,7 +125,8 @@ static void take_written(void *with, int64_t k, const Written *w)
 
 Tokenizer *vocabulary_of(Trainer *t, const char *weights)
 {
-    Tokenizer *own = choose_tokenizer(t, weights);
+    Reading *reading = reading_of(t, false);
+    Tokenizer *own = choose_tokenizer(reading, weights);
     bool found = tokenizer_size(own) > 0;
     if (!found && tokenizer_kind(own) == TOKEN_CHARS && t->data.n) open_text(&t->data, own, t->model->vocab);
     if (tokenizer_kind(own) == TOKEN_BYTES && (!found || tokenizer_size(own) > t->model->vocab))
@@ -131,7 +135,8 @@ Tokenizer *vocabulary_of(Trainer *t, const char *weights)
         fail(EXIT_DATA, text_of("%s/tokenizer.json", folder_of(weights)),
              "expected the characters that the model was trained with, "
              "as train leaves them beside its weights; give the text it was trained on with --data");
-    check_tokenizer_size(t, own);
+    check_tokenizer_size(reading, own);
+    free(reading);
     return own;
 }
 
@@ -159,7 +164,7 @@ static const Passage *find_prompts(Shown *s, Item_list **items)
     s->prompts = generated(t);
     if (file && t->prompts) fail(EXIT_USAGE, NULL, "--prompt and --data both say what to read; give one");
     if (file) {
-        *items = read_items(t, s->tokenizer, 0, false);
+        *items = read_items(reading_of(t, false), s->tokenizer, 0, false);
         s->prompts = (*items)->n;
         s->lines = true;
         return (*items)->source;
@@ -187,7 +192,7 @@ int generate_command(Trainer *t)
     s.tokenizer = vocabulary_of(t, path);
     use_threads(t);
     take_memory(&memory, t, false, false, entries);
-    s.writer = open_text_writer(t, &memory, s.tokenizer, "prompt");
+    s.writer = open_text_writer(writing_of(t), &memory, s.tokenizer, "prompt");
     s.prompt = find_prompts(&s, &items);
     load_saved_weights(t, path, memory.params);
     device_up(memory.params, weight_bytes(t->model));

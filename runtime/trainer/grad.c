@@ -1,5 +1,15 @@
 /* grad.c: `trainer grad`: loss, outputs and gradients for inputs from a file; `trainer init`: first parameters.
  */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/safetensors.h"
+#include "model/tables.h"
+#include "model/weights.h"
+#include "step/carry.h"
+#include "step/entry.h"
+#include "trainer/memory.h"
 #include "trainer/trainer.h"
 
 #include <math.h>

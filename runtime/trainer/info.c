@@ -1,4 +1,10 @@
 /* info.c: `trainer info`: what this trainer was built for. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/tables.h"
+#include "step/optim.h"
+#include "trainer/knobs.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>

@@ -1,5 +1,11 @@
 /* knobs.c: --set k=v: one table of what the recipe lets a run change, and the answer for what was fixed when
  * built. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/tables.h"
+#include "step/optim.h"
+#include "trainer/knobs.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -153,6 +159,14 @@ void set_knob(Trainer *t, const char *name, const char *value)
 bool is_setting(const char *name) { return find_knob(name) != NULL; }
 
 bool was_set(const Trainer *t, const char *name) { return t->given[find_knob(name) - knobs]; }
+
+Words settings_given(const Trainer *t)
+{
+    Words all = {0};
+    for (int i = 0; i < KNOBS; i++)
+        if (t->given[i]) add_word(&all, knobs[i].name);
+    return all;
+}
 
 static json_t *value_json(const Lathe_recipe *r, const Run_knob *k);
 

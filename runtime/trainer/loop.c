@@ -1,7 +1,34 @@
 /* loop.c: `trainer train`: steps, evaluations and saves, until done, interrupted or diverged. */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
 #include "lathe_rt.h"
-#include "trainer/trainer.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/run.h"
+#include "model/tables.h"
+#include "model/weights.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "step/state.h"
+#include "text/generate.h"
+#include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data.h"
+#include "trainer/eval.h"
+#include "trainer/knobs.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
+#include "trainer/report.h"
+#include "trainer/samples.h"
 #include "trainer/selftest.h"
+#include "trainer/state.h"
+#include "trainer/step.h"
+#include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <math.h>
 #include <omp.h>
@@ -220,9 +247,9 @@ static void open_texts(Training *r)
     Tokenizer *k = r->data.tokenizer;
     bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, "sample");
     Text_writer *w = NULL;
-    if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(t, &r->memory, k, "samples");
+    if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
     r->samples = open_samples(t, &r->memory, k, w);
-    if (texts) r->texts = open_text_eval(evaluated(&r->data)->t, w, k, t->recipe.eval_generate, false);
+    if (texts) r->texts = open_text_eval(evaluated(&r->data)->reading, w, k, t->recipe.eval_generate, false);
 }
 
 static void prepare_training(Training *r, Trainer *t)
@@ -234,8 +261,8 @@ static void prepare_training(Training *r, Trainer *t)
     check_memory(t);
     find_start(r);
     settle_val_data(t);
-    open_data(&r->data, t, true);
-    open_val_data(&r->data);
+    open_run_data(&r->data, t, true);
+    open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
     r->items = gpus_of(t) * items_in_call(r->entry);
     settle_steps(r);

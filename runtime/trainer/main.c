@@ -1,9 +1,18 @@
 /* main.c: the trainer's command line: one table of options says who takes them, where they go, and what help prints.
  */
 #include "base/process.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
 #include "lathe_rt.h"
-#include "trainer/trainer.h"
+#include "math/engine.h"
+#include "model/hf.h"
+#include "model/import.h"
+#include "model/run.h"
+#include "text/generate.h"
+#include "trainer/knobs.h"
 #include "trainer/selftest.h"
+#include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -342,12 +351,6 @@ const char *default_folder(const Trainer *t)
 static bool wants_run_folder(const char *command)
 {
     return strcmp(command, "train") == 0 || strcmp(command, "eval") == 0 || strcmp(command, "generate") == 0;
-}
-
-char *newest_weights(const char *folder)
-{
-    int64_t step = newest_checkpoint(folder, INT64_MAX);
-    return text_of("%s/model.safetensors", step < 0 ? folder : checkpoint_path(folder, step));
 }
 
 char *run_weights(const char *run, const char *remedy)

@@ -1,9 +1,12 @@
 /* product_check.c: products of this processor (math/gemm.c) against plain loops in double, while an entry runs:
  * whatever is multiplied meanwhile, with the numbers and at the shapes that it is multiplied at.  A wrong element is
  * reported with the kernel that was done next. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/gemm.h"
+#include "math/gemm_shape.h"
 #include "trainer/selftest.h"
 
-#include "math/gemm.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>

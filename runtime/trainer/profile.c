@@ -4,7 +4,18 @@
  * A kernel's floor is what it must move at the rate of a copy as large as the whole plan, or its multiply-adds at the
  * rate of a large product, whichever is longer.  What it lost is its time beyond that; negative where its data lay in
  * cache. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
 #include "lathe_rt.h"
+#include "math/measure.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "trainer/memory.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
 
 #include <omp.h>

@@ -5,7 +5,23 @@
  * its followers, do what it orders: a step, handing in their parts of the optimizer's moments for a checkpoint, ending.
  * Orders, and arrays that are whole on the host alone (moments, what each rank carries from step to step), lie in
  * memory that all share. */
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "interface/shard.h"
+#include "model/block.h"
+#include "model/run.h"
+#include "model/tables.h"
+#include "step/carry.h"
+#include "step/device.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
+#include "trainer/trial.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -149,8 +165,6 @@ static _Noreturn void wait_for_ranks(const Trainer *t, const Board *b, const sig
 }
 
 /* ------------------------------------------------------------------ the ranks */
-
-static int64_t align64(int64_t n) { return (n + 63) / 64 * 64; }
 
 static Ranks *share_memory(const Trainer *t)
 {

@@ -5,7 +5,25 @@
  * input.  So after each kernel (its LAP) all it wrote is looked at, and what it read is still there.  A kernel gives
  * birth where it writes a NaN and read none, or an infinity and read finite numbers only; the first birth of the step
  * is what is looked for.  How often a kernel has run says in which iterations of its loops it is. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
 #include "lathe_rt.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/run.h"
+#include "model/tables.h"
+#include "step/carry.h"
+#include "step/optim.h"
+#include "step/state.h"
+#include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data.h"
+#include "trainer/knobs.h"
+#include "trainer/memory.h"
+#include "trainer/state.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -379,7 +397,7 @@ static void start_replay(Replay *r, Trainer *t)
     need_instruments(t, r->e);
     check_memory(t);
     find_start(r);
-    open_data(&r->data, t, true);
+    open_run_data(&r->data, t, true);
     check_carried(r);
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries);

@@ -1,5 +1,22 @@
 /* report.c: how a run shows itself: the progress line on stderr, and config.json and metrics.jsonl in its folder.
  */
+#include "base/file.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "step/state.h"
+#include "token/tokenizer.h"
+#include "trainer/eval.h"
+#include "trainer/knobs.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
+#include "trainer/report.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>

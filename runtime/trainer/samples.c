@@ -1,4 +1,12 @@
 /* samples.c: what a run writes after its evaluations: texts for prompts that stay the same. */
+#include "base/json_text.h"
+#include "base/words.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "text/draw.h"
+#include "text/generate.h"
+#include "token/tokenizer.h"
+#include "trainer/samples.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>
@@ -45,9 +53,9 @@ static Passage prompt_of(const Samples *s, int k)
 
 static void open_drawn(Samples *s, const Trainer *t, const Memory *m, Tokenizer *tokenizer)
 {
-    s->drawing = open_drawing(t, m);
+    s->drawing = open_drawing(t->model, t->seed, m);
     if (draws_text(s->drawing)) set_drawing_tokens(s->drawing, tokenizer, "samples");
-    for (int k = 0; k < sample_count(s); k++) check_prompt(s->drawing, prompt_of(s, k));
+    for (int k = 0; k < sample_count(s); k++) check_prompt(s->drawing, prompt_of(s, k), NULL);
 }
 
 /* A batch at a time; the others of a batch lie where the call left them. */

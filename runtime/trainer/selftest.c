@@ -1,10 +1,16 @@
 /* selftest.c: `trainer selftest`, and the test at the first start on a device: the training entry on random data, at
  * the model's own shapes: twice, for the same bits; with each way of computing against its second one; and its gradient
  * against differences of its loss.  What differs takes its second way, which the folder of caches remembers. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "trainer/memory.h"
 #include "trainer/selftest.h"
+#include "trainer/trainer.h"
 
-#include "base/cache.h"
-#include "math/internal.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

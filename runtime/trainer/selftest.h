@@ -2,16 +2,11 @@
 #ifndef SELFTEST_H
 #define SELFTEST_H
 
+#include "interface/lathe_model.h"
+#include "model/block.h"
 #include "trainer/trainer.h"
 
 int selftest_command(Trainer *t);
-
-/* Of the device (step/device.h): only where there is one. */
-int device_ways(void);
-const char *device_way(int i, bool *exact);
-void take_second_way(const char *name, bool wanted);
-int tested_products(int *wrong);
-const char *about_device(void);
 
 /* selftest_file.c: what was found to be wrong on this device by this program, in the folder of caches.  remember: takes
  * the second ways that an earlier test has found, but for the command that tests anew; folder: NULL, there is none. */

@@ -1,6 +1,10 @@
 /* selftest_file.c: what selftest.c has found on this device, by this program: a file in the folder of caches, named
  * after both: a line that says for which, then the names of the ways that are wrong here, a line each. */
+#include "base/hash.h"
+#include "base/words.h"
+#include "step/entry.h"
 #include "trainer/selftest.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <stdlib.h>

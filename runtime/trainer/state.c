@@ -1,7 +1,22 @@
 /* state.c: what a state.json says: what a run is beside its arrays, and where it came from (its text:
- * trainer/state_text.c).
+ * step/state.c).
  *
  * Random numbers and batches are functions of seed and step (data/data.c), so these two are the whole random state. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
+#include "step/optim.h"
+#include "step/state.h"
+#include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
+#include "trainer/eval.h"
+#include "trainer/knobs.h"
+#include "trainer/ranks.h"
+#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>

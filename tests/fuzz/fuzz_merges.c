@@ -1,5 +1,6 @@
 /* fuzz_merges.c: a vocabulary and its merges: vocab.json, a line "---", merges.txt. */
 #define _GNU_SOURCE
+#include "base/file.h"
 #include "fuzz.h"
 #include "tokenizer_checks.h"
 

@@ -1,6 +1,7 @@
 /* fuzz_npy.c: arrays of NumPy: rows that the header promises can be read. */
 #include "fuzz.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "source/source.h"
 
 #include <stdlib.h>
 

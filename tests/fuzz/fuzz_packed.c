@@ -1,6 +1,8 @@
 /* fuzz_packed.c: gzip and zstd: what unpacks does so in any steps, and from any place. */
 #include "fuzz.h"
-#include "trainer/trainer.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "source/source.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 /* fuzz_ranks.c: ranks as tiktoken has them: those that are taken encode text that decodes to itself. */
+#include "base/file.h"
 #include "fuzz.h"
 #include "tokenizer_checks.h"
 

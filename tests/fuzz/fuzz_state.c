@@ -1,7 +1,8 @@
 /* fuzz_state.c: state.json of a checkpoint, with a checksum that fits, so that what is behind it is read: what is taken
  * has the numbers in their ranges. */
 #include "fuzz.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "trainer/state.h"
 
 #include <stdlib.h>
 #include <string.h>

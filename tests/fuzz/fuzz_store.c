@@ -1,6 +1,7 @@
 /* fuzz_store.c: safetensors files: whatever header is taken, its tensors lie inside the file and can be read. */
 #include "fuzz.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "model/safetensors.h"
 
 #include <string.h>
 

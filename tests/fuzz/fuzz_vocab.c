@@ -1,5 +1,6 @@
 /* fuzz_vocab.c: tokenizer.json of any kind: one that is taken is saved as what loads again as the same, and text that
  * it encodes decodes to itself.  The text is the file. */
+#include "base/file.h"
 #include "fuzz.h"
 #include "tokenizer_checks.h"
 

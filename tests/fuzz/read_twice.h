@@ -3,7 +3,9 @@
 #define FUZZ_READ_TWICE_H
 
 #include "fuzz.h"
-#include "trainer/trainer.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "source/source.h"
 
 typedef struct Read { /* what came out */
     Hash hash;        /* of all documents, each with a mark behind it */

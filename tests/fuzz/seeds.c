@@ -1,7 +1,8 @@
 /* seeds.c: runs a fuzz target over files, a process each: seeds_NAME FILE….  A file may be refused (exit 1, 2, 3); a
  * signal, another code, or more than a minute is a failure. */
 #include "fuzz.h"
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

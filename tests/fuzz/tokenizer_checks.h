@@ -2,6 +2,8 @@
 #ifndef TOKENIZER_CHECKS_H
 #define TOKENIZER_CHECKS_H
 
+#include "base/hash.h"
+#include "base/utf8.h"
 #include "token/token.h"
 
 enum { TEXT_TRIED = 400 };

@@ -152,7 +152,7 @@ link_row() {
     case $1 in
     train_* | speed_*) linked "$at/trainer" "$at/model.o" "$at/tables.o" $trainer ;;
     model_*) linked "$at/program" "$work/entry/entry.o" "$at/model.o" "$at/tables.o" "$rt"/cuda-gemm*.o "$rt"/cuda-cudnn*.o ;;
-    gemm) linked "$at/program" "$at/program.o" "$rt"/cuda_gemm*.o "$rt"/gemm*.o ;;
+    gemm) linked "$at/program" "$at/program.o" "$rt"/cuda-gemm*.o ;;
     cudnn) linked "$at/program" "$at/program.o" "$rt"/cuda-cudnn*.o ;;
     optim) linked "$at/program" "$at/program.o" $trainer ;;
     *) linked "$at/program" "$at/program.o" ;;

@@ -1,7 +1,9 @@
 /* test_panels.c: kernels that run panel by panel change no bit of a loss or a gradient, whatever the extents, nor does
  * the height of panels. */
 #include "harness.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
 
 #include <string.h>
 

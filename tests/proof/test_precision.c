@@ -6,7 +6,10 @@
  * from one is: a path through n layers has a handful in each.  They are off to either side, so what they do together is
  * to some sixteen roundings in one. */
 #include "harness.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
+#include "math/math.h"
 
 #include <math.h>
 #include <string.h>

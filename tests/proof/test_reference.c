@@ -1,7 +1,9 @@
 /* test_reference.c: generated code against values recorded from PyTorch (tests/reference/record.py says what a file
  * holds): logits and first gradients to 1e-4 of each tensor's norm in fp32, and 20 training steps. */
 #include "harness.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "step/optim.h"
 
 #include <glob.h>
 #include <math.h>

@@ -2,7 +2,12 @@
  * for measuring (stream_races.sh, stream_memory.sh).
  *
  *     stream_drive READERS BLOCK-TOKENS ROWS PACK PATH…      ROWS 0: one epoch */
-#include "trainer/trainer.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -3,7 +3,10 @@
  * with their surroundings untouched; the same bits for 1, 2, 3 and 8 threads; queries that see nothing. */
 #include "harness.h"
 #include "lathe_rt.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "math/attention.h"
+#include "math/engine.h"
+#include "math/math.h"
 
 #include <float.h>
 #include <math.h>

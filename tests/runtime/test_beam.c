@@ -2,7 +2,9 @@
  * there are, where there is a beam for each; against a plain search of one sample that sorts all candidates and never
  * stops early; many samples at a time against each alone; ties. */
 #include "harness.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "text/beam.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,10 @@
  * surroundings, and the same bits for 1, 2, 3, 8 threads and inside a parallel region. */
 #include "harness.h"
 #include "lathe_rt.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/engine.h"
+#include "math/gemm_shape.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>

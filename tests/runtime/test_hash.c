@@ -1,6 +1,7 @@
 /* test_hash.c: XXH64 against published values, and the same however the bytes are cut. */
 #include "harness.h"
-#include "trainer/trainer.h"
+#include "base/hash.h"
+#include "base/words.h"
 
 #include <string.h>
 

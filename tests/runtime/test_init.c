@@ -1,6 +1,8 @@
 /* test_init.c: model/init.c: distributions of initial values, names of copies, independence of layout and threads. */
 #include "harness.h"
-#include "math/internal.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/init.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* test_kept.c: rows of documents whose ids are kept from an earlier run are those of the text: for any readers, from
  * any place on, with what is kept damaged in any way, and beside other programs. */
+#include "base/words.h"
 #include "base/cache.h"
+#include "data/kept.h"
 
 #include <dirent.h>
 #include <stdlib.h>

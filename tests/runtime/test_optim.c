@@ -2,7 +2,10 @@
  * decay by segments in strided layouts, the norm, clipping, the same bits for any number of threads. */
 #include "harness.h"
 #include "step/step.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "step/optim.h"
+#include "trainer/knobs.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>

@@ -1,4 +1,5 @@
 /* test_pack.c: windows and rows as computed by hand, and against what a naive packer does; lengths against sorting. */
+#include "data/pack.h"
 #include "sources.h"
 
 enum { SEQ = 128 };

@@ -1,7 +1,8 @@
 /* test_rouge.c: ROUGE scores and stems that rouge_score gave (tests/reference/rouge.py); common subsequences against a
  * table, and of a long text. */
 #include "harness.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "text/rouge.h"
 
 #include <math.h>
 #include <string.h>

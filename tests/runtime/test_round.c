@@ -4,7 +4,10 @@
 #include "harness.h"
 #include "math/round.h"
 #include "step/step.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/math.h"
+#include "step/optim.h"
 #include <math.h>
 #include <omp.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* test_source.c: whatever the limit of parts, the size of reads, the packing and the place where reading is taken up
  * again, documents put together are those that a naive reader of the whole file finds. */
+#include "base/hash.h"
 #include "sources.h"
 
 /* ------------------------------------------------------------------ what should come out */

@@ -1,5 +1,6 @@
 /* test_tokenizer.c: tokenizers against what GPT-2's own gives, against slow and obvious merging and learning written
  * here, and against themselves: ids decode to the text, files load again as the same, cuts change nothing. */
+#include "base/hash.h"
 #include "tokenizers.h"
 
 #include <string.h>

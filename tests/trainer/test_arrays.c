@@ -1,5 +1,6 @@
 /* test_arrays.c: two arrays of NumPy are the table that a CSV of the same numbers is, packed or not; what does not fit
  * is told. */
+#include "data/data.h"
 #include "sources.h"
 
 enum { ROWS = 3000, FEATURES = 5 };

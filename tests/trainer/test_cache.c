@@ -3,6 +3,7 @@
 #include "base/cache.h"
 #include "token/token.h"
 
+#include <time.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

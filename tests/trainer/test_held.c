@@ -1,6 +1,10 @@
 /* test_held.c: which documents are kept for evaluation: the same ones when files are added, in every format, and
  * whatever file a document lies in. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

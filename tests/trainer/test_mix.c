@@ -1,7 +1,12 @@
 /* test_mix.c: sources mixed by weights: whose turn it is against the rule as it is published, worked out the long way,
  * and against its bound; rows are those of the sources' own streams, for any number of readers and from any place on.
  */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "interface/lathe_model.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

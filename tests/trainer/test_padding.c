@@ -1,8 +1,11 @@
 /* test_padding.c: the row of a padding id is zero: as drawn, as loaded from weights in which it is not, and under every
  * optimizer with decay, also where a head shares the table; it has no gradient, and all other rows have. */
 #include "harness.h"
-#include "math/internal.h"
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/init.h"
+#include "model/weights.h"
+#include "step/optim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,10 @@
 /* test_pairs.c: pairs and chats as rows: rows of a few worked out by hand; the same for any number of readers and from
  * any place on; each pair once an epoch, in batches of like lengths. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

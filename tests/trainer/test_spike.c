@@ -1,5 +1,6 @@
 /* test_spike.c: the warning of a loss that jumps: noise and slow change are none, a jump is one, and so is the next. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "trainer/report.h"
 
 #include <math.h>
 #include <stdio.h>

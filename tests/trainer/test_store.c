@@ -1,5 +1,7 @@
 /* test_store.c: safetensors files are read back as written, and no change of bytes or length makes reading crash. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/safetensors.h"
 
 #include <math.h>
 #include <stdlib.h>

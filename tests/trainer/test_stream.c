@@ -1,6 +1,10 @@
 /* test_stream.c: rows of documents from files: the same for any number of threads and from any place on; each document
  * once an epoch, whole. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "data/stream.h"
+#include "source/source.h"
+#include "token/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* test_waits.c: the warning of a run that waits for its data, by a clock that the test sets: none while steps settle or
  * where little is waited, one where a fifth of the time is, the next a minute later. */
-#include "trainer/trainer.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "trainer/report.h"
+#include "trainer/step.h"
 
 #include <stdlib.h>
 #include <string.h>

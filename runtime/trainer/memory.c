@@ -5,7 +5,18 @@
  * The first six stay, the first three of them flat arrays; `step` is there for a device alone.  The last part is used
  * by every entry in turn, so that its size is that of the largest that a run calls (the command `grad` takes what its
  * own entry needs).  Everything starts at a multiple of 64 bytes. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "interface/shard.h"
 #include "lathe_rt.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "step/carry.h"
+#include "step/optim.h"
+#include "text/generate.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
 
 #include <stdlib.h>
@@ -15,28 +26,11 @@
 
 enum { PAGE = 4096, BLOCK = 1 << 21 }; /* bytes: what is touched once; a huge page, which one thread touches */
 
-static int64_t align64(int64_t n) { return (n + 63) & ~INT64_C(63); }
-
 /* ------------------------------------------------------------------ sizes */
-
-int64_t planned(const Lathe_model *m, const char *category)
-{
-    for (int i = 0; i < m->categories; i++)
-        if (strcmp(m->plan[i].category, category) == 0) return m->plan[i].bytes;
-    return 0;
-}
-
-int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
-int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
 
 int64_t shard_bytes(const Trainer *t)
 {
     return lathe_shard_elements(t->model->flat_elements, gpus_of(t)) * dtype_size(t->model->real);
-}
-
-static int64_t call_size(const Lathe_entry *e)
-{
-    return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
 }
 
 static int64_t largest_call(const Lathe_model *m, const char *const *entries)
@@ -44,7 +38,7 @@ static int64_t largest_call(const Lathe_model *m, const char *const *entries)
     int64_t most = 0;
     for (; *entries; entries++) {
         const Lathe_entry *e = find_entry(m, *entries);
-        if (e && call_size(e) > most) most = call_size(e);
+        if (e && call_bytes(e) > most) most = call_bytes(e);
     }
     return most;
 }
@@ -114,15 +108,6 @@ static char *map_block(const Trainer *t, int64_t bytes)
     return base;
 }
 
-void clear_memory(void *at, int64_t bytes)
-{
-    PARALLEL
-    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++) {
-        int64_t left = bytes - i * BLOCK;
-        memset((char *)at + i * BLOCK, 0, (size_t)(left < BLOCK ? left : BLOCK));
-    }
-}
-
 /* Touches the pages, shared among the threads, so that no step waits for the kernel; for so long at most: what is left
  * then is the first step's. */
 static void touch(char *base, int64_t bytes)
@@ -158,12 +143,6 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 typedef struct Parts {
     int64_t params, grads, moments, state, call, generation, step;
 } Parts;
-
-int64_t ahead_bytes(const Lathe_model *m)
-{
-    const Lathe_entry *train = find_entry(m, "train");
-    return m->device && train ? lathe_ahead_bytes(train->in_bytes) : 0;
-}
 
 static Parts planned_parts(const Lathe_model *m)
 {
@@ -201,7 +180,7 @@ static Parts needed_parts(const Trainer *t, bool optimizer, const char *const *e
     const Lathe_model *m = t->model;
     Parts p = {weight_bytes(m), flat_bytes(m), 0, m->state_bytes, largest_call(m, entries), 0, 0};
     if (optimizer) p.moments = (int64_t)optimizer_bytes(m, &t->recipe);
-    if (names_decode(entries)) p.generation = generation_bytes(t);
+    if (names_decode(entries)) p.generation = generation_bytes(m, &t->recipe);
     return p;
 }
 
@@ -249,121 +228,4 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     }
     if (m->grads) touch(m->grads, take.grads);
     touch(m->call, take.call); /* parameters and moments are cleared and filled by who takes them */
-}
-
-/* ------------------------------------------------------------------ entries and their tensors */
-
-const Lathe_entry *find_entry(const Lathe_model *m, const char *name)
-{
-    for (int i = 0; i < m->entries; i++)
-        if (strcmp(m->entry[i].name, name) == 0) return &m->entry[i];
-    return NULL;
-}
-
-const Lathe_entry *need_entry(const Lathe_model *m, const char *name)
-{
-    const Lathe_entry *e = find_entry(m, name);
-    if (!e)
-        fail(EXIT_ERROR, NULL,
-             "%s has no entry %s: its description does not allow for one, or it was built without it; "
-             "`trainer info` lists what it has",
-             m->name, name);
-    return e;
-}
-
-Lathe_call call_of(const Memory *m, const Lathe_entry *e)
-{
-    bug_if(call_size(e) > m->call_bytes);
-    char *out = m->call + align64(e->in_bytes);
-    return (Lathe_call){m->params, m->grads, m->call, out, m->state, out + align64(e->out_bytes), NULL};
-}
-
-void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position)
-{
-    for (int i = 0; i < e->inputs; i++) {
-        int32_t *at = (int32_t *)(in + e->input[i].offset);
-        switch (e->input[i].role) {
-        case LATHE_SEED: *at = seed; break;
-        case LATHE_STEP: *at = (int32_t)step; break;
-        case LATHE_POSITION: *at = (int32_t)position; break;
-        case LATHE_FIRST_ROW: *at = 0; break;                                  /* trainer/ranks.c has others */
-        case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* take_step() has its own */
-        default: break;
-        }
-    }
-}
-
-int dtype_size(Lathe_dtype t)
-{
-    static const int size[] = {
-        [LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8, [LATHE_BF16] = 2, [LATHE_F16] = 2};
-    return size[t];
-}
-
-int64_t tensor_size(const Lathe_tensor *t)
-{
-    int64_t n = 1;
-    for (int k = 0; k < t->rank; k++) n *= t->dim[k];
-    return n;
-}
-
-char *dims_text(int rank, const int64_t *dim)
-{
-    char *s = text_of("[");
-    for (int k = 0; k < rank; k++) {
-        char *longer = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
-        free(s);
-        s = longer;
-    }
-    return text_of("%s]", s);
-}
-
-double read_element(Lathe_dtype t, const void *at, int64_t i)
-{
-    switch (t) {
-    case LATHE_BOOL: return ((const unsigned char *)at)[i];
-    case LATHE_I32: return ((const int32_t *)at)[i];
-    case LATHE_F32: return (double)((const float *)at)[i];
-    case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
-    case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
-    default: return ((const double *)at)[i];
-    }
-}
-
-void write_real(Lathe_dtype t, void *at, int64_t i, double x)
-{
-    if (t == LATHE_F64) ((double *)at)[i] = x;
-    else if (t == LATHE_BF16) ((bf16 *)at)[i] = to_bf16_f64(x);
-    else ((float *)at)[i] = (float)x;
-}
-
-const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role)
-{
-    for (int i = 0; i < e->inputs; i++)
-        if (e->input[i].role == role) return &e->input[i];
-    return NULL;
-}
-
-const Lathe_tensor *output_named(const Lathe_entry *e, const char *name)
-{
-    for (int i = 0; i < e->outputs; i++)
-        if (strcmp(e->output[i].name, name) == 0) return &e->output[i];
-    return NULL;
-}
-
-double output_scalar(const Lathe_entry *e, const char *out, const char *name)
-{
-    const Lathe_tensor *t = output_named(e, name);
-    if (!t) fail(EXIT_ERROR, NULL, "entry %s has no output %s", e->name, name);
-    return read_element(t->dtype, out + t->offset, 0);
-}
-
-int64_t class_count(const Lathe_model *m)
-{
-    if (m->vocab) return m->vocab;
-    for (int i = 0; i < m->entries; i++) {
-        const Lathe_tensor *t = output_named(&m->entry[i], "logits");
-        if (t && t->rank) return t->dim[t->rank - 1];
-    }
-    return 0;
 }

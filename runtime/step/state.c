@@ -2,7 +2,12 @@
  * from it.  A file is not trusted.
  *
  * The last member is the checksum of all text before that member, so that a flipped bit anywhere is found. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json_text.h"
+#include "base/words.h"
+#include "step/optim.h"
+#include "step/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

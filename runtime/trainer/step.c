@@ -1,26 +1,25 @@
-/* device.c: where entries run and steps are taken: on this processor, or on the device that the model was built
- * for (step/device.h).  The rest of the trainer calls these and knows of neither. */
+/* step.c: opening the device, and steps of the optimizer: here, or there. */
+#include "base/cache.h"
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "lathe_rt.h"
+#include "math/engine.h"
+#include "model/block.h"
+#include "model/tables.h"
+#include "step/device.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "step/scale.h"
+#include "trainer/checkpoint.h"
+#include "trainer/ranks.h"
+#include "trainer/selftest.h"
+#include "trainer/step.h"
 #include "trainer/trainer.h"
 
-#include "base/cache.h"
-#include "trainer/selftest.h"
-#include "lathe_rt.h"
-#include "step/scale.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const Lathe_device *device; /* NULL: this processor */
-
-static void must_work(void)
-{
-    const char *failure = device->failure();
-    if (!failure) return;
-    device->close();
-    fail(EXIT_ERROR, NULL, "the %s failed: %s%s", device->word, failure,
-         getenv("LATHE_CUDA_CHECK") ? "" : "\n  LATHE_CUDA_CHECK=1 in the environment says which kernel it was");
-}
 
 /* ------------------------------------------------------------------ opening */
 
@@ -41,78 +40,28 @@ static int64_t slot_bytes(const Lathe_model *m)
 
 void open_device(const Memory *m, const Trainer *t)
 {
+    const Lathe_device *device = t->model->device;
     const char *remark = NULL, *refusal;
-    if (!t->model->device) return;
+    if (!device) return;
     char *folder = cache_folder(), *products = folder ? text_of("%s/products", folder) : NULL;
-    refusal = t->model->device->open(&(Device_needs){.command = t->command,
-                                                     .rank = t->rank,
-                                                     .gpus = gpus_of(t),
-                                                     .model = t->model,
-                                                     .block = m->base,
-                                                     .bytes = m->bytes,
-                                                     .inputs = slot_bytes(t->model),
-                                                     .ahead = m->step ? ahead_bytes(t->model) : 0,
-                                                     .most = t->memory_limit,
-                                                     .products = products,
-                                                     .afresh = strcmp(t->command, "selftest") == 0},
-                                     &remark);
+    refusal = device->open(&(Device_needs){.command = t->command,
+                                           .rank = t->rank,
+                                           .gpus = gpus_of(t),
+                                           .model = t->model,
+                                           .block = m->base,
+                                           .bytes = m->bytes,
+                                           .inputs = slot_bytes(t->model),
+                                           .ahead = m->step ? ahead_bytes(t->model) : 0,
+                                           .most = t->memory_limit,
+                                           .products = products,
+                                           .afresh = strcmp(t->command, "selftest") == 0},
+                           &remark);
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
-    device = t->model->device;
+    take_device(device);
     if (remark) note("%s", remark);
-    must_work();
     remember_selftest(folder, t);
     free(products);
     free(folder);
-}
-
-bool on_device(void) { return device != NULL; }
-
-/* ------------------------------------------------------------------ memory */
-
-void device_up(const void *at, int64_t bytes)
-{
-    if (!device || !bytes) return;
-    device->up(at, bytes);
-    must_work();
-}
-
-void device_down(void *at, int64_t bytes)
-{
-    if (!device || !bytes) return;
-    device->down(at, bytes);
-    must_work();
-}
-
-void clear_there(void *at, int64_t bytes)
-{
-    if (device) device->clear(at, bytes);
-    else if (bytes) memset(at, 0, (size_t)bytes); /* of nothing there may be no place */
-}
-
-void copy_there(void *to, const void *from, int64_t piece, int64_t n, int64_t apart)
-{
-    if (device) device->copy(to, from, piece, n, apart);
-    for (int64_t i = 0; i < n && !device; i++)
-        memcpy((char *)to + i * apart, (const char *)from + i * apart, (size_t)piece);
-}
-
-/* ------------------------------------------------------------------ entries */
-
-void compute_entry(const Lathe_entry *e, const Lathe_call *call)
-{
-    Bad_id bad;
-    bool fine = true;
-    if (device) fine = device->run(e, call, &bad);
-    else e->run(call);
-    if (device) must_work();
-    if (!device) fine = !take_bad_id(&bad);
-    if (!fine) refuse_id(e, &bad);
-}
-
-void run_entry(const Lathe_entry *e, const Lathe_call *call)
-{
-    compute_entry(e, call);
-    device_down(call->out, e->out_bytes);
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -141,7 +90,7 @@ static struct {
 } steps;
 
 int steps_begun(void) { return (int)(steps.begun - steps.ended); }
-bool step_is_due(void) { return steps_begun() > (device ? device->lag : 0); }
+bool step_is_due(void) { return steps_begun() > (on_device() ? device_in_use()->lag : 0); }
 
 bool has_diverged(const Step *s) { return !isfinite(s->loss) || (!isfinite(s->norm) && !s->skipped); }
 
@@ -187,8 +136,8 @@ static void step_there(const Trainer *t, const Lathe_entry *e, const Lathe_call 
     Pace pace = pace_at(&t->recipe, s->number, 0);
     pace.seed = t->seed;
     Rates rates = rates_of(o, s->number, &pace);
-    device->begin_step(e, call, &rates, t->recipe.clip, s->number);
-    must_work();
+    device_in_use()->begin_step(e, call, &rates, t->recipe.clip, s->number);
+    device_must_work();
 }
 
 void begin_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, Optimizer *o, void *params,
@@ -197,7 +146,7 @@ void begin_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, 
     Step *s = &steps.at[steps.begun % MOST_BEGUN];
     bug_if(steps_begun() == MOST_BEGUN);
     *s = (Step){.number = number, .rate = rate_at(&t->recipe, number), .data = data};
-    if (device) step_there(t, e, call, o, s);
+    if (on_device()) step_there(t, e, call, o, s);
     else step_here(t, e, call, o, params, s);
     steps.entry = e;
     steps.begun++;
@@ -210,9 +159,9 @@ Step end_step(void)
     Bad_id bad;
     bug_if(steps_begun() == 0);
     steps.ended++;
-    if (!device) return *s;
-    bool fine = device->end_step(&got, &bad);
-    must_work();
+    if (!on_device()) return *s;
+    bool fine = device_in_use()->end_step(&got, &bad);
+    device_must_work();
     if (!fine) refuse_id(steps.entry, &bad);
     s->loss = got.loss;
     s->norm = got.norm;
@@ -235,61 +184,7 @@ Step take_step(const Trainer *t, const Lathe_entry *e, const Lathe_call *call, O
 
 void ready_optimizer(const Optimizer *o, const Memory *m)
 {
-    if (!device) return;
-    device->optimizer(o, m->moments, m->step);
-    must_work();
-}
-
-/* ------------------------------------------------------------------ several */
-
-void name_devices(char *id)
-{
-    const char *refusal = device->name(id);
-    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
-}
-
-void join_devices(const char *id, const Lathe_shards *shards)
-{
-    const char *refusal = device->join(id, shards);
-    if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
-}
-
-void share_there(void *at, int64_t bytes)
-{
-    device->share(at, bytes);
-    must_work();
-}
-
-void close_device(void)
-{
-    device->close();
-    device = NULL;
-}
-
-/* ------------------------------------------------------------------ laps */
-
-void watch_laps(void (*lap)(int kernel, double seconds))
-{
-    if (device) device->watch(lap);
-}
-
-void time_parts(bool wanted)
-{
-    bug_if(steps_begun() > 0);
-    if (device) device->time_parts(wanted);
-}
-
-/* ------------------------------------------------------------------ second ways */
-
-int device_ways(void) { return device->ways(); }
-const char *device_way(int i, bool *exact) { return device->way(i, exact); }
-void take_second_way(const char *name, bool wanted) { device->second(name, wanted); }
-int tested_products(int *wrong) { return device->products(wrong); }
-const char *about_device(void) { return device->about(); }
-
-void device_rates(double *copy, double *product)
-{
-    bug_if(!device);
-    device->rates(copy, product);
-    must_work();
+    if (!on_device()) return;
+    device_in_use()->optimizer(o, m->moments, m->step);
+    device_must_work();
 }

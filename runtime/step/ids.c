@@ -1,8 +1,11 @@
 /* ids.c: for kernels by ids: ids out of range, which end the program once the entry has run; how threads share
  * columns. */
-#include "trainer/trainer.h"
-
+#include "base/words.h"
+#include "interface/lathe_model.h"
 #include "lathe_rt.h"
+#include "step/device.h"
+#include "step/entry.h"
+
 #include <omp.h>
 #include <pthread.h>
 

@@ -1,45 +1,12 @@
-/* internal.h: what the runtime's files offer each other beyond lathe_rt.h: BLAS, initialisation, optimizers. */
-#ifndef RT_INTERNAL_H
-#define RT_INTERNAL_H
+/* optim.h: optimizers and schedules. */
+#ifndef LATHE_STEP_OPTIM_H
+#define LATHE_STEP_OPTIM_H
 
 #include "interface/lathe_model.h"
-#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- math/cpu.c: does nothing: what counts happens before main */
-void rt_check_processor(void);
-
-/* ---- math/gemm.c */
-
-/* Before the first gemm: sets the number of OpenMP threads and takes a room for what each packs; loads OpenBLAS where
- * it is the engine.  Again for another number. */
-void rt_init_gemm(int threads);
-/* The calling thread's room, LATHE_ROOM_BYTES: for whatever a kernel of the runtime needs while it runs and what is too
- * large for a stack.  The plan counts it. */
-void *thread_room(void);
-const char *gemm_engine(void); /* the engine, or the vectors that ours was compiled for */
-
-/* ---- model/init.c */
-
-/* Fills the flat array (elements of lathe_weights(m)) as the parameter table says.  An element's value depends on the seed, the
- * parameter's export name with its copy numbers filled in, and the element's index inside that copy; on nothing else.
- * Padding is zeroed. */
-void init_parameters(const Lathe_model *m, uint64_t seed, void *flat);
-void clear_zero_rows(const Lathe_model *m, void *flat); /* after drawing or loading */
-
-/* Copies of a parameter (the product of its loop axes) and the elements of one. */
-int64_t copies_of_parameter(const Lathe_param *p);
-int64_t copy_elements(const Lathe_param *p);
-/* Where an element of a copy, both counted in C order, lies in the flat arrays. */
-int64_t copy_place(const Lathe_param *p, int64_t copy, int64_t element);
-int64_t contiguous_elements(const Lathe_param *p); /* of a copy, so many lie side by side, again and again */
-/* The export name with the copy's numbers filled in: "h.3.attn.c_attn.weight". */
-void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy);
-
-/* ---- step/optim.c */
 
 /* What becomes of a parameter, groups included. */
 typedef struct Rule {
@@ -60,7 +27,6 @@ typedef struct Loss_scale {
     int32_t good;    /* steps since it changed */
     int64_t skipped; /* steps that were not taken, in all */
 } Loss_scale;
-#define FIRST_LOSS_SCALE 65536.0f
 
 typedef struct Optimizer {
     Lathe_optimizer kind;
@@ -122,4 +88,5 @@ bool are_milestones(const char *text); /* steps above 0, ascending, with commas 
 #ifdef __cplusplus
 }
 #endif
+
 #endif

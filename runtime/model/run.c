@@ -2,7 +2,9 @@
  *
  * A folder checkpoints/step-N is complete by having that name (trainer/checkpoint.c), so the newest one is that with
  * the highest N; the links are for people and other programs.  What is removed loses its name first. */
-#include "trainer/trainer.h"
+#include "base/file.h"
+#include "base/words.h"
+#include "model/run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -69,6 +71,12 @@ int64_t newest_checkpoint(const char *run, int64_t below)
         if (s.at[i] < below) newest = s.at[i];
     free(s.at);
     return newest;
+}
+
+char *newest_weights(const char *folder)
+{
+    int64_t step = newest_checkpoint(folder, INT64_MAX);
+    return text_of("%s/model.safetensors", step < 0 ? folder : checkpoint_path(folder, step));
 }
 
 static bool exists(const char *folder, const char *name)

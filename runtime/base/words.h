@@ -1,0 +1,57 @@
+/* words.h: messages, failures, numbers and small text. */
+#ifndef LATHE_BASE_WORDS_H
+#define LATHE_BASE_WORDS_H
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_DIVERGED = 4 };
+
+typedef struct Words {
+    const char **at;
+    int n;
+} Words;
+void add_word(Words *w, const char *word); /* which stays where it is */
+
+typedef struct Passage { /* of text; no 0 at its end */
+    const char *at;
+    int64_t bytes;
+} Passage;
+
+void name_program(const char *name); /* in messages without a place, where it is not the trainer */
+/* The user's mistake: prints "PLACE: error: …" (PLACE NULL: "trainer: error: …") and exits with code.  The message says
+ * what was expected, what was found and what to do. */
+_Noreturn void fail(int code, const char *place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void end_program(int code, const char *text); /* what fail() does with its message */
+void advise(const char *advice); /* what fail() adds on a line of its own; NULL: nothing any more */
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* a remark on stderr */
+/* Prints with control characters, and bytes that are not UTF-8, spelled out: \x1b. */
+void show(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void vshow(FILE *f, const char *fmt, va_list args);
+void show_raw(FILE *f, const char *text, size_t n); /* of a model or a file: so on a terminal alone */
+void keep_quiet(void); /* no remarks from here on: another process makes them */
+
+/* Our mistake: says where, and aborts. */
+#define bug_if(condition) ((condition) ? bug_at(__FILE__, __LINE__, #condition) : (void)0)
+_Noreturn void bug_at(const char *file, int line, const char *what);
+
+void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) where there is none */
+void *must_grow(void *at, size_t bytes); /* realloc, likewise */
+char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* from malloc */
+char *shell_word(const char *text);                                          /* as a shell takes it for one word */
+const char *nearest_word(const char *word, const char *const *words, int n); /* by edit distance, or NULL */
+char *bytes_text(int64_t bytes);                                             /* "1.4 GB" */
+char *grouped_text(int64_t n);                                               /* "1,115,394" */
+void print_padded(FILE *f, const char *s, int width);                        /* width counts characters, not bytes */
+void print_json(json_t *all);                   /* one line on stdout; takes the reference */
+bool parse_count(const char *s, int64_t *n);    /* decimal, whole string, also 1e6 */
+bool parse_real(const char *s, double *x);      /* finite, whole string */
+bool parse_size(const char *s, int64_t *bytes); /* 512, 64K, 1.5G: powers of 1024 */
+double seconds_now(void);                       /* monotonic */
+char *error_text(int number);                   /* strerror, lower case at its start */
+
+#endif

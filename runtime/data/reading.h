@@ -1,0 +1,27 @@
+/* reading.h: what a command asks of its data. */
+#ifndef LATHE_DATA_READING_H
+#define LATHE_DATA_READING_H
+
+#include "base/words.h"
+#include "interface/lathe_model.h"
+
+typedef struct Reading {
+    const Lathe_model *model;
+    const Lathe_recipe *recipe; /* of the run: the model's with --set applied */
+    Words paths;                /* --data; more than pointers are not kept */
+    Words named;                /* settings that the command line names */
+    const char *command;        /* for messages: "train" */
+    const char *tokenizer;      /* file or folder of one; NULL: the one beside the weights, or as the recipe says */
+    const char *weights;        /* that a run starts from, or that are read; NULL: none */
+    int64_t readers;            /* threads that encode; 0: one */
+    int32_t seed;
+    int gpus, rank;       /* at least 1; the number of this one */
+    bool tokenizer_given; /* the command line names the kind */
+    bool training;
+    void (*check_memory)(const void *with, int64_t bytes); /* asked before the data takes so much; NULL: nobody */
+    const void *with;
+} Reading;
+
+bool names_setting(const Reading *r, const char *setting); /* whether the command line does; data/special.c */
+
+#endif

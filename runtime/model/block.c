@@ -1,0 +1,47 @@
+/* block.c: sizes of the one block that a run has, and what an entry sees of it. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "lathe_rt.h"
+#include "model/block.h"
+#include "model/tables.h"
+
+#include <string.h>
+
+enum { BLOCK = 1 << 21 }; /* bytes: a huge page, which one thread clears */
+
+int64_t planned(const Lathe_model *m, const char *category)
+{
+    for (int i = 0; i < m->categories; i++)
+        if (strcmp(m->plan[i].category, category) == 0) return m->plan[i].bytes;
+    return 0;
+}
+
+int64_t weight_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(lathe_weights(m)); }
+int64_t flat_bytes(const Lathe_model *m) { return m->flat_elements * dtype_size(m->real); }
+
+int64_t call_bytes(const Lathe_entry *e)
+{
+    return align64(e->in_bytes) + align64(e->out_bytes) + align64(e->work_bytes);
+}
+
+void clear_memory(void *at, int64_t bytes)
+{
+    PARALLEL
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++) {
+        int64_t left = bytes - i * BLOCK;
+        memset((char *)at + i * BLOCK, 0, (size_t)(left < BLOCK ? left : BLOCK));
+    }
+}
+
+int64_t ahead_bytes(const Lathe_model *m)
+{
+    const Lathe_entry *train = find_entry(m, "train");
+    return m->device && train ? lathe_ahead_bytes(train->in_bytes) : 0;
+}
+
+Lathe_call call_of(const Memory *m, const Lathe_entry *e)
+{
+    bug_if(call_bytes(e) > m->call_bytes);
+    char *out = m->call + align64(e->in_bytes);
+    return (Lathe_call){m->params, m->grads, m->call, out, m->state, out + align64(e->out_bytes), NULL};
+}

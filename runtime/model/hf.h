@@ -1,0 +1,41 @@
+/* hf.h: how Hugging Face knows the model: its tensors, its config.json. */
+#ifndef LATHE_MODEL_HF_H
+#define LATHE_MODEL_HF_H
+
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "model/origin.h"
+#include "model/weights.h"
+#include "token/tokenizer.h"
+
+typedef struct Hf_tensor {  /* a tensor of its files */
+    char *name, *own;       /* "transformer.h.0.ln_1.weight", "h.0.ln_1.weight" */
+    const Lathe_param *param;
+    int64_t copy;
+    bool zero;              /* not a parameter here: zeros there */
+    bool transposed, ids;   /* a matrix the other way round; a row for each id */
+    int rank;
+    int64_t dim[LATHE_MAXRANK];     /* there, with as many rows of ids as here */
+} Hf_tensor;
+
+typedef struct Hf {
+    json_t *all;            /* the description's hf */
+    int n;
+    Hf_tensor *tensor;
+} Hf;
+
+Hf open_hf(const Lathe_model *m);                           /* ends the program (1) where the description has none */
+int64_t hf_place(const Hf_tensor *t, int64_t element);      /* of an element of theirs, in the flat arrays */
+char *hf_name(const Hf *hf, const char *name);              /* their name of one of ours, from malloc */
+bool hf_is_of(const Hf *hf, const char *template, const char *name); /* "h.%d.attn.bias", ours or theirs */
+
+/* ---- model/hf_config.c: config.json */
+
+typedef struct Origin Origin;
+void ignore_config(const Words *keys); /* what check_hf_config passes over */
+void check_hf_config(const Hf *hf, const Lathe_model *m, const json_t *theirs, Misfits *bad);
+int64_t hf_ids(const Hf *hf, const json_t *theirs); /* rows of their tables of ids; 0: not said */
+/* Text of the one to write, from malloc; o: what the weights came with, or NULL; k: their tokenizer, or NULL. */
+char *hf_config(const Hf *hf, const Origin *o, const Tokenizer *k, Lathe_dtype weights, int64_t ids);
+
+#endif

@@ -1,0 +1,48 @@
+/* safetensors.h: the file format safetensors. */
+#ifndef LATHE_MODEL_SAFETENSORS_H
+#define LATHE_MODEL_SAFETENSORS_H
+
+#include "base/file.h"
+#include "interface/lathe_model.h"
+
+#include <jansson.h>
+
+typedef struct Stored { /* a tensor in a file */
+    const char *name;
+    const char *dtype; /* F32, F64, I32, I64, … */
+    int rank;
+    int64_t dim[LATHE_MAXRANK];
+    const char *at; /* its bytes; may be unaligned */
+    int64_t bytes;
+} Stored;
+
+typedef struct Store { /* a file that was read, by name */
+    const char *path;
+    int n;
+    Stored *tensor; /* sorted by name */
+    void *map;
+    size_t map_bytes;
+    json_t *header;
+} Store;
+
+/* Reads and checks the whole header; whatever is wrong ends the program (3). */
+void read_store(Store *s, const char *path);
+void close_store(Store *s);
+const Stored *find_stored(const Store *s, const char *name); /* NULL where there is none */
+double stored_element(const Stored *s, int64_t i);           /* F32, F64, F16, BF16, I32, I64 */
+bool stored_is(const Stored *s, const char *dtypes);         /* "F32 F64" */
+
+typedef struct Store_writer Store_writer;
+/* Tensors are declared first, then given in the same order. */
+void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int rank, const int64_t *dim);
+void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype); /* the next n of the data */
+/* Writes PATH aside; finish_store syncs and renames it.  A failure (disk full, no permission) removes what was written
+ * aside, leaves an old PATH alone and ends the program (3). */
+Store_writer *start_store(const char *path);
+void finish_store(Store_writer *w);
+/* Writes PATH itself; what goes wrong is left in f. */
+Store_writer *start_store_at(const char *path, Fault *f);
+void flush_store(Store_writer *w); /* nothing that was given is read any more */
+Mark end_store(Store_writer *w);   /* synced */
+
+#endif

@@ -1,0 +1,127 @@
+/* tables.c: a program's tables: entries, their tensors, elements and sizes. */
+#include "base/words.h"
+#include "interface/lathe_model.h"
+#include "math/math.h"
+#include "model/tables.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Lathe_entry *find_entry(const Lathe_model *m, const char *name)
+{
+    for (int i = 0; i < m->entries; i++)
+        if (strcmp(m->entry[i].name, name) == 0) return &m->entry[i];
+    return NULL;
+}
+
+const Lathe_entry *need_entry(const Lathe_model *m, const char *name)
+{
+    const Lathe_entry *e = find_entry(m, name);
+    if (!e)
+        fail(EXIT_ERROR, NULL,
+             "%s has no entry %s: its description does not allow for one, or it was built without it; "
+             "`trainer info` lists what it has",
+             m->name, name);
+    return e;
+}
+
+void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position)
+{
+    for (int i = 0; i < e->inputs; i++) {
+        int32_t *at = (int32_t *)(in + e->input[i].offset);
+        switch (e->input[i].role) {
+        case LATHE_SEED: *at = seed; break;
+        case LATHE_STEP: *at = (int32_t)step; break;
+        case LATHE_POSITION: *at = (int32_t)position; break;
+        case LATHE_FIRST_ROW: *at = 0; break;                                  /* trainer/ranks.c has others */
+        case LATHE_LOSS_SCALE: *(float *)(void *)at = FIRST_LOSS_SCALE; break; /* take_step() has its own */
+        default: break;
+        }
+    }
+}
+
+int dtype_size(Lathe_dtype t)
+{
+    static const int size[] = {
+        [LATHE_BOOL] = 1, [LATHE_I32] = 4, [LATHE_F32] = 4, [LATHE_F64] = 8, [LATHE_BF16] = 2, [LATHE_F16] = 2};
+    return size[t];
+}
+
+int64_t tensor_size(const Lathe_tensor *t)
+{
+    int64_t n = 1;
+    for (int k = 0; k < t->rank; k++) n *= t->dim[k];
+    return n;
+}
+
+char *dims_text(int rank, const int64_t *dim)
+{
+    char *s = text_of("[");
+    for (int k = 0; k < rank; k++) {
+        char *longer = text_of("%s%s%lld", s, k ? ", " : "", (long long)dim[k]);
+        free(s);
+        s = longer;
+    }
+    return text_of("%s]", s);
+}
+
+double read_element(Lathe_dtype t, const void *at, int64_t i)
+{
+    switch (t) {
+    case LATHE_BOOL: return ((const unsigned char *)at)[i];
+    case LATHE_I32: return ((const int32_t *)at)[i];
+    case LATHE_F32: return (double)((const float *)at)[i];
+    case LATHE_BF16: return (double)from_bf16_f32(((const bf16 *)at)[i]);
+    case LATHE_F16: return (double)from_f16_f32(((const f16 *)at)[i]);
+    default: return ((const double *)at)[i];
+    }
+}
+
+void write_real(Lathe_dtype t, void *at, int64_t i, double x)
+{
+    if (t == LATHE_F64) ((double *)at)[i] = x;
+    else if (t == LATHE_BF16) ((bf16 *)at)[i] = to_bf16_f64(x);
+    else ((float *)at)[i] = (float)x;
+}
+
+const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role)
+{
+    for (int i = 0; i < e->inputs; i++)
+        if (e->input[i].role == role) return &e->input[i];
+    return NULL;
+}
+
+const Lathe_tensor *output_named(const Lathe_entry *e, const char *name)
+{
+    for (int i = 0; i < e->outputs; i++)
+        if (strcmp(e->output[i].name, name) == 0) return &e->output[i];
+    return NULL;
+}
+
+double output_scalar(const Lathe_entry *e, const char *out, const char *name)
+{
+    const Lathe_tensor *t = output_named(e, name);
+    if (!t) fail(EXIT_ERROR, NULL, "entry %s has no output %s", e->name, name);
+    return read_element(t->dtype, out + t->offset, 0);
+}
+
+int64_t class_count(const Lathe_model *m)
+{
+    if (m->vocab) return m->vocab;
+    for (int i = 0; i < m->entries; i++) {
+        const Lathe_tensor *t = output_named(&m->entry[i], "logits");
+        if (t && t->rank) return t->dim[t->rank - 1];
+    }
+    return 0;
+}
+
+const char *config_of(const Lathe_model *m) { return m->config && *m->config ? text_of(" %s", m->config) : ""; }
+
+bool parse_real(const char *s, double *x)
+{
+    char *end;
+    if (!*s || isspace((unsigned char)*s)) return false;
+    *x = strtod(s, &end);
+    return *end == 0 && isfinite(*x);
+}

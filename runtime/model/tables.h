@@ -1,0 +1,23 @@
+/* tables.h: a program's tables: entries, their tensors, sizes. */
+#ifndef LATHE_MODEL_TABLES_H
+#define LATHE_MODEL_TABLES_H
+
+#include "interface/lathe_model.h"
+
+const char *config_of(const Lathe_model *m);    /* " char", or "" where there is only one configuration */
+const Lathe_entry *find_entry(const Lathe_model *m, const char *name); /* NULL where there is none */
+const Lathe_entry *need_entry(const Lathe_model *m, const char *name); /* ends the program instead */
+#define FIRST_LOSS_SCALE 65536.0f /* of fp16 (step/scale.h) */
+void set_scalars(const Lathe_entry *e, char *in, int32_t seed, int64_t step, int64_t position);
+
+int64_t tensor_size(const Lathe_tensor *t);    /* elements */
+char *dims_text(int rank, const int64_t *dim); /* "[12, 64]" */
+int dtype_size(Lathe_dtype t);                 /* bytes */
+double read_element(Lathe_dtype t, const void *at, int64_t i);
+void write_real(Lathe_dtype t, void *at, int64_t i, double x); /* of F32, F64, BF16: the nearest one */
+const Lathe_tensor *tensor_with_role(const Lathe_entry *e, Lathe_role role); /* first such input, or NULL */
+const Lathe_tensor *output_named(const Lathe_entry *e, const char *name);    /* or NULL */
+double output_scalar(const Lathe_entry *e, const char *out, const char *name);
+int64_t class_count(const Lathe_model *m); /* ids are below this; 0 where it is not known */
+
+#endif

@@ -1,0 +1,25 @@
+/* weights.h: parameters in files of safetensors. */
+#ifndef LATHE_MODEL_WEIGHTS_H
+#define LATHE_MODEL_WEIGHTS_H
+
+#include "interface/lathe_model.h"
+#include "model/safetensors.h"
+
+/* What does not fit is gathered, so that one message names it all. */
+typedef struct Misfits {
+    int n;
+    char *text;
+} Misfits;
+void add_misfit(Misfits *m, char *line);   /* takes the line */
+const char *more_misfits(const Misfits *m); /* "and 3 more", or "" */
+
+void load_weights(const Lathe_model *m, const char *path, void *flat); /* every parameter, under its export name */
+void save_weights(const Lathe_model *m, const char *path, const void *flat);
+/* Arrays of the parameters' layout, every tensor in the model's own type; flat NULL: only whether they fit. */
+void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
+                 Lathe_dtype type);
+/* The same tensors under prefix + export name, for grad. */
+void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type);
+void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type); /* flat: of that type */
+
+#endif

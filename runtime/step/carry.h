@@ -1,0 +1,19 @@
+/* carry.h: states from step to step. */
+#ifndef LATHE_STEP_CARRY_H
+#define LATHE_STEP_CARRY_H
+
+#include "base/file.h"
+#include "interface/lathe_model.h"
+#include "model/safetensors.h"
+
+bool entry_carries(const Lathe_entry *e);
+bool model_carries(const Lathe_model *m); /* its entry train */
+void set_begins(const Lathe_entry *e, char *in, bool begins); /* all rows; where the entry asks for it */
+int64_t carried_bytes(const Lathe_model *m); /* 0 where nothing is carried */
+void copy_carried(const Lathe_model *m, char *to, const char *state);
+void place_carried(const Lathe_model *m, const char *copy, char *state);
+/* Writes such copies, of several GPUs one after the other, which the tensors have as a first axis. */
+Store_writer *start_carried(const Lathe_model *m, const char *copy, int gpus, const char *path, Fault *f);
+void load_carried(const Lathe_model *m, const Store *from, int gpus, char *copy); /* ends the program (3) where it does not fit */
+
+#endif

@@ -1,0 +1,125 @@
+/* data.c: what a run reads, of its command line.
+ *
+ * --val-data: what is evaluated comes from files of its own, of which all is held back; of --data nothing is then.  A
+ * Data beside the one that is trained on, opened as `eval --data FILES --val-fraction 1` would, but for the tokenizer,
+ * which is the training's. */
+#include "base/words.h"
+#include "data/data.h"
+#include "data/reading.h"
+#include "model/origin.h"
+#include "text/writing.h"
+#include "token/tokenizer.h"
+#include "trainer/data.h"
+#include "trainer/knobs.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
+#include "trainer/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void refuse_both(const Trainer *t)
+{
+    if (was_set(t, "val_fraction") && t->recipe.val_fraction > 0)
+        fail(EXIT_USAGE, NULL, "--val-data and --val-fraction both say what is evaluated; give one");
+}
+
+/* A run that goes on keeps what it had left out of its training part. */
+void settle_val_data(Trainer *t)
+{
+    if (t->val_data.n == 0) return;
+    refuse_both(t);
+    if (!t->resume) t->recipe.val_fraction = 0;
+}
+
+void evaluate_val_data(Trainer *t)
+{
+    if (t->val_data.n == 0) return;
+    refuse_both(t);
+    t->data = t->val_data;
+    t->val_data = (Words){0};
+    t->recipe.val_fraction = 1;
+    t->recipe.mix = NULL;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void check_run_memory(const void *with, int64_t bytes) { check_data_memory(with, bytes); }
+
+Reading *reading_of(const Trainer *t, bool training)
+{
+    Reading *r = must_alloc(sizeof *r);
+    *r = (Reading){.model = t->model,
+                   .recipe = &t->recipe,
+                   .paths = t->data,
+                   .named = settings_given(t),
+                   .command = t->command,
+                   .tokenizer = t->tokenizer,
+                   .weights = t->weights,
+                   .readers = t->readers,
+                   .seed = t->seed,
+                   .gpus = gpus_of(t),
+                   .rank = t->rank,
+                   .tokenizer_given = t->tokenizer_given,
+                   .training = training,
+                   .check_memory = strcmp(t->command, "train") == 0 ? check_run_memory : NULL,
+                   .with = t};
+    return r;
+}
+
+/* What is evaluated is read with the tokenizer that lies beside its weights. */
+void open_run_data(Data *d, const Trainer *t, bool training)
+{
+    Reading *r = reading_of(t, training);
+    if (!training && t->data.n && reads_text(r)) r->weights = weights_path(t);
+    open_data(d, r, NULL);
+}
+
+static void refuse_pipe(const Data *held)
+{
+    if (held->epochs && held->epochs->order.once)
+        fail(EXIT_USAGE, held->reading->paths.at[0],
+             "--val-data is read at the start and again when a run goes on, and standard input and pipes can be read "
+             "once; "
+             "write what it yields into a file");
+}
+
+void open_val_data(Data *d, const Trainer *t)
+{
+    if (t->val_data.n == 0) return;
+    Trainer *own = must_alloc(sizeof *own);
+    *own = *t;
+    own->command = "eval";
+    evaluate_val_data(own);
+    for (int i = 0; i < own->data.n; i++)
+        if (strcmp(own->data.at[i], "-") == 0)
+            fail(EXIT_USAGE, NULL, "--val-data -: standard input can be read once; write what it yields into a file");
+    d->held = must_alloc(sizeof *d->held);
+    open_data(d->held, reading_of(own, false), d->tokenizer);
+    refuse_pipe(d->held);
+    check_data_memory(t, data_heap(d));
+}
+
+/* ------------------------------------------------------------------ what is written */
+
+Writing writing_of(const Trainer *t)
+{
+    return (Writing){.model = t->model,
+                     .recipe = &t->recipe,
+                     .origin = t->origin,
+                     .stop = t->stop,
+                     .stop_tokens = t->stop_tokens,
+                     .seed = t->seed,
+                     .ignore_eos = t->ignore_eos,
+                     .tokens_given = was_set(t, "sample_tokens")};
+}
+
+void settle_origin(Trainer *t, const Tokenizer *k)
+{
+    t->origin = t->weights ? read_origin(t->weights) : NULL;
+    if (!t->origin || !k || !t->tokenizer_given || came_with(k, t->weights)) return;
+    forget_tokens(t->origin);
+    note("the tokenizer is another than that of %s: its chat template, and which ids begin and end texts there, are "
+         "left out of checkpoints",
+         t->weights);
+}
