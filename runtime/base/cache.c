@@ -52,16 +52,10 @@ typedef struct Items {
     int64_t bytes;
 } Items;
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && strcmp(name + n - k, end) == 0;
-}
-
 static bool is_ours(const char *name)
 {
     bool begins = strncmp(name, "tokens-", 7) == 0 || strncmp(name, "parts-", 6) == 0;
-    return begins && (ends_in(name, ".bin") || ends_in(name, ".part"));
+    return begins && (has_end(name, ".bin") || has_end(name, ".part"));
 }
 
 static int by_use(const void *a, const void *b)
@@ -151,11 +145,11 @@ static void remove_oldest(const Items *all, int64_t limit)
 }
 
 /* What a killed program was writing. */
-static void remove_leftovers(const char *folder)
+static void remove_stale(const char *folder)
 {
     Items all = list_items(folder);
     for (int i = 0; i < all.n; i++)
-        if (ends_in(all.at[i].path, ".part") && is_free(all.at[i].path)) (void)unlink(all.at[i].path);
+        if (has_end(all.at[i].path, ".part") && is_free(all.at[i].path)) (void)unlink(all.at[i].path);
     free_items(&all);
 }
 
@@ -174,7 +168,7 @@ bool keep_in_cache(const char *aside, const char *path, Fault *f)
 {
     char *folder = folder_of(path);
     int lock = lock_folder(folder);
-    remove_leftovers(folder);
+    remove_stale(folder);
     Items all = list_items(folder);
     int64_t limit = limit_of(folder, all.bytes);
     bool fits = bytes_in_use(&all) <= limit;

@@ -12,7 +12,7 @@ static uint64_t rotate(uint64_t x, int by) { return x << by | x >> (64 - by); }
 static uint64_t mix(uint64_t lane, uint64_t word) { return rotate(lane + word * P2, 31) * P1; }
 
 /* Little endian, from anywhere. */
-static uint64_t word_at(const unsigned char *at, int bytes)
+static uint64_t little_endian(const unsigned char *at, int bytes)
 {
     uint64_t x = 0;
     memcpy(&x, at, (size_t)bytes);
@@ -24,7 +24,7 @@ static uint64_t word_at(const unsigned char *at, int bytes)
 
 static void take_stripe(Hash *h, const unsigned char *at)
 {
-    for (int l = 0; l < 4; l++) h->lane[l] = mix(h->lane[l], word_at(at + 8 * l, 8));
+    for (int l = 0; l < 4; l++) h->lane[l] = mix(h->lane[l], little_endian(at + 8 * l, 8));
 }
 
 void hash_start(Hash *h) { *h = (Hash){.lane = {P1 + P2, P2, 0, 0 - P1}}; }
@@ -59,8 +59,8 @@ uint64_t hash_end(const Hash *h)
 {
     uint64_t x = (h->bytes < sizeof h->rest ? P5 : join_lanes(h)) + h->bytes;
     const unsigned char *at = h->rest, *end = h->rest + h->waiting;
-    for (; at + 8 <= end; at += 8) x = rotate(x ^ mix(0, word_at(at, 8)), 27) * P1 + P4;
-    for (; at + 4 <= end; at += 4) x = rotate(x ^ word_at(at, 4) * P1, 23) * P2 + P3;
+    for (; at + 8 <= end; at += 8) x = rotate(x ^ mix(0, little_endian(at, 8)), 27) * P1 + P4;
+    for (; at + 4 <= end; at += 4) x = rotate(x ^ little_endian(at, 4) * P1, 23) * P2 + P3;
     for (; at < end; at++) x = rotate(x ^ *at * P5, 11) * P1;
     x = (x ^ x >> 33) * P2;
     x = (x ^ x >> 29) * P3;

@@ -277,3 +277,9 @@ char *error_text(int number)
     *s = (char)tolower((unsigned char)*s);
     return s;
 }
+
+bool has_end(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && strcmp(name + n - k, end) == 0;
+}

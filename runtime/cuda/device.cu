@@ -1,8 +1,8 @@
-/* device.cu: the GPU that a trainer runs on: whether it will do, its memory, copies through pinned buffers, graphs. */
+/* device.cu: the GPU that a trainer runs on: its memory, copies through pinned buffers, graphs. */
 #include "cuda/device.h"
+#include "cuda/device_check.h"
 #include "cuda/persistent.cuh"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -53,7 +53,7 @@ static struct {
     cudaEvent_t all; /* to wait for everything where that is asked */
     bool waits; /* LATHE_CUDA_CHECK */
     bool captures;
-    char failure[512], refusal[1024];
+    char failure[512];
 } gpu;
 
 /* ------------------------------------------------------------------ failures */
@@ -84,65 +84,6 @@ void gpu_launched(const char *kernel)
     if (gpu.failure[0] || gpu.captures) return;
     failed(kernel, gpu.waits ? cudaStreamSynchronize(gpu.stream) : cudaSuccess);
     failed(kernel, cudaPeekAtLastError());
-}
-
-/* ------------------------------------------------------------------ whether the GPU will do */
-
-static const char *refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static const char *refuse(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(gpu.refusal, sizeof gpu.refusal, format, list);
-    va_end(list);
-    return gpu.refusal;
-}
-
-static const char *check_driver(const Gpu_needs *n)
-{
-    int driver = 0, runtime = 0, count = 0;
-    cudaDriverGetVersion(&driver);
-    cudaRuntimeGetVersion(&runtime);
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaErrorInsufficientDriver && driver)
-        return refuse("the driver here is for CUDA %d.%d, and this trainer was built with CUDA %d.%d\n"
-                      "  install a newer driver, or build with a CUDA that is no newer than it",
-                      driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
-    if (error != cudaSuccess || count == 0)
-        return refuse("this trainer is for a GPU, and there is none here (CUDA: %s)\n"
-                      "  `nvidia-smi` says what the driver sees; `lathe build MODEL.lua --target cpu` builds one for this machine",
-                      cudaGetErrorString(error == cudaSuccess ? cudaErrorNoDevice : error));
-    if (n->gpus > count)
-        return refuse("--gpus %d: CUDA shows %d GPU%s here\n  ask for no more; CUDA_VISIBLE_DEVICES in the environment may hide some (`nvidia-smi` "
-                      "lists all)",
-                      n->gpus, count, count == 1 ? "" : "s");
-    return NULL;
-}
-
-static const char *check_device(const Gpu_needs *n)
-{
-    cudaDeviceProp p;
-    size_t left = 0, all = 0;
-    const int64_t planned = n->bytes + n->ahead, wanted = planned + n->workspace;
-    cudaError_t error = cudaSetDevice(n->number);
-    if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, n->number);
-    if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)
-        return refuse("GPU %d, %.100s, has compute capability %d.%d, and this trainer's kernels are for %d.%d and newer\n"
-                      "  run it on a newer GPU, or use a trainer for the CPU",
-                      n->number, p.name, p.major, p.minor, n->capability / 10, n->capability % 10);
-    if (error == cudaSuccess) error = cudaMemGetInfo(&left, &all);
-    if (error != cudaSuccess) return refuse("GPU %d cannot be used: %s", n->number, cudaGetErrorString(error));
-    if (n->most && n->most < wanted)
-        return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and --memory-limit "
-                      "allows %lld; nothing was taken\n"
-                      "  allow more, or build the model smaller: `lathe build MODEL.lua --set batch=N`",
-                      n->command, (long long)wanted, (double)wanted / 1e9, (long long)planned, (long long)n->workspace, (long long)n->most);
-    if ((int64_t)left >= wanted) return NULL;
-    return refuse("%s needs %lld bytes of the GPU's memory (%.1f GB: %lld planned, %lld for the library's products), and GPU %d, %.100s, has "
-                  "%lld of %lld left; nothing was taken\n"
-                  "  end what else uses it (`nvidia-smi`), or build the model smaller: `lathe build MODEL.lua --set batch=N`",
-                  n->command, (long long)wanted, (double)wanted / 1e9, (long long)planned, (long long)n->workspace, n->number, p.name,
-                  (long long)left, (long long)all);
 }
 
 /* ------------------------------------------------------------------ taking and giving back */
@@ -195,16 +136,16 @@ const char *gpu_open(const Gpu_needs *n)
 {
     const char *check = getenv("LATHE_CUDA_CHECK");
     gpu = {};
-    const char *refusal = check_driver(n);
-    if (!refusal) refusal = check_device(n);
+    const char *refusal = gpu_check_driver(n);
+    if (!refusal) refusal = gpu_check_device(n);
     if (refusal) return refusal;
     gpu.waits = check && *check && *check != '0';
     gpu.host = (char *)n->host;
     gpu.bytes = n->bytes;
     if (take(n)) return NULL;
-    refuse("GPU %d cannot be used: %s", n->number, gpu.failure);
+    const char *refused = gpu_refuse("GPU %d cannot be used: %s", n->number, gpu.failure);
     gpu_close();
-    return gpu.refusal;
+    return refused;
 }
 
 static void drop_ring(Ring *r)

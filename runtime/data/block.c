@@ -98,7 +98,7 @@ static void add_id(Block *b, int32_t id, bool counts)
     if (id >= 0) b->id[b->ids++] = counts ? id : ~id;
 }
 
-static void add_ids(Block *b, const Document_part *p, bool counts)
+static void append_part_ids(Block *b, const Document_part *p, bool counts)
 {
     int32_t *to = b->id + b->ids;
     if (counts && p->n) memcpy(to, p->id, sizeof *p->id * (size_t)p->n);
@@ -127,7 +127,7 @@ void add_part(Block *b, const Order *o, const Document_part *p)
     if (p->first) b->length = 0;
     if (o->pack && (p->first || b->runs == 0)) b->run[b->runs++] = (int32_t)b->ids;
     if (p->first && !p->id_size) add_id(b, o->bos, counts);
-    add_ids(b, p, counts);
+    append_part_ids(b, p, counts);
     if (p->kind == PART_SOURCE) add_id(b, o->sep, counts);
     if (p->last && !p->id_size) add_id(b, p->kind == PART_TARGET ? o->pair_end : o->eos, counts);
     count_part(b, p);
@@ -162,7 +162,7 @@ static void cut_joined(Block *b, const Order *o)
     }
 }
 
-static void add_piece(Block *b, int64_t begin, int64_t places)
+static void place_piece(Block *b, int64_t begin, int64_t places)
 {
     int64_t n = targets_of(b, begin, places);
     if (n) b->piece[b->pieces++] = (Row_piece){(int32_t)begin, (int32_t)places};
@@ -179,13 +179,13 @@ static void cut_documents(Block *b, const Order *o)
         b->sum.cut += chunks > 1 && b->sum.pairs > 0;
         for (int64_t k = 0; k < chunks; k++) {
             Chunk c = chunk_at(&how, n, k);
-            add_piece(b, b->run[r] + c.first, c.length);
+            place_piece(b, b->run[r] + c.first, c.length);
         }
     }
 }
 
 /* A list of the pieces by rows, those of a row by column. */
-static void list_rows(Block *b)
+static void list_block_rows(Block *b)
 {
     memset(b->row, 0, sizeof *b->row * (size_t)(b->rows + 1));
     for (int64_t i = 0; i < b->pieces; i++) b->row[b->slot[i].row + 1]++;
@@ -199,7 +199,7 @@ static void pack_documents(Block *b, const Order *o)
     int32_t *length = b->of_row; /* which is not in use yet */
     for (int64_t i = 0; i < b->pieces; i++) length[i] = b->piece[i].places;
     b->rows = pack_pieces(PACK_FIRST, length, b->pieces, o->seq, b->slot, b->scratch);
-    list_rows(b);
+    list_block_rows(b);
     number_rows(b);
 }
 

@@ -8,7 +8,7 @@ enum { BATCH_SITE = 0x7fff0006 };
 
 int64_t bucket_scratch(int64_t n, int64_t longest) { return (n + longest + 2) * (int64_t)sizeof(int32_t); }
 
-static int32_t length_of(const Pair_lengths *of, int32_t row, bool target)
+static int32_t pair_length(const Pair_lengths *of, int32_t row, bool target)
 {
     return target ? of[row].target : of[row].source;
 }
@@ -18,9 +18,9 @@ static void sort_by(const Pair_lengths *of, bool target, int64_t longest, int32_
 {
     int32_t *begin = scratch, *sorted = scratch + longest + 2;
     memset(begin, 0, sizeof *begin * (size_t)(longest + 2));
-    for (int64_t i = 0; i < n; i++) begin[length_of(of, order[i], target) + 1]++;
+    for (int64_t i = 0; i < n; i++) begin[pair_length(of, order[i], target) + 1]++;
     for (int64_t l = 0; l <= longest; l++) begin[l + 1] += begin[l];
-    for (int64_t i = 0; i < n; i++) sorted[begin[length_of(of, order[i], target)]++] = order[i];
+    for (int64_t i = 0; i < n; i++) sorted[begin[pair_length(of, order[i], target)]++] = order[i];
     memcpy(order, sorted, sizeof *order * (size_t)n);
 }
 

@@ -39,7 +39,7 @@ static char *line_place(const Cursor *c) { return text_of("%s:%d", c->path, c->l
 /* ------------------------------------------------------------------ reading a file */
 
 /* Unpacked, where it is packed. */
-static char *read_all(Input *in, int64_t *bytes)
+static char *read_input_whole(Input *in, int64_t *bytes)
 {
     int64_t room = 1 << 16, got;
     char *text = NULL;
@@ -52,7 +52,7 @@ static char *read_all(Input *in, int64_t *bytes)
     return text;
 }
 
-static char *read_whole(const char *path, int64_t *bytes)
+static char *read_table_text(const char *path, int64_t *bytes)
 {
     struct stat about;
     if (stat(path, &about) != 0 || access(path, R_OK) != 0)
@@ -61,7 +61,7 @@ static char *read_whole(const char *path, int64_t *bytes)
     if (S_ISDIR(about.st_mode))
         fail(EXIT_DATA, path, "expected a CSV file, found a folder; name its files: --data %s/*.csv", path);
     Input *in = open_input(path, -1);
-    char *text = read_all(in, bytes);
+    char *text = read_input_whole(in, bytes);
     close_input(in);
     if (*bytes == 0)
         fail(EXIT_DATA, path, "expected a CSV file, found an empty one; its first line should name the columns");
@@ -88,7 +88,7 @@ static char *next_field(Cursor *c, int *width)
     return start;
 }
 
-static char *next_line(Cursor *c, char **rest, const char *end)
+static char *next_row(Cursor *c, char **rest, const char *end)
 {
     if (*rest >= end) return NULL;
     char *line = *rest, *stop = memchr(line, '\n', (size_t)(end - line));
@@ -144,7 +144,7 @@ void tell_feature(double x, const char *place, const char *column)
 /* ------------------------------------------------------------------ the header */
 
 /* The first few columns. */
-static char *names_of(const Csv_data *c)
+static char *column_names(const Csv_data *c)
 {
     enum { SHOWN = 8 };
     char *all = text_of("\"%.60s\"", c->name[0]);
@@ -169,7 +169,7 @@ static void take_header(Csv_data *c, Cursor *at)
     fail(EXIT_DATA, line_place(at),
          "expected a column \"%s\" (the class) among the %d that the first line names, %s%s%s%s; name it "
          "with --set csv_target=COLUMN",
-         c->form.target, c->columns, names_of(c), close ? "; did you mean \"" : "", close ? close : "",
+         c->form.target, c->columns, column_names(c), close ? "; did you mean \"" : "", close ? close : "",
          close ? "\"?" : "");
 }
 
@@ -240,10 +240,10 @@ static void take_row(Csv_data *c, Cursor *at)
 static void take_file(Csv_data *c, const char *path, bool first)
 {
     int64_t bytes;
-    char *text = read_whole(path, &bytes), *rest = text;
+    char *text = read_table_text(path, &bytes), *rest = text;
     Cursor at = {.path = path, .line = 1, .column = 1};
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) rest += 3;
-    for (char *line; (line = next_line(&at, &rest, text + bytes)); at.line++) {
+    for (char *line; (line = next_row(&at, &rest, text + bytes)); at.line++) {
         at.at = line;
         at.column = 1;
         if (at.line == 1 && first) take_header(c, &at);

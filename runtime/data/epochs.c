@@ -25,7 +25,7 @@ enum { SOURCE_SITE = 0x7fff0007 };
 
 /* Windows drawn from anywhere need a text of which every token can be found: plain files.  What is empty or not there
  * is left to who opens them, unless it can only be a pattern. */
-static bool is_plain(const Reading *reading, const char *path)
+static bool is_plain_file(const Reading *reading, const char *path)
 {
     struct stat about;
     if (stat(path, &about) != 0) return strcspn(path, "*?[") == strlen(path) && strcmp(path, "-") != 0;
@@ -100,7 +100,7 @@ bool wants_epochs(const Reading *reading)
     if (mixed && windows)
         fail(EXIT_USAGE, NULL, "sources are mixed in epochs of documents, and order=%s has none; leave one out", order);
     if (reading->recipe->order == LATHE_EPOCHS || mixed || reading->model->recipe.pairs) return true;
-    for (int i = 0; i < reading->paths.n && plain; i++) plain = is_plain(reading, reading->paths.at[i]);
+    for (int i = 0; i < reading->paths.n && plain; i++) plain = is_plain_file(reading, reading->paths.at[i]);
     if (plain) note_unused(reading);
     if (plain || !windows) return !plain;
     Sources *s = shards_alone(reading);

@@ -50,7 +50,7 @@ static Sources *open_pairs_of(const Reading *reading, const Tokenizer *k, bool h
     return s;
 }
 
-static bool is_wanted(const Finding *f, const Document *d)
+static bool is_pair_wanted(const Finding *f, const Document *d)
 {
     double part = f->reading->recipe->val_fraction;
     if (!d->text || !d->first || (f->held && !d->target)) return false;
@@ -67,7 +67,7 @@ static void read_documents(Finding *f, Take_document *take, void *with)
     for (int i = 0; i < f->files->n; i++) {
         reader_file(r, i, NULL);
         while (next_document(r, &d))
-            if (is_wanted(f, &d)) take(f, with, &d, number++);
+            if (is_pair_wanted(f, &d)) take(f, with, &d, number++);
     }
     close_reader(r);
 }

@@ -183,7 +183,7 @@ static void stop_reading(Kept *k)
     k->in.fd = -1;
 }
 
-static bool read_whole(int fd, void *to, size_t bytes)
+static bool read_frame(int fd, void *to, size_t bytes)
 {
     for (char *at = to; bytes;) {
         ssize_t n = read(fd, at, bytes);
@@ -200,8 +200,8 @@ static bool next_frame(Kept *k)
 {
     Frame f;
     uint64_t key = k->known[k->in.file].key;
-    if (!read_whole(k->in.fd, &f, sizeof f) || f.bytes > FRAME_ROOM || f.number != k->in.frames++) return false;
-    if (!read_whole(k->in.fd, k->in.at, f.bytes) || frame_sum(key, &f, k->in.at) != f.sum) return false;
+    if (!read_frame(k->in.fd, &f, sizeof f) || f.bytes > FRAME_ROOM || f.number != k->in.frames++) return false;
+    if (!read_frame(k->in.fd, k->in.at, f.bytes) || frame_sum(key, &f, k->in.at) != f.sum) return false;
     k->in.begin = 0;
     k->in.end = f.bytes;
     k->in.parts = f.parts;
@@ -272,7 +272,7 @@ Got_kept next_kept(Kept *k, Document_part *part)
     return get_part(k, part) ? KEPT_PART : give_up(k);
 }
 
-static bool is_at(const Place *a, const Place *b)
+static bool is_same_place(const Place *a, const Place *b)
 {
     return a->offset == b->offset && a->record == b->record && a->inside == b->inside;
 }
@@ -285,10 +285,10 @@ bool find_kept(Kept *k, int file, uint64_t key, const Place *from)
     k->in.file = file;
     k->in.frames = k->in.parts = 0;
     k->in.ended = k->in.has_first = false;
-    bool there = k->in.fd >= 0, ok = there && read_whole(k->in.fd, &h, sizeof h) && memcmp(&h, &wanted, sizeof h) == 0;
+    bool there = k->in.fd >= 0, ok = there && read_frame(k->in.fd, &h, sizeof h) && memcmp(&h, &wanted, sizeof h) == 0;
     if (there && !ok) return (void)give_up(k), false;
     Got_kept got = there ? KEPT_PART : KEPT_END;
-    while (from && got == KEPT_PART && !(k->in.has_first && is_at(&k->in.first.at, from))) {
+    while (from && got == KEPT_PART && !(k->in.has_first && is_same_place(&k->in.first.at, from))) {
         k->in.has_first = false;
         got = next_kept(k, &k->in.first);
         k->in.has_first = got == KEPT_PART;

@@ -53,7 +53,7 @@ static void take_descr(Npy *a, const char *at)
          (int)strcspn(at, ","), at);
 }
 
-static void take_shape(Npy *a, const char *at)
+static void take_npy_shape(Npy *a, const char *at)
 {
     if (*at++ != '(')
         fail(EXIT_DATA, a->path, "expected a shape in the header, found none; write it again with numpy.save");
@@ -108,7 +108,7 @@ static int64_t prefix(const Npy *a, int64_t bytes, int64_t *n)
     return head[6] > 1 ? 12 : 10;
 }
 
-static void read_header(Npy *a, int64_t bytes)
+static void read_npy_header(Npy *a, int64_t bytes)
 {
     int64_t n, before = prefix(a, bytes, &n);
     if (n > MOST_HEADER || before + n > bytes)
@@ -121,7 +121,7 @@ static void read_header(Npy *a, int64_t bytes)
         fail(EXIT_DATA, a->path,
              "expected rows one after the other, found Fortran's order; write it again with numpy.ascontiguousarray");
     take_descr(a, value_of(a, header, "descr"));
-    take_shape(a, value_of(a, header, "shape"));
+    take_npy_shape(a, value_of(a, header, "shape"));
     free(header);
     check_length(a, bytes);
 }
@@ -136,7 +136,7 @@ Npy *open_npy(const char *path)
         fail(EXIT_DATA, path, "cannot be read: %s; check the path", error_text(errno));
     if (!S_ISREG(about.st_mode))
         fail(EXIT_DATA, path, "expected a regular file, since rows of arrays are read in any order");
-    read_header(a, about.st_size);
+    read_npy_header(a, about.st_size);
     return a;
 }
 

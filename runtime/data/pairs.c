@@ -49,7 +49,7 @@ void add_pairs(Pair_sum *to, const Pair_sum *of)
     to->bucketed += of->bucketed;
 }
 
-static void add_ids(Block *b, const int32_t *id, int64_t n)
+static void append_pair_ids(Block *b, const int32_t *id, int64_t n)
 {
     if (n) memcpy(b->id + b->ids, id, sizeof *id * (size_t)n);
     b->ids += n;
@@ -77,10 +77,10 @@ void add_pair_part(Block *b, const Order *o, const Document_part *p)
         b->run[b->runs] = (int32_t)b->ids;
         b->source = p->n;
         pair->source = (int32_t)n;
-        add_ids(b, p->id, n);
+        append_pair_ids(b, p->id, n);
         return;
     }
-    add_ids(b, p->id, n);
+    append_pair_ids(b, p->id, n);
     if (n < o->seq && o->eos >= 0) b->id[b->ids++] = o->eos;
     pair->target = (int32_t)(b->ids - b->run[b->runs] - pair->source);
     end_pair(b, o, p->n);

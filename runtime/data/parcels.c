@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "base/words.h"
 #include "data/kept.h"
+#include "data/parcel.h"
 #include "data/stream.h"
 #include "interface/lathe_model.h"
 #include "math/random.h"
@@ -18,19 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARCEL_PARTS = 1024, FILE_SITE = 0x7fff0005 };
-
-typedef struct Parcel {
-    char *text; /* [PART_BYTES] */
-    int64_t bytes;
-    Document_part *part; /* [PARCEL_PARTS] */
-    int parts;
-    Ids ids;
-    bool ends_epoch, ready;
-    bool kept;     /* its ids are there already */
-    char *failure; /* NULL: none */
-    int code;      /* of the failure */
-} Parcel;
+enum { FILE_SITE = 0x7fff0005 };
 
 typedef struct Worker { /* a thread that encodes */
     Parcels *p;
@@ -109,9 +98,9 @@ static Parcel *empty_parcel(Parcels *p)
 /* By the hash of its first bytes, so that a document never changes sides. */
 bool is_held(double val_fraction, uint64_t hash) { return val_fraction >= 1 || (double)hash * 0x1p-64 < val_fraction; }
 
-static bool is_wanted(const Order *o, uint64_t hash) { return is_held(o->val_fraction, hash) == o->validation; }
+static bool is_part_wanted(const Order *o, uint64_t hash) { return is_held(o->val_fraction, hash) == o->validation; }
 
-static Parcel *room_for(Parcels *p, Parcel *q, int64_t bytes, int64_t ids, bool kept)
+static Parcel *room_for_part(Parcels *p, Parcel *q, int64_t bytes, int64_t ids, bool kept)
 {
     bool full = q->parts == PARCEL_PARTS || q->bytes + bytes > PART_BYTES || q->ids.n + ids > PART_BYTES;
     if (full || (q->parts && q->kept != kept)) {
@@ -126,7 +115,7 @@ static Parcel *room_for(Parcels *p, Parcel *q, int64_t bytes, int64_t ids, bool 
 static Parcel *add_part_to(Parcels *p, Parcel *q, const void *at, Document_part part)
 {
     bug_if(part.bytes > PART_BYTES);
-    q = room_for(p, q, part.bytes, 0, false);
+    q = room_for_part(p, q, part.bytes, 0, false);
     if (part.bytes) memcpy(q->text + q->bytes, at, (size_t)part.bytes);
     part.begin = q->bytes;
     q->part[q->parts++] = part;
@@ -202,7 +191,7 @@ static Parcel *add_document(Parcels *p, Parcel *q, const Document *d, uint64_t k
                                        .last = d->last,
                                        .hash = d->hash,
                                        .keep = keep,
-                                       .skipped = !is_wanted(&p->o, d->hash)});
+                                       .skipped = !is_part_wanted(&p->o, d->hash)});
 }
 
 /* The files' order in an epoch. */
@@ -224,8 +213,8 @@ static Parcel *add_kept_parts(Parcels *p, Parcel *q, Place *last, bool *whole)
     Got_kept got;
     while ((got = next_kept(p->kept, &part)) == KEPT_PART) {
         *last = part.at;
-        if (!is_wanted(&p->o, part.hash)) continue;
-        q = room_for(p, q, 0, part.n, true);
+        if (!is_part_wanted(&p->o, part.hash)) continue;
+        q = room_for_part(p, q, 0, part.n, true);
         memcpy(q->ids.at + q->ids.n, part.id, sizeof *part.id * (size_t)part.n);
         q->ids.n += part.n;
         q->part[q->parts++] = part;
@@ -240,7 +229,7 @@ static Parcel *add_documents(Parcels *p, Parcel *q, uint64_t keep, bool *texts)
     Document d;
     while (next_document(p->reader, &d)) {
         if (d.target || d.span) *texts = false;
-        if ((keep && *texts) || is_wanted(&p->o, d.hash)) q = add_document(p, q, &d, *texts ? keep : 0);
+        if ((keep && *texts) || is_part_wanted(&p->o, d.hash)) q = add_document(p, q, &d, *texts ? keep : 0);
     }
     return q;
 }
@@ -253,13 +242,13 @@ static Parcel *read_and_keep(Parcels *p, Parcel *q, int file, uint64_t key)
     bool texts = true;
     reader_file(p->reader, file, NULL);
     q = add_documents(p, q, key, &texts);
-    q = room_for(p, q, 0, 0, false);
+    q = room_for_part(p, q, 0, 0, false);
     bool ok = texts && c->bad_records + c->replaced == faults && has_not_changed(p->kept, file);
     q->part[q->parts++] = (Document_part){.keep = key, .ends_file = true, .last = ok};
     return q;
 }
 
-static Parcel *read_file(Parcels *p, Parcel *q, int file, const Place *from)
+static Parcel *read_documents(Parcels *p, Parcel *q, int file, const Place *from)
 {
     Place last = {.file = -1};
     Document d;
@@ -292,7 +281,7 @@ static void read_epoch(Parcels *p, int64_t epoch, const Place *from)
     while (from && p->files[i] != from->file) i++;
     Parcel *q = empty_parcel(p);
     count_again(p->reader);
-    for (; i < p->sources->n; i++, from = NULL) q = read_file(p, q, p->files[i], from);
+    for (; i < p->sources->n; i++, from = NULL) q = read_documents(p, q, p->files[i], from);
     tell_faults(p, epoch);
     q->ends_epoch = true;
     hand_on(p);
@@ -324,59 +313,6 @@ static void *read_files(void *parcels)
 
 /* ------------------------------------------------------------------ encoding */
 
-/* Ids of a shard, checked where they were read. */
-static void widen(Ids *to, const char *from, const Document_part *part)
-{
-    int64_t n = part->bytes / part->id_size;
-    const uint16_t *small = (const void *)from;
-    bug_if(to->n + n > to->room);
-    if (part->id_size == 4) memcpy(to->at + to->n, from, (size_t)part->bytes);
-    else
-        for (int64_t i = 0; i < n; i++) to->at[to->n + i] = small[i];
-    to->n += n;
-}
-
-static void check_ids(const Parcels *p, const Document_part *part, const int32_t *id)
-{
-    bool beyond = false;
-    for (int64_t i = 0; i < part->n; i++) beyond |= (uint32_t)id[i] >= (uint64_t)p->o.ids;
-    if (!beyond) return;
-    while ((uint32_t)*id < (uint64_t)p->o.ids) id++;
-    fail(EXIT_DATA, source_place(p->sources, &part->at),
-         "token %lld is beyond the model's vocabulary of %lld; rebuild with a larger --set vocab=N, or take another "
-         "tokenizer",
-         (long long)*id, (long long)p->o.ids);
-}
-
-static void check_kept(const Parcels *p, Parcel *q)
-{
-    const int32_t *id = q->ids.at;
-    for (int i = 0; i < q->parts; id += q->part[i++].n) {
-        q->part[i].id = id;
-        check_ids(p, &q->part[i], id);
-    }
-}
-
-static void encode_parcel(const Parcels *p, Encoder *e, Parcel *q)
-{
-    if (q->kept) {
-        check_kept(p, q);
-        return;
-    }
-    for (int i = 0; i < q->parts; i++) {
-        Document_part *part = &q->part[i];
-        if (part->ends_file) continue;
-        int64_t before = q->ids.n;
-        if (e) encoder_place(e, p->sources->file[part->at.file].path);
-        if (part->id_size) widen(&q->ids, q->text + part->begin, part);
-        else (part->plain ? encode_plain : encode_bytes)(e, q->text + part->begin, part->bytes, &q->ids);
-        part->n = q->ids.n - before;
-        check_ids(p, part, q->ids.at + before);
-    }
-    const int32_t *id = q->ids.at; /* which may have moved while it grew */
-    for (int i = 0; i < q->parts; id += q->part[i++].n) q->part[i].id = id;
-}
-
 static Parcel *parcel_to_encode(Parcels *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -402,7 +338,7 @@ static void *encode_parcels(void *worker)
     Worker *w = worker;
     catch_failures(finish_parcel, w);
     while ((w->parcel = parcel_to_encode(w->p))) {
-        encode_parcel(w->p, w->encoder, w->parcel);
+        encode_parcel(w->p->sources, w->p->o.ids, w->encoder, w->parcel);
         finish_parcel(w, 0, NULL);
     }
     return NULL;

@@ -58,7 +58,7 @@ static void map_file(File *f, const char *path)
 }
 
 /* "FILE:LINE" of a byte of the file. */
-static char *place_of(const File *f, int64_t byte)
+static char *place_of_byte(const File *f, int64_t byte)
 {
     int64_t line = 1;
     for (int64_t i = 0; i < byte; i++) line += f->at[i] == '\n';
@@ -70,7 +70,7 @@ static void check_bytes(File *f, int64_t limit)
     f->tokens = f->bytes;
     for (int64_t i = 0; limit < 256 && i < f->bytes; i++)
         if (f->at[i] >= limit)
-            fail(EXIT_DATA, place_of(f, i),
+            fail(EXIT_DATA, place_of_byte(f, i),
                  "byte 0x%02x is token %d, beyond the model's vocabulary of %lld; rebuild with "
                  "--set vocab=256, or use --tokenizer chars",
                  f->at[i], f->at[i], (long long)limit);
@@ -93,7 +93,7 @@ static void meet_character(Scan *s, const File *f, int64_t byte, uint32_t code)
 {
     if (s->v->id[code]) return;
     if (s->known)
-        fail(EXIT_DATA, place_of(f, byte),
+        fail(EXIT_DATA, place_of_byte(f, byte),
              "%s is not one of the %d characters that the model was trained with; take it out of "
              "the text, or train anew with this text",
              character_text(code), s->v->n);
@@ -126,7 +126,7 @@ static void scan_characters(Text_data *t, File *f, Scan *s)
         uint32_t code;
         int length = decode_utf8(f->at + i, f->bytes - i, &code);
         if (length == 0)
-            fail(EXIT_DATA, place_of(f, i),
+            fail(EXIT_DATA, place_of_byte(f, i),
                  "expected UTF-8, found byte 0x%02x at offset %lld; convert the file (iconv), or use "
                  "--tokenizer bytes",
                  f->at[i], (long long)i);
@@ -139,7 +139,7 @@ static void scan_characters(Text_data *t, File *f, Scan *s)
 static void refuse_beyond(const Scan *s)
 {
     if (!s->beyond) return;
-    fail(EXIT_DATA, place_of(s->beyond, s->beyond_byte),
+    fail(EXIT_DATA, place_of_byte(s->beyond, s->beyond_byte),
          "%s is the first character beyond the model's vocabulary of %lld: the "
          "text has %d distinct characters; rebuild with --set vocab=%d, or use --tokenizer bytes with vocab=256",
          character_text(s->beyond_code), (long long)s->limit, s->distinct, s->distinct);

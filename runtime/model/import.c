@@ -46,7 +46,7 @@ char *weights_file(const char *path)
     return index;
 }
 
-static json_t *read_json(const char *path, const char *remedy)
+static json_t *read_json_file(const char *path, const char *remedy)
 {
     json_error_t error;
     FILE *f = open_stream_to_read(path);
@@ -70,8 +70,8 @@ static json_t *config_beside(const char *weights, char **path)
     free(folder);
     if (run || access(*path, F_OK) != 0) return NULL;
     json_t *all =
-        read_json(*path, "it says how the weights beside it lie: fetch it again, or, if a trainer wrote these "
-                         "weights, remove it");
+        read_json_file(*path, "it says how the weights beside it lie: fetch it again, or, if a trainer wrote these "
+                              "weights, remove it");
     if (json_is_string(json_object_get(all, "model_type"))) return all;
     json_decref(all);
     return NULL;
@@ -145,7 +145,7 @@ static Shards open_shards(const char *path)
         read_store(&s.store[s.n++], path);
         return s;
     }
-    json_t *all = read_json(path, "fetch it again"), *map = json_object_get(all, "weight_map");
+    json_t *all = read_json_file(path, "fetch it again"), *map = json_object_get(all, "weight_map");
     if (!json_is_object(map) || json_object_size(map) == 0)
         fail(EXIT_DATA, path, "expected {\"weight_map\": {tensor: file, …}}; the file is damaged");
     json_object_foreach(map, name, file) add_shard(&s, json_string_value(file));
@@ -172,7 +172,7 @@ int64_t hf_place(const Hf_tensor *t, int64_t element)
     return copy_place(t->param, t->copy, element);
 }
 
-static int64_t count_of(const Stored *s)
+static int64_t stored_elements(const Stored *s)
 {
     int64_t n = 1;
     for (int k = 0; k < s->rank; k++) n *= s->dim[k];
@@ -194,7 +194,7 @@ static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, vo
 
 static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
 {
-    int64_t n = count_of(from), i = 0;
+    int64_t n = stored_elements(from), i = 0;
     while (i < n && stored_element(from, i) == 0) i++;
     if (i < n)
         add_misfit(bad, text_of("%s: expected zeros, since this model has no such parameter; element %lld is %g",
@@ -203,7 +203,7 @@ static void take_zeros(const Hf_tensor *t, const Stored *from, Misfits *bad)
 
 static void take_tensor(const Lathe_model *m, const Hf_tensor *t, const Stored *from, void *flat)
 {
-    int64_t n = count_of(from);
+    int64_t n = stored_elements(from);
     for (int64_t i = 0; i < n; i++) write_real(lathe_weights(m), flat, hf_place(t, i), stored_element(from, i));
     if (t->ids && from->dim[0] < t->dim[0]) fill_rows(m, t, from->dim[0], flat);
 }

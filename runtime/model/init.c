@@ -68,7 +68,7 @@ void copy_name(char *out, size_t size, const Lathe_param *p, int64_t copy)
 }
 
 /* Values of elements first … first+n-1; first is a multiple of CHUNK. */
-static void draw(double *value, const Lathe_param *p, Stream s, int64_t first, int n)
+static void draw_values(double *value, const Lathe_param *p, Stream s, int64_t first, int n)
 {
     uint32_t word[CHUNK];
     for (int i = 0; i < CHUNK / 4; i++) {
@@ -88,7 +88,7 @@ static void fill_chunk(void *flat, Lathe_dtype type, const Lathe_param *p, int64
 {
     double value[CHUNK];
     double same = p->init == LATHE_ONES ? 1 : p->init == LATHE_CONSTANT ? p->init_a : 0;
-    if (p->init == LATHE_NORMAL || p->init == LATHE_UNIFORM) draw(value, p, s, first, n);
+    if (p->init == LATHE_NORMAL || p->init == LATHE_UNIFORM) draw_values(value, p, s, first, n);
     else
         for (int i = 0; i < n; i++) value[i] = same;
     int64_t run = contiguous_elements(p), length;

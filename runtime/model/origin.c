@@ -30,7 +30,7 @@ struct Origin {
 /* ------------------------------------------------------------------ reading */
 
 /* From malloc, with a 0 behind; NULL where there is none. */
-static char *read_file(const char *path, size_t *n)
+static char *read_origin_file(const char *path, size_t *n)
 {
     struct stat about;
     if (stat(path, &about) != 0) return NULL;
@@ -47,7 +47,7 @@ static char *read_file(const char *path, size_t *n)
 static json_t *text_of_file(const char *path)
 {
     size_t n;
-    char *text = read_file(path, &n);
+    char *text = read_origin_file(path, &n);
     if (!text) return NULL;
     json_t *all = memchr(text, 0, n) ? NULL : json_stringn(text, n);
     if (!all) fail(EXIT_DATA, path, "is not UTF-8 text; fetch it again, or remove it");
@@ -87,7 +87,7 @@ static Origin *read_kept(const char *path)
 {
     json_error_t error;
     size_t n = 0;
-    char *text = read_file(path, &n);
+    char *text = read_origin_file(path, &n);
     json_t *all = text ? json_loadb(text, n, JSON_REJECT_DUPLICATES, &error) : NULL;
     json_t *files = json_object_get(all, "files");
     free(text);
@@ -175,7 +175,8 @@ void forget_tokens(Origin *o)
 bool came_with(const Tokenizer *k, const char *weights)
 {
     size_t n = 0;
-    char *folder = folder_of(weights), *path = text_of("%s/tokenizer.json", folder), *theirs = read_file(path, &n);
+    char *folder = folder_of(weights), *path = text_of("%s/tokenizer.json", folder),
+         *theirs = read_origin_file(path, &n);
     char *own = tokenizer_text(k);
     while (n && isspace((unsigned char)theirs[n - 1])) n--;
     bool is = !theirs || (strlen(own) == n && memcmp(own, theirs, n) == 0);

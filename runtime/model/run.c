@@ -36,7 +36,7 @@ static int64_t step_of_name(const char *name)
     return parse_count(name + 5, &step) ? step : -1;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_step(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -56,7 +56,7 @@ static Steps list_steps(const char *run, Fault *f)
         s.at[s.n++] = step;
     }
     if (d) closedir(d);
-    if (s.n) qsort(s.at, (size_t)s.n, sizeof *s.at, by_value);
+    if (s.n) qsort(s.at, (size_t)s.n, sizeof *s.at, by_step);
     free(path);
     return s;
 }
@@ -127,7 +127,7 @@ void lock_run(const char *run)
     free(path);
 }
 
-static bool is_at(int fd, const char *path)
+static bool is_file_at(int fd, const char *path)
 {
     struct stat held, there;
     return fstat(fd, &held) == 0 && stat(path, &there) == 0 && held.st_dev == there.st_dev &&
@@ -138,7 +138,7 @@ static bool is_at(int fd, const char *path)
 void keep_lock(const char *run)
 {
     struct stat there;
-    if (folder_fd < 0 || is_at(folder_fd, run) || stat(run, &there) != 0) return; /* not there: the save says so */
+    if (folder_fd < 0 || is_file_at(folder_fd, run) || stat(run, &there) != 0) return; /* not there: the save says so */
     int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (is_locked(fd))
         refuse_second(run, "this one had the folder that was here before, and stops; its last steps are not saved");
@@ -152,19 +152,13 @@ void keep_lock(const char *run)
 
 /* ------------------------------------------------------------------ order */
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && strcmp(name + n - k, end) == 0;
-}
-
 /* What a killed trainer was writing or removing. */
-static void remove_leftovers(const char *run)
+static void remove_half_done(const char *run)
 {
     char *folder = text_of("%s/checkpoints", run);
     DIR *d = opendir(folder);
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-        if (!ends_in(e->d_name, ".part") && !ends_in(e->d_name, ".gone")) continue;
+        if (!has_end(e->d_name, ".part") && !has_end(e->d_name, ".gone")) continue;
         char *path = text_of("%s/%s", folder, e->d_name);
         if (unlink(path) != 0) (void)remove_folder(path);
         free(path);
@@ -228,7 +222,7 @@ bool prepare_run(const char *run, int64_t after, char **where)
     Steps s = list_steps(run, &f);
     bool some = (s.n && s.at[s.n - 1] > after) || (after < 0 && holds_a_run(run));
     make_folders(checkpoints, &f);
-    remove_leftovers(run);
+    remove_half_done(run);
     if (some) {
         *where = make_before(run, &f);
         set_checkpoints_aside(run, *where, &s, after, &f);

@@ -51,13 +51,13 @@ void save_weights(const Lathe_model *m, const char *path, const void *flat)
 
 /* ------------------------------------------------------------------ in */
 
-static const char *word_of(Lathe_dtype t) { return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32"; }
+static const char *stored_word(Lathe_dtype t) { return t == LATHE_F64 ? "F64" : t == LATHE_BF16 ? "BF16" : "F32"; }
 
 /* Of the flat array's own type as they are, bit for bit; of another one converted. */
 static void take_elements(Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
 {
     int64_t run = contiguous_elements(p), size = dtype_size(type);
-    bool own = stored_is(from, word_of(type));
+    bool own = stored_is(from, stored_word(type));
     for (int64_t e = 0; e < copy_elements(p); e += run) {
         int64_t place = copy_place(p, copy, e);
         if (own) memcpy((char *)flat + place * size, from->at + e * size, (size_t)(run * size));
@@ -110,9 +110,9 @@ static void take_copy(const Wanted *w, const Store *s, int array, const Lathe_pa
     } else if (!same_dims(p, from)) {
         add_misfit(bad,
                    text_of("%s: expected %s, found %s (%s)", name, wanted, dims_text(from->rank, from->dim), p->where));
-    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : word_of(w->type))) {
-        add_misfit(bad, text_of("%s: expected %s, found %s", name, w->converted ? "F32, F64 or BF16" : word_of(w->type),
-                                from->dtype));
+    } else if (!stored_is(from, w->converted ? "F32 F64 BF16" : stored_word(w->type))) {
+        add_misfit(bad, text_of("%s: expected %s, found %s", name,
+                                w->converted ? "F32, F64 or BF16" : stored_word(w->type), from->dtype));
     } else if (w->flat) {
         take_elements(w->type, p, copy, from, w->flat[array]);
     }
@@ -132,10 +132,10 @@ static bool is_among(const char *name, char **sorted, int64_t n)
     return false;
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* Tensors that the model has no use for. */
-static void find_extras(const Wanted *w, const Store *s, Misfits *bad)
+static void find_unknown(const Wanted *w, const Store *s, Misfits *bad)
 {
     const Lathe_model *m = w->m;
     int64_t n = 0, k = 0;
@@ -147,7 +147,7 @@ static void find_extras(const Wanted *w, const Store *s, Misfits *bad)
                 names[k] = must_alloc(LONGEST_NAME);
                 prefixed_name(names[k++], w->prefix[a], &m->param[i], c);
             }
-    qsort(names, (size_t)n, sizeof *names, by_text);
+    qsort(names, (size_t)n, sizeof *names, by_name);
     for (int i = 0; i < s->n; i++)
         if (!is_among(s->tensor[i].name, names, n))
             add_misfit(bad, text_of("%s: not a parameter of this model", s->tensor[i].name));
@@ -164,7 +164,7 @@ static void take_arrays(const Wanted *w, const Store *s)
         for (int i = 0; i < m->params; i++)
             for (int64_t c = 0; c < copies_of_parameter(&m->param[i]); c++) take_copy(w, s, a, &m->param[i], c, &bad);
     }
-    find_extras(w, s, &bad);
+    find_unknown(w, s, &bad);
     if (bad.n == 0) return;
     advise(NULL); /* of the same run's other checkpoints none fits better */
     fail(EXIT_DATA, s->path,

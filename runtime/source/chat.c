@@ -31,7 +31,7 @@ static bool add_span(Reader *r, const char *at, int64_t n, bool counts, bool con
     return true;
 }
 
-static bool add_words(Reader *r, const char *words, bool counts)
+static bool add_form(Reader *r, const char *words, bool counts)
 {
     return add_span(r, words, (int64_t)strlen(words), counts, false);
 }
@@ -41,12 +41,12 @@ static bool add_message(Reader *r, int role)
 {
     const Chat_form *f = r->s->options.chat ? r->s->options.chat : &plain_chat;
     bool counts = role == ASSISTANT;
-    return add_words(r, f->before, false) && add_words(r, roles[role], false) && add_words(r, f->after, false) &&
-           add_span(r, r->target.at, r->target.n, counts, true) && add_words(r, f->end, counts) &&
-           add_words(r, f->behind, false);
+    return add_form(r, f->before, false) && add_form(r, roles[role], false) && add_form(r, f->after, false) &&
+           add_span(r, r->target.at, r->target.n, counts, true) && add_form(r, f->end, counts) &&
+           add_form(r, f->behind, false);
 }
 
-static bool take_text(Reader *r, const char *key, Draft *to)
+static bool take_message_text(Reader *r, const char *key, Draft *to)
 {
     if (json_blanks(&r->feed) != '"') return stop_record(r, "the %s of a message is no string", key), false;
     r->feed.begin++;
@@ -61,7 +61,7 @@ static bool take_role(Reader *r, int *role)
 {
     char room[ROLE_BYTES + 8];
     Draft d = {.at = room, .limit = ROLE_BYTES, .room = sizeof room};
-    if (!take_text(r, "role", &d)) return false;
+    if (!take_message_text(r, "role", &d)) return false;
     for (*role = 0; *role < ROLES; ++*role)
         if (d.n == (int64_t)strlen(roles[*role]) && memcmp(room, roles[*role], (size_t)d.n) == 0) return true;
     stop_record(r, "the role of a message is system, developer, user, assistant or tool, and this is \"%.*s\"",
@@ -76,7 +76,7 @@ static bool take_field(Reader *r, int *role, bool *content)
     if (strcmp(key, "role") == 0) return take_role(r, role);
     if (strcmp(key, "content") != 0) return skip_json(r);
     *content = true;
-    return take_text(r, key, &r->target);
+    return take_message_text(r, key, &r->target);
 }
 
 /* Behind a value: a comma is passed; *more: there was one. */

@@ -36,7 +36,7 @@ bool parse_format(const char *word, Format *f)
 }
 
 /* The name's ending is .ending, or that and .gz or .zst. */
-static bool ends_in(const char *path, const char *ending)
+static bool has_ending(const char *path, const char *ending)
 {
     size_t n = strlen(path), e = strlen(ending);
     if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
@@ -52,13 +52,13 @@ static Format format_by_name(const char *path)
     } known[] = {{"jsonl", FORMAT_JSONL}, {"ndjson", FORMAT_JSONL}, {"json", FORMAT_JSONL}, {"csv", FORMAT_CSV},
                  {"tsv", FORMAT_TSV},     {"tab", FORMAT_TSV},      {"bin", FORMAT_SHARD},  {"npy", FORMAT_NPY}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ends_in(path, known[i].ending)) return known[i].format;
+        if (has_ending(path, known[i].ending)) return known[i].format;
     return FORMAT_TEXT;
 }
 
 /* ------------------------------------------------------------------ shards */
 
-static int32_t word_of(const char *head, int k)
+static int32_t header_word(const char *head, int k)
 {
     int32_t x;
     memcpy(&x, head + 4 * k, 4);
@@ -69,8 +69,8 @@ static int32_t word_of(const char *head, int k)
 static int id_size_by(const char *head, int64_t n)
 {
     if (n < 12) return 0;
-    if (word_of(head, 0) == GPT2_MAGIC && word_of(head, 1) == GPT2_VERSION) return 2;
-    if (word_of(head, 0) == LLAMA3_MAGIC && word_of(head, 1) == LLAMA3_VERSION) return 4;
+    if (header_word(head, 0) == GPT2_MAGIC && header_word(head, 1) == GPT2_VERSION) return 2;
+    if (header_word(head, 0) == LLAMA3_MAGIC && header_word(head, 1) == LLAMA3_VERSION) return 4;
     return 0;
 }
 
@@ -93,7 +93,7 @@ static void take_shard(Source_file *f, const Source_options *o, const char *head
         if (n < SHARD_HEAD)
             fail(EXIT_DATA, f->path, "ends within the header of a token shard, which has 1024 bytes; get it again");
         f->head = SHARD_HEAD;
-        f->ids = word_of(head, 2);
+        f->ids = header_word(head, 2);
         if (f->ids < 0) fail(EXIT_DATA, f->path, "its header says %lld tokens: it is damaged", (long long)f->ids);
         if (bytes >= 0) check_shard_size(f, bytes);
         return;

@@ -21,7 +21,7 @@ static int64_t character_start(const char *text, int64_t k)
 }
 
 /* Where nobody knows better: before the last blank of the last eighth. */
-static int64_t blank_before(const char *text, int64_t n)
+static int64_t place_of_blank(const char *text, int64_t n)
 {
     for (int64_t k = n - 1; k > n - n / 8; k--)
         if (text[k] == ' ' || text[k] == '\n') return k;
@@ -34,7 +34,7 @@ int64_t place_to_cut(Reader *r, const char *text, int64_t n)
     int64_t k = r->cut ? r->cut(r->cut_arg, text, n) : 0;
     bug_if(k < 0 || k > n);
     if (k > 0 && r->s->options.bad_utf8 != UTF8_KEEP) k = character_start(text, k);
-    return k > 0 ? k : blank_before(text, n);
+    return k > 0 ? k : place_of_blank(text, n);
 }
 
 int64_t draft_space(const Draft *d) { return d->limit + 1 - d->n; }

@@ -53,7 +53,7 @@ static int64_t find_id(const void *ids, int size, int64_t from, int64_t n, uint3
 }
 
 /* first: the number of ids[0] in the file. */
-static void check_ids(const Source_file *f, int64_t below, const void *ids, int64_t first, int64_t n)
+static void check_shard_ids(const Source_file *f, int64_t below, const void *ids, int64_t first, int64_t n)
 {
     if (below <= 0 || n == 0 || greatest_id(ids, f->id_size, n) < (uint64_t)below) return;
     int64_t i = 0;
@@ -92,7 +92,7 @@ static void read_ids(Reader *r)
     b->begin = 0;
     if (b->total >= 0 && n > b->total - b->taken) n = b->total - b->taken;
     int64_t got = read_input(r->in, b->at + rest * size, n * size), whole = got / size;
-    check_ids(r->file, r->s->options.ids_below, b->at + rest * size, b->taken, whole);
+    check_shard_ids(r->file, r->s->options.ids_below, b->at + rest * size, b->taken, whole);
     b->end = rest + whole;
     b->taken += whole;
     b->ended = whole < n || b->taken == b->total;
@@ -170,7 +170,7 @@ void read_shard(const Sources *s, int file, int fd, int64_t first, int64_t n, in
         if (got < here * f->id_size)
             fail(EXIT_DATA, text_of("%s: token %lld", f->path, (long long)first), "cannot be read: %s",
                  got < 0 ? error_text(errno) : "the file was cut short since it was found");
-        check_ids(f, s->options.ids_below, room, first, here);
+        check_shard_ids(f, s->options.ids_below, room, first, here);
         for (int64_t i = 0; i < here; i++) out[i] = (int32_t)id_at(room, f->id_size, i);
         first += here, out += here, n -= here;
     }

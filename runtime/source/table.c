@@ -29,7 +29,7 @@ static void pass(Feed *f, Draft *to, int64_t n)
     f->begin += n;
 }
 
-static Got take_plain(Reader *r, Draft *to)
+static Got take_unquoted(Reader *r, Draft *to)
 {
     Feed *f = &r->feed;
     char separator = r->table.separator;
@@ -73,7 +73,7 @@ static Got take_field(Reader *r, Draft *to)
         t->state = t->quoting && next_byte(&r->feed) == '"' ? QUOTED : PLAIN;
         r->feed.begin += t->state == QUOTED;
     }
-    Got got = t->state == QUOTED ? take_quoted(r, to) : take_plain(r, to);
+    Got got = t->state == QUOTED ? take_quoted(r, to) : take_unquoted(r, to);
     if (got == GOT_END) t->state = AFTER;
     return got;
 }
@@ -106,7 +106,7 @@ static void add_name(struct Table *t, const Draft *d)
     t->name[t->columns++] = text_of("%.*s", (int)d->n, d->at);
 }
 
-static void read_header(Reader *r)
+static void read_columns(Reader *r)
 {
     char room[NAME_BYTES + 8];
     Got more = GOT_END;
@@ -171,7 +171,7 @@ void start_table(Reader *r)
     struct Table *t = &r->table;
     t->quoting = r->file->format == FORMAT_CSV;
     t->separator = t->quoting ? ',' : '\t';
-    read_header(r);
+    read_columns(r);
     if (!o->text && !o->target) {
         find_columns(r);
         return;

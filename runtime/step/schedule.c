@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int64_t length_of(const Lathe_recipe *r) { return r->schedule_steps ? r->schedule_steps : r->steps; }
+static int64_t schedule_length(const Lathe_recipe *r) { return r->schedule_steps ? r->schedule_steps : r->steps; }
 
 /* From a at share 0 to b at share 1, along half a cosine. */
 static double along_cosine(double a, double b, double share)
@@ -30,7 +30,7 @@ static double along_cosine(double a, double b, double share)
 /* What goes from start to peak and on to end. */
 static double one_cycle(const Lathe_recipe *r, int64_t step, double start, double peak, double end)
 {
-    double T = (double)length_of(r), s = fmin((double)step, T - 1);
+    double T = (double)schedule_length(r), s = fmin((double)step, T - 1);
     double turn = r->warmup ? (double)r->warmup - 1 : r->warm_fraction * T - 1;
     if (s <= turn && turn > 0) return along_cosine(start, peak, s / turn);
     return T - 1 > turn ? along_cosine(peak, end, (s - turn) / (T - 1 - turn)) : peak;
@@ -56,7 +56,7 @@ static double cooled(const Lathe_recipe *r, int64_t left)
 
 static double falling(const Lathe_recipe *r, int64_t step)
 {
-    int64_t T = length_of(r);
+    int64_t T = schedule_length(r);
     if (step >= T) return r->final_lr;
     double done = (double)(step - r->warmup) / (double)(T - r->warmup);
     if (r->schedule == LATHE_COSINE) return along_cosine(r->lr, r->final_lr, done);
@@ -69,7 +69,7 @@ double rate_at(const Lathe_recipe *r, int64_t step)
     if (r->schedule == LATHE_ONE_CYCLE) return one_cycle(r, step, start, r->lr, start / r->final_div);
     if (step < r->warmup) return r->lr * (double)(step + 1) / (double)(r->warmup + 1);
     switch (r->schedule) {
-    case LATHE_CONSTANT_RATE: return cooled(r, length_of(r) - step);
+    case LATHE_CONSTANT_RATE: return cooled(r, schedule_length(r) - step);
     case LATHE_STEPPED: return stepped(r, step);
     case LATHE_INVERSE_SQRT: return r->lr * sqrt((double)(r->warmup + 1) / (double)(step + 1));
     default: return falling(r, step);

@@ -155,7 +155,7 @@ static void try_candidate(Beam *b, Candidate_text c)
 }
 
 /* log Σ exp of a row's scores. */
-static double log_sum(const Beam_model *m, const void *scores, int64_t row)
+static double log_sum_of_row(const Beam_model *m, const void *scores, int64_t row)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < m->vocab; i++) {
@@ -174,7 +174,7 @@ static void list_row(Beam *b, const Search *s, const void *scores, int64_t first
 {
     const Beam_model *m = &b->model;
     const Lines *l = &b->lines[s->side];
-    double before = l->sum[first + beam], all = log_sum(m, scores, first + beam);
+    double before = l->sum[first + beam], all = log_sum_of_row(m, scores, first + beam);
     Candidate_text end = {.sum = -INFINITY};
     bar_repeats(b, line_of(b, l, first + beam), s->n);
     for (int32_t token = 0; token < m->vocab; token++) {

@@ -20,7 +20,7 @@ static void add(Prompts *p, Prompt one)
 void add_prompt(Prompts *p, const char *text) { add(p, (Prompt){{text, (int64_t)strlen(text)}, "prompt"}); }
 
 /* All of an open file; it may be a pipe. */
-static Passage read_whole(int fd, const char *place)
+static Passage read_prompt(int fd, const char *place)
 {
     size_t bytes = 0, room = 1 << 16;
     char *text = must_alloc(room);
@@ -48,6 +48,6 @@ void add_prompt_file(Prompts *p, const char *path)
         fail(EXIT_DATA, place, "the prompt cannot be read: %s; give a file, or - for standard input",
              error_text(errno));
     if (S_ISDIR(about.st_mode)) fail(EXIT_DATA, place, "expected a file with a prompt, found a folder");
-    add(p, (Prompt){read_whole(fd, place), place});
+    add(p, (Prompt){read_prompt(fd, place), place});
     if (!input) close(fd);
 }

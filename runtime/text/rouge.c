@@ -45,7 +45,7 @@ static void add_token(Tokens *t, char *at, int64_t bytes)
 }
 
 /* to: of t->letters; returns what is behind them. */
-static char *add_words(Tokens *t, Passage text, char *to)
+static char *split_words(Tokens *t, Passage text, char *to)
 {
     char *from = to;
     int bytes;
@@ -77,9 +77,9 @@ typedef struct Words_of { /* both texts, as numbers: equal words have equal ones
 static Words_of number_words(Passage a, Passage b, bool stem)
 {
     Tokens t = {.stem = stem, .letters = must_alloc((size_t)(a.bytes + b.bytes) + 1)};
-    char *to = add_words(&t, a, t.letters);
+    char *to = split_words(&t, a, t.letters);
     Words_of w = {.n = t.n};
-    add_words(&t, b, to);
+    split_words(&t, b, to);
     w.m = t.n - w.n;
     w.id = must_alloc(sizeof *w.id * (size_t)(t.n + 1));
     if (t.n) qsort(t.list, (size_t)t.n, sizeof *t.list, by_letters);

@@ -66,7 +66,7 @@ static int64_t keep(const Sampler *s)
     return s->top_p < 1 ? n : s->top_k;
 }
 
-static int32_t draw(const Sampler *s, int64_t n, int64_t position)
+static int32_t draw_candidate(const Sampler *s, int64_t n, int64_t position)
 {
     uint64_t a = (uint32_t)philox_word(s->seed, (int)position, SAMPLE_SITE, s->number, (int)(uint32_t)(2 * s->step));
     uint64_t b =
@@ -94,5 +94,5 @@ int32_t sample_token(Sampler *s, Lathe_dtype type, const void *logits, int64_t p
         qsort(s->list, (size_t)n, sizeof *s->list, better);
         n = keep(s);
     }
-    return draw(s, n, position);
+    return draw_candidate(s, n, position);
 }

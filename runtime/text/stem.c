@@ -52,7 +52,7 @@ static bool ends_short(const char *w, int64_t n)
            !strchr("wxy", w[n - 1]);
 }
 
-static bool ends_in(Word w, const char *suffix)
+static bool has_suffix(Word w, const char *suffix)
 {
     int64_t n = (int64_t)strlen(suffix);
     return w.n >= n && memcmp(w.at + w.n - n, suffix, (size_t)n) == 0;
@@ -75,7 +75,7 @@ typedef struct Ending {
 /* The first suffix that fits decides, whether or not its stem is long enough. */
 static const Ending *fitting(Word w, const Ending *rules)
 {
-    while (rules->suffix && !ends_in(w, rules->suffix)) rules++;
+    while (rules->suffix && !has_suffix(w, rules->suffix)) rules++;
     return rules->suffix ? rules : NULL;
 }
 
@@ -91,7 +91,7 @@ static void apply(Word *w, const Ending *rules)
 static void step_1a(Word *w)
 {
     static const Ending rules[] = {{"sses", "ss", 0}, {"ies", "i", 0}, {"ss", "ss", 0}, {"s", "", 0}, {NULL, NULL, 0}};
-    if (w->n == 4 && ends_in(*w, "ies")) end_in(w, 1, "ie");
+    if (w->n == 4 && has_suffix(*w, "ies")) end_in(w, 1, "ie");
     else apply(w, rules);
 }
 
@@ -107,8 +107,8 @@ static void restore(Word *w)
 static void step_1b(Word *w)
 {
     static const Ending agreed[] = {{"eed", "ee", 1}, {NULL, NULL, 0}};
-    int64_t stem = ends_in(*w, "ed") ? w->n - 2 : ends_in(*w, "ing") ? w->n - 3 : -1;
-    if (ends_in(*w, "ied")) {
+    int64_t stem = has_suffix(*w, "ed") ? w->n - 2 : has_suffix(*w, "ing") ? w->n - 3 : -1;
+    if (has_suffix(*w, "ied")) {
         end_in(w, w->n - 3, w->n == 4 ? "ie" : "i");
         return;
     }
@@ -123,7 +123,7 @@ static void step_1b(Word *w)
 
 static void step_1c(Word *w)
 {
-    if (w->n > 2 && ends_in(*w, "y") && is_consonant(w->at, w->n - 2)) w->at[w->n - 1] = 'i';
+    if (w->n > 2 && has_suffix(*w, "y") && is_consonant(w->at, w->n - 2)) w->at[w->n - 1] = 'i';
 }
 
 static void step_2(Word *w)
@@ -134,8 +134,8 @@ static void step_2(Word *w)
         {"ization", "ize", 1}, {"ation", "ate", 1},   {"ator", "ate", 1},  {"alism", "al", 1},  {"iveness", "ive", 1},
         {"fulness", "ful", 1}, {"ousness", "ous", 1}, {"aliti", "al", 1},  {"iviti", "ive", 1}, {"biliti", "ble", 1},
         {"fulli", "ful", 1},   {NULL, NULL, 0}};
-    if (ends_in(*w, "alli") && measure(w->at, w->n - 4) > 0) end_in(w, w->n - 4, "al");
-    if (ends_in(*w, "logi") && measure(w->at, w->n - 3) > 0) w->n--; /* a stem with its l */
+    if (has_suffix(*w, "alli") && measure(w->at, w->n - 4) > 0) end_in(w, w->n - 4, "al");
+    if (has_suffix(*w, "logi") && measure(w->at, w->n - 3) > 0) w->n--; /* a stem with its l */
     else apply(w, rules);
 }
 
@@ -153,17 +153,17 @@ static void step_4(Word *w)
                                    {"ement", "", 2}, {"ment", "", 2}, {"ent", "", 2},  {"ion", "", 2},
                                    {"ou", "", 2},    {"ism", "", 2},  {"ate", "", 2},  {"iti", "", 2},
                                    {"ous", "", 2},   {"ive", "", 2},  {"ize", "", 2},  {NULL, NULL, 0}};
-    if (ends_in(*w, "ion") && (w->n == 3 || !strchr("st", w->at[w->n - 4]))) return;
+    if (has_suffix(*w, "ion") && (w->n == 3 || !strchr("st", w->at[w->n - 4]))) return;
     apply(w, rules);
 }
 
 static void step_5(Word *w)
 {
-    if (ends_in(*w, "e")) {
+    if (has_suffix(*w, "e")) {
         int m = measure(w->at, w->n - 1);
         w->n -= m > 1 || (m == 1 && !ends_short(w->at, w->n - 1));
     }
-    if (ends_in(*w, "ll") && measure(w->at, w->n - 1) > 1) w->n--;
+    if (has_suffix(*w, "ll") && measure(w->at, w->n - 1) > 1) w->n--;
 }
 
 /* ------------------------------------------------------------------ whole words */
@@ -176,7 +176,7 @@ static bool irregular(Word *w)
         {"outings", "outing"}, {"outing", "outing"},   {"cannings", "canning"}, {"canning", "canning"},
         {"howe", "howe"},      {"proceed", "proceed"}, {"exceed", "exceed"},    {"succeed", "succeed"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strlen(known[i][0]) == (size_t)w->n && ends_in(*w, known[i][0])) {
+        if (strlen(known[i][0]) == (size_t)w->n && has_suffix(*w, known[i][0])) {
             end_in(w, 0, known[i][1]);
             return true;
         }

@@ -43,7 +43,7 @@ static void add_named(Ends *e, const Writing *asked, const Tokenizer *k)
     }
 }
 
-static void add_ids(Ends *e, const json_t *said, int64_t vocab)
+static void add_said_ends(Ends *e, const json_t *said, int64_t vocab)
 {
     size_t i;
     json_t *id;
@@ -56,8 +56,8 @@ static void add_origin_ends(const Origin *o, const Tokenizer *k, Ends *e, int64_
 {
     const json_t *token = json_object_get(origin_object(o, "tokenizer_config.json"), "eos_token");
     if (json_is_object(token)) token = json_object_get(token, "content");
-    add_ids(e, json_object_get(origin_object(o, "generation_config.json"), "eos_token_id"), vocab);
-    add_ids(e, json_object_get(origin_object(o, "config.json"), "eos_token_id"), vocab);
+    add_said_ends(e, json_object_get(origin_object(o, "generation_config.json"), "eos_token_id"), vocab);
+    add_said_ends(e, json_object_get(origin_object(o, "config.json"), "eos_token_id"), vocab);
     if (json_is_string(token)) add_end(e, special_id(k, json_string_value(token)), vocab);
 }
 
@@ -123,7 +123,7 @@ static void take_tail(Stops *s, const int32_t *token, int64_t n)
     }
 }
 
-static int64_t place_in(const char *text, int64_t bytes, const char *word)
+static int64_t place_of_word(const char *text, int64_t bytes, const char *word)
 {
     int64_t n = (int64_t)strlen(word);
     for (int64_t i = 0; i + n <= bytes; i++) {
@@ -141,7 +141,7 @@ int64_t bytes_to_stop(Stops *s, const int32_t *token, int64_t n, const char **wh
     if (!s || n == 0) return 0;
     take_tail(s, token, n);
     for (int i = 0; i < s->text->n; i++) {
-        int64_t at = place_in(s->room, s->bytes, s->text->at[i]);
+        int64_t at = place_of_word(s->room, s->bytes, s->text->at[i]);
         if (at < 0 || (first >= 0 && at >= first)) continue;
         first = at;
         *which = s->text->at[i];

@@ -28,7 +28,7 @@ typedef struct Sums { /* of a word: log of the sum over all ways to cut what sta
 
 /* ------------------------------------------------------------------ a model */
 
-static void add_piece(Model *m, const char *at, int64_t n, double score)
+static void add_candidate(Model *m, const char *at, int64_t n, double score)
 {
     Tokenizer *t = m->t;
     if ((t->token.n & (t->token.n - 1)) == 0)
@@ -59,7 +59,7 @@ static void keep_some(Model *m, const bool *keep, const double *score)
     for (int32_t id = 0; id < m->t->n; id++) {
         int64_t n;
         const char *at = string_at(&m->t->token, id, &n);
-        if (keep[id]) add_piece(&new, at, n, score[id]);
+        if (keep[id]) add_candidate(&new, at, n, score[id]);
     }
     new.single = m->single;
     free_model(m);
@@ -68,7 +68,7 @@ static void keep_some(Model *m, const bool *keep, const double *score)
 
 /* ------------------------------------------------------------------ expectation */
 
-static double log_sum(double a, double b)
+static double log_add(double a, double b)
 {
     double high = a > b ? a : b, low = a > b ? b : a;
     return low < high - 50 ? high : high + log1p(exp(low - high));
@@ -103,11 +103,11 @@ static void expect_word(Model *m, Sums *s, const char *at, int32_t n, double cou
     s->before[0] = s->after[n] = 0;
     for (int64_t k = 0; k < s->ways; k++) {
         const Way *w = &s->way[k];
-        s->before[w->to] = log_sum(s->before[w->to], s->before[w->from] + score[w->id]);
+        s->before[w->to] = log_add(s->before[w->to], s->before[w->from] + score[w->id]);
     }
     for (int64_t k = s->ways - 1; k >= 0; k--) {
         const Way *w = &s->way[k];
-        s->after[w->from] = log_sum(s->after[w->from], s->after[w->to] + score[w->id]);
+        s->after[w->from] = log_add(s->after[w->from], s->after[w->to] + score[w->id]);
     }
     for (int64_t k = 0; k < s->ways; k++) {
         const Way *w = &s->way[k];
@@ -115,7 +115,7 @@ static void expect_word(Model *m, Sums *s, const char *at, int32_t n, double cou
     }
 }
 
-static const char *word_at(const Corpus *c, int64_t k, int64_t *n)
+static const char *corpus_word(const Corpus *c, int64_t k, int64_t *n)
 {
     *n = (k + 1 < c->words ? c->begin[k + 1] : c->bytes) - 1 - c->begin[k];
     return c->text + c->begin[k];
@@ -129,7 +129,7 @@ static void expect_all(Model *m, const Corpus *c)
     m->expected = must_alloc(sizeof *m->expected * (size_t)m->t->n);
     for (int64_t k = 0; k < c->words; k++) {
         int64_t n;
-        const char *at = word_at(c, k, &n);
+        const char *at = corpus_word(c, k, &n);
         expect_word(m, &s, at, (int32_t)n, (double)c->count[k]);
     }
     free(s.before);
@@ -185,7 +185,7 @@ static double *count_best(const Model *m, const Corpus *c, Lattice *l, double *a
     double *count = must_alloc(sizeof *count * (size_t)m->t->n);
     for (int64_t k = 0; k < c->words; k++) {
         int64_t n;
-        const char *at = word_at(c, k, &n);
+        const char *at = corpus_word(c, k, &n);
         ids.n = 0;
         unigram_piece(l, at, n, &ids);
         for (int64_t i = 0; i < ids.n; i++) count[ids.at[i]] += (double)c->count[k];
@@ -247,13 +247,13 @@ static Model seed_model(const Corpus *c, const Strings *single, const double *co
     for (int32_t k = 0; k < single->n; k++) {
         int64_t n;
         const char *at = string_at(single, k, &n);
-        add_piece(&m, at, n, log(count[k] / all));
+        add_candidate(&m, at, n, log(count[k] / all));
     }
     m.single = single->n;
     for (int64_t k = 0; k < seeds && m.t->n < MOST_SEEDS; k++) {
         if (find_string(&seen, seed[k].at, seed[k].bytes) >= 0) continue;
         add_string(&seen, seed[k].at, seed[k].bytes, true);
-        add_piece(&m, seed[k].at, seed[k].bytes, log(seed[k].count / all));
+        add_candidate(&m, seed[k].at, seed[k].bytes, log(seed[k].count / all));
     }
     free_strings(&seen);
     free(seed);

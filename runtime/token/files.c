@@ -14,7 +14,7 @@ enum { LARGEST = 1 << 28 }; /* bytes of a file */
 
 /* ------------------------------------------------------------------ files */
 
-static char *read_all(const char *path, int64_t *bytes)
+static char *read_tokenizer_text(const char *path, int64_t *bytes)
 {
     struct stat about;
     FILE *f = open_stream_to_read(path);
@@ -77,7 +77,7 @@ static Tokenizer *read_pair(const char *vocab, json_t *words, const char *merges
 {
     Tokenizer *t = new_tokenizer(TOKEN_BPE, vocab);
     int64_t bytes, n, number = 0;
-    char *text = read_all(merges, &bytes);
+    char *text = read_tokenizer_text(merges, &bytes);
     const char *at = text;
     take_published(t, "gpt2");
     take_vocab(t, words, NULL);
@@ -113,7 +113,7 @@ static Tokenizer *read_merges(const char *path)
     char *vocab = beside(path, pairs[encoder][0]);
     if (!is_there(vocab))
         fail(EXIT_DATA, path, "has merges, whose vocabulary is missing: expected %s beside it", pairs[encoder][0]);
-    char *text = read_all(vocab, &n);
+    char *text = read_tokenizer_text(vocab, &n);
     json_t *words = parse_json(vocab, text, n);
     Tokenizer *t = read_pair(vocab, words, path);
     json_decref(words);
@@ -239,7 +239,7 @@ static Tokenizer *read_ranks(const char *path, const char *text, int64_t bytes)
 
 /* ------------------------------------------------------------------ what a path is */
 
-static Tokenizer *read_json(const char *path, char *text, int64_t n)
+static Tokenizer *read_tokenizer_json(const char *path, char *text, int64_t n)
 {
     json_t *all = parse_json(path, text, n), *value;
     const char *key;
@@ -271,9 +271,9 @@ static Tokenizer *read_tokenizer(const char *path)
 {
     if (ends_with(path, pairs[0][1]) || ends_with(path, pairs[1][1])) return read_merges(path);
     int64_t n;
-    char *text = read_all(path, &n);
-    Tokenizer *t =
-        looks_like_json(text, n) || ends_with(path, ".json") ? read_json(path, text, n) : read_ranks(path, text, n);
+    char *text = read_tokenizer_text(path, &n);
+    Tokenizer *t = looks_like_json(text, n) || ends_with(path, ".json") ? read_tokenizer_json(path, text, n)
+                                                                        : read_ranks(path, text, n);
     free(text);
     return t;
 }
@@ -318,7 +318,7 @@ Tokenizer *saved_plain(const char *folder, Token_kind kind)
 {
     char *path = text_of("%s/tokenizer.json", folder);
     int64_t n = 0;
-    char *text = is_there(path) ? read_all(path, &n) : NULL;
+    char *text = is_there(path) ? read_tokenizer_text(path, &n) : NULL;
     json_t *all = text ? parse_json(path, text, n) : NULL;
     Tokenizer *t = new_tokenizer(TOKEN_BYTES, path);
     bool plain = all && (take_plain(t, all) || take_hf_plain(t, all)) && t->kind == kind;

@@ -136,7 +136,8 @@ void take_vocab(Tokenizer *t, json_t *vocab, const json_t *added)
 
 /* ------------------------------------------------------------------ merges */
 
-static int32_t part_of(const Tokenizer *t, const char *place, const char *at, int64_t n, char *room, int64_t *bytes)
+static int32_t part_of_merge(const Tokenizer *t, const char *place, const char *at, int64_t n, char *room,
+                             int64_t *bytes)
 {
     *bytes = n > LONGEST_TOKEN ? -1 : bytes_of_letters(at, n, room);
     int32_t id = *bytes > 0 ? find_string(&t->token, room, *bytes) : -1;
@@ -150,8 +151,8 @@ static void add_merge(Tokenizer *t, const char *place, const char *left, int64_t
 {
     char *room = must_alloc((size_t)(n + m));
     int64_t bytes, more;
-    int32_t a = part_of(t, place, left, n, room, &bytes);
-    int32_t b = part_of(t, place, right, m, room + bytes, &more);
+    int32_t a = part_of_merge(t, place, left, n, room, &bytes);
+    int32_t b = part_of_merge(t, place, right, m, room + bytes, &more);
     if (find_string(&t->token, room, bytes + more) < 0)
         fail(EXIT_DATA, place,
              "\"%.*s\" and \"%.*s\" merge to what is not in the vocabulary; are these of one tokenizer?",

@@ -122,7 +122,7 @@ static void count_piece(void *learner, const char *at, int64_t n)
 }
 
 /* A word that no JSON can hold is not learnt. */
-static bool is_plain(const char *at, int64_t n)
+static bool is_plain_ascii(const char *at, int64_t n)
 {
     uint32_t code;
     for (int64_t i = 0; i < n;) {
@@ -142,7 +142,7 @@ static void count_words(Learner *s, const char *text, int64_t n)
         s->word = must_alloc((size_t)s->word_bytes);
     }
     while (next_word(s->t, text, &from, n, s->word, &bytes))
-        if (is_plain(s->word, bytes)) count_piece(s, s->word, bytes);
+        if (is_plain_ascii(s->word, bytes)) count_piece(s, s->word, bytes);
 }
 
 static void count_characters(Learner *s, const char *text, int64_t n)

@@ -44,7 +44,7 @@ typedef struct Merging {
     int64_t grows, grown_room;
 } Merging;
 
-static void *room_for(void *at, int64_t n, int64_t *room, size_t size)
+static void *grown(void *at, int64_t n, int64_t *room, size_t size)
 {
     if (n < *room) return at;
     *room = *room * 2 + 64;
@@ -60,7 +60,7 @@ static uint64_t slot_of(const Merging *m, uint64_t key)
     return i;
 }
 
-static void widen(Merging *m)
+static void widen_table(Merging *m)
 {
     free(m->slot);
     m->slots = m->slots ? 2 * m->slots : 1 << 16;
@@ -72,10 +72,10 @@ static int32_t seen_pair(Merging *m, int32_t left, int32_t right)
 {
     uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right, i = slot_of(m, key);
     if (m->slot[i]) return m->slot[i] - 1;
-    m->seen = room_for(m->seen, m->n, &m->room, sizeof *m->seen);
+    m->seen = grown(m->seen, m->n, &m->room, sizeof *m->seen);
     m->seen[m->n++] = (Seen){.key = key, .stamp = -1};
     m->slot[i] = (int32_t)m->n;
-    if ((uint64_t)m->n * 2 > m->slots) widen(m);
+    if ((uint64_t)m->n * 2 > m->slots) widen_table(m);
     return (int32_t)m->n - 1;
 }
 
@@ -84,7 +84,7 @@ static void add_where(Merging *m, int32_t pair, int32_t piece)
     Seen *s = &m->seen[pair];
     if (s->n && s->where[s->n - 1] == piece) return;
     int64_t room = s->room;
-    s->where = room_for(s->where, s->n, &room, sizeof *s->where);
+    s->where = grown(s->where, s->n, &room, sizeof *s->where);
     s->room = (int32_t)room;
     s->where[s->n++] = piece;
 }
@@ -97,7 +97,7 @@ DEFINE_HEAP(Top, above, push_in_order, pop_in_order)
 
 static void push_top(Merging *m, Top new)
 {
-    m->heap = room_for(m->heap, m->waiting, &m->heap_room, sizeof *m->heap);
+    m->heap = grown(m->heap, m->waiting, &m->heap_room, sizeof *m->heap);
     push_in_order(m->heap, &m->waiting, new);
 }
 
@@ -132,7 +132,7 @@ static void count_pairs(Merging *m)
     for (int64_t k = 0; k < m->n; k++) push_top(m, (Top){m->seen[k].count, m->seen[k].key});
 }
 
-static void change(Merging *m, int32_t left, int32_t right, int sign, int32_t piece, int32_t stamp)
+static void change_count(Merging *m, int32_t left, int32_t right, int sign, int32_t piece, int32_t stamp)
 {
     int32_t pair = seen_pair(m, left, right);
     m->seen[pair].count += sign * m->piece[piece].count;
@@ -140,7 +140,7 @@ static void change(Merging *m, int32_t left, int32_t right, int sign, int32_t pi
     add_where(m, pair, piece);
     if (m->seen[pair].stamp == stamp) return;
     m->seen[pair].stamp = stamp;
-    m->grown = room_for(m->grown, m->grows, &m->grown_room, sizeof *m->grown);
+    m->grown = grown(m->grown, m->grows, &m->grown_room, sizeof *m->grown);
     m->grown[m->grows++] = pair;
 }
 
@@ -154,12 +154,12 @@ static void merge_in(Merging *m, int32_t piece, int32_t left, int32_t right, int
             continue;
         }
         if (kept > 0) {
-            change(m, s[kept - 1], left, -1, piece, stamp);
-            change(m, s[kept - 1], made, 1, piece, stamp);
+            change_count(m, s[kept - 1], left, -1, piece, stamp);
+            change_count(m, s[kept - 1], made, 1, piece, stamp);
         }
         if (i + 2 < n) {
-            change(m, right, s[i + 2], -1, piece, stamp);
-            change(m, made, s[i + 2], 1, piece, stamp);
+            change_count(m, right, s[i + 2], -1, piece, stamp);
+            change_count(m, made, s[i + 2], 1, piece, stamp);
         }
         s[kept++] = made;
         i++;
@@ -213,7 +213,7 @@ static void merge_most(Merging *m, int64_t size, int64_t least)
             continue;
         }
         if (top.count < least || top.count < 1) break;
-        m->t->merge = room_for(m->t->merge, m->t->merges, &room, sizeof *m->t->merge);
+        m->t->merge = grown(m->t->merge, m->t->merges, &room, sizeof *m->t->merge);
         merge_pair(m, pair);
     }
 }
@@ -221,7 +221,7 @@ static void merge_most(Merging *m, int64_t size, int64_t least)
 void learn_merges(Tokenizer *t, const Strings *piece, const int64_t *count, int64_t size, int64_t least)
 {
     Merging m = {.t = t};
-    widen(&m);
+    widen_table(&m);
     take_pieces(&m, piece, count);
     count_pairs(&m);
     merge_most(&m, size, least);

@@ -99,7 +99,7 @@ static void find_repeated(Suffixes *s)
     }
 }
 
-static void add_words(Suffixes *s)
+static void add_corpus(Suffixes *s)
 {
     for (int64_t k = 0; k < s->c->words; k++) {
         int64_t end = k + 1 < s->c->words ? s->c->begin[k + 1] : s->c->bytes, bytes = end - 1 - s->c->begin[k];
@@ -124,7 +124,7 @@ Seed *find_seeds(const Corpus *c, int64_t *n)
     sort_suffixes(&s, s.at, s.n, 0);
     find_repeated(&s);
     free(s.at);
-    add_words(&s);
+    add_corpus(&s);
     if (s.seeds) qsort(s.seed, (size_t)s.seeds, sizeof *s.seed, by_cover);
     *n = s.seeds;
     return s.seed;

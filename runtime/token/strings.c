@@ -10,7 +10,7 @@ const char *string_at(const Strings *s, int32_t k, int64_t *n)
 }
 
 /* Where a string's number is, or would be. */
-static uint64_t place_of(const Strings *s, const char *at, int64_t n)
+static uint64_t slot_of(const Strings *s, const char *at, int64_t n)
 {
     uint64_t i = quick_hash(at, n) & (s->slots - 1);
     for (; s->slot[i]; i = (i + 1) & (s->slots - 1)) {
@@ -23,10 +23,10 @@ static uint64_t place_of(const Strings *s, const char *at, int64_t n)
 
 int32_t find_string(const Strings *s, const char *at, int64_t n)
 {
-    return s->slots ? s->slot[place_of(s, at, n)] - 1 : -1;
+    return s->slots ? s->slot[slot_of(s, at, n)] - 1 : -1;
 }
 
-static void widen(Strings *s)
+static void widen_strings(Strings *s)
 {
     int32_t *old = s->slot;
     uint64_t slots = s->slots;
@@ -36,7 +36,7 @@ static void widen(Strings *s)
         int64_t n;
         if (!old[i]) continue;
         const char *at = string_at(s, old[i] - 1, &n);
-        s->slot[place_of(s, at, n)] = old[i];
+        s->slot[slot_of(s, at, n)] = old[i];
     }
     free(old);
 }
@@ -54,8 +54,8 @@ int32_t add_string(Strings *s, const char *at, int64_t n, bool known)
     if (n) memcpy(s->pool + s->bytes, at, (size_t)n);
     s->end[s->n] = s->bytes += n;
     s->n++;
-    if (known && (uint64_t)s->n * 2 > s->slots) widen(s);
-    if (known) s->slot[place_of(s, s->pool + s->bytes - n, n)] = s->n;
+    if (known && (uint64_t)s->n * 2 > s->slots) widen_strings(s);
+    if (known) s->slot[slot_of(s, s->pool + s->bytes - n, n)] = s->n;
     return s->n - 1;
 }
 

@@ -9,7 +9,7 @@ static uint64_t place_of_edge(const Trie *t, uint64_t key)
     return i;
 }
 
-static void widen(Trie *t)
+static void widen_trie(Trie *t)
 {
     Edge *old = t->edge;
     uint64_t slots = t->slots;
@@ -30,7 +30,7 @@ void add_to_trie(Trie *t, const char *at, int64_t n, int32_t id)
 {
     int32_t node = 0;
     for (int64_t i = 0; i < n; i++) {
-        if ((uint64_t)(t->nodes + 1) * 2 >= t->slots) widen(t);
+        if ((uint64_t)(t->nodes + 1) * 2 >= t->slots) widen_trie(t);
         Edge *e = &t->edge[place_of_edge(t, edge_key(node, at[i]))];
         if (!e->to) *e = (Edge){edge_key(node, at[i]), ++t->nodes, -1};
         if (i == n - 1) e->id = id;

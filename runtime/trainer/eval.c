@@ -29,7 +29,10 @@ typedef struct Part { /* n of the validation items, spread evenly */
     int64_t n;
 } Part;
 
-static int64_t place_in(const Part *p, int64_t k) { return p->n == p->d->val_items ? k : k * p->d->val_items / p->n; }
+static int64_t place_of_item(const Part *p, int64_t k)
+{
+    return p->n == p->d->val_items ? k : k * p->d->val_items / p->n;
+}
 
 /* ------------------------------------------------------------------ sums over batches */
 
@@ -128,7 +131,7 @@ static void make_scores(Tally *t, const Memory *m)
 static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
 {
     int64_t rows = items_in_call(t->eval), *item = must_alloc(sizeof *item * (size_t)rows);
-    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_in(p, first + (r < real ? r : 0)));
+    for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, place_of_item(p, first + (r < real ? r : 0)));
     fill_items(p->d, t->eval, in, item);
     free(item);
     set_begins(t->eval, in, true);

@@ -34,7 +34,7 @@ Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, 
     return e;
 }
 
-static void take_text(void *with, int64_t k, const Written *w)
+static void take_evaluated(void *with, int64_t k, const Written *w)
 {
     Text_eval *e = with;
     const Reference_list *l = &e->items->reference[k];
@@ -56,7 +56,7 @@ bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to)
     for (int64_t k = 0; k < e->items->n; k += SOME) {
         int64_t left = e->items->n - k;
         if (interrupted) return false;
-        write_texts(e->writer, e->items->source + k, left < SOME ? left : SOME, k, step, take_text, NULL, e);
+        write_texts(e->writer, e->items->source + k, left < SOME ? left : SOME, k, step, take_evaluated, NULL, e);
     }
     double n = (double)e->items->n;
     for (int i = 0; i < ROUGES; i++) to[i] = (Rouge){e->sum[i].precision / n, e->sum[i].recall / n, e->sum[i].f1 / n};

@@ -25,7 +25,7 @@
 /* ------------------------------------------------------------------ as text, as JSON */
 
 /* Appends a token's bytes. */
-static void add_piece(Text_written *s, const Tokenizer *k, int32_t id)
+static void append_token(Text_written *s, const Tokenizer *k, int32_t id)
 {
     const char *piece;
     size_t n = (size_t)token_bytes(k, id, &piece);
@@ -37,7 +37,7 @@ static void add_piece(Text_written *s, const Tokenizer *k, int32_t id)
 Text_written text_written(const Tokenizer *k, const Written *w)
 {
     Text_written s = {0};
-    for (int64_t i = w->shown; i < w->n; i++) add_piece(&s, k, w->token[i]);
+    for (int64_t i = w->shown; i < w->n; i++) append_token(&s, k, w->token[i]);
     s.bytes -= (size_t)w->cut;
     return s;
 }
@@ -91,7 +91,7 @@ typedef struct Shown { /* what has been written for the prompts so far */
 static void see_token(void *with, int32_t id)
 {
     Shown *s = with;
-    add_piece(&s->text, s->tokenizer, id);
+    append_token(&s->text, s->tokenizer, id);
     size_t waiting = (size_t)unfinished_stop(&s->t->stop, s->text.at, (int64_t)s->text.bytes),
            whole = s->text.bytes - waiting;
     whole -= (size_t)unfinished_utf8(s->text.at, (int64_t)whole);

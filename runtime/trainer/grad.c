@@ -166,7 +166,7 @@ static char *output_name(const Lathe_tensor *t)
 }
 
 /* Whether --only, a list with commas between, has the name; without it all are wanted. */
-static bool is_wanted(const Trainer *t, const char *name)
+static bool is_named(const Trainer *t, const char *name)
 {
     size_t n = strlen(name);
     const char *at = t->only;
@@ -194,10 +194,10 @@ static void fetch_results(const Trainer *t, const Lathe_entry *e, char *out, voi
 {
     for (int i = 0; i < e->outputs; i++) {
         const Lathe_tensor *x = &e->output[i];
-        if (is_wanted(t, x->name) || strcmp(x->name, "loss") == 0)
+        if (is_named(t, x->name) || strcmp(x->name, "loss") == 0)
             device_down(out + x->offset, tensor_size(x) * dtype_size(x->dtype));
     }
-    if (is_wanted(t, "gradients")) device_down(grads, flat_bytes(t->model));
+    if (is_named(t, "gradients")) device_down(grads, flat_bytes(t->model));
 }
 
 static bool all_finite(const Lathe_model *m, const void *grads)
@@ -223,7 +223,7 @@ static void compute_results(const Trainer *t, const Lathe_entry *e, Memory *m)
         fail(EXIT_DATA, t->inputs, "loss_scale is %g: expected a number above 0, or leave it out", (double)*scale);
     compute_entry(e, &call);
     fetch_results(t, e, call.out, m->grads);
-    if (!scale || !is_wanted(t, "gradients")) return;
+    if (!scale || !is_named(t, "gradients")) return;
     while (*scale > 1 && isfinite(output_scalar(e, call.out, "loss")) && !all_finite(t->model, m->grads)) {
         *scale /= 2;
         clear_there(m->state, t->model->state_bytes); /* as they were at first */
@@ -238,11 +238,11 @@ static void write_results(const Trainer *t, const Lathe_entry *e, const char *ou
     const Lathe_tensor *x = e->output, *end = e->output + e->outputs;
     Store_writer *w = start_store(t->out);
     for (x = e->output; x < end; x++)
-        if (is_wanted(t, x->name)) declare_tensor(w, output_name(x), x->dtype, x->rank, x->dim);
-    if (is_wanted(t, "gradients")) declare_parameters(w, t->model, "grad.", t->model->real);
+        if (is_named(t, x->name)) declare_tensor(w, output_name(x), x->dtype, x->rank, x->dim);
+    if (is_named(t, "gradients")) declare_parameters(w, t->model, "grad.", t->model->real);
     for (x = e->output; x < end; x++)
-        if (is_wanted(t, x->name)) put_elements(w, out + x->offset, tensor_size(x), x->dtype);
-    if (is_wanted(t, "gradients")) put_parameters(w, t->model, grads, t->model->real);
+        if (is_named(t, x->name)) put_elements(w, out + x->offset, tensor_size(x), x->dtype);
+    if (is_named(t, "gradients")) put_parameters(w, t->model, grads, t->model->real);
     finish_store(w);
 }
 

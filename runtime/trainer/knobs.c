@@ -103,7 +103,7 @@ static void check_range(const Run_knob *k, double x, const char *value)
     fail(EXIT_USAGE, NULL, "%s=%s is out of range: expected %g%s (%s)", k->name, value, k->least, most, k->meaning);
 }
 
-static void change(Lathe_recipe *r, const Run_knob *k, const char *value)
+static void change_knob(Lathe_recipe *r, const Run_knob *k, const char *value)
 {
     void *field = (char *)r + k->field;
     double x = 0;
@@ -145,7 +145,7 @@ void set_knob(Trainer *t, const char *name, const char *value)
     if (k) {
         t->tokenizer = k->field == FIELD(tokenizer) ? tokenizer_file(k, value) : t->tokenizer;
         if (k->field == FIELD(tokenizer) && t->tokenizer) value = "file";
-        change(&t->recipe, k, value);
+        change_knob(&t->recipe, k, value);
         t->given[k - knobs] = true;
         return;
     }
@@ -192,7 +192,7 @@ static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **
         if (t->given[k - knobs]) {
             note("%s is %s as given; it was %s in the checkpoint", k->name, short_text(own), short_text(from));
         } else {
-            change(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
+            change_knob(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
             *taken = text_of("%s %s=%s", *taken, k->name, short_text(from));
         }
     }
@@ -211,7 +211,7 @@ void take_data_settings(Trainer *t, const json_t *recipe, const char *only)
         bool wanted = is_of_data(&knobs[i]) && !was_set(t, knobs[i].name);
         if (only && strcmp(knobs[i].name, only) != 0) continue;
         char *theirs = wanted ? value_text(json_object_get(recipe, knobs[i].name)) : NULL;
-        if (theirs) change(&t->recipe, &knobs[i], theirs);
+        if (theirs) change_knob(&t->recipe, &knobs[i], theirs);
     }
 }
 

@@ -242,7 +242,7 @@ static const Option *find_option(const Command *c, const char *name)
     refuse_option(c, name);
 }
 
-static int64_t count_of(const Option *o, const char *value, int64_t least, int64_t most)
+static int64_t count_option(const Option *o, const char *value, int64_t least, int64_t most)
 {
     int64_t n;
     if (!parse_count(value, &n) || n < least || n > most)
@@ -270,9 +270,9 @@ static void take_value(Trainer *t, const Option *o, const char *value)
     case TEXTS: add_word(field, value); break;
     case PROMPTS:
     case PROMPT_FILES: take_prompt(field, value, o->kind == PROMPT_FILES); break;
-    case COUNT: *(int64_t *)field = count_of(o, value, 1, INT64_MAX); break;
-    case SEED: *(int32_t *)field = (int32_t)count_of(o, value, 0, INT32_MAX); break;
-    case THREADS: *(int *)field = (int)count_of(o, value, 1, 1024); break;
+    case COUNT: *(int64_t *)field = count_option(o, value, 1, INT64_MAX); break;
+    case SEED: *(int32_t *)field = (int32_t)count_option(o, value, 0, INT32_MAX); break;
+    case THREADS: *(int *)field = (int)count_option(o, value, 1, 1024); break;
     case SIZE:
         if (!parse_size(value, field))
             fail(EXIT_USAGE, NULL, "--%s %s: expected a size such as 512M or 8G", o->name, value);

@@ -81,7 +81,7 @@ static void add_row(Profile *p, Lathe_kernel k)
 }
 
 /* The entry's kernels, and what take_step() adds to them. */
-static void list_rows(Profile *p, const Lathe_entry *e, const Optimizer *o)
+static void list_kernels(Profile *p, const Lathe_entry *e, const Optimizer *o)
 {
     int last = 0;
     for (int i = 0; i < e->kernels; i++) last = e->kernel[i].lap > last ? e->kernel[i].lap : last;
@@ -124,7 +124,7 @@ static void run_steps(Profile *p, const Lathe_entry *e, Memory *m, Optimizer *o)
     watch_laps(NULL);
 }
 
-static int by_loss(const void *a, const void *b)
+static int by_seconds_lost(const void *a, const void *b)
 {
     const Row *x = a, *y = b;
     double lost = (y->time - y->floor) - (x->time - x->floor);
@@ -148,7 +148,7 @@ typedef struct Total {
     double time, floor;
 } Total;
 
-static const char *part_of(const Lathe_kernel *k)
+static const char *part_of_step(const Lathe_kernel *k)
 {
     return k->lap < 0 ? "update" : k->backward ? "backward" : "forward";
 }
@@ -157,7 +157,7 @@ static bool is_of(const Lathe_kernel *k, const char *what)
 {
     if (strcmp(what, "products") == 0) return k->flops > 0;
     if (strcmp(what, "the rest") == 0) return k->flops <= 0;
-    return strcmp(what, "all") == 0 || strcmp(what, part_of(k)) == 0;
+    return strcmp(what, "all") == 0 || strcmp(what, part_of_step(k)) == 0;
 }
 
 /* Of the rows of a part of the step, or of those with contractions ("products"), those without ("the rest"), "all". */
@@ -206,9 +206,9 @@ static void print_table(const Profile *p)
 
 static json_t *kernel_json(const Lathe_kernel *k)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part", part_of(k),
-                     "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes", k->bytes, "flops",
-                     k->flops);
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "lap", k->lap, "name", k->name, "part",
+                     part_of_step(k), "formula", k->formula, "path", k->path, "where", utf8_of(k->where), "bytes",
+                     k->bytes, "flops", k->flops);
 }
 
 static json_t *times_json(Total t)
@@ -277,11 +277,11 @@ int profile_command(Trainer *t)
     init_parameters(t->model, (uint64_t)t->seed, m.params);
     device_up(m.params, weight_bytes(t->model));
     ready_optimizer(&o, &m);
-    list_rows(&p, e, &o);
+    list_kernels(&p, e, &o);
     run_steps(&p, e, &m, &o);
     settle(&p);
     if (t->trace) write_trace(&p, t->trace);
-    qsort(p.row, (size_t)p.rows, sizeof *p.row, by_loss);
+    qsort(p.row, (size_t)p.rows, sizeof *p.row, by_seconds_lost);
     if (t->json) print_object(&p);
     else print_table(&p);
     optimizer_free(&o);

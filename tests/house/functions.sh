@@ -1,5 +1,5 @@
-# functions.sh: no function of the compiler has the name of another room's, static ones too, and no file of it is longer
-# than 500 lines: names and files can be found by what they say.
+# functions.sh: no function of the compiler has the name of another of its rooms, static ones too, nor one of the
+# runtime; and no file of either is longer than 500 lines: names and files can be found by what they say.
 failed=0
 complain() { echo "failed: $*"; failed=1; }
 
@@ -22,13 +22,20 @@ defined() {
 # twice: names that stand in several rooms.
 twice() { sort -u | awk '{ rooms[$2] = rooms[$2] " " $1; n[$2]++ } END { for (f in n) if (n[f] > 1) print f ":" rooms[f] }'; }
 
-defined compiler/*.c compiler/*/*.c | grep -v ' main$' >"$TMP/defined"
-[ "$(wc -l <"$TMP/defined")" -gt 2500 ] || complain "only $(wc -l <"$TMP/defined") functions were found"
-twice <"$TMP/defined" >"$TMP/twice"
-[ ! -s "$TMP/twice" ] || complain "names with two meanings: $(cat "$TMP/twice")"
+# once LEAST FILE…: their functions' names.
+once() {
+    least=$1
+    shift
+    defined "$@" | grep -v ' main$' >"$TMP/defined"
+    [ "$(wc -l <"$TMP/defined")" -gt "$least" ] || complain "only $(wc -l <"$TMP/defined") functions were found"
+    twice <"$TMP/defined" >"$TMP/twice"
+    [ ! -s "$TMP/twice" ] || complain "names with two meanings: $(cat "$TMP/twice")"
+}
+once 2500 compiler/*.c compiler/*/*.c
+once 1700 runtime/*/*.c
 [ -n "$(printf 'compiler/plan settle\ncompiler/lower settle\n' | twice)" ] || complain "nobody minds a name in two rooms"
 
-for file in compiler/*.[ch] compiler/*/*.[ch]; do
+for file in compiler/*.[ch] compiler/*/*.[ch] runtime/*/*.[ch] runtime/*/*.cu runtime/*/*.cuh; do
     [ "$(wc -l <"$file")" -le 500 ] || complain "$file has more than 500 lines"
 done
 exit $failed

@@ -48,7 +48,7 @@ if ! nvcc=$(command -v nvcc); then
 elif include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include && [ ! -e "$include/cublasLt.h" ]; then
     echo "note: cublasLt.h is not in $include: they are compiled for the simulator alone"
 else
-    for file in cuda_gemm cuda_gemm_ends cuda_gemm_tune cuda/gemm_check; do
+    for file in cuda_gemm cuda_gemm_ends cuda_gemm_tune cuda_gemm_check; do
         nvcc -Werror all-warnings -fmad=false -Xptxas -v -Iruntime -gencode arch=compute_80,code=sm_80 \
             -gencode arch=compute_90,code=sm_90 -c runtime/cuda/${file#cuda_}.cu -o "$TMP/nvcc.o" >>"$TMP/nvcc" 2>&1 ||
             { cat "$TMP/nvcc"; failed=1; }

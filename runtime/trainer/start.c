@@ -1,0 +1,232 @@
+/* start.c: a training run up to its first step: where it starts from, its data, its memory, its folder. */
+#include "base/file.h"
+#include "base/words.h"
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "lathe_rt.h"
+#include "model/block.h"
+#include "model/init.h"
+#include "model/run.h"
+#include "model/tables.h"
+#include "step/entry.h"
+#include "step/optim.h"
+#include "step/state.h"
+#include "text/generate.h"
+#include "token/tokenizer.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data.h"
+#include "trainer/eval.h"
+#include "trainer/knobs.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
+#include "trainer/report.h"
+#include "trainer/samples.h"
+#include "trainer/selftest.h"
+#include "trainer/state.h"
+#include "trainer/step.h"
+#include "trainer/trainer.h"
+#include "trainer/training.h"
+#include "trainer/trial.h"
+
+#include <math.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Before anything is read: the checkpoint says with which settings and data the run goes on. */
+static void find_start(Training *r)
+{
+    Trainer *t = r->t;
+    r->at = (Progress){.evaluated = -1, .best_step = -1};
+    if (!t->resume) return;
+    if (t->overfit || t->dry_run)
+        fail(EXIT_USAGE, NULL, "--%s tries a run from its start; leave --resume out",
+             t->overfit ? "overfit" : "dry-run");
+    if (t->weights) fail(EXIT_USAGE, NULL, "--resume and --init both say where to start from; give one");
+    r->checkpoint = find_checkpoint(t);
+    lock_run(run_folder(t));
+    open_checkpoint(&r->from, r->checkpoint);
+    check_model(t, r->checkpoint);
+    resume_settings(t, &r->from);
+    t->weights = text_of("%s/model.safetensors", r->checkpoint);
+    r->at = r->from.at;
+    take_evaluations(&r->at, t, &r->from);
+}
+
+/* --epochs and --tokens say how long in other units than steps. */
+static void settle_steps(Training *r)
+{
+    Trainer *t = r->t;
+    if (t->epochs && t->tokens) fail(EXIT_USAGE, NULL, "--epochs and --tokens both say how long to train; give one");
+    if ((t->epochs || t->tokens) && was_set(t, "steps"))
+        fail(EXIT_USAGE, NULL, "--steps and --%s both say how long to train; give one",
+             t->epochs ? "epochs" : "tokens");
+    if (t->epochs) t->recipe.steps = (t->epochs * epoch_items(&r->data) + r->items - 1) / r->items;
+    if (t->tokens) t->recipe.steps = (items_for_units(&r->data, t->tokens) + r->items - 1) / r->items;
+    if (t->recipe.steps < 1)
+        fail(EXIT_USAGE, NULL,
+             "the description does not say how long to train; give --steps N, --epochs N or --tokens N");
+}
+
+static void settle_evaluation(Training *r)
+{
+    r->evaluates = find_entry(r->t->model, "eval") && evaluated(&r->data)->val_items > 0;
+    if (r->evaluates) check_metric(r->t, &r->data);
+    else if (r->t->recipe.patience)
+        note("patience counts evaluations, and there are none: no part of the data is kept for them; "
+             "--val-fraction F keeps one");
+    if (r->t->recipe.val_fraction == 0 || r->data.held) return;
+    if (!r->evaluates && r->data.epochs)
+        note("no evaluation: %s", r->data.epochs->order.once
+                                      ? "what comes through a pipe is trained on, all of it"
+                                      : "no document was drawn for it; more or shorter documents (--documents "
+                                        "blank) or a larger --val-fraction give some");
+    else if (!r->evaluates)
+        note("no evaluation: the last %g of the data is %lld %s, less than one sequence", r->t->recipe.val_fraction,
+             (long long)r->data.val, r->data.text ? "tokens" : "rows");
+}
+
+static void check_steps(const Training *r)
+{
+    const Lathe_recipe *recipe = &r->t->recipe;
+    int64_t length = recipe->schedule_steps ? recipe->schedule_steps : recipe->steps;
+    if (recipe->warmup >= length)
+        note("warmup is %lld steps and the schedule has %lld: the rate does not reach lr; --set warmup=N with a "
+             "smaller N",
+             (long long)recipe->warmup, (long long)length);
+    if (r->at.step > r->t->recipe.steps)
+        fail(EXIT_USAGE, NULL, "--steps %lld: the checkpoint %s has %lld steps behind it already; give more",
+             (long long)r->t->recipe.steps, r->checkpoint, (long long)r->at.step);
+}
+
+/* To a device, where the moments and states of a new run are zero. */
+static void give_arrays(Training *r)
+{
+    const Lathe_model *m = r->t->model;
+    join_ranks(r->t, &r->optimizer, &r->memory);
+    if (!r->t->ranks) device_up(r->memory.params, weight_bytes(m));
+    test_first_start(r->t, r->entry, &r->memory);
+    if (r->t->resume && r->t->ranks) take_parts(r->t, &r->memory);
+    if (r->t->resume && !r->t->ranks) {
+        device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
+        device_up(r->memory.state, m->state_bytes);
+    }
+    ready_optimizer(&r->optimizer, &r->memory);
+}
+
+static void fill_arrays(Training *r)
+{
+    Trainer *t = r->t;
+    void *params = r->memory.params;
+    optimizer_init(&r->optimizer, t->model, &t->recipe, whole_moments(t, &r->memory));
+    if (is_follower(t)) {
+        give_arrays(r);
+        return;
+    }
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, &r->optimizer);
+    else if (t->weights) load_saved_weights(t, t->weights, params);
+    else init_parameters(t->model, (uint64_t)t->seed, params);
+    advise(NULL);
+    go_on_with_scale(&r->optimizer, &r->at.loss_scale);
+    give_arrays(r);
+    if (t->resume) compare_origin(t, &r->data, &r->from);
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A kill or a power cut may have left links to an older checkpoint, or to one that is gone. */
+static void link_again(const Training *r)
+{
+    const char *run = run_folder(r->t);
+    Fault f = {0};
+    int64_t best = r->at.best_step;
+    if (best >= 0 && access(checkpoint_path(run, best), F_OK) != 0) best = -1;
+    if (best < 0) unlink(text_of("%s/checkpoints/best", run));
+    link_checkpoint(run, r->at.step, best, &f);
+    if (f.path) note("%s %s", f.path, f.text);
+}
+
+/* A run that goes on in its own folder keeps what its checkpoint had behind it; all else that is there is set aside. */
+static void open_run(Training *r)
+{
+    const char *run = run_folder(r->t);
+    char *folder = r->checkpoint ? folder_of(r->checkpoint) : NULL, *where, *metrics = NULL;
+    char *checkpoints = text_of("%s/checkpoints", run);
+    bool own = folder && same_folder(folder, checkpoints);
+    lock_run(run);
+    if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
+    if (prepare_run(run, own ? r->at.step : -1, &where))
+        note("%s the run folder held before %s in %s", own ? "later checkpoints that" : "what", own ? "lie" : "lies",
+             where);
+    if (own) link_again(r);
+    open_report(&r->report, r->t, &r->data, r->items, &r->at, metrics);
+    r->saver = open_saver(r->t, &r->memory, &r->optimizer, &r->data, r->report.metrics, own ? r->at.step : NOT_SAVED);
+    r->saved_at = seconds_now();
+    free(folder);
+    free(metrics);
+    free(checkpoints);
+}
+
+/* What is written after evaluations and for them. */
+static void open_texts(Training *r)
+{
+    Trainer *t = r->t;
+    Tokenizer *k = r->data.tokenizer;
+    bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, "sample");
+    Text_writer *w = NULL;
+    if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
+    r->samples = open_samples(t, &r->memory, k, w);
+    if (texts) r->texts = open_text_eval(evaluated(&r->data)->reading, w, k, t->recipe.eval_generate, false);
+}
+
+void prepare_training(Training *r, Trainer *t)
+{
+    static const char *const entries[] = {"train", "eval", "score", "encode", "decode", NULL};
+    r->t = t;
+    r->entry = need_entry(t->model, "train");
+    check_gpus(t);
+    check_memory(t);
+    find_start(r);
+    settle_val_data(t);
+    open_run_data(&r->data, t, true);
+    open_val_data(&r->data, t);
+    settle_origin(t, r->data.tokenizer);
+    r->items = gpus_of(t) * items_in_call(r->entry);
+    settle_steps(r);
+    check_steps(r);
+    settle_evaluation(r);
+    start_ranks(t);
+    use_threads(t);
+    take_memory(&r->memory, t, true, true, entries);
+    fill_arrays(r);
+    if (!is_follower(t)) open_texts(r);
+    if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
+}
+
+void start_training(Training *r)
+{
+    open_run(r);
+    r->t->saver = r->saver;
+}
+
+Trial trial_of(Training *r)
+{
+    return (Trial){r->t, &r->data, &r->memory, &r->optimizer, r->entry, r->samples, r->texts, r->items, r->evaluates};
+}
+
+/* --overfit, --dry-run */
+int try_training(Training *r)
+{
+    Trainer *t = r->t;
+    Trial c = trial_of(r);
+    if (t->overfit && t->dry_run) fail(EXIT_USAGE, NULL, "--overfit and --dry-run are two things to try; give one");
+    print_banner(&(Report){.t = t, .data = &r->data, .items_per_step = r->items, .steps = t->recipe.steps});
+    return t->overfit ? overfit(&c) : dry_run(&c);
+}

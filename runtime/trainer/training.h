@@ -1,0 +1,42 @@
+/* training.h: a training run, as trainer/start.c makes it ready and trainer/loop.c takes its steps. */
+#ifndef LATHE_TRAINER_TRAINING_H
+#define LATHE_TRAINER_TRAINING_H
+
+#include "data/data.h"
+#include "interface/lathe_model.h"
+#include "model/block.h"
+#include "step/optim.h"
+#include "step/state.h"
+#include "trainer/checkpoint.h"
+#include "trainer/eval.h"
+#include "trainer/report.h"
+#include "trainer/samples.h"
+#include "trainer/trainer.h"
+#include "trainer/trial.h"
+
+typedef struct Training {
+    Trainer *t;
+    Data data;
+    Memory memory;
+    Optimizer optimizer;
+    Report report;
+    Saver *saver;
+    double saved_at; /* seconds_now() of the last save that was begun, or of the start */
+    Progress at;
+    const Lathe_entry *entry;
+    int64_t items; /* of one step */
+    bool evaluates, data_ended;
+    Samples *samples; /* after evaluations; NULL: none */
+    Text_eval *texts; /* of evaluations; NULL: none */
+    Scores scores;    /* of the last evaluation */
+    State from;       /* of the checkpoint resumed from */
+    char *checkpoint;
+} Training;
+
+/* Everything up to the first step; what cannot be trained ends the program.  Several GPUs: in each one's process. */
+void prepare_training(Training *r, Trainer *t);
+void start_training(Training *r); /* the run folder, the saver: by the first of them */
+Trial trial_of(Training *r);
+int try_training(Training *r); /* --overfit, --dry-run: the exit code */
+
+#endif
