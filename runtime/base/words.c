@@ -234,6 +234,14 @@ void print_json(json_t *all)
     json_decref(all);
 }
 
+bool parse_real(const char *s, double *x)
+{
+    char *end;
+    if (!*s || isspace((unsigned char)*s)) return false;
+    *x = strtod(s, &end);
+    return *end == 0 && isfinite(*x);
+}
+
 bool parse_count(const char *s, int64_t *n)
 {
     char *end;

@@ -4,7 +4,6 @@
 #include "math/math.h"
 #include "model/tables.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,11 +116,3 @@ int64_t class_count(const Lathe_model *m)
 }
 
 const char *config_of(const Lathe_model *m) { return m->config && *m->config ? text_of(" %s", m->config) : ""; }
-
-bool parse_real(const char *s, double *x)
-{
-    char *end;
-    if (!*s || isspace((unsigned char)*s)) return false;
-    *x = strtod(s, &end);
-    return *end == 0 && isfinite(*x);
-}

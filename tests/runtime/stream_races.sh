@@ -16,7 +16,7 @@ awk -v n=$lines -v to="$TMP/corpus/" 'BEGIN {
         print "line " x (x % 7 == 0 ? "\n" : "") >(to x % 9 ".txt")
     }
 }'
-files=$(find runtime/base runtime/source runtime/token runtime/data -name "*.c" ! -name csv.c | sort)
+files=$(find runtime/base runtime/source runtime/token runtime/data runtime/model runtime/step -name "*.c" | sort)
 flags="-g -O1 -fsanitize=thread -Iruntime $(pkg-config --cflags --libs jansson) -ffunction-sections -Wl,--gc-sections"
 libraries="-ljansson -lz -lzstd -lpcre2-8 -lpthread -lm"
 
