@@ -306,7 +306,7 @@ static int64_t train_item(Data *d, int64_t step, int64_t n, int64_t k)
 
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
 {
-    int64_t all = n * d->reading->gpus, first = n * d->reading->rank;
+    int64_t all = n * d->reading->gpus, first = n * *d->reading->rank;
     for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, all, first + k);
 }
 

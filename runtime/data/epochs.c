@@ -366,7 +366,7 @@ bool fill_epochs(Epochs *e, const Lathe_entry *entry, char *in, int64_t step)
     Rows to = rows_of(entry, in);
     int64_t n = e->reading->gpus * to.n, ahead = step * n + e->more - mixture_taken(e->rows);
     if (ahead > 0 && !skip_mixture(e->rows, ahead)) return false;
-    return mixture_rows(e->rows, &to, n, e->reading->rank * to.n);
+    return mixture_rows(e->rows, &to, n, *e->reading->rank * to.n);
 }
 
 /* Whose k-th row is the k-th of all that are held back; *k is then that. */

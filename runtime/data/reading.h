@@ -15,7 +15,8 @@ typedef struct Reading {
     const char *weights;        /* that a run starts from, or that are read; NULL: none */
     int64_t readers;            /* threads that encode; 0: one */
     int32_t seed;
-    int gpus, rank;       /* at least 1; the number of this one */
+    int gpus;             /* at least 1 */
+    const int *rank;      /* which of them this process has, once it has one */
     bool tokenizer_given; /* the command line names the kind */
     bool training;
     void (*check_memory)(const void *with, int64_t bytes); /* asked before the data takes so much; NULL: nobody */

@@ -59,7 +59,7 @@ Reading *reading_of(const Trainer *t, bool training)
                    .readers = t->readers,
                    .seed = t->seed,
                    .gpus = gpus_of(t),
-                   .rank = t->rank,
+                   .rank = &t->rank,
                    .tokenizer_given = t->tokenizer_given,
                    .training = training,
                    .check_memory = strcmp(t->command, "train") == 0 ? check_run_memory : NULL,

@@ -19,8 +19,8 @@ if command -v nvcc >/dev/null; then
     nvcc -std=c++20 -O3 -fmad=false -Werror all-warnings -Xptxas -v -Iruntime -arch=sm_90 --keep --keep-dir "$TMP/kept" \
         -c runtime/cuda/optim.cu -o "$TMP/nvcc.o" 2>"$TMP/log" || { cat "$TMP/log"; exit 1; }
     ! grep -E '[1-9][0-9]* bytes (stack frame|spill)' "$TMP/log" || { echo "failed: it spills"; failed=1; }
-    loads=$(grep -c 'ld.*v4.*f32' "$TMP/kept/cuda_optim.ptx") || true
-    stores=$(grep -c 'st.global.*v4.*f32' "$TMP/kept/cuda_optim.ptx") || true
+    loads=$(grep -c 'ld.*v4.*f32' "$TMP/kept/optim.ptx") || true
+    stores=$(grep -c 'st.global.*v4.*f32' "$TMP/kept/optim.ptx") || true
     [ "$loads" -ge 10 ] && [ "$stores" -ge 7 ] || { echo "failed: $loads loads and $stores stores of 16 bytes"; failed=1; }
     echo "note: nvcc: $loads loads and $stores stores of 16 bytes, nothing spilled"
 fi
