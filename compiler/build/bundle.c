@@ -92,7 +92,8 @@ void write_build_file(const char *dir)
 static bool is_source(const char *name)
 {
     bool cuda = ends_in(name, ".cu") || ends_in(name, ".cuh");
-    return ends_in(name, ".c") || ends_in(name, ".h") || (cuda && options.target == &target_cuda);
+    return ends_in(name, ".c") || ends_in(name, ".h") || ends_in(name, ".def") ||
+           (cuda && options.target == &target_cuda);
 }
 
 /* The build file takes whatever lies there; what is not ours may be the user's, and is not ours to remove. */
