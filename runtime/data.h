@@ -76,6 +76,7 @@ bool wants_epochs(const Trainer *t); /* as the recipe says, or where --data is m
 Sources *shards_alone(const Trainer *t); /* NULL: there is something else among --data, or a packed one */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
 Epochs *open_epochs(const Trainer *t, Tokenizer *k);
+Source_options source_settings(const Lathe_recipe *r, bool bytes); /* what the recipe says of files; bytes: of the tokenizer */
 /* By reading them.  A mixture's epoch has the rows that one of each source has, though not one of each. */
 int64_t rows_of_an_epoch(const Epochs *e);
 double source_share(const Epochs *e, int source); /* of the rows */

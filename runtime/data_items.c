@@ -27,14 +27,12 @@ typedef struct Finding {
 static Sources *open_pairs_of(const Trainer *t, const Tokenizer *k, bool held)
 {
     const Lathe_recipe *r = &t->recipe;
-    Source_options o = {.split = was_set(t, "documents") ? (Split_text)r->documents : SPLIT_LINE,
-                        .text = r->text_field,
-                        .target = held || !r->text_field ? r->target_field : NULL,
-                        .targets = TARGETS_EACH,
-                        .both = held,
-                        .bad_records = r->bad_records,
-                        .ids_below = t->model->vocab};
-    o.bad_utf8 = tokenizer_kind(k) == TOKEN_BYTES ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
+    Source_options o = source_settings(r, tokenizer_kind(k) == TOKEN_BYTES);
+    if (!was_set(t, "documents")) o.split = SPLIT_LINE;
+    if (!held && r->text_field) o.target = NULL;
+    o.targets = TARGETS_EACH;
+    o.both = held;
+    o.ids_below = t->model->vocab;
     Sources *s = open_sources(&t->data, &o);
     for (int i = 0; i < s->n; i++)
         if (s->file[i].bytes < 0)
