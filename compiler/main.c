@@ -1,4 +1,5 @@
 /* main.c: the commands. */
+#include "desc/settings.h"
 #include "desc/target.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
@@ -256,6 +257,14 @@ static int do_ops(void)
     return 0;
 }
 
+static int do_settings(void)
+{
+    Text t = {0};
+    say_settings_page(&t);
+    say_text_to(stdout, t.at);
+    return 0;
+}
+
 static int do_passes(void)
 {
     int n;
@@ -317,6 +326,7 @@ static const struct Command {
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
     {"ops", do_ops, "", "the operations"},
     {"passes", do_passes, "", "the passes, in order"},
+    {"settings", do_settings, "", "the recipe's settings, as the table of models/README.md"},
     {"stubs", do_stubs, "[DIR]", "writes type annotations of the language for editors"},
     {"tokenize", do_data, "train|encode|decode", "tokenizers: made from text, text to token ids and back"},
     {"data", do_data, "info FILE…", "what is in files of training data"},

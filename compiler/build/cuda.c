@@ -65,7 +65,11 @@ static void add_architectures(Words *w)
 
 /* ------------------------------------------------------------------ files */
 
-static bool is_header(const char *name) { return ends_in(name, ".h") || ends_in(name, ".cuh"); }
+static bool is_header(const char *name)
+{
+    return ends_in(name, ".h") || ends_in(name, ".cuh") || ends_in(name, ".def");
+}
+
 static bool is_cuda(const char *name) { return ends_in(name, ".cu"); }
 
 /* Any of them may be included. */

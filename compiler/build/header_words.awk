@@ -1,11 +1,14 @@
 # header_words.awk: the words that headers declare for a whole file, from what the C preprocessor gives of them with -dD: macros,
 # functions, types, variables and members of enums.  As a table of C, in order; everywhere: no variable has its name either, as it is
 # a macro, or declared in a file of FOLDER, for what is generated to use.
+# A macro that a table (recipe.def) undefines again is no such word.
 # A word inside of other brackets is no such word, but for the name in `typedef int (*name)(int)`.
 function add(word, use) { if (!(word in everywhere) || use) everywhere[word] = use }
+function define(word) { if (here && !(word in everywhere)) passing[word] = 1; add(word, 1) }
 
-/^# [0-9]+ "/ { here = index($0, "\"" FOLDER "/") > 0; next }
-/^#define / { split($2, name, "("); add(name[1], 1); next }
+/^# [0-9]+ "/ { here = index($0, "\"" FOLDER "/") > 0; table = here && /\.def"/; next }
+/^#define / { split($2, name, "("); define(name[1]); next }
+/^#undef / { if (table && $2 in passing) { delete passing[$2]; delete everywhere[$2] } next }
 /^#/ { next }
 {
     text = $0

@@ -1,5 +1,6 @@
 /* model.c: `lathe doctor MODEL.lua [--data FILE…] [--out RUN]`: what fits, what to expect, what is
  * misconfigured. */
+#include "desc/settings.h"
 #include "doctor/doctor.h"
 #include "emit/emit.h"
 
@@ -59,7 +60,6 @@ static void examine_speed(Doctor *doc, const Module *m)
 
 static void examine_recipe(Doctor *doc, const Desc *d)
 {
-    static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion"};
     const Lathe_recipe *r = &d->recipe;
     if (!r->steps)
         finding(doc, ODD, "recipe", format("it does not say how long to train"),
@@ -70,7 +70,8 @@ static void examine_recipe(Doctor *doc, const Desc *d)
             format("warmup %lld of %lld steps: the rate never reaches lr", (long long)r->warmup, (long long)r->steps),
             "--set warmup=N with N well below steps");
     if (r->lr > 0.1 && r->optimizer != LATHE_SGD)
-        finding(doc, ODD, "recipe", format("lr %g for %s: it is likely to diverge", r->lr, optimizers[r->optimizer]),
+        finding(doc, ODD, "recipe",
+                format("lr %g for %s: it is likely to diverge", r->lr, setting_word(r, "optimizer")),
                 "--set lr=0.001, or less for large models");
     if (r->schedule != LATHE_CONSTANT_RATE && r->final_lr > r->lr)
         finding(doc, ODD, "recipe", format("final_lr %g is above lr %g: the rate grows", r->final_lr, r->lr),

@@ -1,4 +1,5 @@
 /* model.c: model.h (sizes, structs, entries) and the tables by which the trainer knows the model. */
+#include "desc/settings.h"
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "passes/passes.h"
@@ -235,71 +236,57 @@ static void say_entry_table(Text *t, const Module *m)
     say(t, "};\n\n");
 }
 
-static void say_pairs(Text *t, const Lathe_recipe *r)
+/* What stands behind `.name =`. */
+static const char *setting_value(const Setting *s, const Lathe_recipe *r)
 {
-    static const char *const losses[] = {"LATHE_LOSS_FOUND", "LATHE_LOSS_TARGET", "LATHE_LOSS_ALL"};
-    static const char *const targets[] = {"LATHE_TARGETS_JOINED", "LATHE_FIRST_TARGET", "LATHE_EACH_TARGET"};
-    if (!r->pairs && r->loss_on == LATHE_LOSS_FOUND && !r->sep) return;
-    say(t, "        .pairs = %s, .loss_on = %s, .sep = %s, .pad = %s,\n", r->pairs ? "true" : "false",
-        losses[r->loss_on], quoted(r->sep), quoted(r->pad));
-    say(t, "        .text_field = %s, .target_field = %s, .targets = %s,\n", quoted(r->text_field),
-        quoted(r->target_field), targets[r->targets]);
-    say(t, "        .on_long = %s, .buckets = %lld,\n",
-        r->on_long == LATHE_SKIP_LONG ? "LATHE_SKIP_LONG" : "LATHE_CUT_LONG", (long long)r->buckets);
+    switch (s->kind) {
+    case SETTING_REAL: return number_text(setting_number(s, r));
+    case SETTING_COUNT:
+    case SETTING_FLAG: return format("%lld", (long long)setting_number(s, r));
+    case SETTING_WORD: return s->ids[setting_choice(s, r)];
+    case SETTING_BOOL: return *(const bool *)((const char *)r + s->field) ? "true" : "false";
+    default: return quoted(setting_text(s, r));
+    }
+}
+
+/* names: "lr beta1", of settings that share a line. */
+static void say_settings(Text *t, const Lathe_recipe *r, const char *names)
+{
+    Text line = {0};
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        const Setting *s = find_setting(copy_bytes_as_string(at, n));
+        must(s);
+        say(&line, "%s.%s = %s,", at == names ? "        " : " ", s->name, setting_value(s, r));
+        at += n;
+    }
+    say_wrapped(t, line.at);
+}
+
+static bool has_line(const Setting *s)
+{
+    static const char *const lines[] = {
+#define LINE(when, names) " " names " ",
+#include "runtime/interface/recipe.def"
+    };
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        if (strstr(lines[i], format(" %s ", s->name))) return true;
+    return false;
 }
 
 static void say_recipe(Text *t, const Lathe_recipe *r)
 {
-    static const char *const optimizers[] = {"LATHE_SGD", "LATHE_ADAMW", "LATHE_ADAM", "LATHE_LION"};
-    static const char *const schedules[] = {"LATHE_CONSTANT_RATE", "LATHE_LINEAR",  "LATHE_COSINE",
-                                            "LATHE_ONE_CYCLE",     "LATHE_STEPPED", "LATHE_INVERSE_SQRT"};
-    static const char *const modes[] = {"LATHE_MODE_KNOWN", "LATHE_LOWEST", "LATHE_HIGHEST"};
-    static const char *const tokenizers[] = {"LATHE_NO_TEXT", "LATHE_BYTES", "LATHE_CHARS", "LATHE_TOKENIZER_FILE"};
-    static const char *const orders[] = {"LATHE_ORDER_FOUND", "LATHE_WINDOWS", "LATHE_EPOCHS", "LATHE_CONTIGUOUS"};
-    static const char *const documents[] = {"LATHE_FILES", "LATHE_PARAGRAPHS", "LATHE_LINES", "LATHE_WHOLE"};
+    const Setting *s;
     say(t, "    .recipe = {\n");
-    say(t, "        .optimizer = %s, .lr = %s, .beta1 = %s, .beta2 = %s,\n", optimizers[r->optimizer],
-        number_text(r->lr), number_text(r->beta1), number_text(r->beta2));
-    say(t, "        .eps = %s, .decay = %s, .momentum = %s, .nesterov = %lld,\n", number_text(r->eps),
-        number_text(r->decay), number_text(r->momentum), (long long)r->nesterov);
-    say(t, "        .schedule = %s, .final_lr = %s, .warmup = %lld, .steps = %lld,\n", schedules[r->schedule],
-        number_text(r->final_lr), (long long)r->warmup, (long long)r->steps);
-    say(t, "        .schedule_steps = %lld, .cooldown = %lld, .warm_fraction = %s,\n", (long long)r->schedule_steps,
-        (long long)r->cooldown, number_text(r->warm_fraction));
-    say(t, "        .start_div = %s, .final_div = %s,\n", number_text(r->start_div), number_text(r->final_div));
-    say(t, "        .cycle_momentum = %lld, .low_momentum = %s, .high_momentum = %s,\n", (long long)r->cycle_momentum,
-        number_text(r->low_momentum), number_text(r->high_momentum));
-    say(t, "        .step_every = %lld, .step_factor = %s, .milestones = %s,\n", (long long)r->step_every,
-        number_text(r->step_factor), quoted(r->milestones));
-    say(t, "        .clip = %s, .clip_value = %s, .accumulate = %lld,\n", number_text(r->clip),
-        number_text(r->clip_value), (long long)r->accumulate);
-    say(t, "        .eval_every = %lld, .save_every = %lld, .log_every = %lld,\n", (long long)r->eval_every,
-        (long long)r->save_every, (long long)r->log_every);
-    say(t, "        .eval_epochs = %lld, .eval_rows = %lld, .patience = %lld,\n", (long long)r->eval_epochs,
-        (long long)r->eval_rows, (long long)r->patience);
-    say(t, "        .best = %s, .best_mode = %s, .samples = %s,\n", quoted(r->best), modes[r->best_mode],
-        quoted(r->samples));
-    say(t, "        .keep_last = %lld,\n", (long long)r->keep_last);
-    say(t, "        .tokenizer = %s, .val_fraction = %s, .csv_target = %s,\n", tokenizers[r->tokenizer],
-        number_text(r->val_fraction), quoted(r->csv_target));
-    if (r->tokenizer_file)
-        say_wrapped(t, format("        .tokenizer_file = %s, .tokenizer_place = %s,", quoted(r->tokenizer_file),
-                              quoted(r->tokenizer_place)));
-    say(t, "        .order = %s, .documents = %s, .pack = %s,\n", orders[r->order], documents[r->documents],
-        r->pack ? "true" : "false");
-    say(t, "        .bad_records = %lld, .raw_id_size = %lld,\n", (long long)r->bad_records, (long long)r->raw_id_size);
-    say(t, "        .shuffle_tokens = %lld, .eval_tokens = %lld, .stride = %lld, .bos = %s, .eos = %s,\n",
-        (long long)r->shuffle_tokens, (long long)r->eval_tokens, (long long)r->stride, quoted(r->bos), quoted(r->eos));
-    if (r->mix) say(t, "        .mix = %s,\n", quoted(r->mix));
-    say_pairs(t, r);
-    say(t, "        .temperature = %s, .top_p = %s, .repetition_penalty = %s,\n", number_text(r->temperature),
-        number_text(r->top_p), number_text(r->repetition_penalty));
-    say(t, "        .top_k = %lld, .sample_tokens = %lld, .rows = %lld,\n", (long long)r->top_k,
-        (long long)r->sample_tokens, (long long)r->rows);
-    say(t, "        .beams = %lld, .min_tokens = %lld, .no_repeat_ngram = %lld, .length_penalty = %s,\n",
-        (long long)r->beams, (long long)r->min_tokens, (long long)r->no_repeat_ngram, number_text(r->length_penalty));
-    if (r->ignored) say(t, "        .ignored = %lld,\n", (long long)r->ignored);
-    if (r->eval_generate) say(t, "        .eval_generate = %lld,\n", (long long)r->eval_generate);
+#define LINE(when, names)                                                                                              \
+    if (when) say_settings(t, r, names);
+#include "runtime/interface/recipe.def"
+    for (int k = 0; (s = setting_at(k)); k++) {
+        const char *value = setting_value(s, r);
+        bool zero = same(value, "0") || same(value, "NULL") || same(value, "false");
+        if (s->kind == SETTING_WORD) zero = setting_choice(s, r) == 0;
+        if (!has_line(s) && !zero) say_settings(t, r, s->name);
+    }
     say(t, "    },\n");
 }
 

@@ -222,6 +222,7 @@ void check_recipe(void);                   /* what it says of parameters and out
 bool recipe_knows(const char *key);
 bool run_knows(const char *key);   /* a setting that is no number: the trainer's alone */
 void recipe_set(const char *key, const char *value);
+extern const luaL_Reg recipe_functions[];
 
 /* front/groups.c: train's groups of parameters, on the top; then, with all parameters there, whether each has some */
 void read_groups(lua_State *L);

@@ -432,6 +432,7 @@ static void open_core(lua_State *L)
     luaL_setfuncs(L, loop_functions, 0);
     luaL_setfuncs(L, head_functions, 0);
     luaL_setfuncs(L, reduce_functions, 0);
+    luaL_setfuncs(L, recipe_functions, 0);
     open_tensors(L); /* core.nn, core.methods */
     lua_setfield(L, LUA_REGISTRYINDEX, "core");
 }

@@ -1,6 +1,7 @@
 /* recipe.c: the description's train and data tables become the Lathe_recipe that the trainer follows. */
 #include "front/front.h"
 
+#include "desc/settings.h"
 #include "runtime/base/printable.h"
 
 #include <errno.h>
@@ -8,110 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Kind { REAL, COUNT } Kind;
-
-static const struct Field {
-    const char *name;  /* as --set names it */
-    const char *table; /* where the description says it: train, optimizer, schedule, sample, data */
-    const char *key;   /* and by which word */
-    Kind kind;
-    size_t offset;
-    double least, most;
-} fields[] = {
-#define FIXED(name, kind, least, most, table, key)           {#name, table, key, kind, offsetof(Lathe_recipe, name), least, most},
-#define NUMBER(name, kind, least, most, table, key, meaning) FIXED(name, kind, least, most, table, key)
-#define CHOICE(name, words, meaning)                         /* read_train, read_data */
-#define NAME(name, meaning)
-#include "runtime/interface/recipe.def"
-};
-
-static const Lathe_recipe defaults = {.optimizer = LATHE_ADAMW,
-                                      .lr = 1e-3,
-                                      .beta1 = 0.9,
-                                      .beta2 = 0.999,
-                                      .eps = 1e-8,
-                                      .schedule = LATHE_CONSTANT_RATE,
-                                      .steps = 1000,
-                                      .accumulate = 1,
-                                      .warm_fraction = 0.3,
-                                      .start_div = 25,
-                                      .final_div = 1e4,
-                                      .cycle_momentum = 1,
-                                      .low_momentum = 0.85,
-                                      .high_momentum = 0.95,
-                                      .step_factor = 0.1,
-                                      .keep_last = 3,
-                                      .tokenizer = LATHE_BYTES,
-                                      .val_fraction = 0.1,
-                                      .shuffle_tokens = LATHE_SHUFFLE_TOKENS,
-                                      .eval_tokens = LATHE_EVAL_TOKENS,
-                                      .buckets = LATHE_BUCKETS,
-                                      .temperature = 0.8,
-                                      .top_p = 1,
-                                      .repetition_penalty = 1,
-                                      .sample_tokens = 200,
-                                      .beams = -1, /* by the data */
-                                      .length_penalty = 1};
-
 const char *const *recipe_names(int *n)
 {
-    const char **names = NEW_ARRAY(const char *, COUNT_OF(fields));
-    for (int i = 0; i < COUNT_OF(fields); i++) names[i] = fields[i].name;
-    *n = COUNT_OF(fields);
-    return names;
+    VEC(const char *) names = {0};
+    const Setting *s;
+    for (int k = 0; (s = setting_at(k)); k++)
+        if (recipe_knows(s->name)) push(&names, s->name);
+    *n = names.n;
+    return names.at;
 }
 
 bool recipe_knows(const char *key)
 {
-    for (int i = 0; i < COUNT_OF(fields); i++)
-        if (same(fields[i].name, key)) return true;
-    return false;
+    const Setting *s = find_setting(key);
+    return s && is_settable(s) && setting_is_number(s);
 }
 
 bool run_knows(const char *key)
 {
-    static const char *const names[] = {
-#define FIXED(name, kind, least, most, table, key)
-#define NUMBER(name, kind, least, most, table, key, meaning)
-#define CHOICE(name, words, meaning) #name,
-#define NAME(name, meaning)          #name,
-#include "runtime/interface/recipe.def"
-    };
-    for (int i = 0; i < COUNT_OF(names); i++)
-        if (same(names[i], key)) return true;
-    return false;
+    const Setting *s = find_setting(key);
+    return s && is_settable(s) && !setting_is_number(s);
 }
 
-static void store(const struct Field *f, double v)
-{
-    char *at = (char *)&trace.desc->recipe + f->offset;
-    if (f->kind == REAL) *(double *)at = v;
-    else *(int64_t *)at = (int64_t)v;
-}
-
-static bool in_setting_range(const struct Field *f, double v)
-{
-    return isfinite(v) && v >= f->least && v <= f->most && (f->kind == REAL || v == floor(v));
-}
-
-/* "an integer, 0 or more", "a number from 0 to 1" */
-static const char *range_text(const struct Field *f)
-{
-    const char *kind = f->kind == REAL ? "a number" : "an integer";
-    return isinf(f->most) || f->kind == COUNT ? format("%s, %g or more", kind, f->least)
-                                              : format("%s from %g to %g", kind, f->least, f->most);
-}
+static void store(const Setting *s, double v) { put_setting_number(s, &trace.desc->recipe, v); }
 
 void recipe_set(const char *key, const char *text)
 {
-    for (int i = 0; i < COUNT_OF(fields); i++) {
-        if (!same(fields[i].name, key)) continue;
-        char *end;
-        double v = strtod(text, &end);
-        if (end == text || *end || !in_setting_range(&fields[i], v))
-            usage_error("--set %s=%s: %s is %s", key, text, key, range_text(&fields[i]));
-        store(&fields[i], v);
-    }
+    const Setting *s = find_setting(key);
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !setting_holds(s, v))
+        usage_error("--set %s=%s: %s is %s", key, text, key, range_text(s));
+    store(s, v);
 }
 
 /* ------------------------------------------------------------------ from Lua */
@@ -124,32 +53,83 @@ static Where in_table(const char *table, const char *key)
     return where.line ? where : at_key(key);
 }
 
-/* Numbers of the table on the top that belong to `table`; other keys must be among `others`. */
-static void take_numbers(lua_State *L, const char *table, const char *const *others, int nothers)
+/* "lr": of the description's table of that name; of one that a function made, what the function takes. */
+static bool belongs(const Setting *s, const char *table, const char *function)
+{
+    return s->table && same(s->table, table) && (!function || option_of(s, function));
+}
+
+/* Those that are read in a way of their own: lists, and these. */
+static bool is_read_apart(const Setting *s)
+{
+    static const char *const apart[] = {"optimizer", "schedule", "tokenizer", "best"};
+    for (int i = 0; i < COUNT_OF(apart); i++)
+        if (same(apart[i], s->name)) return true;
+    return s->kind == SETTING_LIST;
+}
+
+/* The keys of the table on the top are settings of `table`, or among `others`. */
+static void check_keys(lua_State *L, const char *table, const char *function, const char *const *others, int nothers)
 {
     const char **keys;
+    const Setting *s;
     int n;
-    keys_of(L, -1, &keys, &n);
     VEC(const char *) known = {0};
+    keys_of(L, -1, &keys, &n);
     for (int i = 0; i < nothers; i++) push(&known, others[i]);
-    for (int i = 0; i < COUNT_OF(fields); i++)
-        if (same(fields[i].table, table)) push(&known, fields[i].key);
+    for (int i = 0; (s = setting_at(i)); i++)
+        if (belongs(s, table, function)) push(&known, s->key);
     for (int k = 0; k < n; k++) {
         bool found = false;
         for (int i = 0; i < known.n; i++) found |= same(known.at[i], keys[k]);
         if (!found)
             err(in_table(table, keys[k]), "%s has no '%s'%s", table, keys[k], advice(keys[k], known.at, known.n));
     }
-    for (int i = 0; i < COUNT_OF(fields); i++) {
-        const struct Field *f = &fields[i];
-        if (!same(f->table, table) || lua_getfield(L, -1, f->key) == LUA_TNIL) {
-            if (same(f->table, table)) lua_pop(L, 1);
-            continue;
+}
+
+/* The number on the top; a flag is one too, or true or false. */
+static void take_number(lua_State *L, const Setting *s, const char *table, const char *key)
+{
+    bool flag = s->kind == SETTING_FLAG && lua_isboolean(L, -1);
+    double v = flag ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
+    if ((lua_type(L, -1) != LUA_TNUMBER && !flag) || !setting_holds(s, v))
+        err(in_table(table, key), "%s.%s is %s, and this is %s", table, key, range_text(s), lua_text(L, -1));
+    store(s, v);
+}
+
+/* A word of the table on the top. */
+static void choose_word(const Setting *s, const char *word)
+{
+    int n = word_count(s);
+    Text all = {0};
+    for (int i = 0; i < n; i++) {
+        if (same(s->words[i], word)) {
+            *(int *)((char *)&trace.desc->recipe + s->field) = i;
+            return;
         }
-        double v = lua_tonumber(L, -1);
-        if (lua_type(L, -1) != LUA_TNUMBER || !in_setting_range(f, v))
-            err(in_table(table, f->key), "%s.%s is %s, and this is %s", table, f->key, range_text(f), lua_text(L, -1));
-        store(f, v);
+        say(&all, "%s\"%s\"", i ? ", " : "", s->words[i]);
+    }
+    err(at_key(s->key), "%s is one of %s, and this is \"%s\"%s", s->key, all.at, word, advice(word, s->words, n));
+}
+
+/* The value on the top, which is not nil. */
+static void take_setting(lua_State *L, const Setting *s)
+{
+    char *field = (char *)&trace.desc->recipe + s->field;
+    if (setting_is_number(s)) take_number(L, s, s->table, s->key);
+    else if (s->kind == SETTING_BOOL) *(bool *)field = lua_toboolean(L, -1);
+    else if (s->kind == SETTING_TEXT) *(const char **)field = copy_string(luaL_checkstring(L, -1));
+    else if (lua_tostring(L, -1)) choose_word(s, lua_tostring(L, -1));
+}
+
+/* The settings of the table on the top, which `function` made; NULL: the description has it as it is. */
+static void take_settings(lua_State *L, const char *table, const char *function, const char *const *others, int nothers)
+{
+    const Setting *s;
+    check_keys(L, table, function, others, nothers);
+    for (int i = 0; (s = setting_at(i)); i++) {
+        if (!belongs(s, table, function) || is_read_apart(s)) continue;
+        if (lua_getfield(L, -1, s->key) != LUA_TNIL) take_setting(L, s);
         lua_pop(L, 1);
     }
 }
@@ -184,21 +164,6 @@ bool push_description_part(lua_State *L, int model, int c, const char *key)
     return true;
 }
 
-/* A word of the table that is on the top, among names; the first where it says nothing. */
-static int word_of_setting(lua_State *L, const char *key, const char *const *names, int n)
-{
-    lua_getfield(L, -1, key);
-    const char *word = lua_tostring(L, -1);
-    Text all = {0};
-    for (int i = 0; word && i < n; i++) {
-        if (same(names[i], word)) return lua_pop(L, 1), i;
-        say(&all, "%s\"%s\"", i ? ", " : "", names[i]);
-    }
-    if (word) err(at_key(key), "%s is one of %s, and this is \"%s\"%s", key, all.at, word, advice(word, names, n));
-    lua_pop(L, 1);
-    return 0;
-}
-
 static const char *text_of_key(lua_State *L, const char *key)
 {
     lua_getfield(L, -1, key);
@@ -209,13 +174,10 @@ static const char *text_of_key(lua_State *L, const char *key)
 
 static void read_best(lua_State *L)
 {
-    static const char *const modes[] = {"auto", "min", "max"};
-    Lathe_recipe *r = &trace.desc->recipe;
     if (lua_getfield(L, -1, "best") != LUA_TNIL && lua_type(L, -1) != LUA_TSTRING)
         err(at_key("best"), "`best` is the name of a metric, such as \"loss\", and this is %s", lua_text(L, -1));
     lua_pop(L, 1);
-    r->best = text_of_key(L, "best");
-    r->best_mode = (Lathe_mode)word_of_setting(L, "best_mode", modes, COUNT_OF(modes));
+    trace.desc->recipe.best = text_of_key(L, "best");
 }
 
 /* A list of prompts as a JSON array, or a number of samples without any, as --set takes them too. */
@@ -241,30 +203,29 @@ static const char *prompts_text(lua_State *L)
     return t.at;
 }
 
+/* train.optimizer or train.schedule, made by optim.WORD: which word, and what the function takes. */
+static void read_made(lua_State *L, const char *name, const char *const *others, int nothers)
+{
+    const Setting *s = find_setting(name);
+    if (lua_getfield(L, -1, s->key) != LUA_TNIL) {
+        int word = recipe_made_by(L, s->key, s->words, word_count(s), "optim");
+        *(int *)((char *)&trace.desc->recipe + s->field) = word;
+        take_settings(L, s->key, format("optim.%s", s->words[word]), others, nothers);
+        if (same(name, "schedule")) trace.desc->recipe.milestones = text_of_key(L, "milestones");
+    }
+    lua_pop(L, 1);
+}
+
 static void read_train(lua_State *L)
 {
-    static const char *const parts[] = {"optimizer", "schedule", "sample", "groups", "best", "best_mode", "samples"};
-    static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion"},
-                             *const schedules[] = {"constant", "linear", "cosine", "one_cycle", "step", "inverse_sqrt"},
-                             *const kind[] = {"kind", "milestones"};
-    take_numbers(L, "train", parts, COUNT_OF(parts));
-    if (lua_getfield(L, -1, "optimizer") != LUA_TNIL) {
-        trace.desc->recipe.optimizer =
-            (Lathe_optimizer)recipe_made_by(L, "optimizer", optimizers, COUNT_OF(optimizers), "optim");
-        take_numbers(L, "optimizer", kind, 1);
-    }
-    lua_pop(L, 1);
-    if (lua_getfield(L, -1, "schedule") != LUA_TNIL) {
-        trace.desc->recipe.schedule =
-            (Lathe_schedule)recipe_made_by(L, "schedule", schedules, COUNT_OF(schedules), "optim");
-        take_numbers(L, "schedule", kind, 2);
-        trace.desc->recipe.milestones = text_of_key(L, "milestones");
-    }
-    lua_pop(L, 1);
+    static const char *const parts[] = {"sample", "groups"}, *const kind[] = {"kind", "milestones"};
+    take_settings(L, "train", NULL, parts, COUNT_OF(parts));
+    read_made(L, "optimizer", kind, 1);
+    read_made(L, "schedule", kind, 2);
     if (lua_getfield(L, -1, "sample") != LUA_TNIL) {
         if (!lua_istable(L, -1))
             err(at_key("sample"), "`sample` is a table such as { temperature = 0.8, tokens = 200 }");
-        take_numbers(L, "sample", NULL, 0);
+        take_settings(L, "sample", NULL, NULL, 0);
     }
     lua_pop(L, 1);
     if (lua_getfield(L, -1, "groups") != LUA_TNIL) read_groups(L);
@@ -295,42 +256,15 @@ static const char *mix_text(lua_State *L)
 }
 
 /* Which rows of a text there are, and in which order. */
-static void read_order(lua_State *L)
+static void settle_order(lua_State *L, Lathe_recipe *r)
 {
-    static const char *const orders[] = {"", "windows", "epochs", "contiguous"}, *const documents[] = {"file", "blank",
-                                                                                                       "line", "whole"};
-    Lathe_recipe *r = &trace.desc->recipe;
-    r->order = (Lathe_order)word_of_setting(L, "order", orders, COUNT_OF(orders));
-    r->documents = (Lathe_documents)word_of_setting(L, "documents", documents, 4);
-    r->bos = text_of_key(L, "bos");
-    r->eos = text_of_key(L, "eos");
-    lua_getfield(L, -1, "pack");
-    r->pack = lua_toboolean(L, -1);
-    lua_pop(L, 1);
     r->mix = mix_text(L);
     bool one = r->order == LATHE_WINDOWS || r->order == LATHE_CONTIGUOUS;
     if (r->pack && one)
         err(at_key("pack"), "windows are of one text without end; packing documents needs order = \"epochs\"");
     if (r->mix && one)
         err(at_key("mix"), "windows are of one text without end; mixing sources needs order = \"epochs\"");
-    if (r->pack || r->mix) r->order = LATHE_EPOCHS;
-}
-
-/* What of pairs counts, and how they become rows. */
-static void read_pairs(lua_State *L)
-{
-    static const char *const losses[] = {"auto", "target", "all"}, *const targets[] = {"join", "first", "each"},
-                             *const longer[] = {"cut", "skip"};
-    Lathe_recipe *r = &trace.desc->recipe;
-    r->loss_on = (Lathe_loss_on)word_of_setting(L, "loss_on", losses, 3);
-    r->targets = (Lathe_targets)word_of_setting(L, "targets", targets, 3);
-    r->on_long = (Lathe_long)word_of_setting(L, "on_long", longer, 2);
-    r->sep = text_of_key(L, "sep");
-    r->pad = text_of_key(L, "pad");
-    if (!r->pairs) return;
-    r->order = LATHE_EPOCHS;
-    r->text_field = text_of_key(L, "source");
-    r->target_field = text_of_key(L, "target");
+    if (r->pack || r->mix || r->pairs) r->order = LATHE_EPOCHS;
 }
 
 /* A file's or folder's name, from the description's own folder on.  Which tokenizer it is, trainers find out. */
@@ -363,20 +297,14 @@ static void read_tokenizer(lua_State *L)
 static void read_data(lua_State *L)
 {
     enum { TEXT, CSV, PAIRS };
-    static const char *const kinds[] = {"text", "csv", "pairs"};
-    static const char *const others[] = {"kind", "tokenizer", "target",  "order",   "documents",
-                                         "pack", "bos",       "eos",     "loss_on", "sep",
-                                         "pad",  "source",    "targets", "on_long", "mix"};
+    static const char *const kinds[] = {"text", "csv", "pairs"}, *const others[] = {"kind"};
     Lathe_recipe *r = &trace.desc->recipe;
     int kind = recipe_made_by(L, "data", kinds, COUNT_OF(kinds), "data");
-    take_numbers(L, "data", others, COUNT_OF(others));
+    take_settings(L, "data", format("data.%s", kinds[kind]), others, COUNT_OF(others));
     r->pairs = kind == PAIRS;
-    if (kind == CSV) {
-        r->tokenizer = LATHE_NO_TEXT;
-        r->csv_target = text_of_key(L, "target");
-    } else {
-        read_order(L);
-        read_pairs(L);
+    if (kind == CSV) r->tokenizer = LATHE_NO_TEXT;
+    else {
+        settle_order(L, r);
         read_tokenizer(L);
     }
     if (r->val_fraction >= 1)
@@ -387,15 +315,9 @@ static void read_data(lua_State *L)
 static void read_generate(lua_State *L)
 {
     static const char *const others[] = {"tokens"};
-    take_numbers(L, "generate", others, 1);
-    for (int i = 0; i < COUNT_OF(fields); i++) {
-        const struct Field *f = &fields[i];
-        if (!same(f->name, "sample_tokens") || lua_getfield(L, -1, "tokens") == LUA_TNIL) continue;
-        if (lua_type(L, -1) != LUA_TNUMBER || !in_setting_range(f, lua_tonumber(L, -1)))
-            err(at_key("tokens"), "generate.tokens is %s, and this is %s", range_text(f), lua_text(L, -1));
-        store(f, lua_tonumber(L, -1));
-        return;
-    }
+    take_settings(L, "generate", NULL, others, 1);
+    if (lua_getfield(L, -1, "tokens") != LUA_TNIL) take_number(L, find_setting("sample_tokens"), "generate", "tokens");
+    lua_pop(L, 1);
 }
 
 static void settle_generate(Lathe_recipe *r)
@@ -410,6 +332,43 @@ static void settle_generate(Lathe_recipe *r)
         err(at_key("eval_generate"),
             "texts are written for sources and held against their targets: that needs data.pairs");
 }
+
+/* ------------------------------------------------------------------ the library's options */
+
+/* As recipe.def has it: a number, true, "text", none. */
+static void push_default(lua_State *L, int marks, const char *start)
+{
+    size_t n = strlen(start);
+    if (*start == '"') lua_pushlstring(L, start + 1, n - 2);
+    else if (same(start, "true") || same(start, "false")) lua_pushboolean(L, *start == 't');
+    else if (same(start, "none") || same(start, "required")) lua_getfield(L, marks, start);
+    else must(lua_stringtonumber(L, start) == n + 1);
+}
+
+/* core.settings(function, options): what options.declare takes: { key = { type, default, what it is } } */
+static int settings_of_function(lua_State *L)
+{
+    static const char *const types[] = {
+        [SETTING_REAL] = "number", [SETTING_COUNT] = "integer", [SETTING_FLAG] = "boolean", [SETTING_WORD] = "string",
+        [SETTING_TEXT] = "string", [SETTING_LIST] = "list",     [SETTING_BOOL] = "boolean"};
+    const Setting *s;
+    lua_newtable(L);
+    for (int i = 0; (s = setting_at(i)); i++) {
+        const Setting_option *o = option_of(s, luaL_checkstring(L, 1));
+        if (!o) continue;
+        lua_createtable(L, 3, 0);
+        lua_pushstring(L, types[s->kind]);
+        lua_rawseti(L, -2, 1);
+        push_default(L, 2, o->start);
+        lua_rawseti(L, -2, 2);
+        lua_pushstring(L, o->meaning);
+        lua_rawseti(L, -2, 3);
+        lua_setfield(L, -2, s->key);
+    }
+    return 1;
+}
+
+const luaL_Reg recipe_functions[] = {{"settings", settings_of_function}, {NULL, NULL}};
 
 /* ------------------------------------------------------------------ with all entries there */
 
@@ -454,7 +413,7 @@ void check_recipe(void)
 void read_recipe(lua_State *L, int model)
 {
     int c = lua_gettop(L);
-    trace.desc->recipe = defaults;
+    trace.desc->recipe = recipe_defaults;
     if (push_description_part(L, model, c, "train")) read_train(L);
     lua_settop(L, c);
     if (push_description_part(L, model, c, "data")) read_data(L);

@@ -84,6 +84,7 @@ bool wants_epochs(const Reading *reading); /* as the recipe says, or where --dat
 Sources *shards_alone(const Reading *reading); /* NULL: there is something else among --data, or a packed one */
 /* Finds the files of --data and reads the rows for evaluation.  k: characters without a number yet are learnt. */
 Epochs *open_epochs(const Reading *reading, Tokenizer *k);
+Source_options source_settings(const Lathe_recipe *r, bool bytes); /* what the recipe says of files; bytes: of the tokenizer */
 /* By reading them.  A mixture's epoch has the rows that one of each source has, though not one of each. */
 int64_t rows_of_an_epoch(const Epochs *e);
 double source_share(const Epochs *e, int source); /* of the rows */

@@ -40,18 +40,31 @@ static bool is_plain_file(const Reading *reading, const char *path)
     return plain;
 }
 
+Source_options source_settings(const Lathe_recipe *r, bool bytes)
+{
+    static const Split_text splits[] = {[LATHE_FILES] = SPLIT_FILE,
+                                        [LATHE_PARAGRAPHS] = SPLIT_BLANK,
+                                        [LATHE_LINES] = SPLIT_LINE,
+                                        [LATHE_WHOLE] = SPLIT_WHOLE};
+    static const Targets targets[] = {[LATHE_TARGETS_JOINED] = TARGETS_JOIN,
+                                      [LATHE_FIRST_TARGET] = TARGETS_FIRST,
+                                      [LATHE_EACH_TARGET] = TARGETS_EACH};
+    Bad_utf8 bad = r->bad_utf8 == LATHE_STOP_AT_BAD ? UTF8_STOP : UTF8_REPLACE;
+    return (Source_options){.split = splits[r->documents],
+                            .text = r->text_field,
+                            .target = r->target_field,
+                            .targets = targets[r->targets],
+                            .bad_records = r->bad_records,
+                            .bad_utf8 = bytes ? UTF8_KEEP : bad};
+}
+
 static Sources *find_files(const Reading *reading, const Words *paths, bool bytes)
 {
     const Lathe_recipe *r = reading->recipe;
-    Source_options o = {.split = (Split_text)r->documents,
-                        .text = r->text_field,
-                        .target = r->target_field,
-                        .targets = (Targets)r->targets,
-                        .both = true,
-                        .bad_records = r->bad_records,
-                        .raw_id_size = (int)r->raw_id_size,
-                        .ids_below = reading->model->vocab};
-    o.bad_utf8 = bytes ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
+    Source_options o = source_settings(r, bytes);
+    o.both = true;
+    o.raw_id_size = (int)r->raw_id_size;
+    o.ids_below = reading->model->vocab;
     return open_sources(paths, &o);
 }
 

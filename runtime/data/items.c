@@ -33,14 +33,12 @@ typedef struct Finding {
 static Sources *open_pairs_of(const Reading *reading, const Tokenizer *k, bool held)
 {
     const Lathe_recipe *r = reading->recipe;
-    Source_options o = {.split = names_setting(reading, "documents") ? (Split_text)r->documents : SPLIT_LINE,
-                        .text = r->text_field,
-                        .target = held || !r->text_field ? r->target_field : NULL,
-                        .targets = TARGETS_EACH,
-                        .both = held,
-                        .bad_records = r->bad_records,
-                        .ids_below = reading->model->vocab};
-    o.bad_utf8 = tokenizer_kind(k) == TOKEN_BYTES ? UTF8_KEEP : r->bad_utf8 ? UTF8_STOP : UTF8_REPLACE;
+    Source_options o = source_settings(r, tokenizer_kind(k) == TOKEN_BYTES);
+    if (!names_setting(reading, "documents")) o.split = SPLIT_LINE;
+    if (!held && r->text_field) o.target = NULL;
+    o.targets = TARGETS_EACH;
+    o.both = held;
+    o.ids_below = reading->model->vocab;
     Sources *s = open_sources(&reading->paths, &o);
     for (int i = 0; i < s->n; i++)
         if (s->file[i].bytes < 0)

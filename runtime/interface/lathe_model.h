@@ -144,73 +144,23 @@ typedef struct Lathe_entry {
     const Lathe_instruments *instruments;   /* NULL but for train in a build with --instrument */
 } Lathe_entry;
 
-typedef enum Lathe_optimizer { LATHE_SGD, LATHE_ADAMW, LATHE_ADAM, LATHE_LION } Lathe_optimizer;
-typedef enum Lathe_schedule {
-    LATHE_CONSTANT_RATE, LATHE_LINEAR, LATHE_COSINE, LATHE_ONE_CYCLE, LATHE_STEPPED, LATHE_INVERSE_SQRT
-} Lathe_schedule;               /* step/schedule.c has their formulas */
-typedef enum Lathe_mode { LATHE_MODE_KNOWN, LATHE_LOWEST, LATHE_HIGHEST } Lathe_mode;   /* KNOWN: by the metric's name */
-typedef enum Lathe_order { LATHE_ORDER_FOUND, LATHE_WINDOWS, LATHE_EPOCHS, LATHE_CONTIGUOUS } Lathe_order; /* FOUND: by the data */
-typedef enum Lathe_documents { LATHE_FILES, LATHE_PARAGRAPHS, LATHE_LINES, LATHE_WHOLE } Lathe_documents;
-typedef enum Lathe_loss_on { LATHE_LOSS_FOUND, LATHE_LOSS_TARGET, LATHE_LOSS_ALL } Lathe_loss_on;  /* FOUND: target where losses can leave ids out */
-typedef enum Lathe_targets { LATHE_TARGETS_JOINED, LATHE_FIRST_TARGET, LATHE_EACH_TARGET } Lathe_targets;
-typedef enum Lathe_long { LATHE_CUT_LONG, LATHE_SKIP_LONG } Lathe_long;
-typedef enum Lathe_tokenizer { LATHE_NO_TEXT, LATHE_BYTES, LATHE_CHARS, LATHE_TOKENIZER_FILE } Lathe_tokenizer;
+/* The words that a setting takes (recipe.def), an enum each: LATHE_SGD, LATHE_ADAMW, … of Lathe_optimizer. */
+#define IS(id, said)                        id,
+#define WORD(name, type, start, words, ...) typedef enum type { words } type;
+#include "recipe.def"
 
-/* How to train: the description's train and data tables; the trainer's --set changes them (names as here). */
+/* How to train: the description's train, generate and data; the trainer's --set changes them (names as here).  A member
+ * for each row of recipe.def, which says what it is. */
 typedef struct Lathe_recipe {
-    Lathe_optimizer optimizer;
-    double lr, beta1, beta2, eps, decay, momentum;
-    int64_t nesterov;           /* 1: of SGD's momentum */
-    Lathe_schedule schedule;
-    double final_lr;            /* reached at the schedule's end */
-    int64_t warmup, steps;      /* optimizer steps */
-    int64_t schedule_steps;     /* where the schedule ends; 0: at `steps` */
-    int64_t cooldown;           /* constant: the last steps, in which the rate falls to final_lr */
-    double warm_fraction, start_div, final_div;     /* one_cycle: where there is no warmup; lr over these */
-    int64_t cycle_momentum;     /* one_cycle: 1: momentum (beta1) goes from high to low and back */
-    double low_momentum, high_momentum;
-    int64_t step_every;         /* step: steps after which the rate is multiplied, again and again */
-    double step_factor;
-    const char *milestones;     /* step: those at which it is, "100,200"; NULL: by step_every */
-    double clip, clip_value;    /* of the global norm of the gradient; of each of its elements, after that; 0: none */
-    int64_t accumulate;         /* micro-batches in a step; fixed when built */
-    int64_t eval_every, save_every, log_every;      /* steps; 0: only at the end, only at the end, by time */
-    int64_t eval_epochs;        /* epochs between evaluations; 0: by eval_every */
-    int64_t eval_rows;          /* of evaluations while training: items, spread evenly; 0: all */
-    const char *best;           /* the metric of the best checkpoint, and of patience; NULL: loss */
-    Lathe_mode best_mode;
-    int64_t patience;           /* evaluations without a better one after which training stops; 0: it does not */
-    const char *samples;        /* continued after evaluations: a text, or a JSON array of them; NULL: none */
-    int64_t keep_last;          /* newest checkpoints kept, beside the best; 0: all */
-    Lathe_tokenizer tokenizer;
-    const char *tokenizer_file, *tokenizer_place;   /* that the description names, and its line "gpt.lua:12"; or NULL */
-    double val_fraction;        /* the last part of the data, kept for evaluation; of documents, by their hashes */
-    Lathe_order order;          /* of text: windows from anywhere, documents, epoch after epoch (data/stream.h), or rows that go on */
-    Lathe_documents documents;  /* what a document of plain text is */
-    int64_t shuffle_tokens, eval_tokens;    /* epochs: shuffled with each other; the most that an evaluation reads */
-    int64_t stride;             /* epochs: from one sequence of a document to the next; 0: seq */
-    bool pack;                  /* epochs: documents apart in a sequence, which is padded; fixed when built */
-    int bad_utf8;               /* epochs: bytes that are not UTF-8: 0: are replaced, 1: end the program */
-    int64_t bad_records;        /* epochs: malformed records that are skipped */
-    int64_t raw_id_size;        /* epochs: bytes of an id in .bin files without a header; 0: such are refused */
-    const char *mix;            /* epochs: weights of the sources, "7,3": each path of the data is one; NULL, "none": one of all */
-    const char *text_field;     /* epochs: of JSON lines and tables; NULL: "text" */
-    const char *bos, *eos;      /* epochs: special tokens around each document; NULL: none, and <|endoftext|> if there is one */
-    bool pairs;                 /* source and target apart, for an encoder and a decoder; fixed when built */
-    Lathe_loss_on loss_on;      /* of pairs and chats in one sequence: what counts */
-    const char *target_field;   /* of pairs, text_field being the source's; NULL: "target", or none */
-    Lathe_targets targets;      /* a list of strings as target */
-    Lathe_long on_long;         /* pairs that do not fit */
-    int64_t buckets;            /* pairs: batches among which rows are sorted by length; 0: they are not */
-    const char *sep, *pad;      /* special tokens: between source and target; behind both.  NULL: as data/special.c finds them */
-    const char *csv_target;     /* column of a CSV that is the class; NULL: no CSV */
-    int64_t ignored;            /* a target beyond the classes that losses leave out (-100); 0: none but what lathe_ignores() says */
-    double temperature, top_p, repetition_penalty;  /* of generate */
-    int64_t top_k, sample_tokens;
-    int64_t rows;               /* that decode takes at once; fixed when built */
-    int64_t beams, min_tokens, no_repeat_ngram;     /* of beam search (text/beam.h); beams 0: tokens are drawn */
-    double length_penalty;
-    int64_t eval_generate;      /* evaluations write texts for so many sources, for ROUGE; 0: none */
+#define REAL(name, ...)                  double name;
+#define COUNT(name, ...)                 int64_t name;
+#define FLAG(name, ...)                  int64_t name;
+#define WORD(name, type, ...)            type name;
+#define TEXT(name, ...)                  const char *name;
+#define LIST(name, ...)                  const char *name;
+#define BOOL(name, ...)                  bool name;
+#define INNER(type, kind, name, meaning) type name;
+#include "recipe.def"
 } Lathe_recipe;
 
 /* What the description says of parameters by their names, a line of train's groups; negative where it does not say.  Of

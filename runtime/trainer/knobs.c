@@ -8,60 +8,33 @@
 #include "trainer/knobs.h"
 #include "trainer/trainer.h"
 
+#include "interface/settings_table.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef enum Knob_type { REAL, COUNT, WORD, STRING } Knob_type;
-
-/* One field of Lathe_recipe (interface/recipe.def).  Values of WORD are the enum's in order. */
-typedef struct Run_knob {
-    const char *name;
-    Knob_type type;
-    size_t field;
-    double least, most;
-    const char *const *words; /* WORD: NULL at the end */
-    const char *table;        /* numbers: of the description; else NULL */
-    const char *meaning;
-} Run_knob;
-
-static const char *const optimizers[] = {"sgd", "adamw", "adam", "lion", NULL};
-static const char *const schedules[] = {"constant", "linear", "cosine", "one_cycle", "step", "inverse_sqrt", NULL};
-static const char *const modes[] = {"auto", "min", "max", NULL};
-static const char *const bad_bytes[] = {"replace", "stop", NULL};
-static const char *const orders[] = {"auto", "windows", "epochs", "contiguous", NULL};
-static const char *const documents[] = {"file", "blank", "line", "whole", NULL};
-static const char *const losses[] = {"auto", "target", "all", NULL};
-static const char *const target_lists[] = {"join", "first", "each", NULL};
-static const char *const long_pairs[] = {"cut", "skip", NULL};
-static const char *const tokenizers[] = {"none", "bytes", "chars", "file", NULL};
-
 #define FIELD(f) offsetof(Lathe_recipe, f)
-#define NUMBER(name, type, least, most, table, key, meaning)                                                           \
-    {#name, type, FIELD(name), least, most, NULL, table, meaning},
-#define FIXED(name, type, least, most, table, key)
-#define CHOICE(name, words, meaning) {#name, WORD, FIELD(name), 0, 0, words, NULL, meaning},
-#define NAME(name, meaning)          {#name, STRING, FIELD(name), 0, 0, NULL, NULL, meaning},
 
-static const Run_knob knobs[] = {
-#include "interface/recipe.def"
-};
-enum { KNOBS = sizeof knobs / sizeof *knobs };
-_Static_assert(sizeof knobs <= MAX_SETTINGS * sizeof *knobs, "Trainer.given has a word for each");
+_Static_assert((int)SETTINGS <= (int)MAX_SETTINGS, "Trainer.given has a word for each");
 
-/* Enums are stored as int. */
-_Static_assert(sizeof(Lathe_optimizer) == sizeof(int) && sizeof(Lathe_tokenizer) == sizeof(int) &&
-                   sizeof(Lathe_order) == sizeof(int) && sizeof(Lathe_documents) == sizeof(int) &&
-                   sizeof(Lathe_loss_on) == sizeof(int) && sizeof(Lathe_targets) == sizeof(int) &&
-                   sizeof(Lathe_long) == sizeof(int),
-               "enums are ints");
+static bool is_knob(const Setting *s) { return s->hold == SETTING_RUN; }
 
-static const Run_knob *find_knob(const char *name)
+static const Setting *setting_named(const char *name)
 {
-    for (int i = 0; i < KNOBS; i++)
-        if (strcmp(knobs[i].name, name) == 0) return &knobs[i];
+    for (int i = 0; i < SETTINGS; i++)
+        if (strcmp(settings[i].name, name) == 0) return &settings[i];
     return NULL;
+}
+
+/* Fixed when built, by a name that the user knows: a number. */
+static bool is_fixed(const Setting *s) { return s->hold == SETTING_NOTED || s->hold == SETTING_BUILT; }
+
+static const Setting *find_knob(const char *name)
+{
+    const Setting *s = setting_named(name);
+    return s && is_knob(s) ? s : NULL;
 }
 
 static void refuse_fixed(const Trainer *t, const char *name, const char *found, const char *value)
@@ -77,15 +50,17 @@ static void refuse_fixed(const Trainer *t, const char *name, const char *found, 
 static void refuse_unknown(const Trainer *t, const char *name)
 {
     const Lathe_model *m = t->model;
-    const char **words = must_alloc(sizeof *words * (size_t)(KNOBS + m->knobs));
-    for (int i = 0; i < KNOBS; i++) words[i] = knobs[i].name;
-    for (int i = 0; i < m->knobs; i++) words[KNOBS + i] = m->knob[i][0];
-    const char *close = nearest_word(name, words, KNOBS + m->knobs);
+    const char **words = must_alloc(sizeof *words * (size_t)(SETTINGS + m->knobs));
+    int n = 0;
+    for (int i = 0; i < SETTINGS; i++)
+        if (is_knob(&settings[i])) words[n++] = settings[i].name;
+    for (int i = 0; i < m->knobs; i++) words[n++] = m->knob[i][0];
+    const char *close = nearest_word(name, words, n);
     if (close) fail(EXIT_USAGE, NULL, "--set %s: there is no such setting; did you mean %s?", name, close);
     fail(EXIT_USAGE, NULL, "--set %s: there is no such setting; `trainer train --help` lists them", name);
 }
 
-static int word_index(const Run_knob *k, const char *value)
+static int word_index(const Setting *k, const char *value)
 {
     int n = 0;
     while (k->words[n]) n++;
@@ -96,42 +71,41 @@ static int word_index(const Run_knob *k, const char *value)
          close ? close : "", close ? "?" : "");
 }
 
-static void check_range(const Run_knob *k, double x, const char *value)
+static void check_range(const Setting *k, double x, const char *value)
 {
     if (x >= k->least && x <= k->most) return;
     char *most = isinf(k->most) ? text_of(" or more") : text_of(" to %g", k->most);
     fail(EXIT_USAGE, NULL, "%s=%s is out of range: expected %g%s (%s)", k->name, value, k->least, most, k->meaning);
 }
 
-static void change_knob(Lathe_recipe *r, const Run_knob *k, const char *value)
+static double read_number(const Setting *k, const char *value)
 {
-    void *field = (char *)r + k->field;
     double x = 0;
     int64_t n = 0;
-    switch (k->type) {
-    case WORD: *(int *)field = word_index(k, value); break;
-    case STRING:
-        if (k->field == FIELD(milestones) && !are_milestones(value))
-            fail(EXIT_USAGE, NULL, "%s=%s: expected steps in ascending order with commas between, as 1000,1500",
-                 k->name, value);
-        *(const char **)field = value;
-        break;
-    case REAL:
+    if (k->kind == SETTING_REAL) {
         if (!parse_real(value, &x)) fail(EXIT_USAGE, NULL, "%s=%s: expected a number (%s)", k->name, value, k->meaning);
-        check_range(k, x, value);
-        *(double *)field = x;
-        break;
-    case COUNT:
+    } else {
         if (!parse_count(value, &n))
             fail(EXIT_USAGE, NULL, "%s=%s: expected a whole number (%s)", k->name, value, k->meaning);
-        check_range(k, (double)n, value);
-        *(int64_t *)field = n;
-        break;
+        x = (double)n;
     }
+    check_range(k, x, value);
+    return x;
+}
+
+static void change_knob(Lathe_recipe *r, const Setting *k, const char *value)
+{
+    void *field = (char *)r + k->field;
+    if (setting_is_number(k)) put_setting_number(k, r, read_number(k, value));
+    else if (k->kind == SETTING_WORD) *(int *)field = word_index(k, value);
+    else if (k->field == FIELD(milestones) && !are_milestones(value))
+        fail(EXIT_USAGE, NULL, "%s=%s: expected steps in ascending order with commas between, as 1000,1500", k->name,
+             value);
+    else *(const char **)field = value;
 }
 
 /* What is no word may be the path of one. */
-static const char *tokenizer_file(const Run_knob *k, const char *value)
+static const char *tokenizer_file(const Setting *k, const char *value)
 {
     if (k->field != FIELD(tokenizer)) return NULL;
     for (int i = 0; k->words[i]; i++)
@@ -141,16 +115,16 @@ static const char *tokenizer_file(const Run_knob *k, const char *value)
 
 void set_knob(Trainer *t, const char *name, const char *value)
 {
-    const Run_knob *k = find_knob(name);
+    const Setting *k = find_knob(name);
     if (k) {
         t->tokenizer = k->field == FIELD(tokenizer) ? tokenizer_file(k, value) : t->tokenizer;
         if (k->field == FIELD(tokenizer) && t->tokenizer) value = "file";
         change_knob(&t->recipe, k, value);
-        t->given[k - knobs] = true;
+        t->given[k - settings] = true;
         return;
     }
-    if (strcmp(name, "accumulate") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.accumulate), value);
-    if (strcmp(name, "rows") == 0) refuse_fixed(t, name, text_of("%lld", (long long)t->recipe.rows), value);
+    const Setting *fixed = setting_named(name);
+    if (fixed && is_fixed(fixed)) refuse_fixed(t, name, text_of("%.15g", setting_number(fixed, &t->recipe)), value);
     for (int i = 0; i < t->model->knobs; i++)
         if (strcmp(t->model->knob[i][0], name) == 0) refuse_fixed(t, name, t->model->knob[i][1], value);
     refuse_unknown(t, name);
@@ -158,17 +132,17 @@ void set_knob(Trainer *t, const char *name, const char *value)
 
 bool is_setting(const char *name) { return find_knob(name) != NULL; }
 
-bool was_set(const Trainer *t, const char *name) { return t->given[find_knob(name) - knobs]; }
+bool was_set(const Trainer *t, const char *name) { return t->given[find_knob(name) - settings]; }
 
 Words settings_given(const Trainer *t)
 {
     Words all = {0};
-    for (int i = 0; i < KNOBS; i++)
-        if (t->given[i]) add_word(&all, knobs[i].name);
+    for (int i = 0; i < SETTINGS; i++)
+        if (t->given[i]) add_word(&all, settings[i].name);
     return all;
 }
 
-static json_t *value_json(const Lathe_recipe *r, const Run_knob *k);
+static json_t *value_json(const Lathe_recipe *r, const Setting *k);
 
 static char *value_text(const json_t *value)
 {
@@ -184,12 +158,12 @@ static char *short_text(const json_t *value)
 }
 
 /* A setting that was not given is the checkpoint's; where the two differ, it is added to *taken. */
-static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **taken)
+static void take_knob(Trainer *t, const Setting *k, const json_t *from, char **taken)
 {
     json_t *own = value_json(&t->recipe, k);
     char *theirs = value_text(from), *ours = value_text(own);
     if (theirs && (!ours || strcmp(theirs, ours) != 0)) {
-        if (t->given[k - knobs]) {
+        if (t->given[k - settings]) {
             note("%s is %s as given; it was %s in the checkpoint", k->name, short_text(own), short_text(from));
         } else {
             change_knob(&t->recipe, k, theirs); /* theirs stays: a word is pointed to */
@@ -199,28 +173,29 @@ static void take_knob(Trainer *t, const Run_knob *k, const json_t *from, char **
     json_decref(own);
 }
 
-static bool is_of_data(const Run_knob *k)
+/* Of the tokenizer, --tokenizer tells. */
+static bool is_of_data(const Setting *k)
 {
-    if (k->table) return strcmp(k->table, "data") == 0;
-    return k->words != optimizers && k->words != schedules && k->words != tokenizers;
+    return is_knob(k) && strcmp(k->table, "data") == 0 && k->field != FIELD(tokenizer);
 }
 
 void take_data_settings(Trainer *t, const json_t *recipe, const char *only)
 {
-    for (int i = 0; i < KNOBS; i++) {
-        bool wanted = is_of_data(&knobs[i]) && !was_set(t, knobs[i].name);
-        if (only && strcmp(knobs[i].name, only) != 0) continue;
-        char *theirs = wanted ? value_text(json_object_get(recipe, knobs[i].name)) : NULL;
-        if (theirs) change_knob(&t->recipe, &knobs[i], theirs);
+    for (int i = 0; i < SETTINGS; i++) {
+        const Setting *k = &settings[i];
+        bool wanted = is_of_data(k) && !was_set(t, k->name);
+        if (only && strcmp(k->name, only) != 0) continue;
+        char *theirs = wanted ? value_text(json_object_get(recipe, k->name)) : NULL;
+        if (theirs) change_knob(&t->recipe, k, theirs);
     }
 }
 
 void take_recipe(Trainer *t, const json_t *recipe)
 {
     char *taken = text_of("%s", "");
-    for (int i = 0; i < KNOBS; i++) {
-        const json_t *from = json_object_get(recipe, knobs[i].name);
-        if (from) take_knob(t, &knobs[i], from, &taken);
+    for (int i = 0; i < SETTINGS; i++) {
+        const json_t *from = is_knob(&settings[i]) ? json_object_get(recipe, settings[i].name) : NULL;
+        if (from) take_knob(t, &settings[i], from, &taken);
     }
     if (*taken) note("as in the checkpoint, where this trainer by itself has other settings:%s", taken);
 }
@@ -235,22 +210,25 @@ void set_knob_text(Trainer *t, const char *assignment)
 
 /* ------------------------------------------------------------------ showing them */
 
-static json_t *value_json(const Lathe_recipe *r, const Run_knob *k)
+static json_t *value_json(const Lathe_recipe *r, const Setting *k)
 {
-    const void *field = (const char *)r + k->field;
-    switch (k->type) {
-    case WORD: return word_json(k->words[*(const int *)field]);
-    case STRING: return *(const char *const *)field ? word_json(*(const char *const *)field) : json_null();
-    case REAL: return real_json(*(const double *)field);
-    default: return json_integer(*(const int64_t *)field);
+    switch (k->kind) {
+    case SETTING_REAL: return real_json(setting_number(k, r));
+    case SETTING_COUNT:
+    case SETTING_FLAG: return json_integer((json_int_t)setting_number(k, r));
+    case SETTING_WORD: return word_json(k->words[setting_choice(k, r)]);
+    default: return setting_text(k, r) ? word_json(setting_text(k, r)) : json_null();
     }
 }
 
+/* What a run can change comes first. */
 json_t *recipe_json(const Lathe_recipe *r)
 {
+    static const Setting_hold remembered[] = {SETTING_RUN, SETTING_NOTED};
     json_t *all = json_object();
-    for (int i = 0; i < KNOBS; i++) put_json(all, knobs[i].name, value_json(r, &knobs[i]));
-    put_json(all, "accumulate", json_integer(r->accumulate));
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < SETTINGS; i++)
+            if (settings[i].hold == remembered[h]) put_json(all, settings[i].name, value_json(r, &settings[i]));
     return all;
 }
 
@@ -265,11 +243,11 @@ static char *exact_text(const json_t *value)
 char *data_settings(const Trainer *t)
 {
     char *all = text_of("%s", "");
-    for (int i = 0; i < KNOBS; i++) {
-        json_t *own = value_json(&t->recipe, &knobs[i]), *built = value_json(&t->model->recipe, &knobs[i]);
+    for (const Setting *k = settings; k < settings + SETTINGS; k++) {
+        if (!is_of_data(k)) continue;
+        json_t *own = value_json(&t->recipe, k), *built = value_json(&t->model->recipe, k);
         char *text = exact_text(own);
-        if (is_of_data(&knobs[i]) && text && !json_equal(own, built))
-            all = text_of("%s --set %s=%s", all, knobs[i].name, shell_word(text));
+        if (text && !json_equal(own, built)) all = text_of("%s --set %s=%s", all, k->name, shell_word(text));
         json_decref(own);
         json_decref(built);
     }
@@ -278,13 +256,14 @@ char *data_settings(const Trainer *t)
 
 void print_knobs(FILE *f, const Lathe_recipe *r)
 {
-    for (int i = 0; i < KNOBS; i++) {
-        json_t *value = value_json(r, &knobs[i]);
+    for (const Setting *k = settings; k < settings + SETTINGS; k++) {
+        if (!is_knob(k)) continue;
+        json_t *value = value_json(r, k);
         char *text = json_is_real(value)     ? text_of("%g", json_real_value(value))
                      : json_is_string(value) ? text_of("%s", json_string_value(value))
                      : json_is_null(value)   ? text_of("-")
                                              : json_written(value, JSON_ENCODE_ANY);
-        show(f, "  %-20s %-10s %s\n", knobs[i].name, text, knobs[i].meaning);
+        show(f, "  %-20s %-10s %s\n", k->name, text, k->meaning);
         free(text);
         json_decref(value);
     }
