@@ -67,10 +67,10 @@ script() {      # NAME FILE DETAIL: tests/FILE.sh
 
 script nvcc sim/nvcc "every model for sm_80 and sm_90"
 script gpu_trainers sim/trainer "more trainers for a GPU, in the simulator"
-script resume proof/resume "10 stops, by signal and by kill"
-script stream proof/stream "20 kills of a run on documents"
-script stream_races runtime/stream_races "ThreadSanitizer over a larger corpus"
-script stream_memory runtime/stream_memory "5 GB through less than 64 MB"
+script resume models/resume "10 stops, by signal and by kill"
+script stream models/stream "20 kills of a run on documents"
+script stream_races data/stream_races "ThreadSanitizer over a larger corpus"
+script stream_memory data/stream_memory "5 GB through less than 64 MB"
 script memory trainer/memory "every allocation of a run"
 
 # Validation loss over the whole held-out tenth, windows side by side, after 2,000 steps.

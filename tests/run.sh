@@ -3,7 +3,7 @@
 #
 #   tests/run.sh              all tests
 #   tests/run.sh -k PATTERN   those whose name matches the extended regular expression
-#   tests/run.sh -l           names only
+#   tests/run.sh -l           names only; -l -v: and what each holds, by its first sentence
 #   tests/run.sh --sanitize   with AddressSanitizer and UBSan in everything built, generated programs included (build-sanitize/)
 #   tests/run.sh --sanitize=thread   with ThreadSanitizer and clang's OpenMP, which tells it of its threads (build-thread/)
 #   tests/run.sh --march=x86-64-v3   runtime and generated programs compiled for that processor (build-x86-64-v3/)
@@ -21,19 +21,20 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 
-pattern=. list= one= bless=${BLESS:-} BUILD=${BUILD:-build} BUILD_OPTIONS=
+pattern=. list= about= one= bless=${BLESS:-} BUILD=${BUILD:-build} BUILD_OPTIONS=
 while [ $# -gt 0 ]; do
     case $1 in
     bless) bless=1 ;;
     -k) pattern=${2:?-k needs a pattern}; shift ;;
     -l) list=1 ;;
+    -v) about=1 ;;
     --sanitize) BUILD=build-sanitize BUILD_OPTIONS=-DLATHE_SANITIZE=ON ;;
     --sanitize=thread)
         BUILD=build-thread BUILD_OPTIONS='-DLATHE_SANITIZE=thread -DCMAKE_C_COMPILER=clang' CC=clang
         export CC ;;
     --march=*) BUILD=build-${1#*=} BUILD_OPTIONS=-DLATHE_MARCH=${1#*=} ;;
     --one) one=${2:?}; shift ;;
-    *) echo "usage: tests/run.sh [bless] [--sanitize[=thread]] [--march=LEVEL] [-l] [-k PATTERN]" >&2; exit 2 ;;
+    *) echo "usage: tests/run.sh [bless] [--sanitize[=thread]] [--march=LEVEL] [-l [-v]] [-k PATTERN]" >&2; exit 2 ;;
     esac
     shift
 done
@@ -59,10 +60,10 @@ blessable() {
 }
 
 # The longest first, so that no core is idle at the end: by what each took here last; before that, those that are long anywhere.
-long='proof/test_random_graphs sim/cudnn.sh sim/test_emitted sim/test_emitted_mutants sim/nvcc.sh sim/nccl.sh sim/test_narrow sim/trainer.sh'
-long="$long sim/precision.sh sim/gpu.sh proof/test_reference proof/budget.sh sim/gemm.sh proof/documents.sh sim/test_persistent"
-long="$long runtime/widths.sh proof/test_precision proof/bundle.sh sim/attention_mutants.sh sim/attention.sh trainer/replay.sh"
-long="$long proof/test_gradients proof/precision.sh sim/optim.sh trainer/race.sh sim/trainer_nvcc.sh sim/attention_nvcc.sh proof/pairs.sh"
+long='emit/test_random_graphs sim/cudnn.sh sim/test_emitted sim/test_emitted_mutants sim/nvcc.sh sim/nccl.sh sim/test_narrow sim/trainer.sh'
+long="$long sim/precision.sh sim/gpu.sh models/test_reference plan/budget.sh sim/gemm.sh house/documents.sh sim/test_persistent"
+long="$long math/widths.sh models/test_precision build/bundle.sh sim/attention_mutants.sh sim/attention.sh trainer/replay.sh"
+long="$long models/test_gradients models/precision.sh sim/optim.sh trainer/race.sh sim/trainer_nvcc.sh sim/attention_nvcc.sh models/pairs.sh"
 longest_first() {
     awk -v long="$long" -v file="$BUILD/seconds" '
         BEGIN {
@@ -149,8 +150,28 @@ if [ -n "$one" ]; then
     exit 0
 fi
 
+# told: names, each with the first sentence of the comment that its file begins with.
+told() {
+    while read -r name; do
+        for file in "tests/$name" "tests/$name.c" "tests/$name.lua" "tests/${name%.*}.graph" "tests/${name%.*}.kernels" "tests/${name%.*}.lua"; do
+            [ ! -f "$file" ] || break
+        done
+        awk -v name="$name" '
+            /^#!/ { next }
+            !/^(\/\*| \*|#|--)/ { exit }
+            { line = $0; sub(/^(\/\*| \*|#|--) */, "", line); if (line ~ /^(args|exit|after|graph|kernels)\>/) next; text = text line " " }
+            /\*\/ *$/ || /^ *\*? *$/ { exit }
+            END {
+                sub(/ *\*\/ *$/, "", text)
+                sub(/^[a-z_0-9A-Z]*\.(c|sh|lua): */, "", text)
+                if (at = match(text, /\. /)) text = substr(text, 1, at)
+                printf "%-36s %s\n", name, text
+            }' "$file"
+    done
+}
+
 if [ -n "$list" ]; then
-    all_tests
+    all_tests | if [ -n "$about" ]; then told; else cat; fi
     exit 0
 fi
 

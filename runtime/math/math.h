@@ -4,7 +4,7 @@
  * To be compiled with -ffp-contract=off -fno-math-errno -fno-trapping-math: what is fused is written fmaf.  Polynomials
  * are minimax fits of our own.  Every function takes NaN, infinities, zeros of both signs and subnormals as C's
  * function of that name does, but where its comment says otherwise; NaN goes through everything, max and min included.
- * Largest errors in units of the last place, over all floats (tests/runtime/test_math.c):
+ * Largest errors in units of the last place, over all floats (tests/math/test_math.c):
  *
  *     exp 1.02   expm1 1.44   log 0.84   tanh 1.34   erf 1.16   sqrt 0.5   rsqrt 1.5
  *     sin, cos 0.51 where |x| < 2^48; pow 0.51 on twenty million random pairs

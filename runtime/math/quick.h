@@ -3,7 +3,7 @@
  *
  * The instructions are functions, for which others stand in where no GPU is: the text made of them is the same
  * everywhere.  Largest errors in units of the last place, over all floats, with those that stand in
- * (tests/runtime/test_math.c), and with the instructions (tests/gpu/fragments.cu):
+ * (tests/math/test_math.c), and with the instructions (tests/gpu/fragments.cu):
  *
  *     exp 6.1, 8.5 (|x| < 20: 3.1, 5)   log 2.4, 13   tanh 1.6, 3.5   erf 1.3, 2
  *

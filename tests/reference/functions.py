@@ -1,4 +1,4 @@
-"""functions.py: the cases of tests/proof/functions.lua in torch, for record.py: values and gradients in float64.
+"""functions.py: the cases of tests/lua/functions.lua in torch, for record.py: values and gradients in float64.
 
     python3 tests/reference/record.py functions
 

@@ -28,7 +28,7 @@ bools U8.  Ops with ints carry them in the metadata under their name ("axis=1" �
     neg … erf, add … pow, where    element by element, [N]
     sum rmax cumsum argmax topk gather scatter_add dot softmax cross_entropy linear_cross_entropy    small, of several axes
 
-functions: cases of tests/proof/functions.lua; functions.py says what the file holds.
+functions: cases of tests/lua/functions.lua; functions.py says what the file holds.
 
 optimizers: updates of step/optim.c.  start.w [3][4], start.b [5], start.c [3]; grad.w [20][3][4], …, gradients given to
 update s; NAME.w [20][3][4], …: parameters after it.  The metadata has under NAME the settings "key=value …" of the recipe

@@ -4,7 +4,7 @@
  *
  *   test_random_scans [FIRST [COUNT]]      other seeds, without the check of coverage */
 #include "harness.h"
-#include "grad/models.h"
+#include "passes/models.h"
 
 enum { QUICK = 100, LONG = 500, PER_FILE = 25, DEEPEST = 2, MEMORY = 4, WORDS = 5 };
 

@@ -1,7 +1,7 @@
 # class_ids.sh: an id that chooses a class is one of them, whatever it went through: in both forms of cross entropy and where
 # else ids choose, code 3 with line, id and range; targets of -100 can be left out, exactly those.
 set -eu
-. tests/proof/checks
+. tests/checks
 # table ROW VALUE: 40 rows of classes 0 to 4, but VALUE in ROW
 table() {
     awk -v row="$1" -v x="$2" 'BEGIN { print "a,b,class"; for (i = 0; i < 40; i++) print i ",1." i "," (i == row ? x : i % 5) }'

@@ -17,7 +17,7 @@ ln -s "$top/generated/showcase" "$doc/generated/showcase"
 cat compiler/*/*.c >"$doc/my.txt"
 cat runtime/*/*.c >"$doc/more.txt"
 # shellcheck disable=SC2086
-awk -v OUT="$parts" -f tests/proof/documents.awk $pages >"$parts/list"
+awk -v OUT="$parts" -f tests/house/documents.awk $pages >"$parts/list"
 
 # ------------------------------------------------------------------ excerpts
 

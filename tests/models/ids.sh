@@ -1,7 +1,7 @@
 # ids.sh: ids out of range at run time: code 3 where the data holds them, 1 where the model has computed them; layer, line, id
 # and range are named, the same for any threads, in training and in evaluation; what is saved stays.
 set -eu
-. tests/proof/checks
+. tests/checks
 # table FIRST LAST ROW VALUE: 100 rows, the column going round from FIRST to LAST, but VALUE in ROW
 table() {
     awk -v a="$1" -v b="$2" -v row="$3" -v x="$4" 'BEGIN {

@@ -1,4 +1,4 @@
-/* test_store.c: safetensors files are read back as written, and no change of bytes or length makes reading crash. */
+/* test_safetensors.c: safetensors files are read back as written, and no change of bytes or length makes reading crash. */
 #include "base/words.h"
 #include "interface/lathe_model.h"
 #include "model/safetensors.h"

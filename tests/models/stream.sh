@@ -27,7 +27,7 @@ grep -q '^epoch 2 | loss [1-9].* tok/s, .* sequences/s | data .* %, forward [0-9
 parts=$(sed -n '/"split":"epoch"/s/.*"forward":\([0-9.]*\),"backward":\([0-9.]*\),.*/\1 \2/p' "$TMP/whole/metrics.jsonl" | head -n 1)
 awk "BEGIN { split(\"$parts\", s); exit !(s[1] > 0 && s[2] > 0) }" || tell "forward and backward took $parts"
 
-. tests/proof/killed
+. tests/models/killed
 killed_and_resumed
 
 # eval reads what train held back

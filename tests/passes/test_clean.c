@@ -1,7 +1,7 @@
 /* test_clean.c: pass_clean drops what nobody reads and nothing else; pass_precision changes every real and nothing
  * else. */
-#include "apart.h"
-#include "random_graph.h"
+#include "../graph/apart.h"
+#include "../graph/random_graph.h"
 
 static void becomes(const char *what, const char *from, const char *to)
 {

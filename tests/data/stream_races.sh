@@ -22,7 +22,7 @@ libraries="-ljansson -lz -lzstd -lpcre2-8 -lpthread -lm"
 
 build() {       # FILE WITH-THE-THREADS OUT
     # shellcheck disable=SC2086
-    "$cc" tests/runtime/stream_drive.c $1 $flags -DLATHE_WITH_ZLIB -DLATHE_WITH_ZSTD -DLATHE_WITH_PCRE2 -o "$2" $libraries
+    "$cc" tests/data/stream_drive.c $1 $flags -DLATHE_WITH_ZLIB -DLATHE_WITH_ZSTD -DLATHE_WITH_PCRE2 -o "$2" $libraries
 }
 
 build "$files" "$TMP/drive"

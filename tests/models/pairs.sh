@@ -32,7 +32,7 @@ must "$trainer" train $start --out "$TMP/whole" --threads 1 --readers 1
 grep -q 'bos 257, eos 256, pad 258' "$TMP/said" || tell "no word of the special tokens"
 grep -q 'data: the first .* pairs, sources of .* padding' "$TMP/said" || tell "no statistics"
 
-. tests/proof/killed
+. tests/models/killed
 killed_and_resumed
 
 # an evaluation is the same however pairs that are held back share batches

@@ -33,7 +33,7 @@ start="--data $TMP/t.txt --steps $steps --seed 7 --eval-every 25 --save-every 7 
 
 # shellcheck disable=SC2086
 must "$trainer" train $start --out "$TMP/whole" --threads 1
-. tests/proof/killed
+. tests/models/killed
 killed_and_resumed
 cmp "$TMP/whole/checkpoints/step-$steps/states.safetensors" "$TMP/run/checkpoints/step-$steps/states.safetensors"
 # Stretches end where the epoch does: 498 windows of 14 tokens in each of 8 rows.

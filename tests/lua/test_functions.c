@@ -14,7 +14,7 @@ static void compare(const char *what, const double *got, const Recorded *expecte
 static void check(const char *precision, double bound)
 {
     Recording file = open_recording("tests/reference/functions.safetensors");
-    Live *l = build_model(format("tests/proof/functions.lua --precision %s", precision));
+    Live *l = build_model(format("tests/lua/functions.lua --precision %s", precision));
     int grad = entry_index(l, "grad"), seen = 0;
     const Lathe_entry *e = &l->model->entry[grad];
     for (int k = 0; k < l->model->params; k++)

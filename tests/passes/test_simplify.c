@@ -1,6 +1,6 @@
 /* test_simplify.c: the simplifier does what it is for on small graphs, keeps the values of random ones, and has nothing
  * left to do when it runs again. */
-#include "random_graph.h"
+#include "../graph/random_graph.h"
 
 /* ------------------------------------------------------------------ small graphs */
 
