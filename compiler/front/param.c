@@ -218,7 +218,7 @@ static const char *state_name(const char *own)
 
 static Lathe_role state_role(void)
 {
-    return trace.decode ? LATHE_STATE : same(trace.graph->name, "train") ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
+    return trace.decode ? LATHE_STATE : entry_of(trace.graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
 }
 
 /* With accumulation each micro-batch has its own rows' state. */

@@ -3,6 +3,7 @@
 #define GRAPH_GRAPH_H
 
 #include "base/util.h"
+#include "graph/entry.h"
 
 enum { MAXRANK = 8 };
 
@@ -135,9 +136,10 @@ typedef VEC(struct Made_leaf {
 
 /* One entry: what is wanted, and thereby what is computed. */
 typedef struct Graph {
-    const char *name;           /* train, grad, eval, score, encode, decode */
+    const char *name;           /* the entry's; of texts it may be another */
+    Entry entry;
     bool training;              /* dropout on */
-    bool wants_grads;           /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
+    bool wants_grads;           /* see Entry_info.gradients */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss where there is one */
     Made_leaves leaves;         /* of a trace */
@@ -157,6 +159,10 @@ typedef enum Product_end {
 enum { ENDS_BIAS = 1, ENDS_SUM = 2, ENDS_GELU = 4 };
 
 /* ------------------------------------------------------------------ prototypes, by file */
+
+/* graph/entry.c */
+Graph *graph_of(Entry entry);                               /* an empty one */
+const Entry_info *entry_of(const Graph *g);
 
 /* graph/graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
 extern Where here;                                          /* given to every node made from now on */

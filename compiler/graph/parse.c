@@ -243,6 +243,7 @@ static void header(Parser *q)
 {
     if (!took_word(q, "graph")) err(q->at, "expected 'graph NAME', found %s", rest_of_line(q));
     q->g->name = read_word(q, "the graph's name");
+    q->g->entry = entry_named(q->g->name);
     q->g->training = took_word(q, "training");
     q->g->wants_grads = took_word(q, "grads");
     end_of_line(q);
