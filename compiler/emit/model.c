@@ -359,13 +359,7 @@ static void say_hf(Text *t, const char *json)
 /* What a user says for the same program again, on the way to `lathe replay`. */
 static char *rebuild_words(const Desc *d)
 {
-    Text t = {0};
-    say(&t, "%s", shell_quoted(d->file));
-    if (options.config) say(&t, " --config %s", shell_quoted(options.config));
-    for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_quoted(options.sets.at[i]));
-    if (options.precision) say(&t, " --precision %s", options.precision);
-    if (options.parameters) say(&t, " --parameters %s", options.parameters);
-    return t.at;
+    return format("%s%s", shell_quoted(d->file), options_text(&options, OTHER_MODEL));
 }
 
 static void say_plan_table(Text *t, const Plan *p)
