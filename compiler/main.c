@@ -242,12 +242,11 @@ static int do_dump(void)
 
 static int do_ops(void)
 {
+    static const char *const kinds[] = {OP_KINDS(LIST_WORD)};
     for (int op = 0; op < OPS; op++) {
         const OpInfo *o = &op_info[op];
         const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
-        printf("%-12s %-7s %2d  %-24s %s\n", o->name,
-               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop", "whole"}[o->kind], o->arity,
-               text, o->doc);
+        printf("%-12s %-7s %2d  %-24s %s\n", o->name, kinds[o->kind], o->arity, text, o->doc);
     }
     return 0;
 }
