@@ -64,7 +64,7 @@ double step_ms(const Module *m, double flops, double bytes)
     double seconds = (double)(2 * p->parameters + 2 * p->gradients + 2 * p->optimizer) / bytes;
     for (int i = 0; i < m->programs.n; i++) {
         const Program *q = m->programs.at[i];
-        if (same(q->graph->name, "train")) seconds += kernel_seconds(q->kernels.at, q->kernels.n, flops, bytes);
+        if (entry_of(q->graph)->step) seconds += kernel_seconds(q->kernels.at, q->kernels.n, flops, bytes);
     }
     return 1e3 * seconds;
 }

@@ -4,17 +4,33 @@
 
 #include "base/util.h"
 
+enum {
+    PASSES_ON = 1,       /* words that are no options of ours go to the trainer, or are the command's own */
+    RUNS = 2,            /* --set may name settings of a run */
+    INSTRUMENTS = 4,     /* builds as by --instrument */
+    GPUS_OF_PLAN = 8,    /* --gpus says how many are planned for */
+    GPUS_OF_TRAINER = 16 /* --gpus is the trainer's */
+};
+
+typedef struct Command {
+    const char *name;
+    int (*run)(void);
+    int manner; /* of these */
+    const char *arguments, *help;
+} Command;
+
 typedef VEC(const char *) Words;
 
 struct Line {
-    const char *command, *model;
-    const char *from; /* dump: the first pass that runs */
-    Words rest;       /* train, export, replay: what the trainer gets */
-    char **all;       /* tokenize, data: what lathe-data gets */
+    const Command *command;
+    const char *model;
+    Words rest; /* what the command passes on */
+    char **all; /* tokenize, data: what lathe-data gets */
 };
 
 extern struct Line line_of;
-void take_line(int argc, char **argv); /* into line_of and options; ends the program where an option is wrong */
+/* Into line_of and options; ends the program where an option is wrong. */
+void take_line(const Command *command, int argc, char **argv);
 void print_options(void);
 
 #endif

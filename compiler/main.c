@@ -18,11 +18,12 @@
 
 static void need_description(void)
 {
+    const char *command = line_of.command->name;
     if (!line_of.model)
         for (int i = 0; i < line_of.rest.n; i++)
             if (access(format("%s.lua", line_of.rest.at[i]), R_OK) == 0)
-                usage_error("%s needs a description; did you mean %s.lua?", line_of.command, line_of.rest.at[i]);
-    if (!line_of.model) usage_error("%s needs a description: lathe %s MODEL.lua", line_of.command, line_of.command);
+                usage_error("%s needs a description; did you mean %s.lua?", command, line_of.rest.at[i]);
+    if (!line_of.model) usage_error("%s needs a description: lathe %s MODEL.lua", command, command);
     if (access(line_of.model, R_OK) != 0) err((Where){0}, "cannot read %s: %s", line_of.model, strerror(errno));
     options.model_file = line_of.model;
 }
@@ -58,13 +59,8 @@ static const char *folder_word(const char *name)
 static const char *folder_for(const Desc *d)
 {
     if (options.out_dir) return options.out_dir;
-    uint64_t h = d->source_hash;
-    const bool switches[] = {options.all_in_place, options.all_panels, options.all_persist,
-                             options.poison,       options.instrument, precision()->weights == BF16};
-    h = hash_bytes(&options.without, sizeof options.without, hash_bytes(switches, sizeof switches, h));
-    if (options.memory || options.recompute > 0)
-        h = hash_bytes(&options.recompute, sizeof options.recompute, h) + (uint64_t)options.split;
-    h = hash_bytes(&options.head_rows, sizeof options.head_rows, h);
+    const char *words = options_text(&options, OTHER_PROGRAM);
+    uint64_t h = hash_bytes(words, strlen(words), d->source_hash);
     return format("generated/%s-%s-%s-%s-%08llx", folder_word(d->model), folder_word(d->config), options.target->name,
                   precision()->name, (unsigned long long)(h & 0xffffffff));
 }
@@ -146,14 +142,14 @@ static int do_build(void)
 /* `lathe train`, `lathe export`, `lathe replay`: the trainer's command of that name. */
 static int do_run(void)
 {
-    if (options.source) usage_error("--source is for build: %s needs a trainer", line_of.command);
-    if (same(line_of.command, "replay") && options.target != &target_cpu)
-        usage_error("replay runs on the processor alone: leave --target out");
+    if (options.source) usage_error("--source is for build: %s needs a trainer", line_of.command->name);
+    if (line_of.command->manner & INSTRUMENTS && options.target != &target_cpu)
+        usage_error("%s runs on the processor alone: leave --target out", line_of.command->name);
     const char *program = trainer();
     say_to(stderr, "trainer: %s\n", program);
     Words words = {0};
     push(&words, program);
-    push(&words, line_of.command);
+    push(&words, line_of.command->name);
     if (options.json) push(&words, "--json");
     for (int i = 0; i < options.for_run.n; i++) {
         push(&words, "--set");
@@ -185,7 +181,7 @@ static const Pass *pass_named(const char *name)
 /* That of --from: straighten is the first to cut a graph. */
 static const Pass *pass_to_start_with(void)
 {
-    const Pass *p = pass_named(line_of.from);
+    const Pass *p = pass_named(options.dump_from);
     if (is_kernels(options.model_file))
         usage_error("--from %s: the text of kernels says itself after which pass it is", p->name);
     if (p->kind > GRAPHS && !same(p->name, "straighten"))
@@ -229,13 +225,13 @@ static const Module *dumped(const char *from, const Pass *after)
 
 static int do_dump(void)
 {
-    if (line_of.from && (is_graph(line_of.from) || is_kernels(line_of.from))) {
-        line_of.model = line_of.from;
-        line_of.from = NULL;
+    if (options.dump_from && (is_graph(options.dump_from) || is_kernels(options.dump_from))) {
+        line_of.model = options.dump_from;
+        options.dump_from = NULL;
     }
     need_description();
     const Pass *after = pass_named(options.dump_after ? options.dump_after : "front");
-    const char *from = line_of.from ? pass_to_start_with()->name : NULL;
+    const char *from = options.dump_from ? pass_to_start_with()->name : NULL;
     const Module *m = dumped(from, after);
     set_sizes(m->desc);
     name_parameters(m->desc);
@@ -247,12 +243,11 @@ static int do_dump(void)
 
 static int do_ops(void)
 {
+    static const char *const kinds[] = {OP_KINDS(LIST_WORD)};
     for (int op = 0; op < OPS; op++) {
         const OpInfo *o = &op_info[op];
         const char *text = *o->text ? o->text : *o->ints ? format("{%s}", o->ints) : "";
-        printf("%-12s %-7s %2d  %-24s %s\n", o->name,
-               (const char *[]){"map", "reduce", "leaf", "move", "dot", "index", "loop", "whole"}[o->kind], o->arity,
-               text, o->doc);
+        printf("%-12s %-7s %2d  %-24s %s\n", o->name, kinds[o->kind], o->arity, text, o->doc);
     }
     return 0;
 }
@@ -311,46 +306,40 @@ static int do_data(void)
 
 static int do_help(void);
 
-static const struct Command {
-    const char *name;
-    int (*run)(void);
-    const char *arguments, *doc;
-} commands[] = {
-    {"check", do_check, "MODEL.lua", "is it sound, and how large is it"},
-    {"plan", do_plan, "MODEL.lua", "its memory, to the byte, and its kernels"},
-    {"build", do_build, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
-    {"train", do_run, "MODEL.lua", "builds, then runs `trainer train` with the other options"},
-    {"export", do_run, "MODEL.lua", "builds, then runs `trainer export --to hf`: weights as Hugging Face has them"},
-    {"replay", do_run, "MODEL.lua", "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},
-    {"dump", do_dump, "FILE",
+static const Command commands[] = {
+    {"check", do_check, 0, "MODEL.lua", "is it sound, and how large is it"},
+    {"plan", do_plan, GPUS_OF_PLAN, "MODEL.lua", "its memory, to the byte, and its kernels"},
+    {"build", do_build, 0, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
+    {"train", do_run, PASSES_ON | RUNS | GPUS_OF_TRAINER, "MODEL.lua",
+     "builds, then runs `trainer train` with the other options"},
+    {"export", do_run, PASSES_ON, "MODEL.lua",
+     "builds, then runs `trainer export --to hf`: weights as Hugging Face has them"},
+    {"replay", do_run, PASSES_ON | RUNS | INSTRUMENTS, "MODEL.lua",
+     "builds with --instrument, then runs `trainer replay`: which tensor is not finite"},
+    {"dump", do_dump, 0, "FILE",
      "prints the graphs or the kernels after a pass; FILE is a description or what dump printed (.graph, .kernels)"},
-    {"ops", do_ops, "", "the operations"},
-    {"passes", do_passes, "", "the passes, in order"},
-    {"settings", do_settings, "", "the recipe's settings, as the table of models/README.md"},
-    {"stubs", do_stubs, "[DIR]", "writes type annotations of the language for editors"},
-    {"tokenize", do_data, "train|encode|decode", "tokenizers: made from text, text to token ids and back"},
-    {"data", do_data, "info FILE…", "what is in files of training data"},
-    {"doctor", do_doctor, "[MODEL.lua]",
+    {"ops", do_ops, 0, "", "the operations"},
+    {"passes", do_passes, 0, "", "the passes, in order"},
+    {"settings", do_settings, 0, "", "the recipe's settings, as the table of models/README.md"},
+    {"stubs", do_stubs, 0, "[DIR]", "writes type annotations of the language for editors"},
+    {"tokenize", do_data, 0, "train|encode|decode", "tokenizers: made from text, text to token ids and back"},
+    {"data", do_data, 0, "info FILE…", "what is in files of training data"},
+    {"doctor", do_doctor, PASSES_ON, "[MODEL.lua]",
      "what this machine has and does, what fits, what to expect; --data FILE, --out RUN"},
-    {"help", do_help, "", "this page"},
+    {"help", do_help, 0, "", "this page"},
 };
 
 static int do_help(void)
 {
     printf("usage: lathe COMMAND [MODEL.lua] [options]\n\n");
     for (int i = 0; i < COUNT_OF(commands); i++)
-        printf("  %-8s %-19s %s\n", commands[i].name, commands[i].arguments, commands[i].doc);
+        printf("  %-8s %-19s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
     printf("\noptions\n");
     print_options();
-    printf("\npasses that can be left out (`lathe passes` lists all)\n");
-    int n;
-    const Pass *list = pass_list(&n);
-    for (int i = 0; i < n; i++)
-        if (list[i].option) printf("  %-24s %s\n", format("--no-%s", list[i].option), list[i].off);
     return 0;
 }
 
-static const struct Command *command_named(const char *name)
+static const Command *command_named(const char *name)
 {
     const char *names[COUNT_OF(commands)];
     if (same(name, "--help") || same(name, "-h")) name = "help";
@@ -370,9 +359,9 @@ int main(int argc, char **argv)
         do_help();
         return end_process("lathe", 2);
     }
-    const struct Command *command = command_named(argv[1]);
+    const Command *command = command_named(argv[1]);
     line_of.all = argv;
-    if (command->run != do_data) take_line(argc, argv);
+    if (command->run != do_data) take_line(command, argc, argv);
     int code = command->run();
     free_all();
     return end_process("lathe", code);

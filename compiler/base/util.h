@@ -79,6 +79,11 @@ _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1
 _Noreturn void die_at(const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #define must(condition) ((condition) ? (void)0 : die("%s", #condition))
 
+/* A list of an enum's members, LIST(X): X(MEMBER, "word", …) …, makes the enum itself, how many they are, and arrays. */
+#define LIST_MEMBER(member, ...) member,
+#define LIST_ONE(...) + 1
+#define LIST_WORD(member, word, ...) [member] = word,
+
 #define COUNT_OF(a) ((int)(sizeof(a) / sizeof *(a)))
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }

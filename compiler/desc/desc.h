@@ -46,7 +46,7 @@ typedef struct Desc {
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */
     VEC(Tensor_spec) states;                /* of encode and decode */
-    VEC(Graph *) graphs;                    /* train, grad, eval, [encode], [decode], [sample], [score] */
+    VEC(Graph *) graphs;                    /* of its entries: train, grad, eval and those that it has */
     Lathe_recipe recipe;                    /* train = {…} and data = {…} */
     VEC(Lathe_group) groups;                /* of parameters, as train says */
     const char *hf;                         /* how Hugging Face knows it, as JSON (front/hf.c); NULL: it does not */
@@ -60,6 +60,7 @@ typedef struct Desc {
 Desc *parse_graphs(const char *file, const char *text);     /* of all that the text has */
 Desc *describe(Graph *g, const char *file);                 /* g may be NULL */
 void describe_also(Desc *d, Graph *g);
+const Graph *entry_graph(const Desc *d, Entry entry);       /* the first of that entry; NULL: it has none */
 
 /* parameters.c */
 Param *find_param(const Desc *d, const char *name);         /* wide ones too; NULL where there is none */

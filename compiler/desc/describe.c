@@ -56,6 +56,13 @@ void describe_also(Desc *d, Graph *g)
     push(&d->graphs, g);
 }
 
+const Graph *entry_graph(const Desc *d, Entry entry)
+{
+    for (int i = 0; i < d->graphs.n; i++)
+        if (d->graphs.at[i]->entry == entry) return d->graphs.at[i];
+    return NULL;
+}
+
 Desc *describe(Graph *g, const char *file)
 {
     Desc *d = NEW(Desc);

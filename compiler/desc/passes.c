@@ -16,8 +16,7 @@ static const Pass passes[] = {
 enum { LAST = COUNT_OF(passes) - 1 };
 _Static_assert(LAST <= 64, "options.without has a bit for each pass");
 
-/* The stages, by Pass.kind: each has one representation, or makes the next one of it. */
-static const char *const stages[] = {"front", "graphs", "cuts", "lower", "kernels", "plan", "schedule"};
+static const char *const stages[] = {STAGE_LIST(LIST_WORD)};
 
 const Pass *last_of_stage(const char *word)
 {

@@ -31,10 +31,15 @@ static inline void leave_out(Pass_number pass, bool out)
 #define PLAN_PASS(name, ...) void pass_##name(struct Module *m);
 #define SCHEDULE_PASS(name, ...) void pass_##name(struct Program *p, const Desc *d);
 #include "desc/passes.def"
+/* The stages: each has one representation, or makes the next one of it. */
+#define STAGE_LIST(X) \
+    X(FRONT, "front") X(GRAPHS, "graphs") X(CUTS, "cuts") X(LOWER, "lower") X(KERNELS, "kernels") X(PLAN, "plan") X(SCHEDULE, "schedule")
+typedef enum Stage { STAGE_LIST(LIST_MEMBER) } Stage;
+
 /* passes.c: the pipeline, as a table of passes in the order in which they run */
 typedef struct Pass {
     const char *name;
-    enum { FRONT, GRAPHS, CUTS, LOWER, KERNELS, PLAN, SCHEDULE } kind;
+    Stage kind;
     const char *option;         /* fuse of --no-fuse; NULL: it cannot be left out */
     const char *doc, *off;      /* what it does; what is without it */
     union {

@@ -107,8 +107,7 @@ static Range of_input(const Desc *d, const Node *n)
     Lathe_role role = LATHE_FEATURES;
     for (int i = 0; i < d->inputs.n; i++)
         if (same(d->inputs.at[i].name, n->name)) role = d->inputs.at[i].role;
-    bool sampled = false;
-    for (int i = 0; i < d->graphs.n; i++) sampled |= same(d->graphs.at[i]->name, "sample");
+    bool sampled = entry_graph(d, ENTRY_sample);
     switch (role) {
     case LATHE_TOKENS: return d->vocab ? (Range){sampled ? -1 : 0, d->vocab - 1} : anything;
     case LATHE_SOURCE: return d->vocab ? (Range){0, d->vocab - 1} : anything;

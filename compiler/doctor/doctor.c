@@ -240,7 +240,8 @@ void examine_machine(Doctor *d)
 
 int tell_findings(const Doctor *d, bool json)
 {
-    static const char *const words[] = {"ok", "odd", "BAD"}, *const keys[] = {"ok", "odd", "bad"};
+#define HEALTH_KEY(member, word, key) [member] = key,
+    static const char *const words[] = {HEALTH_LIST(LIST_WORD)}, *const keys[] = {HEALTH_LIST(HEALTH_KEY)};
     bool bad = false;
     for (int i = 0; i < d->findings.n; i++) {
         const Finding *f = &d->findings.at[i];

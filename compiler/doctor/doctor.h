@@ -5,7 +5,9 @@
 #include "desc/passes.h"
 #include "kernels/kernel.h"
 
-typedef enum Health { FINE, ODD, BAD } Health; /* BAD: something will not work */
+/* With the words of the page and of --json; BAD: something will not work. */
+#define HEALTH_LIST(X) X(FINE, "ok", "ok") X(ODD, "odd", "odd") X(BAD, "BAD", "bad")
+typedef enum Health { HEALTH_LIST(LIST_MEMBER) } Health;
 
 typedef struct Finding {
     Health health;

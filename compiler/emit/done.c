@@ -103,7 +103,7 @@ static int64_t end_of(const Param *p)
 void find_done(const Program *p, const Desc *d)
 {
     memset(&pieces, 0, sizeof pieces);
-    if (!options.target->tells_gradients || !same(p->graph->name, "train")) return;
+    if (!options.target->tells_gradients || !entry_of(p->graph)->step) return;
     for (int i = 0; i < d->params.n; i++) {
         const Param *q = d->params.at[i];
         bool told = false;

@@ -255,8 +255,15 @@ char *upper(const char *word)
     return s;
 }
 
-const char *c_type(DType t) { return (const char *[]){"bool", "int", "float", "double", "bf16", "f16"}[t]; }
-const char *type_suffix(DType t) { return (const char *[]){"i32", "i32", "f32", "f64", "bf16", "f16"}[t]; }
+const char *c_type(DType t)
+{
+    static const char *const words[] = {
+        [BOOL] = "bool", [I32] = "int", [F32] = "float", [F64] = "double", [BF16] = "bf16", [F16] = "f16"};
+    _Static_assert(COUNT_OF(words) == DTYPES, "every type is one of C");
+    return words[t];
+}
+
+const char *type_suffix(DType t) { return t == BOOL ? type_suffix(I32) : dtype_name(t); }
 
 bool in_doubles(void) { return precision()->real == F64; }
 

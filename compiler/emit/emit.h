@@ -295,6 +295,12 @@ void name_functions(Kernel *const *kernels, int n); /* after the last */
 void name_kernels(const Module *m);         /* emit/c.c: before a plan is printed without a model */
 
 /* emit/plan.c */
+typedef struct Categories { /* of planned bytes, as the trainer has them */
+    VEC(Lathe_bytes) all;
+    int host; /* the last ones: a GPU's trainer has these beside it */
+} Categories;
+Categories planned_categories(const Plan *p);
+void say_plan_table(Text *t, const Categories *c);
 int program_kernels(const Program *p); /* bodies once */
 
 /* emit/c.c */

@@ -40,7 +40,7 @@ static void say_kernels(Text *t, Kernel *const *kernels, int n)
 /* Steps are what is profiled; on a device a launch of any entry may fail, and is named by it. */
 static bool has_table(const Program *p)
 {
-    return (same(p->graph->name, "train") || options.target->device) && program_kernels(p);
+    return (entry_of(p->graph)->step || options.target->device) && program_kernels(p);
 }
 
 char *kernel_count(const Program *p) { return has_table(p) ? format("%d", program_kernels(p)) : "0"; }

@@ -105,23 +105,61 @@ char *braces(int n, const int64_t *x)
     return t.at;
 }
 
+/* The runtime's types have our numbers. */
+#define RUNTIME_HAS(member, ...) _Static_assert((int)member == (int)LATHE_##member, "as DType of the compiler");
+DTYPE_LIST(RUNTIME_HAS)
+
 const char *dtype_word(DType t)
 {
-    return (const char *[]){"LATHE_BOOL", "LATHE_I32", "LATHE_F32", "LATHE_F64", "LATHE_BF16", "LATHE_F16"}[t];
+#define RUNTIME_WORD(member, ...) [member] = "LATHE_" #member,
+    static const char *const words[] = {DTYPE_LIST(RUNTIME_WORD)};
+    return words[t];
 }
+
+/* The runtime's enums as it writes them.  No default: where they have a member more, this does not compile. */
+#define CASE(member)                                                                                                   \
+    case member: return #member
 
 static const char *role_word(Lathe_role r)
 {
-    return (const char *[]){"LATHE_TOKENS",    "LATHE_TARGETS",  "LATHE_FEATURES",       "LATHE_SEED",
-                            "LATHE_STEP",      "LATHE_POSITION", "LATHE_STATE",          "LATHE_SEGMENTS",
-                            "LATHE_POSITIONS", "LATHE_SOURCE",   "LATHE_SOURCE_LENGTHS", "LATHE_LENGTHS",
-                            "LATHE_BEGINS",    "LATHE_CARRIED",  "LATHE_EVAL_CARRIED",   "LATHE_LOSS_SCALE",
-                            "LATHE_TOTAL",     "LATHE_SHARE",    "LATHE_FIRST_ROW"}[r];
+    switch (r) {
+        CASE(LATHE_TOKENS);
+        CASE(LATHE_TARGETS);
+        CASE(LATHE_FEATURES);
+        CASE(LATHE_SEED);
+        CASE(LATHE_STEP);
+        CASE(LATHE_POSITION);
+        CASE(LATHE_STATE);
+        CASE(LATHE_SEGMENTS);
+        CASE(LATHE_POSITIONS);
+        CASE(LATHE_SOURCE);
+        CASE(LATHE_SOURCE_LENGTHS);
+        CASE(LATHE_LENGTHS);
+        CASE(LATHE_BEGINS);
+        CASE(LATHE_CARRIED);
+        CASE(LATHE_EVAL_CARRIED);
+        CASE(LATHE_LOSS_SCALE);
+        CASE(LATHE_TOTAL);
+        CASE(LATHE_SHARE);
+        CASE(LATHE_FIRST_ROW);
+    }
+    die("role %d", (int)r);
+}
+
+static const char *init_word(Lathe_init init)
+{
+    switch (init) {
+        CASE(LATHE_ZEROS);
+        CASE(LATHE_ONES);
+        CASE(LATHE_CONSTANT);
+        CASE(LATHE_NORMAL);
+        CASE(LATHE_UNIFORM);
+    }
+    die("init %d", (int)init);
 }
 
 static void say_param_table(Text *t, const Module *m)
 {
-    static const char *const inits[] = {"LATHE_ZEROS", "LATHE_ONES", "LATHE_CONSTANT", "LATHE_NORMAL", "LATHE_UNIFORM"};
     const Desc *d = m->desc;
     if (!d->params.n) return;
     char *type = type_name(m, NULL, "params");
@@ -137,7 +175,7 @@ static void say_param_table(Text *t, const Module *m)
                               braces(p->shape.rank, p->stride)));
         say_wrapped(t, format("     .offset = offsetof(%s, %s) / sizeof(%s), .decay = %s,", type,
                               param_text(p, "", zero), real, p->decay ? "true" : "false"));
-        say(t, "     .init = %s, .init_a = %s, .init_b = %s", inits[p->init], number_text(p->init_a),
+        say(t, "     .init = %s, .init_a = %s, .init_b = %s", init_word(p->init), number_text(p->init_a),
             number_text(p->init_b));
         if (p->zero_row) say(t, ", .zero_row = %lld", (long long)p->zero_row);
         say(t, "},\n");
@@ -346,43 +384,7 @@ static void say_hf(Text *t, const char *json)
 /* What a user says for the same program again, on the way to `lathe replay`. */
 static char *rebuild_words(const Desc *d)
 {
-    Text t = {0};
-    say(&t, "%s", shell_quoted(d->file));
-    if (options.config) say(&t, " --config %s", shell_quoted(options.config));
-    for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_quoted(options.sets.at[i]));
-    if (options.precision) say(&t, " --precision %s", options.precision);
-    if (options.parameters) say(&t, " --parameters %s", options.parameters);
-    return t.at;
-}
-
-static void say_plan_table(Text *t, const Plan *p)
-{
-    say(t, "static const Lathe_bytes planned[] = {\n");
-    const struct {
-        const char *name;
-        int64_t bytes;
-    } all[] = {{"parameters", p->parameters},
-               {"gradients", p->gradients},
-               {"optimizer", p->optimizer},
-               {"states", p->states},
-               {"inputs", p->inputs},
-               {"outputs", p->outputs},
-               {"work", p->work},
-               {"blas", p->blas},
-               {"data", p->data},
-               {"generation", p->generation}};
-    const struct {
-        const char *name;
-        int64_t bytes;
-    } there[] = {
-        {"step", p->step}, {"workspace", p->workspace}, {"image", p->image}, {"pinned", p->pinned}, {"data", p->data}};
-    bool device = options.target->device;
-    for (int i = 0; i < COUNT_OF(all); i++)
-        if (!device || !(same(all[i].name, "blas") || same(all[i].name, "data")))
-            say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
-    for (int i = 0; i < COUNT_OF(there) && device; i++)
-        say(t, "    {\"%s\", %lld},\n", there[i].name, (long long)there[i].bytes);
-    say(t, "};\n\n");
+    return format("%s%s", shell_quoted(d->file), options_text(&options, OTHER_MODEL));
 }
 
 /* No kernel has the name of a table or of what calls an entry. */
@@ -390,11 +392,14 @@ void take_table_names(const Module *m, void (*take)(const char *name))
 {
     static const char *const own[] = {"params", "states",  "entries",     "groups",         "knobs",
                                       "hf",     "planned", "train_loops", "train_operands", "train_instruments"};
-    static const char *const before[] = {"run_", "", "", ""}, *const after[] = {"", "_in", "_out", "_kernels"};
+    static const struct {
+        const char *before, *after;
+    } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}};
     for (int i = 0; i < COUNT_OF(own); i++) take(own[i]);
     for (int i = 0; i < m->programs.n; i++)
-        for (int k = 0; k < COUNT_OF(before); k++)
-            take(format("%s%s%s", before[k], identifier(m->programs.at[i]->graph->name), after[k]));
+        for (int k = 0; k < COUNT_OF(of_entries); k++)
+            take(format("%s%s%s", of_entries[k].before, identifier(m->programs.at[i]->graph->name),
+                        of_entries[k].after));
 }
 
 void say_runs(Text *t, const Module *m)
@@ -408,6 +413,7 @@ void say_tables(Text *t, const Module *m)
 {
     const Desc *d = m->desc;
     const Plan *p = &m->plan;
+    const Categories categories = planned_categories(p);
     bool wide = in_doubles();
     say(t, "/* ---------------------------------------------------------------- what the trainer knows of it */\n\n");
     say_param_table(t, m);
@@ -416,7 +422,7 @@ void say_tables(Text *t, const Module *m)
     say_groups(t, d);
     say_knobs(t, d);
     say_hf(t, d->hf);
-    say_plan_table(t, p);
+    say_plan_table(t, &categories);
     say(t, "const Lathe_model lathe_model = {\n");
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
                           quoted(d->model), quoted(d->config ? d->config : ""), precision()->name,
@@ -428,7 +434,7 @@ void say_tables(Text *t, const Module *m)
     if (precision()->weights != precision()->real) say(t, "    .weights = %s,\n", dtype_word(precision()->weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
-        m->programs.n, d->states.n, d->knobs.n, options.target->device ? 13 : 10);
+        m->programs.n, d->states.n, d->knobs.n, categories.all.n);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));
@@ -438,7 +444,8 @@ void say_tables(Text *t, const Module *m)
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
-    if (options.target->device) say(t, "    .device = &%s, .host_categories = 3,\n", options.target->device);
+    if (options.target->device)
+        say(t, "    .device = &%s, .host_categories = %d,\n", options.target->device, categories.host);
     if (options.target->device && m->desc->one_gpu)
         say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
     say(t, "};\n\n");

@@ -1,4 +1,4 @@
-/* plan.c: the memory plan as text, for plan.txt and `lathe plan`. */
+/* plan.c: the memory plan: as text, for plan.txt and `lathe plan`, and as a table of model.c. */
 #include "desc/target.h"
 #include "emit/emit.h"
 
@@ -83,4 +83,45 @@ void print_plan(Text *t, const Module *m)
         say(t, "\n");
         say_kernel_list(t, 0, q->kernels.at, q->kernels.n);
     }
+}
+
+/* ------------------------------------------------------------------ the same as a table of the program */
+
+Categories planned_categories(const Plan *p)
+{
+    enum Where_planned { ANYWHERE, CPU_ALONE, GPU_ALONE, BESIDE_GPU };
+    const struct {
+        const char *name;
+        int64_t bytes;
+        enum Where_planned where;
+    } rows[] = {{"parameters", p->parameters, ANYWHERE},
+                {"gradients", p->gradients, ANYWHERE},
+                {"optimizer", p->optimizer, ANYWHERE},
+                {"states", p->states, ANYWHERE},
+                {"inputs", p->inputs, ANYWHERE},
+                {"outputs", p->outputs, ANYWHERE},
+                {"work", p->work, ANYWHERE},
+                {"blas", p->blas, CPU_ALONE},
+                {"data", p->data, CPU_ALONE},
+                {"generation", p->generation, ANYWHERE},
+                {"step", p->step, GPU_ALONE},
+                {"workspace", p->workspace, GPU_ALONE},
+                {"image", p->image, BESIDE_GPU},
+                {"pinned", p->pinned, BESIDE_GPU},
+                {"data", p->data, BESIDE_GPU}};
+    Categories c = {0};
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        if (options.target->device ? rows[i].where == CPU_ALONE : rows[i].where > CPU_ALONE) continue;
+        push(&c.all, ((Lathe_bytes){rows[i].name, rows[i].bytes}));
+        c.host += rows[i].where == BESIDE_GPU;
+    }
+    return c;
+}
+
+void say_plan_table(Text *t, const Categories *c)
+{
+    say(t, "static const Lathe_bytes planned[] = {\n");
+    for (int i = 0; i < c->all.n; i++)
+        say(t, "    {\"%s\", %lld},\n", c->all.at[i].category, (long long)c->all.at[i].bytes);
+    say(t, "};\n\n");
 }

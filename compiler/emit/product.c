@@ -134,14 +134,15 @@ static const char *numbers_of(DType in, DType out)
 /* cuda_gemm(&fc_product, fc, x, p->fc_weight, false, stream, p->fc_bias); */
 char *cuda_product_call(const Kernel *k)
 {
-    static const char *const ends[] = {"NONE", "BIAS", "GELU", "GELU_BACK", "SUM_A", "SUM_B"};
+#define GEMM_END(member, ...) [member] = "GEMM_" #member,
+    static const char *const ends[] = {PRODUCT_ENDS(GEMM_END)};
     const struct Gemm *g = &k->gemm;
     char *c = flat_pointer(g->c.view), *a = flat_pointer(g->a.view), *b = flat_pointer(g->b.view);
     const char *where = k->where.file ? format(": %s:%d", file_name(k->where.file), k->where.line) : "";
+    const char *end = g->end == END_GELU && g->vector.node ? "GEMM_END_BIAS_GELU" : ends[g->end];
     const char *text =
-        format("{%s, %s, GEMM_END_%s%s, %s, %lld, {}}", quoted(format("%s%s", identifier(k->name), where)),
-               numbers_of(g->a.node->dtype, g->c.node->dtype), g->end == END_GELU && g->vector.node ? "BIAS_" : "",
-               ends[g->end], shape_text_of(g), (long long)g->aux_m);
+        format("{%s, %s, %s, %s, %lld, {}}", quoted(format("%s%s", identifier(k->name), where)),
+               numbers_of(g->a.node->dtype, g->c.node->dtype), end, shape_text_of(g), (long long)g->aux_m);
     const char *vector = g->vector.node ? flat_pointer(g->vector.view) : "NULL";
     const char *aux = g->aux.node ? format(", %s", flat_pointer(g->aux.view)) : "";
     must(!g->packed);

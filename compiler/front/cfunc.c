@@ -6,10 +6,12 @@
 
 #include <math.h>
 
+static const DType tensors_of[] = {[C_BOOL] = BOOL, [C_INT] = I32, [C_REAL] = F32}; /* what is no number is no tensor */
+
 /* "snake(float x, float a)" */
 static const char *signature_of(const C_function *f)
 {
-    static const char *const names[] = {"void", "bool", "int", "float", "struct"};
+    static const char *const names[] = {C_KINDS(LIST_WORD)};
     Text t = {0};
     say(&t, "%s(", f->name);
     for (int i = 0; i < f->nparams; i++) say(&t, "%s%s %s", i ? ", " : "", names[f->type[i].kind], f->param[i]);
@@ -35,10 +37,9 @@ static C_valuep number_argument(lua_State *L, const C_function *f, int i)
 
 static C_valuep tensor_argument(lua_State *L, const C_function *f, int i, Tensor *t)
 {
-    static const DType wanted[] = {[C_BOOL] = BOOL, [C_INT] = I32, [C_REAL] = F32};
     static const char *const how[] = {
         [BOOL] = "nn.ne(x, 0) makes one", [I32] = "x:cast(\"i32\") makes one", [F32] = "x:cast(\"f32\") makes one"};
-    DType want = wanted[f->type[i].kind];
+    DType want = tensors_of[f->type[i].kind];
     *t = *tensor_at(L, i + 1, signature_of(f));
     if (t->node->dtype != want)
         user_error(L, "%s: %s is a tensor of %s, and this is %s; %s", signature_of(f), f->param[i], dtype_name(want),
@@ -48,8 +49,7 @@ static C_valuep tensor_argument(lua_State *L, const C_function *f, int i, Tensor
 
 static void push_result(lua_State *L, C_valuep v, Shape s, const Tensor *like)
 {
-    static const DType types[] = {[C_BOOL] = BOOL, [C_INT] = I32, [C_REAL] = F32};
-    push_like(L, broadcast(c_node(v, types[v->kind]), s), like);
+    push_like(L, broadcast(c_node(v, tensors_of[v->kind]), s), like);
 }
 
 static int call_function(lua_State *L)

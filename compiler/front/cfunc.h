@@ -20,7 +20,8 @@ typedef struct C_place {
     int line, column;           /* in the text, from 1 */
 } C_place;
 
-typedef enum C_kind { C_VOID, C_BOOL, C_INT, C_REAL, C_STRUCT } C_kind;  /* float and double: the program's reals */
+#define C_KINDS(X) X(C_VOID, "void") X(C_BOOL, "bool") X(C_INT, "int") X(C_REAL, "float") X(C_STRUCT, "struct")
+typedef enum C_kind { C_KINDS(LIST_MEMBER) } C_kind;    /* C_REAL: float and double, the program's reals */
 
 enum { MOST_FIELDS = 16, MOST_PARAMETERS = 16 };
 typedef struct C_record {

@@ -238,9 +238,8 @@ static void must_not_read(const Graph *g, Class class)
 
 Graph *take_encode(Graph *decode)
 {
-    Graph *encode = NEW(Graph);
+    Graph *encode = graph_of(ENTRY_encode);
     Cutting c = {0}, none = {0};
-    encode->name = "encode";
     fill_classes(&c, decode);
     drop_constant_outputs(&c, decode);
     find_cuts(&c, decode);

@@ -237,7 +237,7 @@ Graph *take_encode(Graph *decode);
 /* front/trace.c: the entries */
 void trace_entries(lua_State *L, int model); /* c is at the top */
 void trace_for_axes(lua_State *L, int model, int c); /* those that name axes: train, grad, decode */
-Graph *begin_entry(const char *name);        /* from now on trace.graph */
+Graph *begin_entry(Entry entry);             /* from now on trace.graph */
 void push_input(lua_State *L);               /* what the function of an entry is given */
 Where function_place(lua_State *L, int model, const char *key); /* a function of the description */
 

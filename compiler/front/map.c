@@ -327,20 +327,22 @@ static int where_call(lua_State *L)
 
 static int cast_call(lua_State *L)
 {
-    static const char *const names[] = {"f32", "i32", "bool", "real", "int"};
-    static const DType types[] = {F32, I32, BOOL, F32, I32};
+    static const struct {
+        const char *name;
+        DType type;
+    } types[] = {{"f32", F32}, {"i32", I32}, {"bool", BOOL}, {"real", F32}, {"int", I32}};
     const Tensor *t = tensor_at(L, 1, "cast");
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-    for (int i = 0; i < COUNT_OF(names); i++) {
-        if (!same(name, names[i])) continue;
-        int64_t largest = types[i] == F32 && single() ? largest_integer(t->node, trace.desc) : 0;
+    for (int i = 0; i < COUNT_OF(types); i++) {
+        if (!same(name, types[i].name)) continue;
+        int64_t largest = types[i].type == F32 && single() ? largest_integer(t->node, trace.desc) : 0;
         if (largest > EXACT_INTEGERS)
             warn(lua_place(L),
                  "x:cast(\"f32\"): these integers go to %lld, and fp32 holds all only up to %d; beyond, several become "
                  "one",
                  (long long)largest, EXACT_INTEGERS);
         here = lua_place(L);
-        push_like(L, cast_op(t->node, types[i]), t);
+        push_like(L, cast_op(t->node, types[i].type), t);
         return 1;
     }
     user_error(L, "x:cast(type): the type is \"f32\", \"i32\" or \"bool\", and this is %s", lua_text(L, 2));

@@ -24,9 +24,16 @@ static Known *numbered_name(int n) { return n ? known.all.at[n - 1] : NULL; }
 
 static Lathe_init init_named(const char *name)
 {
-    static const char *const names[] = {"zeros", "ones", "constant", "normal", "uniform"};
-    for (int i = 0; i < COUNT_OF(names); i++)
-        if (same(names[i], name)) return (Lathe_init)i;
+    static const struct {
+        const char *name;
+        Lathe_init init;
+    } inits[] = {{"zeros", LATHE_ZEROS},
+                 {"ones", LATHE_ONES},
+                 {"constant", LATHE_CONSTANT},
+                 {"normal", LATHE_NORMAL},
+                 {"uniform", LATHE_UNIFORM}};
+    for (int i = 0; i < COUNT_OF(inits); i++)
+        if (same(inits[i].name, name)) return inits[i].init;
     die("init %s", name);
 }
 
@@ -218,7 +225,7 @@ static const char *state_name(const char *own)
 
 static Lathe_role state_role(void)
 {
-    return trace.decode ? LATHE_STATE : same(trace.graph->name, "train") ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
+    return trace.decode ? LATHE_STATE : entry_of(trace.graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
 }
 
 /* With accumulation each micro-batch has its own rows' state. */

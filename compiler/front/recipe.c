@@ -372,17 +372,10 @@ const luaL_Reg recipe_functions[] = {{"settings", settings_of_function}, {NULL, 
 
 /* ------------------------------------------------------------------ with all entries there */
 
-static const Graph *entry_named(const char *name)
-{
-    for (int i = 0; i < trace.desc->graphs.n; i++)
-        if (same(trace.desc->graphs.at[i]->name, name)) return trace.desc->graphs.at[i];
-    return NULL;
-}
-
 static void check_best(const Lathe_recipe *r)
 {
     static const char *const rouge[] = {"rouge1", "rouge2", "rougeL"};
-    const Graph *train = entry_named("train"); /* which has the scores of eval and score */
+    const Graph *train = entry_graph(trace.desc, ENTRY_train); /* which has the scores of eval and score */
     VEC(const char *) known = {0};
     bool found = !r->best;
     for (int i = 0; i < train->outs.n; i++)
@@ -404,7 +397,7 @@ void check_recipe(void)
     const Lathe_recipe *r = &trace.desc->recipe;
     check_groups();
     check_best(r);
-    if (r->samples && !entry_named("decode") && !entry_named("sample"))
+    if (r->samples && !entry_graph(trace.desc, ENTRY_decode) && !entry_graph(trace.desc, ENTRY_sample))
         err(at_key("samples"),
             "`samples` needs an output that generate draws from: return { logits = logits } from forward, or say how "
             "they are drawn: sample = function(c, input) … end");

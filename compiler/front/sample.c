@@ -2,7 +2,7 @@
  * forward's parameters.  It makes a row of each output for each sample of a batch. */
 #include "front/front.h"
 
-bool sampling(void) { return trace.graph && same(trace.graph->name, "sample"); }
+bool sampling(void) { return trace.graph && trace.graph->entry == ENTRY_sample; }
 
 static void check_drawn(const char *name, const Tensor *t)
 {
@@ -48,7 +48,7 @@ void trace_sample(lua_State *L, int model, int c)
         return;
     }
     Where where = function_place(L, model, "sample");
-    Graph *g = begin_entry("sample");
+    Graph *g = begin_entry(ENTRY_sample);
     lua_pushvalue(L, c);
     push_input(L);
     call_lua(L, 2, 1);

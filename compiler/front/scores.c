@@ -162,8 +162,7 @@ Graph *take_scores(Graph *eval, Graph *wide, int64_t batch)
 {
     Rows *r = facts_of(eval, wide, batch);
     Scoring s = {.rows = r, .eval = eval};
-    Graph *score = NEW(Graph);
-    score->name = "score";
+    Graph *score = graph_of(ENTRY_score);
     Where was = here;
     int kept = 0;
     for (int k = 0; k < eval->outs.n; k++) {

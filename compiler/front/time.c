@@ -100,7 +100,7 @@ static int carries_call(lua_State *L)
         user_error(L, "carry = true: a row's state is for the batch that goes on where it stopped: data.text { order = "
                       "\"contiguous\" }, or without order");
     r->order = LATHE_CONTIGUOUS;
-    lua_pushboolean(L, same(trace.graph->name, "train") || same(trace.graph->name, "eval"));
+    lua_pushboolean(L, entry_of(trace.graph)->carries);
     return 1;
 }
 
@@ -199,7 +199,7 @@ static Node *draw_row(const Tensor *t)
     if (t->batch.inner > 1) row = map2(OP_idiv, row, number_argument((double)t->batch.inner, s));
     if (t->batch.outer > 1) row = map2(OP_mod, row, number_argument((double)trace.batch, s));
     if (trace.graph->micro) row = plus(row, times(broadcast(trace.graph->micro->index, s), trace.batch));
-    if (same(trace.graph->name, "train")) row = plus(row, broadcast(system_input("first_row", LATHE_FIRST_ROW), s));
+    if (entry_of(trace.graph)->step) row = plus(row, broadcast(system_input("first_row", LATHE_FIRST_ROW), s));
     return row;
 }
 

@@ -183,15 +183,6 @@ static void read_extents(Desc *d)
 
 /* ------------------------------------------------------------------ one entry */
 
-static Graph *new_graph(const char *name)
-{
-    Graph *g = NEW(Graph);
-    g->name = name;
-    g->training = same(name, "train");
-    g->wants_grads = same(name, "train") || same(name, "grad");
-    return g;
-}
-
 /* What pass_grad multiplies the gradient of the loss by. */
 static void declare_loss_scale(Desc *d)
 {
@@ -203,23 +194,23 @@ static void declare_loss_scale(Desc *d)
 /* A plan for less memory cuts each micro-batch of training into so many, where that goes without rest. */
 static int64_t split_of(const Graph *g, const Desc *d)
 {
-    bool cut = options.split > 1 && same(g->name, "train") && d->batch % options.split == 0;
+    bool cut = options.split > 1 && entry_of(g)->step && d->batch % options.split == 0;
     return cut ? options.split : 1;
 }
 
-Graph *begin_entry(const char *name)
+Graph *begin_entry(Entry entry)
 {
     Desc *d = trace.desc;
-    Graph *g = new_graph(name);
+    Graph *g = graph_of(entry);
     if (d->recipe.accumulate > INT32_MAX)
         err(place_of_key(d->file, NULL, "accumulate"), "train.accumulate is %lld, and %d is the most",
             (long long)d->recipe.accumulate, INT32_MAX);
-    int64_t split = split_of(g, d), micro = same(g->name, "train") ? d->recipe.accumulate * split : 1;
+    int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
     if (g->wants_grads && precision()->scaled) declare_loss_scale(d);
     trace.graph = g;
     leaves_made = &g->leaves;
     trace.number++;
-    trace.decode = same(g->name, "decode");
+    trace.decode = entry_of(g)->decoding;
     trace.batch = trace.decode ? d->recipe.rows : d->batch / split * (trace.widened ? trace.widened : 1);
     trace.time = trace.decode ? 1 : d->seq;
     trace.site = trace.time_aware = trace.time_places = 0;
@@ -275,15 +266,19 @@ static bool reaches_targets(Node *n)
 static bool wanted(const Graph *g, const Tensor *t)
 {
     bool scalar_value = t->node->shape.rank == 0;
-    if (same(g->name, "grad")) return true;
-    if (same(g->name, "decode")) return !scalar_value && !reaches_targets(t->node);
-    return scalar_value && is_real(t->node->dtype);
+    switch (entry_of(g)->gives) {
+    case GIVES_ALL: return true;
+    case GIVES_METRICS: return scalar_value && is_real(t->node->dtype);
+    case GIVES_ARRAYS: return !scalar_value && !reaches_targets(t->node);
+    case GIVES_OWN: break;
+    }
+    die("entry %s does not give what forward returns", g->name);
 }
 
 /* What decode would give must not depend on other times; asked of the entry before it. */
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
-    if (!same(trace.graph->name, "eval") || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
+    if (trace.graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
     lua_getfield(L, model, "decode");
     bool out = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
     lua_pop(L, 1);
@@ -328,9 +323,9 @@ static void call_forward(lua_State *L, int model, int c)
     call_lua(L, 2, 2);
 }
 
-static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
+static Graph *trace_entry(lua_State *L, int model, int c, Entry entry)
 {
-    Graph *g = begin_entry(name);
+    Graph *g = begin_entry(entry);
     size_of_entry(L, c, "batch", trace.decode ? trace.desc->batch : trace.batch);
     call_forward(L, model, c);
     check_loss(L, model);
@@ -348,11 +343,11 @@ static Graph *trace_entry(lua_State *L, int model, int c, const char *name)
 }
 
 /* Once more at twice the batch, to compare with; nothing of it stays. */
-static Graph *trace_wider(lua_State *L, int model, int c, const char *name)
+static Graph *trace_wider(lua_State *L, int model, int c, Entry entry)
 {
     Desc before = *trace.desc;
     trace.widened = 2;
-    Graph *g = trace_entry(L, model, c, name);
+    Graph *g = trace_entry(L, model, c, entry);
     trace.widened = 0;
     trace.desc->states.n = before.states.n;
     trace.desc->inputs.n = before.inputs.n;
@@ -362,14 +357,14 @@ static Graph *trace_wider(lua_State *L, int model, int c, const char *name)
 static void leave(void) { _exit(1); }
 
 /* Whether it can be traced at twice the batch; asked of a process of its own, for which a mistake is the end. */
-static bool traces_wider(lua_State *L, int model, int c, const char *name)
+static bool traces_wider(lua_State *L, int model, int c, Entry entry)
 {
     int status;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         bool quiet = atexit(leave) == 0 && freopen("/dev/null", "w", stderr) && freopen("/dev/null", "w", stdout);
-        trace_wider(L, model, c, name);
+        trace_wider(L, model, c, entry);
         _exit(quiet ? 0 : 1);
     }
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -377,9 +372,9 @@ static bool traces_wider(lua_State *L, int model, int c, const char *name)
 
 static Graph *trace_training(lua_State *L, int model, int c)
 {
-    Graph *train = trace_entry(L, model, c, "train"), *wide = NULL;
+    Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
     if (!train->micro && !options.target->device) return train;
-    if (traces_wider(L, model, c, "train")) wide = trace_wider(L, model, c, "train");
+    if (traces_wider(L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
     keep_objective(train, wide, 2 * (trace.desc->batch / split_of(train, trace.desc)));
     return train;
 }
@@ -397,7 +392,7 @@ static bool wants_decode(lua_State *L, int model, const Graph *grad)
 
 static void add_decode(lua_State *L, int model, int c)
 {
-    Graph *decode = trace_entry(L, model, c, "decode");
+    Graph *decode = trace_entry(L, model, c, ENTRY_decode);
     if (is_pairs()) push(&trace.desc->graphs, take_encode(decode));
     push(&trace.desc->graphs, decode);
 }
@@ -406,8 +401,9 @@ static void add_decode(lua_State *L, int model, int c)
 static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 {
     int64_t batch = trace.desc->batch;
-    Graph *eval = trace_entry(L, model, c, "eval");
-    Graph *wide = batch > 1 ? eval : traces_wider(L, model, c, "eval") ? trace_wider(L, model, c, "eval") : NULL;
+    Graph *eval = trace_entry(L, model, c, ENTRY_eval);
+    Graph *wide = batch > 1 ? eval : NULL;
+    if (!wide && traces_wider(L, model, c, ENTRY_eval)) wide = trace_wider(L, model, c, ENTRY_eval);
     *score = wide ? take_scores(eval, wide, max64(2, batch)) : NULL;
     return eval;
 }
@@ -415,12 +411,12 @@ static Graph *trace_evaluation(lua_State *L, int model, int c, Graph **score)
 void trace_for_axes(lua_State *L, int model, int c)
 {
     read_extents(trace.desc);
-    trace_entry(L, model, c, "train");
+    trace_entry(L, model, c, ENTRY_train);
     end_notes_of_entry();
-    const Graph *grad = trace_entry(L, model, c, "grad");
+    const Graph *grad = trace_entry(L, model, c, ENTRY_grad);
     end_notes_of_entry();
     if (!wants_decode(L, model, grad)) return;
-    trace_entry(L, model, c, "decode");
+    trace_entry(L, model, c, ENTRY_decode);
     end_notes_of_entry();
 }
 
@@ -434,7 +430,7 @@ void trace_entries(lua_State *L, int model)
     learn_axes(L, model, c);
     Graph *train = trace_training(L, model, c); /* before the list grows: tracing reads it */
     push(&d->graphs, train);
-    Graph *grad = trace_entry(L, model, c, "grad");
+    Graph *grad = trace_entry(L, model, c, ENTRY_grad);
     push(&d->graphs, grad);
     tell_meeting(grad, d->batch);
     Graph *eval = trace_evaluation(L, model, c, &score);

@@ -26,8 +26,19 @@ const OpInfo op_info[OPS] = {
 
 /* ------------------------------------------------------------------ types and shapes */
 
-const char *dtype_name(DType t) { return (const char *[]){"bool", "i32", "f32", "f64", "bf16", "f16"}[t]; }
-int64_t dtype_bytes(DType t) { return (const int64_t[]){1, 4, 4, 8, 2, 2}[t]; }
+const char *dtype_name(DType t)
+{
+    static const char *const words[] = {DTYPE_LIST(LIST_WORD)};
+    return words[t];
+}
+
+int64_t dtype_bytes(DType t)
+{
+#define BYTES(member, word, bytes) [member] = bytes,
+    static const int64_t of[] = {DTYPE_LIST(BYTES)};
+    return of[t];
+}
+
 bool is_real(DType t) { return t == F32 || t == F64; }
 bool is_stored(DType t) { return t == BF16 || t == F16; }
 

@@ -3,11 +3,13 @@
 #define GRAPH_GRAPH_H
 
 #include "base/util.h"
+#include "graph/entry.h"
 
 enum { MAXRANK = 8 };
 
 /* A traced graph knows F32; pass_precision makes F64.  BF16 and F16 are how values are stored, made and read by cast alone. */
-typedef enum DType { BOOL, I32, F32, F64, BF16, F16, DTYPES } DType;
+#define DTYPE_LIST(X) X(BOOL, "bool", 1) X(I32, "i32", 4) X(F32, "f32", 4) X(F64, "f64", 8) X(BF16, "bf16", 2) X(F16, "f16", 2)
+typedef enum DType { DTYPE_LIST(LIST_MEMBER) DTYPES } DType;        /* the words of texts; bytes */
 
 typedef struct Shape {
     int rank;
@@ -30,7 +32,9 @@ typedef enum Op {
     OPS
 } Op;
 
-typedef enum OpKind { MAP, REDUCE, LEAF, MOVE, DOT, INDEX, LOOP, WHOLE } OpKind;
+#define OP_KINDS(X) \
+    X(MAP, "map") X(REDUCE, "reduce") X(LEAF, "leaf") X(MOVE, "move") X(DOT, "dot") X(INDEX, "index") X(LOOP, "loop") X(WHOLE, "whole")
+typedef enum OpKind { OP_KINDS(LIST_MEMBER) } OpKind;
 
 typedef struct OpInfo {
     const char *name;
@@ -119,7 +123,8 @@ typedef struct Whole {
 } Whole;
 extern const Whole whole_info[OPS];
 
-typedef enum OutKind { OUT_VALUE, OUT_GRAD, OUT_STATE } OutKind;
+#define OUT_KINDS(X) X(OUT_VALUE, "value") X(OUT_GRAD, "grad") X(OUT_STATE, "state")
+typedef enum OutKind { OUT_KINDS(LIST_MEMBER) } OutKind;
 
 typedef struct Output {
     OutKind kind;
@@ -135,9 +140,10 @@ typedef VEC(struct Made_leaf {
 
 /* One entry: what is wanted, and thereby what is computed. */
 typedef struct Graph {
-    const char *name;           /* train, grad, eval, score, encode, decode */
+    const char *name;           /* the entry's; of texts it may be another */
+    Entry entry;
     bool training;              /* dropout on */
-    bool wants_grads;           /* pass_grad adds an OUT_GRAD for every parameter that loss depends on */
+    bool wants_grads;           /* see Entry_info.gradients */
     Loop *micro;                /* accumulation: the open loop over micro-batches that loss lives in, or NULL */
     VEC(Output) outs;           /* outs.at[0] is the loss where there is one */
     Made_leaves leaves;         /* of a trace */
@@ -146,17 +152,23 @@ typedef struct Graph {
     struct Table *lines;        /* there: by node */
 } Graph;
 
-/* What a product ends with; the target says which of them its products have. */
-typedef enum Product_end {
-    END_NONE,
-    END_BIAS,                   /* adds vector[N] to all rows */
-    END_GELU,                   /* gelu of it, in the tanh form; vector as before, if there is one; aux[M][N]: what gelu is of, if wanted */
-    END_GELU_BACK,              /* times gelu'(aux[M][N]) */
-    END_SUM_A, END_SUM_B        /* makes the sums over K of a, vector[M], or of b, vector[N]; added where c is */
-} Product_end;
+/* What a product ends with; the target says which of them its products have: ENDS_… */
 enum { ENDS_BIAS = 1, ENDS_SUM = 2, ENDS_GELU = 4 };
+#define PRODUCT_ENDS(X)                                                                                                \
+    X(END_NONE, "none", 0)                                                                                             \
+    X(END_BIAS, "bias", ENDS_BIAS)                  /* adds vector[N] to all rows */                                   \
+    X(END_GELU, "gelu", ENDS_GELU)                  /* gelu of it, in the tanh form; vector as before, if there is */  \
+                                                    /* one; aux[M][N]: what gelu is of, if wanted */                   \
+    X(END_GELU_BACK, "gelu_back", ENDS_GELU)        /* times gelu'(aux[M][N]) */                                       \
+    X(END_SUM_A, "sum_a", ENDS_SUM)                 /* makes the sums over K of a, vector[M]; added where c is */      \
+    X(END_SUM_B, "sum_b", ENDS_SUM)                 /* or of b, vector[N] */
+typedef enum Product_end { PRODUCT_ENDS(LIST_MEMBER) } Product_end;
 
 /* ------------------------------------------------------------------ prototypes, by file */
+
+/* graph/entry.c */
+Graph *graph_of(Entry entry);                               /* an empty one */
+const Entry_info *entry_of(const Graph *g);
 
 /* graph/graph.c: making nodes.  All constructors check shapes and types by must(); the front end has told the user before. */
 extern Where here;                                          /* given to every node made from now on */

@@ -239,10 +239,18 @@ static void out_line(Parser *q, OutKind kind)
     push(&q->g->outs, ((Output){kind, name, n}));
 }
 
+static bool took_out_line(Parser *q)
+{
+    for (int kind = 0; kind < OUT_WORDS; kind++)
+        if (took_word(q, out_words[kind])) return out_line(q, (OutKind)kind), true;
+    return false;
+}
+
 static void header(Parser *q)
 {
     if (!took_word(q, "graph")) err(q->at, "expected 'graph NAME', found %s", rest_of_line(q));
     q->g->name = read_word(q, "the graph's name");
+    q->g->entry = entry_named(q->g->name);
     q->g->training = took_word(q, "training");
     q->g->wants_grads = took_word(q, "grads");
     end_of_line(q);
@@ -263,10 +271,8 @@ bool begins_program(const Parser *q) { return starts_with(q->p, "program") && !p
 static void lines(Parser *q)
 {
     while (next_line(q) && !begins_program(q) && !begins_graph(q)) {
-        if (took_word(q, "value")) out_line(q, OUT_VALUE);
-        else if (took_word(q, "grad")) out_line(q, OUT_GRAD);
-        else if (took_word(q, "state")) out_line(q, OUT_STATE);
-        else if (q->g->micro) err(q->at, "after the open loop there can only be outputs, found %s", rest_of_line(q));
+        if (took_out_line(q)) continue;
+        if (q->g->micro) err(q->at, "after the open loop there can only be outputs, found %s", rest_of_line(q));
         else if (took_word(q, "open")) micro_lines(q);
         else statement(q);
     }

@@ -241,7 +241,7 @@ static void micro_roots(const Loop *l, Nodes *roots)
     for (int k = 0; k < l->ys.n; k++) push(roots, l->ys.at[k]);
 }
 
-static const char *const out_kinds[] = {[OUT_VALUE] = "value", [OUT_GRAD] = "grad", [OUT_STATE] = "state"};
+const char *const out_words[OUT_WORDS] = {OUT_KINDS(LIST_WORD)};
 
 void print_graph_by(Printer *p, const Graph *g)
 {
@@ -261,7 +261,7 @@ void print_graph_by(Printer *p, const Graph *g)
     }
     for (int i = 0; i < g->outs.n; i++) {
         const Output *o = &g->outs.at[i];
-        say(t, "%s ", out_kinds[o->kind]);
+        say(t, "%s ", out_words[o->kind]);
         say_word(t, o->name ? o->name : "");
         say(t, " = %%%d\n", number_of(p, o->node));
     }

@@ -7,6 +7,8 @@
 #define LARGEST_INT ((int64_t)1 << 48)
 
 /* ---- graph/text.c */
+enum { OUT_WORDS = 0 OUT_KINDS(LIST_ONE) };
+extern const char *const out_words[OUT_WORDS];
 /* What stands behind n's line; number: of names, by id. */
 typedef void (*Marks)(void *user, Text *t, const Node *n, const int *number);
 void print_marked_graph(Text *t, const Graph *g, Marks marks, void *user);

@@ -132,7 +132,8 @@ static const char *rows_fault(const Kernel *k)
 
 static bool ends_here(const Target *t, Product_end end)
 {
-    static const int needs[] = {0, ENDS_BIAS, ENDS_GELU, ENDS_GELU, ENDS_SUM, ENDS_SUM};
+#define NEEDS(member, word, needs) [member] = needs,
+    static const int needs[] = {PRODUCT_ENDS(NEEDS)};
     return end == END_NONE || t->ends & needs[end];
 }
 

@@ -4,7 +4,10 @@
 
 #include "desc/desc.h"
 
-typedef enum Home { PARAMETERS, GRADIENTS, STATES, INPUTS, OUTPUTS, WORK, TABLES } Home;   /* TABLES: constant arrays */
+#define HOME_LIST(X)                                                                                                   \
+    X(PARAMETERS, "parameters") X(GRADIENTS, "gradients") X(STATES, "states") X(INPUTS, "inputs")                      \
+    X(OUTPUTS, "outputs") X(WORK, "work") X(TABLES, "tables") /* constant arrays */
+typedef enum Home { HOME_LIST(LIST_MEMBER) } Home;
 
 /* A value's place: an array of known size. */
 typedef struct Buffer {
@@ -43,13 +46,16 @@ typedef struct View {
     struct { Loop *loop; int64_t stride; } over[MAXRANK];
 } View;
 
-typedef enum KernelKind {
-    ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, OVER_RANKS, PACK, REPEAT, PANELS
-} KernelKind;
+#define KERNEL_KINDS(X)                                                                                                \
+    X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(GATHER, "gather") X(SCATTER, "scatter")                \
+    X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(CUMSUM, "cumsum") X(TOPK, "topk") X(OVER_RANKS, "over_ranks")      \
+    X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
+typedef enum KernelKind { KERNEL_KINDS(LIST_MEMBER) } KernelKind;
 
 /* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
  * blocks), and after it the column results. */
-typedef enum Share { ALL_ROWS, SOME_ROWS, COLUMN_SUMS } Share;
+#define SHARE_LIST(X) X(ALL_ROWS, "all_rows") X(SOME_ROWS, "some_rows") X(COLUMN_SUMS, "column_sums")
+typedef enum Share { SHARE_LIST(LIST_MEMBER) } Share;
 
 /* A value a kernel reads or writes.  view.buffer NULL (loads only): nothing is read, the i32 value is the affine expression
  * itself: an iota along some axis (stride 1 there), or the iteration number of a loop (view.over). */

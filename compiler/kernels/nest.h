@@ -30,14 +30,22 @@ typedef struct Lengthwise {
 } Lengthwise;
 
 /* CUDA: where a thread's sums of columns run, over the rows of a block. */
-typedef enum Column_sums { NO_COLUMN_SUMS, IN_SHARED, IN_REGISTERS, IN_PARTIALS, APART } Column_sums;
+#define COLUMN_LIST(X)                                                                                                 \
+    X(NO_COLUMN_SUMS, "none") X(IN_SHARED, "shared") X(IN_REGISTERS, "registers") X(IN_PARTIALS, "partials")           \
+    X(APART, "apart")
+typedef enum Column_sums { COLUMN_LIST(LIST_MEMBER) } Column_sums;
 
 enum { MOST_WIDE = 64 };
 
-typedef enum Wait { NO_WAIT, OF_THREADS, OF_BLOCKS } Wait;
+#define WAIT_LIST(X) X(NO_WAIT, "none") X(OF_THREADS, "threads") X(OF_BLOCKS, "blocks")
+typedef enum Wait { WAIT_LIST(LIST_MEMBER) } Wait;
 
 /* Threads of a row, as in lathe_cuda.cuh; of elements: each thread takes some.  NO_TEAM: not decided. */
-enum { TEAM_OF_ELEMENTS = -1, NO_TEAM, TEAM_OF_ONE = 1, TEAM_OF_WARP = 32, TEAM_OF_BLOCK = 256 };
+#define TEAM_LIST(X)                                                                                                   \
+    X(TEAM_OF_ELEMENTS, "elements", -1) X(TEAM_OF_ONE, "one", 1) X(TEAM_OF_WARP, "warp", 32)                           \
+    X(TEAM_OF_BLOCK, "block", 256)
+#define TEAM_SIZE(member, word, size) member = size,
+enum { NO_TEAM, TEAM_LIST(TEAM_SIZE) };
 
 typedef struct Nest {
     Space space;

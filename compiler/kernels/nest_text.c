@@ -20,10 +20,11 @@
  */
 #include "kernels/nest_text.h"
 
-const char *const column_words[] = {"none", "shared", "registers", "partials", "apart"};
-const char *const wait_words[] = {"none", "threads", "blocks"};
-const char *const team_words[] = {"elements", "one", "warp", "block"};
-const int team_sizes[TEAM_WORDS] = {TEAM_OF_ELEMENTS, TEAM_OF_ONE, TEAM_OF_WARP, TEAM_OF_BLOCK};
+const char *const column_words[COLUMN_WORDS] = {COLUMN_LIST(LIST_WORD)};
+const char *const wait_words[WAIT_WORDS] = {WAIT_LIST(LIST_WORD)};
+#define TEAM_WORD(member, word, size) word,
+const char *const team_words[TEAM_WORDS] = {TEAM_LIST(TEAM_WORD)};
+const int team_sizes[TEAM_WORDS] = {TEAM_LIST(LIST_MEMBER)};
 
 static void say_axes(Text *t, const Space *s)
 {

@@ -5,8 +5,8 @@
 #include "kernels/parse.h"
 #include "kernels/nest.h"
 
-enum { COLUMN_WORDS = APART + 1, WAIT_WORDS = OF_BLOCKS + 1, TEAM_WORDS = 4 };
-extern const char *const column_words[], *const wait_words[], *const team_words[];
+enum { COLUMN_WORDS = 0 COLUMN_LIST(LIST_ONE), WAIT_WORDS = 0 WAIT_LIST(LIST_ONE), TEAM_WORDS = 0 TEAM_LIST(LIST_ONE) };
+extern const char *const column_words[COLUMN_WORDS], *const wait_words[WAIT_WORDS], *const team_words[TEAM_WORDS];
 extern const int team_sizes[TEAM_WORDS];
 
 void say_nest(Printer *p, const Kernel *k);       /* its line, if there is something to say */

@@ -49,11 +49,10 @@
 #include <math.h>
 #include <string.h>
 
-const char *const kind_words[KINDS] = {"rows",   "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
-                                       "cumsum", "topk", "over_ranks", "pack",   "repeat",  "panels"};
-const char *const home_words[HOMES] = {"parameters", "gradients", "states", "inputs", "outputs", "work", "tables"};
-const char *const end_words[ENDS] = {"none", "bias", "gelu", "gelu_back", "sum_a", "sum_b"};
-const char *const share_words[SHARES] = {"all_rows", "some_rows", "column_sums"};
+const char *const kind_words[KINDS] = {KERNEL_KINDS(LIST_WORD)};
+const char *const home_words[HOMES] = {HOME_LIST(LIST_WORD)};
+const char *const end_words[ENDS] = {PRODUCT_ENDS(LIST_WORD)};
+const char *const share_words[SHARES] = {SHARE_LIST(LIST_WORD)};
 
 const char *kernel_kind(const Kernel *k) { return kind_words[k->kind]; }
 

@@ -6,8 +6,13 @@
 #include "kernels/kernel.h"
 #include "kernels/kernels.h"
 
-extern const char *const kind_words[], *const home_words[], *const end_words[], *const share_words[];
-enum { KINDS = PANELS + 1, HOMES = TABLES + 1, ENDS = END_SUM_B + 1, SHARES = COLUMN_SUMS + 1 };
+enum {
+    KINDS = 0 KERNEL_KINDS(LIST_ONE),
+    HOMES = 0 HOME_LIST(LIST_ONE),
+    ENDS = 0 PRODUCT_ENDS(LIST_ONE),
+    SHARES = 0 SHARE_LIST(LIST_ONE)
+};
+extern const char *const kind_words[KINDS], *const home_words[HOMES], *const end_words[ENDS], *const share_words[SHARES];
 
 const Shape *shape_seen(const Kernel *k, const Operand *o); /* of its view, where the text says nothing else */
 /* ---- kernels/text.c */

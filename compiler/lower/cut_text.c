@@ -50,8 +50,7 @@ static void mark_view(Mark *m, const char *before, const View *v)
 
 static void mark_group(Mark *m, const Group *g, const Node *n)
 {
-    static const char *const roles[] = {
-        [FULL] = "full", [PER_ROW] = "per row", [ROW_SUM] = "row sum", [COLUMN_SUM] = "column sum"};
+    static const char *const roles[] = {ROLE_LIST(LIST_WORD)};
     for (int i = 0; g && i < g->nodes.n; i++)
         if (g->nodes.at[i] == n) mark(m, true, format("group %d %s", g->number, roles[g->role[i]]));
 }

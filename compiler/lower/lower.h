@@ -7,7 +7,8 @@
 #include "passes/passes.h"
 
 /* ---- one level: the top of a graph, or the body of one loop */
-typedef enum Role { FULL, PER_ROW, ROW_SUM, COLUMN_SUM } Role;
+#define ROLE_LIST(X) X(FULL, "full") X(PER_ROW, "per row") X(ROW_SUM, "row sum") X(COLUMN_SUM, "column sum")
+typedef enum Role { ROLE_LIST(LIST_MEMBER) } Role;
 
 typedef struct Extent { int64_t all, inner; } Extent;          /* elements of a space, of its inner axis (0: free) */
 

@@ -191,13 +191,10 @@ static bool reads_tokens(const Desc *d)
 static int64_t generation_bytes(const Desc *d)
 {
     const Lathe_recipe *r = &d->recipe;
-    for (int i = 0; i < d->graphs.n; i++) {
-        const Graph *g = d->graphs.at[i];
-        if (!same(g->name, "decode") || !reads_tokens(d)) continue;
-        return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(g, r->rows), decode_bytes(d, false),
-                                      decode_bytes(d, true));
-    }
-    return 0;
+    const Graph *decode = entry_graph(d, ENTRY_decode);
+    if (!decode || !reads_tokens(d)) return 0;
+    return lathe_generation_bytes(r, r->rows, d->seq, d->vocab, extras(decode, r->rows), decode_bytes(d, false),
+                                  decode_bytes(d, true));
 }
 
 static int64_t moments(const Lathe_recipe *r)
@@ -221,7 +218,7 @@ static void add_parameters(Plan *plan, const Desc *d)
 static bool streams(const Desc *d) { return !d->recipe.csv_target && d->recipe.order == LATHE_EPOCHS; }
 
 /* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
-static bool in_a_run(const Program *p) { return !same(p->graph->name, "grad"); }
+static bool in_a_run(const Program *p) { return p->graph->entry != ENTRY_grad; }
 
 /* Has kernels that take rooms of threads. */
 static bool multiplies(Kernel *const *kernels, int n)
@@ -284,7 +281,7 @@ static void plan_device(Plan *plan, const Module *m)
         const Program *p = m->programs.at[i];
         int64_t bytes = home_bytes(p, INPUTS);
         inputs = max64(inputs, bytes);
-        if (same(p->graph->name, "train")) ahead = lathe_ahead_bytes(bytes);
+        if (entry_of(p->graph)->step) ahead = lathe_ahead_bytes(bytes);
     }
     plan->image = plan->parameters + plan->optimizer + plan->states + plan->generation + plan->step + plan->inputs +
                   plan->outputs;
@@ -378,7 +375,7 @@ void pass_plan(Module *m)
             plan->work = p->work_bytes;
         }
         bound = max64(bound, p->lower_bound + in + out);
-        if (same(p->graph->name, "train"))
+        if (entry_of(p->graph)->step)
             for (int k = 0; k < p->kernels.n; k++) m->flops_per_step += p->kernels.at[k]->flops;
     }
     int64_t persistent = plan->parameters + plan->gradients + plan->optimizer + plan->states;

@@ -346,7 +346,7 @@ static json_t *lengths_json(const Lengths *h)
 
 static json_t *forecast_json(const Forecast *f)
 {
-    static const char *const names[] = {"rows", "packed_in_order", "packed"};
+    static const char *const names[] = {[PACK_NONE] = "rows", [PACK_NEXT] = "packed_in_order", [PACK_FIRST] = "packed"};
     json_t *all =
         json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "seq", (json_int_t)f->how.seq, "stride", (json_int_t)f->how.stride,
                   "sequences", (json_int_t)f->sequences, "full", (json_int_t)f->full, "cut", (json_int_t)f->cut,

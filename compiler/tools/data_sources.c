@@ -26,8 +26,8 @@ Source_options source_options(const Source_words *w, Bad_utf8 bad_utf8, int64_t 
         [SPLIT_FILE] = "file", [SPLIT_BLANK] = "blank", [SPLIT_LINE] = "line", [SPLIT_WHOLE] = "whole"};
     static const char *const bad[] = {[UTF8_REPLACE] = "replace", [UTF8_STOP] = "stop", [UTF8_KEEP] = "keep"};
     Source_options o = {.text = w->text, .target = w->target, .bad_utf8 = bad_utf8};
-    o.split = (Split_text)choice_of("--split", w->split, splits, 4);
-    if (w->bad_utf8) o.bad_utf8 = (Bad_utf8)choice_of("--bad-utf8", w->bad_utf8, bad, 3);
+    o.split = (Split_text)choice_of("--split", w->split, splits, SPLIT_WHOLE + 1);
+    if (w->bad_utf8) o.bad_utf8 = (Bad_utf8)choice_of("--bad-utf8", w->bad_utf8, bad, UTF8_KEEP + 1);
     if (w->format && !parse_format(w->format, &o.format))
         fail(EXIT_USAGE, NULL, "--format %s: expected text, jsonl, csv, tsv or shard", w->format);
     o.bad_records = whole_number("--bad-records", w->bad_records, INT64_MAX, bad_records);

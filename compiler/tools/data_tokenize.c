@@ -49,8 +49,12 @@ enum { LEARNT_PART = 1 << 22 };
 
 static Token_kind kind_named(const char *name)
 {
-    static const char *const names[] = {"bytes", "chars", "words", "bpe", "unigram"};
-    for (int i = 0; i < 5; i++)
+    static const char *const names[] = {[TOKEN_BYTES] = "bytes",
+                                        [TOKEN_CHARS] = "chars",
+                                        [TOKEN_WORDS] = "words",
+                                        [TOKEN_BPE] = "bpe",
+                                        [TOKEN_UNIGRAM] = "unigram"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return (Token_kind)i;
     fail(EXIT_USAGE, NULL, "--kind %s: expected bpe, unigram, words, chars or bytes", name);
 }
@@ -217,10 +221,12 @@ static int decode(int argc, char **argv)
 
 int tokenize_command(int argc, char **argv)
 {
-    static const char *const names[] = {"train", "encode", "decode"};
-    int (*const run[])(int, char **) = {train, encode_command, decode};
-    for (int i = 0; argc > 1 && i < 3; i++)
-        if (strcmp(argv[1], names[i]) == 0) return run[i](argc, argv);
+    static const struct {
+        const char *name;
+        int (*run)(int argc, char **argv);
+    } commands[] = {{"train", train}, {"encode", encode_command}, {"decode", decode}};
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc, argv);
     bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     if (!help)
         fail(EXIT_USAGE, NULL, "tokenize: expected train, encode or decode%s%s", argc > 1 ? ", found " : "",

@@ -327,7 +327,7 @@ static void fill(Live *l, int64_t largest_id, Rng *r)
 static void try(const char *name, void (*make)(void), int64_t largest_id, bool doubles)
 {
     graph = NEW(Graph);
-    *graph = (Graph){.name = "train"};
+    *graph = (Graph){.name = "train", .entry = ENTRY_train};
     here = (Where){"test.lua", 1, ""};
     options.precision = doubles ? "fp64" : "fp32";
     make();

@@ -157,7 +157,8 @@ static void rg_state(Maker *m)
 static Graph *rg_graph(uint64_t seed, bool smooth)
 {
     Maker m = {.rng = rng_of(seed), .smooth = smooth, .g = NEW(Graph)};
-    m.g->name = smooth ? "grad" : "eval";
+    m.g->entry = smooth ? ENTRY_grad : ENTRY_eval;
+    m.g->name = entry_of(m.g)->name;
     m.g->wants_grads = smooth;
     rg_out(&m, OUT_VALUE, "loss", NULL);
     rg_leaf(&m);
@@ -253,6 +254,7 @@ static inline Graph *random_graph_apart(uint64_t seed, bool count)
     Graph *g = seed % 2 ? random_loss_graph(seed) : random_graph(seed);
     if (count) count_coverage(g);
     g->name = format("g%llu", (unsigned long long)seed);
+    g->entry = NO_ENTRY;
     Rewrite r = {.before = rg_renamed, .user = (void *)g->name};
     rewrite_graph(&r, g);
     for (int i = 0; i < g->outs.n; i++)

@@ -31,6 +31,7 @@ static Sample sample(void)
     s.dot = dot(loop_stack(s.outer, s.body), s.w, (Dot_axes){.nc = 2, .ac = {0, 1}, .bc = {0, 1}});
     s.sum = map2(OP_add, s.dot, reduce(OP_sum, s.result, 1, &(int){0}));
     s.g->name = "train";
+    s.g->entry = ENTRY_train;
     s.g->wants_grads = true;
     push(&s.g->outs, ((Output){OUT_VALUE, "loss", s.sum}));
     push(&s.g->outs, ((Output){OUT_VALUE, "result", s.result}));
@@ -72,6 +73,7 @@ static void phase(Sample *s) { s->sum->phase = 3; }
 static void missing(Sample *s) { s->g->outs.at[1].node = NULL; }
 static void several(Sample *s) { s->g->outs.at[1].node = s->outer->node; }
 static void loop_as_input(Sample *s) { s->sum->in[1] = s->outer->node; }
+static void other_entry(Sample *s) { s->g->entry = ENTRY_eval; }
 static void closed_micro(Sample *s) { s->g->micro = s->outer; }
 
 static const struct {
@@ -111,6 +113,7 @@ static const struct {
     {"missing", missing, "output result is missing"},
     {"several", several, "an output has several values"},
     {"loop as input", loop_as_input, "has several results: pick one"},
+    {"entry", other_entry, "it is called train and is another entry"},
     {"micro closed", closed_micro, "is closed and still said to be open"},
 };
 

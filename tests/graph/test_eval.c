@@ -285,7 +285,7 @@ static void test_nested(void)
 /* The loss lives in the open loop over micro-batches: the mean counts. */
 static void test_micro(void)
 {
-    Graph g = {.name = "train", .micro = loop_open("micro", 2, false)};
+    Graph g = {.name = "train", .entry = ENTRY_train, .micro = loop_open("micro", 2, false)};
     Node *x = loop_x(g.micro, REAL(SHAPE(2, 2), 1, 2, 3, 4));
     push(&g.outs, ((Output){OUT_VALUE, "loss", reduce(OP_sum, x, 1, &(int){0})}));
     Value v;

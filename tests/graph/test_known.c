@@ -14,7 +14,7 @@ static Value feed(void *user, const Node *leaf)
     return given;
 }
 
-static Graph *graph_of(Node *n)
+static Graph *graph_with(Node *n)
 {
     Graph *g = NEW(Graph);
     g->name = "known";
@@ -43,7 +43,7 @@ static int try(const char *what, int64_t before, int64_t extent, int64_t after, 
     int64_t n = elements(ids);
     Shape s = {.rank = 3, .dim = {before, extent, after}};
     Node *y = gather(input_node("x", F32, s), table(n, v, ids), 1, 0);
-    Graph *g = graph_of(y);
+    Graph *g = graph_with(y);
     given = (Value){s, NEW_ARRAY(double, elements(s))};
     for (int64_t i = 0; i < elements(s); i++) given.at[i] = (double)i;
     pass_known(g, describe(NULL, "test"));
@@ -150,7 +150,7 @@ static void gradients(void)
         Node *x = parameter_node("w", F32, (Shape){.rank = 1, .dim = {extent}}),
              *y = reshape(gather(x, table(n, v, ids), 0, 0), (Shape){.rank = 1, .dim = {n}});
         Node *weight = cast_op(iota((Shape){.rank = 1, .dim = {n}}, 0), F32);
-        Graph *g = graph_of(reduce(OP_sum, map2(OP_mul, y, weight), 1, (int[]){0}));
+        Graph *g = graph_with(reduce(OP_sum, map2(OP_mul, y, weight), 1, (int[]){0}));
         must(same_shape(g->outs.at[0].node->shape, loss));
         g->wants_grads = true;
         Desc *d = describe_graphs(1, &g);
@@ -159,7 +159,7 @@ static void gradients(void)
         must(g->outs.n == 2 && gathers(g) == 0);
         double *want = NEW_ARRAY(double, extent);
         for (int64_t k = 0; k < n; k++) want[(int64_t)v[k]] += (double)k;
-        Graph *gradient = graph_of(g->outs.at[1].node);
+        Graph *gradient = graph_with(g->outs.at[1].node);
         Value got;
         eval_graph(gradient, feed, NULL, &got);
         expect(memcmp(got.at, want, sizeof *want * (size_t)extent) == 0, "view %d: another gradient", i);

@@ -261,7 +261,7 @@ static void check_model(const char *arguments, int first)
         const Program *p = m->programs.at[i];
         char *said;
         All all = {0};
-        if (!same(p->graph->name, "train") && !same(p->graph->name, "decode")) continue;
+        if (p->graph->entry != ENTRY_train && p->graph->entry != ENTRY_decode) continue;
         int code = apart(check_broken, &(Try){.module = m, .program = p}, &said);
         expect(code == 0, "%s: %s", arguments, said);
         memset(tried, 0, sizeof tried);

@@ -109,7 +109,7 @@ static Node *parameter(const char *graph, const char *name, int64_t rows, int64_
     return parameter_node(format("%s.%s", graph, name), F32, s);
 }
 
-static Graph *graph_of(const Case *c, const char *name)
+static Graph *head_graph(const Case *c, const char *name)
 {
     Shape rows = {.rank = 1, .dim = {c->R}};
     Head h = {.across = c->across, .smoothing = c->smoothing, .ignores = c->ignores, .ignored = c->ignored};
@@ -193,7 +193,7 @@ static void check_program_of(Rng *r, int n, int64_t rows, const char *precision,
     VEC(Graph *) graphs = {0};
     for (int i = 0; i < n; i++) {
         cases[i] = draw_case(r);
-        push(&graphs, graph_of(&cases[i], format("rows_%lld_%s_%d", (long long)rows, precision, i)));
+        push(&graphs, head_graph(&cases[i], format("rows_%lld_%s_%d", (long long)rows, precision, i)));
     }
     options.head_rows = rows;
     options.precision = precision;

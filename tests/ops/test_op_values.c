@@ -88,7 +88,7 @@ static Node *sum_all(Node *x)
 }
 
 /* y of the recorded inputs, and where gradients were recorded the loss they belong to.  Real inputs are parameters. */
-static Graph *graph_of(Op op, Case *c)
+static Graph *op_graph(Op op, Case *c)
 {
     Node *in[3];
     *c = (Case){.op = op_info[op].name, .differentiated = has_recorded(&file, format("%s.g", op_info[op].name))};
@@ -159,7 +159,7 @@ static void check_reals(const char *precision, double bound)
     for (int op = 0; op < OPS; op++)
         if (has_recorded(&file, format("%s.y", op_info[op].name))) {
             Case c;
-            push(&graphs, graph_of((Op)op, &c));
+            push(&graphs, op_graph((Op)op, &c));
             push(&cases, c);
         }
     Live *l = load_module(compile(describe_graphs(graphs.n, graphs.at)));

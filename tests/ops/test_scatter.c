@@ -22,8 +22,7 @@ static const char *name(const char *what, int i) { return format("%s%d", what, i
 
 static Graph *graph(void)
 {
-    Graph *g = NEW(Graph);
-    g->name = "eval";
+    Graph *g = graph_of(ENTRY_eval);
     for (int i = 0; i < CASES; i++) {
         Node *ids = input_node(name("ids", i), I32, shape_of(1, &cases[i].ids));
         Node *updates = input_node(name("updates", i), F32, shape_for(i, cases[i].ids));

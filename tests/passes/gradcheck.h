@@ -222,8 +222,8 @@ static inline void check_gradients_in(const char *what, Graph *g, int samples)
 /* The same for a loss, which lies in micro's body if there is one.  Returns the graph as pass_grad left it. */
 static inline Graph *check_gradients_of(const char *what, Node *loss, Loop *micro, int samples)
 {
-    Graph *g = NEW(Graph);
-    *g = (Graph){.name = "train", .training = true, .wants_grads = true, .micro = micro};
+    Graph *g = graph_of(ENTRY_train);
+    g->micro = micro;
     push(&g->outs, ((Output){OUT_VALUE, "loss", loss}));
     check_gradients_in(what, g, samples);
     check_number++;

@@ -183,7 +183,7 @@ static void test_unreached(void)
     Node *a = param("a", SHAPE(3)), *b = param("b", SHAPE(2)), *c = param("c", SHAPE(2));
     Node *through = cast_op(map1(OP_floor, b), I32), *y = mul(a, a);
     Graph *g = NEW(Graph);
-    *g = (Graph){.name = "train", .wants_grads = true};
+    *g = (Graph){.name = "train", .entry = ENTRY_train, .wants_grads = true};
     push(&g->outs, ((Output){OUT_VALUE, "loss", add(loss_of_all(y), loss_of_all(cast_op(through, F64)))}));
     push(&g->outs, ((Output){OUT_VALUE, "other", loss_of_all(c)}));
     pass_grad(g, describe(NULL, "test"));

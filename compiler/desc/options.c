@@ -1,0 +1,62 @@
+/* options.c: options as a command line again: what tells one build's folder from another's, and what a user is told. */
+#include "desc/passes.h"
+#include "desc/target.h"
+
+static void option_of_flag(Text *t, const char *option, bool given)
+{
+    if (given) say(t, " %s", option);
+}
+
+static void option_of_text(Text *t, const char *option, const char *value)
+{
+    if (value) say(t, " %s %s", option, shell_quoted(value));
+}
+
+static void option_of_list(Text *t, const char *option, Texts values)
+{
+    for (int i = 0; i < values.n; i++) option_of_text(t, option, values.at[i]);
+}
+
+static void option_of_number(Text *t, const char *option, double n)
+{
+    if (n != 0) say(t, " %s %.17g", option, n);
+}
+
+static void option_of_target(Text *t, const char *option, const Target *target)
+{
+    option_of_text(t, option, target ? target->name : NULL);
+}
+
+static void options_of_passes(Text *t, const char *option, Passes_out without)
+{
+    (void)option;
+    int n;
+    const Pass *list = pass_list(&n);
+    for (int i = 1; i < n; i++)
+        if (without >> (i - 1) & 1) say(t, " --no-%s", list[i].option);
+}
+
+/* Of a member whose type is none of these there is no text, and this does not compile. */
+#define SAY(option, member, changes)                                                                                   \
+    if (changes >= least)                                                                                              \
+        _Generic(o->member,                                                                                            \
+            bool: option_of_flag,                                                                                            \
+            int: option_of_number,                                                                                           \
+            int64_t: option_of_number,                                                                                       \
+            double: option_of_number,                                                                                        \
+            const char *: option_of_text,                                                                                   \
+            Texts: option_of_list,                                                                                         \
+            const Target *: option_of_target,                                                                                \
+            Passes_out: options_of_passes)(&t, option, o->member);
+
+char *options_text(const Options *o, Changes least)
+{
+    Text t = {0};
+    say(&t, "%s", "");
+#define FLAG(member, option, changes, help)                    SAY(option, member, changes)
+#define TEXT(member, option, argument, changes, help)          SAY(option, member, changes)
+#define CHECKED(type, member, option, argument, changes, help) SAY(option, member, changes)
+#define FOUND(type, member, changes)                           SAY("--" #member, member, changes)
+#include "desc/options.def"
+    return t.at;
+}

@@ -1,0 +1,25 @@
+/* entry.c: the table of entries (entries.def). */
+#include "graph/graph.h"
+
+const Entry_info entry_info[] = {
+    [NO_ENTRY] = {.name = NULL},
+#define ENTRY(word, ...) [ENTRY_##word] = {.name = #word, __VA_ARGS__},
+#include "graph/entries.def"
+};
+
+Entry entry_named(const char *name)
+{
+    for (int i = NO_ENTRY + 1; i < COUNT_OF(entry_info); i++)
+        if (same(entry_info[i].name, name)) return (Entry)i;
+    return NO_ENTRY;
+}
+
+Graph *graph_of(Entry entry)
+{
+    const Entry_info *e = &entry_info[entry];
+    Graph *g = NEW(Graph);
+    *g = (Graph){.name = e->name, .entry = entry, .training = e->training, .wants_grads = e->gradients};
+    return g;
+}
+
+const Entry_info *entry_of(const Graph *g) { return &entry_info[g->entry]; }

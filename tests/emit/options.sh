@@ -1,0 +1,64 @@
+# options.sh: options that change the program build into a folder of their own, whatever they are, and those that do not,
+# into that of a build without them; `lathe help` has no option that is neither.
+set -eu
+failed=0
+complain() { echo "failed: $*"; failed=1; }
+top=$PWD
+model="$top/models/char_rnn.lua"
+cd "$TMP"
+
+# shellcheck disable=SC2086
+folder() { "$LATHE" build "$model" --config tiny --source $1; }
+
+changing='--config=large
+--set=batch=2
+--target=cuda
+--memory=1G
+--precision=bf16
+--head-rows=3
+--recompute=0.5
+--all-in-place
+--all-panels
+--all-persist
+--instrument
+--poison
+--no-fuse'
+same='--gpus=2
+--bundle
+--source
+--json
+--after=fuse
+--from=fuse
+--brief
+--check-stages'
+
+plain=$(folder '')
+: >"$TMP/folders"
+echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
+echo "$plain" >>"$TMP/folders"
+[ "$(wc -l <"$TMP/folders")" = 14 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
+folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
+[ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters shares a folder"
+for option in $same; do
+    [ "$option" != --gpus=2 ] || continue # not of build
+    [ "$(folder "$option")" = "$plain" ] || complain "$option builds into another folder"
+done
+
+# What the help has is here.
+"$LATHE" help | sed -n '/^options/,/^passes/s/^  \(-[a-z-]*\) .*/\1/p' | sort >"$TMP/helped"
+{ printf '%s\n' "$changing" "$same" | sed 's/=.*//' | grep -v '^--no-'; printf '%s\n' --parameters -o; } | sort >"$TMP/tried"
+cmp -s "$TMP/helped" "$TMP/tried" || complain "options without a test: $(diff "$TMP/helped" "$TMP/tried")"
+
+# Names that look alike in a folder's name are told apart.
+cat >names.lua <<'END'
+return {
+  config = { batch = 2, features = 3 },
+  configs = { ["a/b"] = {}, ["a:b"] = {} },
+  forward = function(c, input) return nn.cross_entropy(nn.linear(input.features, { out = 3 }), input.targets) end,
+  data = data.csv { target = "y" },
+}
+END
+one=$("$LATHE" build names.lua --config a/b --source) two=$("$LATHE" build names.lua --config a:b --source)
+[ "$one" != "$two" ] || complain "two configurations share $one"
+exit $failed
