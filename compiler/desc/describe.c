@@ -59,7 +59,7 @@ void describe_also(Desc *d, Graph *g)
 Desc *describe(Graph *g, const char *file)
 {
     Desc *d = NEW(Desc);
-    *d = (Desc){.options = &options, .file = file, .model = "graph"};
+    *d = (Desc){.options = &options, .file = file, .model = "graph", .of_text = true};
     if (g) describe_also(d, g);
     return d;
 }

@@ -328,7 +328,6 @@ char *braces(int n, const int64_t *x);                                 /* {1, 2}
 const char *dtype_word(DType t);                                       /* LATHE_F32 */
 
 /* emit/done.c: which gradients are done behind a kernel: a line each */
-void find_done(const Program *p, const Desc *d); /* before: */
 void say_done(Text *t, int depth, const Kernel *after);
 
 /* emit/kernels.c: what each LAP of an entry stands for */

@@ -138,6 +138,15 @@ typedef VEC(Kernel *) Kernels;
 typedef struct Touch { Buffer *buffer; bool writes; } Touch;
 typedef VEC(Touch) Touches;     /* each buffer once */
 
+/* Gradients that nothing touches behind a kernel: of a parameter, or of all of one struct of copies (Param.struct_of). */
+typedef struct Done {
+    const Param *param;         /* of a struct the first */
+    const Kernel *after;
+    int copies;                 /* of the copies of this struct one: that of the iteration of so many loops: */
+    const Loop *picks[MAXRANK];
+    VEC(const Loop *) last;     /* in the last iteration of these alone */
+} Done;
+
 typedef struct Program {        /* a lowered entry */
     Graph *graph;
     const char *file;           /* of the text that it was read from; NULL: none */
@@ -145,6 +154,7 @@ typedef struct Program {        /* a lowered entry */
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     Strings names;              /* of these */
+    VEC(Done) done;             /* by pass done */
     VEC(const char *) panels_met;           /* groups of kernels that could be panels, taken or not */
     int steps;
     int carried, taken_over;    /* carries made where they lie; buffers made over an input's bytes */

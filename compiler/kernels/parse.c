@@ -180,9 +180,46 @@ static void read_line(Reader *r, Kernel *k)
     else err(q->at, "a kernel of kind %s has no such line here: %s", kernel_kind(k), rest_of_line(q));
 }
 
+static bool is_word_here(const Parser *q, const char *word)
+{
+    return starts_with(q->p, word) && !plain_char(q->p[strlen(word)]);
+}
+
 static bool ends_kernel(const Parser *q)
 {
-    return begins_kernel(q) || begins_graph(q) || (starts_with(q->p, "end") && !plain_char(q->p[3]));
+    return begins_kernel(q) || begins_graph(q) || is_word_here(q, "end") || is_word_here(q, "done");
+}
+
+static Param *read_param(Reader *r);
+
+/* Of parameters that are one wide one a text that describes itself has that alone. */
+static const Param *read_done_param(Reader *r)
+{
+    const char *before = r->q.p, *name = read_word(&r->q, "a parameter's name");
+    if (r->desc->of_text && !find_param(r->desc, name)) {
+        Param *part = NEW(Param);
+        *part = (Param){.name = name};
+        return part;
+    }
+    r->q.p = before;
+    return read_param(r);
+}
+
+/* "done h.weight picks %3 last %5", behind the kernel. */
+static void read_done(Reader *r, const Kernel *after)
+{
+    Done d = {.after = after};
+    if (comes_before(r->p->after, "done")) err(r->q.at, "only pass done finds what is done");
+    d.param = read_done_param(r);
+    if (took_word(&r->q, "picks"))
+        for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) {
+            if (d.copies == MAXRANK) err(r->q.at, "copies are picked by %d loops at most", MAXRANK);
+            d.picks[d.copies++] = read_loop(r);
+        }
+    if (took_word(&r->q, "last"))
+        for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) push(&d.last, read_loop(r));
+    end_of_line(&r->q);
+    push(&r->p->done, d);
 }
 
 /* Its line has been read, and afterwards the first that is not its own. */
@@ -205,6 +242,7 @@ static Kernel *read_kernel(Reader *r)
     const char *fault = kernel_fault(k, r->desc->options->target);
     if (fault) err(start, "%s %s: %s", kernel_kind(k), k->name, fault);
     end_nest(r, k, start);
+    for (; took_word(&r->q, "done"); next_line(&r->q)) read_done(r, k);
     return k;
 }
 
