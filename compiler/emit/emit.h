@@ -136,16 +136,16 @@ typedef struct Axis {
 
 /* CUDA: one of the __global__ functions that a kernel is made of, run one after another. */
 typedef struct Part {
-    const char *suffix; /* of its name */
+    const Launch *launch; /* the program's */
     const char *remark; /* what it does; NULL: what the kernel does */
     const char *blocks; /* of threads */
     const char *body;
     const char *room;   /* bytes of dynamic shared memory that a block has; NULL: none */
-    enum { ALWAYS, FAST, PLAIN } when; /* FAST or PLAIN: one after the other, the second in place of the first where that is wrong */
 } Part;
 
 /* A kernel function under construction. */
 typedef struct Function {
+    const Nest *nest;
     int naxes;
     Axis axis[MAXRANK + 2];
     VEC(Use) uses;
@@ -217,10 +217,13 @@ char *index_in(const Function *f, const int *axes, int n, int i, const char *num
 void say_indices(Function *f, const int *axes, int n, const char *number);
 
 /* emit/threads.c: the parts of a CUDA kernel.  As in lathe_cuda.cuh. */
-enum { WARP = TEAM_OF_WARP, THREADS = TEAM_OF_BLOCK };
+enum { WARP = TEAM_OF_WARP, THREADS = TEAM_OF_BLOCK, WARPS = THREADS / WARP };
+const Launch *launch_now(const Function *f);          /* of the part that is printed */
 void begin_part(Function *f);
-void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
-const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */
+void end_part(Function *f, const char *remark, const char *blocks);
+const char *ceil_text(const char *n, const char *by);  /* CEIL_DIV(BATCH * SEQ, WARPS) */
+/* The blocks of the launch, as text: of n things `each` a block takes one: THREADS, WARPS, WARP, 1. */
+const char *blocks_of(const Function *f, const char *text, int64_t n, int each);
 const char *index_type(int64_t n);                    /* of what counts to n, and a block further: int, int64_t */
 const char *thread_number(const Function *f, int64_t n);  /* of this thread, of n */
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */

@@ -39,6 +39,18 @@ typedef enum Wait { NO_WAIT, OF_THREADS, OF_BLOCKS } Wait;
 /* Threads of a row, as in lathe_cuda.cuh; of elements: each thread takes some.  NO_TEAM: not decided. */
 enum { TEAM_OF_ELEMENTS = -1, NO_TEAM, TEAM_OF_ONE = 1, TEAM_OF_WARP = 32, TEAM_OF_BLOCK = 256 };
 
+/* CUDA: what one launch of a kernel runs: all of it, or what it starts from, or the sums of its blocks' sums of columns,
+ * or what takes the place of the one before where that is wrong on some machine. */
+typedef enum Launched { LAUNCHED_ALL, LAUNCHED_START, LAUNCHED_COLUMNS, LAUNCHED_PLAIN } Launched;
+
+/* Inside a loop that is one launch: a step of it. */
+typedef struct Launch {
+    Launched what;
+    int64_t blocks; /* of threads */
+    int64_t shared; /* bytes of shared memory of a block: of arrays that it declares */
+    int64_t room;   /* and of rows that it keeps, for which the launch asks */
+} Launch;
+
 typedef struct Nest {
     Space space;
     Kernel *rows;      /* ROWS: the kernel with its views over the space */
@@ -68,6 +80,9 @@ typedef struct Nest {
     bool words;          /* a product in one launch reads two elements of 16 bits as a word */
     bool stays;          /* likewise: b is copied into shared memory before the loop */
     Wait wait, wait_end; /* in one launch: before the kernel; a loop's: at the end of an iteration */
+    bool wait_copied;    /* a loop's: the threads of a block wait for what is copied before it */
+    bool plain;          /* there is a plain loop to fall back on */
+    VEC(Launch) launches; /* in the order in which they run */
 } Nest;
 
 /* space.c: axes that become one */

@@ -380,6 +380,7 @@ static void find_waited_for(Reader *r)
             old->given = true;
         }
     }
+    r->waiting.n = 0;
 }
 
 static bool is_state_leaf(const Reader *r, const Node *n)
@@ -423,6 +424,7 @@ static Program *read_program(Reader *r, Desc *d)
     read_program_line(r);
     bool more = next_line(&r->q);
     for (; more && took_word(&r->q, "buffer"); more = next_line(&r->q)) read_buffer(r);
+    find_waited_for(r); /* what a kernel overwrites is one with what it reads: its nest asks */
     for (; more && begins_kernel(&r->q); more = *r->q.p) push(&r->p->kernels, read_kernel(r));
     if (more && !begins_graph(&r->q))
         err(r->q.at, "expected a %skernel, found %s", r->kernels.n ? "" : "buffer or a ", rest_of_line(&r->q));

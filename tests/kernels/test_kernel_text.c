@@ -168,6 +168,12 @@ static const struct {
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] lanes %2\n", "lanes are of reductions"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] team warp\n", "loops of C have no teams"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nnest [i0] [i1]\n", "has a nest already"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nlaunch all blocks 1\n", "only what pass launch leaves"},
+    {GRAPH "program after launch\n" BUFFERS MAP "launch all blocks 1\n", "behind its line 'nest'"},
+    {GRAPH "program after launch\n" BUFFERS MAP "nest [i0] [i1]\nlaunch none blocks 1\n", "what a kernel launches"},
+    {GRAPH "program after launch\n" BUFFERS MAP "nest [i0] [i1]\nlaunch all blocks 1\n", "loops of C have no teams"},
+    {GRAPH "program after launch\n" BUFFERS MAP "nest [i0] [i1]\ndone w\n", "only pass done finds"},
+    {GRAPH "program after done\n" BUFFERS MAP "nest [i0] [i1]\ndone w\n", "do not say which gradients"},
 };
 
 static void parse(const void *text) { text_of(parse_kernels("bad.kernels", text, NULL)); }
