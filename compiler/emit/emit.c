@@ -224,7 +224,7 @@ static bool reserved(const char *word)
         "int32_t",  "int64_t",   "size_t",    "uint8_t",   "uint32_t", "uint64_t",      "ptrdiff_t",    "alloca"};
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], word)) return true;
-    for (const char *const *other = options.target->words; *other; other++)
+    for (const char *const *other = target()->words; *other; other++)
         if (same(*other, word)) return true;
     return is_size_name(word) || is_taken_everywhere(word);
 }
@@ -258,7 +258,7 @@ char *upper(const char *word)
 const char *c_type(DType t) { return (const char *[]){"bool", "int", "float", "double", "bf16", "f16"}[t]; }
 const char *type_suffix(DType t) { return (const char *[]){"i32", "i32", "f32", "f64", "bf16", "f16"}[t]; }
 
-bool in_doubles(void) { return precision()->real == F64; }
+bool in_doubles(void) { return precision_in_scope().real == F64; }
 
 /* ------------------------------------------------------------------ expressions */
 
@@ -340,8 +340,8 @@ static struct Operator operator_of(const char *text)
 /* Has the target a form of the word for values kept in 16 bits, as those of this model are? */
 static bool is_quick(const char *word, DType t)
 {
-    const char *const *w = options.target->quick;
-    if (!w || t != F32 || !is_stored(precision()->saved)) return false;
+    const char *const *w = target()->quick;
+    if (!w || t != F32 || !is_stored(precision_in_scope().saved)) return false;
     while (*w && !same(*w, word)) w++;
     return *w != NULL;
 }

@@ -178,7 +178,10 @@ char *flat_pointer(View v); /* for GEMM: pointer to its first element */
 
 void take_entry_names(Names *taken); /* what entries call what they are given */
 void enter_scope(const Module *m, const Program *p);
+void take_description(const Desc *d);     /* before any text of it is asked for */
 const Desc *described(void);              /* of the module that is printed */
+const Target *target(void);               /* its spellings */
+Precision precision_in_scope(void);       /* its types */
 const Module *module_in_scope(void);
 const Program *program_in_scope(void);
 const char *state_member(const Desc *d, const char *state);               /* of the struct of states */

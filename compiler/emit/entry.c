@@ -21,13 +21,13 @@ static char *over_ranks_call(const Kernel *k)
 {
     View to = k->writes.at[0].view, from = k->reads.at[0].view;
     must(is_row_of_table(&to) && is_row_of_table(&from));
-    return format(options.target->over_ranks, flat_pointer(to), flat_pointer(from),
+    return format(target()->over_ranks, flat_pointer(to), flat_pointer(from),
                   (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
 }
 
 static void say_call(Text *t, int depth, const Kernel *k)
 {
-    const Target *to = options.target;
+    const Target *to = target();
     char *call = k->kind == REPEAT       ? persistent_call(k)
                  : k->kind == GEMM       ? to->product(k)
                  : k->kind == PACK       ? pack_call(k)
@@ -78,9 +78,10 @@ static void say_panels(Text *t, int depth, const Kernel *k)
 {
     const char *rows = extent_text(k->rows, k->axis_rows);
     int in = depth * 4 + 4, packs = 0;
-    char *height = options.all_panels ? format("%lld", (long long)k->unit)
-                                      : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
-                                               k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
+    char *height = described()->options->all_panels
+                       ? format("%lld", (long long)k->unit)
+                       : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
+                                k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
     say(t, "%*sconst int tall = %s;\n", in, "", height);
@@ -146,7 +147,7 @@ static void say_pointers(Text *t, const Program *p)
         const Buffer *old = b->in_place_of;
         bool over = old && place_noted(old);
         const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
-        say_wrapped(t, format("    %s = %s%s;", pointer, options.target->untyped, at));
+        say_wrapped(t, format("    %s = %s%s;", pointer, target()->untyped, at));
     }
 }
 
@@ -268,8 +269,8 @@ const char *home_declaration(Home home)
 char *entry_arguments(bool declared)
 {
     Text t = {0};
-    const char *cast = *options.target->stream ? options.target->untyped : ""; /* C++ converts no void * by itself */
-    if (*options.target->stream) say(&t, "%s", declared ? options.target->stream : "(cudaStream_t)c->stream");
+    const char *cast = *target()->stream ? target()->untyped : ""; /* C++ converts no void * by itself */
+    if (*target()->stream) say(&t, "%s", declared ? target()->stream : "(cudaStream_t)c->stream");
     for (int i = 0; i < COUNT_OF(places); i++)
         if (home_noted(places[i].home))
             say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast,
@@ -286,18 +287,18 @@ char *entry_name(const Module *m, const Program *p)
 
 char *entry_head(const Module *m, const Program *p)
 {
-    return format("%svoid %s(%s)", options.target->entry, entry_name(m, p), entry_arguments(true));
+    return format("%svoid %s(%s)", target()->entry, entry_name(m, p), entry_arguments(true));
 }
 
 static void say_thunk(Text *t, const Module *m, const Program *p)
 {
     const char *name = p->graph->name;
     char *passed = entry_arguments(false);
-    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", options.target->run, identifier(name));
+    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", target()->run, identifier(name));
     if (!*passed) say(t, "    (void)c;\n");
-    if (options.poison && p->work_bytes)
+    if (m->desc->options->poison && p->work_bytes)
         say(t, "    %s;      /* NaN everywhere: built with --poison */\n",
-            format(options.target->fill_work, (long long)p->work_bytes));
+            format(target()->fill_work, (long long)p->work_bytes));
     say_wrapped(t, format("    %s(%s);\n", entry_name(m, p), passed));
     say(t, "}\n\n");
 }

@@ -35,7 +35,7 @@ void start_functions(const Module *m)
     take_table_names(m, take_name);
     take_entry_names(&own); /* or an entry could not call them */
     for (int i = 0; i < own.n; i++) take_name(own.at[i]);
-    for (const char *const *word = options.target->words; *word; word++) take_name(*word);
+    for (const char *const *word = target()->words; *word; word++) take_name(*word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         take_name(entry_name(m, p));
@@ -132,7 +132,7 @@ static Function *make(const Kernel *k)
 {
     Function *f = NEW(Function);
     f->nest = k->nest;
-    f->block = !k->persistent || !options.target->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
+    f->block = !k->persistent || !target()->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
     if (k->kind == ROWS) emit_rows(f, k->nest);
     else emit_index(f, k);
     return f;
@@ -370,13 +370,13 @@ static char *call_of(const Kernel *k)
     Call c = kernel_call(k);
     const Function *f = c.f;
     Text t = {0};
-    if (*options.target->first_argument) add_word(&t, options.target->first_argument);
+    if (*target()->first_argument) add_word(&t, target()->first_argument);
     if (f->some_rows) add_word(&t, "from, to");
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(&f->args.at[c.order[i]]));
     for (int i = 0; i < f->loops.n; i++)
         if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
-    return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
+    return format("%s%s(%s);", target()->call, c.name, t.n ? t.at : "");
 }
 
 /* Of all the text that a kernel's function takes only the call, and what is printed of it, is kept. */

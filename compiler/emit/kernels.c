@@ -12,7 +12,7 @@ const char *kernel_called(const Kernel *k)
 {
     if (k->function) return k->function;
     if (k->kind != REPEAT || !is_one_launch(k)) return identifier(k->name);
-    const char *call = persistent_call(k) + strlen(options.target->call);
+    const char *call = persistent_call(k) + strlen(target()->call);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
@@ -40,7 +40,7 @@ static void say_kernels(Text *t, Kernel *const *kernels, int n)
 /* Steps are what is profiled; on a device a launch of any entry may fail, and is named by it. */
 static bool has_table(const Program *p)
 {
-    return (same(p->graph->name, "train") || options.target->device) && program_kernels(p);
+    return (same(p->graph->name, "train") || target()->device) && program_kernels(p);
 }
 
 char *kernel_count(const Program *p) { return has_table(p) ? format("%d", program_kernels(p)) : "0"; }

@@ -86,8 +86,8 @@ void say_header(Text *t, const Module *m, const char *prototypes)
     say_comment(t, 0,
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        m->desc->model, file));
-    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, options.target->interface);
-    say(t, "%s\n", is_stored(precision()->weights) ? "#include \"rt_math.h\"\n" : "");
+    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, target()->interface);
+    say(t, "%s\n", is_stored(precision_in_scope().weights) ? "#include \"rt_math.h\"\n" : "");
     say_sizes(t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -125,7 +125,7 @@ static void say_param_table(Text *t, const Module *m)
     if (!d->params.n) return;
     char *type = type_name(m, NULL, "params");
     const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(precision()->weights);
+    const char *real = c_type(precision_in_scope().weights);
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
@@ -223,7 +223,7 @@ static void say_entry_table(Text *t, const Module *m)
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        const char *instruments = options.instrument ? format(", .instruments = %s", watch_table(p)) : "";
+        const char *instruments = m->desc->options->instrument ? format(", .instruments = %s", watch_table(p)) : "";
         say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f,\n", quoted(p->graph->name),
             identifier(p->graph->name), (long long)p->work_bytes, entry_flops(p));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
@@ -359,12 +359,13 @@ static void say_hf(Text *t, const char *json)
 /* What a user says for the same program again, on the way to `lathe replay`. */
 static char *rebuild_words(const Desc *d)
 {
+    const Options *o = d->options;
     Text t = {0};
     say(&t, "%s", shell_quoted(d->file));
-    if (options.config) say(&t, " --config %s", shell_quoted(options.config));
-    for (int i = 0; i < options.sets.n; i++) say(&t, " --set %s", shell_quoted(options.sets.at[i]));
-    if (options.precision) say(&t, " --precision %s", options.precision);
-    if (options.parameters) say(&t, " --parameters %s", options.parameters);
+    if (o->config) say(&t, " --config %s", shell_quoted(o->config));
+    for (int i = 0; i < o->sets.n; i++) say(&t, " --set %s", shell_quoted(o->sets.at[i]));
+    if (o->precision) say(&t, " --precision %s", o->precision);
+    if (o->parameters) say(&t, " --parameters %s", o->parameters);
     return t.at;
 }
 
@@ -389,7 +390,7 @@ static void say_plan_table(Text *t, const Plan *p)
         int64_t bytes;
     } there[] = {
         {"step", p->step}, {"workspace", p->workspace}, {"image", p->image}, {"pinned", p->pinned}, {"data", p->data}};
-    bool device = options.target->device;
+    bool device = target()->device;
     for (int i = 0; i < COUNT_OF(all); i++)
         if (!device || !(same(all[i].name, "blas") || same(all[i].name, "data")))
             say(t, "    {\"%s\", %lld},\n", all[i].name, (long long)all[i].bytes);
@@ -432,16 +433,17 @@ void say_tables(Text *t, const Module *m)
     say_plan_table(t, p);
     say(t, "const Lathe_model lathe_model = {\n");
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
-                          quoted(d->model), quoted(d->config ? d->config : ""), precision()->name,
+                          quoted(d->model), quoted(d->config ? d->config : ""), precision_in_scope().name,
                           (unsigned long long)d->source_hash));
     say(t, "    .needs = lathe_needs,\n");
     say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
-    if (precision()->weights != precision()->real) say(t, "    .weights = %s,\n", dtype_word(precision()->weights));
+    if (precision_in_scope().weights != precision_in_scope().real)
+        say(t, "    .weights = %s,\n", dtype_word(precision_in_scope().weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
-        m->programs.n, d->states.n, d->knobs.n, options.target->device ? 13 : 10);
+        m->programs.n, d->states.n, d->knobs.n, target()->device ? 13 : 10);
     say(t, "    .param = %s, .entry = %s, .state = %s,\n", d->params.n ? "params" : "NULL",
         m->programs.n ? "entries" : "NULL", d->states.n ? "states" : "NULL");
     if (d->states.n) say(t, "    .state_bytes = sizeof(%s),\n", type_name(m, NULL, "state"));
@@ -451,9 +453,8 @@ void say_tables(Text *t, const Module *m)
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
-    if (options.target->device) say(t, "    .device = &%s, .host_categories = 3,\n", options.target->device);
-    if (options.target->device && m->desc->one_gpu)
-        say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
+    if (target()->device) say(t, "    .device = &%s, .host_categories = 3,\n", target()->device);
+    if (target()->device && m->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
     say(t, "};\n\n");
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

@@ -146,12 +146,12 @@ static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
 
 char *gradients_type(const Module *m)
 {
-    return type_name(m, NULL, precision()->weights == precision()->real ? "params" : "gradients");
+    return type_name(m, NULL, precision_in_scope().weights == precision_in_scope().real ? "params" : "gradients");
 }
 
 void say_params(Text *t, const Module *m)
 {
-    const Precision *p = precision();
+    const Precision own = precision_in_scope(), *p = &own;
     char *name = type_name(m, NULL, "params"), *gradients = gradients_type(m);
     bool alike = same(name, gradients);
     say(t, "/* Parameters%s: %s numbers. */\n", alike ? ", and in the same layout their gradients" : "",

@@ -19,7 +19,7 @@ void start_persistent(void)
     memset(&loops, 0, sizeof loops);
 }
 
-bool is_one_launch(const Kernel *repeat) { return repeat->barrier && options.target->persists; }
+bool is_one_launch(const Kernel *repeat) { return repeat->barrier && target()->persists; }
 int persistent_loops(void) { return loops.n; }
 
 /* ------------------------------------------------------------------ steps */
