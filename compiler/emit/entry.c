@@ -308,7 +308,6 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
 void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
-    find_parts(p);
     part_now = NO_SIDE;
     say_kernels(&body, 1, p->kernels.at, p->kernels.n);
     say(t, "/* %s\n *\n", p->graph->name);

@@ -53,7 +53,6 @@ char *kernel_table(const Program *p)
 void say_kernel_table(Text *t, const Program *p)
 {
     if (!has_table(p)) return;
-    find_parts(p);
     say(t, "static const Lathe_kernel %s[] = {\n    /* lap, name, formula, layer, line, flop, bytes, backward */\n",
         kernel_table(p));
     say_kernels(t, p->kernels.at, p->kernels.n);

@@ -47,6 +47,9 @@ typedef enum KernelKind {
     ROWS, GEMM, ATTENTION, GATHER, SCATTER, OVERWRITE, ARGMAX, CUMSUM, TOPK, OVER_RANKS, PACK, REPEAT, PANELS
 } KernelKind;
 
+/* Which part of a training step a kernel is of.  NO_SIDE: of an entry without gradients. */
+typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side;
+
 /* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
  * blocks), and after it the column results. */
 typedef enum Share { ALL_ROWS, SOME_ROWS, COLUMN_SUMS } Share;
@@ -123,7 +126,7 @@ typedef struct Kernel {
     int axis_rows;                  /* what they are */
     int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
-    int part;                       /* Side (lower/lower.h), once find_parts() has been asked */
+    Side part;                      /* by pass sides */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
     struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
     int axis_period;

@@ -112,6 +112,15 @@ static double read_amount(Reader *r)
     return x;
 }
 
+/* What is not of the backward part is of the forward part, where there are two. */
+static Side read_side(Reader *r)
+{
+    bool told = !comes_before(r->p->after, "sides"), grads = r->p->graph->wants_grads;
+    if (!took_word(&r->q, "backward")) return told && !grads ? NO_SIDE : FORWARD;
+    if (!told || !grads) err(r->q.at, "backward are kernels of graphs with gradients, from pass sides on");
+    return BACKWARD;
+}
+
 /* "over [8, 64] flops 100 bytes 20", after the name */
 static void read_head(Reader *r, Kernel *k)
 {
@@ -130,6 +139,7 @@ static void read_head(Reader *r, Kernel *k)
     for (int i = 1; i < SHARES; i++)
         if (took_word(q, share_words[i])) k->share = (Share)i;
     k->sliced = took_word(q, "sliced");
+    k->part = read_side(r);
     if (took_word(q, "flops")) k->flops = read_amount(r);
     if (took_word(q, "bytes")) k->bytes = read_amount(r);
     k->where = end_with_where(r);

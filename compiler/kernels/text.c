@@ -30,7 +30,8 @@
  *     buffer NAME HOME : TYPE[shape] strides {N, …} of %N param NAME in %LOOP
  *            lives FIRST LAST begins BEGIN END at BYTES over NAME           (one line; a table: holds [values])
  *     N: KIND NAME of %N over [shape] loop %N for N rows N unit N highest N period N wide N barrier NAME
- *            some_rows | column_sums sliced flops N bytes N                 (one line; for: of a pack, its product)
+ *            some_rows | column_sums sliced backward flops N bytes N        (one line; for: of a pack, its product;
+ *                                                                            backward: from pass sides on)
  *
  *     rows           load %N from VIEW once
  *                    phase: row %N …; each %N …; sums %N …; columns %N …
@@ -225,7 +226,7 @@ static void say_program_head(Kernel_printer *q, const Kernel *k)
     say_count(q, "wide", k->wide);
     if (k->barrier) say(t, " barrier "), say_word(t, k->barrier->name);
     if (k->share) say(t, " %s", share_words[k->share]);
-    say(t, "%s", k->sliced ? " sliced" : "");
+    say(t, "%s%s", k->sliced ? " sliced" : "", k->part == BACKWARD ? " backward" : "");
     say_double(q, "flops", k->flops);
     say_double(q, "bytes", k->bytes);
     say_where(t, &k->where);

@@ -119,6 +119,7 @@ static const struct {
     {GRAPH "program after lower\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x[3](i0)\nphase\n",
      "the shape that it runs over"},
     {GRAPH "program after lower\n" BUFFERS "0: gemm y of %2\nvector %1 from x(i1)\n", "no such line here"},
+    {GRAPH "program after sides\n" BUFFERS "0: rows y over [2, 3] backward\n", "of graphs with gradients"},
     {GRAPH "program after lower lines 3\n", "expected the end of the line"},
     {GRAPH "program after lower\nbuffer x nowhere : f32[2] of %1\n", "nowhere is not a home of buffers"},
     {GRAPH "program after lower\nbuffer x input : f32[2] of %1\n", "nearest is inputs"},
