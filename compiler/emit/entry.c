@@ -49,18 +49,17 @@ static void say_call(Text *t, int depth, const Kernel *k)
     say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", lap);
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n);
+/* now: the part that what was said last is of. */
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Side *now);
 
-static Side part_now; /* in which what was said last is */
-
-static void say_part(Text *t, int depth, Side part)
+static void say_part(Text *t, int depth, Side part, Side *now)
 {
-    if (part == part_now || part == NO_SIDE) return;
+    if (part == *now || part == NO_SIDE) return;
     say(t, "%*s%s_part();\n", depth * 4, "", part == BACKWARD ? "backward" : "forward");
-    part_now = part;
+    *now = part;
 }
 
-static void say_repeat(Text *t, int depth, const Kernel *k)
+static void say_repeat(Text *t, int depth, const Kernel *k, Side *now)
 {
     const Loop *l = k->loop;
     const char *i = loop_letter(l), *count = trip_text(l);
@@ -68,13 +67,13 @@ static void say_repeat(Text *t, int depth, const Kernel *k)
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
     say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? in_comment(l->name) : "loop");
-    if (first_part(k) != last_part(k)) part_now = NO_SIDE; /* the one before is not known: it may be the loop's end */
-    say_kernels(t, depth + 1, k->body.at, k->body.n);
+    if (first_part(k) != last_part(k)) *now = NO_SIDE; /* the one before is not known: it may be the loop's end */
+    say_kernels(t, depth + 1, k->body.at, k->body.n, now);
     say(t, "%*s}\n", depth * 4, "");
 }
 
 /* What is packed for the products comes first; then the threads share the panels. */
-static void say_panels(Text *t, int depth, const Kernel *k)
+static void say_panels(Text *t, int depth, const Kernel *k, Side *now)
 {
     const char *rows = extent_text(k->rows, k->axis_rows);
     int in = depth * 4 + 4, packs = 0;
@@ -85,22 +84,22 @@ static void say_panels(Text *t, int depth, const Kernel *k)
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
     say(t, "%*sconst int tall = %s;\n", in, "", height);
-    say_kernels(t, depth + 1, k->body.at, packs);
+    say_kernels(t, depth + 1, k->body.at, packs, now);
     if (packs) say(t, "%*sMEET\n", in, "");
     say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
     say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
-    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs);
+    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs, now);
     say(t, "%*s}\n", in, "");
     say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Side *now)
 {
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
-        if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k));
-        if (k->kind == REPEAT && !is_one_launch(k)) say_repeat(t, depth, k);
-        else if (k->kind == PANELS) say_panels(t, depth, k);
+        if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k), now);
+        if (k->kind == REPEAT && !is_one_launch(k)) say_repeat(t, depth, k, now);
+        else if (k->kind == PANELS) say_panels(t, depth, k, now);
         else say_call(t, depth, k);
         say_done(t, depth, k);
     }
@@ -308,8 +307,8 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
 void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
-    part_now = NO_SIDE;
-    say_kernels(&body, 1, p->kernels.at, p->kernels.n);
+    Side now = NO_SIDE;
+    say_kernels(&body, 1, p->kernels.at, p->kernels.n, &now);
     say(t, "/* %s\n *\n", p->graph->name);
     say_memory(t, p, " *   ", p == m->programs.at[0]);
     say(t, " */\n");

@@ -47,11 +47,11 @@ Side part_of(const Kernel *k, const char *forward)
     return !forward ? NO_SIDE : excess(k, forward) > 0 ? BACKWARD : FORWARD;
 }
 
-static void find_parts_of(Kernel *const *kernels, int n, const char *forward)
+static void find_sides(Kernel *const *kernels, int n, const char *forward)
 {
     for (int i = 0; i < n; i++) {
         kernels[i]->part = part_of(kernels[i], forward);
-        find_parts_of(kernels[i]->body.at, kernels[i]->body.n, forward);
+        find_sides(kernels[i]->body.at, kernels[i]->body.n, forward);
     }
 }
 
@@ -59,7 +59,7 @@ void pass_sides(Program *p, const Desc *d)
 {
     (void)d;
     const char *forward = p->graph->wants_grads ? needed_forward(p->graph) : NULL;
-    find_parts_of(p->kernels.at, p->kernels.n, forward);
+    find_sides(p->kernels.at, p->kernels.n, forward);
 }
 
 /* Of a loop whose iterations launch each kernel, they are those of its ends. */
