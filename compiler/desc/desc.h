@@ -21,6 +21,7 @@ struct Param {
     /* set by layout_parameters(): */
     int64_t offset;             /* elements, in each of the flat arrays */
     int64_t stride[MAXRANK];    /* elements */
+    Param *struct_of;           /* the first of those whose copies lie in one struct with its own; NULL: it has no copies */
     /* set by pass_merge: */
     Param *wide;                /* a wide parameter that begins with this one; further ones follow by the same field */
     Param *first;               /* of a wide parameter: the one it begins with; NULL: it is a parameter itself */
@@ -42,6 +43,7 @@ typedef struct Knob { const char *name, *value; } Knob;     /* resolved configur
 typedef struct Desc {
     const struct Options *options;          /* what it is compiled with */
     const char *file, *model, *config;      /* models/gpt.lua, gpt, char */
+    bool of_text;                           /* graphs came as text: of parameters the shapes are known, not where they lie */
     VEC(Knob) knobs;
     VEC(Param *) params;                    /* in order of first use */
     VEC(Tensor_spec) inputs;                /* of all entries, by name */

@@ -66,7 +66,7 @@ const Graph *entry_graph(const Desc *d, Entry entry)
 Desc *describe(Graph *g, const char *file)
 {
     Desc *d = NEW(Desc);
-    *d = (Desc){.options = &options, .file = file, .model = "graph"};
+    *d = (Desc){.options = &options, .file = file, .model = "graph", .of_text = true};
     if (g) describe_also(d, g);
     return d;
 }

@@ -80,6 +80,7 @@ void layout_parameters(const Desc *d)
             dense_strides(q->shape, q->stride);
             int64_t step = size;
             for (int k = q->loops; k-- > 0; step *= q->shape.dim[k]) q->stride[k] = step;
+            q->struct_of = q->loops ? p : NULL;
         }
         at += size * copies;
     }

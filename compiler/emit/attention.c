@@ -32,7 +32,7 @@ static const char *kernel_type(DType t) { return t == BF16 ? "Bf16" : t == F16 ?
 static const char *integer(const Kernel *k, const Node *n)
 {
     double x;
-    bool reads_it = options.target->by_value; /* else it is told where the integer lies */
+    bool reads_it = target()->by_value; /* else it is told where the integer lies */
     if (is_filled(n, &x)) return reads_it ? number_text(x) : format("{%s, NULL}", number_text(x));
     char *at = flat_pointer(reads_operand(k, n)->view);
     if (!reads_it) return format("{0, %s}", at);
@@ -130,7 +130,7 @@ void say_attentions(Text *t)
     for (int i = 0; i < shapes.n; i++) {
         say_comment(t, 0, shapes.at[i].remark);
         const char *text = shapes.at[i].text; /* of a device: with what a message says of it */
-        if (options.target->device && *shapes.at[i].where)
+        if (target()->device && *shapes.at[i].where)
             text = format("%.*s, .where = %s}", (int)strlen(text) - 1, text, quoted(shapes.at[i].where));
         say_wrapped(t, format("static const Lathe_attention %s = %s;\n\n", shapes.at[i].name, text));
     }
@@ -174,7 +174,7 @@ static const char *mask_fields(const Kernel *k, const Attention *a)
 static void say_pointers(Text *t, const Kernel *k, const Attention *a, int results)
 {
     const Node *in[] = {a->q, a->k, a->v, a->o, a->lse, a->d_o};
-    const char *any = is_stored(k->node->dtype) ? options.target->untyped : "";
+    const char *any = is_stored(k->node->dtype) ? target()->untyped : "";
     for (int i = 0; i < results; i++) say(t, "%s%s, ", any, pointer(writes(k, i)));
     for (int i = 0; i < (k->node->op == OP_attention_back ? 6 : 3); i++)
         say(t, "%s%s, ", any, pointer(reads_operand(k, in[i])));

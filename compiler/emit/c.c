@@ -12,7 +12,7 @@ void say_head(Text *t, const Module *m, const char *file, const char *what)
     const Desc *d = m->desc;
     const char *config = d->config && *d->config ? format(", configuration %s", in_comment(d->config)) : "";
     say(t, "/* %s: %s, made by lathe from %s%s.\n", file, in_comment(d->model), in_comment(file_name(d->file)), config);
-    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision()->name,
+    say(t, " *   Edit that, not this file.  %s%s%s.\n *\n", precision_in_scope().name,
         without(m->desc, PASS_fuse) ? ", not fused" : "", without(m->desc, PASS_plan) ? ", memory not shared" : "");
     say(t, " *   %s parameters, %s flop in a call of train, %s bytes in all\n *\n", grouped(m->plan.parameter_count),
         grouped((int64_t)m->flops_per_step), grouped(m->plan.total));
@@ -102,5 +102,5 @@ void emit_c(const Module *m, const char *dir)
     put_file(dir, "model.h", h.at, h.n);
     put_plan(dir, m);
     write_build_file(dir);
-    if (options.bundle) write_runtime(dir);
+    if (m->desc->options->bundle) write_runtime(dir);
 }

@@ -113,6 +113,11 @@ static void gather_from_registers(Rows *r, const Columns *columns, const char *t
 
 static int64_t block_count(const Rows *r) { return r->n->blocks; }
 
+static const char *number_of_blocks(const Rows *r, int64_t n)
+{
+    return blocks_of(r->f, format("%lld", (long long)n), n, 1);
+}
+
 static void rows_of_block(Rows *r, const char *team)
 {
     Function *f = r->f;
@@ -156,7 +161,7 @@ static const char *block_by_block(Rows *r)
     if (at == IN_SHARED) gather_columns(r, &columns);
     if (at == IN_REGISTERS) gather_from_registers(r, &columns, team);
     r->running_at = NULL;
-    return format("%lld", (long long)blocks);
+    return number_of_blocks(r, blocks);
 }
 
 /* ------------------------------------------------------------------ columns: some of them a thread */
@@ -210,7 +215,7 @@ static const char *some_columns_a_thread(Rows *r)
     each_of_thread(r, &columns, true);
     r->running_at = NULL;
     int64_t each = (int64_t)THREADS * r->beside;
-    return format("%lld", (long long)(block_count(r) * ((c->extent + each - 1) / each)));
+    return number_of_blocks(r, block_count(r) * ((c->extent + each - 1) / each));
 }
 
 /* ------------------------------------------------------------------ columns: all blocks */
@@ -243,15 +248,14 @@ static void sum_of_blocks(Rows *r, const Operand *o, int store)
 /* Of many blocks: each warp adds up some, one after another, then the first what the warps have. */
 static void add_blocks_by_warps(Rows *r, const Operand *o, int store, const char *warp)
 {
-    enum { WARPS_HERE = THREADS / WARP };
     Writer *w = &r->f->w;
     Axis *k = &r->f->axis[r->block], *c = &r->f->axis[r->inner];
     const Node *column = o->node;
     int partial = partial_of(r, &column);
     const char *name = name_told_apart(r, column, word_for_total(r, column));
     const char *shared = new_name(&r->f->names, format("%s_of_warp", name)), *i = new_name(&r->f->names, "i");
-    long long each = (k->extent + WARPS_HERE - 1) / WARPS_HERE;
-    const char *rest = k->extent % WARPS_HERE ? format(" && %s < %lld", k->name, (long long)k->extent) : "";
+    long long each = (k->extent + WARPS - 1) / WARPS;
+    const char *rest = k->extent % WARPS ? format(" && %s < %lld", k->name, (long long)k->extent) : "";
     k->now = k->name;
     line(w, "__shared__ %s %s[WARPS][WARP];", c_type(column->dtype), shared);
     line(w, "%s %s = %s;", c_type(column->dtype), name, start_of(column));
@@ -300,13 +304,13 @@ static const char *all_blocks(Rows *r)
             if (by_warps) add_blocks_by_warps(r, o, r->uses[p].column_store[i], warp);
             else sum_of_blocks(r, o, r->uses[p].column_store[i]);
         }
-    return blocks_of(c->count, by_warps ? "WARP" : "THREADS");
+    return blocks_of(r->f, c->count, c->extent, by_warps ? WARP : THREADS);
 }
 
 /* ------------------------------------------------------------------ both stages */
 
 void columns_by_threads(Rows *r)
 {
-    print_part(r, "", NULL, r->n->columns == APART ? some_columns_a_thread : block_by_block);
-    print_part(r, "_columns", "the partial sums of the blocks above, in order", all_blocks);
+    print_part(r, NULL, r->n->columns == APART ? some_columns_a_thread : block_by_block);
+    print_part(r, "the partial sums of the blocks above, in order", all_blocks);
 }

@@ -43,5 +43,5 @@ void emit_cuda(const Module *m, const char *dir)
     put_file(dir, "tables.c", tables.at, tables.n);
     put_plan(dir, m);
     write_build_file(dir);
-    if (options.bundle) write_runtime(dir);
+    if (m->desc->options->bundle) write_runtime(dir);
 }

@@ -224,7 +224,7 @@ static bool reserved(const char *word)
         "int32_t",  "int64_t",   "size_t",    "uint8_t",   "uint32_t", "uint64_t",      "ptrdiff_t",    "alloca"};
     for (int i = 0; i < COUNT_OF(words); i++)
         if (same(words[i], word)) return true;
-    for (const char *const *other = options.target->words; *other; other++)
+    for (const char *const *other = target()->words; *other; other++)
         if (same(*other, word)) return true;
     return is_size_name(word) || is_taken_everywhere(word);
 }
@@ -265,7 +265,7 @@ const char *c_type(DType t)
 
 const char *type_suffix(DType t) { return t == BOOL ? type_suffix(I32) : dtype_name(t); }
 
-bool in_doubles(void) { return precision()->real == F64; }
+bool in_doubles(void) { return precision_in_scope().real == F64; }
 
 /* ------------------------------------------------------------------ expressions */
 
@@ -347,8 +347,8 @@ static struct Operator operator_of(const char *text)
 /* Has the target a form of the word for values kept in 16 bits, as those of this model are? */
 static bool is_quick(const char *word, DType t)
 {
-    const char *const *w = options.target->quick;
-    if (!w || t != F32 || !is_stored(precision()->saved)) return false;
+    const char *const *w = target()->quick;
+    if (!w || t != F32 || !is_stored(precision_in_scope().saved)) return false;
     while (*w && !same(*w, word)) w++;
     return *w != NULL;
 }

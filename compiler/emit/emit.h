@@ -136,16 +136,16 @@ typedef struct Axis {
 
 /* CUDA: one of the __global__ functions that a kernel is made of, run one after another. */
 typedef struct Part {
-    const char *suffix; /* of its name */
+    const Launch *launch; /* the program's */
     const char *remark; /* what it does; NULL: what the kernel does */
     const char *blocks; /* of threads */
     const char *body;
     const char *room;   /* bytes of dynamic shared memory that a block has; NULL: none */
-    enum { ALWAYS, FAST, PLAIN } when; /* FAST or PLAIN: one after the other, the second in place of the first where that is wrong */
 } Part;
 
 /* A kernel function under construction. */
 typedef struct Function {
+    const Nest *nest;
     int naxes;
     Axis axis[MAXRANK + 2];
     VEC(Use) uses;
@@ -178,7 +178,10 @@ char *flat_pointer(View v); /* for GEMM: pointer to its first element */
 
 void take_entry_names(Names *taken); /* what entries call what they are given */
 void enter_scope(const Module *m, const Program *p);
+void take_description(const Desc *d);     /* before any text of it is asked for */
 const Desc *described(void);              /* of the module that is printed */
+const Target *target(void);               /* its spellings */
+Precision precision_in_scope(void);       /* its types */
 const Module *module_in_scope(void);
 const Program *program_in_scope(void);
 const char *state_member(const Desc *d, const char *state);               /* of the struct of states */
@@ -217,10 +220,13 @@ char *index_in(const Function *f, const int *axes, int n, int i, const char *num
 void say_indices(Function *f, const int *axes, int n, const char *number);
 
 /* emit/threads.c: the parts of a CUDA kernel.  As in lathe_cuda.cuh. */
-enum { WARP = TEAM_OF_WARP, THREADS = TEAM_OF_BLOCK };
+enum { WARP = TEAM_OF_WARP, THREADS = TEAM_OF_BLOCK, WARPS = THREADS / WARP };
+const Launch *launch_now(const Function *f);          /* of the part that is printed */
 void begin_part(Function *f);
-void end_part(Function *f, const char *suffix, const char *remark, const char *blocks);
-const char *blocks_of(const char *n, const char *by); /* CEIL_DIV(BATCH * SEQ, THREADS) */
+void end_part(Function *f, const char *remark, const char *blocks);
+const char *ceil_text(const char *n, const char *by);  /* CEIL_DIV(BATCH * SEQ, WARPS) */
+/* The blocks of the launch, as text: of n things `each` a block takes one: THREADS, WARPS, WARP, 1. */
+const char *blocks_of(const Function *f, const char *text, int64_t n, int each);
 const char *index_type(int64_t n);                    /* of what counts to n, and a block further: int, int64_t */
 const char *thread_number(const Function *f, int64_t n);  /* of this thread, of n */
 bool aligned(const Arg *a, int64_t bytes);            /* does what is passed always begin at a multiple of so many */
@@ -334,7 +340,6 @@ char *braces(int n, const int64_t *x);                                 /* {1, 2}
 const char *dtype_word(DType t);                                       /* LATHE_F32 */
 
 /* emit/done.c: which gradients are done behind a kernel: a line each */
-void find_done(const Program *p, const Desc *d); /* before: */
 void say_done(Text *t, int depth, const Kernel *after);
 
 /* emit/kernels.c: what each LAP of an entry stands for */

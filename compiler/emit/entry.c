@@ -21,13 +21,13 @@ static char *over_ranks_call(const Kernel *k)
 {
     View to = k->writes.at[0].view, from = k->reads.at[0].view;
     must(is_row_of_table(&to) && is_row_of_table(&from));
-    return format(options.target->over_ranks, flat_pointer(to), flat_pointer(from),
+    return format(target()->over_ranks, flat_pointer(to), flat_pointer(from),
                   (long long)(elements(to.shape) * dtype_bytes(k->node->dtype)));
 }
 
 static void say_call(Text *t, int depth, const Kernel *k)
 {
-    const Target *to = options.target;
+    const Target *to = target();
     char *call = k->kind == REPEAT       ? persistent_call(k)
                  : k->kind == GEMM       ? to->product(k)
                  : k->kind == PACK       ? pack_call(k)
@@ -49,18 +49,17 @@ static void say_call(Text *t, int depth, const Kernel *k)
     say(t, "%*s%s\n", used < REMARK_COLUMN ? REMARK_COLUMN - used : 1, "", lap);
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n);
+/* now: the part that what was said last is of. */
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Side *now);
 
-static Side part_now; /* in which what was said last is */
-
-static void say_part(Text *t, int depth, Side part)
+static void say_part(Text *t, int depth, Side part, Side *now)
 {
-    if (part == part_now || part == NO_SIDE) return;
+    if (part == *now || part == NO_SIDE) return;
     say(t, "%*s%s_part();\n", depth * 4, "", part == BACKWARD ? "backward" : "forward");
-    part_now = part;
+    *now = part;
 }
 
-static void say_repeat(Text *t, int depth, const Kernel *k)
+static void say_repeat(Text *t, int depth, const Kernel *k, Side *now)
 {
     const Loop *l = k->loop;
     const char *i = loop_letter(l), *count = trip_text(l);
@@ -68,38 +67,39 @@ static void say_repeat(Text *t, int depth, const Kernel *k)
     if (l->reverse) say(t, "for (int %s = %s - 1; %s >= 0; %s--) {", i, count, i, i);
     else say(t, "for (int %s = 0; %s < %s; %s++) {", i, i, count, i);
     say(t, "%*s/* %s */\n", 4, "", l->name && *l->name ? in_comment(l->name) : "loop");
-    if (first_part(k) != last_part(k)) part_now = NO_SIDE; /* the one before is not known: it may be the loop's end */
-    say_kernels(t, depth + 1, k->body.at, k->body.n);
+    if (first_part(k) != last_part(k)) *now = NO_SIDE; /* the one before is not known: it may be the loop's end */
+    say_kernels(t, depth + 1, k->body.at, k->body.n, now);
     say(t, "%*s}\n", depth * 4, "");
 }
 
 /* What is packed for the products comes first; then the threads share the panels. */
-static void say_panels(Text *t, int depth, const Kernel *k)
+static void say_panels(Text *t, int depth, const Kernel *k, Side *now)
 {
     const char *rows = extent_text(k->rows, k->axis_rows);
     int in = depth * 4 + 4, packs = 0;
-    char *height = options.all_panels ? format("%lld", (long long)k->unit)
-                                      : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
-                                               k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
+    char *height = described()->options->all_panels
+                       ? format("%lld", (long long)k->unit)
+                       : format("panel_rows(%s, %lld, %s)", rows, (long long)k->unit,
+                                k->highest == k->rows ? rows : format("%lld", (long long)k->highest));
     while (k->body.at[packs]->kind == PACK) packs++;
     say(t, "%*sTEAM {   /* panels of rows */\n", depth * 4, "");
     say(t, "%*sconst int tall = %s;\n", in, "", height);
-    say_kernels(t, depth + 1, k->body.at, packs);
+    say_kernels(t, depth + 1, k->body.at, packs, now);
     if (packs) say(t, "%*sMEET\n", in, "");
     say(t, "%*sSHARED for (int from = 0; from < %s; from += tall) {\n", in, "", rows);
     say(t, "%*sconst int to = min_i32(from + tall, %s);\n", in + 4, "", rows);
-    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs);
+    say_kernels(t, depth + 2, k->body.at + packs, k->body.n - packs, now);
     say(t, "%*s}\n", in, "");
     say(t, "%*s}%*sLAP(%d);\n", depth * 4, "", REMARK_COLUMN - depth * 4 - 1, "", k->step);
 }
 
-static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n)
+static void say_kernels(Text *t, int depth, Kernel *const *kernels, int n, Side *now)
 {
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
-        if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k));
-        if (k->kind == REPEAT && !is_one_launch(k)) say_repeat(t, depth, k);
-        else if (k->kind == PANELS) say_panels(t, depth, k);
+        if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k), now);
+        if (k->kind == REPEAT && !is_one_launch(k)) say_repeat(t, depth, k, now);
+        else if (k->kind == PANELS) say_panels(t, depth, k, now);
         else say_call(t, depth, k);
         say_done(t, depth, k);
     }
@@ -146,7 +146,7 @@ static void say_pointers(Text *t, const Program *p)
         const Buffer *old = b->in_place_of;
         bool over = old && place_noted(old);
         const char *at = over ? buffer_name(old) : format("(work + %lld)", (long long)b->offset);
-        say_wrapped(t, format("    %s = %s%s;", pointer, options.target->untyped, at));
+        say_wrapped(t, format("    %s = %s%s;", pointer, target()->untyped, at));
     }
 }
 
@@ -268,8 +268,8 @@ const char *home_declaration(Home home)
 char *entry_arguments(bool declared)
 {
     Text t = {0};
-    const char *cast = *options.target->stream ? options.target->untyped : ""; /* C++ converts no void * by itself */
-    if (*options.target->stream) say(&t, "%s", declared ? options.target->stream : "(cudaStream_t)c->stream");
+    const char *cast = *target()->stream ? target()->untyped : ""; /* C++ converts no void * by itself */
+    if (*target()->stream) say(&t, "%s", declared ? target()->stream : "(cudaStream_t)c->stream");
     for (int i = 0; i < COUNT_OF(places); i++)
         if (home_noted(places[i].home))
             say(&t, "%s%s%s", t.n ? ", " : "", declared ? "" : cast,
@@ -286,18 +286,18 @@ char *entry_name(const Module *m, const Program *p)
 
 char *entry_head(const Module *m, const Program *p)
 {
-    return format("%svoid %s(%s)", options.target->entry, entry_name(m, p), entry_arguments(true));
+    return format("%svoid %s(%s)", target()->entry, entry_name(m, p), entry_arguments(true));
 }
 
 static void say_thunk(Text *t, const Module *m, const Program *p)
 {
     const char *name = p->graph->name;
     char *passed = entry_arguments(false);
-    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", options.target->run, identifier(name));
+    say(t, "%s void run_%s(const Lathe_call *c)\n{\n", target()->run, identifier(name));
     if (!*passed) say(t, "    (void)c;\n");
-    if (options.poison && p->work_bytes)
+    if (m->desc->options->poison && p->work_bytes)
         say(t, "    %s;      /* NaN everywhere: built with --poison */\n",
-            format(options.target->fill_work, (long long)p->work_bytes));
+            format(target()->fill_work, (long long)p->work_bytes));
     say_wrapped(t, format("    %s(%s);\n", entry_name(m, p), passed));
     say(t, "}\n\n");
 }
@@ -307,10 +307,8 @@ static void say_thunk(Text *t, const Module *m, const Program *p)
 void emit_entry(Text *t, const Module *m, const Program *p)
 {
     Text body = {0};
-    find_parts(p);
-    find_done(p, m->desc);
-    part_now = NO_SIDE;
-    say_kernels(&body, 1, p->kernels.at, p->kernels.n);
+    Side now = NO_SIDE;
+    say_kernels(&body, 1, p->kernels.at, p->kernels.n, &now);
     say(t, "/* %s\n *\n", p->graph->name);
     say_memory(t, p, " *   ", p == m->programs.at[0]);
     say(t, " */\n");

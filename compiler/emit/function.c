@@ -35,7 +35,7 @@ void start_functions(const Module *m)
     take_table_names(m, take_name);
     take_entry_names(&own); /* or an entry could not call them */
     for (int i = 0; i < own.n; i++) take_name(own.at[i]);
-    for (const char *const *word = options.target->words; *word; word++) take_name(*word);
+    for (const char *const *word = target()->words; *word; word++) take_name(*word);
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
         take_name(entry_name(m, p));
@@ -131,7 +131,8 @@ static char *launch_of(const Function *f, const int *order, const char *name, in
 static Function *make(const Kernel *k)
 {
     Function *f = NEW(Function);
-    f->block = !k->persistent || !options.target->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
+    f->nest = k->nest;
+    f->block = !k->persistent || !target()->persists ? "blockIdx.x" : k->sliced ? "slice" : "block";
     if (k->kind == ROWS) emit_rows(f, k->nest);
     else emit_index(f, k);
     return f;
@@ -187,6 +188,15 @@ const char *name_and_place(const Kernel *k, const char *name)
                   path ? path : "");
 }
 
+static const char *const suffixes[] = {
+    [LAUNCHED_ALL] = "", [LAUNCHED_START] = "_start", [LAUNCHED_COLUMNS] = "_columns", [LAUNCHED_PLAIN] = "_plain"};
+
+/* The next part takes the place of this one where that is wrong. */
+static bool has_fallback(const Function *f, int part)
+{
+    return part + 1 < f->parts.n && f->parts.at[part + 1].launch->what == LAUNCHED_PLAIN;
+}
+
 /* CUDA: the parts as functions of their own, and beside them the one that launches them, but for the steps of a loop
  * that is one launch.  Returns the parts' names. */
 static const char *const *say_parts(Text *t, const Kernel *k, const Function *f, const int *order, const char *name)
@@ -195,13 +205,13 @@ static const char *const *say_parts(Text *t, const Kernel *k, const Function *f,
     const char **names = NEW_ARRAY(const char *, f->parts.n + 1);
     for (int i = 0; i < f->parts.n; i++) {
         const Part *p = &f->parts.at[i];
-        if (is_row_step(f) && p->when == PLAIN) continue;
-        const char *own = names[i] = *p->suffix ? function_name(f, format("%s%s", name, p->suffix)) : name;
+        bool first = has_fallback(f, i), second = p->launch->what == LAUNCHED_PLAIN;
+        const char *suffix = suffixes[p->launch->what];
+        const char *own = names[i] = *suffix ? function_name(f, format("%s%s", name, suffix)) : name;
         say_function(t, p->remark ? p->remark : remark(k), head_text(f, order, own, i), p->body);
-        if (p->when == FAST)
-            say_wrapped(&launches, format("    if (!plain_loop(%s))\n", quoted(name_and_place(k, name))));
-        if (p->when == PLAIN) say(&launches, "    else\n");
-        say_wrapped(&launches, format("%s%s", p->when == ALWAYS ? "" : "    ", launch_of(f, order, own, i)));
+        if (first) say_wrapped(&launches, format("    if (!plain_loop(%s))\n", quoted(name_and_place(k, name))));
+        if (second) say(&launches, "    else\n");
+        say_wrapped(&launches, format("%s%s", first || second ? "    " : "", launch_of(f, order, own, i)));
     }
     if (is_row_step(f)) return names;
     say_wrapped(t, format("void launch_%s(cudaStream_t stream, %s)\n{\n", name, parameters(f, order, -1)));
@@ -360,13 +370,13 @@ static char *call_of(const Kernel *k)
     Call c = kernel_call(k);
     const Function *f = c.f;
     Text t = {0};
-    if (*options.target->first_argument) add_word(&t, options.target->first_argument);
+    if (*target()->first_argument) add_word(&t, target()->first_argument);
     if (f->some_rows) add_word(&t, "from, to");
     for (int i = 0; i < f->args.n; i++)
         if (given(f, f->args.at[c.order[i]].parts, -1)) add_word(&t, argument(&f->args.at[c.order[i]]));
     for (int i = 0; i < f->loops.n; i++)
         if (given(f, f->loop_parts.at[i], -1)) add_word(&t, loop_letter(f->loops.at[i]));
-    return format("%s%s(%s);", options.target->call, c.name, t.n ? t.at : "");
+    return format("%s%s(%s);", target()->call, c.name, t.n ? t.at : "");
 }
 
 /* Of all the text that a kernel's function takes only the call, and what is printed of it, is kept. */

@@ -70,7 +70,7 @@ const char *first_value(Function *f, const Picking *g) { return g->uold < 0 ? "0
 static void emit_picked(Function *f, const Kernel *k)
 {
     Picking g = picking_of(f, k);
-    const Nests *nests = options.target->nests;
+    const Nests *nests = target()->nests;
     if (k->kind == GATHER) g.uy = add_use(f, g.y, true);
     g.ux = add_use(f, g.x, k->kind != GATHER);
     if (k->nest->picked->old_is_other) g.uold = add_use(f, k->nest->picked->old, false);
@@ -112,7 +112,7 @@ static void emit_argmax(Function *f, const Kernel *k)
 {
     push(&f->names, "best");
     Along a = along_of(f, k);
-    options.target->nests->largest(f, &a, row_argmax, k);
+    target()->nests->largest(f, &a, row_argmax, k);
 }
 
 static void row_cumsum(Function *f, Along *a, const Kernel *k)
@@ -133,7 +133,7 @@ static void emit_cumsum(Function *f, const Kernel *k)
 {
     push(&f->names, "total");
     Along a = along_of(f, k);
-    options.target->nests->rows(f, &a, row_cumsum, k);
+    target()->nests->rows(f, &a, row_cumsum, k);
 }
 
 /* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
@@ -169,7 +169,7 @@ static void emit_topk(Function *f, const Kernel *k)
     static const char *const own[] = {"top", "id", "at", "found", "x"};
     for (int i = 0; i < COUNT_OF(own); i++) push(&f->names, own[i]);
     Along a = along_of(f, k);
-    options.target->nests->rows(f, &a, row_topk, k);
+    target()->nests->rows(f, &a, row_topk, k);
 }
 
 void emit_index(Function *f, const Kernel *k)

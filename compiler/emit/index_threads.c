@@ -21,13 +21,13 @@ static const char *thread_indices(Function *f, const int *axes, int n)
         if (f->axis[axes[i]].extent > 1) only = axes[i], many++;
     if (!many) {
         line(&f->w, "if (threadIdx.x > 0) return;");
-        return "1";
+        return blocks_of(f, "1", 1, 1);
     }
     const char *number = many == 1 ? f->axis[only].name : new_index(&f->names, "i", "element");
     line(&f->w, "const %s %s = %s;", index_type(size), number, thread_number(f, size));
     line(&f->w, "if (%s >= %s) return;", number, all);
     if (many > 1) say_indices(f, axes, n, number);
-    return blocks_of(all, "THREADS");
+    return blocks_of(f, all, size, THREADS);
 }
 
 /* The only axis of them that is longer than 1, or -1: there are none, or several. */
@@ -55,7 +55,7 @@ static const char *indices_beside(Function *f, const int *axes, int naxes, int n
     if (rows) line(&f->w, "const int %s = %s / %s, %s = %s %% %s * %d;", r, i, of, from, i, of, n);
     else line(&f->w, "const int %s = %s * %d;", from, i, n);
     if (rows && only < 0) say_indices(f, axes, naxes - 1, r);
-    return blocks_of(all, "THREADS");
+    return blocks_of(f, all, size / n, THREADS);
 }
 
 static const char *gather_wholes(Function *f, Picking *g, const int *axes, int n)
@@ -91,12 +91,7 @@ static const char *emit_gather_beside(Function *f, Picking *g, const int *axes, 
 static const char plain_remark[] = "the same by a plain loop, in case the one above is wrong on some machine";
 
 /* The part behind the one that it stands for. */
-static void end_plain(Function *f, const char *blocks)
-{
-    end_part(f, "_plain", plain_remark, blocks);
-    f->parts.at[f->parts.n - 2].when = FAST;
-    f->parts.at[f->parts.n - 1].when = PLAIN;
-}
+static void end_plain(Function *f, const char *blocks) { end_part(f, plain_remark, blocks); }
 
 static void reset_axes(Function *f, int from, int n)
 {
@@ -163,9 +158,9 @@ static void gather_ids(Function *f, Picking *g)
         say_picked(f, g, true, g->k->writes.at[0].add);
     }
     forget_id(f, g);
-    end_part(f, "", NULL, blocks);
+    end_part(f, NULL, blocks);
     f->names.n = names;
-    if (space_size(f, axes + g->batch + g->ids, g->after) > 1) gather_plainly(f, g);
+    if (g->n->plain) gather_plainly(f, g);
 }
 
 /* x's elements before the ids' turn. */
@@ -175,7 +170,7 @@ static void start_x(Function *f, const Picking *g)
     begin_part(f);
     const char *blocks = thread_indices(f, axes, n);
     line(&f->w, "%s = %s;", element(f, g->ux), first_value(f, g));
-    end_part(f, "_start", g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
+    end_part(f, g->uold < 0 ? "zero, to add to" : "what is not overwritten", blocks);
     f->names.n = names;
 }
 
@@ -224,9 +219,9 @@ static const char *block_indices(Function *f, const Picking *g, const Ids *s)
 
 static const char *blocks_of_ids(const Function *f, const Picking *g)
 {
-    int axes[MAXRANK];
-    for (int j = 0; j < g->batch + g->ids; j++) axes[j] = j;
-    return space_text(f, axes, g->batch + g->ids);
+    int axes[MAXRANK], n = g->batch + g->ids;
+    for (int j = 0; j < n; j++) axes[j] = j;
+    return blocks_of(f, space_text(f, axes, n), space_size(f, axes, n), 1);
 }
 
 /* The elements beside, shared among the threads. */
@@ -308,28 +303,22 @@ static void ids_by_blocks(Function *f, Picking *g, void (*body)(Function *, Pick
     begin_part(f);
     body(f, g);
     forget_id(f, g);
-    end_part(f, "", NULL, blocks_of_ids(f, g));
+    end_part(f, NULL, blocks_of_ids(f, g));
     f->names.n = names;
-}
-
-static bool has_several_ids(const Function *f, const Picking *g)
-{
-    Ids s = ids_of(f, g);
-    return space_size(f, s.axes, s.n) > 1;
 }
 
 static void scatter_ids(Function *f, Picking *g)
 {
     if (g->n->picked->starts) start_x(f, g);
     ids_by_blocks(f, g, scatter_in_order);
-    if (has_several_ids(f, g)) by_columns(f, g, true);
+    if (g->n->plain) by_columns(f, g, true);
 }
 
 static void overwrite_ids(Function *f, Picking *g)
 {
     if (g->n->picked->starts) start_x(f, g);
     ids_by_blocks(f, g, overwrite_by_last);
-    if (has_several_ids(f, g)) by_columns(f, g, false);
+    if (g->n->plain) by_columns(f, g, false);
 }
 
 /* ------------------------------------------------------------------ along an axis */
@@ -347,7 +336,7 @@ static void each_row(Function *f, Along *a, One_row row, const Kernel *k)
 {
     const char *blocks = open_rows(f, a);
     row(f, a, k);
-    end_part(f, "", NULL, blocks);
+    end_part(f, NULL, blocks);
 }
 
 /* A warp a row. */
@@ -371,22 +360,29 @@ static void largest_by_warp(Function *f, Along *a, One_row row, const Kernel *k)
     DType t = a->x.buffer ? a->x.buffer->dtype : I32;
     line(&f->w, "best = warp_first_%s(%s, best);", type_suffix(t), value_at(f, a->ux).text);
     line(&f->w, "if (lane == 0) %s = best;", element(f, a->uy[0]));
-    end_part(f, "", NULL, blocks_of(all, "WARPS"));
+    end_part(f, NULL, blocks_of(f, all, space_size(f, axes, a->rows), WARPS));
+}
+
+static void largest_by_threads(Function *f, Along *a, One_row row, const Kernel *k)
+{
+    const char *blocks = open_rows(f, a);
+    row(f, a, k);
+    line(&f->w, "%s = best;", element(f, a->uy[0]));
+    end_part(f, launch_now(f)->what == LAUNCHED_PLAIN ? plain_remark : NULL, blocks);
 }
 
 static void emit_team_largest(Function *f, Along *a, One_row row, const Kernel *k)
 {
-    bool by_warp = a->n->team == TEAM_OF_WARP;
     int names = f->names.n;
-    if (by_warp) largest_by_warp(f, a, row, k);
+    if (a->n->team != TEAM_OF_WARP) {
+        largest_by_threads(f, a, row, k);
+        return;
+    }
+    largest_by_warp(f, a, row, k);
     f->names.n = names;
     a->first = a->step = NULL;
     reset_axes(f, 0, a->rows + 1);
-    const char *blocks = open_rows(f, a);
-    row(f, a, k);
-    line(&f->w, "%s = best;", element(f, a->uy[0]));
-    if (by_warp) end_plain(f, blocks);
-    else end_part(f, "", NULL, blocks);
+    if (a->n->plain) largest_by_threads(f, a, row, k);
 }
 
 const Nests cuda_threads = {rows_by_threads, gather_ids, scatter_ids, overwrite_ids, each_row, emit_team_largest};

@@ -12,7 +12,7 @@ const char *kernel_called(const Kernel *k)
 {
     if (k->function) return k->function;
     if (k->kind != REPEAT || !is_one_launch(k)) return identifier(k->name);
-    const char *call = persistent_call(k) + strlen(options.target->call);
+    const char *call = persistent_call(k) + strlen(target()->call);
     return copy_bytes_as_string(call, strcspn(call, "("));
 }
 
@@ -38,10 +38,7 @@ static void say_kernels(Text *t, Kernel *const *kernels, int n)
 }
 
 /* Steps are what is profiled; on a device a launch of any entry may fail, and is named by it. */
-static bool has_table(const Program *p)
-{
-    return (entry_of(p->graph)->step || options.target->device) && program_kernels(p);
-}
+static bool has_table(const Program *p) { return (entry_of(p->graph)->step || target()->device) && program_kernels(p); }
 
 char *kernel_count(const Program *p) { return has_table(p) ? format("%d", program_kernels(p)) : "0"; }
 char *kernel_table(const Program *p)
@@ -53,7 +50,6 @@ char *kernel_table(const Program *p)
 void say_kernel_table(Text *t, const Program *p)
 {
     if (!has_table(p)) return;
-    find_parts(p);
     say(t, "static const Lathe_kernel %s[] = {\n    /* lap, name, formula, layer, line, flop, bytes, backward */\n",
         kernel_table(p));
     say_kernels(t, p->kernels.at, p->kernels.n);

@@ -87,8 +87,8 @@ void say_header(Text *t, const Module *m, const char *prototypes)
     say_comment(t, 0,
                 format("model.h: sizes, parameters and entries of %s, made by lathe.  Edit %s, not this file.",
                        m->desc->model, file));
-    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, options.target->interface);
-    say(t, "%s\n", is_stored(precision()->weights) ? "#include \"math/math.h\"\n" : "");
+    say(t, "#ifndef %s\n#define %s\n\n#include \"%s\"\n", guard, guard, target()->interface);
+    say(t, "%s\n", is_stored(precision_in_scope().weights) ? "#include \"math/math.h\"\n" : "");
     say_sizes(t);
     say(t, "%s%s\n#endif\n", body.at, prototypes);
 }
@@ -164,7 +164,7 @@ static void say_param_table(Text *t, const Module *m)
     if (!d->params.n) return;
     char *type = type_name(m, NULL, "params");
     const char *zero[MAXRANK] = {"0", "0", "0", "0", "0", "0", "0", "0"};
-    const char *real = c_type(precision()->weights);
+    const char *real = c_type(precision_in_scope().weights);
     say(t, "static const Lathe_param params[] = {\n");
     for (int i = 0; i < d->params.n; i++) {
         const Param *p = d->params.at[i];
@@ -262,7 +262,7 @@ static void say_entry_table(Text *t, const Module *m)
     say(t, "\nstatic const Lathe_entry entries[] = {\n");
     for (int i = 0; i < m->programs.n; i++) {
         const Program *p = m->programs.at[i];
-        const char *instruments = options.instrument ? format(", .instruments = %s", watch_table(p)) : "";
+        const char *instruments = m->desc->options->instrument ? format(", .instruments = %s", watch_table(p)) : "";
         say(t, "    {.name = %s, .run = run_%s, .work_bytes = %lld, .flops = %.0f,\n", quoted(p->graph->name),
             identifier(p->graph->name), (long long)p->work_bytes, entry_flops(p));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
@@ -384,7 +384,7 @@ static void say_hf(Text *t, const char *json)
 /* What a user says for the same program again, on the way to `lathe replay`. */
 static char *rebuild_words(const Desc *d)
 {
-    return format("%s%s", shell_quoted(d->file), options_text(&options, OTHER_MODEL));
+    return format("%s%s", shell_quoted(d->file), options_text(d->options, OTHER_MODEL));
 }
 
 /* No kernel has the name of a table or of what calls an entry. */
@@ -425,13 +425,14 @@ void say_tables(Text *t, const Module *m)
     say_plan_table(t, &categories);
     say(t, "const Lathe_model lathe_model = {\n");
     say_wrapped(t, format("    .name = %s, .config = %s, .precision = \"%s\", .source_hash = \"%016llx\",",
-                          quoted(d->model), quoted(d->config ? d->config : ""), precision()->name,
+                          quoted(d->model), quoted(d->config ? d->config : ""), precision_in_scope().name,
                           (unsigned long long)d->source_hash));
     say(t, "    .needs = lathe_needs,\n");
     say_string_member(t, "rebuild", rebuild_words(d));
     say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", wide ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
-    if (precision()->weights != precision()->real) say(t, "    .weights = %s,\n", dtype_word(precision()->weights));
+    if (precision_in_scope().weights != precision_in_scope().real)
+        say(t, "    .weights = %s,\n", dtype_word(precision_in_scope().weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
     say(t, "    .params = %d, .entries = %d, .states = %d, .knobs = %d, .categories = %d,\n", d->params.n,
         m->programs.n, d->states.n, d->knobs.n, categories.all.n);
@@ -444,10 +445,8 @@ void say_tables(Text *t, const Module *m)
     if (d->groups.n) say(t, "    .groups = %d, .group = groups,\n", d->groups.n);
     say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
-    if (options.target->device)
-        say(t, "    .device = &%s, .host_categories = %d,\n", options.target->device, categories.host);
-    if (options.target->device && m->desc->one_gpu)
-        say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
+    if (target()->device) say(t, "    .device = &%s, .host_categories = %d,\n", target()->device, categories.host);
+    if (target()->device && m->desc->one_gpu) say_wrapped(t, format("    .one_gpu = %s,", quoted(m->desc->one_gpu)));
     say(t, "};\n\n");
     say(t, "int main(int argc, char **argv) { return lathe_main(&lathe_model, argc, argv); }\n");
 }

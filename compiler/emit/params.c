@@ -13,15 +13,6 @@ static struct {
     }) at;
 } params;
 
-/* Copies in one struct: the same stack over the same axes, as the layout has them. */
-static bool same_struct(const Param *a, const Param *b)
-{
-    if (a->loops == 0 || a->loops != b->loops || !same(a->stack, b->stack)) return false;
-    for (int i = 0; i < a->loops; i++)
-        if (a->shape.dim[i] != b->shape.dim[i] || a->stride[i] != b->stride[i]) return false;
-    return true;
-}
-
 static int by_offset(const void *a, const void *b)
 {
     const struct Placed *x = a, *y = b;
@@ -47,7 +38,7 @@ void name_parameters(const Desc *d)
         struct Placed *p = &params.at.at[i], *before = i ? p - 1 : NULL;
         p->param->number = i;
         if (!p->param->loops) continue;
-        bool goes_on = before && same_struct(p->param, before->param);
+        bool goes_on = before && p->param->struct_of == before->param->struct_of;
         p->group = goes_on ? before->group : unique_name(&names, identifier(p->param->stack));
     }
     for (int i = 0; i < params.at.n; i++) {
@@ -155,12 +146,12 @@ static void say_flat(Text *t, const Module *m, const char *name, DType dtype)
 
 char *gradients_type(const Module *m)
 {
-    return type_name(m, NULL, precision()->weights == precision()->real ? "params" : "gradients");
+    return type_name(m, NULL, precision_in_scope().weights == precision_in_scope().real ? "params" : "gradients");
 }
 
 void say_params(Text *t, const Module *m)
 {
-    const Precision *p = precision();
+    const Precision own = precision_in_scope(), *p = &own;
     char *name = type_name(m, NULL, "params"), *gradients = gradients_type(m);
     bool alike = same(name, gradients);
     say(t, "/* Parameters%s: %s numbers. */\n", alike ? ", and in the same layout their gradients" : "",

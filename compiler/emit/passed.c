@@ -20,7 +20,7 @@ char *place_text(const Buffer *b, int nsub, const Index *sub)
     } else {
         const char *in = b->home == INPUTS ? "in->" : b->home == OUTPUTS ? "out->" : b->home == STATES ? "s->" : "";
         const char *name = buffer_name(b);
-        say(&t, "%s%s", in, b->home == TABLES && !in_kernel() ? format(options.target->table_at, name) : name);
+        say(&t, "%s%s", in, b->home == TABLES && !in_kernel() ? format(target()->table_at, name) : name);
     }
     for (; k < nsub; k++) say(&t, "[%s]", caller_index(b, k, sub[k]));
     return t.at;
@@ -90,7 +90,7 @@ char *argument(const Arg *a)
     if (rank == 0) return a->by_value == !is_pointer(b) ? at : format("%s%s", a->by_value ? "*" : "&", at);
     if (a->flat) return starred_place(a, rank - a->nlead - 1);
     for (int k = 1; k < a->dims; k++)
-        if (a->first[k + 1] - a->first[k] > 1) return format("%s%s", options.target->untyped, at);
+        if (a->first[k + 1] - a->first[k] > 1) return format("%s%s", target()->untyped, at);
     return starred_place(a, a->first[1] - a->first[0] - 1);
 }
 

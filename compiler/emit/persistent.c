@@ -19,7 +19,7 @@ void start_persistent(void)
     memset(&loops, 0, sizeof loops);
 }
 
-bool is_one_launch(const Kernel *repeat) { return repeat->barrier && options.target->persists; }
+bool is_one_launch(const Kernel *repeat) { return repeat->barrier && target()->persists; }
 int persistent_loops(void) { return loops.n; }
 
 /* ------------------------------------------------------------------ steps */
@@ -32,9 +32,7 @@ typedef struct Steps {
         const Buffer *buffer; /* whose name a call says */
         bool written;
     }) passed;
-    int meetings;       /* of an iteration */
-    bool waited;        /* threads of a block have, in what is printed so far of an iteration */
-    bool kept_unwaited; /* a product reads what keep() has copied before they do */
+    int meetings; /* of an iteration */
     int depth;
 } Steps;
 
@@ -115,7 +113,6 @@ static const char *kept_by(Steps *s, const Kernel *k, const char *type)
     say_wrapped(&s->keeping,
                 format("    const %s::In *%s = keep<%s>(grid, %s);\n", type, name, type, flat_pointer(k->gemm.b.view)));
     push(&s->kept, type);
-    s->kept_unwaited |= !s->waited;
     return name;
 }
 
@@ -145,11 +142,9 @@ static void say_launched_kernel(Steps *s, const Kernel *k)
     for (int i = 0; i < c.f->args.n; i++) note_passed(s, c.f->args.at[i].buffer, c.f->args.at[i].written);
     for (int i = 0; i < c.f->parts.n; i++) {
         const Part *p = &c.f->parts.at[i];
-        if (p->when == PLAIN) continue;
         if (i) say_meeting(s);
         const char *one = has_word(p->body, c.f->block) ? c.f->block : NULL;
-        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks,
-                 strstr(p->body, "__shared__"));
+        say_step(s, format("%s(%s);", c.part_names[i], passed_to(&c, i)), one, p->blocks, p->launch->shared > 0);
     }
 }
 
@@ -158,7 +153,6 @@ static void say_wait(Steps *s, Wait wait)
     if (wait == NO_WAIT) return;
     if (wait == OF_BLOCKS) say_meeting(s);
     else say_line(s, 0, "__syncthreads();");
-    s->waited = true;
 }
 
 static void say_steps(Steps *s, const Kernel *repeat)
@@ -237,7 +231,7 @@ static const char *kernel_and_launch(const Kernel *repeat, const char *name, con
     const char *declared = p->declared.n ? p->declared.at : "", *passed = p->passed.n ? p->passed.at : "";
     say_wrapped(&t, format("PERSISTENT void %s(Grid grid%s)\n{\n", name, declared));
     if (p->hidden.n) say(&t, "%s", p->hidden.at);
-    if (s->keeping.n) say(&t, "%s%s", s->keeping.at, s->kept_unwaited ? "    __syncthreads();\n" : "");
+    if (s->keeping.n) say(&t, "%s%s", s->keeping.at, repeat->nest->wait_copied ? "    __syncthreads();\n" : "");
     say(&t, "    %s\n%s    }\n}\n\n", head_of_loop(repeat), s->lines.at);
     say_wrapped(&t, format("void launch_%s(cudaStream_t stream, int *arrived%s)\n{\n", name, declared));
     say_wrapped(&t, format("    const int blocks[] = {%s};\n", joined(&s->blocks)));
@@ -316,5 +310,5 @@ const char *map_of_slice(Rows *r)
     r->sweep = one_element_a_thread;
     one_row(r);
     close_block(w);
-    return divided(extent_text(period, r->k->persistent->axis_period), wide);
+    return blocks_of(r->f, divided(extent_text(period, r->k->persistent->axis_period), wide), period / wide, 1);
 }

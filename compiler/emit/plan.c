@@ -56,13 +56,14 @@ static void say_device(Text *t, const Plan *p)
 void print_plan(Text *t, const Module *m)
 {
     const Plan *p = &m->plan;
-    bool device = options.target->device;
+    const Options *o = m->desc->options;
+    bool device = o->target->device;
     const char *where = p->gpus > 1 ? format(" on each of %d GPUs", p->gpus) : device ? " on the GPU" : "";
     say(t, "memory of %s%s: %s bytes (no less than %s), %s parameters\n", m->desc->model, where, grouped(p->total),
         grouped(p->lower_bound), grouped(p->parameter_count));
-    if (options.split > 1)
-        say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)m->desc->batch,
-            options.split, (long long)(m->desc->batch / options.split));
+    if (o->split > 1)
+        say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)m->desc->batch, o->split,
+            (long long)(m->desc->batch / o->split));
     say_category(t, "parameters", p->parameters);
     say_category(t, "gradients", p->gradients);
     say_category(t, "optimizer", p->optimizer);

@@ -127,7 +127,7 @@ static const char *numbers_of(DType in, DType out)
     case F64: return "GEMM_F64";
     case BF16: return out == F32 ? "GEMM_BF16_TO_F32" : "GEMM_BF16";
     case F16: return out == F32 ? "GEMM_F16_TO_F32" : "GEMM_F16";
-    default: return precision()->tf32 ? "GEMM_TF32" : "GEMM_F32";
+    default: return precision_in_scope().tf32 ? "GEMM_TF32" : "GEMM_F32";
     }
 }
 

@@ -279,12 +279,12 @@ void emit_rows(Function *f, const Nest *n)
 {
     const Kernel *k = n->rows;
     Rows r = {.f = f, .k = k, .n = n, .kept = NEW_ARRAY(const char *, k->kept.n + 1), .values = values_of(n)};
-    for (const char *const *word = options.target->words; *word; word++) push(&f->names, *word);
+    for (const char *const *word = target()->words; *word; word++) push(&f->names, *word);
     f->some_rows = k->share == SOME_ROWS;
     if (f->some_rows) push(&f->names, "from"), push(&f->names, "to");
     set_row_axes(&r, n);
     add_uses(&r);
     fit_args(f);
     find_users(&r);
-    options.target->nests->all_rows(&r);
+    target()->nests->all_rows(&r);
 }

@@ -1,5 +1,6 @@
 /* scope.c: what the buffers and loops of an entry are called in C, and which of them its text mentions. */
 #include "emit/emit.h"
+#include "passes/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ static struct {
     const Program *program;
     bool in_kernel;
 } scope;
+
+static const Desc *description; /* whose names and spellings are used */
 
 bool anonymous;
 
@@ -81,6 +84,7 @@ void enter_scope(const Module *m, const Program *p)
 {
     memset(&scope, 0, sizeof scope);
     scope.module = m;
+    description = m->desc;
     scope.program = p;
     Names none = {0}, own = {0};
     Strings taken = {0};
@@ -109,7 +113,10 @@ static struct Named *named(const Buffer *b)
     die("buffer %s is not among its program's", b->name);
 }
 
-const Desc *described(void) { return scope.module->desc; }
+void take_description(const Desc *d) { description = d; }
+const Desc *described(void) { return description; }
+Precision precision_in_scope(void) { return precision_of(description->options); }
+const Target *target(void) { return description->options->target; }
 const Module *module_in_scope(void) { return scope.module; }
 const Program *program_in_scope(void) { return scope.program; }
 const char *buffer_name(const Buffer *b) { return named(b)->name; }

@@ -62,6 +62,7 @@ static void add_size(const char *key, int64_t value)
 
 void set_sizes(const Desc *d)
 {
+    take_description(d);
     memset(&sizes, 0, sizeof sizes);
     for (int i = 0; i < d->knobs.n; i++) {
         char *end;

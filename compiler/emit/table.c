@@ -36,7 +36,7 @@ void say_constants(Text *t)
         say(&dims, "%s", array_text(n->shape, 0));
         bool nested = n->shape.rank > 1;
         if (nested) say(t, "/* %s as one row */\n", dims.at);
-        say(t, "%s %s %s[%lld] = {\n", options.target->table, c_type(n->dtype), tables.at[i].name,
+        say(t, "%s %s %s[%lld] = {\n", target()->table, c_type(n->dtype), tables.at[i].name,
             (long long)elements(n->shape));
         for (int64_t k = 0; k < elements(n->shape); k++) {
             const char *number = literal(n->data[k], n->dtype, false).text;

@@ -13,8 +13,20 @@ enum { ACCESS = 16 };
 
 /* ------------------------------------------------------------------ counting */
 
-/* n as blocks of so many; "BATCH * SEQ * WIDTH / 4". */
-const char *blocks_of(const char *n, const char *by) { return format("CEIL_DIV(%s, %s)", n, by); }
+const char *ceil_text(const char *n, const char *by) { return format("CEIL_DIV(%s, %s)", n, by); }
+
+const Launch *launch_now(const Function *f)
+{
+    must(f->parts.n < f->nest->launches.n);
+    return &f->nest->launches.at[f->parts.n];
+}
+
+/* "CEIL_DIV(BATCH * SEQ * WIDTH / 4, THREADS)": the program says how many that are. */
+const char *blocks_of(const Function *f, const char *text, int64_t n, int each)
+{
+    must((n + each - 1) / each == launch_now(f)->blocks);
+    return each == 1 ? text : ceil_text(text, each == THREADS ? "THREADS" : each == WARPS ? "WARPS" : "WARP");
+}
 
 static const char *quarter(const Rows *r, const char *count)
 {
@@ -152,7 +164,9 @@ static const char *map(Rows *r)
     r->four = indices_of_map(r);
     r->sweep = r->beside == 1 ? one_element_a_thread : four_a_thread;
     one_row(r);
-    return row_count(r) * c->extent == 1 ? "1" : blocks_of(quarter(r, rows_and_inner(r)), "THREADS");
+    int64_t elements = row_count(r) * c->extent;
+    if (elements == 1) return blocks_of(r->f, "1", 1, 1);
+    return blocks_of(r->f, quarter(r, rows_and_inner(r)), elements / r->beside, THREADS);
 }
 
 /* ------------------------------------------------------------------ a row by a team */
@@ -296,7 +310,7 @@ void count_turns(Rows *r)
     const Axis *c = &r->f->axis[r->inner];
     const char *size = size_of_team(r);
     r->turn = new_name(&r->f->names, "k");
-    r->turns = blocks_of(c->count, r->beside == 1 ? size : format("%s * %d", size, r->beside));
+    r->turns = ceil_text(c->count, r->beside == 1 ? size : format("%s * %d", size, r->beside));
     r->kept_count = r->beside == 1 ? r->turns : format("%s][%d", r->turns, r->beside);
     r->kept_at = r->beside == 1 ? r->turn : format("%s][%s - %s", r->turn, c->name, r->four);
 }
@@ -334,7 +348,7 @@ static const char *row_by_row(Rows *r)
     }
     keep_rows(r);
     one_row(r);
-    return r->team == THREADS || rows == 1 ? all : blocks_of(all, r->team == WARP ? "WARPS" : "THREADS");
+    return blocks_of(r->f, all, rows, rows == 1 ? 1 : THREADS / r->team);
 }
 
 /* ------------------------------------------------------------------ the parts of a kernel */
@@ -346,24 +360,26 @@ void begin_part(Function *f)
     open_block(&f->w, "%s", "");
 }
 
-void end_part(Function *f, const char *suffix, const char *remark, const char *blocks)
+void end_part(Function *f, const char *remark, const char *blocks)
 {
+    const Launch *l = launch_now(f);
     close_block(&f->w);
-    push(&f->parts, ((Part){suffix, remark, blocks, f->w.text.at, f->room, ALWAYS}));
+    must((l->room > 0) == (f->room != NULL) && (l->shared > 0) == (strstr(f->w.text.at, "__shared__") != NULL));
+    push(&f->parts, ((Part){l, remark, blocks, f->w.text.at, f->room}));
 }
 
-void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *))
+void print_part(Rows *r, const char *remark, const char *(*body)(Rows *))
 {
     int names = r->f->names.n;
     begin_part(r->f);
-    end_part(r->f, suffix, remark, body(r));
+    end_part(r->f, remark, body(r));
     r->f->names.n = names;
 }
 
 void rows_by_threads(Rows *r)
 {
-    if (r->n->team == TEAM_OF_ELEMENTS) print_part(r, "", NULL, map);
-    else if (!r->n->columns) print_part(r, "", NULL, row_by_row);
+    if (r->n->team == TEAM_OF_ELEMENTS) print_part(r, NULL, map);
+    else if (!r->n->columns) print_part(r, NULL, row_by_row);
     else columns_by_threads(r);
 }
 

@@ -13,7 +13,7 @@ void open_sweep(Rows *r);                       /* the loops over the inner axis
 void close_down_to(Rows *r, int depth);
 void count_turns(Rows *r);                      /* what a thread keeps of its row, or adds up of all: the elements of its turns */
 const char *row_name(Rows *r);
-void print_part(Rows *r, const char *suffix, const char *remark, const char *(*body)(Rows *));
+void print_part(Rows *r, const char *remark, const char *(*body)(Rows *));
 
 /* emit/wide.c: what a thread's turn reads and writes as wholes */
 bool is_wide(const Rows *r, int bit);           /* of Nest.wide */

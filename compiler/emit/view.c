@@ -214,7 +214,7 @@ static void fit_arg(Function *f, int arg)
             else a->flat = true;
         }
     }
-    a->by_value = options.target->by_value && single_number(a);
+    a->by_value = target()->by_value && single_number(a);
 }
 
 bool single_number(const Arg *a) { return !a->written && a->dims == 0; }

@@ -5,7 +5,10 @@
 
 static VEC(const Loop *) loops;
 
-static bool watched(const Program *p) { return options.instrument && entry_of(p->graph)->step && p->kernels.n; }
+static bool watched(const Program *p)
+{
+    return described()->options->instrument && entry_of(p->graph)->step && p->kernels.n;
+}
 
 static int loop_number(const Loop *l)
 {

@@ -278,7 +278,8 @@ static void learn(const Notes *base, const Probe *p, int n)
 
 static uint64_t hash_of_description(void)
 {
-    uint64_t h = hash_bytes(&options.split, sizeof options.split, source_hash());
+    const Options *o = trace.desc->options;
+    uint64_t h = hash_bytes(&o->split, sizeof o->split, source_hash());
     h = hash_bytes(&trace.desc->recipe.accumulate, sizeof trace.desc->recipe.accumulate, h);
     for (int i = 0; i < trace.desc->knobs.n; i++) {
         const Knob *k = &trace.desc->knobs.at[i];

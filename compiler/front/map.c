@@ -137,7 +137,7 @@ static void broadcast_all(lua_State *L, Tensor *t, int n, Tensor *result, const 
 
 /* ------------------------------------------------------------------ numbers of the description */
 
-bool single(void) { return !same(precision()->name, "fp64"); }
+bool single(void) { return !same(precision_of(trace.desc->options).name, "fp64"); }
 
 double real_number(lua_State *L, int arg, const char *doing)
 {

@@ -32,7 +32,7 @@ static Node *piece_of(Node *row, int64_t from, Shape s)
 /* A total over the GPUs: a one beside it tells how many they are. */
 static Node *over_gpus(Cut *c, Node *n)
 {
-    if (!options.target->device) return n;
+    if (!trace.desc->options->target->device) return n;
     int64_t many = elements(n->shape);
     Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){.rank = 1, .dim = {many}});
     Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){.rank = 1, .dim = {1}})}, 0));
@@ -51,7 +51,7 @@ static Node *number_of_gpus(Cut *c)
 static Node *scaled_loss(Cut *c, Node *n, int power)
 {
     if (power && c->parts) n = map2(OP_mul, n, filled(pow((double)c->parts->trip, power), n->dtype, n->shape));
-    if (!options.target->device) return n;
+    if (!trace.desc->options->target->device) return n;
     for (int k = abs(power); k > 0; k--)
         n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_gpus(c), n->shape));
     return n;

@@ -194,8 +194,9 @@ static void declare_loss_scale(Desc *d)
 /* A plan for less memory cuts each micro-batch of training into so many, where that goes without rest. */
 static int64_t split_of(const Graph *g, const Desc *d)
 {
-    bool cut = options.split > 1 && entry_of(g)->step && d->batch % options.split == 0;
-    return cut ? options.split : 1;
+    int split = d->options->split;
+    bool cut = split > 1 && entry_of(g)->step && d->batch % split == 0;
+    return cut ? split : 1;
 }
 
 Graph *begin_entry(Entry entry)
@@ -206,7 +207,7 @@ Graph *begin_entry(Entry entry)
         err(place_of_key(d->file, NULL, "accumulate"), "train.accumulate is %lld, and %d is the most",
             (long long)d->recipe.accumulate, INT32_MAX);
     int64_t split = split_of(g, d), micro = entry_of(g)->step ? d->recipe.accumulate * split : 1;
-    if (g->wants_grads && precision()->scaled) declare_loss_scale(d);
+    if (g->wants_grads && precision_of(d->options).scaled) declare_loss_scale(d);
     trace.graph = g;
     leaves_made = &g->leaves;
     trace.number++;
@@ -373,7 +374,7 @@ static bool traces_wider(lua_State *L, int model, int c, Entry entry)
 static Graph *trace_training(lua_State *L, int model, int c)
 {
     Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
-    if (!train->micro && !options.target->device) return train;
+    if (!train->micro && !trace.desc->options->target->device) return train;
     if (traces_wider(L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
     keep_objective(train, wide, 2 * (trace.desc->batch / split_of(train, trace.desc)));
     return train;

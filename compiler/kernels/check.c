@@ -23,8 +23,10 @@ static void check_view(const Access *a, const Run *r)
 
 static void check_nests(const Run *r, Kernel *const *kernels, int n, const Target *t)
 {
+    bool launched = !t->loops && !comes_before(r->program->after, "launch");
     for (int i = 0; i < n; i++) {
         const char *fault = kernels[i]->nest ? nest_fault(kernels[i], t) : NULL;
+        if (!fault && kernels[i]->nest && launched) fault = launch_fault(kernels[i]);
         if (fault) unsound(r, "kernel %s: %s", kernels[i]->name, fault);
         check_nests(r, (Kernel *const *)kernels[i]->body.at, kernels[i]->body.n, t);
     }
@@ -40,4 +42,5 @@ void check_program(const Program *p, const char *stage, const Desc *d)
     check_bytes(&r);
     check_nests(&r, (Kernel *const *)p->kernels.at, p->kernels.n, d->options->target);
     if (!d->options->target->loops && !comes_before(p->after, "waits")) check_waits(&r);
+    check_done(&r, d);
 }

@@ -90,6 +90,7 @@ void check_order(const Run *r);                            /* check_order.c: wha
 const Body *own_loop(const Run *r, const Buffer *b);       /* the innermost in each of whose iterations it is made anew; NULL */
 void check_lives(const Run *r);                            /* values live as long as they are needed, apart */
 
+void check_done(const Run *r, const Desc *d);              /* check_done.c: gradients that are done are touched no more */
 void check_bytes(const Run *r);                            /* check_bytes.c: within a kernel, and a group in panels */
 
 #endif

@@ -135,7 +135,7 @@ static const char *loops_of_walk_fault(const Nest *n)
 static const char *loops_fault(const Kernel *k, const Nest *n)
 {
     if (n->team || n->beside || n->wide || n->columns || n->rest || n->kept.n || n->by_warps || n->tensor || n->words ||
-        n->stays || n->wait || n->wait_end)
+        n->stays || n->wait || n->wait_end || n->wait_copied || n->plain || n->launches.n)
         return "loops of C have no teams of threads";
     return k->kind == ROWS ? loops_of_rows_fault(k, n)
            : n->picked     ? loops_of_ids_fault(k, n)
@@ -303,7 +303,8 @@ static const char *threads_fault(const Kernel *k, const Nest *n)
     if ((n->words || n->stays) && (k->kind != GEMM || !k->persistent)) return "it is no product in one launch";
     if (n->words && (!is_stored(k->gemm.a.node->dtype) || k->gemm.a_k != 1 || k->gemm.a_m % 2))
         return "words are two elements of 16 bits, side by side";
-    if ((n->wait && !k->persistent) || (n->wait_end && !k->barrier)) return "only kernels in one launch wait";
+    if ((n->wait && !k->persistent) || ((n->wait_end || n->wait_copied) && !k->barrier))
+        return "only kernels in one launch wait";
     return k->kind == ROWS ? threads_of_rows_fault(k, n) : threads_of_others_fault(k, n);
 }
 

@@ -5,7 +5,7 @@
 
 typedef VEC(const Access *) Accesses;
 
-typedef struct Launch {
+typedef struct In_launch {
     const Run *r;
     const Kernel *loop;
     const Body *body;
@@ -14,7 +14,7 @@ typedef struct Launch {
     const Points *others;
     Point here;
     int64_t size;
-} Launch;
+} In_launch;
 
 static int number_in_launch(const Kernel *loop, const Kernel *k)
 {
@@ -38,7 +38,7 @@ static Wait wait_between(const Kernel *loop, int a, int b, int64_t later)
 
 static bool fits_here(void *launch, const Point *p)
 {
-    const Launch *l = launch;
+    const In_launch *l = launch;
     int64_t period = l->loop->period, wide = l->loop->wide;
     if (l->wait == NO_WAIT || !l->by_slices) return false;
     return p->column % period / wide == l->here.column % period / wide;
@@ -46,14 +46,14 @@ static bool fits_here(void *launch, const Point *p)
 
 static bool all_fit(void *launch, const Point *p)
 {
-    Launch *l = launch;
+    In_launch *l = launch;
     l->here = *p;
     return each_point_at(l->others, p->byte, l->size, fits_here, l);
 }
 
 static bool pair_fits(void *launch, const Points *a, const Points *b)
 {
-    Launch *l = launch;
+    In_launch *l = launch;
     if (!may_meet(a, b)) return true;
     l->others = b;
     l->size = a->size;
@@ -69,7 +69,7 @@ static Place place_in_launch(const Run *r, const Buffer *b)
 }
 
 /* With the columns by which a sliced kernel goes: of a product those of what it makes. */
-static Points points_of(const Launch *l, const Access *a, const View *v)
+static Points points_of(const In_launch *l, const Access *a, const View *v)
 {
     Points p = points_at(place_in_launch(l->r, v->buffer), v);
     const struct Gemm *g = &a->kernel->gemm;
@@ -102,7 +102,7 @@ static View in_iteration(const View *v, const Loop *l, int64_t t)
     return w;
 }
 
-static void check_pair(Launch *l, const Access *a, const Access *b, int64_t later)
+static void check_pair(In_launch *l, const Access *a, const Access *b, int64_t later)
 {
     const Loop *loop = l->loop->loop;
     int64_t last = loop->trip - 1 - later;
@@ -121,7 +121,7 @@ static void check_pair(Launch *l, const Access *a, const Access *b, int64_t late
 
 /* ------------------------------------------------------------------ all of a loop */
 
-static void check_later(Launch *l, const Accesses *all, int64_t later)
+static void check_later(In_launch *l, const Accesses *all, int64_t later)
 {
     for (int i = 0; i < all->n; i++)
         for (int j = 0; j < all->n; j++) {
@@ -133,7 +133,7 @@ static void check_later(Launch *l, const Accesses *all, int64_t later)
         }
 }
 
-static void check_stays(const Launch *l, const Accesses *all, const Access *b)
+static void check_stays(const In_launch *l, const Accesses *all, const Access *b)
 {
     bool changes = b->kernel->gemm.nbatch;
     for (int i = 0; i < b->view->nover; i++)
@@ -146,9 +146,20 @@ static void check_stays(const Launch *l, const Accesses *all, const Access *b)
     if (changes) unsound(l->r, "product %s keeps what another iteration changes", b->kernel->name);
 }
 
+/* Copies are made before the loop: some wait stands between them and whoever reads them first. */
+static void check_copies(const Run *r, const Kernel *loop)
+{
+    bool waited = loop->nest->wait_copied;
+    for (int i = 0; i < loop->body.n; i++) {
+        const Nest *n = loop->body.at[i]->nest;
+        waited |= n->wait != NO_WAIT;
+        if (n->stays && !waited) unsound(r, "product %s reads its copy, and waits for none", loop->body.at[i]->name);
+    }
+}
+
 static void check_launch(const Run *r, const Kernel *loop)
 {
-    Launch l = {.r = r, .loop = loop};
+    In_launch l = {.r = r, .loop = loop};
     Accesses all = {0};
     for (int i = 0; i < r->all.n; i++) {
         if (r->all.at[i].kernel->persistent != loop) continue;
@@ -156,6 +167,7 @@ static void check_launch(const Run *r, const Kernel *loop)
         l.body = r->all.at[i].body;
     }
     if (!all.n) return;
+    check_copies(r, loop);
     for (int64_t later = 0; later <= 2; later++) check_later(&l, &all, later);
     if (loop->loop->trip > 3) check_later(&l, &all, loop->loop->trip - 1);
     for (int i = 0; i < all.n; i++)

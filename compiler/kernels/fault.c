@@ -178,6 +178,9 @@ static const char *index_fault(const Kernel *k)
 
 const char *kernel_fault(const Kernel *k, const Target *t)
 {
+    const Kernel *loop = k->persistent;
+    if (k->sliced && !(loop && loop->period && loop->wide && loop->period % loop->wide == 0))
+        return "it runs by slices, and its loop has none";
     switch (k->kind) {
     case ROWS: return rows_fault(k);
     case GEMM:

@@ -52,6 +52,9 @@ typedef struct View {
     X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
 typedef enum KernelKind { KERNEL_KINDS(LIST_MEMBER) } KernelKind;
 
+/* Which part of a training step a kernel is of.  NO_SIDE: of an entry without gradients. */
+typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side;
+
 /* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
  * blocks), and after it the column results. */
 #define SHARE_LIST(X) X(ALL_ROWS, "all_rows") X(SOME_ROWS, "some_rows") X(COLUMN_SUMS, "column_sums")
@@ -129,7 +132,7 @@ typedef struct Kernel {
     int axis_rows;                  /* what they are */
     int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
-    int part;                       /* Side (lower/lower.h), once find_parts() has been asked */
+    Side part;                      /* by pass sides */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
     struct Kernel *persistent;      /* the REPEAT of that sort that it is part of, or NULL */
     int axis_period;
@@ -144,6 +147,15 @@ typedef VEC(Kernel *) Kernels;
 typedef struct Touch { Buffer *buffer; bool writes; } Touch;
 typedef VEC(Touch) Touches;     /* each buffer once */
 
+/* Gradients that nothing touches behind a kernel: of a parameter, or of all of one struct of copies (Param.struct_of). */
+typedef struct Done {
+    const Param *param;         /* of a struct the first */
+    const Kernel *after;
+    int copies;                 /* of the copies of this struct one: that of the iteration of so many loops: */
+    const Loop *picks[MAXRANK];
+    VEC(const Loop *) last;     /* in the last iteration of these alone */
+} Done;
+
 typedef struct Program {        /* a lowered entry */
     Graph *graph;
     const char *file;           /* of the text that it was read from; NULL: none */
@@ -151,6 +163,7 @@ typedef struct Program {        /* a lowered entry */
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     Strings names;              /* of these */
+    VEC(Done) done;             /* by pass done */
     VEC(const char *) panels_met;           /* groups of kernels that could be panels, taken or not */
     int steps;
     int carried, taken_over;    /* carries made where they lie; buffers made over an input's bytes */

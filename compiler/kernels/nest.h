@@ -47,6 +47,20 @@ typedef enum Wait { WAIT_LIST(LIST_MEMBER) } Wait;
 #define TEAM_SIZE(member, word, size) member = size,
 enum { NO_TEAM, TEAM_LIST(TEAM_SIZE) };
 
+/* CUDA: what one launch of a kernel runs: all of it, or what it starts from, or the sums of its blocks' sums of columns,
+ * or what takes the place of the one before where that is wrong on some machine. */
+#define LAUNCH_LIST(X)                                                                                                 \
+    X(LAUNCHED_ALL, "all") X(LAUNCHED_START, "start") X(LAUNCHED_COLUMNS, "columns") X(LAUNCHED_PLAIN, "plain")
+typedef enum Launched { LAUNCH_LIST(LIST_MEMBER) } Launched;
+
+/* Inside a loop that is one launch: a step of it. */
+typedef struct Launch {
+    Launched what;
+    int64_t blocks; /* of threads */
+    int64_t shared; /* bytes of shared memory of a block: of arrays that it declares */
+    int64_t room;   /* and of rows that it keeps, for which the launch asks */
+} Launch;
+
 typedef struct Nest {
     Space space;
     Kernel *rows;      /* ROWS: the kernel with its views over the space */
@@ -76,6 +90,9 @@ typedef struct Nest {
     bool words;          /* a product in one launch reads two elements of 16 bits as a word */
     bool stays;          /* likewise: b is copied into shared memory before the loop */
     Wait wait, wait_end; /* in one launch: before the kernel; a loop's: at the end of an iteration */
+    bool wait_copied;    /* a loop's: the threads of a block wait for what is copied before it */
+    bool plain;          /* there is a plain loop to fall back on */
+    VEC(Launch) launches; /* in the order in which they run */
 } Nest;
 
 /* space.c: axes that become one */

@@ -85,6 +85,7 @@ static void read_threads(Reader *r, Nest *n)
     n->tensor = took_word(q, "tensor");
     n->words = took_word(q, "words");
     n->stays = took_word(q, "stays");
+    n->plain = took_word(q, "plain");
     if (took_word(q, "wait")) n->wait = (Wait)read_one_of(r, wait_words, WAIT_WORDS, "who waits");
 }
 
@@ -97,8 +98,24 @@ static void begin_nest(Reader *r, Kernel *k)
     k->nest = new_nest(k);
 }
 
+static bool took_launch(Reader *r, Kernel *k)
+{
+    Parser *q = &r->q;
+    if (!took_word(q, "launch")) return false;
+    if (!is_scheduled(r) || comes_before(r->p->after, "launch"))
+        err(q->at, "only what pass launch leaves has launches");
+    if (!k->nest) err(q->at, "a kernel's launches stand behind its line 'nest'");
+    Launch l = {.what = (Launched)read_one_of(r, launch_words, LAUNCH_WORDS, "what a kernel launches")};
+    if (took_word(q, "blocks")) l.blocks = read_count(r);
+    if (took_word(q, "shared")) l.shared = read_count(r);
+    if (took_word(q, "room")) l.room = read_count(r);
+    push(&k->nest->launches, l);
+    return true;
+}
+
 bool took_nest(Reader *r, Kernel *k)
 {
+    if (took_launch(r, k)) return true;
     if (!took_word(&r->q, "nest")) return false;
     if (!is_scheduled(r)) err(r->q.at, "only what passes from axes on leave has nests");
     if (k->nest) err(r->q.at, "the kernel has a nest already");
@@ -123,9 +140,11 @@ void end_nest(Reader *r, Kernel *k, Where start)
 
 void read_wait_at_end(Reader *r, Kernel *repeat)
 {
-    if (!took_word(&r->q, "wait")) return;
+    bool copied = took_word(&r->q, "copied"), waits = took_word(&r->q, "wait");
+    if (!copied && !waits) return;
     if (repeat->kind != REPEAT) err(r->q.at, "panels do not wait");
     if (!is_scheduled(r)) err(r->q.at, "only what passes from axes on leave waits");
     repeat->nest = new_nest(repeat);
-    repeat->nest->wait_end = (Wait)read_one_of(r, wait_words, WAIT_WORDS, "who waits");
+    repeat->nest->wait_copied = copied;
+    if (waits) repeat->nest->wait_end = (Wait)read_one_of(r, wait_words, WAIT_WORDS, "who waits");
 }

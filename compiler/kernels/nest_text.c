@@ -1,7 +1,9 @@
 /* text.c: nests as text: a line of a kernel, which parse.c reads.
  *
  *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart
- *          columns shared team warp beside 4 wide N … rest keep %N … by_warps tensor words stays wait blocks (one line)
+ *          columns shared team warp beside 4 wide N … rest keep %N … by_warps tensor words stays plain wait blocks
+ *                                                                                               (one line)
+ *     launch all blocks N shared BYTES room BYTES
  *
  * Brackets are the axes that are walked, of the kernel's that are walked as one; an axis of extent 1 may be missing.
  *
@@ -15,13 +17,17 @@
  *     team       elements, one, warp, block: threads of a row
  *     wide       numbers of loads, and behind them of stores, phase by phase
  *     keep       loads whose rows a block copies into shared memory
+ *     plain      it has a plain loop to fall back on
  *     wait       threads, blocks: before the kernel; of a loop's iteration it stands
- *                behind the loop's `end`
+ *                behind the loop's `end`, after copied: threads wait for what is copied before the loop
+ *     launch     all, start, columns, plain: each is launched, one after another; shared:
+ *                of its arrays, room: of the rows that it keeps
  */
 #include "kernels/nest_text.h"
 
 const char *const column_words[COLUMN_WORDS] = {COLUMN_LIST(LIST_WORD)};
 const char *const wait_words[WAIT_WORDS] = {WAIT_LIST(LIST_WORD)};
+const char *const launch_words[LAUNCH_WORDS] = {LAUNCH_LIST(LIST_WORD)};
 #define TEAM_WORD(member, word, size) word,
 const char *const team_words[TEAM_WORDS] = {TEAM_LIST(TEAM_WORD)};
 const int team_sizes[TEAM_WORDS] = {TEAM_LIST(LIST_MEMBER)};
@@ -86,7 +92,16 @@ static void say_threads(Printer *p, const Nest *n)
     say_word_if(t, n->tensor, "tensor");
     say_word_if(t, n->words, "words");
     say_word_if(t, n->stays, "stays");
+    say_word_if(t, n->plain, "plain");
     if (n->wait) say(t, " wait %s", wait_words[n->wait]);
+}
+
+static void print_launch(Printer *p, const Launch *l)
+{
+    say(p->t, "%*slaunch %s blocks %lld", 4 * p->depth, "", launch_words[l->what], (long long)l->blocks);
+    say_number_if(p->t, "shared", l->shared);
+    say_number_if(p->t, "room", l->room);
+    say(p->t, "\n");
 }
 
 void say_nest(Printer *p, const Kernel *k)
@@ -100,9 +115,11 @@ void say_nest(Printer *p, const Kernel *k)
     say_threads(p, n);
     p->t = t;
     if (line.n) say(t, "%*snest%s\n", 4 * p->depth, "", line.at);
+    for (int i = 0; i < n->launches.n; i++) print_launch(p, &n->launches.at[i]);
 }
 
 void say_wait_at_end(Printer *p, const Kernel *repeat)
 {
+    if (repeat->nest) say_word_if(p->t, repeat->nest->wait_copied, "copied");
     if (repeat->nest && repeat->nest->wait_end) say(p->t, " wait %s", wait_words[repeat->nest->wait_end]);
 }

@@ -112,6 +112,15 @@ static double read_amount(Reader *r)
     return x;
 }
 
+/* What is not of the backward part is of the forward part, where there are two. */
+static Side read_side(Reader *r)
+{
+    bool told = !comes_before(r->p->after, "sides"), grads = r->p->graph->wants_grads;
+    if (!took_word(&r->q, "backward")) return told && !grads ? NO_SIDE : FORWARD;
+    if (!told || !grads) err(r->q.at, "backward are kernels of graphs with gradients, from pass sides on");
+    return BACKWARD;
+}
+
 /* "over [8, 64] flops 100 bytes 20", after the name */
 static void read_head(Reader *r, Kernel *k)
 {
@@ -130,6 +139,7 @@ static void read_head(Reader *r, Kernel *k)
     for (int i = 1; i < SHARES; i++)
         if (took_word(q, share_words[i])) k->share = (Share)i;
     k->sliced = took_word(q, "sliced");
+    k->part = read_side(r);
     if (took_word(q, "flops")) k->flops = read_amount(r);
     if (took_word(q, "bytes")) k->bytes = read_amount(r);
     k->where = end_with_where(r);
@@ -180,9 +190,46 @@ static void read_line(Reader *r, Kernel *k)
     else err(q->at, "a kernel of kind %s has no such line here: %s", kernel_kind(k), rest_of_line(q));
 }
 
+static bool is_word_here(const Parser *q, const char *word)
+{
+    return starts_with(q->p, word) && !plain_char(q->p[strlen(word)]);
+}
+
 static bool ends_kernel(const Parser *q)
 {
-    return begins_kernel(q) || begins_graph(q) || (starts_with(q->p, "end") && !plain_char(q->p[3]));
+    return begins_kernel(q) || begins_graph(q) || is_word_here(q, "end") || is_word_here(q, "done");
+}
+
+static Param *read_param(Reader *r);
+
+/* Of parameters that are one wide one a text that describes itself has that alone. */
+static const Param *read_done_param(Reader *r)
+{
+    const char *before = r->q.p, *name = read_word(&r->q, "a parameter's name");
+    if (r->desc->of_text && !find_param(r->desc, name)) {
+        Param *part = NEW(Param);
+        *part = (Param){.name = name};
+        return part;
+    }
+    r->q.p = before;
+    return read_param(r);
+}
+
+/* "done h.weight picks %3 last %5", behind the kernel. */
+static void read_done(Reader *r, const Kernel *after)
+{
+    Done d = {.after = after};
+    if (comes_before(r->p->after, "done")) err(r->q.at, "only pass done finds what is done");
+    d.param = read_done_param(r);
+    if (took_word(&r->q, "picks"))
+        for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) {
+            if (d.copies == MAXRANK) err(r->q.at, "copies are picked by %d loops at most", MAXRANK);
+            d.picks[d.copies++] = read_loop(r);
+        }
+    if (took_word(&r->q, "last"))
+        for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) push(&d.last, read_loop(r));
+    end_of_line(&r->q);
+    push(&r->p->done, d);
 }
 
 /* Its line has been read, and afterwards the first that is not its own. */
@@ -205,6 +252,7 @@ static Kernel *read_kernel(Reader *r)
     const char *fault = kernel_fault(k, r->desc->options->target);
     if (fault) err(start, "%s %s: %s", kernel_kind(k), k->name, fault);
     end_nest(r, k, start);
+    for (; took_word(&r->q, "done"); next_line(&r->q)) read_done(r, k);
     return k;
 }
 
@@ -342,6 +390,7 @@ static void find_waited_for(Reader *r)
             old->given = true;
         }
     }
+    r->waiting.n = 0;
 }
 
 static bool is_state_leaf(const Reader *r, const Node *n)
@@ -385,6 +434,7 @@ static Program *read_program(Reader *r, Desc *d)
     read_program_line(r);
     bool more = next_line(&r->q);
     for (; more && took_word(&r->q, "buffer"); more = next_line(&r->q)) read_buffer(r);
+    find_waited_for(r); /* what a kernel overwrites is one with what it reads: its nest asks */
     for (; more && begins_kernel(&r->q); more = *r->q.p) push(&r->p->kernels, read_kernel(r));
     if (more && !begins_graph(&r->q))
         err(r->q.at, "expected a %skernel, found %s", r->kernels.n ? "" : "buffer or a ", rest_of_line(&r->q));

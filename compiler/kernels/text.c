@@ -30,7 +30,8 @@
  *     buffer NAME HOME : TYPE[shape] strides {N, …} of %N param NAME in %LOOP
  *            lives FIRST LAST begins BEGIN END at BYTES over NAME           (one line; a table: holds [values])
  *     N: KIND NAME of %N over [shape] loop %N for N rows N unit N highest N period N wide N barrier NAME
- *            some_rows | column_sums sliced flops N bytes N                 (one line; for: of a pack, its product)
+ *            some_rows | column_sums sliced backward flops N bytes N        (one line; for: of a pack, its product;
+ *                                                                            backward: from pass sides on)
  *
  *     rows           load %N from VIEW once
  *                    phase: row %N …; each %N …; sums %N …; columns %N …
@@ -41,6 +42,7 @@
  *                    a, b, vector, aux %N from VIEW; c %N to VIEW add
  *     repeat, panels their kernels; end
  *     all            nest …, from pass axes on (kernels/nest_text.c)
+ *                    done NAME picks %LOOP … last %LOOP …: behind it, of gradients
  *     pack, others   read %N from VIEW, in the order of the operation's inputs; write %N to VIEW
  *
  * Axes have no names here, and values no titles; of the description there are the shapes of what the graphs read. */
@@ -223,11 +225,30 @@ static void say_program_head(Kernel_printer *q, const Kernel *k)
     say_count(q, "wide", k->wide);
     if (k->barrier) say(t, " barrier "), say_word(t, k->barrier->name);
     if (k->share) say(t, " %s", share_words[k->share]);
-    say(t, "%s", k->sliced ? " sliced" : "");
+    say(t, "%s%s", k->sliced ? " sliced" : "", k->part == BACKWARD ? " backward" : "");
     say_double(q, "flops", k->flops);
     say_double(q, "bytes", k->bytes);
     say_where(t, &k->where);
     say(t, "\n");
+}
+
+static void print_loops(Kernel_printer *q, const char *what, const Loop *const *loops, int n)
+{
+    if (n) say(q->p.t, " %s", what);
+    for (int i = 0; i < n; i++) say_node(q, loops[i]->node);
+}
+
+static void say_done_after(Kernel_printer *q, const Kernel *k)
+{
+    for (int i = 0; i < q->program->done.n; i++) {
+        const Done *d = &q->program->done.at[i];
+        if (d->after != k) continue;
+        start(q, "done ");
+        say_word(q->p.t, d->param->name);
+        print_loops(q, "picks", d->picks, d->copies);
+        print_loops(q, "last", d->last.at, d->last.n);
+        say(q->p.t, "\n");
+    }
 }
 
 static void print_kernel(Kernel_printer *q, const Kernel *k)
@@ -241,10 +262,12 @@ static void print_kernel(Kernel_printer *q, const Kernel *k)
     for (int i = 0; i < k->body.n; i++) print_kernel(q, k->body.at[i]);
     say_nest(&q->p, k);
     q->p.depth--;
-    if (k->kind != REPEAT && k->kind != PANELS) return;
-    start(q, "end");
-    say_wait_at_end(&q->p, k);
-    say(q->p.t, "\n");
+    if (k->kind == REPEAT || k->kind == PANELS) {
+        start(q, "end");
+        say_wait_at_end(&q->p, k);
+        say(q->p.t, "\n");
+    }
+    say_done_after(q, k);
 }
 
 /* ------------------------------------------------------------------ buffers */

@@ -409,28 +409,9 @@ static void fuse_all(Cut *cut, Level *level)
     for (int i = 0; i < level->inside.n; i++) fuse_all(cut, level->inside.at[i]);
 }
 
-/* What a kernel other than its own reads must be in memory. */
-static void mark_memory(Cut *cut, Level *level, Node *n)
-{
-    (void)level;
-    if (is_view(n) && !info(cut, n)->forced) return;
-    for (int k = 0; k < n->nin; k++) {
-        Node *source = info(cut, n)->forced ? reading_beneath(cut, n).source : source_of(cut, n->in[k]);
-        bool computed = info(cut, n)->group ? is_free(cut, n->in[k])
-                                            : is_free(cut, n) && !widens(cut, n); /* by the reader itself */
-        if (info(cut, n)->forced || (info(cut, source)->group != info(cut, n)->group && !computed) ||
-            (!info(cut, n)->group && !computed))
-            info(cut, source)->memory = true;
-    }
-    if (n->op != OP_loop) return;
-    const Loop *l = n->loop;
-    for (int k = 0; k < l->xs.n; k++) info(cut, source_of(cut, l->xs.at[k].outer))->memory = true;
-}
-
 void pass_fuse(Cut *c)
 {
     each_level(c, c->top, find_grouped);
     for (int i = 0; i < c->roots.n; i++) read_as_is(c, c->roots.at[i]);
     fuse_all(c, c->top);
-    each_level(c, c->top, mark_memory);
 }

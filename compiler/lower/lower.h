@@ -109,7 +109,7 @@ struct Cut {
     int npages;
     Table readers;              /* lower/readers.c */
     Naming names;               /* lower/names.c */
-    const char *forward;        /* lower/parts.c: by a node's id: is it of the forward part; NULL: no gradients */
+    const char *forward;        /* lower/sides.c: by a node's id: is it of the forward part; NULL: no gradients */
     int round;                  /* how often readings have been looked at for what bends */
     int straightened;           /* copies and layouts, once readings have settled */
     int groups;                 /* the last one's number */
@@ -180,10 +180,8 @@ View place_of(Cut *cut, Node *source);                          /* where a sourc
 View final_view(Cut *cut, Node *n);                             /* place and views composed */
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
 
-/* ---- lower/parts.c: forward or backward */
-typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side;     /* NO_SIDE: of an entry without gradients */
-void find_parts(const Program *p);                              /* of all its kernels, before: */
-Side first_part(const Kernel *k);                               /* of a loop, that of the first kernel in it */
+/* ---- lower/sides.c: forward or backward */
+Side first_part(const Kernel *k);                               /* after pass sides: of a loop, that of the first kernel in it */
 Side last_part(const Kernel *k);
 Side part_of(const Kernel *k, const char *forward);             /* of one that is being made; forward: Cut */
 

@@ -3,7 +3,7 @@
  *
  * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins
  * to use; the first in the order of making where several are equal.  Two kernels keep their order if one writes a
- * buffer that the other touches.  The forward part comes before the backward part (lower/parts.c), unless the level
+ * buffer that the other touches.  The forward part comes before the backward part (lower/sides.c), unless the level
  * needs more memory so.
  *
  * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs
@@ -280,7 +280,6 @@ static void lifetimes(Kernel *const *kernels, int n, const Span *at)
 
 void pass_order(Program *p, const Desc *d)
 {
-    find_parts(p);
     if (p->kernels.n && !without(d, PASS_order)) order(p->kernels.at, p->kernels.n, NULL);
     p->steps = number_steps(p->kernels.at, p->kernels.n, 0);
     Span top = {NULL, false, false, 0, p->steps - 1, NULL};

@@ -2,7 +2,9 @@
  * meet before one that touches what another has written, or writes what another touches.  Which those are is known when
  * it is known what lies at the same bytes.
  *
- * A product's b that is the same in all iterations is copied into shared memory before the loop. */
+ * A product's b that is the same in all iterations is copied into shared memory before the loop.  The first wait of an
+ * iteration is one for that copy, too; where a product reads it before any, the threads of a block wait ahead of the
+ * loop. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"
@@ -130,6 +132,14 @@ static void find_waits(Kernel *repeat)
     }
 }
 
+/* Does a product read its copy before the threads of a block have waited for anything? */
+static bool reads_copies_early(const Kernel *repeat)
+{
+    for (int i = 0; i < repeat->body.n && repeat->body.at[i]->nest->wait == NO_WAIT; i++)
+        if (repeat->body.at[i]->nest->stays) return true;
+    return false;
+}
+
 /* Without the pass all blocks meet before each kernel. */
 static void find_all(Kernel *k, const Desc *d)
 {
@@ -140,6 +150,7 @@ static void find_all(Kernel *k, const Desc *d)
     if (!k->barrier) return;
     for (int i = 0; i < k->body.n && meet; i++) k->body.at[i]->nest->wait = OF_BLOCKS;
     if (!meet) find_waits(k);
+    k->nest->wait_copied = reads_copies_early(k);
 }
 
 void pass_waits(Program *p, const Desc *d) { each_nest(p, find_all, d); }

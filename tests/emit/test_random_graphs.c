@@ -144,8 +144,8 @@ static const struct Variant {
     {"unfused", "fp64", {.without = OFF(fuse)}, 1e-12, false},
     {"as written",
      "fp64",
-     {.without =
-          OFF(known) | OFF(merge) | OFF(simplify) | OFF(split) | OFF(remat) | OFF(parts) | OFF(twins) | OFF(absorb)},
+     {.without = OFF(known) | OFF(merge) | OFF(simplify) | OFF(split) | OFF(remat) | OFF(parts) | OFF(twins) |
+                 OFF(absorb) | OFF(stored)},
      1e-12,
      false},
     {"as lowered",

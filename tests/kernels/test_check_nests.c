@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_PLACES = 30, FIRST_OF_LAUNCHES = 16 };
+enum { MOST_PLACES = 30, FIRST_OF_LAUNCHES = 22 };
 
 typedef struct Fault {
     const char *what;
@@ -147,7 +147,60 @@ static bool whole_too(Kernel *k, int n)
     return true;
 }
 
+/* ------------------------------------------------------------------ launches */
+
+static bool fewer_blocks(Kernel *k, int n)
+{
+    if (n >= k->nest->launches.n) return false;
+    k->nest->launches.at[n].blocks--;
+    return true;
+}
+
+static bool more_blocks(Kernel *k, int n)
+{
+    if (n >= k->nest->launches.n) return false;
+    k->nest->launches.at[n].blocks++;
+    return true;
+}
+
+static bool one_launch_less(Kernel *k, int n)
+{
+    if (n || !k->nest->launches.n) return false;
+    k->nest->launches.n--;
+    return true;
+}
+
+static bool another_launch(Kernel *k, int n)
+{
+    if (n >= k->nest->launches.n) return false;
+    k->nest->launches.at[n].what = (Launched)((k->nest->launches.at[n].what + 1) % (LAUNCHED_PLAIN + 1));
+    return true;
+}
+
+static bool less_room(Kernel *k, int n)
+{
+    if (n >= k->nest->launches.n) return false;
+    Launch *l = &k->nest->launches.at[n];
+    if (!l->room && !l->shared) return false;
+    *(l->room ? &l->room : &l->shared) /= l->what == LAUNCHED_ALL && k->kind == ROWS ? 2 : 4096;
+    return true;
+}
+
+static bool too_much_room(Kernel *k, int n)
+{
+    if (n >= k->nest->launches.n) return false;
+    k->nest->launches.at[n].shared = 1 << 20;
+    return true;
+}
+
 /* ------------------------------------------------------------------ one launch */
+
+static bool early_copies(Kernel *k, int n)
+{
+    if (n || !k->nest->wait_copied) return false;
+    k->nest->wait_copied = false;
+    return true;
+}
 
 static bool no_wait(Kernel *k, int n)
 {
@@ -194,6 +247,13 @@ static const Fault faults[] = {
     {"sums of columns run elsewhere", other_columns, 10, true},
     {"rows are kept that are no block's", kept_too, 20, true},
     {"wholes that are none", whole_too, 20, false},
+    {"a block too few", fewer_blocks, 40, false},
+    {"a block too many", more_blocks, 40, false},
+    {"a launch is missing", one_launch_less, 30, false},
+    {"a launch is another", another_launch, 40, false},
+    {"no room in shared memory", less_room, 5, false},
+    {"more than there is of shared memory", too_much_room, 40, false},
+    {"copies are not waited for", early_copies, 1, false},
     {"no wait", no_wait, 5, true},
     {"threads wait, and not blocks", threads_alone, 5, true},
     {"no wait at the end of an iteration", no_wait_at_end, 2, true},
@@ -221,6 +281,7 @@ static bool has_way(const Fault *f, Kernel *k, int way)
     Nest *nest = k->nest, copy = *nest;
     copy.space.views.at = copy_of(nest->space.views.at, sizeof *nest->space.views.at * (size_t)nest->space.views.n);
     for (int i = 0; i < copy.space.views.n; i++) copy.space.views.at[i] = copy_of(copy.space.views.at[i], sizeof(View));
+    copy.launches.at = copy_of(nest->launches.at, sizeof *nest->launches.at * (size_t)nest->launches.n);
     k->nest = &copy;
     bool has = f->breaks(k, way);
     k->nest = nest;

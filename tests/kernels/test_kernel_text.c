@@ -119,6 +119,7 @@ static const struct {
     {GRAPH "program after lower\n" BUFFERS "0: rows y over [2, 3]\nload %1 from x[3](i0)\nphase\n",
      "the shape that it runs over"},
     {GRAPH "program after lower\n" BUFFERS "0: gemm y of %2\nvector %1 from x(i1)\n", "no such line here"},
+    {GRAPH "program after sides\n" BUFFERS "0: rows y over [2, 3] backward\n", "of graphs with gradients"},
     {GRAPH "program after lower lines 3\n", "expected the end of the line"},
     {GRAPH "program after lower\nbuffer x nowhere : f32[2] of %1\n", "nowhere is not a home of buffers"},
     {GRAPH "program after lower\nbuffer x input : f32[2] of %1\n", "nearest is inputs"},
@@ -168,6 +169,12 @@ static const struct {
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] lanes %2\n", "lanes are of reductions"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1] team warp\n", "loops of C have no teams"},
     {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nnest [i0] [i1]\n", "has a nest already"},
+    {GRAPH "program after axes\n" BUFFERS MAP "nest [i0] [i1]\nlaunch all blocks 1\n", "only what pass launch leaves"},
+    {GRAPH "program after launch\n" BUFFERS MAP "launch all blocks 1\n", "behind its line 'nest'"},
+    {GRAPH "program after launch\n" BUFFERS MAP "nest [i0] [i1]\nlaunch none blocks 1\n", "what a kernel launches"},
+    {GRAPH "program after launch\n" BUFFERS MAP "nest [i0] [i1]\nlaunch all blocks 1\n", "loops of C have no teams"},
+    {GRAPH "program after launch\n" BUFFERS MAP "nest [i0] [i1]\ndone w\n", "only pass done finds"},
+    {GRAPH "program after done\n" BUFFERS MAP "nest [i0] [i1]\ndone w\n", "do not say which gradients"},
 };
 
 static void parse(const void *text) { text_of(parse_kernels("bad.kernels", text, NULL)); }

@@ -1,4 +1,4 @@
-/* parts.c: which part of a training step a kernel belongs to.
+/* sides.c: pass sides: which part of a training step a kernel belongs to.
  *
  * A value is of the forward part if loss, metrics or states need it; all else is there for gradients alone, what is
  * computed again for them too.  A kernel that makes anything of the forward part is of it (the head's, where the
@@ -47,18 +47,19 @@ Side part_of(const Kernel *k, const char *forward)
     return !forward ? NO_SIDE : excess(k, forward) > 0 ? BACKWARD : FORWARD;
 }
 
-static void find_parts_of(Kernel *const *kernels, int n, const char *forward)
+static void find_sides(Kernel *const *kernels, int n, const char *forward)
 {
     for (int i = 0; i < n; i++) {
         kernels[i]->part = part_of(kernels[i], forward);
-        find_parts_of(kernels[i]->body.at, kernels[i]->body.n, forward);
+        find_sides(kernels[i]->body.at, kernels[i]->body.n, forward);
     }
 }
 
-void find_parts(const Program *p)
+void pass_sides(Program *p, const Desc *d)
 {
+    (void)d;
     const char *forward = p->graph->wants_grads ? needed_forward(p->graph) : NULL;
-    find_parts_of(p->kernels.at, p->kernels.n, forward);
+    find_sides(p->kernels.at, p->kernels.n, forward);
 }
 
 /* Of a loop whose iterations launch each kernel, they are those of its ends. */
@@ -67,11 +68,11 @@ static bool has_ends(const Kernel *k) { return k->kind == REPEAT && !k->barrier 
 Side first_part(const Kernel *k)
 {
     while (has_ends(k)) k = k->body.at[0];
-    return (Side)k->part;
+    return k->part;
 }
 
 Side last_part(const Kernel *k)
 {
     while (has_ends(k)) k = k->body.at[k->body.n - 1];
-    return (Side)k->part;
+    return k->part;
 }

@@ -1,0 +1,109 @@
+/* done.c: pass done: behind which kernel a gradient is done: no kernel behind that place reads or writes it.  Where
+ * there are several GPUs they add it up from there on, beside what is left of the backward part.
+ *
+ * What is done is a parameter, or a copy of a stack's struct, where a loop goes through the copies one by one (each
+ * iteration touches its own, and nothing behind the loop touches any).  The place is behind the last kernel that
+ * touches it: if that is a loop, behind the last one in its body, and, unless each iteration has its own copy, in the
+ * last iteration alone. */
+#include "desc/passes.h"
+#include "desc/target.h"
+#include "kernels/nest.h"
+
+typedef struct Piece {  /* of the flat arrays: a parameter, or all copies of a struct */
+    const Param *param; /* the first */
+    int64_t first, end; /* elements */
+    int copies;         /* of which loops around have picked one */
+} Piece;
+
+static int64_t end_of_piece(const Param *p)
+{
+    int64_t end = p->offset + 1;
+    if (p->loops) return p->offset + p->stride[0] * p->shape.dim[0];
+    for (int k = 0; k < p->shape.rank; k++) end += (p->shape.dim[k] - 1) * p->stride[k];
+    return end;
+}
+
+/* ------------------------------------------------------------------ who touches a piece */
+
+typedef struct Question {
+    const Piece *piece;
+    const Loop *loop;  /* picks asks of it: */
+    bool touches, own; /* own: all that was asked about so far touch, in an iteration, the copy of its number */
+} Question;
+
+static bool picks_copy(const View *v, const Piece *p, const Loop *l)
+{
+    const Param *of = v->buffer->param;
+    int64_t size = of->stride[p->copies], reach = v->base;
+    if (of->loops <= p->copies || size != p->param->stride[p->copies] || v->guarded) return false;
+    for (int k = 0; k < v->shape.rank; k++) {
+        if (v->stride[k] < 0) return false;
+        reach += (v->shape.dim[k] - 1) * v->stride[k];
+    }
+    for (int k = 0; k < v->nover; k++)
+        if (v->over[k].loop == l) return v->over[k].stride == size && v->base >= 0 && reach < size;
+    return false;
+}
+
+static void ask_operand(Operand *o, bool writes, void *user)
+{
+    Question *q = user;
+    const Buffer *b = o->view.buffer;
+    (void)writes;
+    if (!b || b->home != GRADIENTS) return;
+    int64_t first = b->param->offset, end = first + 1;
+    for (int k = 0; k < b->param->shape.rank; k++) end += (b->param->shape.dim[k] - 1) * b->param->stride[k];
+    if (end <= q->piece->first || first >= q->piece->end) return;
+    q->touches = true;
+    if (q->loop) q->own &= picks_copy(&o->view, q->piece, q->loop);
+}
+
+static void ask(const Kernel *k, Question *q)
+{
+    each_operand((Kernel *)k, ask_operand, q);
+    for (int i = 0; i < k->body.n; i++) ask(k->body.at[i], q);
+}
+
+static bool touches_piece(const Kernel *k, const Piece *p)
+{
+    Question q = {.piece = p};
+    ask(k, &q);
+    return q.touches;
+}
+
+static bool has_own_copies(const Kernel *repeat, const Piece *p)
+{
+    Question q = {.piece = p, .loop = repeat->loop, .own = true};
+    bool copies = p->copies < p->param->loops && p->param->shape.dim[p->copies] == repeat->loop->trip;
+    if (copies) ask(repeat, &q);
+    return copies && q.own;
+}
+
+/* ------------------------------------------------------------------ places */
+
+/* NULL in d->after: nothing touches it. */
+static void find_place(Done *d, Piece *p, Kernel *const *kernels, int n)
+{
+    while (n > 0 && !touches_piece(kernels[n - 1], p)) n--;
+    if (n == 0) return;
+    const Kernel *k = kernels[n - 1];
+    d->after = k;
+    if (k->kind != REPEAT || k->barrier) return;
+    if (has_own_copies(k, p)) d->picks[d->copies++] = k->loop;
+    else push(&d->last, k->loop);
+    p->copies = d->copies;
+    find_place(d, p, k->body.at, k->body.n);
+}
+
+void pass_done(Program *p, const Desc *d)
+{
+    if (without(d, PASS_done) || !d->options->target->tells_gradients || !entry_of(p->graph)->step) return;
+    for (int i = 0; i < d->params.n; i++) {
+        const Param *q = d->params.at[i];
+        Piece piece = {.param = q, .first = q->offset, .end = end_of_piece(q)};
+        Done done = {.param = q};
+        if (q->struct_of && q->struct_of != q) continue;
+        find_place(&done, &piece, p->kernels.at, p->kernels.n);
+        if (done.after) push(&p->done, done);
+    }
+}
