@@ -49,8 +49,8 @@
 #include <math.h>
 #include <string.h>
 
-const char *const kind_words[KINDS] = {"rows",   "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
-                                       "cumsum", "topk", "over_ranks", "pack",   "repeat",  "panels"};
+const char *const kind_words[KINDS] = {"rows", "gemm", "attention",  "gather", "scatter", "overwrite", "argmax",
+                                       "scan", "topk", "over_ranks", "pack",   "repeat",  "panels"};
 const char *const home_words[HOMES] = {"parameters", "gradients", "states", "inputs", "outputs", "work", "tables"};
 const char *const end_words[ENDS] = {"none", "bias", "gelu", "gelu_back", "sum_a", "sum_b"};
 const char *const share_words[SHARES] = {"all_rows", "some_rows", "column_sums"};
