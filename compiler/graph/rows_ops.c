@@ -1,5 +1,5 @@
 /* rows_ops.c: how an operation's result depends on the rows of the batch, from how its inputs do: maps, reductions,
- * leaves, loops.  rows_moves.c has what moves, contracts and indexes. */
+ * leaves, loops.  rows_moves.c has what moves and contracts, ops/NAME.c their own. */
 #include "graph/rows_ops.h"
 #include "graph/parts.h"
 
