@@ -1,22 +1,20 @@
 /* range.c: which values an i32 node can have, so that generated code wraps around where it has to, and reads
  * plainly where it need not: signed overflow has no meaning in C. */
+#include "desc/range.h"
 #include "desc/passes.h"
-
-typedef struct Range {
-    int64_t low, high;
-} Range;
+#include "graph/parts.h"
 
 static const Range anything = {INT32_MIN, INT32_MAX};
 
 static bool fits_range(Range r) { return r.low >= INT32_MIN && r.high <= INT32_MAX; }
 
-static Range both(Range a, Range b) { return (Range){min64(a.low, b.low), max64(a.high, b.high)}; }
+Range range_union(Range a, Range b) { return (Range){min64(a.low, b.low), max64(a.high, b.high)}; }
 
-static Range product(Range a, Range b)
+Range range_product(Range a, Range b)
 {
     Range r = {a.low * b.low, a.low * b.low};
     const int64_t corner[] = {a.low * b.high, a.high * b.low, a.high * b.high};
-    for (int i = 0; i < COUNT_OF(corner); i++) r = both(r, (Range){corner[i], corner[i]});
+    for (int i = 0; i < COUNT_OF(corner); i++) r = range_union(r, (Range){corner[i], corner[i]});
     return r;
 }
 
@@ -31,10 +29,18 @@ typedef struct Ranges {
 
 static Range range_of(Ranges *seen, const Node *n);
 
+/* Of a result of an op with a file of its own. */
+static Range own_range(Ranges *seen, const Node *n, int result)
+{
+    Range in[2] = {anything, anything};
+    for (int i = 0; i < n->nin && i < 2; i++) in[i] = range_of(seen, n->in[i]);
+    return op_parts[n->op].range(n, result, in);
+}
+
 static Range of_picked(Ranges *seen, const Node *n)
 {
     const Node *from = n->in[0];
-    if (from->op == OP_topk) return (Range){0, from->in[0]->shape.dim[from->ints[0]] - 1};
+    if (op_parts[from->op].range) return own_range(seen, from, (int)n->ints[0]);
     if (from->op != OP_loop || n->ints[0] != PICK_STACK) return anything;
     return range_of(seen, from->loop->ys.at[n->ints[1]]);
 }
@@ -42,33 +48,32 @@ static Range of_picked(Ranges *seen, const Node *n)
 /* n, as if there were integers without end. */
 static Range exact(Ranges *seen, const Node *n)
 {
+    if (op_parts[n->op].range) return own_range(seen, n, 0);
     Range a = n->nin > 0 ? range_of(seen, n->in[0]) : anything, b = n->nin > 1 ? range_of(seen, n->in[1]) : anything;
     switch (n->op) {
     case OP_neg: return (Range){-a.high, -a.low};
     case OP_add: return (Range){a.low + b.low, a.high + b.high};
     case OP_sub: return (Range){a.low - b.high, a.high - b.low};
-    case OP_mul: return product(a, b);
+    case OP_mul: return range_product(a, b);
     case OP_max: return (Range){max64(a.low, b.low), max64(a.high, b.high)};
     case OP_min: return (Range){min64(a.low, b.low), min64(a.high, b.high)};
     case OP_bitand: return a.low >= 0 && b.low >= 0 ? (Range){0, min64(a.high, b.high)} : anything;
     case OP_mod: return b.low > 0 ? (Range){0, b.high - 1} : anything;
     case OP_idiv: return b.low > 0 && a.low >= 0 ? (Range){0, a.high} : anything;
     case OP_sign: return (Range){-1, 1};
-    case OP_where: return both(b, range_of(seen, n->in[2]));
-    case OP_class_id: return both((Range){0, b.high - 1}, range_of(seen, n->in[2]));
+    case OP_where: return range_union(b, range_of(seen, n->in[2]));
+    case OP_class_id: return range_union((Range){0, b.high - 1}, range_of(seen, n->in[2]));
     case OP_cast: return n->in[0]->dtype == BOOL ? (Range){0, 1} : n->in[0]->dtype == I32 ? a : anything;
     case OP_reshape:
     case OP_permute:
     case OP_expand:
     case OP_slice:
-    case OP_flip:
-    case OP_gather: return a;
-    case OP_pad: return both(a, (Range){0, 0});
-    case OP_argmax: return (Range){0, n->in[0]->shape.dim[n->ints[0]] - 1};
-    case OP_sum: return product(a, (Range){1, max64(1, elements(n->in[0]->shape) / max64(1, elements(n->shape)))});
+    case OP_flip: return a;
+    case OP_pad: return range_union(a, (Range){0, 0});
+    case OP_sum:
+        return range_product(a, (Range){1, max64(1, elements(n->in[0]->shape) / max64(1, elements(n->shape)))});
     case OP_rmax:
     case OP_rmin: return a;
-    case OP_cumsum: return product(a, (Range){1, n->in[0]->shape.dim[n->ints[0]]});
     case OP_pick: return of_picked(seen, n);
     default: return anything;
     }
@@ -77,7 +82,8 @@ static Range exact(Ranges *seen, const Node *n)
 static Range of_array(const Node *n)
 {
     Range r = {(int64_t)n->data[0], (int64_t)n->data[0]};
-    for (int64_t i = 1; i < elements(n->shape); i++) r = both(r, (Range){(int64_t)n->data[i], (int64_t)n->data[i]});
+    for (int64_t i = 1; i < elements(n->shape); i++)
+        r = range_union(r, (Range){(int64_t)n->data[i], (int64_t)n->data[i]});
     return r;
 }
 
@@ -98,7 +104,7 @@ static Range of_targets(const Desc *d)
     int64_t classes = class_extent(d);
     Range r = {lathe_ignores(&d->recipe) ? -1 : 0, classes - 1};
     if (!classes) return anything;
-    return d->recipe.ignored ? both(r, (Range){d->recipe.ignored, d->recipe.ignored}) : r;
+    return d->recipe.ignored ? range_union(r, (Range){d->recipe.ignored, d->recipe.ignored}) : r;
 }
 
 /* As the trainer fills it, and checks what it fills it with.  Tokens of `sample` may be -1. */

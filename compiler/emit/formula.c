@@ -3,6 +3,7 @@
  * Values are written without indices.  A sum, a mean or a maximum has what it runs over behind it, as an index below a
  * sigma: total = sum_VOCAB(e), loss = mean_{BATCH * SEQ}(losses).  Where that axis has no name it is sum(x): over all
  * that the result does not have. */
+#include "graph/parts.h"
 #include "emit/rows.h"
 #include "lower/lower.h"
 
@@ -66,20 +67,31 @@ static void say_attention(Text *t, const Kernel *k)
     say_places(t, k, &k->reads, 3);
 }
 
+/* What a {word} of an operation's comment stands for. */
+static const char *meant(const Kernel *k, const char *word)
+{
+    static const char *const inputs[] = {"x}", "ids}", "updates}"};
+    if (starts_with(word, "y}")) return k->writes.n ? place_name(k, &k->writes.at[0].view) : "";
+    for (int i = 0; i < COUNT_OF(inputs) && i < k->reads.n; i++)
+        if (starts_with(word, inputs[i])) return place_name(k, &k->reads.at[i].view);
+    must(starts_with(word, "k}"));
+    return format("%lld", (long long)k->node->ints[1]);
+}
+
 static void say_index(Text *t, const Kernel *k)
 {
-    const char *y = k->writes.n ? place_name(k, &k->writes.at[0].view) : "", *x = place_name(k, &k->reads.at[0].view);
-    const char *ids = k->reads.n > 1 ? place_name(k, &k->reads.at[1].view) : "";
-    switch (k->kind) {
-    case ATTENTION: say_attention(t, k); break;
-    case GATHER: say(t, "%s = %s[%s]", y, x, ids); break;
-    case SCATTER: say(t, "%s[%s] += %s, in order", y, ids, x); break;
-    case OVERWRITE: say(t, "%s[%s] = %s", y, ids, place_name(k, &k->reads.at[2].view)); break;
-    case ARGMAX: say(t, "%s = where %s is largest", y, x); break;
-    case CUMSUM: say(t, "%s = running sums of %s", y, x); break;
-    case TOPK: say(t, "%s = the %lld largest of %s", y, (long long)k->node->ints[1], x); break;
-    case OVER_RANKS: say(t, "%s = %s, summed over the GPUs", y, x); break;
-    default: say(t, "%s = %s", y, x); break;
+    const Kernel_part *part = op_parts[k->node->op].kernel;
+    if (k->kind == ATTENTION) {
+        say_attention(t, k);
+        return;
+    }
+    for (const char *s = part ? part->says : "{y} = {x}"; *s; s++) {
+        if (*s != '{') {
+            say(t, "%c", *s);
+            continue;
+        }
+        say(t, "%s", meant(k, s + 1));
+        s = strchr(s, '}');
     }
 }
 

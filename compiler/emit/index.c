@@ -1,9 +1,10 @@
-/* index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, cumsum, topk:
+/* index.c: kernels that address by ids or walk along an axis: gather, scatter, overwrite, argmax, scans, topk:
  * what is the same for every target.  Ids are in range: known ones are checked by the front, those of the data where it
  * enters, others where they are read (emit/ids.c).  emit/index_loops.c puts loops around it, emit/index_threads.c
  * CUDA's threads. */
 #include "desc/target.h"
 #include "emit/index.h"
+#include "graph/parts.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -115,25 +116,26 @@ static void emit_argmax(Function *f, const Kernel *k)
     target()->nests->largest(f, &a, row_argmax, k);
 }
 
-static void row_cumsum(Function *f, Along *a, const Kernel *k)
+/* A running value takes each element in order. */
+static void row_scan(Function *f, Along *a, const Kernel *k)
 {
     Axis *c = &f->axis[a->axis];
-    line(&f->w, "%s total = 0;", c_type(k->node->dtype));
+    const Kernel_part *p = op_parts[k->node->op].kernel;
+    line(&f->w, "%s %s = %s;", c_type(k->node->dtype), p->running, p->start);
     if (k->node->ints[1])
         open_block(&f->w, "for (int %s = %s - 1; %s >= 0; %s--)", c->name, c->count, c->name, c->name);
     else open_block(&f->w, "for (int %s = 0; %s < %s; %s++)", c->name, c->name, c->count, c->name);
     if (c->extent == 1) c->now = "0";
-    const char *x = value_at(f, a->ux).text;
-    line(&f->w, may_wrap(k->node) ? "total = add_i32(total, %s);" : "total += %s;", x);
-    line(&f->w, "%s = total;", element(f, a->uy[0]));
+    line(&f->w, may_wrap(k->node) ? p->wraps : p->step, value_at(f, a->ux).text);
+    line(&f->w, "%s = %s;", element(f, a->uy[0]), p->running);
     close_block(&f->w);
 }
 
-static void emit_cumsum(Function *f, const Kernel *k)
+static void emit_scan(Function *f, const Kernel *k)
 {
-    push(&f->names, "total");
+    push(&f->names, op_parts[k->node->op].kernel->running);
     Along a = along_of(f, k);
-    target()->nests->rows(f, &a, row_cumsum, k);
+    target()->nests->rows(f, &a, row_scan, k);
 }
 
 /* The k largest so far, in falling order, in two small arrays; an equal one that comes later stays behind. */
@@ -179,7 +181,7 @@ void emit_index(Function *f, const Kernel *k)
     case SCATTER:
     case OVERWRITE: emit_picked(f, k); break;
     case ARGMAX: emit_argmax(f, k); break;
-    case CUMSUM: emit_cumsum(f, k); break;
+    case SCAN: emit_scan(f, k); break;
     case TOPK: emit_topk(f, k); break;
     default: die("kernel %s is of no index kind", k->name);
     }

@@ -153,17 +153,27 @@ static int argmax_call(lua_State *L)
     return 1;
 }
 
-/* x:cumsum(axis, backwards): running sum. */
-static int cumsum_call(lua_State *L)
+/* x:NAME(axis, backwards): running values. */
+static int scan_call(lua_State *L, Op op, const char *doing)
 {
-    Tensor t = *tensor_at(L, 1, "x:cumsum");
+    Tensor t = *tensor_at(L, 1, doing);
     int axis = axis_at(L, 2, t.node->shape.rank);
-    check_numbers(L, &t, false, "x:cumsum");
-    t.mixed = mixed_along(L, &t, axis, "x:cumsum");
+    check_numbers(L, &t, false, doing);
+    t.mixed = mixed_along(L, &t, axis, doing);
     here = lua_place(L);
-    push_like(L, cumsum(t.node, axis, lua_toboolean(L, 3)), &t);
+    push_like(L, scanned(op, t.node, axis, lua_toboolean(L, 3)), &t);
     return 1;
 }
+
+/* One function for each scan of graph/ops.def. */
+#define BY_HAND(name, doc)
+#define NO_CALL(name, doc)
+#define SCAN_CALL(name, doc)                                                                                           \
+    static int name##_call(lua_State *L) { return scan_call(L, OP_##name, "x:" #name); }
+#define OWN(name, inputs, kind, results, facts, parts, lua, ints, doc) lua(name, doc)
+#include "graph/ops_default.h"
+#include "graph/ops.def"
+#undef SCAN_CALL
 
 /* values, ids = x:topk(k, axis) */
 static int topk_call(lua_State *L)
@@ -396,7 +406,11 @@ const Binding index_methods[] = {
      "the entries at ids along an axis replaced"},
     {"argmax", argmax_call, "axis?: integer|table): lathe.Tensor",
      "i32: first index of the largest along an axis, which goes away, or of all elements"},
-    {"cumsum", cumsum_call, "axis: integer, backwards?: boolean): lathe.Tensor", "running sum along an axis"},
+#define SCAN_SIGNATURE                                                 "axis: integer, backwards?: boolean): lathe.Tensor"
+#define SCAN_CALL(name, doc)                                           {#name, name##_call, SCAN_SIGNATURE, doc},
+#define OWN(name, inputs, kind, results, facts, parts, lua, ints, doc) lua(name, doc)
+#include "graph/ops_default.h"
+#include "graph/ops.def"
     {"topk", topk_call, "k: integer, axis?: integer): lathe.Tensor, lathe.Tensor",
      "the k largest in falling order, and their i32 indices"},
     {"matmul", matmul_call, "b: lathe.Tensor): lathe.Tensor",

@@ -3,6 +3,7 @@
  * Nodes of one level (the top, or a loop's body) are evaluated in the order of nodes_at; a loop node runs its
  * iterations. A value lies in the slot of its node's id.  Those of a body live for one iteration. */
 #include "graph/eval.h"
+#include "graph/parts.h"
 
 #include <string.h>
 
@@ -81,7 +82,7 @@ enum { VALUE_WORDS = sizeof(Value) / sizeof(double) };
 
 typedef struct Slot {
     Value v;
-    Value *several; /* loop: final carries, then stacks; topk: values and ids */
+    Value *several; /* loop: final carries, then stacks; of ops with several results: these */
     int nseveral;
     bool owned; /* v.at goes back to take()'s store */
 } Slot;
@@ -139,36 +140,48 @@ static Value eval_value_of(Eval *e, const Node *n)
 
 static void run_loop(Eval *e, const Node *n);
 
-static void eval_topk_slot(Eval *e, const Node *n)
+static Value *values_of_inputs(Eval *e, const Node *n)
+{
+    Value *in = take(n->nin * VALUE_WORDS);
+    for (int i = 0; i < n->nin; i++) in[i] = eval_value_of(e, n->in[i]);
+    return in;
+}
+
+static void eval_results(Eval *e, const Node *n)
 {
     Slot *s = slot_of(e, n);
-    Shape shape = n->in[0]->shape;
-    shape.dim[n->ints[0]] = n->ints[1];
-    eval_several(s, 2);
-    s->several[0] = fresh(shape);
-    s->several[1] = fresh(shape);
-    Value x = eval_value_of(e, n->in[0]);
-    eval_topk(n, &x, &s->several[0], &s->several[1]);
+    Type results[MOST_RESULTS];
+    const char *fault = op_parts[n->op].fault(n, results);
+    if (fault) die("%s: %s", op_info[n->op].name, fault);
+    eval_several(s, op_info[n->op].results);
+    for (int i = 0; i < s->nseveral; i++) s->several[i] = fresh(results[i].shape);
+    Value *in = values_of_inputs(e, n);
+    op_parts[n->op].eval(n, in, s->several);
+    give(in);
 }
 
 static Value picked(Eval *e, const Node *n)
 {
     const Node *from = n->in[0];
     int which = (int)n->ints[1];
-    if (from->op == OP_topk) which = (int)n->ints[0];
+    if (from->op != OP_loop) which = (int)n->ints[0];
     else if (n->ints[0] == PICK_STACK) which += from->loop->carries.n;
     return slot_of(e, from)->several[which];
 }
 
 static void eval_op(const Node *n, const Value *in, Value *out)
 {
+    if (op_parts[n->op].eval) {
+        op_parts[n->op].eval(n, in, out);
+        return;
+    }
     switch (op_info[n->op].kind) {
     case MAP: eval_map(n, in, out); break;
     case REDUCE: eval_reduce(n, in, out); break;
     case LEAF: eval_leaf(n, out); break;
     case MOVE: eval_move(n, in, out); break;
     case DOT: eval_dot(n, in, out); break;
-    case INDEX: eval_index(n, in, out); break;
+    case INDEX:
     case LOOP:
     case WHOLE: die("%s is evaluated elsewhere", op_info[n->op].name);
     }
@@ -190,12 +203,11 @@ static bool rounds(const Node *n)
     case OP_stop_gradient:
     case OP_rmax:
     case OP_rmin: return false;
-    case OP_cumsum:
-    case OP_scatter_add: return is_real(n->dtype);
     default: break;
     }
     OpKind kind = op_info[n->op].kind;
-    return is_real(n->dtype) && (kind == MAP || kind == REDUCE || kind == DOT);
+    bool counts = kind == MAP || kind == REDUCE || kind == DOT || (op_info[n->op].facts & ROUNDS);
+    return is_real(n->dtype) && counts;
 }
 
 /* Each element off by another share of e->off, in [-1, 1): a multiplicative hash of a running number. */
@@ -213,7 +225,6 @@ static void eval_node(Eval *e, const Node *n)
     switch (n->op) {
     case OP_loop_arg: return; /* set by run_loop */
     case OP_loop: run_loop(e, n); return;
-    case OP_topk: eval_topk_slot(e, n); return;
     case OP_pick: s->v = picked(e, n); return;
     case OP_input:
     case OP_parameter:
@@ -223,8 +234,11 @@ static void eval_node(Eval *e, const Node *n)
         return;
     default: break;
     }
-    Value *in = take(n->nin * VALUE_WORDS);
-    for (int i = 0; i < n->nin; i++) in[i] = eval_value_of(e, n->in[i]);
+    if (has_several(n)) {
+        eval_results(e, n);
+        return;
+    }
+    Value *in = values_of_inputs(e, n);
     s->v = fresh(n->shape);
     s->owned = true;
     eval_op(n, in, &s->v);

@@ -1,10 +1,8 @@
 /* fault.c: what a node's type has to be, worked out again from its op, inputs and ints. */
-#include "graph/graph.h"
+#include "graph/fault.h"
+#include "graph/parts.h"
 
 #include <string.h>
-
-/* Limits that keep every product of sizes far from overflowing. */
-#define MOST_ELEMENTS ((int64_t)1 << 48)
 
 /* Found: the type that the node must have, or why it has none. */
 typedef struct Found {
@@ -16,7 +14,7 @@ typedef struct Found {
 static Found bad(const char *fault) { return (Found){.fault = fault}; }
 static Found typed(DType t, Shape s) { return (Found){.dtype = t, .shape = s}; }
 
-static bool valid_shape(Shape s)
+bool valid_shape(Shape s)
 {
     if (s.rank < 0 || s.rank > MAXRANK) return false;
     int64_t n = 1;
@@ -27,8 +25,7 @@ static bool valid_shape(Shape s)
     return true;
 }
 
-/* ints[first … first + n) are axes below rank, each once; ascending if so wished */
-static bool valid_axes(const Node *n, int first, int count, int rank, bool ascending)
+bool valid_axes(const Node *n, int first, int count, int rank, bool ascending)
 {
     bool seen[MAXRANK] = {false};
     for (int i = first; i < first + count; i++) {
@@ -204,7 +201,7 @@ static Found move_type(const Node *n)
     }
 }
 
-/* ------------------------------------------------------------------ dot, index */
+/* ------------------------------------------------------------------ dot */
 
 /* What is wrong with what it ends with, its axes being right; NULL: nothing, or it ends in nothing. */
 static const char *end_fault(const Node *n, Shape s)
@@ -258,70 +255,6 @@ static Found dot_type(const Node *n)
     return fault ? bad(fault) : typed(n->dtype, s);
 }
 
-/* x[:axis] + ids[nbatch:] + x[axis+1:], for ids of x along ints = axis, nbatch */
-static Found gathered_type(const Node *n, DType t, Shape x, const Node *ids)
-{
-    Shape s = {0};
-    if (ids->dtype != I32) return bad("ids are i32");
-    if (n->nints != 2 || n->ints[1] < 0 || n->ints[1] > n->ints[0] || n->ints[0] >= x.rank ||
-        n->ints[1] > ids->shape.rank)
-        return bad("its ints must be an axis and a number of batch axes before it");
-    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
-    for (int i = 0; i < nbatch; i++)
-        if (x.dim[i] != ids->shape.dim[i]) return bad("batch axes must have equal extents");
-    if (x.rank - 1 + ids->shape.rank - nbatch > MAXRANK) return bad("its result has too many axes");
-    for (int i = 0; i < axis; i++) s.dim[s.rank++] = x.dim[i];
-    for (int i = nbatch; i < ids->shape.rank; i++) s.dim[s.rank++] = ids->shape.dim[i];
-    for (int i = axis + 1; i < x.rank; i++) s.dim[s.rank++] = x.dim[i];
-    return valid_shape(s) ? typed(t, s) : bad("it is too large");
-}
-
-/* scatter_add and overwrite: updates must have the shape that a gather from the result would have */
-static Found updated_type(const Node *n, const Node *updates, Shape x)
-{
-    Found f = gathered_type(n, updates->dtype, x, n->in[1]);
-    if (f.fault) return f;
-    if (!same_shape(f.shape, updates->shape)) return bad("updates must have the shape of what they replace");
-    if (n->op == OP_scatter_add && updates->dtype == BOOL) return bad("bools cannot be added");
-    if (n->op == OP_overwrite && updates->dtype != n->in[0]->dtype) return bad("updates must be of the type of x");
-    return typed(updates->dtype, x);
-}
-
-static Found along_type(const Node *n)
-{
-    Shape s = n->in[0]->shape;
-    if (n->nints != (n->op == OP_argmax ? 1 : 2) || n->ints[0] < 0 || n->ints[0] >= s.rank)
-        return bad("it needs an axis");
-    int axis = (int)n->ints[0];
-    if (n->in[0]->dtype == BOOL) return bad("it does not take bools");
-    switch (n->op) {
-    case OP_argmax:
-        s.rank--;
-        for (int i = axis; i < s.rank; i++) s.dim[i] = s.dim[i + 1];
-        return typed(I32, s);
-    case OP_cumsum:
-        if (n->ints[1] != 0 && n->ints[1] != 1) return bad("its direction must be 0 or 1");
-        return typed(n->in[0]->dtype, s);
-    default:
-        if (!is_real(n->in[0]->dtype)) return bad("topk takes reals");
-        if (n->ints[1] < 1 || n->ints[1] > s.dim[axis]) return bad("k must be between 1 and the axis' extent");
-        return typed(n->in[0]->dtype, (Shape){0});
-    }
-}
-
-static Found type_of_ids(const Node *n)
-{
-    switch (n->op) {
-    case OP_gather: return gathered_type(n, n->in[0]->dtype, n->in[0]->shape, n->in[1]);
-    case OP_scatter_add: return updated_type(n, n->in[0], n->shape);
-    case OP_overwrite: return updated_type(n, n->in[2], n->in[0]->shape);
-    case OP_over_ranks:
-        if (n->nints || !is_real(n->in[0]->dtype) || n->in[0]->shape.rank != 1) return bad("it takes reals in a row");
-        return typed(n->in[0]->dtype, n->in[0]->shape);
-    default: return along_type(n);
-    }
-}
-
 /* ------------------------------------------------------------------ loops */
 
 static Found argument_type(const Node *n)
@@ -356,10 +289,12 @@ static Found pick_type(const Node *n)
         return typed(results[kind].dtype, results[kind].shape);
     }
     if (kind != 0 && kind != 1) return bad("its kind must be 0 or 1");
-    if (from->op == OP_topk) {
-        Shape s = from->in[0]->shape;
-        s.dim[from->ints[0]] = from->ints[1];
-        return k == 0 ? typed(kind ? I32 : from->dtype, s) : bad("topk has results {0, 0} and {1, 0}");
+    if (op_info[from->op].results > 1) {
+        Type results[MOST_RESULTS] = {{0}};
+        const char *fault = op_parts[from->op].fault(from, results);
+        if (fault) return bad(fault);
+        return k == 0 ? typed(results[kind].dtype, results[kind].shape)
+                      : bad(format("%s has results {0, 0} and {1, 0}", op_info[from->op].name));
     }
     if (from->op != OP_loop) return bad("it picks from a node that has one result");
     const Loop *l = from->loop;
@@ -393,15 +328,23 @@ static Found whole_type(const Node *n)
     return typed(results[0].dtype, (Shape){0});
 }
 
+static Found own_type(const Node *n)
+{
+    Type results[MOST_RESULTS] = {{0}};
+    const char *fault = op_parts[n->op].fault(n, results);
+    return fault ? bad(fault) : typed(results[0].dtype, has_several(n) ? (Shape){0} : results[0].shape);
+}
+
 static Found found_type(const Node *n)
 {
+    if (op_parts[n->op].fault) return own_type(n);
     switch (op_info[n->op].kind) {
     case MAP: return map_type(n);
     case REDUCE: return reduce_type(n);
     case LEAF: return leaf_type(n);
     case MOVE: return move_type(n);
     case DOT: return dot_type(n);
-    case INDEX: return type_of_ids(n);
+    case INDEX: break;
     case LOOP: return loop_type(n);
     case WHOLE: return whole_type(n);
     }

@@ -1,5 +1,6 @@
 /* graph.c: makes nodes; equal nodes are the same pointer. */
 #include "graph/graph.h"
+#include "graph/parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,16 +11,19 @@ bool recompute_now;
 Made_leaves *leaves_made;
 
 const OpInfo op_info[OPS] = {
-#define MAP1(name, class, text, da, domain, doc) [OP_##name] = {#name, MAP, 1, #text, NULL, #class, #domain, "", doc},
+#define MAP1(name, class, text, da, domain, doc)                                                                       \
+    [OP_##name] = {#name, MAP, 1, #text, NULL, #class, #domain, 1, 0, "", doc},
 #define MAP2(name, class, text, da, db, domain, doc)                                                                   \
-    [OP_##name] = {#name, MAP, 2, #text, NULL, #class, #domain, "", doc},
-#define CMP2(name, text, doc)             [OP_##name] = {#name, MAP, 2, #text, NULL, "CMP", "ANY", "", doc},
-#define LOGIC1(name, text, doc)           [OP_##name] = {#name, MAP, 1, #text, NULL, "LOGIC", "ANY", "", doc},
-#define LOGIC2(name, text, doc)           [OP_##name] = {#name, MAP, 2, #text, NULL, "LOGIC", "ANY", "", doc},
-#define MAPX(name, arity, text, doc)      [OP_##name] = {#name, MAP, arity, #text, NULL, "", "ANY", "", doc},
-#define RED(name, start, step, doc)       [OP_##name] = {#name, REDUCE, 1, #step, #start, "", "ANY", "axes", doc},
-#define OWN(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", ints, doc},
-#define WHOLE_OP(name, ints, doc)         [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", ints, doc},
+    [OP_##name] = {#name, MAP, 2, #text, NULL, #class, #domain, 1, 0, "", doc},
+#define CMP2(name, text, doc)              [OP_##name] = {#name, MAP, 2, #text, NULL, "CMP", "ANY", 1, 0, "", doc},
+#define LOGIC1(name, text, doc)            [OP_##name] = {#name, MAP, 1, #text, NULL, "LOGIC", "ANY", 1, 0, "", doc},
+#define LOGIC2(name, text, doc)            [OP_##name] = {#name, MAP, 2, #text, NULL, "LOGIC", "ANY", 1, 0, "", doc},
+#define MAPX(name, arity, text, doc)       [OP_##name] = {#name, MAP, arity, #text, NULL, "", "ANY", 1, 0, "", doc},
+#define RED(name, start, step, doc)        [OP_##name] = {#name, REDUCE, 1, #step, #start, "", "ANY", 1, 0, "axes", doc},
+#define CORE(name, arity, kind, ints, doc) [OP_##name] = {#name, kind, arity, "", NULL, "", "", 1, 0, ints, doc},
+#define OWN(name, arity, kind, results, facts, parts, lua, ints, doc)                                                  \
+    [OP_##name] = {#name, kind, arity, "", NULL, "", "", results, facts, ints, doc},
+#define WHOLE_OP(name, ints, doc) [OP_##name] = {#name, WHOLE, -1, "", NULL, "", "", 1, 0, ints, doc},
 #include "graph/ops_default.h"
 #include "graph/ops.def"
 };
@@ -163,7 +167,7 @@ static Loop *innermost(const Node *n)
 static int steps_from_constants(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    if (n->in_loop || kind == LOOP || kind == WHOLE || n->op == OP_over_ranks) return 0;
+    if (n->in_loop || kind == LOOP || kind == WHOLE || (op_info[n->op].facts & OF_RANKS)) return 0;
     if (kind == LEAF) return n->op == OP_constant || n->op == OP_iota;
     int most = 0;
     for (int i = 0; i < n->nin; i++) {
@@ -379,11 +383,10 @@ static Shape with_trip(const Loop *l, Shape s)
 Node *pick(Node *n, int kind, int which)
 {
     int64_t ints[] = {kind, which};
-    if (n->op == OP_topk) {
-        Shape s = n->in[0]->shape;
-        s.dim[n->ints[0]] = n->ints[1];
-        s.axis[n->ints[0]] = 0;
-        return node_of(OP_pick, kind == 0 ? n->in[0]->dtype : I32, s, 1, &n, 2, ints);
+    if (op_info[n->op].results > 1) {
+        Type results[MOST_RESULTS];
+        must(kind >= 0 && kind < op_info[n->op].results && !op_parts[n->op].fault(n, results));
+        return node_of(OP_pick, results[kind].dtype, results[kind].shape, 1, &n, 2, ints);
     }
     if (op_info[n->op].kind == WHOLE) {
         Type results[MOST_RESULTS];
@@ -397,6 +400,9 @@ Node *pick(Node *n, int kind, int which)
     return node_of(OP_pick, v->dtype, kind == PICK_CARRY ? v->shape : with_trip(l, v->shape), 1, &n, 2, ints);
 }
 
-bool has_several(const Node *n) { return n->op == OP_loop || n->op == OP_topk || op_info[n->op].kind == WHOLE; }
+bool has_several(const Node *n)
+{
+    return n->op == OP_loop || op_info[n->op].results > 1 || op_info[n->op].kind == WHOLE;
+}
 
 int node_count(void) { return next_id; }

@@ -25,6 +25,7 @@ typedef enum Op {
 #define LOGIC2(name, ...) OP_##name,
 #define MAPX(name, ...) OP_##name,
 #define RED(name, ...) OP_##name,
+#define CORE(name, ...) OP_##name,
 #define OWN(name, ...) OP_##name,
 #define WHOLE_OP(name, ...) OP_##name,
 #include "graph/ops_default.h"
@@ -36,6 +37,16 @@ typedef enum Op {
     X(MAP, "map") X(REDUCE, "reduce") X(LEAF, "leaf") X(MOVE, "move") X(DOT, "dot") X(INDEX, "index") X(LOOP, "loop") X(WHOLE, "whole")
 typedef enum OpKind { OP_KINDS(LIST_MEMBER) } OpKind;
 
+/* Of ops with a file of their own, what passes ask. */
+typedef enum Op_facts {
+    NO_FACTS,
+    ROUNDS = 1,                 /* its elements are rounded to the nearest number of their type */
+    LOOKS_UP = 2,               /* entries of input 0 picked by input 1; ints: axis, nbatch */
+    UPDATES = 4,                /* input 0 with some entries replaced */
+    IN_FULL = 8,                /* never kept in 16 bits */
+    OF_RANKS = 16               /* what other processes have is part of it */
+} Op_facts;
+
 typedef struct OpInfo {
     const char *name;
     OpKind kind;
@@ -44,6 +55,8 @@ typedef struct OpInfo {
     const char *start;          /* REDUCE: the first running value */
     const char *class;          /* MAP: "REAL", "NUM", "INT"; "CMP", "LOGIC", "" for the mixed ones */
     const char *domain;         /* MAP: where property tests draw inputs */
+    int results;                /* 2: it has several, always so many; loops and whole ops have as many as they have */
+    unsigned facts;             /* Op_facts */
     const char *ints;           /* what node->ints mean */
     const char *doc;
 } OpInfo;
@@ -236,11 +249,12 @@ int64_t dot_columns(const Node *dot);                       /* elements of its r
 Node *ended_dot(const Node *old, int nin, Node *const *in, Product_end end);    /* the same product, with other inputs */
 int free_axes(int rank, int nb, const int *batch, int nc, const int *contracted, int *out);   /* returns their number */
 
-/* ops/index.c */
+/* ops/NAME.c */
 Node *gather(Node *x, Node *ids, int axis, int nbatch);
 Node *scatter_add(Node *updates, Node *ids, Shape s, int axis, int nbatch);
 Node *overwrite(Node *x, Node *ids, Node *updates, int axis, int nbatch);
 Node *argmax(Node *x, int axis);
+Node *scanned(Op op, Node *x, int axis, bool backwards);     /* cumsum, …: running values (ops/lines.c) */
 Node *cumsum(Node *x, int axis, bool backwards);
 Node *over_ranks(Node *x);                                  /* x: reals [n] */
 Node *topk(Node *x, int axis, int64_t k);                   /* pick(n, 0, 0) values, pick(n, 1, 0) ids */

@@ -20,8 +20,11 @@
 #ifndef RED
 #define RED(name, start, step, doc)
 #endif
+#ifndef CORE
+#define CORE(name, arity, kind, ints, doc)
+#endif
 #ifndef OWN
-#define OWN(name, arity, kind, ints, doc)
+#define OWN(name, arity, kind, results, facts, parts, lua, ints, doc)
 #endif
 #ifndef WHOLE_OP
 #define WHOLE_OP(name, ints, doc)

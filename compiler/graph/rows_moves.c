@@ -1,4 +1,4 @@
-/* rows_moves.c: where the batch axis goes in what moves, contracts and indexes, and where rows meet by it. */
+/* rows_moves.c: where the batch axis goes in what moves and contracts, and where rows meet by it. */
 #include "graph/rows_ops.h"
 
 static int64_t extents_from(Shape s, int axis)
@@ -128,7 +128,7 @@ static int free_axis(const Row_pair *p, int operand, int axis)
     return operand == 0 ? x.nb + place_in(fa, na, axis) : x.nb + na + place_in(fb, nb, axis);
 }
 
-static Row_fact total_of(const Rows *r, Row_fact a, Row_fact b)
+Row_fact row_total_of(const Rows *r, Row_fact a, Row_fact b)
 {
     bool counted = a.counted || b.counted;
     int power = r->single ? counted ? 0 : -1 : a.power + b.power + 1;
@@ -140,7 +140,7 @@ static Row_fact rows_times(const Rows *r, const Row_pair *p, int operand, Row_fa
 {
     Dot_axes x = dot_axes(p->node);
     const int *batch = operand ? x.bb : x.ab, *contracted = operand ? x.bc : x.ac;
-    if (place_in(contracted, x.nc, f.axis) >= 0) return total_of(r, f, other);
+    if (place_in(contracted, x.nc, f.axis) >= 0) return row_total_of(r, f, other);
     int at = place_in(batch, x.nb, f.axis);
     f.axis = at >= 0 ? at : free_axis(p, operand, f.axis);
     f.power += other.power;
@@ -161,7 +161,7 @@ static Row_fact rows_times_rows(const Rows *r, const Row_pair *p, Row_fact a, Ro
         a.counted |= b.counted;
         return a;
     }
-    if (alike && contracted >= 0 && contracted == place_in(x.bc, x.nc, b.axis)) return total_of(r, a, b);
+    if (alike && contracted >= 0 && contracted == place_in(x.bc, x.nc, b.axis)) return row_total_of(r, a, b);
     return row_meets(p, "rows are multiplied with other rows");
 }
 
@@ -174,74 +174,6 @@ static Row_fact contracted(Rows *r, Row_pair *p)
     if (a.kind == ROWS_EACH && b.kind == ROWS_EACH) return rows_times_rows(r, p, a, b);
     if (a.kind > ROWS_EACH || b.kind > ROWS_EACH || !a.kind || !b.kind) return row_join(p, a, b);
     return a.kind == ROWS_EACH ? rows_times(r, p, 0, a, b) : rows_times(r, p, 1, b, a);
-}
-
-/* ------------------------------------------------------------------ index ops */
-
-static const char by_ids[] = "rows are chosen among the batch by ids";
-
-static Row_fact gathered_rows(Rows *r, Row_pair *p)
-{
-    int axis = (int)p->node->ints[0], nbatch = (int)p->node->ints[1], more = p->node->in[1]->shape.rank - nbatch - 1;
-    Row_fact x = row_input(p, 0), ids = row_demand(r, p, 1);
-    if (x.kind == ROWS_TOTAL) {
-        if (ids.kind == ROWS_SAME) return x;
-        x = row_demand(r, p, 0);
-    }
-    Row_fact f = x.kind == ROWS_EACH ? x : ids;
-    if (x.kind > ROWS_EACH || ids.kind > ROWS_EACH || !x.kind || !ids.kind) return row_join(p, x, ids);
-    if (x.kind == ROWS_EACH && ids.kind == ROWS_EACH) {
-        bool shared = x.axis == ids.axis && x.axis < nbatch && x.outer == ids.outer && x.inner == ids.inner;
-        if (!shared) return row_meets(p, by_ids);
-    } else if (x.kind == ROWS_EACH) {
-        if (x.axis == axis) return row_meets(p, by_ids);
-        f.axis += x.axis > axis ? more : 0;
-    } else if (ids.kind == ROWS_EACH && ids.axis >= nbatch) {
-        f.axis = axis + ids.axis - nbatch;
-    }
-    f.power = x.power;
-    f.learned = x.learned || ids.learned;
-    f.counted = x.counted || ids.counted;
-    return f;
-}
-
-/* Rows that are all added to the same entries: a total; or each to entries of its own. */
-static Row_fact scattered(Rows *r, Row_pair *p)
-{
-    int axis = (int)p->node->ints[0], nbatch = (int)p->node->ints[1], ids_rank = p->node->in[1]->shape.rank;
-    Row_fact u = row_demand(r, p, 0), ids = row_demand(r, p, 1);
-    if (u.kind != ROWS_EACH && ids.kind != ROWS_EACH) return row_join(p, u, ids);
-    if (u.kind > ROWS_EACH || ids.kind > ROWS_EACH || !u.kind || !ids.kind) return row_join(p, u, ids);
-    int last = axis + ids_rank - nbatch; /* updates: [:axis], ids[nbatch:], [axis + 1:] */
-    if (ids.kind == ROWS_EACH && ids.axis >= nbatch) ids.axis += axis - nbatch;
-    Row_fact f = u.kind == ROWS_EACH ? u : ids;
-    if (u.kind == ids.kind && (u.axis != ids.axis || u.outer != ids.outer || u.inner != ids.inner))
-        return row_meets(p, by_ids);
-    f.learned = u.learned || ids.learned;
-    f.counted = u.counted || ids.counted;
-    if (f.axis >= axis && f.axis < last) return total_of(r, f, f);
-    if (f.axis >= last) f.axis -= last - axis - 1;
-    return f;
-}
-
-/* Updates are [:axis], ids[nbatch:], [axis + 1:] of what they go into. */
-static Row_fact overwritten_rows(Rows *r, Row_pair *p)
-{
-    int axis = (int)p->node->ints[0], nbatch = (int)p->node->ints[1], more = p->node->in[1]->shape.rank - nbatch;
-    Row_fact f = row_demand(r, p, 0), ids = row_demand(r, p, 1), u = row_demand(r, p, 2);
-    bool by_row = ids.kind == ROWS_EACH && ids.axis >= nbatch;
-    if (u.kind == ROWS_EACH && u.axis >= axis) {
-        by_row |= u.axis < axis + more;
-        u.axis -= more - 1;
-    }
-    if (by_row) return row_meets(p, by_ids);
-    f = row_join(p, row_join(p, f, ids), u);
-    return f.kind == ROWS_EACH && f.axis == axis ? row_meets(p, by_ids) : f;
-}
-
-static Row_fact along_batch(const Row_pair *p, Row_fact f, const char *why)
-{
-    return f.kind == ROWS_EACH && f.axis == p->node->ints[0] ? row_meets(p, why) : f;
 }
 
 /* ------------------------------------------------------------------ whole ops */
@@ -270,18 +202,8 @@ static Row_fact head(Rows *r, Row_pair *p)
 
 Row_fact row_moved(Rows *r, Row_pair *p)
 {
-    Row_fact f;
     switch (p->node->op) {
     case OP_dot: return contracted(r, p);
-    case OP_gather: return gathered_rows(r, p);
-    case OP_scatter_add: return scattered(r, p);
-    case OP_overwrite: return overwritten_rows(r, p);
-    case OP_cumsum: return along_batch(p, row_input(p, 0), "a running sum goes along the batch axis");
-    case OP_topk: return along_batch(p, row_demand(r, p, 0), "the largest are chosen along the batch axis");
-    case OP_argmax:
-        f = along_batch(p, row_demand(r, p, 0), "the largest is chosen along the batch axis");
-        f.axis -= f.kind == ROWS_EACH && f.axis > p->node->ints[0];
-        return f;
     case OP_attention:
     case OP_attention_back: return attended(r, p);
     case OP_linear_cross_entropy: return head(r, p);

@@ -1,6 +1,7 @@
 /* rows_ops.c: how an operation's result depends on the rows of the batch, from how its inputs do: maps, reductions,
- * leaves, loops.  rows_moves.c has what moves, contracts and indexes. */
+ * leaves, loops.  rows_moves.c has what moves and contracts, ops/NAME.c their own. */
 #include "graph/rows_ops.h"
+#include "graph/parts.h"
 
 #include <math.h>
 
@@ -375,6 +376,7 @@ Row_fact row_fact(Rows *r, Row_pair *p)
     const Node *n = p->node;
     if (p->elided) return row_input(p, 0);
     if (p->misfit) return row_meets(p, "what is computed here depends on the size of the batch");
+    if (op_parts[n->op].rows) return op_parts[n->op].rows(r, p);
     switch (op_info[n->op].kind) {
     case LEAF: return leaf_fact(r, p);
     case MAP: return map_fact(r, p);

@@ -253,7 +253,7 @@ static const char *wide_fault(const Nest *n)
     return NULL;
 }
 
-static const char *gather_fault(const Kernel *k, const Nest *n)
+static const char *looked_up_fault(const Kernel *k, const Nest *n)
 {
     const Picked *p = n->picked;
     int c = p->id - 1;
@@ -290,7 +290,7 @@ static const char *threads_of_others_fault(const Kernel *k, const Nest *n)
         return "a block takes an id, in the ids' order";
     if (n->along && n->team && n->team != TEAM_OF_ONE && !(k->kind == ARGMAX && n->team == TEAM_OF_WARP))
         return "what runs along an axis is a thread's";
-    if (k->kind == GATHER) return gather_fault(k, n);
+    if (k->kind == GATHER) return looked_up_fault(k, n);
     return n->beside || n->wide ? "it takes no elements side by side" : NULL;
 }
 

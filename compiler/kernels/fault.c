@@ -1,5 +1,6 @@
 /* fault.c: what no kernel can be, whatever its place in a program: in words for whoever wrote it. */
 #include "desc/target.h"
+#include "graph/parts.h"
 #include "kernels/kernels.h"
 #include "kernels/text.h"
 
@@ -160,15 +161,22 @@ static bool in_buffers(const Operands *o)
     return true;
 }
 
+static bool runs_as(Op op, KernelKind kind) { return op_parts[op].kernel && op_parts[op].kernel->kind == kind; }
+
+/* The first that runs as such a kernel. */
+static const char *operation_of(KernelKind kind)
+{
+    int op = 0;
+    while (op + 1 < OPS && !runs_as((Op)op, kind)) op++;
+    return op_info[op].name;
+}
+
 static const char *index_fault(const Kernel *k)
 {
-    static const Op of[KINDS] = {
-        [GATHER] = OP_gather, [SCATTER] = OP_scatter_add, [OVERWRITE] = OP_overwrite,  [ARGMAX] = OP_argmax,
-        [CUMSUM] = OP_cumsum, [TOPK] = OP_topk,           [OVER_RANKS] = OP_over_ranks};
     bool whole = k->kind == ATTENTION;
     if (!k->node) return "it is of a node";
-    if (whole ? op_info[k->node->op].kind != WHOLE : k->node->op != of[k->kind])
-        return format("it is of %s, and not of %s", whole ? "a whole operation" : op_info[of[k->kind]].name,
+    if (whole ? op_info[k->node->op].kind != WHOLE : !runs_as(k->node->op, k->kind))
+        return format("it is of %s, and not of %s", whole ? "a whole operation" : operation_of(k->kind),
                       op_info[k->node->op].name);
     if (k->reads.n != k->node->nin)
         return format("it reads %d inputs, and its operation has %d", k->reads.n, k->node->nin);

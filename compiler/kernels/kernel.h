@@ -48,12 +48,24 @@ typedef struct View {
 
 #define KERNEL_KINDS(X)                                                                                                \
     X(ROWS, "rows") X(GEMM, "gemm") X(ATTENTION, "attention") X(GATHER, "gather") X(SCATTER, "scatter")                \
-    X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(CUMSUM, "cumsum") X(TOPK, "topk") X(OVER_RANKS, "over_ranks")      \
+    X(OVERWRITE, "overwrite") X(ARGMAX, "argmax") X(SCAN, "scan") X(TOPK, "topk") X(OVER_RANKS, "over_ranks")      \
     X(PACK, "pack") X(REPEAT, "repeat") X(PANELS, "panels")
 typedef enum KernelKind { KERNEL_KINDS(LIST_MEMBER) } KernelKind;
 
 /* Which part of a training step a kernel is of.  NO_SIDE: of an entry without gradients. */
 typedef enum Side { NO_SIDE = -1, FORWARD, BACKWARD } Side;
+
+/* How an operation with a file of its own (ops/NAME.c) is a kernel. */
+typedef struct Kernel_part {
+    KernelKind kind;            /* of GATHER … OVER_RANKS */
+    const char *says;           /* the comment over it: {y} is what it makes, {x} what it reads first, {ids} second, {updates} third; {k} ints[1] */
+    bool anywhere;              /* its result may be made at any place of its strides */
+    bool adds;                  /* and added to what is there */
+    bool dense;                 /* it reads without gaps */
+    /* SCAN: an axis in order (ints: axis, backwards); `running`, declared as `start`, takes each element and is the result */
+    const char *running, *start;
+    const char *step, *wraps;   /* a statement; the same of an i32 that may be beyond 32 bits */
+} Kernel_part;
 
 /* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
  * blocks), and after it the column results. */

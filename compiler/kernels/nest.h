@@ -65,7 +65,7 @@ typedef struct Nest {
     Space space;
     Kernel *rows;      /* ROWS: the kernel with its views over the space */
     Picked *picked;    /* GATHER, SCATTER, OVERWRITE */
-    Lengthwise *along; /* ARGMAX, CUMSUM, TOPK */
+    Lengthwise *along; /* ARGMAX, SCAN, TOPK */
     int64_t blocks;    /* of rows, where columns are reduced; else 0 */
 
     /* loops of C */

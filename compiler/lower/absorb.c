@@ -1,5 +1,6 @@
 /* absorb.c: an addition whose operands' kernels can add to what is there needs no kernel: they add where the sum lies.
  * So it is with what a loop adds up, and with sums of products, scatters and such loops that have one reader. */
+#include "graph/parts.h"
 #include "lower/lower.h"
 
 /* next = add(carry, x): added to in place where nobody else looks at the carry. */
@@ -42,7 +43,8 @@ static bool adds_up(Cut *cut, Node *n, Loop *level)
     if (below->in_loop != level || info(cut, below)->uses != 1) return false;
     if (below->op == OP_add)
         return below->in[0] != below->in[1] && adds_up(cut, below->in[0], level) && adds_up(cut, below->in[1], level);
-    return (below->op == OP_dot && can_be_added(below)) || below->op == OP_scatter_add || adds_up_from_zero(cut, below);
+    const Kernel_part *k = op_parts[below->op].kernel;
+    return (below->op == OP_dot && can_be_added(below)) || (k && k->adds) || adds_up_from_zero(cut, below);
 }
 
 /* n will be wanted at some place, and is made there without kernels for its additions. */

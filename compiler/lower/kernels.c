@@ -1,5 +1,6 @@
 /* kernels.c: makes the kernels of a level, in an order in which every value is made before it is read. */
 #include "desc/target.h"
+#include "graph/parts.h"
 #include "lower/lower.h"
 
 #include <string.h>
@@ -267,23 +268,29 @@ static Kernel *copy_kernel(Cut *cut, Node *n, const View *from, View to, bool ad
     return k;
 }
 
-static Kernel *index_kernel(Cut *cut, Node *n, KernelKind kind)
+/* Every element is read or written once, but for a table, of which only the rows asked for are, and an overwritten
+ * tensor that stays where it is.  Several results: those that are picked. */
+static Kernel *index_kernel(Cut *cut, Node *n)
 {
     Kernel *k = NEW(Kernel);
-    k->kind = kind;
+    k->kind = op_parts[n->op].kernel->kind;
     k->node = n;
     k->where = n->where;
     k->name = whole_kernel_name(cut, n, n);
     for (int i = 0; i < n->nin; i++) {
         push(&k->reads, ((Operand){.node = n->in[i], .view = final_view(cut, n->in[i])}));
-        const Node *moved = n->op == OP_gather && i == 0 ? n : n->in[i]; /* of a table only the rows asked for */
+        const Node *moved = k->kind == GATHER && i == 0 ? n : n->in[i];
         k->bytes += (double)(elements(moved->shape) * dtype_bytes(moved->dtype));
     }
-    if (n->op != OP_topk) k->bytes += (double)(elements(n->shape) * dtype_bytes(n->dtype));
-    if (n->op == OP_overwrite && k->reads.at[0].view.buffer == info(cut, n)->place.buffer)
-        k->bytes -=
-            (double)((2 * elements(n->shape) - elements(n->in[2]->shape)) * dtype_bytes(n->dtype)); /* the rest stays */
-    if (n->op != OP_topk) push(&k->writes, ((Operand){n, info(cut, n)->place, .add = adds_to(info(cut, n)->sum)}));
+    for (int i = 0; i < info(cut, n)->picks.n && has_several(n); i++) {
+        Node *p = info(cut, n)->picks.at[i];
+        push(&k->writes, ((Operand){.node = p, .view = info(cut, p)->place}));
+    }
+    if (has_several(n)) return k;
+    k->bytes += (double)(elements(n->shape) * dtype_bytes(n->dtype));
+    if (k->kind == OVERWRITE && k->reads.at[0].view.buffer == info(cut, n)->place.buffer)
+        k->bytes -= (double)((2 * elements(n->shape) - elements(n->in[2]->shape)) * dtype_bytes(n->dtype));
+    push(&k->writes, ((Operand){n, info(cut, n)->place, .add = adds_to(info(cut, n)->sum)}));
     return k;
 }
 
@@ -348,15 +355,10 @@ static void emit_single(Cut *cut, Level *level, Node *n, Kernels *out)
     case OP_dot:
         if (!info(cut, n)->product) emit_product(cut, level, n, out);
         break;
-    case OP_gather: add(level, out, index_kernel(cut, n, GATHER)); break;
-    case OP_scatter_add: add(level, out, index_kernel(cut, n, SCATTER)); break;
-    case OP_overwrite: add(level, out, index_kernel(cut, n, OVERWRITE)); break;
-    case OP_argmax: add(level, out, index_kernel(cut, n, ARGMAX)); break;
-    case OP_cumsum: add(level, out, index_kernel(cut, n, CUMSUM)); break;
-    case OP_over_ranks: add(level, out, index_kernel(cut, n, OVER_RANKS)); break;
     case OP_loop: emit_loop(cut, level, n, out); break;
     case OP_concat: emit_copies(cut, level, &info(cut, n)->copies, out); break; /* the other parts were made in place */
-    default: break;                                                             /* leaves, views, picks: nothing runs */
+    default: /* of leaves, views, picks nothing runs */
+        if (op_parts[n->op].kernel) add(level, out, index_kernel(cut, n));
     }
 }
 
@@ -364,16 +366,6 @@ static void emit_attention(Cut *cut, Level *level, Node *n, Kernels *out)
 {
     Kernel *k = attention_kernel(cut, n);
     k->name = attention_kernel_name(cut, k);
-    add(level, out, k);
-}
-
-static void add_topk(Cut *cut, Level *level, Node *n, Kernels *out)
-{
-    Kernel *k = index_kernel(cut, n, TOPK);
-    for (int i = 0; i < info(cut, n)->picks.n; i++) {
-        Node *p = info(cut, n)->picks.at[i];
-        push(&k->writes, ((Operand){.node = p, .view = info(cut, p)->place}));
-    }
     add(level, out, k);
 }
 
@@ -396,8 +388,7 @@ static void emit(Cut *cut, Level *level, Node *n, Kernels *out)
         if (info(cut, n)->memory) add(level, out, copy_kernel(cut, n, NULL, info(cut, n)->place, false, true));
     } else if (g) {
         if (!comes_with_product(cut, g)) add(level, out, rows_kernel(cut, g));
-    } else if (n->op == OP_topk) add_topk(cut, level, n, out);
-    else if (op_info[n->op].kind == WHOLE) emit_attention(cut, level, n, out);
+    } else if (op_info[n->op].kind == WHOLE) emit_attention(cut, level, n, out);
     else emit_single(cut, level, n, out);
 }
 

@@ -352,7 +352,7 @@ const char *product_name(const Cut *cut, const Node *n)
 const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result)
 {
     const char *layer = place_of_node(n);
-    if (n->op == OP_overwrite && same_value(n->in[0])->name)
+    if ((op_info[n->op].facts & UPDATES) && same_value(n->in[0])->name)
         return format("store_%s", last_part_of(same_value(n->in[0])->name));
     if (is_called(result) || !*layer) return value_name(cut, result);
     return n->phase ? format("%s_back", layer) : layer;

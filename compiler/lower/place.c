@@ -4,6 +4,7 @@
  * be made right there; otherwise it lies in a buffer of its own and is copied.  Invariants:
  *   - a value made at a level is placed once; its place may be inside a buffer of an outer level (slots of stacks);
  *   - readers other than the wanter see the strides that reading() promised: dense, or the dot's chosen layout. */
+#include "graph/parts.h"
 #include "lower/lower.h"
 
 #include <ctype.h>
@@ -166,9 +167,8 @@ static bool can_be_made_there(Cut *cut, Level *level, Node *n, const View *v, bo
     if (info(cut, n)->group) return group_can_store(cut, n, v);
     if (n->op == OP_dot) return gemm_fits_at(cut, n, v) && !(add && (info(cut, n)->product || !can_be_added(n)));
     if (n->op == OP_concat) return !add; /* its parts are placed, or copied, wherever it lies */
-    return (!add || n->op == OP_scatter_add) && same_strides(&own, v) &&
-           (n->op == OP_gather || n->op == OP_scatter_add || n->op == OP_overwrite || n->op == OP_argmax ||
-            n->op == OP_cumsum);
+    const Kernel_part *k = op_parts[n->op].kernel;
+    return k && k->anywhere && (!add || k->adds) && same_strides(&own, v);
 }
 
 static View place_before_permute(const View *v, const Node *n)
@@ -255,7 +255,7 @@ static void want_fleeting(Cut *cut, Level *level, Node *n, View v, Node *owner)
 static bool updates_in_place(Cut *cut, const Node *new, const Node *old)
 {
     if (info(cut, old)->uses != 1) return false;
-    if (new->op == OP_overwrite) return new->in[0] == old;
+    if (op_info[new->op].facts & UPDATES) return new->in[0] == old;
     if (new->op != OP_pick || new->in[0]->op != OP_loop || new->ints[0] != PICK_STACK) return false;
     const Loop *l = new->in[0]->loop;
     for (int k = 0; k < l->xs.n; k++)
@@ -447,7 +447,7 @@ static void place_parts(Cut *cut, Level *level, Node *n)
 static bool always_in_memory(const Node *n)
 {
     OpKind kind = op_info[n->op].kind;
-    return (kind == DOT || kind == INDEX || n->op == OP_concat) && n->op != OP_topk;
+    return (kind == DOT || kind == INDEX || n->op == OP_concat) && !has_several(n);
 }
 
 static void place_level(Cut *cut, Level *level)

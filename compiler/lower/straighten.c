@@ -1,6 +1,7 @@
 /* straighten.c: copies what readers cannot see through views where it lies; a product that is read in another order of
  * axes is laid out for its reader instead.  Leaves readings that do not change any more, and how often each value is
  * read. */
+#include "graph/parts.h"
 #include "lower/lower.h"
 
 /* ------------------------------------------------------------------ uses */
@@ -75,7 +76,8 @@ static void straighten_node(Cut *cut, Level *level, Node *n)
             Reading r = reading(cut, n->in[k]);
             if (r.view.guarded && n->op != OP_concat) info(cut, n->in[k])->forced = true;
             if (op_info[n->op].kind == INDEX && !has_address(cut, n->in[k])) info(cut, n->in[k])->forced = true;
-            if (n->op == OP_over_ranks && !view_is_dense(&r.view)) info(cut, n->in[k])->forced = true;
+            if (op_parts[n->op].kernel && op_parts[n->op].kernel->dense && !view_is_dense(&r.view))
+                info(cut, n->in[k])->forced = true;
         }
 }
 

@@ -16,6 +16,7 @@
  *  4. The sum of contributions is taken in the order of their making, which depends on the graph alone.
  *  5. Everything made is of phase 1, but for stacks of forward loops (phase 0); `here` is the forward node's.
  */
+#include "graph/parts.h"
 #include "ops/grad.h"
 #include "passes/passes.h"
 
@@ -49,14 +50,10 @@ static bool row_flows(Op op, int i)
 static bool flows(const Node *n, int i)
 {
     if (!is_real(n->dtype) || !is_real(n->in[i]->dtype)) return false;
+    if (op_parts[n->op].gradient) return true;
     switch (n->op) {
     case OP_where: return i > 0;
-    case OP_gather:
-    case OP_scatter_add: return i == 0;
-    case OP_overwrite: return i != 1;
     case OP_cast:
-    case OP_cumsum:
-    case OP_topk:
     case OP_pick: return true;
     default: {
         OpKind kind = op_info[n->op].kind;

@@ -1,4 +1,5 @@
-/* grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions, moves, dot, index. */
+/* grad_ops.c: derivatives of the ops that have no row of their own: mixed maps, reductions, moves, dot. */
+#include "graph/parts.h"
 #include "ops/grad.h"
 
 #include <string.h>
@@ -208,53 +209,6 @@ static void grad_dot(Grad_level *lv, Node *n, Node *g)
     if (to(lv, n, 1)) contribute(lv, n->in[1], grad_side(&b, x, g, value(lv, n->in[0])));
 }
 
-/* ------------------------------------------------------------------ index */
-
-/* Which of the updates of overwrite n stay: the last among equal ids.  Bool, of the updates' shape; NULL: all. */
-static Node *winners(const Node *n, Node *ids)
-{
-    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
-    Shape flat = {.rank = nbatch + 1}, table = {.rank = nbatch + 1}, aligned = {.rank = n->in[2]->shape.rank};
-    flat.dim[nbatch] = 1;
-    for (int i = nbatch; i < ids->shape.rank; i++) flat.dim[nbatch] *= ids->shape.dim[i];
-    for (int i = 0; i < nbatch; i++) flat.dim[i] = table.dim[i] = ids->shape.dim[i];
-    table.dim[nbatch] = n->shape.dim[axis];
-    if (flat.dim[nbatch] == 1) return NULL;
-    Node *order = iota(flat, nbatch), *at = reshape(ids, flat);
-    Node *last = overwrite(filled(-1, I32, table), at, order, nbatch, nbatch);
-    Node *wins = map2(OP_eq, gather(last, at, nbatch, nbatch), order);
-    for (int i = 0; i < aligned.rank; i++) aligned.dim[i] = 1;
-    for (int i = 0; i < ids->shape.rank; i++) aligned.dim[i < nbatch ? i : axis + i - nbatch] = ids->shape.dim[i];
-    return expand(reshape(wins, aligned), n->in[2]->shape);
-}
-
-static void grad_overwrite(Grad_level *lv, Node *n, Node *g)
-{
-    Node *ids = value(lv, n->in[1]);
-    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
-    if (to(lv, n, 0)) contribute(lv, n->in[0], overwrite(g, ids, zeros_like(n->in[2]), axis, nbatch));
-    if (!to(lv, n, 2)) return;
-    Node *part = gather(g, ids, axis, nbatch), *stays = winners(n, ids);
-    contribute(lv, n->in[2], stays ? where_op(stays, part, zeros_like(part)) : part);
-}
-
-/* Gradient of the values of topk: back to where they came from.  Works on the axis moved to the end. */
-static void grad_topk(Grad_level *lv, Node *values, Node *g)
-{
-    Node *n = values->in[0], *x = n->in[0];
-    int rank = x->shape.rank, axis = (int)n->ints[0], last[MAXRANK], back[MAXRANK];
-    if (values->ints[0] != 0) return;
-    phase_now = 0;
-    Node *which = pick(n, 1, 0);
-    phase_now = 1;
-    for (int i = 0; i < rank; i++) last[i] = i < axis ? i : i < rank - 1 ? i + 1 : axis;
-    for (int i = 0; i < rank; i++) back[last[i]] = i;
-    Shape s = x->shape;
-    for (int i = 0; i < rank; i++) s.dim[i] = x->shape.dim[last[i]];
-    Node *ids = permute(value(lv, which), last);
-    contribute(lv, x, permute(scatter_add(permute(g, last), ids, s, rank - 1, rank - 1), back));
-}
-
 /* ------------------------------------------------------------------ all of them */
 
 bool grad_op(Grad_level *lv, Node *n, Node *g)
@@ -275,11 +229,9 @@ bool grad_op(Grad_level *lv, Node *n, Node *g)
     case OP_flip: return contribute(lv, x, unflipped(n, g)), true;
     case OP_concat: return grad_concat(lv, n, g), true;
     case OP_dot: return grad_dot(lv, n, g), true;
-    case OP_gather: return contribute(lv, x, scatter_add(g, value(lv, n->in[1]), x->shape, (int)k[0], (int)k[1])), true;
-    case OP_scatter_add: return contribute(lv, x, gather(g, value(lv, n->in[1]), (int)k[0], (int)k[1])), true;
-    case OP_overwrite: return grad_overwrite(lv, n, g), true;
-    case OP_cumsum: return contribute(lv, x, cumsum(g, (int)k[0], !k[1])), true;
-    case OP_pick: return grad_topk(lv, n, g), true;
-    default: return false;
+    default: break;
     }
+    const Node *of = n->op == OP_pick ? x : n;
+    if (op_parts[of->op].gradient) op_parts[of->op].gradient(lv, n, g);
+    return op_parts[of->op].gradient;
 }

@@ -216,7 +216,7 @@ static bool in_range(const double *v, int64_t n, int64_t below)
 
 static bool by_known_ids(const Node *n, Node *ids, Value *v)
 {
-    return n->op == OP_gather && n->ints[1] == 0 && known_values(ids, v);
+    return (op_info[n->op].facts & LOOKS_UP) && n->ints[1] == 0 && known_values(ids, v);
 }
 
 static Node *seen_as_view(Rewrite *r, Node *old, Node *const *in)

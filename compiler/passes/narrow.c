@@ -87,7 +87,7 @@ static const Node *uncast_source(const Node *n)
     for (;;) {
         if (op_info[n->op].kind == MOVE && n->nin == 1) n = n->in[0];
         else if (n->op == OP_loop_arg && n->ints[0] == ARG_X) n = n->loop->xs.at[n->ints[1]].outer;
-        else if (n->op == OP_cast || n->op == OP_overwrite) n = n->in[0];
+        else if (n->op == OP_cast || (op_info[n->op].facts & UPDATES)) n = n->in[0];
         else return n;
     }
 }
@@ -228,7 +228,7 @@ static Node *over_narrow(Rewrite *r, Node *old, Node *const *in)
     Node *product = s->products ? narrow_product(s, old, in) : NULL;
     if (product) return product;
     if (old->op == OP_parameter) return narrow_weight(s, old);
-    if (old->op == OP_gather && is_weight(in[0])) return narrow_gather(s, old, in);
+    if ((op_info[old->op].facts & LOOKS_UP) && is_weight(in[0])) return narrow_gather(s, old, in);
     if (op_info[old->op].kind == MOVE && old->dtype == s->real) return narrow_view(s, old, in);
     if (!s->products) return NULL;
     if (old->op != OP_pick || op_info[in[0]->op].kind != WHOLE) return NULL;

@@ -6,6 +6,7 @@
  *   2. A reduction runs over the last axis or over the first one, never over several or one in the middle.
  *   3. A dot's contracted axes are neighbours in the same order on both sides, and no batch axis is an operand's last.
  * Needs: nothing.  Leaves: the same values, but for the order of sums over separate axes. */
+#include "graph/parts.h"
 #include "passes/passes.h"
 
 /* ------------------------------------------------------------------ maps that read no memory */
@@ -321,7 +322,7 @@ static Node *normal(Rewrite *r, Node *old, Node *const *in)
     if (op_info[old->op].kind == REDUCE) return split_reduction(old, in[0]);
     if (op_info[old->op].kind == MAP && old->nin && !(s->fuses && is_weight_cast(old, in[0])))
         return before_repeating(old, in);
-    if (old->op == OP_argmax && in[0]->shape.dim[old->ints[0]] == 1) return filled(0, I32, old->shape);
+    if (op_parts[old->op].normal) return op_parts[old->op].normal(old, in);
     if (old->op == OP_dot) return normal_dot(old, in[0], in[1]);
     bool leaf = in && old->nin && (in[0]->op == OP_iota || op_info[in[0]->op].kind == MAP || is_filled(in[0], NULL));
     Nodes list = {0};

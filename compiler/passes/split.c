@@ -43,7 +43,7 @@ static void as_for(const Node *n)
     recompute_now = n->recompute;
 }
 
-static Along split_axis_of(Body *b, Node *n);
+static Trips split_axis_of(Body *b, Node *n);
 
 /* The loop computes n and stacks it. */
 static Node *stack_of(Body *b, Node *n)
@@ -89,7 +89,7 @@ static Node *all_at_once(Body *b, Node *n)
     if (n->op == OP_loop_arg && n->ints[0] == ARG_INDEX)
         return iota((Shape){1, {b->l->trip}, {(uint16_t)b->l->axis}}, 0);
     if (!is_outside(b, n)) return stack_of(b, n);
-    Along *in = NEW_ARRAY(Along, n->nin);
+    Trips *in = NEW_ARRAY(Trips, n->nin);
     for (int i = 0; i < n->nin; i++) in[i] = split_axis_of(b, n->in[i]);
     as_for(n);
     Node *all = along(n, in, b->l->trip);
@@ -97,14 +97,14 @@ static Node *all_at_once(Body *b, Node *n)
     return all;
 }
 
-static Along split_axis_of(Body *b, Node *n)
+static Trips split_axis_of(Body *b, Node *n)
 {
-    if (!in_body(b, n)) return (Along){n, false};
+    if (!in_body(b, n)) return (Trips){n, false};
     Fact *f = fact(b, n);
     if (!f->along) {
         Node *v = all_at_once(b, n);
-        f->along = NEW(Along);
-        *f->along = (Along){v, true};
+        f->along = NEW(Trips);
+        *f->along = (Trips){v, true};
     }
     return *f->along;
 }
@@ -134,8 +134,7 @@ static bool sums_well(Body *b, const Node *c)
     case OP_mul: return first != second && sums_well(b, c->in[!first]);
     case OP_dot: return first && second ? contracted_rows(c) < FEW : sums_well(b, c->in[!first]);
     case OP_sum: return elements(c->in[0]->shape) / elements(c->shape) < FEW;
-    case OP_scatter_add: return elements(c->in[1]->shape) < FEW;
-    default: return elements(c->shape) < FEW;
+    default: return elements((op_parts[c->op].total ? c->in[1] : c)->shape) < FEW; /* of ids, or of terms */
     }
 }
 
@@ -159,9 +158,9 @@ static Node *total_of_stack(Body *b, Node *c)
 
 static Node *total_of_both(Body *b, Node *c)
 {
-    Along in[2] = {split_axis_of(b, c->in[0]), split_axis_of(b, c->in[1])};
+    Trips in[2] = {split_axis_of(b, c->in[0]), split_axis_of(b, c->in[1])};
     as_for(c);
-    return c->op == OP_dot ? total_dot(c, in) : total_scatter(c, in, b->l->trip);
+    return c->op == OP_dot ? total_dot(c, in) : op_parts[c->op].total(c, in, b->l->trip);
 }
 
 static Node *total(Body *b, Node *c)
@@ -171,6 +170,7 @@ static Node *total(Body *b, Node *c)
     if (c->op == OP_loop_arg || !has_along(c) || fact(b, c)->fixed || fact(b, c)->along) return total_of_stack(b, c);
     bool first = in_body(b, c->in[0]), second = c->nin > 1 && in_body(b, c->in[1]);
     if (is_move(c) || c->op == OP_neg) return total_of_input(b, c, 0);
+    if (op_parts[c->op].total) return second ? total_of_both(b, c) : total_of_input(b, c, 0);
     switch (c->op) {
     case OP_add:
     case OP_sub: {
@@ -180,7 +180,6 @@ static Node *total(Body *b, Node *c)
     }
     case OP_mul: return first && second ? total_of_stack(b, c) : total_of_input(b, c, !first);
     case OP_dot: return first && second ? total_of_both(b, c) : total_of_input(b, c, !first);
-    case OP_scatter_add: return second ? total_of_both(b, c) : total_of_input(b, c, 0);
     case OP_sum: {
         Node *stack = split_axis_of(b, c->in[0]).node;
         as_for(c);

@@ -2,13 +2,9 @@
 #ifndef SPLIT_H
 #define SPLIT_H
 
+#include "graph/parts.h"
+#include "ops/trips.h"
 #include "passes/passes.h"
-
-/* A body operand seen from outside the loop: with the iteration axis in front, or the same in every iteration. */
-typedef struct Along {
-    Node *node;
-    bool varies;
-} Along;
 
 enum { FEW = 256 }; /* rows: a contraction with fewer an iteration is better done for all of them at once */
 
@@ -21,7 +17,7 @@ typedef struct Fact { /* of a body node */
     bool before;      /* computed before it; dots and index ops among these come back as xs */
     bool decided, outside;
     bool rebuilt; /* in the loop, depends on one that comes back */
-    Along *along;
+    Trips *along;
 } Fact;
 
 typedef struct Body { /* a loop being split */
@@ -45,10 +41,9 @@ bool comes_back(Body *b, const Node *n); /* computed before the loop and read in
 
 /* passes/split_ops.c */
 bool has_along(const Node *n); /* whether op and rank allow it */
-Node *along(const Node *n, const Along *in,
+Node *along(const Node *n, const Trips *in,
             int64_t trip);                       /* n for all iterations: [trip, …]; one input at least varies */
-Node *total_dot(const Node *n, const Along *in); /* sums over the iterations, both inputs varying */
+Node *total_dot(const Node *n, const Trips *in); /* sums over the iterations, both inputs varying */
 Node *total_sum(const Node *n, Node *in);
-Node *total_scatter(const Node *n, const Along *in, int64_t trip);
 
 #endif

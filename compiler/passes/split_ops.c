@@ -2,18 +2,6 @@
  * iterations. */
 #include "passes/split.h"
 
-static Shape in_front(int64_t trip, Shape s)
-{
-    Shape r = {.rank = 1, .dim = {trip}};
-    for (int i = 0; i < s.rank; i++) r = with_axis(r, s, i);
-    return r;
-}
-
-static Node *spread_trips(Along v, int64_t trip)
-{
-    return v.varies ? v.node : broadcast(v.node, in_front(trip, v.node->shape));
-}
-
 /* One more batch axis: the parts that all samples share must be the same in all iterations.  (Heads are no whole ops
  * any more: pass_whole comes first.) */
 static bool whole_has_along(const Node *n)
@@ -31,16 +19,8 @@ bool has_along(const Node *n)
         if (n->in[i]->shape.rank >= MAXRANK) return false;
     const Node *from = n->op == OP_pick ? n->in[0] : n;
     if (op_info[from->op].kind == WHOLE) return whole_has_along(from);
+    if (op_parts[from->op].fault) return op_parts[from->op].split;
     return from->op != OP_loop && from->op != OP_loop_arg;
-}
-
-/* The axis `from` moved to the front. */
-static Node *to_front(Node *v, int from)
-{
-    int perm[MAXRANK] = {from};
-    for (int i = 0; i < v->shape.rank; i++)
-        if (i != from) perm[i < from ? i + 1 : i] = i;
-    return permute(v, perm);
 }
 
 /* ------------------------------------------------------------------ moves */
@@ -67,7 +47,7 @@ static Node *moved_along(const Node *n, Node *v, int64_t trip)
     return n->op == OP_slice ? slice(v, first, in_front(trip, n->shape).dim, second) : pad(v, first, second);
 }
 
-static Node *joined_trips(const Node *n, const Along *in, int64_t trip)
+static Node *joined_trips(const Node *n, const Trips *in, int64_t trip)
 {
     Nodes parts = {0};
     for (int i = 0; i < n->nin; i++) push(&parts, spread_trips(in[i], trip));
@@ -89,7 +69,7 @@ static void shift(int *axes, int n, bool by_one)
 }
 
 /* The axes of dot n where the varying operands have one more in front. */
-static Dot_axes shifted(const Node *n, const Along *in)
+static Dot_axes shifted(const Node *n, const Trips *in)
 {
     Dot_axes x = dot_axes(n);
     shift(x.ab, x.nb, in[0].varies);
@@ -101,7 +81,7 @@ static Dot_axes shifted(const Node *n, const Along *in)
 
 /* Both vary: one more batch axis.  One varies: the iteration axis is the first of its free axes, so that the
  * contraction has more rows. */
-static Node *dot_along(const Node *n, const Along *in)
+static Node *dot_along(const Node *n, const Trips *in)
 {
     Dot_axes x = shifted(n, in);
     if (in[0].varies && in[1].varies) {
@@ -116,7 +96,7 @@ static Node *dot_along(const Node *n, const Along *in)
     return to_front(dot(in[0].node, in[1].node, x), in[0].varies ? x.nb : x.nb + free_of_a);
 }
 
-Node *total_dot(const Node *n, const Along *in)
+Node *total_dot(const Node *n, const Trips *in)
 {
     Dot_axes x = shifted(n, in);
     for (int k = x.nc++; k > 0; k--) {
@@ -134,68 +114,28 @@ Node *total_sum(const Node *n, Node *in)
     return reduce(OP_sum, in, n->nints + 1, axes);
 }
 
-/* ------------------------------------------------------------------ index */
-
-/* Only ids vary and no axes are shared: the iteration axis joins the ids'. */
-static bool ids_alone(const Node *n, const Along *in) { return n->op == OP_gather && !in[0].varies && n->ints[1] == 0; }
-
-/* Only the tensor varies and no axes are shared: one more axis before `axis`. */
-static bool tensor_alone(const Node *n, const Along *in)
-{
-    return n->op != OP_overwrite && !in[1].varies && n->ints[1] == 0;
-}
-
-static Node *indexed(const Node *n, const Along *in, int64_t trip)
-{
-    int axis = (int)n->ints[0], nbatch = (int)n->ints[1];
-    if (ids_alone(n, in)) return to_front(gather(in[0].node, in[1].node, axis, 0), axis);
-    bool alone = tensor_alone(n, in);
-    Node *x = spread_trips(in[0], trip), *ids = alone ? in[1].node : spread_trips(in[1], trip);
-    nbatch += !alone;
-    if (n->op == OP_gather) return gather(x, ids, axis + 1, nbatch);
-    if (n->op == OP_scatter_add) return scatter_add(x, ids, in_front(trip, n->shape), axis + 1, nbatch);
-    return overwrite(x, ids, spread_trips(in[2], trip), axis + 1, nbatch);
-}
-
-/* The updates of all iterations, one after another.  updates [trip] + s[:axis] + ids[nbatch:] + …: the iteration axis
- * goes before those of the ids, as it does in them. */
-Node *total_scatter(const Node *n, const Along *in, int64_t trip)
-{
-    int axis = (int)n->ints[0], nbatch = (int)n->ints[1], perm[MAXRANK];
-    Node *updates = spread_trips(in[0], trip), *ids = spread_trips(in[1], trip);
-    for (int i = 0; i < updates->shape.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    updates = permute(updates, perm);
-    for (int i = 0; i < ids->shape.rank; i++) perm[i] = i < nbatch ? i + 1 : i == nbatch ? 0 : i;
-    return scatter_add(updates, permute(ids, perm), n->shape, axis, nbatch);
-}
-
 /* ------------------------------------------------------------------ all of them */
 
-static Node *mapped(const Node *n, const Along *in, int64_t trip)
+static Node *mapped(const Node *n, const Trips *in, int64_t trip)
 {
     Node **all = NEW_ARRAY(Node *, n->nin);
     for (int i = 0; i < n->nin; i++) all[i] = spread_trips(in[i], trip);
     return node_of(n->op, n->dtype, in_front(trip, n->shape), n->nin, all, 0, NULL);
 }
 
-static Node *split_attention(const Node *n, const Along *in, int64_t trip)
+static Node *split_attention(const Node *n, const Trips *in, int64_t trip)
 {
     Node **all = NEW_ARRAY(Node *, n->nin);
     for (int k = 0; k < n->nin; k++) all[k] = is_attention_number(n, k) ? in[k].node : spread_trips(in[k], trip);
     return whole_op(n->op, n->nin, all, n->nints, n->ints);
 }
 
-Node *along(const Node *n, const Along *in, int64_t trip)
+Node *along(const Node *n, const Trips *in, int64_t trip)
 {
+    if (op_parts[n->op].split) return op_parts[n->op].split(n, in, trip);
     switch (n->op) {
     case OP_concat: return joined_trips(n, in, trip);
     case OP_dot: return dot_along(n, in);
-    case OP_gather:
-    case OP_scatter_add:
-    case OP_overwrite: return indexed(n, in, trip);
-    case OP_argmax: return argmax(in[0].node, (int)n->ints[0] + 1);
-    case OP_cumsum: return cumsum(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
-    case OP_topk: return topk(in[0].node, (int)n->ints[0] + 1, n->ints[1]);
     case OP_attention:
     case OP_attention_back: return split_attention(n, in, trip);
     case OP_pick: return pick(in[0].node, (int)n->ints[0], (int)n->ints[1]);

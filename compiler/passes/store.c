@@ -115,7 +115,7 @@ static bool may_round(Storing *s, const Node *v)
     if (v->dtype != s->real || elements(v->shape) == 1 || is_filled(v, NULL) || !is_forward(s, v)) return false;
     if (is_stack(v)) return may_round(s, v->in[0]->loop->ys.at[v->ints[1]]);
     bool lse = v->op == OP_pick && v->in[0]->op == OP_attention && v->ints[0] == 1;
-    return op_info[v->op].kind != LEAF && v->op != OP_cumsum && v->op != OP_over_ranks && !lse;
+    return op_info[v->op].kind != LEAF && !(op_info[v->op].facts & IN_FULL) && !lse;
 }
 
 /* ------------------------------------------------------------------ storing */

@@ -36,7 +36,7 @@ static bool fits_launch(const Kernel *k)
     case SCATTER:
     case OVERWRITE:
     case ARGMAX:
-    case CUMSUM:
+    case SCAN:
     case TOPK: return true;
     case GEMM: return k->gemm.end == END_NONE || k->gemm.end == END_BIAS;
     default: return false;

@@ -5,7 +5,7 @@ failed=0
 complain() { echo "failed: $*"; failed=1; }
 
 # Words that are operations, but for those that descriptions use as words for values themselves.
-sed -n 's/^\(MAP1\|MAP2\|MAPX\|CMP2\|LOGIC1\|LOGIC2\|RED\|OWN\) *( *\([a-z_0-9]*\),.*/\2/p' compiler/graph/ops.def >"$TMP/ops"
+sed -n 's/^\(MAP1\|MAP2\|MAPX\|CMP2\|LOGIC1\|LOGIC2\|RED\|CORE\|OWN\) *( *\([a-z_0-9]*\),.*/\2/p' compiler/graph/ops.def >"$TMP/ops"
 [ "$(wc -l <"$TMP/ops")" -gt 50 ] || complain "graph/ops.def has another form: these operations were found: $(cat "$TMP/ops")"
 
 # Names of kernels, of arrays in the arena, of numbers inside kernels.
