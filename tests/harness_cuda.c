@@ -90,7 +90,11 @@ static void schedule_again(const Module *m, const Target *t)
     o->target = t;
     d->options = o;
     again->desc = d;
-    for (int i = 0; i < m->programs.n; i++) m->programs.at[i]->after = "plan";
+    for (int i = 0; i < m->programs.n; i++) {
+        Program *p = m->programs.at[i];
+        p->after = "plan";
+        memset(&p->done, 0, sizeof p->done); /* said for the other target */
+    }
     compile_kernels(again, NULL);
 }
 

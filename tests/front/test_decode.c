@@ -81,7 +81,7 @@ static Room parameters(const Desc *d)
 
 static void compare(const char *file, int n, const char *const *sets)
 {
-    Options o = {.model_file = file};
+    Options o = {.model_file = file, .target = &target_cpu};
     for (int i = 0; i < n; i++) push(&o.sets, sets[i]);
     Desc *d = front(&o);
     const Graph *grad = entry(d, "grad"), *decode = entry(d, "decode");

@@ -47,7 +47,7 @@ static Desc *traced(void)
 {
     static const char *const sets[] = {"layers=2", "width=12", "heads=2", "cond=4",
                                        "seq=6",    "batch=3",  "vocab=5", "chain=4"};
-    Options o = {.model_file = "models/diffusion.lua"};
+    Options o = {.model_file = "models/diffusion.lua", .target = &target_cpu};
     for (int i = 0; i < COUNT_OF(sets); i++) push(&o.sets, sets[i]);
     return front(&o);
 }
