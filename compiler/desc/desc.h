@@ -70,7 +70,7 @@ void know_param(const Desc *d, Param *p);                   /* find_param() find
 void layout_parameters(const Desc *d);                      /* their offsets and strides */
 
 /* form.c: what pass normal leaves */
-void check_form(const Graph *g, const char *stage);            /* graph/form.c: after pass normal */
+void check_form(const Graph *g, const char *stage);            /* desc/form.c: after pass normal */
 void refuse_text(const Desc *d, const char *first);             /* err() where a pass before the first would have changed it */
 
 /* range.c */

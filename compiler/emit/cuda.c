@@ -1,5 +1,11 @@
 /* cuda.c: writes the folder of a generated program for CUDA: model.cu (kernels, and entries that launch them in
- * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt, CMakeLists.txt. */
+ * order on one stream), tables.c (what the trainer knows of the model), model.h, plan.txt, CMakeLists.txt.
+ *
+ * What a kernel computes is printed by the same code as for C (emit/rows.c, emit/values.c, emit/view.c, emit/index.c);
+ * what runs over its space is the target's (emit/threads.c, emit/index_threads.c).  Maps have the bits of the CPU
+ * (nvcc -fmad=false, runtime/math/math.h on both sides), but for the quick functions of runs in 16 bits; sums have an
+ * order of their own, fixed by shapes.  Nothing in an entry waits or allocates, and single numbers are pointers into
+ * the device's memory, so that an entry can be captured as a graph. */
 #include "emit/emit.h"
 
 static void say_model_cu(Text *cu, Text *h, const Module *m)

@@ -1,5 +1,9 @@
-/* entry.c: one function an entry, which reads as a table of contents: a call and its number a line, loops kept as
- * loops, pointers into the arena declared on top, the memory plan drawn above. */
+/* entry.c: one function per entry, which reads as a table of contents: a call and its number per line, loops kept as
+ * loops, pointers into the arena declared on top, the memory plan drawn above.
+ *
+ * Each line ends in LAP(n), the number of its kernel, which `trainer profile` and `trainer replay` use.  Where the
+ * text goes from the forward part to the backward part or back (lower/sides.c), forward_part() or backward_part()
+ * reads the clock: 0.1 µs per step of mlp.  In CUDA text they do nothing until `trainer bench` asks for the parts. */
 #include "desc/target.h"
 #include "emit/emit.h"
 #include "lower/lower.h"

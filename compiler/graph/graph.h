@@ -129,7 +129,7 @@ typedef struct Whole {
     const char *(*fault)(const Node *n);                    /* what is wrong with its inputs and ints; NULL: nothing */
     int (*results)(const Node *n, Type *out);             /* their number and types; the node's dtype is the first's */
     Node *(*define)(Node *n, int k);                        /* result k in primitives over n's inputs: the meaning */
-    void (*gradient)(struct Grad_level *lv, Node *n, Node *const *g);    /* contributes to n's inputs; see passes/grad.h */
+    void (*gradient)(struct Grad_level *lv, Node *n, Node *const *g);    /* contributes to n's inputs; see ops/grad.h */
     Node *(*part)(Node *n);                                 /* an op whose results are the first ones of n; NULL: none */
     /* pass_whole: what takes the place of the wanted results, or false: it stays whole, for kernels */
     bool (*expand)(Node *n, const bool *wanted, Node **results, const struct Desc *d);

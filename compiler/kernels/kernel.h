@@ -151,7 +151,7 @@ typedef struct Kernel {
     int64_t period, wide;           /* such a REPEAT: slices of `wide` of every `period` columns, each a block's; 0: none */
     bool sliced;                    /* a kernel in it: it runs by these */
     Share share;
-    struct Nest *nest;              /* how it runs (schedule/nest.h); NULL before pass axes */
+    struct Nest *nest;              /* how it runs (kernels/nest.h); NULL before pass axes */
 } Kernel;
 
 typedef VEC(Kernel *) Kernels;

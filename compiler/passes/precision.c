@@ -1,5 +1,11 @@
 /* precision.c: what --precision asks for, and the type of reals.  Traced graphs are in F32, which stays for all
- * but fp64; that makes every real of it F64: leaves, constants, and what is computed of them. */
+ * but fp64; that makes every real of it F64: leaves, constants, and what is computed of them.
+ *
+ * bf16 and fp16 store values in 16 bits and compute in fp32: passes/store.c rounds what backward reads of forward, so
+ * the forward part has the bits of fp32, and gradients are off by about 2^-9 (bf16) or 2^-12 (fp16).  On a GPU
+ * passes/narrow.c gives products and attention operands of 16 bits, as torch.autocast does; their sums run in fp32.
+ * Norms, softmax, losses, carries, reductions and the update stay in fp32.  tf32 is a kind of product and nothing else;
+ * a CPU refuses it.  Under fp16 the loss has a scale (runtime/step/scale.h). */
 #include "desc/target.h"
 #include "passes/passes.h"
 

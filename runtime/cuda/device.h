@@ -1,4 +1,4 @@
-/* device.h: a trainer's memory on a GPU: one allocation that pictures the host's block (model/memory.c) byte for byte, copies
+/* device.h: a trainer's memory on a GPU: one allocation that pictures the host's block (trainer/memory.c) byte for byte, copies
  * between the two, and entries as CUDA graphs.  For C as well.
  *
  * Everything happens in one stream, in order, but for what is sent ahead of it.  What goes wrong is kept until gpu_failure

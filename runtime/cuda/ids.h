@@ -2,7 +2,7 @@
 #ifndef CUDA_IDS_H
 #define CUDA_IDS_H
 
-/* All zero: none yet.  Of the first kernel that meets some the smallest id, as on a CPU (math/ids.c). */
+/* All zero: none yet.  Of the first kernel that meets some the smallest id, as on a CPU (step/ids.c). */
 typedef struct Cuda_bad_id {
     unsigned long long check;           /* which check it was */
     int below, data;                    /* ids are 0 … below - 1; whether they follow from the data alone */

@@ -1,4 +1,9 @@
-/* trainer.cu: a trainer's device (step/device.h) by CUDA: memory, entries, steps as one graph each, laps. */
+/* trainer.cu: a trainer's device (step/device.h) by CUDA: memory, entries, steps as one graph each, laps.
+ *
+ * A step is one graph: the entry, then the optimizer (cuda/optim.cu): the norm, one block that decides about clipping
+ * and whether all is finite, and one launch that updates everything.  Loss and norm of a step are read after the next
+ * one has begun (Lathe_device.lag).  A step that is not finite stops all updates on the device, so the parameters
+ * before it are still there. */
 #include "cuda/cudnn.h"
 #include "cuda/device.h"
 #include "cuda/gemm.h"

@@ -1,5 +1,10 @@
 /* epochs.c: documents of files as the batches of a run: from which sources, which tokens stand around them, what
- * is held back for evaluation.  Where a resumed run goes on: data/place.c. */
+ * is held back for evaluation.  Where a resumed run goes on: data/place.c.
+ *
+ * Plain text files are windows drawn from anywhere (data/text.c); everything else is documents, epoch after epoch:
+ * folders, packed files, JSON lines, tables, shards, pipes, or any file with order=epochs.  A document is held back if
+ * its hash says so, so the choice does not change when files are added; the first eval_tokens of those are read at the
+ * start and kept.  The data of a run is known by the names, sizes and first 4 KB of its files. */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "base/words.h"

@@ -1,5 +1,9 @@
 /* import.c: weights that others wrote: a folder as Hugging Face has it (config.json, model.safetensors or its
- * shards) into the flat array. */
+ * shards) into the flat array.
+ *
+ * config.json must agree with the description's `hf`: numbers of heads and angles show in no tensor's shape.  Floats of
+ * 16 bits are taken.  Rows of ids that the files lack become the mean of the others: rows of zeros would take
+ * probability where logits are negative. */
 #include "base/file.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"

@@ -1,4 +1,7 @@
-/* open.c: the bytes of a file or pipe, in order, unpacked if they are packed. */
+/* open.c: the bytes of a file or pipe, in order, unpacked if they are packed.
+ *
+ * A file is read as far as it went when it was found, should it grow meanwhile; one that became shorter ends the
+ * program. */
 #include "base/words.h"
 #include "source/open.h"
 #include "source/source.h"

@@ -1,4 +1,7 @@
-/* reader.c: one document after the other, or part after part, from files of any format. */
+/* reader.c: one document after the other, or part after part, from files of any format.
+ *
+ * A document that is longer than a part comes in parts, which are cut where the tokenizer says that the cut changes no
+ * token.  Parts depend on the file, the limit and that function alone; the Place of each is one to go on from. */
 #include "base/hash.h"
 #include "base/words.h"
 #include "source/reader.h"

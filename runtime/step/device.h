@@ -1,5 +1,5 @@
 /* device.h: where a trainer's entries run if not on this processor: what the trainer asks of a device, which has a
- * picture of the host's block (model/memory.c), byte for byte.  For C and C++.
+ * picture of the host's block (trainer/memory.c), byte for byte.  For C and C++.
  *
  * Everything happens in one order, and nothing waits but `down`, `run` and `end_step`.  What goes wrong is kept until
  * `failure` asks; calls after it do nothing. */
@@ -31,7 +31,7 @@ typedef struct Step_result {
     Loss_scale loss_scale;              /* behind it */
 } Step_result;
 
-typedef struct Bad_id {                 /* an id out of range: math/ids.c says what is told of it */
+typedef struct Bad_id {                 /* an id out of range: step/ids.c says what is told of it */
     char place[200], what[200];
     int id, below;
     bool data;

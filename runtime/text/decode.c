@@ -1,6 +1,8 @@
 /* decode.c: the entries encode and decode, row by row: feeding tokens, states that change places, sources.
  *
- * A state's rows are copied whole, wherever in it they lie (Lathe_tensor.rows_axis), so nothing here knows a model. */
+ * A state's rows are copied whole, wherever in it they lie (Lathe_tensor.rows_axis), so nothing here knows a model.
+ * All rows are at one position: prompts of different lengths begin together, and each goes on by itself where it ends.
+ * Of models with a source, `rows` sources are encoded at once, kept aside, and given to rows as their turn comes. */
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/lathe_model.h"

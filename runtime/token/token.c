@@ -1,5 +1,10 @@
 /* token.c: what a tokenizer is to others: its size and texts, and encoders, which hand each stretch of text to its
- * kind. */
+ * kind.
+ *
+ * Text is cut at special tokens (token/special.c), then into pieces by the published expressions (token/split.c); each
+ * piece is encoded by itself (token/pieces.c).  safe_cut() says where a text may be cut without changing an id: for
+ * published expressions between an ASCII letter and a blank, or a wide letter and a wide mark (Chinese has no blanks).
+ */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "base/words.h"

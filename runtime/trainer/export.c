@@ -1,5 +1,8 @@
 /* export.c: `trainer export --to hf`: weights as a folder that Hugging Face's transformers load:
- * model.safetensors, config.json, and the tokenizer. */
+ * model.safetensors, config.json, and the tokenizer.
+ *
+ * The description's `hf` names every tensor, so no model is known by name here.  Tensors are transposed where they are
+ * Conv1D's there; biases that the model lacks are written as zeros; rows of ids beyond the tokenizer's are left out. */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"

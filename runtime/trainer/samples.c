@@ -1,4 +1,7 @@
-/* samples.c: what a run writes after its evaluations: texts for prompts that stay the same. */
+/* samples.c: what a run writes after its evaluations: texts for prompts that stay the same.
+ *
+ * Samples and evaluations write where the inputs, outputs and states of their entries are and nowhere else, and draw by
+ * seed and step: they change no bit of what is trained. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "model/block.h"
