@@ -1,6 +1,6 @@
 /* cache.h: the folder in which ids of text are kept between runs, for all programs of a user at once. */
-#ifndef DATA_CACHE_H
-#define DATA_CACHE_H
+#ifndef LATHE_BASE_CACHE_H
+#define LATHE_BASE_CACHE_H
 
 #include "base/file.h"
 

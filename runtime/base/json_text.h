@@ -1,6 +1,6 @@
 /* json_text.h: JSON that can always be made: names and paths need not be UTF-8, numbers need not be finite. */
-#ifndef JSON_TEXT_H
-#define JSON_TEXT_H
+#ifndef LATHE_BASE_JSON_TEXT_H
+#define LATHE_BASE_JSON_TEXT_H
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
  *
  * A terminal obeys control characters, and a reader is misled by those that turn the direction of writing; so a message
  * shows them as \x1b or \u202e, and a byte that is not UTF-8 as \xe9.  The compiler and the runtime share this. */
-#ifndef PRINTABLE_H
-#define PRINTABLE_H
+#ifndef LATHE_BASE_PRINTABLE_H
+#define LATHE_BASE_PRINTABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* process.h: what each of Lathe's programs does first and last: its standard descriptors are open, its stack
  * is as large as may be, a limit on the size of files is an error and not the end, and what standard output did not
  * take is said.  A header alone, since lathe does not link the runtime. */
-#ifndef PROCESS_H
-#define PROCESS_H
+#ifndef LATHE_BASE_PROCESS_H
+#define LATHE_BASE_PROCESS_H
 
 #include <errno.h>
 #include <fcntl.h>

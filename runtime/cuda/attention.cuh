@@ -5,8 +5,8 @@
  * all layers and shapes share a kernel; widths are rounded up to a constant, so that sums stay in registers.
  *
  * No sum is divided among blocks and nothing is added atomically: the same bits in every run. */
-#ifndef CUDA_ATTENTION_CUH
-#define CUDA_ATTENTION_CUH
+#ifndef LATHE_CUDA_ATTENTION_CUH
+#define LATHE_CUDA_ATTENTION_CUH
 
 #include "cuda/tensor.cuh"
 #include "lathe_cuda.cuh"

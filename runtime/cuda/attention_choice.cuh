@@ -1,7 +1,7 @@
 /* attention_choice.cuh: attention as entries call it: by cuDNN where it was started and serves the call, else by
  * kernels of ours.  Forward and backward of one call choose for themselves: o and lse mean the same. */
-#ifndef CUDA_ATTENTION_CHOICE_CUH
-#define CUDA_ATTENTION_CHOICE_CUH
+#ifndef LATHE_CUDA_ATTENTION_CHOICE_CUH
+#define LATHE_CUDA_ATTENTION_CHOICE_CUH
 
 #include "cuda/attention.cuh"
 #include "cuda/cudnn.h"

@@ -6,8 +6,8 @@
  * not give the same bits every time are not used.
  *
  * LATHE_CUDNN names the library; "none": it is not looked for. */
-#ifndef CUDA_CUDNN_H
-#define CUDA_CUDNN_H
+#ifndef LATHE_CUDA_CUDNN_H
+#define LATHE_CUDA_CUDNN_H
 
 #include "math/attention.h"
 

@@ -1,7 +1,7 @@
 /* cudnn_api.h: the part of cuDNN 9's C interface that attention needs, so that neither its headers nor the library are
  * needed to build.  Values and prototypes are NVIDIA's: tests/sim/cudnn.sh compares them where the headers are. */
-#ifndef CUDA_CUDNN_API_H
-#define CUDA_CUDNN_API_H
+#ifndef LATHE_CUDA_CUDNN_API_H
+#define LATHE_CUDA_CUDNN_API_H
 
 #include <cuda_runtime.h>
 #include <stddef.h>

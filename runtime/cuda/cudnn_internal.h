@@ -1,6 +1,6 @@
 /* cudnn_internal.h: what the files of cuDNN's attention share, and its test: graphs of operations, and plans for them. */
-#ifndef CUDA_CUDNN_INTERNAL_H
-#define CUDA_CUDNN_INTERNAL_H
+#ifndef LATHE_CUDA_CUDNN_INTERNAL_H
+#define LATHE_CUDA_CUDNN_INTERNAL_H
 
 #include "cuda/cudnn.h"
 #include "cuda/cudnn_api.h"

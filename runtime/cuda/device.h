@@ -3,8 +3,8 @@
  *
  * Everything happens in one stream, in order, but for what is sent ahead of it.  What goes wrong is kept until gpu_failure
  * asks; calls after it do nothing. */
-#ifndef CUDA_DEVICE_H
-#define CUDA_DEVICE_H
+#ifndef LATHE_CUDA_DEVICE_H
+#define LATHE_CUDA_DEVICE_H
 
 #include "interface/lathe_model.h"
 

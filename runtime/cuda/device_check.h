@@ -1,6 +1,6 @@
 /* device_check.h: whether a GPU will do for a trainer.  What is returned is to be told to the user; NULL: it will. */
-#ifndef CUDA_DEVICE_CHECK_H
-#define CUDA_DEVICE_CHECK_H
+#ifndef LATHE_CUDA_DEVICE_CHECK_H
+#define LATHE_CUDA_DEVICE_CHECK_H
 
 #include "cuda/device.h"
 

@@ -7,8 +7,8 @@
  * the device, never waits, and may be captured.  All products share a workspace: they run in one stream at a time.
  * Where cuBLASLt is missing, has no algorithm or fails, products run in kernels of ours, which is said once a product.  What goes
  * wrong all the same (our mistake) is kept until cuda_gemm_failure asks; calls after it do nothing. */
-#ifndef CUDA_GEMM_H
-#define CUDA_GEMM_H
+#ifndef LATHE_CUDA_GEMM_H
+#define LATHE_CUDA_GEMM_H
 
 #include "math/gemm_shape.h"
 #include <cuda_runtime.h>

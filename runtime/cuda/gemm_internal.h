@@ -1,6 +1,6 @@
 /* gemm_internal.h: what the files of CUDA's products share: how the library sees a product, and what was chosen for it. */
-#ifndef CUDA_GEMM_INTERNAL_H
-#define CUDA_GEMM_INTERNAL_H
+#ifndef LATHE_CUDA_GEMM_INTERNAL_H
+#define LATHE_CUDA_GEMM_INTERNAL_H
 
 #include "cuda/gemm.h"
 #include <cublasLt.h>

@@ -2,8 +2,8 @@
  *
  * A kernel goes on with id 0, which there always is: nothing is read out of bounds, and the trainer, which looks at the
  * record where it reads the loss, ends the program. */
-#ifndef CUDA_IDS_CUH
-#define CUDA_IDS_CUH
+#ifndef LATHE_CUDA_IDS_CUH
+#define LATHE_CUDA_IDS_CUH
 
 #include "cuda/ids.h"
 #include "lathe_cuda.cuh"

@@ -1,6 +1,6 @@
 /* ids.h: ids out of range on a GPU: where its kernels leave the first one for the trainer to find.  For C as well. */
-#ifndef CUDA_IDS_H
-#define CUDA_IDS_H
+#ifndef LATHE_CUDA_IDS_H
+#define LATHE_CUDA_IDS_H
 
 /* All zero: none yet.  Of the first kernel that meets some the smallest id, as on a CPU (step/ids.c). */
 typedef struct Cuda_bad_id {

@@ -1,7 +1,7 @@
 /* nccl_api.h: the part of NCCL 2's C interface that several GPUs need, so that neither its header nor the library is needed
  * to build.  Values and prototypes are NVIDIA's: tests/sim/nccl.sh compares them where the header is. */
-#ifndef CUDA_NCCL_API_H
-#define CUDA_NCCL_API_H
+#ifndef LATHE_CUDA_NCCL_API_H
+#define LATHE_CUDA_NCCL_API_H
 
 #include <cuda_runtime.h>
 #include <stddef.h>

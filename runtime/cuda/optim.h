@@ -2,8 +2,8 @@
  * changes from step to step from the device's memory, so that they can be captured.  The same bits every time; an element's are
  * those of the CPU's optimizer_step where the norm's are.  Of several GPUs each takes its parts of the arrays (interface/shard.h), and
  * settles by the sums of all.  For C as well. */
-#ifndef CUDA_OPTIM_H
-#define CUDA_OPTIM_H
+#ifndef LATHE_CUDA_OPTIM_H
+#define LATHE_CUDA_OPTIM_H
 
 #include "cuda/ids.h"
 #include "step/optim.h"

@@ -19,8 +19,8 @@
  *
  * Where CUDA will not have the blocks together, the same kernel is launched again and again, each time for the stretch from one
  * meeting to the next: the end of a launch is what the meeting was.  The same bits. */
-#ifndef CUDA_PERSISTENT_CUH
-#define CUDA_PERSISTENT_CUH
+#ifndef LATHE_CUDA_PERSISTENT_CUH
+#define LATHE_CUDA_PERSISTENT_CUH
 
 #include "cuda/tensor.cuh"
 #include "math/gemm_shape.h"

@@ -3,8 +3,8 @@
  *
  * All that GPUs tell each other goes through one stream, in one order.  What goes wrong is kept until ranks_failure asks; calls
  * after it do nothing. */
-#ifndef CUDA_RANKS_H
-#define CUDA_RANKS_H
+#ifndef LATHE_CUDA_RANKS_H
+#define LATHE_CUDA_RANKS_H
 
 #include "cuda/optim.h"
 

@@ -6,8 +6,8 @@
  * A thread copies the elements that it takes in every sweep: BESIDE side by side, turn by turn of the block, and one of
  * a rest.  So it waits for copies of its own alone, and needs no barrier.  All of them are under way at once: with the
  * few blocks a processor for which there is room, one load a thread would not keep its memory busy. */
-#ifndef CUDA_ROWS_CUH
-#define CUDA_ROWS_CUH
+#ifndef LATHE_CUDA_ROWS_CUH
+#define LATHE_CUDA_ROWS_CUH
 
 #include "cuda/tensor.cuh"
 

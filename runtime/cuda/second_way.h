@@ -1,7 +1,7 @@
 /* second_way.h: what a trainer says, once, where CUDA or a library of its refuses the first way of doing something, and
  * it is done more slowly. */
-#ifndef SECOND_WAY_H
-#define SECOND_WAY_H
+#ifndef LATHE_CUDA_SECOND_WAY_H
+#define LATHE_CUDA_SECOND_WAY_H
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * later).
  *
  * In the simulator (tests/sim) they are functions of the same names. */
-#ifndef CUDA_TENSOR_CUH
-#define CUDA_TENSOR_CUH
+#ifndef LATHE_CUDA_TENSOR_CUH
+#define LATHE_CUDA_TENSOR_CUH
 
 #include "lathe_cuda.cuh"
 

@@ -1,7 +1,7 @@
 /* data.h: what feeds training: tokens of text, tables of numbers, documents epoch after epoch, and the batches made of
  * them.  */
-#ifndef DATA_H
-#define DATA_H
+#ifndef LATHE_DATA_DATA_H
+#define LATHE_DATA_DATA_H
 
 #include "base/words.h"
 #include "data/reading.h"

@@ -1,7 +1,7 @@
 /* pack.h: from lists of tokens to rows of a batch: documents cut into windows, short ones side by side in a row.  Pure
  * functions of lengths; memory is the caller's.  Included by trainer/trainer.h. */
-#ifndef PACK_H
-#define PACK_H
+#ifndef LATHE_DATA_PACK_H
+#define LATHE_DATA_PACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * in an order drawn from (seed, epoch, block).  So what comes next follows from a place, a handful of numbers, and
  * neither from threads nor from time; going on from a place reads one block again.  The first blocks of the first epoch
  * are small, so that the first step does not wait for a large one.  Every stage is bounded: stream_bytes(). */
-#ifndef STREAM_H
-#define STREAM_H
+#ifndef LATHE_DATA_STREAM_H
+#define LATHE_DATA_STREAM_H
 
 #include "data/pack.h"
 #include "interface/lathe_model.h"

@@ -1,7 +1,7 @@
 /* lathe_model.h: what a generated program says of itself, as tables; shared by the compiler, which prints them, and the
  * trainer, which reads them. */
-#ifndef LATHE_MODEL_H
-#define LATHE_MODEL_H
+#ifndef LATHE_INTERFACE_LATHE_MODEL_H
+#define LATHE_INTERFACE_LATHE_MODEL_H
 
 #include "shard.h"
 

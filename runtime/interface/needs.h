@@ -1,7 +1,7 @@
 /* needs.h: lathe_needs: the instruction sets that the file including this was compiled for, of those that not every processor
  * has; a blank before each.  The words are those of __builtin_cpu_supports(). */
-#ifndef RT_NEEDS_H
-#define RT_NEEDS_H
+#ifndef LATHE_INTERFACE_NEEDS_H
+#define LATHE_INTERFACE_NEEDS_H
 
 static const char lathe_needs[] __attribute__((unused)) = ""
 #ifdef __SSE4_2__

@@ -1,7 +1,7 @@
 /* settings.h: what a row of recipe.def says of a setting, as data: for the compiler (desc/settings.c) and for trainers
  * (trainer/knobs.c). */
-#ifndef LATHE_SETTINGS_H
-#define LATHE_SETTINGS_H
+#ifndef LATHE_INTERFACE_SETTINGS_H
+#define LATHE_INTERFACE_SETTINGS_H
 
 #include "lathe_model.h"
 

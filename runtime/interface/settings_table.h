@@ -1,7 +1,7 @@
 /* settings_table.h: the table of all settings, by the rows of recipe.def and in their order; for the two files that look
  * settings up. */
-#ifndef LATHE_SETTINGS_TABLE_H
-#define LATHE_SETTINGS_TABLE_H
+#ifndef LATHE_INTERFACE_SETTINGS_TABLE_H
+#define LATHE_INTERFACE_SETTINGS_TABLE_H
 
 #include "settings.h"
 

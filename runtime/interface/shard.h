@@ -4,8 +4,8 @@
  * The arrays are cut into buckets; rank r of n has the r-th of n equal parts of each, the last rank also the rest, fewer
  * than n · LATHE_SHARD_ALIGN elements.  Its moments lie side by side, in the order of buckets.  Parts
  * begin at multiples of LATHE_SHARD_ALIGN.  One GPU has all. */
-#ifndef RT_SHARD_H
-#define RT_SHARD_H
+#ifndef LATHE_INTERFACE_SHARD_H
+#define LATHE_INTERFACE_SHARD_H
 
 #include <stdint.h>
 

@@ -18,8 +18,8 @@
  * where a key is not seen, is made again from lse for those who ask for it (attention_weights).
  *
  * Online softmax (Milakov, Gimelshein 2018; Dao 2023, FlashAttention-2).  Work is divided by extents alone. */
-#ifndef RT_ATTENTION_H
-#define RT_ATTENTION_H
+#ifndef LATHE_MATH_ATTENTION_H
+#define LATHE_MATH_ATTENTION_H
 
 #include "interface/lathe_model.h"
 

@@ -1,6 +1,6 @@
 /* gemm.h: what the files of products share: extents, batches, and the two engines for what is not thin. */
-#ifndef RT_GEMM_H
-#define RT_GEMM_H
+#ifndef LATHE_MATH_GEMM_H
+#define LATHE_MATH_GEMM_H
 
 #include "lathe_rt.h"
 #include "math/engine.h"

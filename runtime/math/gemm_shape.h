@@ -1,6 +1,6 @@
 /* gemm_shape.h: the extents and strides of a matrix product, the same for the CPU's and CUDA's. */
-#ifndef RT_GEMM_SHAPE_H
-#define RT_GEMM_SHAPE_H
+#ifndef LATHE_MATH_GEMM_SHAPE_H
+#define LATHE_MATH_GEMM_SHAPE_H
 
 #include "interface/lathe_model.h"
 

@@ -12,8 +12,8 @@
  * double calls libm.  The text is also C++ and CUDA (nvcc -fmad=false).  Some words have a text of their own on a GPU:
  * the same results but that a NaN is not the one that came in, and of zeros max_f32 takes the positive one and min_f32
  * the negative one, whichever is a. */
-#ifndef RT_MATH_H
-#define RT_MATH_H
+#ifndef LATHE_MATH_MATH_H
+#define LATHE_MATH_MATH_H
 
 #include <math.h>
 #include <stdint.h>

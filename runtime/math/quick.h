@@ -8,8 +8,8 @@
  *     exp 6.1, 8.5 (|x| < 20: 3.1, 5)   log 2.4, 13   tanh 1.6, 3.5   erf 1.3, 2
  *
  * NaN, infinities and zeros as in math/math.h; where exp would be below the smallest normal number it may be 0. */
-#ifndef RT_QUICK_H
-#define RT_QUICK_H
+#ifndef LATHE_MATH_QUICK_H
+#define LATHE_MATH_QUICK_H
 
 #include "math/math.h"
 

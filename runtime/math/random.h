@@ -1,7 +1,7 @@
 /* random.h: draws that are a function of (seed, name, element): the same for any layout, number of threads and
  * order. */
-#ifndef RT_RANDOM_H
-#define RT_RANDOM_H
+#ifndef LATHE_MATH_RANDOM_H
+#define LATHE_MATH_RANDOM_H
 
 #include "math/math.h"
 

@@ -3,8 +3,8 @@
  * rounding; Gupta et al. 2015, "Deep Learning with Limited Numerical Precision", section 3.1).  To the nearest, changes
  * below half of a last place, 2^-9 of a parameter, would all be lost.  What is drawn depends on (seed, step, element) and
  * on nothing else. */
-#ifndef RT_ROUND_H
-#define RT_ROUND_H
+#ifndef LATHE_MATH_ROUND_H
+#define LATHE_MATH_ROUND_H
 
 #include "math/math.h"
 

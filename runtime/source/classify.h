@@ -1,6 +1,6 @@
 /* classify.h: what source/source.c and source/classify.c share. */
-#ifndef DATA_SOURCE_H
-#define DATA_SOURCE_H
+#ifndef LATHE_SOURCE_CLASSIFY_H
+#define LATHE_SOURCE_CLASSIFY_H
 
 #include "source/source.h"
 

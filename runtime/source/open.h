@@ -1,6 +1,6 @@
 /* open.h: what source/open.c and source/unpack.c share. */
-#ifndef DATA_OPEN_H
-#define DATA_OPEN_H
+#ifndef LATHE_SOURCE_OPEN_H
+#define LATHE_SOURCE_OPEN_H
 
 #include "source/source.h"
 

@@ -1,7 +1,7 @@
 /* reader.h: what the readers of the formats share: text that is checked as it comes, drafts of documents, the
  * reader itself. */
-#ifndef DATA_READER_H
-#define DATA_READER_H
+#ifndef LATHE_SOURCE_READER_H
+#define LATHE_SOURCE_READER_H
 
 #include "source/source.h"
 

@@ -3,8 +3,8 @@
  *
  * What is wrong with a file ends the program (EXIT_DATA) with a message that names it and the line, record or byte.
  * Distinct objects may be used by distinct threads. */
-#ifndef SOURCE_H
-#define SOURCE_H
+#ifndef LATHE_SOURCE_SOURCE_H
+#define LATHE_SOURCE_SOURCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * Everything happens in one order, and nothing waits but `down`, `run` and `end_step`.  What goes wrong is kept until
  * `failure` asks; calls after it do nothing. */
-#ifndef TRAIN_DEVICE_H
-#define TRAIN_DEVICE_H
+#ifndef LATHE_STEP_DEVICE_H
+#define LATHE_STEP_DEVICE_H
 
 #include "interface/lathe_model.h"
 #include "interface/shard.h"

@@ -3,8 +3,8 @@
  * that small ones are not lost in 16 bits, and divided by it again in the update.  Where one overflows, the step is not
  * taken and the scale is halved; after so many good steps it is doubled.  A step that is not taken is none of the
  * optimizer's: its moments and their corrections stay, but it counts for data and schedule. */
-#ifndef RT_SCALE_H
-#define RT_SCALE_H
+#ifndef LATHE_STEP_SCALE_H
+#define LATHE_STEP_SCALE_H
 
 #include "math/math.h"
 #include "step/optim.h"

@@ -1,6 +1,6 @@
 /* step.h: what an optimizer's step on a CPU (step/optim.c) and on a GPU (cuda/optim.cu) have in common. */
-#ifndef RT_STEP_H
-#define RT_STEP_H
+#ifndef LATHE_STEP_STEP_H
+#define LATHE_STEP_STEP_H
 
 #include "math/math.h"
 #include "step/optim.h"

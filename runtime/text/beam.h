@@ -9,8 +9,8 @@
  *
  * A search ends after `most` tokens, or when no live text can do better: log probabilities are not above 0, so a
  * text of sum s ends with a score of s / most^power at best.  So that stopping changes no result. */
-#ifndef BEAM_H
-#define BEAM_H
+#ifndef LATHE_TEXT_BEAM_H
+#define LATHE_TEXT_BEAM_H
 
 #include "interface/lathe_model.h"
 

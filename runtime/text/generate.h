@@ -1,7 +1,7 @@
 /* generate.h: what writes text: rows of the decode entry, sampling and beams over them, prompts and sources in, texts
  * out. */
-#ifndef GENERATE_H
-#define GENERATE_H
+#ifndef LATHE_TEXT_GENERATE_H
+#define LATHE_TEXT_GENERATE_H
 
 #include "base/words.h"
 #include "interface/lathe_model.h"

@@ -1,6 +1,6 @@
 /* heap.h: a binary heap in an array, for whatever is to be taken in order. */
-#ifndef DATA_TOKEN_HEAP_H
-#define DATA_TOKEN_HEAP_H
+#ifndef LATHE_TOKEN_HEAP_H
+#define LATHE_TOKEN_HEAP_H
 
 /* static void push(Item *heap, int64_t *n, Item new): the array has room for *n + 1.  static Item pop(Item *heap,
  * int64_t *n): the one that is before all others; *n > 0. */

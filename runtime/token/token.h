@@ -1,6 +1,6 @@
 /* token.h: what the tokenizers' own files share: how one is kept, and the parts of an encoder. */
-#ifndef DATA_TOKEN_H
-#define DATA_TOKEN_H
+#ifndef LATHE_TOKEN_TOKEN_H
+#define LATHE_TOKEN_TOKEN_H
 
 #include "base/words.h"
 #include "token/tokenizer.h"

@@ -2,8 +2,8 @@
  *
  * A Tokenizer does not change once it is made: threads share it.  An Encoder belongs to one thread.  What is wrong with
  * a file ends the program (EXIT_DATA) with a message that names it and the place. */
-#ifndef TOKENIZER_H
-#define TOKENIZER_H
+#ifndef LATHE_TOKEN_TOKENIZER_H
+#define LATHE_TOKEN_TOKENIZER_H
 
 #include <stdbool.h>
 #include <stdint.h>

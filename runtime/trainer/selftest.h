@@ -1,6 +1,6 @@
 /* selftest.h: what a trainer finds out about the machine it runs on before it trusts it. */
-#ifndef SELFTEST_H
-#define SELFTEST_H
+#ifndef LATHE_TRAINER_SELFTEST_H
+#define LATHE_TRAINER_SELFTEST_H
 
 #include "interface/lathe_model.h"
 #include "model/block.h"
