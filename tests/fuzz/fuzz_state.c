@@ -2,7 +2,7 @@
  * has the numbers in their ranges. */
 #include "fuzz.h"
 #include "base/words.h"
-#include "trainer/state.h"
+#include "step/state.h"
 
 #include <stdlib.h>
 #include <string.h>
