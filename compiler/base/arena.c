@@ -1,4 +1,4 @@
-/* arena.c: the memory that everything of a compilation lies in, and vectors that grow in it. */
+/* arena.c: the memory of a compilation, and vectors that grow in it. */
 #include "base/util.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void free_chunks(Chunk **list)
     }
 }
 
-/* By the power of two that they are large; each begins with the next. */
+/* Free lists by size, a power of two; each block begins with the address of the next. */
 static void *given_back[64];
 
 static void **given_back_of(size_t bytes)
@@ -183,7 +183,7 @@ void *copy_of(const void *from, size_t bytes)
     return p;
 }
 
-/* Where nothing was made since, what was made last becomes longer where it lies. */
+/* Lengthens the last allocation in place, if nothing was allocated since. */
 static bool stretch(const void *at, size_t old, size_t bytes)
 {
     old = (old + 15) & ~(size_t)15;

@@ -118,7 +118,7 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
-/* Whether it is a part of the word, between _: "decay" of "weight_decay". */
+/* Is `part` one of the parts of the word between underscores? "decay" is one of "weight_decay". */
 static bool is_part(const char *part, const char *word)
 {
     size_t n = strlen(part), all = strlen(word);
@@ -177,7 +177,7 @@ bool write_file(const char *path, const char *text, size_t bytes)
 
 /* ------------------------------------------------------------------ text */
 
-/* Room for so many more bytes and the end. */
+/* Makes room for n more bytes and the final 0. */
 static void reserve(Text *t, size_t n)
 {
     if (t->n + n + 1 <= t->cap) return;
@@ -194,7 +194,7 @@ void say_bytes(Text *t, const char *bytes, size_t n)
     t->at[t->n] = 0;
 }
 
-/* What is said must not be of the text itself. */
+/* The arguments must not point into t itself, which may move. */
 void say(Text *t, const char *fmt, ...)
 {
     va_list args, again;

@@ -11,8 +11,8 @@
 /* One arena holds everything a compilation makes; it is given back whole by free_all(). */
 void *alloc(size_t bytes);                              /* zeroed, 16-byte aligned */
 void *copy_of(const void *from, size_t bytes);          /* may be called with bytes 0 */
-void *lengthen(void *at, size_t used, size_t old, size_t bytes);    /* of the old bytes: where they lie, if nothing was made since */
-void give_back(void *at, size_t bytes);                 /* 2^k bytes that nobody looks at any more, for: */
+void *lengthen(void *at, size_t used, size_t old, size_t bytes);    /* in place, if nothing was allocated since */
+void give_back(void *at, size_t bytes);                 /* 2^k bytes that are no longer read, for alloc_again() */
 void *alloc_again(size_t bytes);                        /* as alloc() */
 void free_all(void);
 void begin_scratch(void);                               /* what is made from now on is given back by end_scratch(), */
@@ -58,7 +58,7 @@ void say_bytes(Text *t, const char *bytes, size_t n);
 
 #include "base/escape.h"
 
-/* Where the user wrote something.  file NULL: nowhere in particular. */
+/* The place where the user wrote something. file NULL: no particular place. */
 typedef struct Where {
     const char *file;           /* as given on the command line: models/gpt.lua */
     int line;

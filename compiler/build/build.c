@@ -24,7 +24,7 @@ char *in_path(const char *command)
     return NULL;
 }
 
-/* Of the programs that are built with lathe. */
+/* The path of a program that is built with lathe. */
 char *program_beside(const char *name)
 {
     char self[4096];
@@ -75,7 +75,7 @@ static const char *const flags[] = {
     "-std=gnu11",           "-O3",      MARCH,   "-ffp-contract=off", "-fno-math-errno",  "-fno-trapping-math",
     "-fno-strict-aliasing", "-fopenmp", "-Wall", "-Wextra",           "-Wno-array-bounds"};
 
-/* What tests add to all they build; not part of what a user gets. */
+/* Flags that tests add to all that they build. Users do not get them. */
 static const char *const sanitizers[] = {
 #ifdef LATHE_SANITIZE
     "-fsanitize=" LATHE_SANITIZE, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",

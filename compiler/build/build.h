@@ -18,13 +18,13 @@ void add_libraries(Words *w);       /* that the runtime links */
 
 pid_t start_logged(Words *w, const char *log); /* what the command says goes to that file */
 int exit_of(int status);                       /* from waitpid */
-/* The message about text of ours that a compiler does not take: who refuses what, what it says, and the comment above
- * the line it is about; before: what stands before that line's number, "model.c:". */
+/* The message if a compiler refuses generated text: which compiler, which file, its words, and the comment above the
+ * line in question. before: the text before the line number, "model.c:". */
 _Noreturn void refused(const char *who, const char *source, const char *before, const char *log);
 
 uint64_t hash_file(const char *path, uint64_t seed);
 uint64_t hash_words(const Words *w, uint64_t seed);
-/* Whether `what` was made with that hash; else it is no more until keep_hash says so again. */
+/* Was `what` made with that hash? If not, it counts as not made until keep_hash(). */
 bool has_hash(const char *what, uint64_t hash);
 void keep_hash(const char *what, uint64_t hash);
 

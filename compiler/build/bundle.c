@@ -96,7 +96,8 @@ static bool is_source(const char *name)
            (cuda && options.target == &target_cuda);
 }
 
-/* The build file takes whatever lies there; what is not ours may be the user's, and is not ours to remove. */
+/* The build file compiles every source in the folder. A file that is not ours may be the user's, so it is not removed
+ * but refused. */
 static void refuse_others(const char *to, const Files *ours)
 {
     Files there = files_below(to, is_source);

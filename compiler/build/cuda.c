@@ -48,8 +48,7 @@ const char *nvcc_flags(void)
     return t.at;
 }
 
-/* What GPUs the kernels are compiled for: sm_80, sm_90, and whatever comes later; or $LATHE_CUDA_ARCH, which is faster.
- */
+/* The GPUs that kernels are compiled for: sm_80, sm_90 and later ones; or $LATHE_CUDA_ARCH alone, which is faster. */
 static void add_architectures(Words *w)
 {
     static const char *const all[] = {"arch=compute_80,code=sm_80", "arch=compute_90,code=[sm_90,compute_90]"};
@@ -118,7 +117,7 @@ static void add_cuda_job(Jobs *all, const char *compiler, const char *dir, const
     add_job(all, dir, source, name, w, headers);
 }
 
-/* What takes longest first. */
+/* The slowest to compile comes first. */
 static Jobs jobs_of(const char *compiler, const char *dir)
 {
     Jobs all = {0};
@@ -182,8 +181,8 @@ static void run_jobs(Jobs *all)
 
 /* ------------------------------------------------------------------ the program */
 
-/* Where the toolkit's libraries are, in which the program looks for cuBLASLt too when it starts; NULL: where the system
- * looks. */
+/* The folder of the toolkit's libraries; the program also looks there for cuBLASLt when it starts. NULL: the system's
+ * folders. */
 static const char *library_folder(const char *compiler)
 {
     static const char *const places[] = {"lib64", "lib"};
@@ -198,7 +197,7 @@ static const char *library_folder(const char *compiler)
     return NULL;
 }
 
-/* By the C compiler: kernels of one file call nothing of another, so there is nothing that nvcc would have to link. */
+/* The C compiler links: no kernel calls a function of another file, so nvcc has nothing to link. */
 static Words link_line(const char *compiler, const Jobs *jobs, const char *to)
 {
     static const char *const cuda[] = {"-lcudart_static", "-lrt", "-lpthread", "-lstdc++"};

@@ -5,7 +5,7 @@
 #include "desc/passes.h"
 #include "kernels/kernel.h"
 
-/* With the words of the page and of --json; BAD: something will not work. */
+/* Each with its word on the page and in --json. BAD: something will not work. */
 #define HEALTH_LIST(X) X(FINE, "ok", "ok") X(ODD, "odd", "odd") X(BAD, "BAD", "bad")
 typedef enum Health { HEALTH_LIST(LIST_MEMBER) } Health;
 

@@ -1,9 +1,10 @@
-/* absorb.c: an addition whose operands' kernels can add to what is there needs no kernel: they add where the sum lies.
- * So it is with what a loop adds up, and with sums of products, scatters and such loops that have one reader. */
+/* absorb.c: removes additions. If the kernels of the operands can add to memory, they add to the buffer of the sum, and
+ * the addition needs no kernel. This holds for what a loop adds up, and for sums of products, of scatters and of such
+ * loops, if the addition is their only reader. */
 #include "graph/parts.h"
 #include "lower/lower.h"
 
-/* next = add(carry, x): added to in place where nobody else looks at the carry. */
+/* next = add(carry, x): x is added to the carry in place, if nothing else reads the carry. */
 static void absorb_next(Cut *cut, Level *level, Node *n)
 {
     (void)level;

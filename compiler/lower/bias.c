@@ -1,15 +1,15 @@
-/* bias.c: a row that is added to all rows of a product becomes its end, where the target's products have such
- * (Target.ends): the dot gets the row as its third input.
+/* bias.c: a row that is added to all rows of a product becomes the product's end, if the target's products have such
+ * ends (Target.ends): the dot gets the row as its third input.
  *
- * Where nobody reads the product itself.  What is saved of it for a loop that goes back counts as well: each reader
- * there adds the same row again.  Of 16 bits it is so where the sum is rounded to 16 bits, in a kernel of its own.
- * Found by who reads what, no layer is known by name. */
+ * The condition is that nothing reads the product without the row. If a backward loop saves the product, each of its
+ * readers there must add the same row. A product stored in 16 bits qualifies if the sum is rounded to 16 bits in a
+ * kernel of its own. The pass looks at readers alone; it knows no layer by name. */
 #include "desc/target.h"
 #include "lower/lower.h"
 
 /* ------------------------------------------------------------------ a row that all rows add */
 
-/* What stands for a parameter: itself, or the slice of one that a loop goes through. */
+/* A parameter, or the slice of one that a loop walks through. */
 static bool is_parameter(const Node *n)
 {
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return is_parameter(n->loop->xs.at[n->ints[1]].outer);
@@ -172,7 +172,8 @@ static Node *dot_with_row(Rewrite *r, Node *old, Node *row)
     return ended_dot(old, COUNT_OF(in), in, END_BIAS);
 }
 
-/* What stands for the sum with a row, and for what rounds it to the type of the dot: the dot.  NULL: old is neither. */
+/* The dot that replaces `old`, if old is the sum with a row or the cast that rounds the sum to the dot's type; else
+ * NULL. */
 static Node *dot_beneath(const Ends *e, const Node *old)
 {
     const Table *sums = &e->sums;

@@ -1,7 +1,7 @@
 /* cut.c: a graph while it is cut into kernels: its levels, and what each pass has found out about its nodes.
  *
- * Each pass goes over the cuts of all graphs before the next one begins; graphs share nodes, so what is known of a node
- * lies in the cut, and functions that ask are told whose. */
+ * Each pass goes over the cuts of all graphs before the next one begins. Graphs share nodes, so the facts about a node
+ * are kept in the cut, and functions that ask for them get the cut as an argument. */
 #include "lower/lower.h"
 
 #include <string.h>

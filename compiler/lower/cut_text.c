@@ -64,7 +64,7 @@ static void mark_place(Mark *m, const Info *of)
     mark(m, of->fleeting, "fleeting");
 }
 
-typedef struct Marking { /* what say_marks() is told */
+typedef struct Marking { /* the argument of say_marks() */
     Cut *cut;
     Table copies; /* by node */
 } Marking;

@@ -33,7 +33,7 @@ static bool settle(int64_t *value, int64_t to)
     return true;
 }
 
-/* Of one node: a reduction fixes the inner axis. */
+/* The extent of a group of one node: a reduction fixes the inner axis. */
 static Extent extent_of_node(const Node *n)
 {
     int64_t out = elements(n->shape);
@@ -134,7 +134,8 @@ static bool affine(const Trial *t, Role reader, const View *v)
     return view_reshape(v, reader == PER_ROW ? rows : t->space, &over);
 }
 
-/* What n reads must be made in the group and read in its place, or be affine; free maps are looked through. */
+/* Every input of n must be made in the group and read at the same element, or be an affine view; free maps are looked
+ * through. */
 static bool readable(Cut *cut, const Trial *t, Role reader, const Node *n)
 {
     for (int k = 0; k < n->nin; k++) {

@@ -107,7 +107,7 @@ static Poly gelu_back(void)
 
 /* ------------------------------------------------------------------ of nodes */
 
-/* What a value of 16 bits was before it was widened. */
+/* The 16-bit value that n widens, or n itself. */
 static Node *beneath_cast(const Node *n)
 {
     return n->op == OP_cast && is_stored(n->in[0]->dtype) ? n->in[0] : (Node *)n;
@@ -214,7 +214,7 @@ bool makes_gelu(Cut *cut, const Node *x)
     return false;
 }
 
-/* What takes the place of an old node: the dot, with another end; of it, in 16 bits, the widened value. */
+/* What replaces an old node: the dot with another end, or, if the dot is stored in 16 bits, its widened value. */
 typedef struct Ended {
     Node *dot, *aux;
     Product_end end;
@@ -228,7 +228,7 @@ static void note_ended(Table *made, const Node *old, Ended e)
     *table_at(made, old) = kept;
 }
 
-/* What reads the dot as it is computed with: itself, or the cast that widens it, if there is but one. */
+/* The dot in the type that expressions compute with: the dot itself, or the only cast that widens it. */
 static Node *as_real(Cut *cut, Node *dot)
 {
     Node *wide = NULL;
@@ -263,7 +263,7 @@ static void sort_by_order(Cut *cut, Nodes *all)
     for (int i = 0; i < all->n; i++) all->at[i] = turns[i].node;
 }
 
-/* What may be the end of an expression of x: what reads it within a few steps, in the level's order. */
+/* Nodes that may end an expression of x: they read x within a few steps. They are in the level's order. */
 static Nodes ends_of(Cut *cut, const Level *level, Node *x)
 {
     enum { DEEPEST = 16 };
@@ -317,7 +317,7 @@ static bool is_factor_alone(Cut *cut, Node *dot, Node *g, const Reach *r)
     return true;
 }
 
-/* Of y's kernel, nothing is made of what shows y but what rounds it and its sums over rows. */
+/* In the kernel of y, only its rounding and its sums over rows read what shows y. */
 static bool is_end_of_kernel(Cut *cut, const Node *y, const Node *shows, const Node *dot)
 {
     const Group *g = info(cut, y)->group;
@@ -331,7 +331,7 @@ static bool is_end_of_kernel(Cut *cut, const Node *y, const Node *shows, const N
     return true;
 }
 
-/* The matrix aux lies in memory in the dot's type, its rows side by side. */
+/* In memory, the matrix aux has the dot's type, and its rows are contiguous. */
 static bool may_be_aux(Cut *cut, Node *aux, const Node *dot)
 {
     View v = reading(cut, aux).view, over;

@@ -53,7 +53,7 @@ static bool batches(struct Gemm *g, const Runs *r, int skip)
     return true;
 }
 
-/* BLAS wants stride 1 along one axis and a row no shorter than what lies in it along the other. */
+/* BLAS wants stride 1 along one axis; the stride of the other must be no smaller than the extent of the first. */
 static bool addressable(int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
     if (row < 0 || column < 0) return false;
@@ -70,8 +70,8 @@ static void strides(struct Gemm *g, Run M, Run N, Run K)
     if (N.n == 1) g->b_n = g->b_k == 1 ? g->K : 1, g->c_n = g->c_m == 1 ? g->M : 1;
 }
 
-/* Of the runs of M and of N one each is the matrix's axis, the others are batches: the largest matrix that BLAS can
- * address.  One that ends in something has no batches. */
+/* Chooses one run of M and one of N as the matrix's axes, so that the matrix is the largest that BLAS can address; the
+ * other runs are batches. A product with an end has no batches. */
 bool fill_gemm(const Node *dot, const View *a, const View *b, const View *c, struct Gemm *g)
 {
     Dot_axes x = dot_axes(dot);
@@ -117,7 +117,7 @@ bool is_matrix(const View *v, int64_t rows, int64_t columns)
            (columns == 1 || over.stride[1] == 1) && (rows == 1 || over.stride[0] >= columns);
 }
 
-/* The row that is added, or what gelu is of, is read where it lies. */
+/* A product reads the third input of its end (the row, or gelu's operand) in place, so it needs a plain layout. */
 static void straighten_end(Cut *cut, const Node *dot)
 {
     if (dot->nin < 3) return;

@@ -79,7 +79,7 @@ static void load(Cut *cut, Kernel *k, Node *in, bool per_row)
     push(&k->loads, ((Operand){.node = in, .view = v, .once_a_row = once}));
 }
 
-/* What n reads from outside the group: loads, and free maps, which are listed before it. */
+/* Inputs of n from outside the group: loads, and free maps, which are listed before n. */
 static void inputs_from_outside(Cut *cut, Build *b, const Node *n, bool per_row, Nodes *list, Phase *phase)
 {
     for (int k = 0; k < n->nin; k++) {
@@ -197,7 +197,7 @@ static void add_member(Cut *cut, Build *b, int p, int i)
 
 /* ------------------------------------------------------------------ names */
 
-/* What an execution cannot help moving: every element read once, every element written once. */
+/* The least bytes that one execution moves: every element is read once, every element is written once. */
 static void measure(Kernel *k)
 {
     for (int i = 0; i < k->loads.n; i++) k->bytes += view_bytes(&k->loads.at[i].view);
@@ -210,7 +210,7 @@ static void measure(Kernel *k)
     }
 }
 
-/* What its axes are is said by the values of an element each that it makes, or reduces. */
+/* The names of the kernel's axes come from the values with one element per point that it makes or reduces. */
 static void name_space(const Group *g, Shape *space)
 {
     for (int i = 0; i < g->nodes.n; i++) {

@@ -30,10 +30,10 @@ typedef VEC(struct Unit *) Units;
 typedef struct Copy {           /* what could not be made where it is wanted */
     struct Level *level;
     Node *node;
-    View to, from;              /* from.buffer NULL: where the node lies */
+    View to, from;              /* from.buffer NULL: the node's own place */
     struct Sum *sum, *zero_of;  /* zero_of: the zero that starts this sum, if it has to start here */
     bool aside;                 /* saves what other copies overwrite, so it comes first */
-    Node *owner;                /* a loop: before it starts; a concat: where it stands; NULL: at the level's end */
+    Node *owner;                /* copy before this loop starts, or where this concat runs; NULL: at the level's end */
 } Copy;
 
 typedef VEC(Copy *) Copies;
@@ -71,7 +71,7 @@ typedef struct Info {
     Infos feeds;                /* likewise: what it reads of its level, views looked through */
     int64_t met;                /* the last search that came by */
     Group *group;
-    bool emitted;               /* its kernel stands */
+    bool emitted;               /* its kernel exists */
     bool placed;
     bool fleeting;              /* its place is a carry's, which the loop overwrites: good for its one reader only */
     Sum *sum;                   /* its place is that of a sum; NULL: it has its own, and its kernel sets it */
@@ -80,7 +80,7 @@ typedef struct Info {
     Node *before_gelu;          /* a dot that ends in gelu: the dot without it, which it makes too; of that: product */
     Level *body;                /* a loop's */
     Nodes picks;                /* a loop's, a topk's: those of its results that are read */
-    Copies copies;              /* before this loop starts, or where this concat stands */
+    Copies copies;              /* before this loop starts, or where this concat runs */
     Loop *afresh;               /* a dot that adds up over this loop, from zero: its first iteration may set */
     View place;                 /* of its own shape */
 } Info;
@@ -176,7 +176,7 @@ Readers *readers(Cut *cut, const Node *n);
 bool makes_gelu(Cut *cut, const Node *x);                       /* will x's kernel, there for nothing but the gelu of it, go */
 
 /* ---- lower/place.c: buffers and places */
-View place_of(Cut *cut, Node *source);                          /* where a source lies, in its own shape */
+View place_of(Cut *cut, Node *source);                          /* the place of a source, in its own shape */
 View final_view(Cut *cut, Node *n);                             /* place and views composed */
 bool adds_to(Sum *s);                                           /* asked once by each kernel that has a part in it */
 

@@ -1,13 +1,13 @@
 /* names.c: what buffers and kernels are called.
  *
- * A value has its title (graph/title.c); a letter stands behind the layer's name (ln_1_x), and so does a word that
- * several layers use.  d_ stands before a gradient's title and before no other; _again behind what the backward part
- * computes once more.  What has no title is part of the first titled value that is made of it. */
+ * A value is called after its title (graph/title.c). A title of one letter, or one that several layers use, follows the
+ * layer's name (ln_1_x). Gradients, and nothing else, begin with d_. What the backward part computes again ends in
+ * _again. A value without a title is called a part of the first titled value that is made of it. */
 #include "lower/lower.h"
 
 #include <string.h>
 
-enum { MOST_TOLD_APART = 16 }; /* of more layers that use a title the names get letters */
+enum { MOST_TOLD_APART = 16 }; /* if more layers use a title, the names get letters */
 
 struct Paths {
     const char *at[MOST_TOLD_APART];
@@ -99,7 +99,7 @@ static int parts_of(const char *path, const char **part)
     return n;
 }
 
-/* Of a path the parts in which it differs from the others': decoder of decoder.layer.attn beside encoder.layer.attn. */
+/* The parts of a path in which it differs from the others: decoder, of decoder.layer.attn beside encoder.layer.attn. */
 static const char *told_apart(const char *path, const struct Paths *others, int from, const char *name)
 {
     const char *part[MAXRANK], *other[MAXRANK];
@@ -142,7 +142,7 @@ static const char *titled_name(const Cut *cut, const Node *n)
     return n->gradient ? format("d_%s", name) : n->again ? format("%s_again", name) : name;
 }
 
-/* What it is a view or a rounding of, or one iteration. */
+/* The value of which n is a view, a rounding or one iteration. */
 static const Node *same_value(const Node *n)
 {
     for (;; n = n->in[0]) {
@@ -179,7 +179,7 @@ const char *carry_name(const Cut *cut, const struct Carry *c)
     return value_name(cut, next ? c->next : c->arg->title ? c->arg : c->next);
 }
 
-/* What each iteration of a loop leaves, if that is what n stacks; NULL: n is no stack. */
+/* If n is a stack that a loop makes: the value of one iteration; else NULL. */
 static const Node *stacked_by(const Node *n)
 {
     bool stack = n->op == OP_pick && n->in[0]->op == OP_loop && n->ints[0] == PICK_STACK;
@@ -193,7 +193,7 @@ static const struct Carry *as_carry(const Node *y)
     return carry ? &y->loop->carries.at[y->ints[1]] : NULL;
 }
 
-/* Of the array in which the elements of n lie: a loop's history is called after the carry. */
+/* The name of the array that holds n: a loop's history is called after the carry. */
 static const char *array_of(const Cut *cut, const Node *n)
 {
     while (is_another_form(n)) n = n->in[0];
@@ -309,8 +309,8 @@ static const char *back_name(const Cut *cut, const Node *gradient)
     return starts_with(name, "d_") ? format("%s_back", name + 2) : NULL;
 }
 
-/* What it makes: active.  Where those are several values: forward attended_and_ln_2, backward ln_f_back of what takes
- * d_ln_f; else, and of more, the layers. */
+/* A kernel that makes one value is called after it (active). Two values: attended_and_ln_2. A backward kernel that
+ * takes d_ln_f and makes several values is ln_f_back. Otherwise the name is that of the layers. */
 const char *rows_kernel_name(const Cut *cut, const Kernel *k, const Nodes *nodes)
 {
     const char *layers = layers_of(nodes), *back_of = NULL;
@@ -340,7 +340,7 @@ const char *copy_kernel_name(const Cut *cut, const Node *n, const Buffer *to, bo
     return format("%s_%s", verb, again ? value_name(cut, n) : to->name);
 }
 
-/* What it makes, or a part of what; else its layer's. */
+/* The name of its result, or of the value of which that is a part; else the layer's. */
 const char *product_name(const Cut *cut, const Node *n)
 {
     const char *layer = place_of_node(n);
@@ -348,7 +348,8 @@ const char *product_name(const Cut *cut, const Node *n)
     return format("%s%s%s%s", layer, *layer ? "_" : "", "matmul", n->again ? "_again" : n->phase ? "_back" : "");
 }
 
-/* Of a gather, …: what it makes, else its layer.  What overwrites rows of a state stores them. */
+/* The name of a gather, … is that of its result, else its layer's. A kernel that overwrites rows of a state is store_….
+ */
 const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result)
 {
     const char *layer = place_of_node(n);
@@ -358,7 +359,7 @@ const char *whole_kernel_name(const Cut *cut, const Node *n, const Node *result)
     return n->phase ? format("%s_back", layer) : layer;
 }
 
-/* Of attention: heads; backward heads_back. */
+/* Attention is called after its result, heads; its derivative is heads_back. */
 const char *attention_kernel_name(const Cut *cut, const Kernel *k)
 {
     const Node *first = k->writes.n ? k->writes.at[0].node : k->node;

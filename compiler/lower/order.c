@@ -1,9 +1,9 @@
-/* order.c: an order of what becomes kernels while nodes are being fused, so that a search for a path is short.
+/* order.c: keeps future kernels in order while nodes are fused, so that searches for a path are short.
  *
- * A unit is a group, or a node that is in none.  Units of a level stand in one list, each after all that it reads; its
- * number rises along the list.  A search for a path up to some unit need not look at units that stand before it.  When
- * two groups become one, the group that stands later comes to the earlier one, and what it reads of what stands between
- * them is moved before both: what the search for paths has just come by.
+ * A unit is a group, or a node in no group. The units of a level form one list: each follows all units that it reads,
+ * and numbers rise along the list. A search for a path that ends at a unit ignores all units before it. When two groups
+ * become one, the later group moves to the earlier one. The units between them that the later one reads, which the
+ * search for paths has just visited, move before both.
  *
  * Views between two units are looked through: a path through a view alone is no path through a node outside. */
 #include "lower/order.h"
@@ -40,7 +40,7 @@ void needs_at(Cut *cut, Loop *level, const Node *n, Nodes *out)
     if (info(cut, n)->product && n->in_loop == level) push(out, info(cut, n)->product);
 }
 
-/* Of a loop node they are found once. */
+/* The values that the body of loop n reads from the level; found once per loop node. */
 static const Nodes *needs_of_body(Cut *cut, Loop *level, Node *n)
 {
     Nodes *kept = &info(cut, n)->needs;
@@ -89,7 +89,7 @@ static void make_room(Unit *u)
     die("too many units for their numbers");
 }
 
-/* What stands for n where a node of the level reads it. */
+/* The unit that makes n for its readers in the level; views are looked through. */
 static Info *unit_beneath(Cut *cut, Loop *level, Node *n)
 {
     while (is_view(n) && !info(cut, n)->forced && n->in[0]->in_loop == level) n = n->in[0];
@@ -143,7 +143,7 @@ static void move_before(const Units *moved, Unit *to)
 typedef struct Search {
     Loop *level;
     const Unit *a, *b; /* is there a path to either */
-    int64_t lowest;    /* number: of what stands before nothing leads there */
+    int64_t lowest;    /* a number: no unit before it leads there */
 } Search;
 
 /* m is read by unit u.  false: it is a or b, where that matters. */
@@ -204,7 +204,7 @@ bool apart(Cut *cut, Loop *level, const Group *a, const Group *b)
     return look_at(cut, &s, a->unit, false) && look_at(cut, &s, b->unit, false) && no_path(cut, &s);
 }
 
-/* What the nodes of a group read of others, in their order. */
+/* The units that the nodes of a group read, in their order. */
 static void gather_feeds(Cut *cut, const Group *g)
 {
     Infos *out = &g->unit->feeds;

@@ -1,5 +1,5 @@
-/* pair.c: a product that ends in gelu makes, too, what that gelu is of, for whoever reads the same product without that
- * end: the two are one kernel. */
+/* pair.c: if a product that ends in gelu is also read without gelu, one kernel makes both: the gelu, and the sum it is
+ * computed from. */
 #include "lower/lower.h"
 
 static bool same_product(const Node *a, const Node *b)

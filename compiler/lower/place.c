@@ -1,7 +1,7 @@
 /* place.c: gives every value that is read from memory its place.
  *
- * Consumers come first: what an output, a loop's next slot or a concat wants of a value is granted where the value can
- * be made right there; otherwise it lies in a buffer of its own and is copied.  Invariants:
+ * Consumers come first. If an output, a loop's next slot or a concat wants a value in its memory, and the value's
+ * kernel can write there, it does; otherwise the value gets a buffer of its own and is copied. Invariants:
  *   - a value made at a level is placed once; its place may be inside a buffer of an outer level (slots of stacks);
  *   - readers other than the wanter see the strides that reading() promised: dense, or the dot's chosen layout. */
 #include "graph/parts.h"
@@ -41,7 +41,7 @@ Buffer *new_buffer(Cut *cut, Loop *level, const char *name, Home home, DType t, 
 
 /* ------------------------------------------------------------------ parameters */
 
-/* A wide parameter's buffer lies where the first of its parameters does. */
+/* The buffer of a wide parameter begins where the first of its parameters does. */
 static Buffer *parameter_buffer(Cut *cut, Home home, const char *name, Node *value)
 {
     Param *p = find_param(cut->desc, name);
@@ -124,7 +124,7 @@ static bool same_strides(const View *a, const View *b)
     return true;
 }
 
-/* Of what iterations read, or write: one buffer for the carry and its stack. */
+/* Are the values that iterations read, or those that they write, stacked? Then carry and stack share one buffer. */
 static bool loop_has_history(const Loop *l, int carry)
 {
     return loop_stacks(l, l->carries.at[carry].arg) || loop_stacks(l, l->carries.at[carry].next);
@@ -230,8 +230,8 @@ static void want_once(Cut *cut, Level *level, struct Wanted w, Node *owner, Wish
     }
 }
 
-/* n shall be found at v, as a part of the sum there if there is one, when the level is done (or where its owner, a loop
- * or a concat, stands). */
+/* n is wanted at v, as a part of the sum there if there is one, by the end of the level, or before its owner, a loop or
+ * a concat, runs. */
 static void want(Cut *cut, Level *level, Node *n, View v, Sum *sum, Node *owner)
 {
     Wishes left = {0};

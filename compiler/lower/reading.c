@@ -23,7 +23,7 @@ static bool is_widened_weight(Cut *cut, const Node *n)
     return true;
 }
 
-/* What is kept in 16 bits is widened by whoever reads it; through a view by one for all. */
+/* Readers widen a value that is stored in 16 bits themselves; behind a view one cast does it for all. */
 bool widens(Cut *cut, const Node *n)
 {
     return n->op == OP_cast && is_stored(n->in[0]->dtype) && !without(cut->desc, PASS_fuse) && !info(cut, n)->grouped &&
@@ -62,7 +62,7 @@ static int free_size(Cut *cut, const Node *n)
 
 bool is_free(Cut *cut, const Node *n) { return widens(cut, n) || free_size(cut, n); }
 
-/* In order, inputs first: so none is asked through a chain. */
+/* Inputs come first, so no recursion goes along a chain. */
 void find_free(Cut *cut, Level *level)
 {
     for (int i = 0; i < level->nodes.n; i++) free_size(cut, level->nodes.at[i]);

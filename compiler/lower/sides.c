@@ -30,8 +30,8 @@ static double excess_of_rows(const Kernel *k, const char *forward)
     return any ? -bytes : bytes;
 }
 
-/* By how many bytes more the backward part's kernels write than the forward part's; attention and index kernels count
- * by what they move.  What is packed has no bytes of its own here: a byte says whose it is. */
+/* Bytes that k writes for the backward part, less those for the forward part. Attention and index kernels count the
+ * bytes that they move. A packed operand counts one byte, which is enough to say whose it is. */
 static double excess(const Kernel *k, const char *forward)
 {
     if (k->kind == GEMM || k->kind == PACK)
@@ -62,7 +62,7 @@ void pass_sides(Program *p, const Desc *d)
     find_sides(p->kernels.at, p->kernels.n, forward);
 }
 
-/* Of a loop whose iterations launch each kernel, they are those of its ends. */
+/* The first and last part of a loop whose iterations launch each kernel are those of its first and last kernel. */
 static bool has_ends(const Kernel *k) { return k->kind == REPEAT && !k->barrier && k->body.n; }
 
 Side first_part(const Kernel *k)

@@ -1,6 +1,6 @@
-/* straighten.c: copies what readers cannot see through views where it lies; a product that is read in another order of
- * axes is laid out for its reader instead.  Leaves readings that do not change any more, and how often each value is
- * read. */
+/* straighten.c: copies values that a reader cannot reach through a view. A product that is read in another order of
+ * axes is laid out for its reader instead. Leaves readings that no longer change, and the number of reads of each
+ * value. */
 #include "graph/parts.h"
 #include "lower/lower.h"
 

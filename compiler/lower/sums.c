@@ -6,7 +6,7 @@
 #include "desc/target.h"
 #include "lower/order.h"
 
-/* What a sum adds up, below the cast that widens it for that alone. */
+/* The operand of a sum, below a cast that widens it for the sum alone. */
 static Reading summed(Cut *cut, const Node *sum)
 {
     Reading r = reading(cut, sum->in[0]);
@@ -37,7 +37,7 @@ static bool is_lone_sum(Cut *cut, Node *n)
     return lone && (g->nodes.n == 1 || (g->nodes.n == 2 && summed(cut, n).source != source_of(cut, n->in[0])));
 }
 
-/* By what an operand shows: the plain dots of a level that have it, in the level's order. */
+/* Maps each operand, views looked through, to the plain dots of a level that read it, in the level's order. */
 static Table dots_by_operand(Cut *cut, const Level *level)
 {
     Table found = {0};

@@ -1,11 +1,11 @@
-/* carry.c: makes the next value of a carry where the carry lies, instead of copying it there at the end of an
- * iteration; so with a state at the end of decode.
+/* carry.c: makes the next value of a carry in the carry's own buffer, instead of copying it there at the end of an
+ * iteration. A state at the end of decode is treated alike.
  *
- * lower/place.c gives a carry without history one buffer, and has its next value made aside and copied.  The copy goes
- * if the kernel that makes the next value can run after all others that read the carry, and does not read it itself or
- * only element by element (may_overwrite).  Those others then stand before it in the list of the body, which the
- * order keeps, since the kernel writes what they read.  Else the carry stays double.  Needs: kernels.  Leaves: fewer
- * copies and buffers. */
+ * lower/place.c gives a carry without history one buffer; the next value is made elsewhere and copied. The copy can go
+ * if the kernel that makes the next value can run after all other readers of the carry, and reads the carry not at all
+ * or only element by element (may_overwrite). The other readers then come before it in the list of the body, and later
+ * orders keep that, since the kernel writes what they read. Otherwise the carry keeps two buffers. Needs: kernels.
+ * Leaves: fewer copies and buffers. */
 #include "desc/passes.h"
 #include "plan/plan.h"
 

@@ -89,7 +89,7 @@ static bool stores_into(const Kernel *k, const Buffer *b)
     return false;
 }
 
-/* Of a buffer, without what lies between its rows. */
+/* The number of elements of a buffer, without the gaps between its rows. */
 static int64_t used_elements(const Buffer *b)
 {
     Shape s = b->shape;

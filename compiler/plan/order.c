@@ -1,16 +1,15 @@
 /* order.c: chooses the order of the kernels of each level, numbers them, and finds how long each buffer must
  * last.
  *
- * Of the kernels whose operands are ready the one runs next that frees the most bytes of the arena, less what it begins
- * to use; the first in the order of making where several are equal.  Two kernels keep their order if one writes a
- * buffer that the other touches.  The forward part comes before the backward part (lower/sides.c), unless the level
- * needs more memory so.
+ * Among the kernels whose operands are ready, the next is the one that frees the most bytes of the arena, less the
+ * bytes that it begins to use; ties go to the kernel that was made first. Two kernels keep their order if one writes a
+ * buffer that the other touches. The forward part comes before the backward part (lower/sides.c), unless the level
+ * would need more memory.
  *
- * A buffer lasts from the first kernel that touches it to the last.  What a loop's body uses of a buffer that belongs
- * outside lasts for the whole loop, since the next iteration may want it again; what PANELS touch lasts for all of
- * them, since some threads are ahead of others; so does what the body of a loop in one launch touches, whose blocks
- * would have to meet before one value lies where another ended.  Needs: kernels.  Leaves: step, first, last, begin,
- * end. */
+ * A buffer lasts from the first kernel that touches it to the last. A buffer from outside that a loop's body uses lasts
+ * for the whole loop, since the next iteration may read it again. A buffer that PANELS touch lasts for all of them,
+ * since some threads are ahead of others. So does a buffer touched in a loop that is one launch: otherwise blocks would
+ * have to meet before its memory is used again. Needs: kernels. Leaves: step, first, last, begin, end. */
 #include "lower/lower.h"
 
 #include <string.h>
@@ -27,9 +26,9 @@ typedef struct Item { /* a kernel waiting for its turn */
 } Item;
 
 typedef struct Shared { /* a buffer, as the level's kernels touch it */
-    VEC(int) by;        /* whom */
-    int done, writer;   /* so many have run; while edges are made: the last to write it, or -1, */
-    int readers;        /* and where in `by` those begin that read it since */
+    VEC(int) by;        /* the kernels that touch it */
+    int done, writer;   /* how many of them have run; while edges are made: the last that wrote it, or -1 */
+    int readers;        /* where in `by` the readers since that write begin */
 } Shared;
 
 typedef struct Turn { /* an item that may run, as things stood */
@@ -82,7 +81,7 @@ static int64_t growth(const Order *o, int i)
     return bytes;
 }
 
-/* Likewise of those that it begins to use. */
+/* The bytes of the buffers that item i begins to use. */
 static int64_t begun(const Order *o, int i)
 {
     int64_t bytes = 0;
@@ -127,8 +126,8 @@ static Turn first_turn(Order *o)
     return first;
 }
 
-/* What item i frees or begins to use changes the growth of others that touch it: when the first has run, and when all
- * but one have. */
+/* Runs item i. The growth of other items that touch its buffers changes when a buffer's first kernel has run, and when
+ * all but one have. */
 static void run_kernel(Order *o, int i)
 {
     Item *item = &o->items[i];
@@ -205,8 +204,8 @@ static bool in_both_parts(const Order *o)
     return back && back < o->n;
 }
 
-/* An estimate: what lies in place of another value, and how buffers fit into the arena, is found later.  Returns the
- * most bytes of the level's own buffers, and of those inside of it, that live at once. */
+/* Orders the kernels of a level. Returns the most bytes of the level's buffers, and of those inside it, that live at
+ * once. This is an estimate: in-place values and the packing of the arena are decided later. */
 static int64_t order(Kernel **kernels, int n, const Loop *level)
 {
     Order o = {.items = order_items(kernels, n), .n = n, .level = level};

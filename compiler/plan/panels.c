@@ -1,20 +1,21 @@
-/* panels.c: kernels over the same rows run panel by panel, all of them over some rows before any of them over the
- * next, each panel by one thread.
+/* panels.c: kernels over the same rows run panel by panel: one thread takes some rows through all of the kernels, then
+ * the next rows.
  *
- * What a panel makes is read again while it is in its core's cache, and threads meet once a group instead of once a
- * kernel.  A recurrence over a batch is a group of one loop: a thread takes some rows through all of time.
+ * What a panel makes is read again while it is in its core's cache, and threads meet once per group instead of once per
+ * kernel. A recurrence over a batch is a group of one loop: a thread takes some rows through all of time.
  *
  * Kernels share a group (PANELS) if
- *   1. each runs over the same number R of rows: the row axes of ROWS, M of GEMM; of a loop all kernels in its body do;
+ *   1. each runs over the same number R of rows: the row axes of ROWS, M of GEMM; in a loop, all kernels of the body
+ * do;
  *   2. every buffer that one of them writes is touched by all of them in slabs: row r touches only elements
  *      x + r · S … x + (r + 1) · S - 1, where S is one number for the buffer and x a multiple of R · S (slots of
  *      stacks), so that no two rows meet;
  *   3. no kernel outside must run between them;
  *   4. one reads what another makes.
  *
- * The right operand of a product is packed by all threads first, once for all panels.  Of a kernel with sums over all
- * rows the group makes the partial sums, of whole blocks of rows; its column results follow after the group as a kernel
- * of their own (Share).  The bits are those of kernels run one after another, however high the panels are.
+ * All threads first pack the right operand of a product, once for all panels. If a kernel has sums over all rows, the
+ * group makes partial sums of whole blocks of rows, and a kernel after the group makes the column results (Share).  The
+ * bits are those of kernels run one after another, however high the panels are.
  *
  * A group's values are all alive at once, so it may cost memory: compile.c decides which are made (Options.panels).
  *
@@ -47,7 +48,7 @@ typedef VEC(Slab) Slabs;
 
 static int64_t modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Whether a row's elements lie in its slab: v's own offset, its loops' and those of n inner axes. */
+/* Are the elements of a row in its slab, whatever v's offset, its loops and its n inner axes add? */
 static bool in_slab(const View *v, int64_t S, int64_t R, int n, const int64_t *stride, const int64_t *extent)
 {
     if (S <= 0) return false;
@@ -60,7 +61,7 @@ static bool in_slab(const View *v, int64_t S, int64_t R, int n, const int64_t *s
     return low >= 0 && high < S;
 }
 
-/* From row to row of a ROWS kernel's space; 0: not everywhere the same. */
+/* The distance in elements between neighbouring rows of a ROWS kernel's space; 0: it is not the same everywhere. */
 static int64_t row_stride(const View *v)
 {
     int64_t S = 0, rows = 1;
@@ -174,7 +175,7 @@ static bool enough(int64_t rows, const Options *o) { return rows >= (o->all_pane
 
 typedef struct Unit {
     Kernels members;
-    int64_t rows, block; /* 0: it takes nobody in; of column sums, 0 if it has none */
+    int64_t rows, block; /* rows 0: it takes no further kernel; block 0: it has no column sums */
     Slabs slabs;
     bool reached, done;
     bool judged, group; /* is it to be PANELS */
@@ -212,7 +213,7 @@ static void reach_rows(Work *w, int u)
             if (w->unit_of[b] >= 0 && w->unit_of[b] != u && must_precede(w, a, b)) reach_rows(w, w->unit_of[b]);
 }
 
-/* Whether kernel i, the next of the list, could run with unit u: no other unit is between. */
+/* Could kernel i, the next of the list, run with unit u? Then no other unit runs between them. */
 static bool nothing_between(Work *w, int u, int i)
 {
     for (int k = 0; k < w->nunits; k++) w->units[k].reached = false;
@@ -336,7 +337,7 @@ static void enter_panels(Kernel *k, Kernel *panels)
     for (int i = 0; i < k->body.n; i++) enter_panels(k->body.at[i], panels);
 }
 
-/* What follows the group of a kernel with sums over all rows. */
+/* The kernel after the group that makes the column results of k. */
 static Kernel *column_sums(const Kernel *k)
 {
     Kernel *c = copy_of(k, sizeof *k);
@@ -348,7 +349,7 @@ static Kernel *column_sums(const Kernel *k)
     return c;
 }
 
-/* What the rows of a kernel are. */
+/* What the axis of a kernel's rows is (graph/axis.c). */
 static int axis_of_rows(const Kernel *k)
 {
     return k->kind == GEMM ? k->gemm.axis_m : k->kind == ROWS ? axis_merged(k->space, 0, k->space.rank - 1) : 0;
@@ -396,7 +397,7 @@ static bool ready(const Work *w, int u)
     return true;
 }
 
-/* Those that make no group are kernels alone again. */
+/* Units that are no group become single kernels again. */
 static void dissolve(Work *w)
 {
     for (int i = 0; i < w->n; i++) {

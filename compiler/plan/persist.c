@@ -1,18 +1,18 @@
-/* persist.c: a loop of many small kernels becomes one launch, whose blocks are all there at once and walk through
- * the iterations together (emit/persistent.c).
+/* persist.c: a loop of many small kernels becomes one launch. All its blocks run at once and go through the iterations
+ * together (emit/persistent.c).
  *
- * A GPU takes some microseconds from the end of one kernel to the work of the next, also in a graph: in a step of a
- * recurrence over a batch more than the work itself.  In one launch blocks meet between kernels instead, which takes
- * about half of that.  But there products are our own, slower than the library's, and memory is read by one block a
- * processor.  So a loop is one launch if it runs often enough to pay for the launch, and what its kernels win by
- * meeting is more than what they lose by their size.  Loops over layers or micro-batches are taken by the same rule.
+ * A GPU takes some microseconds from the end of one kernel to the work of the next, even in a graph. For a step of a
+ * recurrence over a batch that is more than the work itself. In one launch, blocks meet between kernels instead, which
+ * takes about half as long. But its products are our own, slower than the library's, and one block per processor reads
+ * memory. So a loop becomes one launch if it runs often enough to pay for the launch, and if its kernels gain more by
+ * meeting than they lose by their size. Loops over layers or micro-batches follow the same rule.
  *
- * A body fits if it has only kernels of threads and products without a second result, no loop in it, and shared memory
- * for what they all keep there.
+ * A body fits if it has no loop, only kernels of threads and products without a second result, and if shared memory
+ * has room for what all of them keep there.
  *
- * Most kernels of a recurrence go by columns: the gates of unit i follow from the products' columns i, H + i, 2 H + i,
- * … alone.  Where they all run by slices of every so many columns (`period`), a block finds what it has made itself,
- * and its threads meet instead of all blocks.
+ * Most kernels of a recurrence work by columns: the gates of unit i depend on the products' columns i, H + i, 2 H + i,
+ * … alone. If all of them run by slices of columns a `period` apart, a block reads only what it has made itself, and
+ * its threads meet instead of all blocks.
  *
  * Needs: kernels; pass_panels.  Leaves: REPEAT kernels with a barrier, a number in the arena, and slices. */
 #include "desc/target.h"
@@ -43,7 +43,7 @@ static bool fits_launch(const Kernel *k)
     }
 }
 
-/* What a kernel loses in a loop that is one launch.  A matrix that stays is kept in shared memory. */
+/* Seconds that a kernel loses in a loop that is one launch. A matrix that stays is kept in shared memory. */
 static double lost(const Kernel *k, const Kernel *repeat)
 {
     const struct Gemm *g = &k->gemm;
@@ -54,7 +54,7 @@ static double lost(const Kernel *k, const Kernel *repeat)
     return bytes * (1 / own_bytes - 1 / all_bytes) + k->flops * (1 / s->own - 1 / s->library);
 }
 
-/* Of an iteration, in seconds. */
+/* Seconds that one iteration gains. */
 static double won(const Kernel *repeat)
 {
     double sum = 0;

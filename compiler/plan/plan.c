@@ -48,7 +48,7 @@ static int larger_first(const void *a, const void *b)
     return x->last - y->last;
 }
 
-/* What has its offset: in the order of offsets, in a few numbers each, since all are looked through for each buffer. */
+/* A buffer that has its offset. These are sorted by offset, and small, since each new buffer looks through all. */
 typedef struct Placed {
     int64_t from, to; /* bytes */
     int first, last;
@@ -147,7 +147,7 @@ static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
     return round_up(elements(s->shape) * dtype_bytes(type), ALIGN);
 }
 
-/* Of the states of encode and decode, which share them: those that encode writes, or all. */
+/* Bytes of the states that encode and decode share: of those that encode writes (fixed), or of all. */
 static int64_t decode_bytes(const Desc *d, bool fixed)
 {
     int64_t sum = 0;
@@ -158,7 +158,8 @@ static int64_t decode_bytes(const Desc *d, bool fixed)
     return sum;
 }
 
-/* Of all entries, and a copy of what train carries, which a checkpoint is written from while the next step runs. */
+/* Bytes of the states of all entries, and of a copy of what train carries: a checkpoint is written from that copy while
+ * the next step runs. */
 static int64_t state_bytes(const Desc *d)
 {
     int64_t sum = decode_bytes(d, false);
@@ -214,10 +215,10 @@ static void add_parameters(Plan *plan, const Desc *d)
     }
 }
 
-/* Whether the description says so: by the data given, a trainer may come to documents in epochs by itself. */
+/* Does the description ask for documents in epochs? (The trainer also chooses that by the data it is given.) */
 static bool streams(const Desc *d) { return !d->recipe.csv_target && d->recipe.order == LATHE_EPOCHS; }
 
-/* Whether a run calls the entry: `grad` is a command of its own, which takes what that entry needs. */
+/* Does a training run call the entry? `grad` is a command of its own and takes memory for itself. */
 static bool in_a_run(const Program *p) { return p->graph->entry != ENTRY_grad; }
 
 /* Has kernels that take rooms of threads. */
@@ -240,7 +241,8 @@ static int64_t runs_in_step(const Desc *d)
     return n;
 }
 
-/* Of the derivatives of attention that cuDNN may make (runtime/cuda/attention_choice.cuh), the most that one takes. */
+/* The most bytes that one derivative of attention takes, if cuDNN may compute it (runtime/cuda/attention_choice.cuh).
+ */
 static int64_t attention_bytes(Kernel *const *kernels, int n)
 {
     int64_t most = 0;
@@ -259,8 +261,8 @@ static int64_t attention_bytes(Kernel *const *kernels, int n)
     return most;
 }
 
-/* Where products pack, or what a device's libraries take: one after the other in the same memory; more than products
- * alone take wherever there is attention, too. */
+/* Memory in which products pack, or that a device's libraries take. They use it one after another. It is larger than
+ * products alone need where there is attention too. */
 static void plan_products(Plan *plan, const Program *p, bool device)
 {
     if (!device) {
@@ -291,7 +293,7 @@ static void plan_device(Plan *plan, const Module *m)
     plan->lower_bound += ahead;
 }
 
-/* What the state of the entry train takes, of which a checkpoint has every GPU's. */
+/* Bytes of the state of the entry train. A checkpoint has that of every GPU. */
 static int64_t carried_bytes(const Desc *d)
 {
     int64_t sum = 0;
