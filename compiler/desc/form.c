@@ -14,7 +14,7 @@ static const char *reduction_fault(const Node *n)
     return ends ? NULL : "a reduction runs over the first or the last axis";
 }
 
-/* Of contracted axes: is each the neighbour of the one before it? */
+/* Is each contracted axis the neighbour of the one before it? */
 static bool neighbour(const int *axes, int n)
 {
     for (int k = 0; k + 1 < n; k++)

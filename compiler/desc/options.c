@@ -36,7 +36,7 @@ static void options_of_passes(Text *t, const char *option, Passes_out without)
         if (without >> (i - 1) & 1) say(t, " --no-%s", list[i].option);
 }
 
-/* Of a member whose type is none of these there is no text, and this does not compile. */
+/* A member of another type has no text here, and this does not compile. */
 #define SAY(option, member, changes)                                                                                   \
     if (changes >= least)                                                                                              \
         _Generic(o->member,                                                                                            \

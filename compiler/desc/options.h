@@ -11,9 +11,9 @@ typedef uint64_t Passes_out;    /* 1 << PASS_fuse, … (desc/passes.h) */
 
 /* What an option changes. */
 typedef enum Changes {
-    SAME_PROGRAM,               /* nothing of what is built: where it lies, what is printed */
+    SAME_PROGRAM,               /* nothing that is built: the folder, what is printed */
     OTHER_PROGRAM,              /* the program, so that it has a folder of its own */
-    OTHER_MODEL,                /* that, and what the program is of: `lathe replay` is told it as well */
+    OTHER_MODEL,                /* that and the model itself, so `lathe replay` gets the option too */
 } Changes;
 
 typedef struct Options {        /* of a compilation; desc/options.def says what each is */

@@ -6,7 +6,7 @@
 
 /* ------------------------------------------------------------------ names */
 
-/* By their names those that the description had when one was asked for last; of two of a name the first. */
+/* Parameters by name, as of the last request; if two have one name, the first. */
 struct Param_names {
     Strings number; /* of `all`, from 1 */
     VEC(Param *) all;

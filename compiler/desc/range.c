@@ -20,7 +20,7 @@ Range range_product(Range a, Range b)
 
 enum { DEEPEST = 256 }; /* steps that are looked through: what is farther may be anything */
 
-/* What is known already, and what is said of inputs (NULL: nothing). */
+/* The ranges found so far, and the description, which gives those of inputs (NULL: none). */
 typedef struct Ranges {
     Table seen;
     const Desc *desc;

@@ -119,7 +119,7 @@ static void say_cell(Text *t, const char *text)
     for (; *text; text++) say(t, *text == '|' ? "\\|" : *text == '<' ? "&lt;" : "%c", *text);
 }
 
-/* Where a function has another default, that follows. */
+/* The default; if a library function has another one, that follows. */
 static void say_default(Text *t, const Setting *s)
 {
     if (setting_is_number(s)) {

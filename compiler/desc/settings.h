@@ -1,4 +1,4 @@
-/* settings.h: the recipe's settings (runtime/interface/recipe.def) as the compiler uses them: found, checked, told. */
+/* settings.h: the recipe's settings (runtime/interface/recipe.def) as the compiler uses them: it finds, checks and prints them. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 

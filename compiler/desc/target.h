@@ -9,7 +9,7 @@ typedef struct Target {
     const char *name;
     int64_t row_budget;         /* bytes of live row vectors in a ROWS kernel */
     int64_t column_blocks;      /* at most so many blocks of column partials */
-    int64_t columns_alone;      /* so many columns are work for all: where rows are not reduced they stay one block */
+    int64_t columns_alone;      /* from this number of columns on they are work enough for all threads, and rows stay one block */
     int64_t row_bytes;          /* rows of a product's matrices begin at multiples of it, where they can; 0: anywhere */
     int64_t narrow;             /* an inner axis below it may become one with the rows of plain maps */
     bool panels;                /* kernels may run panel by panel */

@@ -143,7 +143,7 @@ static void run_probes(lua_State *L, int model, int c, Probe *p, int n, int whol
     }
 }
 
-/* Whether it is one that inputs have, though forward may not read it. */
+/* Is it an extent of the inputs? Forward need not read such a config key. */
 static bool of_inputs(const char *knob)
 {
     static const char *const names[] = {"batch", "seq", "vocab", "features", "source_seq"};

@@ -91,7 +91,7 @@ typedef struct C_value {
 } C_value;
 typedef const C_value *C_valuep;
 
-/* Where the trace stands: for messages, and for what may not be computed where it is not asked for (path). */
+/* The position of the trace: for messages, and for the condition (path) under which something is computed. */
 typedef struct C_here {
     const C_text *text;
     C_place at;

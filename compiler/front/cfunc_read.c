@@ -1,7 +1,7 @@
 /* cfunc_read.c: reads C functions: libclang's syntax tree becomes a small one of ours, or a message.
  *
- * What is not named in the tables below is refused, so that nothing is translated by chance.  Conversions that C makes
- * by itself are left out: tracing makes them again from the types of variables, parameters and results. */
+ * Anything that the tables below do not name is refused, so that nothing is translated by chance.  Implicit conversions
+ * are left out: tracing makes them again from the types of variables, parameters and results. */
 #include "front/cfunc_read.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ C_place c_place(Cursor c) { return c_place_in_text(clang.getRangeStart(clang.get
 
 _Noreturn void c_refuse(C_reader *r, Cursor c, const char *what) { c_error(r->t, c_place(c), "%s", what); }
 
-/* What there is no translation of. */
+/* Refuses a kind of syntax that has no translation. */
 _Noreturn void c_refuse_kind(C_reader *r, Cursor c)
 {
     static const char *const words[][2] = {{"ArraySubscriptExpr", "arrays have no place in functions of numbers"},
@@ -214,7 +214,7 @@ static bool is_among(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-/* What a value can be stored into. */
+/* Refuses what no value can be stored into. */
 static void check_place(C_reader *r, Cursor c, const C_node *n)
 {
     bool field = n->form == FIELD && n->kid[0]->form == VARIABLE;
@@ -387,7 +387,7 @@ void c_close(void)
     opened = (struct Opened){NULL, NULL};
 }
 
-/* In memory, without folders to include from; names that math.h and its kin would define. */
+/* Parses in memory, without folders to include from; the arguments define the names of math.h and its kin. */
 static void parse(C_text *t)
 {
     static const char *const arguments[] = {"-x",

@@ -24,7 +24,7 @@ typedef struct C_reader {
     int depth;
 } C_reader;
 
-/* Of libclang. */
+/* Functions over libclang's cursors. */
 Cursors c_children(Cursor c);
 const char *c_kind_of(Cursor c);
 bool c_is_kind(Cursor c, const char *kind);
@@ -32,7 +32,7 @@ const char *c_name_of(Cursor c);
 C_place c_place(Cursor c);                                      /* where it begins in the text */
 C_place c_place_in_text(Clang_place p, unsigned *offset);       /* offset: in bytes; may be NULL */
 
-/* What is not translated, as a message at its place. */
+/* Refuses what is not translated, with a message at its place. */
 _Noreturn void c_refuse(C_reader *r, Cursor c, const char *what);
 _Noreturn void c_refuse_kind(C_reader *r, Cursor c);
 

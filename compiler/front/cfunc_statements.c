@@ -58,7 +58,7 @@ static C_node *read_if(C_reader *r, Cursor c)
     return node;
 }
 
-/* Where the two semicolons in the head of a `for` stand; its parts that are empty have no cursor. */
+/* The places of the two semicolons in the head of a `for`; its empty parts have no cursor. */
 static void semicolons(C_reader *r, Cursor c, unsigned *first, unsigned *second)
 {
     unsigned start = 0;

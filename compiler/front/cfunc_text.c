@@ -1,4 +1,4 @@
-/* cfunc_text.c: the text of a C function: where it stands in the Lua file, and what must not reach libclang.
+/* cfunc_text.c: the text of a C function: its place in the Lua file, and what must not reach libclang.
  *
  * A description is a stranger's program and must read no file, so no directive but #define of a constant is let
  * through. That is decided here, on the bytes, in a language simpler than C's: no backslashes (which join lines before
@@ -55,7 +55,7 @@ static void find_in(C_text *t, const char *source, const char *from)
     }
 }
 
-/* From the line of the call on; else anywhere (the text may have been put into a local before). */
+/* Finds the text from the line of the call on, else anywhere (a local may have held it). */
 static void find_text(C_text *t)
 {
     const char *source = t->where.file ? source_text(t->where.file) : NULL, *from = source;
@@ -113,7 +113,7 @@ typedef struct Macro {
 typedef struct Macros {
     C_text *t;
     VEC(Macro) known;
-    VEC(const char *) mentioned; /* words in what stands for them, that were none themselves */
+    VEC(const char *) mentioned; /* words in their replacements that were no macros themselves */
 } Macros;
 
 static const char *word_at(const char **p)
@@ -167,7 +167,7 @@ static void check_define(Macros *m, const char *p, const char *end)
 
 static const char *skip_blanks(const char *p) { return p + strspn(p, " \t"); }
 
-/* At a # that begins a line. */
+/* Checks the directive of a line that begins with #. */
 static void check_directive(Macros *m, const char *line)
 {
     const char *p = skip_blanks(line + (line[0] == '#' ? 1 : 2)), *start = p, *word = word_at(&p);

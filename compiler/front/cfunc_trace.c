@@ -1,7 +1,7 @@
-/* cfunc_trace.c: runs a C function on tensors: what is left are the nodes that its result needs.
+/* cfunc_trace.c: runs a C function on tensors; what remains are the nodes that its result needs.
  *
- * Where a condition is a constant, one side runs.  Where it is a tensor, both run, each on a copy of the variables, and
- * what they set differently is chosen element by element.  So loops whose end depends on constants run as often as they
+ * If a condition is a constant, one side runs.  If it is a tensor, both sides run, each on a copy of the variables, and
+ * variables that differ are chosen element by element.  So loops whose end depends on constants run as often as they
  * say, and straight code remains.
  *
  * Leaving: `return`, `break` and `continue` end a path while others go on.  A State has a list of exits for each of the
@@ -212,7 +212,7 @@ static C_valuep struct_of(const C_record *record, C_valuep *fields)
     return copy_of(&(C_value){.kind = C_STRUCT, .record = record, .field = fields}, sizeof(C_value));
 }
 
-/* What a variable holds is called after it. */
+/* A value is called after the variable that holds it. */
 static C_valuep traced_call(C_valuep v, const char *name)
 {
     if (v && v->node && name)
@@ -358,8 +358,8 @@ static void come_back(Run *r, Way w)
     r->s.gone = false;
 }
 
-/* Those that said `continue` join the others; the path is again that of the iteration's start, less who left for good.
- */
+/* Elements that left by `continue` join the others. The path is that of the iteration's start again, without the
+ * elements that left for good. */
 static void end_iteration(Run *r, const State *start)
 {
     come_back(r, BY_CONTINUE);
@@ -368,7 +368,7 @@ static void end_iteration(Run *r, const State *start)
         if (r->s.exits[w] != start->exits[w]) r->s.path = c_and(r->h, r->s.path, c_not(r->h, any_exit(r->s.exits[w])));
 }
 
-/* Those that said `break` join the others, and the loop around is the innermost again. */
+/* Elements that left by `break` join the others, and the loop around is the innermost again. */
 static void end_loop(Run *r, const State *start)
 {
     come_back(r, BY_BREAK);
@@ -380,7 +380,7 @@ static void end_loop(Run *r, const State *start)
     r->s.exits[BY_CONTINUE] = start->exits[BY_CONTINUE];
 }
 
-/* Whether there is another round for anybody; those for whom the condition fails leave. */
+/* Does any element go on? Elements whose condition fails leave. */
 static bool goes_on(Run *r, const C_node *n)
 {
     if (!n->kid[1]) return true;

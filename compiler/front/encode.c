@@ -89,7 +89,7 @@ static bool fits_a_state(const Node *n)
     return f && n->shape.rank + loops + (f->outer > 1) + (f->inner > 1) <= MAXRANK;
 }
 
-/* What n, a view without fewer elements, shows; NULL: n is no such view. */
+/* The value that n shows if n is a view with all of its elements; else NULL. */
 static Node *seen_through_moves(const Node *n)
 {
     if (n->op == OP_loop_arg && n->ints[0] == ARG_X) return n->loop->xs.at[n->ints[1]].outer;

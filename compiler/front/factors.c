@@ -24,7 +24,7 @@ static bool is_factor(const Row_pair *p)
     return (p->fact.kind == ROWS_SAME && p->fact.counted) || (p->fact.kind == ROWS_TOTAL && !p->fact.learned);
 }
 
-/* Of a batch of one row a node may stand for several of the wider one. */
+/* With a batch of one row, one node may correspond to several of the wider trace. */
 static void note_factor(Table *factors, const Node *n, bool factor)
 {
     void **slot = table_at(factors, n);
@@ -92,7 +92,7 @@ static Split split_now(Rewrite *r, Node *old, int depth)
     return (Split){rewritten(r, old), NULL};
 }
 
-/* Of a value beneath a sum, whose inputs are rewritten. */
+/* Splits a value beneath a sum; its inputs are rewritten already. */
 static Split split_factor(Rewrite *r, Node *old, int depth)
 {
     void **slot = table_at(&((Pulling *)r->user)->split, old);

@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------ tensors as Lua sees them */
 
-/* Where the batch or the time axis of the inputs went: axis `axis` has extent outer · count · inner, and the
+/* The axis that holds the batch or time axis of the inputs: axis `axis` has extent outer · count · inner, and the
  * middle factor is it (B and T merged: outer B, inner 1).  axis -1: the value has none. */
 typedef struct Factor {
     int axis;
@@ -46,7 +46,7 @@ typedef struct Trace {
     int first;    /* ids of its nodes begin here */
     bool decode;
     int64_t batch, time; /* extents of this entry: in decode the rows decoded together, and 1 */
-    int widened;         /* traced once more, for comparison, at so many times the batch; 0: it is not */
+    int widened;         /* traced again, for comparison, at this multiple of the batch; 0: it is not */
     int site;            /* random ops so far */
     int time_places;     /* so far: calls that asked whether an axis is time, … */
     VEC(bool) over_time; /* … and what they found in the entry before decode */

@@ -106,7 +106,7 @@ static bool push_table(lua_State *L, const char *key)
     return true;
 }
 
-/* A list of parameters of so many own axes at least. */
+/* Checks a list of parameters with at least (or exactly) `axes` axes of their own. */
 static void check_params(lua_State *L, const char *key, const char *where, int axes, bool exactly)
 {
     for (lua_Integer i = 1; i <= luaL_len(L, -1); i++) {

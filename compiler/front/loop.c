@@ -92,8 +92,8 @@ static int next_call(lua_State *L)
     return 0;
 }
 
-/* core.keep(l, value): core.stacked will ask for it.  Told before closing: what a loop depends on decides where it
- * lies. */
+/* core.keep(l, value): core.stacked will ask for it.  The call comes before the loop is closed, since what a loop
+ * depends on decides which loop it belongs to. */
 static int keep_call(lua_State *L)
 {
     Loop *l = loop_at(L, 1);

@@ -234,7 +234,7 @@ void run_description(lua_State *L, const char *file)
             lua_text(L, -1));
 }
 
-/* Of what is required a message may show lines: a link must not make it those of any file there is. */
+/* A message may show lines of a required file, so a link must not lead to a file outside of the folder. */
 static bool lies_beside(const char *file)
 {
     char *target = realpath(file, NULL), *folder = realpath(*box.folder ? box.folder : ".", NULL);

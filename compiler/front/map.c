@@ -101,7 +101,7 @@ static Factor aligned_operands(Factor f, int rank, int wider)
 
 static bool same_factor(Factor a, Factor b) { return a.axis == b.axis && a.outer == b.outer && a.inner == b.inner; }
 
-/* Where the time axis of the result of an element-wise op lies; inputs are still unaligned, of result shape s. */
+/* Finds the batch and time axes of the result of an element-wise op; inputs are not yet aligned to its shape s. */
 static void combine(lua_State *L, const Tensor *t, int n, Shape s, Tensor *r, const char *doing)
 {
     *r = (Tensor){.batch = NOWHERE, .time = NOWHERE, .trace = trace.number};

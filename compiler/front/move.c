@@ -20,7 +20,7 @@ static int64_t product_of_extents(Shape s, int from)
     return n;
 }
 
-/* An axis of extent 1 (decode) is found again by what lies behind it, the same place preferred. */
+/* An axis of extent 1 (decode) is found again by the extents after it; the same position is preferred. */
 static Factor reshaped_unit(Factor f, Shape old, Shape new)
 {
     int64_t behind = product_of_extents(old, f.axis + 1) * f.inner;

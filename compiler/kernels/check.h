@@ -9,13 +9,13 @@
 
 enum { POINT_AXES = 2 * MAXRANK };
 
-/* Where the first byte of a buffer is: bytes of different spaces never meet. */
+/* The place of a buffer's first byte: bytes of different spaces never overlap. */
 typedef struct Place {
     const void *space;
     int64_t byte;
 } Place;
 
-/* What a view shows, or what a kernel reads or writes by it, as points of so many bytes each, at
+/* The elements that a view shows, or that a kernel reads or writes by it, as points of some bytes each, at
  *     start + Σ step[k] · i_k,  low[k] <= i_k < high[k]
  * of a space.  A point has the number of its row, row + Σ rows[k] · i_k, and of its column within that. */
 typedef struct Points {
@@ -72,9 +72,9 @@ typedef struct Run {
 } Run;
 
 Run run_of(const Program *p, const char *stage);
-/* What the program must not be: the mistake of the text that it was read from, or ours. */
+/* Refuses the program: a mistake in the text that it was read from, or ours. */
 _Noreturn void unsound(const Run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-const Buffer *origin(const Buffer *b);                     /* of what takes over another's bytes, and so on: the first */
+const Buffer *origin(const Buffer *b);                     /* the first of a chain of buffers that each take over the bytes of the one before */
 Place bytes_at(const Run *r, const Buffer *b);
 const Body *loop_around(const Body *b);                    /* b, or the nearest one around it that is a loop; NULL */
 bool inside(const Body *b, const Body *of);                /* the same, or further in */

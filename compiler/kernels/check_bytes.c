@@ -5,11 +5,11 @@
  *   2. the last phase that reads it comes before the one that writes it; or both are one phase, and it is the same
  *      element of the row, or it is stored when the row's sweep is over;
  *   3. it is no value that is read once a row: such an expression may be spelled out where it is used.
- * Sums over all rows are stored when all rows are done.  An overwrite may begin with the elements that it is given,
- * each where it lies; all other kernels read and write in an order of their own.
+ * Sums over all rows are stored when all rows are done.  An overwrite may start from its own input in place, element by
+ * element; all other kernels read and write in an order of their own.
  *
- * In panels a thread is at one row with one kernel, another at another with another: what a row of one kernel writes no
- * other row of any may touch, in whatever iteration of the loops inside. */
+ * In panels, threads are at different rows and different kernels at the same time: no other row of any kernel may touch
+ * what a row of one kernel writes, in any iteration of the loops inside. */
 #include "kernels/check.h"
 
 typedef enum Manner { /* how a kernel writes */
@@ -112,7 +112,7 @@ static bool others_fit(void *meeting, const Point *p)
     return each_point_at(m->others, p->byte, m->size, may_meet_it, m);
 }
 
-/* Points of a are looked at, and what lies at their bytes of b: of two that differ, some of both. */
+/* Looks at points of a and at the points of b at the same bytes; if the two differ in form, at samples of both. */
 static bool samples_fit(Meeting *m, const Points *a, const Points *b)
 {
     m->others = b;
@@ -143,7 +143,7 @@ static Manner manner_of(const Access *a, int *phase)
     return AT_ANY_TIME;
 }
 
-/* What `write` may have in common with what the same kernel reads. */
+/* The bytes that `write` may share with `read`, an access of the same kernel. */
 static Meeting may_go_over(const Access *write, const Access *read)
 {
     const Kernel *k = write->kernel;
@@ -185,7 +185,7 @@ static void check_kernel(const Run *r, int from, int to)
 
 /* ------------------------------------------------------------------ in panels */
 
-/* What of an operand belongs to which row; false: any row may touch all of it. */
+/* The points of an operand with the rows that they belong to; false: any row may touch all of it. */
 static bool points_by_row(const Run *r, const Access *a, Points *p)
 {
     const Kernel *k = a->kernel;

@@ -1,9 +1,9 @@
-/* check_done.c: behind the place where gradients are said to be done nothing touches them, in this iteration of the
- * loops around or in a later one.
+/* check_done.c: after the place where gradients are said to be done, nothing touches them, neither in this iteration of
+ * the loops around nor in a later one.
  *
- * How far an access is from the first of those gradients is a sum of terms, one for each loop and each axis; it is
- * apart from them if all that this sum can be lies before the first, or behind the last.  Of a text that describes
- * itself it is not known where parameters lie: there each is looked at by itself. */
+ * The distance of an access from the first of those gradients is a sum of terms, one for each loop and each axis. The
+ * access is apart from them if every value of that sum is before the first or after the last.  A text that describes
+ * itself does not say where parameters are; there each parameter is checked alone. */
 #include "desc/target.h"
 #include "kernels/check.h"
 
@@ -20,7 +20,7 @@ static void add_steps(Far *f, int64_t step, int64_t many)
 
 typedef VEC(const Kernel *) Around; /* loops, from the outermost */
 
-/* Those around a kernel, one of the list; false: it is not in it. */
+/* The loops around `wanted`, a kernel of the list; false: it is not in the list. */
 static bool loops_to(Kernel *const *kernels, int n, const Kernel *wanted, Around *loops)
 {
     for (int i = 0; i < n; i++) {
@@ -92,7 +92,7 @@ static Far far_without(const Done *d, const Access *a, const Around *both)
 
 /* ------------------------------------------------------------------ what runs later */
 
-/* In the same iteration of all loops around both. */
+/* Is a apart from the gradients in the same iteration of all loops around both? */
 static bool is_apart_now(const Done *d, const Access *a, const Around *both)
 {
     Far f = far_without(d, a, both);
@@ -103,8 +103,8 @@ static bool is_apart_now(const Done *d, const Access *a, const Around *both)
     return is_apart(d, a, f);
 }
 
-/* In any later iteration of loop j: of two iterations the first is the gradients'.  A sum is largest and smallest where
- * they are as near, or as far from each other, as can be. */
+/* The same in any later iteration of loop j: of two iterations, the first is that of the gradients. The sum is largest
+ * and smallest where the two are as near to each other as possible, or as far. */
 static bool is_apart_later(const Done *d, const Access *a, const Around *both, int j)
 {
     const Loop *own = both->at[j]->loop;
@@ -153,7 +153,7 @@ static void check_access(const Run *r, const Done *d, const Access *a, const Aro
 
 /* ------------------------------------------------------------------ what is said */
 
-/* Of each loop around either the copies follow, or the last iteration alone says it. */
+/* In each loop around, either every iteration has a copy of its own, or only the last iteration says it. */
 static const char *fault_of_loops(const Done *d, const Around *around, bool in_text)
 {
     if (d->copies + d->last.n != around->n) return "is not said once";

@@ -4,7 +4,7 @@
 
 enum { WARPS_OF_BLOCK = TEAM_OF_BLOCK / TEAM_OF_WARP, STATIC_ROOM = 48 * 1024, ROOM = 99 * 1024 };
 
-typedef struct Work { /* of a launch: so many units, of which a block takes so many */
+typedef struct Work { /* of a launch: the number of units, and how many of them a block takes */
     int64_t units, each;
 } Work;
 
@@ -86,7 +86,7 @@ static Work work_of_walk(const Nest *n, Launched what)
     return (Work){rows, n->team == TEAM_OF_WARP && what == LAUNCHED_ALL ? WARPS_OF_BLOCK : TEAM_OF_BLOCK};
 }
 
-/* What is there is started first, and a plain loop stands behind what it stands for. */
+/* Values that are there from the start are written first, and a plain loop comes after the launch that it replaces. */
 static const char *index_fault(const Kernel *k, const Nest *n)
 {
     int at = 0;

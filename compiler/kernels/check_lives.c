@@ -69,7 +69,7 @@ static Life life_of(const Run *r, const Buffer *b)
     return l;
 }
 
-/* Those found by pass_order may be longer. */
+/* The lives that pass_order finds may be longer. */
 static void check_life(const Run *r, const Life *l)
 {
     const Buffer *b = l->buffer;
@@ -148,7 +148,7 @@ static int first_behind(const Lives *live, int64_t byte)
     return low;
 }
 
-/* What has ended leaves when its bytes are needed. */
+/* Places a life; buffers whose lives have ended are removed when their bytes are needed. */
 static void place_life(const Run *r, Lives *live, const Life *l)
 {
     const Buffer *b = l->buffer;

@@ -1,11 +1,11 @@
-/* check.c: whether a kernel can run as its nest says: it touches the same elements, threads share what no two of them
- * write, and what a block keeps has room and lies where its copies can be made. */
+/* check_nests.c: can a kernel run as its nest says? It must touch the same elements, no two threads may write the same
+ * one, and the rows that a block keeps must fit and be aligned for the copies. */
 #include "desc/target.h"
 #include "kernels/check_nests.h"
 
 /* ------------------------------------------------------------------ axes */
 
-/* So many elements of the walked axis j are one of the kernel's axis i in it. */
+/* The number of elements of the walked axis j per element of the kernel's axis i, which is part of it. */
 static int64_t step_of(const Space *s, int j, int i)
 {
     int64_t step = 1;
@@ -184,7 +184,8 @@ static const char *columns_fault(const Kernel *k, const Nest *n)
     return NULL;
 }
 
-/* Of an element, the byte in the arena or in a flat array, which begin at multiples of 64; -1: it lies elsewhere. */
+/* The byte at which an element begins in the arena or in a flat array, which begin at multiples of 64; -1: it is
+ * elsewhere. */
 static int64_t begin_of(const Buffer *b, int64_t element)
 {
     int64_t size = dtype_bytes(b->dtype);

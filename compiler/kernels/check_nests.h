@@ -6,7 +6,7 @@
 #include "kernels/nest.h"
 
 const char *nest_fault(const Kernel *k, const Target *t); /* why k cannot run so; NULL: it can */
-void check_waits(const Run *r);                           /* one launch: nobody comes by what another is still at */
+void check_waits(const Run *r);                           /* one launch: no block touches what another still uses */
 const char *launch_fault(const Kernel *k);                   /* check_launches.c */
 
 #endif

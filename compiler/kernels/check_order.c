@@ -88,7 +88,7 @@ static Table all_stores(const Run *r)
     return stores;
 }
 
-/* The first to put n where a reads it; NULL: nobody. */
+/* The first access that stores n where a reads it; NULL: there is none. */
 static const Access *who_stores(const Run *r, const Table *stores, const Node *n, const Access *a)
 {
     const Access *first = NULL;
@@ -161,7 +161,7 @@ static void check_old(const Run *r, const Access *a, const Body *body)
     }
 }
 
-/* What a load is called leads through moves to the value that somebody stores there, or that is there at first. */
+/* The node of a load leads through moves to the value that a kernel stores there, or that is there from the start. */
 static void check_meaning(const Run *r, const Access *a, const Table *stores)
 {
     for (const Node *n = a->operand->node; n; n = moved_from(n)) {

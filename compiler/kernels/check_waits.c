@@ -23,7 +23,7 @@ static int number_in_launch(const Kernel *loop, const Kernel *k)
     return -1;
 }
 
-/* The strongest wait from kernel a of an iteration to kernel b, so many iterations later. */
+/* The strongest wait between kernel a of an iteration and kernel b, `later` iterations after. */
 static Wait wait_between(const Kernel *loop, int a, int b, int64_t later)
 {
     Wait most = later ? loop->nest->wait_end : NO_WAIT;
@@ -68,7 +68,7 @@ static Place place_in_launch(const Run *r, const Buffer *b)
     return bytes_at(r, b);
 }
 
-/* With the columns by which a sliced kernel goes: of a product those of what it makes. */
+/* Points with the columns by which a sliced kernel works; for a product, the columns of its result. */
 static Points points_of(const In_launch *l, const Access *a, const View *v)
 {
     Points p = points_at(place_in_launch(l->r, v->buffer), v);
@@ -90,7 +90,7 @@ static bool goes_by_columns(const Access *a)
     return a->kernel->sliced && a->operand && (a->kernel->kind != GEMM || a->operand == &a->kernel->gemm.c);
 }
 
-/* In the iteration that runs after t others. */
+/* The view in iteration t, counted as the loop runs. */
 static View in_iteration(const View *v, const Loop *l, int64_t t)
 {
     View w = *v;
@@ -146,7 +146,7 @@ static void check_stays(const In_launch *l, const Accesses *all, const Access *b
     if (changes) unsound(l->r, "product %s keeps what another iteration changes", b->kernel->name);
 }
 
-/* Copies are made before the loop: some wait stands between them and whoever reads them first. */
+/* Copies are made before the loop: a wait must come between them and their first reader. */
 static void check_copies(const Run *r, const Kernel *loop)
 {
     bool waited = loop->nest->wait_copied;

@@ -1,4 +1,4 @@
-/* fault.c: what no kernel can be, whatever its place in a program: in words for whoever wrote it. */
+/* fault.c: faults of a kernel in itself, whatever its place in a program, in words for the person who wrote it. */
 #include "desc/target.h"
 #include "graph/parts.h"
 #include "kernels/kernels.h"

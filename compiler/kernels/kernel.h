@@ -67,8 +67,8 @@ typedef struct Kernel_part {
     const char *step, *wraps;   /* a statement; the same of an i32 that may be beyond 32 bits */
 } Kernel_part;
 
-/* What of a kernel is done where it stands: inside PANELS only some rows (ROWS with columns: the partial sums of their
- * blocks), and after it the column results. */
+/* The share of a kernel that runs at its place: inside PANELS only some rows (ROWS with columns: the partial sums of their
+ * blocks), and after PANELS the column results. */
 #define SHARE_LIST(X) X(ALL_ROWS, "all_rows") X(SOME_ROWS, "some_rows") X(COLUMN_SUMS, "column_sums")
 typedef enum Share { SHARE_LIST(LIST_MEMBER) } Share;
 
@@ -142,7 +142,7 @@ typedef struct Kernel {
     Loop *loop;
     VEC(struct Kernel *) body;
     int axis_rows;                  /* what they are */
-    int64_t rows, unit, highest;    /* PANELS: of each kernel; panels are multiples of so many; and at most so high */
+    int64_t rows, unit, highest;    /* PANELS: rows of each kernel; a panel's rows are a multiple of `unit`, and at most `highest` */
     struct Kernel *panels;          /* the PANELS kernel that it is part of, or NULL */
     Side part;                      /* by pass sides */
     Buffer *barrier;                /* REPEAT: all of it is one launch, whose blocks meet by this; NULL: a launch a kernel */
@@ -161,11 +161,11 @@ typedef VEC(Touch) Touches;     /* each buffer once */
 
 /* Gradients that nothing touches behind a kernel: of a parameter, or of all of one struct of copies (Param.struct_of). */
 typedef struct Done {
-    const Param *param;         /* of a struct the first */
+    const Param *param;         /* the first of a struct */
     const Kernel *after;
-    int copies;                 /* of the copies of this struct one: that of the iteration of so many loops: */
+    int copies;                 /* one copy of this struct: that of the current iteration of these many loops: */
     const Loop *picks[MAXRANK];
-    VEC(const Loop *) last;     /* in the last iteration of these alone */
+    VEC(const Loop *) last;     /* only in the last iteration of these */
 } Done;
 
 typedef struct Program {        /* a lowered entry */
@@ -186,10 +186,10 @@ typedef struct Program {        /* a lowered entry */
 
 typedef struct Plan {           /* bytes by category; total = persistent + the largest entry of a run (all but grad) */
     int64_t parameters, gradients, optimizer, states, inputs, outputs, work, blas, data, generation;
-    int64_t step, workspace;    /* of a device's: for its optimizer's step, its libraries */
-    int gpus;                   /* so many devices, each with what is said here; but for: */
-    int64_t shared;             /* of the host's memory: by the processes of several, for checkpoints */
-    int64_t image, pinned;      /* of the host's memory then, as data is: pages of the block that it touches; buffers of copies */
+    int64_t step, workspace;    /* on a device: for the optimizer's step, for its libraries */
+    int gpus;                   /* number of devices; the figures here are for each, except: */
+    int64_t shared;             /* host memory that the processes of several devices share, for checkpoints */
+    int64_t image, pinned;      /* host memory on a device target, like data: touched pages of the block; buffers of copies */
     int64_t total, lower_bound;
     int64_t parameter_count;    /* elements without padding */
     int64_t flat_elements;      /* of each flat array, with padding */

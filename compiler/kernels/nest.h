@@ -18,9 +18,9 @@ typedef struct Space {
  * those between them and the picked axis, which the ids may not have; ids; after; the picked axis. */
 typedef struct Picked {
     int batch, ids, after, id; /* how many axes; `id`: the picked axis's number, the last */
-    View x, y, by, old;        /* of the addressed tensor, the other one, the ids; of what an overwrite starts from */
+    View x, y, by, old;        /* the addressed tensor, the other one, the ids; what an overwrite starts from */
     bool starts;               /* x gets values before those that are picked */
-    bool old_is_other;         /* an overwrite's: it starts from what lies elsewhere */
+    bool old_is_other;         /* an overwrite that starts from another buffer */
 } Picked;
 
 /* Rows along an axis, which is the last one. */
@@ -69,28 +69,28 @@ typedef struct Nest {
     int64_t blocks;    /* of rows, where columns are reduced; else 0 */
 
     /* loops of C */
-    int threads;       /* so many loops, the outermost, are shared among threads as one; 0: one thread runs it */
-    bool sweep_shared; /* the loop over the inner axis is */
-    bool by_columns;   /* by ids: each thread goes through all of them, and takes some columns of the last axis */
-    bool start_shared; /* likewise: what they start from */
+    int threads;       /* the number of outermost loops that threads share as one; 0: one thread runs it */
+    bool sweep_shared; /* threads share the loop over the inner axis */
+    bool by_columns;   /* by ids: each thread goes through all ids, and takes some columns of the last axis */
+    bool start_shared; /* by ids: threads share the loop that writes the starting values */
     Nodes lanes;       /* reductions over the inner axis that run in LANES lanes */
-    int64_t across;    /* so many rows are reduced side by side; 0: one after another */
+    int64_t across;    /* the number of rows that are reduced side by side; 0: one after another */
     unsigned rolled;   /* axes whose loops a compiler must not unroll, bit by bit */
     bool apart;        /* iterations of the innermost loop share nothing, which compilers do not see */
 
     /* CUDA */
     int team;      /* TEAM_OF_…: threads of a row */
     int beside;    /* elements side by side that a thread takes in one access */
-    uint64_t wide; /* read or written as wholes of so many elements, bit by bit: loads, then stores, phase by phase */
-    bool rest;     /* some of the row are left over, which threads take one by one */
+    uint64_t wide; /* read or written as wholes of `beside` elements, a bit each: loads, then stores, phase by phase */
+    bool rest;     /* some elements of the row are left over; threads take them one by one */
     Nodes kept;    /* loads of which a block copies its row into shared memory */
     Column_sums columns;
     bool by_warps;       /* partial sums of columns are added up by the warps of a block */
     bool tensor;         /* attention: on tensor cores */
     bool words;          /* a product in one launch reads two elements of 16 bits as a word */
-    bool stays;          /* likewise: b is copied into shared memory before the loop */
-    Wait wait, wait_end; /* in one launch: before the kernel; a loop's: at the end of an iteration */
-    bool wait_copied;    /* a loop's: the threads of a block wait for what is copied before it */
+    bool stays;          /* a product in one launch: b is copied into shared memory before the loop */
+    Wait wait, wait_end; /* in one launch: before the kernel; of a loop: at the end of an iteration */
+    bool wait_copied;    /* of a loop: the threads of a block wait for the copies made before it */
     bool plain;          /* there is a plain loop to fall back on */
     VEC(Launch) launches; /* in the order in which they run */
 } Nest;
@@ -127,7 +127,7 @@ typedef VEC(const View *) Swept;
 Swept swept_views(const Nest *n); /* what sweeps read and write: loads, then stores, phase by phase */
 int number_of_store(const Nest *n, int phase, int store); /* among these */
 bool shows_nothing(const Space *s, const View *v);
-/* Does what lies along an axis begin at multiples of 16 bytes, and of `many` elements, whatever the other indices? */
+/* Do rows along an axis begin at multiples of 16 bytes, and of `many` elements, whatever the other indices? */
 bool rows_are_aligned(const Space *s, const View *v, int along, int many);
 
 /* values.c: where the values of a ROWS kernel come from */
@@ -138,7 +138,7 @@ typedef struct Values {
     Table row_uses;          /* how often values per row and their stores do */
 } Values;
 Values values_of(const Nest *n);
-const Node *value_meant(const Values *v, int phase, const Node *n); /* what n stands for there, seen through moves */
+const Node *value_meant(const Values *v, int phase, const Node *n); /* the value that n is there, seen through moves */
 int load_of(const Values *v, const Node *n);                      /* -1: none */
 int kept_of(const Values *v, const Node *n);                      /* -1: not kept */
 bool is_per_row(const Values *v, int phase, const Node *n);

@@ -1,27 +1,27 @@
-/* text.c: nests as text: a line of a kernel, which parse.c reads.
+/* nest_text.c: nests as text: a line of a kernel, which parse.c reads.
  *
  *     nest [i0 i1] [i2] threads 1 sweep by_columns start lanes %N … across N rolled N … apart
  *          columns shared team warp beside 4 wide N … rest keep %N … by_warps tensor words stays plain wait blocks
  *                                                                                               (one line)
  *     launch all blocks N shared BYTES room BYTES
  *
- * Brackets are the axes that are walked, of the kernel's that are walked as one; an axis of extent 1 may be missing.
+ * Each bracket is a walked axis: the kernel's axes that are walked as one. An axis of extent 1 may be missing.
  *
- *     threads    so many loops, the outermost, are shared as one; so is, with
- *                sweep the loop over the inner axis, by_columns the columns beside
- *                ids, start what ids are added to
- *     lanes      reductions that run in lanes; across: so many rows at a time
- *     rolled     numbers of walked axes; behind them the loop over a block's rows
- *     apart      what loops store lies apart from what they read
+ *     threads    the number of outermost loops that threads share as one; also shared are,
+ *                with sweep, the loop over the inner axis, with by_columns, the columns
+ *                beside ids, with start, the loop that writes the starting values
+ *     lanes      reductions that run in lanes; across: the number of rows at a time
+ *     rolled     numbers of walked axes; the number after them is the loop over a block's rows
+ *     apart      loops store to other elements than those that they read
  *     columns    shared, registers, partials, apart: where sums of columns run
  *     team       elements, one, warp, block: threads of a row
  *     wide       numbers of loads, and behind them of stores, phase by phase
  *     keep       loads whose rows a block copies into shared memory
  *     plain      it has a plain loop to fall back on
- *     wait       threads, blocks: before the kernel; of a loop's iteration it stands
- *                behind the loop's `end`, after copied: threads wait for what is copied before the loop
- *     launch     all, start, columns, plain: each is launched, one after another; shared:
- *                of its arrays, room: of the rows that it keeps
+ *     wait       threads, blocks: before the kernel; after `end`: at the end of a loop's
+ *                iteration; `copied`: threads wait for the copies made before the loop
+ *     launch     all, start, columns, plain: the launches, one after another; shared: bytes
+ *                of its arrays, room: bytes of the rows that it keeps
  */
 #include "kernels/nest_text.h"
 

@@ -112,7 +112,7 @@ static double read_amount(Reader *r)
     return x;
 }
 
-/* What is not of the backward part is of the forward part, where there are two. */
+/* The part of a kernel: forward unless the text says backward; none if the entry has one part. */
 static Side read_side(Reader *r)
 {
     bool told = !comes_before(r->p->after, "sides"), grads = r->p->graph->wants_grads;
@@ -202,7 +202,7 @@ static bool ends_kernel(const Parser *q)
 
 static Param *read_param(Reader *r);
 
-/* Of parameters that are one wide one a text that describes itself has that alone. */
+/* The parameter of a `done` line. A text that describes itself names a wide parameter, not its parts. */
 static const Param *read_done_param(Reader *r)
 {
     const char *before = r->q.p, *name = read_word(&r->q, "a parameter's name");

@@ -279,7 +279,7 @@ static bool is_contiguous(const Buffer *b)
     return b->shape.rank == 0 || memcmp(b->stride, dense, sizeof *dense * (size_t)b->shape.rank) == 0;
 }
 
-/* Of a buffer of several parameters side by side the wide one. */
+/* The parameter of a buffer; if it holds several side by side, the wide one. */
 static const Param *shown_param(const Buffer *b)
 {
     const Param *p = b->param;

@@ -16,7 +16,7 @@ static bool may_flatten(const Kernel *k, const Target *t)
     return true;
 }
 
-/* So many of the first axes may become one: what is walked apart stays apart. */
+/* The number of leading axes that may become one; axes that are walked separately stay so. */
 static int may_become_one(const Kernel *k, const Space *s, const Target *t)
 {
     return s->shape.rank - 1 + (k->kind == ROWS && may_flatten(k, t));

@@ -37,7 +37,7 @@ static int64_t sums_of_thread(const Kernel *k, int team) { return (inner_extent(
 /* More registers than these for sums leave too few for the rest, and too many turns make long code. */
 enum { OF_WARP = 96, OF_BLOCK = 32 };
 
-/* From so many columns on lanes take elements side by side, which in shared memory would meet in one bank. */
+/* From this number of columns on, lanes take elements side by side, which would share a bank of shared memory. */
 enum { WIDE = 256 };
 
 /* Teams have sums of their own, in shared memory if those fit; else, and where rows are wide, in registers, and one

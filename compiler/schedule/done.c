@@ -1,10 +1,10 @@
-/* done.c: pass done: behind which kernel a gradient is done: no kernel behind that place reads or writes it.  Where
- * there are several GPUs they add it up from there on, beside what is left of the backward part.
+/* done.c: pass done: finds the kernel after which a gradient is done: no later kernel reads or writes it.  Several GPUs
+ * add it up from there on, while the rest of the backward part runs.
  *
- * What is done is a parameter, or a copy of a stack's struct, where a loop goes through the copies one by one (each
- * iteration touches its own, and nothing behind the loop touches any).  The place is behind the last kernel that
- * touches it: if that is a loop, behind the last one in its body, and, unless each iteration has its own copy, in the
- * last iteration alone. */
+ * The unit is a parameter, or a copy of a stack's struct if a loop goes through the copies one by one (each iteration
+ * touches its own, and nothing after the loop touches any).  The place is after the last kernel that touches it. If
+ * that is a loop, it is after the last such kernel of the body, and, unless each iteration has its own copy, only in
+ * the last iteration. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"

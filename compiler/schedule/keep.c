@@ -56,7 +56,7 @@ static int64_t bytes_of_row(const Nest *n, const View *v)
     return round_up(n->space.shape.dim[n->space.shape.rank - 1] * dtype_bytes(v->buffer->dtype), ACCESS);
 }
 
-/* In their order as long as there is room: which of them are kept changes no result. */
+/* Keeps rows in order as long as there is room. Which rows are kept changes no result. */
 static void keep_rows_of_block(Kernel *k, const Desc *d)
 {
     Nest *n = k->nest;

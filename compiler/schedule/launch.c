@@ -1,6 +1,6 @@
-/* launch.c: pass launch: with how many blocks of threads CUDA runs a kernel, one launch after another, and how much
- * shared memory each block has: of arrays that the kernel declares, and of the rows that it keeps (schedule/keep.c).
- * What the ends of reductions take in the runtime's own functions is not counted. */
+/* launch.c: pass launch: the launches of a CUDA kernel: how many blocks of threads each has, and how much shared memory
+ * a block has, for arrays that the kernel declares and for the rows that it keeps (schedule/keep.c).
+ * Shared memory inside the runtime's reductions is not counted. */
 #include "desc/passes.h"
 #include "desc/target.h"
 #include "kernels/nest.h"

@@ -62,7 +62,7 @@ static int work_of(const Kernel *k)
     return n;
 }
 
-/* So many loops, where there are some to share: one that is long enough, or two as one. */
+/* The number of loops that threads share: one if it is long enough, else two as one. */
 static int loops_to_share(const Nest *n, int loops)
 {
     return !loops ? 0 : n->space.shape.dim[0] >= MANY || loops == 1 ? 1 : 2;
@@ -84,8 +84,8 @@ static void share_rows(Kernel *k)
     n->sweep_shared = !k->block && !n->across && rows_to_share(n) == 1 && k->phases.n == 1 && !k->phases.at[0].sums.n;
 }
 
-/* Ids that may send to one place run in order: threads share what lies beside them, batches, or columns of the last
- * axis.  Of rows of few numbers one thread adds faster than two that both look at every id. */
+/* Ids that may address the same place run in order. Threads share the axes beside them: batches, or columns of the last
+ * axis.  For short rows one thread is faster than two that both look at every id. */
 static void share_picked(Kernel *k)
 {
     enum { SLICE = 16 }; /* columns that threads do not share: column_from() */
@@ -154,8 +154,8 @@ static bool loads_on_condition(const Kernel *k)
     return false;
 }
 
-/* Loops that gcc would unroll before it vectorises the loop around them.  The loop over the rows of a block stands
- * behind the others' axes; an extent that varies is not unrolled. */
+/* Loops that gcc would unroll before it vectorises the loop around them. The loop over the rows of a block has the
+ * number after those of the axes. A loop whose extent varies is not unrolled. */
 static unsigned loops_to_keep(const Kernel *k)
 {
     const Nest *n = k->nest;

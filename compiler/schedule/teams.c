@@ -51,7 +51,7 @@ bool shows_nothing(const Space *s, const View *v)
     return false;
 }
 
-/* What sweeps read and write. */
+/* The views that sweeps read and write. */
 Swept swept_views(const Nest *n)
 {
     Swept all = {0};
@@ -74,7 +74,7 @@ static bool side_by_side(const Nest *n, const View *v)
     return v->buffer && !shows_nothing(&n->space, v) && v->stride[inner_of(n)] == 1;
 }
 
-/* What one access holds, of 16 bits or of 32, if there is enough for all of the threads that share the axis; else 1. */
+/* Elements per 16-byte access (of 16 or 32 bits each) if all threads that share the axis get one; else 1. */
 static int most_beside(const Nest *n, int threads)
 {
     int64_t extent = inner_extent(n);
@@ -89,8 +89,8 @@ static int most_beside(const Nest *n, int threads)
     return most;
 }
 
-/* Where a buffer's bytes begin, as a multiple: the arena and the flat arrays lie at 64, members of structs where C puts
- * them. */
+/* Does a buffer begin at an aligned byte? The arena and the flat arrays begin at multiples of 64; members of structs
+ * are where C puts them. */
 static bool begins_aligned(const Buffer *b)
 {
     int64_t size = dtype_bytes(b->dtype);

@@ -1,9 +1,9 @@
-/* waits.c: pass waits: CUDA: in a loop that is one launch (plan/persist.c) all blocks take parts of each kernel, and
- * meet before one that touches what another has written, or writes what another touches.  Which those are is known when
- * it is known what lies at the same bytes.
+/* waits.c: pass waits: CUDA: in a loop that is one launch (plan/persist.c), all blocks take parts of each kernel. They
+ * meet before a kernel that touches what another has written, or writes what another touches. The plan must be made
+ * before, since it says which values share bytes.
  *
- * A product's b that is the same in all iterations is copied into shared memory before the loop.  The first wait of an
- * iteration is one for that copy, too; where a product reads it before any, the threads of a block wait ahead of the
+ * If a product's b is the same in all iterations, it is copied into shared memory before the loop.  The first wait of
+ * an iteration also waits for that copy. If a product reads it before any wait, the threads of a block wait before the
  * loop. */
 #include "desc/passes.h"
 #include "desc/target.h"
@@ -58,7 +58,7 @@ static int64_t slot_stride(const View *v, const Loop *l)
     return 0;
 }
 
-/* Whether both move alike with every loop, so that they stay as far apart as they are. */
+/* Do both views move alike with every loop, so that their distance stays the same? */
 static bool move_alike(const View *a, const View *b)
 {
     bool all = true;
@@ -85,7 +85,7 @@ static bool slots_apart(const View *a, const View *b, const Loop *l, Later later
     return high < from + step || to + step < low;
 }
 
-/* What b must wait for if it runs after a, so much later. */
+/* What b must wait for if it runs after a, `later`. */
 static Wait clash(const Kernel *a, const Kernel *b, Later later)
 {
     Uses x = uses_of(a), y = uses_of(b);
