@@ -83,7 +83,7 @@ static Node *over_micro_batches(Cut *c, Node *n)
     return reduce(OP_sum, loop_stack(l, value), 1, &(int){0});
 }
 
-/* Of a value of one part, rewritten: the sum (or mean) of it over all parts, made outside of the loop over them. */
+/* The sum (or mean) over all parts of a rewritten value of one part, made outside of the loop over parts. */
 static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
 {
     Node *total = table_get(&c->totals, n);
@@ -106,14 +106,15 @@ static const char *fault_text(const Row_fault *f)
     return format("%s:%d: %s", f->where.file ? f->where.file : trace.desc->file, f->where.line, f->why);
 }
 
-/* What the description cuts is the user's mistake; what --memory or several GPUs would cut is left as it is. */
+/* If the description cuts the batch, that is the user's mistake; what --memory or several GPUs would cut stays whole.
+ */
 static void refuse(const Row_fault *f, const Graph *g)
 {
     if (g->micro && trace.desc->recipe.accumulate > 1) err(f->where, cannot_cut, f->why, (long long)g->micro->trip);
     trace.desc->uncut = trace.desc->one_gpu = fault_text(f);
 }
 
-/* Whether the loss, and what is carried on, can be had of parts. */
+/* Can the loss, and what is carried on, be computed from parts? */
 static bool check_outputs(const Rows *r, const Graph *g)
 {
     for (int k = 0; k < g->outs.n; k++) {
@@ -135,7 +136,7 @@ static bool same_edits(const Row_pair *a, const Row_pair *b)
     return true;
 }
 
-/* Of all nodes; false: one node stands for two values that need different ones, refused. */
+/* Collects the edits of all nodes; false: one node stands for two values that need different edits, and is refused. */
 static bool collect_edits(Cut *c, const Graph *g)
 {
     for (int i = 0; i < c->rows->pairs.n; i++) {

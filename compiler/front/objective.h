@@ -14,7 +14,7 @@ void keep_objective(Graph *train, const Graph *wide, int64_t batch);
 /* Entry score, where eval's outputs have to be made of sums over all batches; NULL where they are means. */
 Graph *take_scores(Graph *eval, Graph *wide, int64_t batch);
 
-/* In eval: factors of sums over rows that are made of such sums stand in front of them. */
+/* In eval: moves a factor of a sum over rows in front of the sum, if the factor is made of such sums itself. */
 void pull_factors(Graph *g, Graph *wide, const struct Rows *rows);
 
 /* Tells which outputs that are no scalars depend on the other rows of a batch. */

@@ -104,7 +104,7 @@ static Param *new_param(lua_State *L, const char *name, Shape own, const char *e
     return p;
 }
 
-/* Whether a copy of a is exported under the name of a copy of b: "h.%d.w" of three layers and "h.2.w". */
+/* Are a copy of a and a copy of b exported under one name? "h.%d.w" of three layers and "h.2.w" are. */
 static bool meet(const Param *a, const char *s, int i, const Param *b, const char *t, int j)
 {
     for (; *s || *t; s++, t++) {
@@ -228,7 +228,7 @@ static Lathe_role state_role(void)
     return trace.decode ? LATHE_STATE : entry_of(trace.graph)->step ? LATHE_CARRIED : LATHE_EVAL_CARRIED;
 }
 
-/* With accumulation each micro-batch has its own rows' state. */
+/* With accumulation, each micro-batch keeps the state of its own rows. */
 static Shape with_micro(lua_State *L, Shape s)
 {
     if (!trace.graph->micro) return s;
@@ -239,7 +239,7 @@ static Shape with_micro(lua_State *L, Shape s)
     return all;
 }
 
-/* Where the rows that decode takes at once are in a state made here; -1: unknown. */
+/* The axis of a state made here that holds the rows that decode takes at once; -1: unknown. */
 static int rows_axis(Factor batch)
 {
     return !trace.decode || batch.axis < 0 || batch.outer * batch.inner != 1 ? -1 : trace.copies.n + batch.axis;
@@ -268,7 +268,7 @@ static int state_call(lua_State *L)
     return 2;
 }
 
-/* Whether rows decoded together may have different values of n. */
+/* May rows decoded together have different values of n? */
 static bool differs_by_row(Node *n)
 {
     Nodes all = {0};

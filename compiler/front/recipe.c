@@ -59,7 +59,7 @@ static bool belongs(const Setting *s, const char *table, const char *function)
     return s->table && same(s->table, table) && (!function || option_of(s, function));
 }
 
-/* Those that are read in a way of their own: lists, and these. */
+/* Settings that are read in a way of their own: lists, and these. */
 static bool is_read_apart(const Setting *s)
 {
     static const char *const apart[] = {"optimizer", "schedule", "tokenizer", "best"};

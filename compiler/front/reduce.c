@@ -103,7 +103,7 @@ const luaL_Reg reduce_functions[] = {{"axes", axes_call}, {NULL, NULL}};
 
 /* ------------------------------------------------------------------ sum, mean, max, min */
 
-/* What becomes of an axis when those marked go away (or stay as 1 with keep). */
+/* The factor of an axis after the marked axes are removed (or kept with extent 1). */
 static Factor reduced(Factor f, const bool *gone, bool keep)
 {
     if (f.axis < 0) return f;

@@ -19,7 +19,7 @@ static void check_drawn(const char *name, const Tensor *t)
     push(&trace.graph->outs, ((Output){OUT_VALUE, copy_string(name), t->node}));
 }
 
-/* What sample returned is at the top: ids of texts, or named outputs. */
+/* Takes the results of `sample` from the top of the stack: ids of texts, or named outputs. */
 static void collect_drawn(lua_State *L, Where where)
 {
     const char **names;

@@ -1,9 +1,9 @@
 /* scores.c: an evaluation over many batches gives what one batch of all rows would.
  *
- * A mean over all rows of a batch is averaged over the batches by the trainer.  What is divided by a count, or is
- * another function of sums over rows, is not: eval then gives the sums, the trainer adds them up, and the entry `score`
- * makes the outputs of them.  A mean that stands beside a count is multiplied there by the share of all rows that a
- * batch has. */
+ * The trainer averages a mean over all rows of a batch over the batches.  An output that is divided by a count, or is
+ * another function of sums over rows, is treated otherwise: eval gives the sums, the trainer adds them up, and the
+ * entry `score` makes the outputs from them.  If such a function also has a mean, that is multiplied by the batch's
+ * share of all rows. */
 #include "front/objective.h"
 #include "graph/rows.h"
 
@@ -122,7 +122,7 @@ static Node *made_of_totals(Scoring *s, Row_pair *root)
 
 /* ------------------------------------------------------------------ outputs */
 
-/* Whether the mean over the batches is not what all rows give. */
+/* Does the mean over the batches differ from the value for all rows? */
 static bool needs_totals(const Row_fact *f)
 {
     return f->kind == ROWS_FUNCTION || ((f->kind == ROWS_TOTAL || f->kind == ROWS_SAME) && f->counted);

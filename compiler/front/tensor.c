@@ -27,7 +27,7 @@ void check_size(lua_State *L, Shape s)
                    MOST_ELEMENTS);
 }
 
-/* What a loop makes may be kept for all of its iterations. */
+/* A value made in a loop may be kept for all of its iterations, so the product must fit too. */
 static void check_iterations(lua_State *L, Shape s)
 {
     check_size(L, s);

@@ -1,15 +1,13 @@
-/* titles.c: values are called what the description calls them: by its locals, by the layers that give them, by its
- * outputs.
+/* titles.c: gives values the names that the description gives them: by its locals, its layers, its outputs.
  *
- * Whenever Lua comes to another line, the locals of the function that runs are looked at: what one of them holds, and
- * nobody has named yet, has its name from then on.  A letter (x, h) says less than the layer that gives a value, a word
- * says more.  Lines that make no tensor, one after another, are looked at no more after a while: a description may
- * compute. */
+ * Whenever Lua comes to another line, this looks at the locals of the running function: a tensor without a name gets
+ * the name of the local that holds it.  A letter (x, h) says less than the layer that made a value, a word says more.
+ * After many lines in a row that make no tensor, it looks no more: a description may compute for long. */
 #include "front/front.h"
 
 #include <string.h>
 
-/* What hands tensors about for other functions calls them by no names of theirs. */
+/* Library code that only passes tensors on for other functions gives them no names. */
 static bool is_plumbing(const char *source)
 {
     static const char *const chunks[] = {"=loop", "=layer", "=options"};

@@ -51,7 +51,7 @@ static void push_packed(lua_State *L, const char *name, Lathe_role role, Shape s
     push_tensor(L, broadcast(n, s), (Factor){0, 1, 1}, (Factor){1, 1, 1}, NULL);
 }
 
-/* In decode a target is as long as what is there of it. */
+/* In decode a target is as long as the part of it that is there. */
 static void push_reached(lua_State *L, Shape s)
 {
     here = lua_place(L);
@@ -183,7 +183,7 @@ static void read_extents(Desc *d)
 
 /* ------------------------------------------------------------------ one entry */
 
-/* What pass_grad multiplies the gradient of the loss by. */
+/* Declares the input by which pass_grad multiplies the gradient of the loss. */
 static void declare_loss_scale(Desc *d)
 {
     for (int i = 0; i < d->inputs.n; i++)
@@ -191,7 +191,7 @@ static void declare_loss_scale(Desc *d)
     push(&d->inputs, ((Tensor_spec){.name = "loss_scale", .dtype = F32, .role = LATHE_LOSS_SCALE}));
 }
 
-/* A plan for less memory cuts each micro-batch of training into so many, where that goes without rest. */
+/* The number of pieces into which a plan for less memory cuts each micro-batch of training; it must divide the rows. */
 static int64_t split_of(const Graph *g, const Desc *d)
 {
     int split = d->options->split;
@@ -276,7 +276,7 @@ static bool wanted(const Graph *g, const Tensor *t)
     die("entry %s does not give what forward returns", g->name);
 }
 
-/* What decode would give must not depend on other times; asked of the entry before it. */
+/* An output of decode must not depend on other times; this is checked in the entry before it, eval. */
 static void note_mixing(lua_State *L, int model, const char *name, const Tensor *t)
 {
     if (trace.graph->entry != ENTRY_eval || !t->mixed || t->node->shape.rank == 0 || is_csv()) return;
@@ -357,7 +357,7 @@ static Graph *trace_wider(lua_State *L, int model, int c, Entry entry)
 
 static void leave(void) { _exit(1); }
 
-/* Whether it can be traced at twice the batch; asked of a process of its own, for which a mistake is the end. */
+/* Can the entry be traced at twice the batch? A process of its own tries it, since a mistake ends the process. */
 static bool traces_wider(lua_State *L, int model, int c, Entry entry)
 {
     int status;

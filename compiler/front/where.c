@@ -36,7 +36,7 @@ static const char *skip_comment(const char *p)
 
 static bool is_word(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
-/* Calls visit for each word of the text that stands outside of comments; it returns true to stop there. */
+/* each_word() calls it for each word of a text outside of comments; it returns true to stop there. */
 typedef bool Visit(void *user, const char *word, const char *end, int line);
 
 static void each_word(const char *text, Visit *visit, void *user)

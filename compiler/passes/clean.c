@@ -1,9 +1,9 @@
 /* clean.c: rebuilds loops without the carries, stacks read and stacks made that nothing wanted depends on.
  *
- * What is wanted is found from the outputs: a result of a loop wants that carry or stack alone; a carry's argument
- * wants where it starts and what follows it, so that carries which only keep each other going are not wanted.  A carry
- * whose next value is itself is no carry: it is what it starts from. Needs closed loops.  Leaves no loop with something
- * dead, but for the open loop over micro-batches. */
+ * The search begins at the outputs. A result of a loop wants that carry or stack alone. A carry's argument wants the
+ * carry's initial and next values, so carries that only feed each other are not wanted.  A carry whose next value is
+ * itself is replaced by its initial value. Needs closed loops.  Leaves no dead value in a loop, except in the open loop
+ * over micro-batches. */
 #include "passes/passes.h"
 
 #include <string.h>

@@ -4,18 +4,21 @@
  * parameter of the graph (zeros where the loss does not depend on it), Graph.micro closed and NULL.
  *
  * Invariants, which hold while it works (passes/grad_loop.c keeps those of loops):
+ *
  *  1. A level has one place to build in: the base (beside the loss, in micro's body if there is one), or the reversed
- * loop R of a forward loop L.  Whatever is made at a level reaches arguments of its R and of the levels around it,
- * never of a forward loop (micro apart).  Forward values enter only through value(level, v), which says what stands for
- * v there.
+ *     loop R of a forward loop L.  Nodes made at a level reach arguments of its R and of the levels around it, never of
+ *     a forward loop (except micro).  Forward values enter only through value(level, v), the value of v at that level.
+ *
  *  2. A level's contributions are to nodes of L's body and to nodes outside of it (L's invariants).  Nodes are taken in
- * falling order, users before what they use, so that a node's contributions are complete when it is its turn.
+ *     falling order, users before inputs, so that a node's contributions are complete when its turn comes.
+ *
  *  3. Contributions are only made to active nodes: those that a parameter reaches along differentiable inputs.  A carry
- * has an adjoint carry in R exactly if it is active and its end value has a gradient or the loss depends on it from
- * inside the body.
- *  4. The sum of contributions is taken in the order of their making, which depends on the graph alone.
- *  5. Everything made is of phase 1, but for stacks of forward loops (phase 0); `here` is the forward node's.
- */
+ *     has an adjoint carry in R exactly if it is active, and its end value has a gradient or the loss depends on it
+ *     from inside the body.
+ *
+ *  4. Contributions are added in the order in which they were made, which depends on the graph alone.
+ *
+ *  5. New nodes are of phase 1, except stacks of forward loops (phase 0); their place in Lua is the forward node's. */
 #include "graph/parts.h"
 #include "ops/grad.h"
 #include "passes/passes.h"
@@ -34,7 +37,7 @@ static bool set(Table *t, const Node *n) /* true: it was not in it */
 
 /* ------------------------------------------------------------------ what depends on what */
 
-/* Whether row `op` has a derivative towards input i. */
+/* Does row `op` have a derivative with respect to input i? */
 static bool row_flows(Op op, int i)
 {
     static const char *const text[OPS][2] = {
@@ -46,7 +49,7 @@ static bool row_flows(Op op, int i)
     return text[op][0] && i < 2 && !same(text[op][i], "NONE");
 }
 
-/* Whether a gradient of n means one of its input i. */
+/* Does a gradient of n give its input i one? */
 static bool flows(const Node *n, int i)
 {
     if (!is_real(n->dtype) || !is_real(n->in[i]->dtype)) return false;

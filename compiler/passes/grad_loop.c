@@ -1,26 +1,34 @@
 /* grad_loop.c: differentiates loops: the derivative of a loop L is the reversed loop R over what L saved.
  *
- * In R, iteration i of L is undone:
- *   carries   R's carry of L's carry k holds, at the start of an iteration, the gradient of next_k, and becomes that of
- * arg_k; it starts as the gradient of L's end value, and ends as the gradient of init_k. ys        the gradient of a
- * stack is one of R's xs, a contribution to the value that was stacked. xs        the gradient of an argument is
- * stacked by R: the gradient of the stack. outside   what L's body reads from around it collects contributions in a
- * carry of R that starts as zeros.  Views of something smaller are differentiated inside, so that what is carried is
- * small.
+ * R undoes iteration i of L:
  *
- * value(level, v) says what stands in R for a forward body value v:
- *   index -> R's index;  an x -> R's x of the same stack;  a carry -> the stack of its history;  dot, index ops,
- * results of inner loops -> saved: stacked by L, R's x;  maps (random ones too), reductions, moves -> remade from what
- * stands for their inputs. Stacks and values outside L are looked up one level up, where the same rule holds, so that
- * nested loops save stacks of stacks.  So is a value that L stacks anyway and that is a reduction of something SMALL
- * times larger, such as the probabilities of an attention.
+ *  - carries: R's carry of L's carry k holds the gradient of next_k at the start of an iteration, and becomes that of
+ *    arg_k. It starts as the gradient of L's end value, and ends as the gradient of init_k.
  *
- * Under nn.checkpoint (node->recompute) nothing is saved but what goes in: dots are remade as well, and a loop is
- * copied, once, to where its values are needed; its reversed loop then reads the copy's stacks.  A value that is not
- * under recompute but is made of costly ones that are (x + region(x)) is saved, so that a region is not run again for
- * what follows it. Inside a copied loop (`replayed` levels) values are saved as usual, by the copy: it is the one time
- * they are made again.
- */
+ *  - ys: the gradient of a stack is one of R's xs, a contribution to the value that was stacked.
+ *
+ *  - xs: R stacks the gradient of an argument, which gives the gradient of the stack.
+ *
+ *  - outside: a value around L that its body reads collects contributions in a carry of R that starts as zeros. Views
+ *    of something smaller are differentiated inside, so that the carry is small.
+ *
+ * value(level, v) is the value in R of a forward body value v:
+ *
+ *  - the index is R's index; an x is R's x of the same stack; a carry is an x of the stack of its history;
+ *
+ *  - dot, index ops and results of inner loops are saved: L stacks them, and R reads the stack;
+ *
+ *  - maps (random ones too), reductions and moves are remade from their inputs' values in R.
+ *
+ * Stacks and values outside L are looked up one level up, where the same rule holds, so that nested loops save stacks
+ * of stacks.  So is a value that L stacks anyway and that is a reduction of something SMALL times larger, such as the
+ * probabilities of an attention.
+ *
+ * Under nn.checkpoint (node->recompute) only the inputs of the region are saved: dots are remade too, and a loop is
+ * copied once, to the place where its values are needed; its reversed loop then reads the copy's stacks.  A value
+ * outside such a region that is made of costly values inside (x + region(x)) is saved, so that the region does not run
+ * again for what follows it. Inside a copied loop (`replayed` levels) the copy saves values as usual, since they are
+ * made again only once. */
 #include "desc/passes.h"
 #include "ops/grad.h"
 
@@ -137,7 +145,7 @@ static bool belongs_to(const Grad_level *lv, const Node *v)
     return lv->up ? v->in_loop == lv->forward : recomputed(lv->all, v);
 }
 
-/* From its inputs' values. */
+/* Is v remade from its inputs' values? */
 static bool is_remade_of_inputs(void *user, const Node *v)
 {
     Grad_level *lv = user;

@@ -173,7 +173,7 @@ static double *entries(const double *v, Shape ids, int along, int64_t first, int
     return part;
 }
 
-/* Where the first line along an axis stops to be a run: ends of pieces; 0: there are too many, or one. */
+/* Finds where the first line along an axis breaks into runs: the ends of its pieces; 0: there are too many, or one. */
 static int piece_ends(const double *v, Shape ids, int along, int64_t *end)
 {
     int64_t inner = 1, extent = ids.dim[along], from = 0;

@@ -1,9 +1,9 @@
-/* merge.c: dots of one left operand with parameters that lie side by side become one dot.
+/* merge.c: dots of one left operand with parameters that are side by side in memory become one dot.
  *
- * Where q, k, v are dot(x, Wq), dot(x, Wk), dot(x, Wv) and the rows of the weights [out][in] follow each other in the
- * flat array, they are slices of one dot(x, W), W being the stretch of all three: a wide parameter [out + out +
- * out][in]. Whatever else reads one of the three reads a slice of W.  Differentiated after that, the gradient of W is
- * one product into the flat gradients, and that of x one with the gradients of the slices side by side.
+ * If q, k, v are dot(x, Wq), dot(x, Wk), dot(x, Wv) and the rows of the weights [out][in] follow each other in the flat
+ * array, they become slices of one dot(x, W), where W is all three: a wide parameter [out + out + out][in]. Other
+ * readers of one of the three read a slice of W.  Differentiation comes later, so the gradient of W is one product into
+ * the flat gradients, and that of x is one product with the gradients of the slices side by side.
  *
  * Needs: a graph without gradients of what is merged.  Leaves: wide parameters, known to find_param(); every
  * parameter in at most one of them.  --no-merge: nothing happens. */
@@ -149,7 +149,7 @@ static void merge_run(Merging *m, const Weighted *run, int n)
     }
 }
 
-/* Of one dot and its siblings: each run of neighbours in memory. */
+/* Merges each run of neighbours in memory among one dot and its siblings. */
 static void merge_sibling_dots(Merging *m, const Weighteds *all, int which, bool *done)
 {
     Weighteds group = {0};
@@ -176,7 +176,7 @@ static Node *rows_of_weight(Node *n, int axis, int64_t start, int64_t extent)
     return slice(n, from, s.dim, NULL);
 }
 
-/* From a rewritten weight, which is a slice of the wide parameter or an iteration's part of that. */
+/* The wide parameter of a rewritten weight, which is a slice of it or an iteration's part of that. */
 static Node *whole(const Node *part) { return is_x(part) ? loop_x(part->loop, whole(outer_of(part))) : part->in[0]; }
 
 static Node *merged_dot(const struct Member *m, Node *old, Node *const *in)

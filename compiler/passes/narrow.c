@@ -53,7 +53,7 @@ static void mark_term(Narrowing *s, Node *n)
         for (int k = 0; k < n->nin; k++) mark_term(s, n->in[k]);
 }
 
-/* The x of next = add(carry, x), where nobody else looks at the carry. */
+/* Marks the x of next = add(carry, x), if nothing else reads the carry. */
 static void mark_sums(Narrowing *s, const Loop *l, const Table *readers)
 {
     for (int k = 0; k < l->carries.n; k++) {
@@ -124,7 +124,7 @@ static bool is_widened(const Narrowing *s, const Node *n)
     return n->op == OP_cast && n->dtype == s->real && n->in[0]->dtype == s->narrow;
 }
 
-/* On a target that does not multiply 16 bits, only parameters are theirs. */
+/* Is n widened for products? On a target that cannot multiply in 16 bits, only parameters are. */
 static bool is_widened_here(const Narrowing *s, const Node *n) { return s->products ? is_widened(s, n) : is_weight(n); }
 
 static Node *narrowed(Narrowing *s, Node *n);

@@ -54,7 +54,7 @@ static bool is_unknown_map(void *known, const Node *n)
     return !is_end(n) && op_info[n->op].kind == MAP && !table_get(known, n);
 }
 
-/* Whether n rests on something that no move rises through; found once of each map. */
+/* Does n depend on something that no move rises through? Found once for each map. */
 static bool is_stuck(Table *known, Node *n)
 {
     Nodes first = {0};
@@ -74,7 +74,7 @@ static bool is_stuck(Table *known, Node *n)
     return table_get(known, n) == &stuck;
 }
 
-/* Whether n is made of iotas, constants and single numbers by maps; `list` is then what the move rises through. */
+/* Is n made of iotas, constants and single numbers by maps? `list` is then what the move rises through. */
 static bool movable(Table *known, Node *n, const Node *move, Nodes *list)
 {
     if (move->op == OP_pad || !is_plain_view(move) || is_stuck(known, n)) return false;

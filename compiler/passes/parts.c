@@ -100,7 +100,7 @@ static bool is_made_in_parts(void *parts, const Node *n)
     return table_get(&((Parts *)parts)->made, n) && !is_filled(n, NULL);
 }
 
-/* What the part that a slice takes is made of, itself last; false: it is a slice of a whole. */
+/* Lists the nodes that make the part that a slice takes, the part last; false: it is a slice of a whole. */
 static bool made_for(Parts *p, const Node *of, Nodes *list)
 {
     if (of->op != OP_slice || !table_get(&p->made, of->in[0])) return false;

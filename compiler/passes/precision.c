@@ -26,7 +26,7 @@ static _Noreturn void refuse_precision(const Options *o)
     usage_error("--precision %s: expected fp32, tf32, bf16, fp16 or fp64", o->precision);
 }
 
-/* What is asked for, as far as the target goes along. */
+/* The precision that the options ask for, as far as the target supports it. */
 Precision precision_of(const Options *o)
 {
     int i = 0;

@@ -1,13 +1,13 @@
-/* recompute.c: marks what the backward part computes again instead of keeping it, as nn.checkpoint does: part of
- * a plan that fits a budget of memory (budget.c).
+/* recompute.c: marks values that the backward part computes again instead of keeping, as nn.checkpoint does. It is one
+ * means of a plan that fits a memory budget (budget.c).
  *
- * Where it counts: bodies of loops over layers, that is loops with a carry whose products have many rows.  Of what
- * differentiation would save there (results of products, of whole and index ops; maps are remade anyway) the cheapest
- * to compute, by the byte, are given up until as large a share of the bytes is (Options.recompute): 0 none, 1 all, so
- * that a body starts again from its carry.  What is chosen for a smaller share is chosen for a larger one.  2: all, but
- * for what every way from the carry to the result meets in, as a residual stream between two branches does: a body is
- * then remade in parts, none of which is as large as the whole, as by nn.checkpoint around each branch.  No value
- * changes by it. Needs: the graph as traced.  Leaves: Node.recompute. */
+ * It looks at bodies of loops over layers: loops with a carry whose products have many rows.  Differentiation would
+ * save results of products, of whole and of index ops there; maps are remade anyway.  Those that cost least to compute
+ * per byte are given up, until they make the share Options.recompute of the bytes: 0 none, 1 all, so that a body starts
+ * again from its carry.  A larger share includes the choices of a smaller one.  2: all except the values through which
+ * every path from the carry to the result goes, such as the residual stream between two branches. A body is then remade
+ * in parts, each smaller than the whole, as by nn.checkpoint around each branch.  No value changes. Needs: the graph as
+ * traced.  Leaves: Node.recompute. */
 #include "passes/passes.h"
 
 #include <stdlib.h>

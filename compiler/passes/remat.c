@@ -59,7 +59,7 @@ static Node *over_clones(Rewrite *r, Node *old, Node *const *in)
     return remade(old, own);
 }
 
-/* What loops of the backward pass start from and walk along. */
+/* Collects the values that loops of the backward pass start from and walk along. */
 static void feed_loops(Remat *m, Loop *level, Node *const *roots, int nroots, Table *seen)
 {
     Nodes body = {0};

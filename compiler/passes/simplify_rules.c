@@ -94,7 +94,7 @@ static bool may_stand_for(char letter, const Node *n)
 
 static bool rule_matches(const Pattern *p, Node *n, Node **bound);
 
-/* In the order given; swapped: the two inputs exchanged.  What a failed try has bound is forgotten. */
+/* Matches the inputs in order, or exchanged (swapped).  A failed try leaves nothing bound. */
 static bool matches_inputs(const Pattern *p, Node *n, Node **bound, bool swapped)
 {
     Node *before[26];

@@ -69,7 +69,7 @@ static Node *slice_of_slice(Node *n)
     return slice(x->in[0], start, n->shape.dim, by);
 }
 
-/* What lies inside the padded tensor is a slice of that; what lies in the padding is zero. */
+/* The slice's part inside the padded tensor is a slice of that tensor; the part in the padding is zero. */
 static Node *slice_of_pad(Node *n)
 {
     const Node *x = below(n), *y = x->in[0];

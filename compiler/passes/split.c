@@ -74,7 +74,7 @@ static bool decide_outside(Body *b, const Node *n)
     return true;
 }
 
-/* Whether the op itself is done outside of the loop; asked when all of the loop is known, and answered once. */
+/* Does the op itself run outside of the loop? Asked when all of the loop is known; the answer is kept. */
 static bool is_outside(Body *b, const Node *n)
 {
     Fact *f = fact(b, n);
@@ -121,7 +121,7 @@ static int64_t contracted_rows(const Node *n)
 
 static bool is_move(const Node *n) { return op_info[n->op].kind == MOVE && n->op != OP_concat; }
 
-/* Whether the sum of c is better taken after the loop. */
+/* Is the sum of c better taken after the loop? */
 static bool sums_well(Body *b, const Node *c)
 {
     if (!in_body(b, c) || fact(b, c)->after) return true;
@@ -204,7 +204,7 @@ static Node *total_of_carry(Body *b, int k)
 
 /* ------------------------------------------------------------------ one loop */
 
-/* For b->current: a body value as the loop computes it now. */
+/* For b->current: the value that the new loop computes for a value of the old body. */
 static Node *as_it_is_now(Rewrite *r, Node *n)
 {
     Body *b = r->user;
@@ -225,7 +225,7 @@ static bool takes_out(Body *b, int k)
     return well;
 }
 
-/* Splits b->l and enters what stands for the old loop's results.  values: what the stacks among them stack. */
+/* Splits b->l and enters the values that replace the old loop's results.  values: the stacked values of its stacks. */
 static void split(Split *s, Body *b, const Nodes *results, Node *const *values)
 {
     Loop *l = b->l;

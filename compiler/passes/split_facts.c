@@ -9,7 +9,7 @@ Fact *fact(Body *b, const Node *n)
     return *slot;
 }
 
-/* What n needs, all of it outside of n's own body if it is a loop. */
+/* The values that n needs; if n is a loop, those outside of its body. */
 static const Nodes *count_operands(Table *memo, const Node *n)
 {
     void **slot = table_at(memo, n);
@@ -88,7 +88,7 @@ static void find_recurrent(Body *b)
     }
 }
 
-/* What has several results is computed in one place, and so are they. */
+/* All results of an op are computed where the op is. */
 static void follow_their_op(Body *b)
 {
     for (int i = 0; i < b->nodes.n; i++) {

@@ -1,16 +1,16 @@
-/* store.c: stores what backward reads of forward in 16 bits (--precision bf16): values are rounded where they
- * are saved, and become what is computed with again where they are read; nothing is computed in 16 bits.
+/* store.c: stores the forward values that backward reads in 16 bits (--precision bf16). Values are rounded when they
+ * are saved and widened when they are read; nothing is computed in 16 bits.
  *
  * Needs phases (0 forward, 1 backward), as pass_remat leaves them: backward remakes cheap values from what is saved.
  * Leaves: a cast to BF16 of each saved value, made forward (of a loop's: stacked by the loop), and casts back in
  * backward.
  *
- * What is read soon is no saved value: the softmax of logits and its derivative are one kernel.  So a value's depth is
- * how many products, loops and whole ops precede it one after another, and a reader whose other inputs are deeper reads
- * it late.  Remade values exist in two versions, from what was computed and from what was stored; a late reader takes
- * the latter.
+ * A value that is read soon is not a saved value: the softmax of logits and its derivative are one kernel.  A value's
+ * depth is the number of products, loops and whole ops in the longest chain before it; a reader whose other inputs are
+ * deeper reads it late.  Remade values exist in two versions, from the computed and from the stored inputs; a late
+ * reader takes the latter.
  *
- * What stays as it is, and why:
+ * These values are not rounded:
  *   leaves             parameters, inputs, states are kept anyway; constants take no memory
  *   log sum exp        of attention: its weights are exp(score - lse), so an error of 2^-9 lse is one of the exponent
  *   cumulative sums    their differences matter, which are small beside them
@@ -24,7 +24,7 @@ typedef struct Storing {
     Table depths;       /* node -> 1 + its depth */
     const char *needed; /* by id: loss, metrics or states need it */
     Table forward;      /* cheap node -> yes or no: is_made_of_forward() */
-    Table stored;       /* old value -> what stands for it in 16 bits */
+    Table stored;       /* old value -> its 16-bit version */
     Table late;         /* old value -> its late version */
 } Storing;
 
@@ -36,7 +36,7 @@ static int depth(Storing *s, const Node *n);
 
 static int deeper(Storing *s, int d, const Node *n) { return (int)max64(d, depth(s, n)); }
 
-/* Of what a loop starts from and walks along. */
+/* The depth of the values that a loop starts from and walks along. */
 static int start_of_saving(Storing *s, const Loop *l)
 {
     int d = 0;
@@ -45,7 +45,7 @@ static int start_of_saving(Storing *s, const Loop *l)
     return d;
 }
 
-/* Of the inputs of n. */
+/* The depth of the inputs of n. */
 static int time_of(Storing *s, const Node *n)
 {
     int d = n->op == OP_loop ? start_of_saving(s, n->loop) : 0;
@@ -109,7 +109,7 @@ static bool is_forward(Storing *s, const Node *n)
 
 static bool is_remade(Storing *s, const Node *n) { return n->phase && is_cheap(n) && is_forward(s, n); }
 
-/* Whether a value of forward may be rounded: the table above. */
+/* May a forward value be rounded? See the list above. */
 static bool may_round(Storing *s, const Node *v)
 {
     if (v->dtype != s->real || elements(v->shape) == 1 || is_filled(v, NULL) || !is_forward(s, v)) return false;
@@ -170,7 +170,7 @@ static Node *stored_once(Rewrite *r, Node *v)
     return n;
 }
 
-/* What stands in 16 bits for the old value v; NULL: nothing does.  Of moves one after another the first comes first. */
+/* The 16-bit version of the old value v; NULL: there is none.  In a chain of moves, the first comes first. */
 static Node *stored(Rewrite *r, Node *v)
 {
     Storing *s = r->user;

@@ -42,7 +42,7 @@ static void find_wanted(Expanding *e, Loop *level, const Nodes *roots)
     }
 }
 
-/* Whether n needs `part`, which lies at the same level. */
+/* Does n need `part`, which is at the same level? */
 static bool rests_on(Node *n, const Node *part)
 {
     Nodes needs = {0};
@@ -72,7 +72,7 @@ static Node *from_container(Rewrite *r, Node *old)
     return rewritten(r, whole_result(n, (int)old->ints[0]));
 }
 
-/* What becomes of the op `now`, which was `old`; found once. */
+/* The expansion of op `now`, which was `old`; found once. */
 static Expansion *expansion_of(Expanding *e, Node *old, Node *now)
 {
     void **slot = table_at(&e->done, old);

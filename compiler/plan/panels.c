@@ -5,8 +5,7 @@
  * kernel. A recurrence over a batch is a group of one loop: a thread takes some rows through all of time.
  *
  * Kernels share a group (PANELS) if
- *   1. each runs over the same number R of rows: the row axes of ROWS, M of GEMM; in a loop, all kernels of the body
- * do;
+ *   1. each runs over the same number R of rows (the row axes of ROWS, M of GEMM), as do all kernels of a loop's body;
  *   2. every buffer that one of them writes is touched by all of them in slabs: row r touches only elements
  *      x + r · S … x + (r + 1) · S - 1, where S is one number for the buffer and x a multiple of R · S (slots of
  *      stacks), so that no two rows meet;
