@@ -53,7 +53,7 @@ static int64_t extent_of_axis(const Axis_sizes *a)
     return (int64_t)(above / below) + a->plus + (a->behind ? axis_numbered(a->behind)->extent : 0);
 }
 
-static int numbered(Axis_sizes a)
+int axis_with(Axis_sizes a)
 {
     int64_t common = divisor(a.times, a.over);
     a.times /= common;
@@ -64,6 +64,7 @@ static int numbered(Axis_sizes a)
         if (same_axis(&axes.at[i], &a)) return i + 1;
     if (axes.n == MOST_AXES) return 0;
     bool again = for_good();
+    for (int i = 0; i < a.n; i++) a.of[i].size = copy_string(a.of[i].size);
     push(&axes, a);
     for_a_while(again);
     return axes.n;
@@ -71,7 +72,7 @@ static int numbered(Axis_sizes a)
 
 int axis_of(const char *size, int64_t extent)
 {
-    return numbered((Axis_sizes){.times = 1, .over = 1, .n = 1, .of = {{size, extent, 1}}});
+    return axis_with((Axis_sizes){.times = 1, .over = 1, .n = 1, .of = {{size, extent, 1}}});
 }
 
 int axis_scaled(int axis, int64_t times, int64_t over)
@@ -81,7 +82,7 @@ int axis_scaled(int axis, int64_t times, int64_t over)
     if (a.plus || a.behind) return times == over ? axis : 0;
     a.times *= times;
     a.over *= over;
-    return numbered(a);
+    return axis_with(a);
 }
 
 int axis_longer(int axis, int64_t by)
@@ -89,7 +90,7 @@ int axis_longer(int axis, int64_t by)
     if (!axis) return 0;
     Axis_sizes a = *axis_numbered(axis);
     a.plus += by;
-    return numbered(a);
+    return axis_with(a);
 }
 
 /* Times and over apart. */
@@ -107,10 +108,10 @@ int axis_sum(int a, int b)
     if (same_sizes(&x, &y) && !x.plus && !x.behind) {
         x.times = x.times * y.over + y.times * x.over;
         x.over *= y.over;
-        return numbered(x);
+        return axis_with(x);
     }
     x.behind = x.behind ? axis_sum(x.behind, b) : b;
-    return x.behind ? numbered(x) : 0;
+    return x.behind ? axis_with(x) : 0;
 }
 
 /* Multiplies a by size^power; false: there are too many. */
@@ -131,7 +132,7 @@ static bool multiply(Axis_sizes *a, const char *size, int64_t extent, int power)
 int axis_power(int axis, const char *size, int64_t extent, int power)
 {
     Axis_sizes a = axis ? *axis_numbered(axis) : (Axis_sizes){.times = 1, .over = 1};
-    return !a.plus && !a.behind && multiply(&a, size, extent, power) ? numbered(a) : 0;
+    return !a.plus && !a.behind && multiply(&a, size, extent, power) ? axis_with(a) : 0;
 }
 
 /* What axes from … to - 1 are as one. */
@@ -152,7 +153,7 @@ int axis_merged(Shape s, int from, int to)
         if (all.times > INT32_MAX || all.over > INT32_MAX) return 0;
     }
     if (longer) return wide == 1 ? longer : 0;
-    return fits ? numbered(all) : 0;
+    return fits ? axis_with(all) : 0;
 }
 
 /* ------------------------------------------------------------------ reshapes */
@@ -231,7 +232,7 @@ static void cut_by_factors(const Axis_sizes *a, Shape *s, int from, int to)
         part.times = s->dim[k] / part.extent;
         if (times % part.times) return;
         times /= part.times;
-        axis[k] = numbered(part);
+        axis[k] = axis_with(part);
     }
     for (int k = from; k < to && at == a->n; k++)
         if (!s->axis[k]) s->axis[k] = (uint16_t)axis[k];

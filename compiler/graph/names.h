@@ -16,6 +16,7 @@ typedef struct Axis_sizes {
 
 /* graph/axis.c: an axis is its number in shapes; 0: nothing is known of it */
 const Axis_sizes *axis_numbered(int axis);                  /* NULL: 0 */
+int axis_with(Axis_sizes a);                                /* that is such; 0: its extent is no whole number above 1 */
 int axis_of(const char *size, int64_t extent);
 const char *size_of_axis(int axis);                         /* "width"; NULL: its extent is no size of the description */
 int axis_scaled(int axis, int64_t times, int64_t over);     /* times · axis / over */

@@ -2,6 +2,7 @@
  * error with its line, found before a node is made of it. */
 #include "graph/text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,12 +48,47 @@ static Op op_named(Parser *q)
     err(q->at, "unknown operation %s%s%s", w, near ? "; nearest is " : "", near ? near : "");
 }
 
-static void constant(Parser *q, Node *key, Nodes *in)
+/* "width:64^2" */
+static struct Size_of read_size(Parser *q)
+{
+    enum { HIGHEST = 8 };
+    struct Size_of s = {.size = read_word(q, "a size's name"), .power = 1};
+    want_char(q, ':');
+    s.extent = read_integer(q, 1, INT32_MAX);
+    if (took_char(q, '^')) s.power = (int)read_integer(q, -HIGHEST, HIGHEST);
+    return s;
+}
+
+/* "(4/3 * width:64 heads:8^-1 +1 & (…))", as graph/text.c prints it */
+static int read_axis(Parser *q, int depth)
+{
+    enum { BEHIND = 8 };
+    Axis_sizes a = {.times = 1, .over = 1};
+    want_char(q, '(');
+    skip_spaces(q);
+    if (isdigit((unsigned char)*q->p)) {
+        a.times = read_integer(q, 1, INT32_MAX);
+        want_char(q, '/');
+        a.over = read_integer(q, 1, INT32_MAX);
+        want_char(q, '*');
+    }
+    for (skip_spaces(q); a.n < COUNT_OF(a.of) && (*q->p == '"' || plain_char(*q->p)); skip_spaces(q))
+        a.of[a.n++] = read_size(q);
+    if (took_char(q, '+')) a.plus = read_integer(q, -INT32_MAX, INT32_MAX);
+    if (took_char(q, '&')) {
+        if (depth == BEHIND) err(q->at, "more than %d axes follow one another", BEHIND);
+        a.behind = read_axis(q, depth + 1);
+    }
+    want_char(q, ')');
+    return axis_with(a);
+}
+
+static void constant(Parser *q, Node *key)
 {
     VEC(double) values = {0};
-    (void)in;
     if (!took_char(q, '[')) {
         key->value = read_number(q);
+        if (took_word(q, "counts")) key->counts = read_axis(q, 0);
         return;
     }
     while (!took_char(q, ']')) {
@@ -96,7 +132,7 @@ static Node *node_line(Parser *q)
 {
     Node key = {.op = op_named(q)};
     Nodes in = {0};
-    if (key.op == OP_constant) constant(q, &key, &in);
+    if (key.op == OP_constant) constant(q, &key);
     else if (key.op == OP_input || key.op == OP_parameter || key.op == OP_state) key.name = read_word(q, "a name");
     int listed = key.nints;
     key.nints = 0;

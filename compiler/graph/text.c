@@ -15,8 +15,9 @@
  *     %8 = pick %3 {0, 0} : f32[]
  *     value loss = %8
  *
- * A word that is not plain stands in quotes.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N =
- * loop` is the loop over micro-batches that the outputs live in.  graph/parse.c reads this back. */
+ * A word that is not plain is in quotes.  `keep` after a loop's `reverse` is its flag.  `open` instead of `%N = loop`
+ * is the loop over micro-batches that the outputs live in.  `constant 0.5 counts (batch:2)` is 1 / the extent of an
+ * axis, and another node than `constant 0.5`.  graph/parse.c reads this back. */
 #include "graph/text.h"
 
 #include <ctype.h>
@@ -98,15 +99,28 @@ void say_values(Text *t, const double *at, int64_t n)
     say(t, "]");
 }
 
+/* "(4/3 * width:64 heads:8^-1 +1)": an axis in sizes of the description; "& (…)" is the axis behind it. */
+static void say_axis(Text *t, const Axis_sizes *a)
+{
+    say(t, " (");
+    if (a->times != 1 || a->over != 1) say(t, "%lld/%lld * ", (long long)a->times, (long long)a->over);
+    for (int i = 0; i < a->n; i++) {
+        if (i) say(t, " ");
+        say_word(t, a->of[i].size);
+        say(t, ":%lld", (long long)a->of[i].extent);
+        if (a->of[i].power != 1) say(t, "^%d", a->of[i].power);
+    }
+    if (a->plus) say(t, " +%lld", (long long)a->plus);
+    if (a->behind) say(t, " &"), say_axis(t, axis_numbered(a->behind));
+    say(t, ")");
+}
+
 static void say_constant(Text *t, const Node *n)
 {
-    if (!n->data) {
-        say(t, " ");
-        say_number(t, n->value);
-        return;
-    }
     say(t, " ");
-    say_values(t, n->data, elements(n->shape));
+    if (n->data) say_values(t, n->data, elements(n->shape));
+    else say_number(t, n->value);
+    if (n->counts) say(t, " counts"), say_axis(t, axis_numbered(n->counts));
 }
 
 /* What stands between the op's name and the type, but for the inputs. */

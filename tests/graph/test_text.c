@@ -22,8 +22,16 @@ static const char written[] = "graph train training grads\n"
                               "%12 = pick %4 {1, 0} : f32[3, 4]\n"
                               "%13 = cast %12 : i32[3, 4]\n"
                               "%14 = slice %13 {0, 1, 1, 2} : i32[3, 2]\n"
+                              "%15 = constant 0.5 : f32[]\n"
+                              "%16 = constant 0.5 counts (batch:2) : f32[]\n"
+                              "%17 = constant 25 counts (3/2 * \"odd name\":8 heads:4^2 b:8^-1 +1) : f32[]\n"
+                              "%18 = constant 6 counts (seq:4 & (batch:2)) : f32[]\n"
                               "value loss = %11\n"
                               "value ids = %14\n"
+                              "value half = %15\n"
+                              "value of_batch = %16\n"
+                              "value of_many = %17\n"
+                              "value of_two = %18\n"
                               "grad layer.weight = %12\n";
 
 static const char micro[] = "graph train grads\n"
@@ -101,6 +109,12 @@ static const struct {
     {"graph g\n%1 = input \"\\x00\" : f32[2]\n", "expected a name"},
     {"graph g\n%1 = constant [1, 2] : f32[3]\n", "2 values are listed"},
     {"graph g\n%1 = constant 1 : f32[3]\n", "is a scalar"},
+    {"graph g\n%1 = constant 2 counts batch:2 : f32[]\n", "expected '('"},
+    {"graph g\n%1 = constant 2 counts (batch:0) : f32[]\n", "expected a number from 1"},
+    {"graph g\n%1 = constant 2 counts (batch:2^99) : f32[]\n", "expected a number from -8 to 8"},
+    {"graph g\n%1 = constant 2 counts (1/0 * batch:2) : f32[]\n", "expected a number from 1"},
+    {"graph g\n%1 = constant 2 counts (a:1 b:1 c:1 d:1 e:1) : f32[]\n", "expected ')'"},
+    {"graph g\n%1 = constant 2 counts (a:1&(a:1&(a:1&(a:1&(a:1&(a:1&(a:1&(a:1&(a:1&(a:1))))))))))\n", "more than 8"},
     {"graph g\n%1 = input x : f32[2]\n%2 = add %1 : f32[2]\n", "add has 1 inputs, not 2"},
     {"graph g\n%1 = input x : f32[2]\n%2 = neg %1 : f32[3]\n", "should be f32[2]"},
     {"graph g\n%1 = input x : f32[2]\n%2 = sum %1 {1} : f32[]\n", "its ints must be axes"},
