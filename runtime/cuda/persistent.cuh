@@ -27,22 +27,6 @@
 
 /* ---- the meeting of all blocks: each adds 1 to a number that begins as 0, and waits until all have */
 
-#ifdef __CUDACC__
-DEVICE void add_release(unsigned *at, unsigned n)
-{
-    asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(at), "r"(n) : "memory");
-}
-DEVICE unsigned load_acquire(const unsigned *at)
-{
-    unsigned x;
-    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(x) : "l"(at) : "memory");
-    return x;
-}
-#else
-#define add_release(at, n) sim_add_release(at, n)
-#define load_acquire(at)   sim_load_acquire(at, SIM_HERE)
-#endif
-
 struct Grid {
     unsigned *arrived, due;
     int room, used; /* bytes of shared memory for what is kept in it */
@@ -52,21 +36,6 @@ struct Grid {
 };
 
 constexpr int WHOLE_LOOP = -1; /* one launch, in which blocks meet */
-
-/* A meeting takes microseconds.  A mistake in the number of blocks must not hang a GPU without a word: after so many looks,
- * some 20 seconds, the launch fails.  Looks, not time, so that a machine that slept is not one that hangs. */
-#ifdef __CUDACC__
-constexpr unsigned MOST_LOOKS = 1u << 25;
-static __device__ __noinline__ void give_up(unsigned *stuck, unsigned loop)
-{
-    if (stuck) *(volatile unsigned *)stuck = loop;
-    __threadfence_system();
-    __trap();
-}
-#else
-constexpr unsigned MOST_LOOKS = 1000;
-#define give_up(stuck, loop) sim_give_up(stuck, loop)
-#endif
 
 /* The barriers before and after make one thread's release and acquire those of its block. */
 DEVICE void meet(Grid &grid)

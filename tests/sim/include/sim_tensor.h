@@ -1,4 +1,4 @@
-/* sim_tensor.h: the words of cuda/tensor.cuh in the simulator: what PTX calls mma, ldmatrix and cp.async.  They are laid out as
+/* sim_tensor.h: the words of cuda/machine.cuh in the simulator: what PTX calls mma, ldmatrix and cp.async.  They are laid out as
  * the PTX manual draws them (mma.m16n8k16, 16-bit types; ldmatrix.m8n8), by sim_tensor.cc. */
 #ifndef SIM_TENSOR_H
 #define SIM_TENSOR_H
