@@ -1,4 +1,4 @@
-/* state_text.c: the text of a state.json: its checksum, the checksums of the files beside it, and what is read
+/* state.c: the text of a state.json: its checksum, the checksums of the files beside it, and what is read
  * from it.  A file is not trusted.
  *
  * The last member is the checksum of all text before that member, so that a flipped bit anywhere is found. */
